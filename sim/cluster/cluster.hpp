@@ -1,0 +1,58 @@
+// A cluster: how many workers, and what connects them. Files: topologies/*.json.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "sim/core/json.hpp"
+#include "sim/core/units.hpp"
+
+namespace allreplay {
+
+/// A cost T(M) = a + b·M that somebody measured, for a named collective among a number of workers.
+struct MeasuredCost {
+  std::string collective;
+  std::int64_t workers = 0;
+  double a = 0;      ///< seconds
+  double b = 0;      ///< seconds per byte
+  double gamma = 0;  ///< what of b is reduction: seconds per byte reduced
+  Place place;
+};
+
+/// One row of a measured table: what the cluster's collective took for that many bytes.
+struct CostPoint {
+  Bytes bytes = 0;
+  double seconds = 0;
+};
+
+/// The communication side of a cluster file. Names (collective, fidelity) are checked by who knows them; `place`
+/// is where a complaint about them points.
+struct Network {
+  std::optional<double> alpha;  ///< start-up per message, seconds
+  std::optional<double> beta;   ///< transfer time per byte, seconds
+  double gamma = 0;             ///< reduction time per byte, seconds
+  std::optional<MeasuredCost> measured;
+  std::vector<CostPoint> table;
+  std::optional<double> line_rate;  ///< of the named links, bytes per second: costs that beat it are warned of
+  std::string collective = "ring";
+  std::string fidelity = "alpha-beta";
+  std::vector<std::pair<std::string, std::string>> options;  ///< defaults for this cluster: sharing, servers, …
+  Place place;
+};
+
+struct Cluster {
+  std::string name;
+  std::int64_t workers = 0;
+  Network network;
+  Place place;
+};
+
+/// Reads the keys "name", "workers" and "network" of a cluster file. Throws InputError.
+Cluster read_cluster(const Json& json);
+
+inline constexpr std::int64_t most_workers = 1 << 24;
+
+}  // namespace allreplay

@@ -1,0 +1,43 @@
+// The collectives by name, and what each costs alone on a network of alpha-beta links.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/error.hpp"
+
+namespace allreplay {
+
+enum class TreeBandwidth : std::uint8_t {
+  Paper,     ///< b = β + γ, as MG-WFBP's Table 2 prints it: below the bandwidth bound of any all-reduce
+  Physical,  ///< b = 2β + γ
+};
+
+struct CollectiveOptions {
+  std::int64_t servers = 0;  ///< of a parameter server; 0: one on every worker
+  TreeBandwidth tree_bandwidth = TreeBandwidth::Paper;
+};
+
+/// T(M) = a + b·M with a = alpha·α and b = beta·β + gamma·γ.
+struct Coefficients {
+  double alpha = 0;
+  double beta = 0;
+  double gamma = 0;
+};
+
+struct Algorithm {
+  std::string_view name;
+  std::string_view summary;
+  /// Dimensionless, for N >= 2 workers; logarithms are real, base 2, where N is no power of two.
+  Coefficients (*coefficients)(double workers, const CollectiveOptions& options);
+};
+
+std::span<const Algorithm> algorithms();
+
+/// Throws InputError at `place`, naming the nearest known one.
+const Algorithm& find_algorithm(std::string_view name, const Place& place);
+
+}  // namespace allreplay

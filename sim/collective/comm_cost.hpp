@@ -1,0 +1,55 @@
+// The cost of a collective alone: T(M), a function of the message size in bytes.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/cluster.hpp"
+#include "sim/collective/algorithm.hpp"
+#include "sim/core/time.hpp"
+#include "sim/core/units.hpp"
+
+namespace allreplay {
+
+/// T(M) for M > 0 bytes; T(0) = 0. Either a + b·M, or linear between measured points.
+class CommCost {
+ public:
+  /// a in seconds, b in seconds per byte.
+  CommCost(double a, double b);
+  /// REQUIRES: at least two points, sizes increasing. Below the first size its time holds; beyond the last the
+  /// slope of the last two goes on.
+  explicit CommCost(std::span<const CostPoint> points);
+
+  Time operator()(Bytes bytes) const {
+    if (bytes <= 0) return Time(0);
+    const auto size = static_cast<double>(bytes);
+    return points_.empty() ? to_time(a_ + b_ * size) : to_time(interpolate(size));
+  }
+
+  /// What of T(M) passes while others may start up, too: T(M) less the start-up. For a table the start-up is
+  /// its first time.
+  Time transfer(Bytes bytes) const;
+
+  /// The least time for M bytes cut into any blocks: T(M) itself for a + b·M; for a table M times the least
+  /// time per byte over the sizes up to M.
+  Time least(Bytes bytes) const;
+
+ private:
+  double interpolate(double bytes) const;
+
+  double a_ = 0;  // seconds (the ps are rounded once, in T)
+  double b_ = 0;
+  std::vector<CostPoint> points_;
+};
+
+/// The closed form of `algorithm` among `workers` on `network`. One worker: no cost at all. Throws InputError
+/// where the network's measurement or table does not reach.
+CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
+               const CollectiveOptions& options);
+
+/// Complaints about costs that no such network can have (reading 8): "" when there is none.
+std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers,
+                        const CollectiveOptions& options);
+
+}  // namespace allreplay

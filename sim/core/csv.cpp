@@ -1,0 +1,52 @@
+#include "sim/core/csv.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/core/error.hpp"
+
+namespace allreplay {
+
+std::vector<CsvRow> parse_csv(std::string_view text, const std::string& file) {
+  std::vector<CsvRow> rows;
+  CsvRow row{1, {}};
+  std::string field;
+  int line = 1, opened = 0;
+  bool quoted = false;
+  const auto end_row = [&] {
+    row.fields.push_back(std::move(field));
+    field.clear();
+    if (row.fields.size() > 1 || !row.fields[0].empty()) rows.push_back(std::move(row));
+    row = {line, {}};
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '\n') ++line;
+    if (quoted) {
+      if (c != '"') field += c;
+      else if (i + 1 < text.size() && text[i + 1] == '"') field += text[++i];
+      else quoted = false;
+    } else if (c == '"' && field.empty()) {
+      quoted = true;
+      opened = line;
+    } else if (c == ',') {
+      row.fields.push_back(std::move(field));
+      field.clear();
+    } else if (c == '\n') {
+      end_row();
+    } else if (c != '\r' || i + 1 == text.size() || text[i + 1] != '\n') {
+      field += c;
+    }
+  }
+  if (quoted) throw InputError({file, fmt::format("line {}", opened)}, "a quote is never closed", "close it with \"");
+  end_row();
+  return rows;
+}
+
+std::string csv_field(std::string_view value) {
+  if (value.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(value);
+  std::string quoted = "\"";
+  for (const char c : value) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace allreplay

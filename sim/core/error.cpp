@@ -1,0 +1,70 @@
+#include "sim/core/error.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+namespace allreplay {
+
+namespace {
+
+std::string message(const Place& place, std::string_view wrong, std::string_view right) {
+  std::string line = place.file;
+  if (!place.path.empty()) line += ": " + place.path;
+  line += fmt::format(": {}", wrong);
+  if (!right.empty()) line += fmt::format(" ({})", right);
+  // One error is one line, whatever a file's names contain.
+  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return line;
+}
+
+// Levenshtein distance, one row at a time.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i);
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+Place Place::operator/(std::string_view key) const {
+  std::string escaped;  // RFC 6901
+  for (const char c : key) escaped += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
+  return {file, path + "/" + escaped};
+}
+
+InputError::InputError(const Place& place, std::string_view wrong, std::string_view right)
+    : std::runtime_error(message(place, wrong, right)) {}
+
+std::string nearest(std::string_view name, std::span<const std::string> candidates) {
+  std::string best;
+  std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t distance = edit_distance(name, candidate);
+    if (distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string suggest(std::string_view name, std::span<const std::string> candidates) {
+  const std::string best = nearest(name, candidates);
+  if (!best.empty()) return fmt::format("did you mean '{}'?", best);
+  return fmt::format("known: {}", fmt::join(candidates, ", "));
+}
+
+}  // namespace allreplay

@@ -1,0 +1,79 @@
+#include "sim/core/file.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+
+#include "sim/core/error.hpp"
+
+namespace allreplay {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::vector<fs::path> homes() {
+  std::vector<fs::path> homes{"."};
+  if (const char* home = std::getenv("ALLREPLAY_HOME")) homes.emplace_back(home);
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  if (!ignored) homes.push_back(program.parent_path().parent_path() / "share" / "allreplay");
+  homes.emplace_back(ALLREPLAY_SOURCE_DIR);
+  return homes;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& file) {
+  if (fs::is_directory(file)) throw InputError({file, ""}, "is a folder", "name a file");
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) throw InputError({file, ""}, fmt::format("cannot be read: {}", std::strerror(errno)), "check the path");
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+void write_file(const std::string& file, std::string_view text) {
+  const std::string temporary = file + ".partial";
+  std::ofstream stream(temporary, std::ios::binary);
+  stream.write(text.data(), static_cast<std::streamsize>(text.size()));
+  stream.close();
+  std::error_code failed;
+  if (stream) fs::rename(temporary, file, failed);
+  if (!stream || failed) {
+    const std::string why = failed ? failed.message() : std::strerror(errno);
+    fs::remove(temporary, failed);
+    throw InputError({file, ""}, fmt::format("cannot be written: {}", why), "check the folder and its rights");
+  }
+}
+
+std::optional<std::string> locate_data(std::string_view folder, const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  if (fs::is_regular_file(name)) return name;
+  for (const fs::path& home : homes())
+    for (const std::string& file : {name, name + ".json"})
+      if (fs::is_regular_file(home / folder / file)) return (home / folder / file).lexically_normal().string();
+  return std::nullopt;
+}
+
+std::string find_data(std::string_view folder, const std::string& name, std::string_view noun) {
+  if (auto file = locate_data(folder, name)) return *file;
+  throw InputError({name.empty() ? "''" : name, ""}, fmt::format("no such file, and no {} of that name in {}/", noun, folder),
+                   suggest(name, list_data(folder)));
+}
+
+std::vector<std::string> list_data(std::string_view folder) {
+  std::set<std::string> names;
+  for (const fs::path& home : homes()) {
+    std::error_code absent;
+    for (const fs::directory_entry& entry : fs::directory_iterator(home / folder, absent))
+      if (entry.path().extension() == ".json") names.insert(entry.path().stem().string());
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace allreplay

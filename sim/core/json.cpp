@@ -1,0 +1,168 @@
+#include "sim/core/json.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "sim/core/file.hpp"
+
+namespace allreplay {
+
+using Value = nlohmann::json;
+
+struct Json::Document {
+  std::string file;
+  Value root;
+};
+
+namespace {
+
+const Value& value_of(const void* value) { return *static_cast<const Value*>(value); }
+
+// nlohmann/json keeps the last of two equal keys; a person who wrote two meant something else.
+class DuplicateKeys {
+ public:
+  explicit DuplicateKeys(const std::string& file) : file_(file) {}
+
+  bool operator()(int /*depth*/, Value::parse_event_t event, Value& parsed) {
+    if (event == Value::parse_event_t::object_start) keys_.emplace_back();
+    if (event == Value::parse_event_t::object_end) keys_.pop_back();
+    if (event == Value::parse_event_t::key && !keys_.back().insert(parsed.get<std::string>()).second)
+      throw InputError({file_, ""}, fmt::format("the key '{}' stands twice in one object", parsed.get<std::string>()),
+                       "each key once");
+    return true;
+  }
+
+ private:
+  std::string file_;
+  std::vector<std::set<std::string>> keys_;
+};
+
+// "syntax error while parsing value - unexpected end of input" out of nlohmann's longer message.
+std::string reason(const Value::parse_error& error) {
+  const std::string_view all = error.what();
+  const auto start = all.find("parse error");
+  return std::string(start == std::string_view::npos ? all : all.substr(start));
+}
+
+}  // namespace
+
+Json::Json(std::shared_ptr<const Document> document, const void* value, std::string path)
+    : document_(std::move(document)), value_(value), path_(std::move(path)) {}
+
+Json Json::read(const std::string& file) { return parse(read_file(file), file); }
+
+Json Json::parse(std::string_view text, const std::string& file) {
+  auto document = std::make_shared<Document>();
+  document->file = file;
+  try {
+    document->root = Value::parse(text, DuplicateKeys(file));
+  } catch (const Value::parse_error& error) {
+    throw InputError({file, ""}, "not valid JSON: " + reason(error), "see docs/formats.md");
+  } catch (const Value::out_of_range& error) {
+    throw InputError({file, ""}, fmt::format("a number is out of range: {}", error.what()), "a double holds up to 1.8e308");
+  }
+  const Value* root = &document->root;
+  return {std::move(document), root, ""};
+}
+
+Json Json::child(const void* value, std::string_view key) const {
+  return {document_, value, (place() / key).path};
+}
+
+Place Json::place() const { return {document_->file, path_}; }
+
+void Json::fail(std::string_view wrong, std::string_view right) const { throw InputError(place(), wrong, right); }
+
+std::string Json::kind() const { return value_of(value_).type_name(); }
+
+bool Json::is_object() const { return value_of(value_).is_object(); }
+bool Json::is_array() const { return value_of(value_).is_array(); }
+bool Json::is_string() const { return value_of(value_).is_string(); }
+bool Json::is_number() const { return value_of(value_).is_number(); }
+
+Json Json::at(std::string_view key) const {
+  if (auto found = find(key)) return *found;
+  fail(fmt::format("the key '{}' is missing", key), fmt::format("add \"{}\"; see docs/formats.md", key));
+}
+
+std::optional<Json> Json::find(std::string_view key) const {
+  if (!is_object()) fail(fmt::format("is {}", kind()), "an object {...}");
+  const Value& object = value_of(value_);
+  const auto found = object.find(std::string(key));
+  if (found == object.end()) return std::nullopt;
+  return child(&*found, key);
+}
+
+std::vector<std::pair<std::string, Json>> Json::members() const {
+  if (!is_object()) fail(fmt::format("is {}", kind()), "an object {...}");
+  std::vector<std::pair<std::string, Json>> all;
+  for (const auto& [key, value] : value_of(value_).items()) all.emplace_back(key, child(&value, key));
+  return all;
+}
+
+void Json::allow_only(std::initializer_list<std::string_view> keys) const {
+  for (const auto& [key, value] : members()) {
+    if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
+    const std::vector<std::string> known(keys.begin(), keys.end());
+    value.fail(fmt::format("unknown key '{}'", key), suggest(key, known));
+  }
+}
+
+std::vector<Json> Json::items() const {
+  if (!is_array()) fail(fmt::format("is {}", kind()), "an array [...]");
+  std::vector<Json> all;
+  std::size_t index = 0;
+  for (const Value& value : value_of(value_)) all.push_back(child(&value, std::to_string(index++)));
+  return all;
+}
+
+std::string Json::text() const {
+  if (!is_string()) fail(fmt::format("is {}", kind()), "a string");
+  return value_of(value_).get<std::string>();
+}
+
+double Json::number() const {
+  if (!is_number()) fail(fmt::format("is {}", kind()), "a number");
+  const double number = value_of(value_).get<double>();
+  if (!std::isfinite(number)) fail("is not finite", "a finite number");
+  return number;
+}
+
+std::int64_t Json::integer(std::int64_t least, std::int64_t most) const {
+  const double value = number();
+  if (value != std::floor(value) || value < static_cast<double>(least) || value > static_cast<double>(most))
+    fail(fmt::format("{} is not a whole number from {} to {}", dump(), least, most), fmt::format("such as {}", least));
+  return static_cast<std::int64_t>(value);
+}
+
+bool Json::boolean() const {
+  if (!value_of(value_).is_boolean()) fail(fmt::format("is {}", kind()), "true or false");
+  return value_of(value_).get<bool>();
+}
+
+namespace {
+
+std::string quantity(const Json& json, std::string_view example) {
+  if (!json.is_string())
+    json.fail(fmt::format("{} has no unit", json.dump()), fmt::format("a string such as \"{}\"", example));
+  return json.text();
+}
+
+}  // namespace
+
+double Json::duration() const { return parse_duration(quantity(*this, "45 us"), place()); }
+Bytes Json::size() const { return parse_size(quantity(*this, "4 MiB"), place()); }
+double Json::rate() const { return parse_rate(quantity(*this, "10 Gbit/s"), place()); }
+double Json::per_byte() const { return parse_per_byte(quantity(*this, "1.97 ns/B"), place()); }
+
+std::string Json::dump() const {
+  return value_of(value_).dump(-1, ' ', false, Value::error_handler_t::replace);
+}
+
+}  // namespace allreplay

@@ -1,0 +1,67 @@
+// Reading JSON that people wrote: every value knows where it stands, so that every complaint can say so.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "sim/core/units.hpp"
+
+namespace allreplay {
+
+/// A value in a parsed file. Cheap to copy; keeps its document alive. Every member function that reads throws
+/// InputError, with the file and the JSON pointer, when the value is not what was asked for.
+class Json {
+ public:
+  /// Throws InputError when the file cannot be read or is not JSON, or when an object has a key twice.
+  static Json read(const std::string& file);
+  static Json parse(std::string_view text, const std::string& file);
+
+  bool is_object() const;
+  bool is_array() const;
+  bool is_string() const;
+  bool is_number() const;
+
+  // Objects.
+  Json at(std::string_view key) const;
+  std::optional<Json> find(std::string_view key) const;
+  std::vector<std::pair<std::string, Json>> members() const;
+  /// Throws, naming the nearest of `keys`, when the object has any other.
+  void allow_only(std::initializer_list<std::string_view> keys) const;
+
+  std::vector<Json> items() const;  // arrays
+
+  std::string text() const;
+  double number() const;  ///< finite
+  std::int64_t integer(std::int64_t least, std::int64_t most) const;
+  bool boolean() const;
+  // Strings with a unit (units.hpp).
+  double duration() const;
+  Bytes size() const;
+  double rate() const;
+  double per_byte() const;
+
+  /// The value as it stands in the file, on one line.
+  std::string dump() const;
+
+  Place place() const;
+  [[noreturn]] void fail(std::string_view wrong, std::string_view right) const;
+
+ private:
+  struct Document;
+  Json(std::shared_ptr<const Document> document, const void* value, std::string path);
+  Json child(const void* value, std::string_view key) const;
+  std::string kind() const;
+
+  std::shared_ptr<const Document> document_;
+  const void* value_;
+  std::string path_;
+};
+
+}  // namespace allreplay

@@ -1,0 +1,11 @@
+#include "sim/core/time.hpp"
+
+#include "sim/core/error.hpp"
+
+namespace allreplay {
+
+void throw_time_overflow() {
+  throw TimeOverflow("a simulated time beyond 106 days (check the units of times, sizes and bandwidths)");
+}
+
+}  // namespace allreplay

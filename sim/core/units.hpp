@@ -1,0 +1,32 @@
+// Quantities as users write them: a number, an optional space, a unit. "45 us", "1.97 ns/B", "10 Gbit/s",
+// "25 MiB". Decimal prefixes are powers of 1000, binary ones (KiB, MiB, GiB) of 1024.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "sim/core/error.hpp"
+#include "sim/core/time.hpp"
+
+namespace allreplay {
+
+using Bytes = std::int64_t;
+
+// Each throws InputError at `place` unless `text` is a finite number >= 0 with a unit of its kind.
+double parse_duration(std::string_view text, const Place& place);  ///< seconds
+Bytes parse_size(std::string_view text, const Place& place);       ///< bytes, rounded to the nearest
+double parse_rate(std::string_view text, const Place& place);      ///< bytes per second
+double parse_per_byte(std::string_view text, const Place& place);  ///< seconds per byte
+
+/// A plain number without unit. Throws InputError unless all of `text` is a finite number.
+double parse_number(std::string_view text, const Place& place);
+/// A whole number in [least, most]. Throws InputError.
+std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most, const Place& place);
+
+// For people: three to four significant digits and a unit that fits.
+std::string format_duration(double seconds);
+std::string format_size(Bytes bytes);
+std::string format_rate(double bytes_per_second);  ///< in bit/s, as networks are named
+
+}  // namespace allreplay

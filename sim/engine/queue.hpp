@@ -1,0 +1,56 @@
+// The queue in front of a server: which ready task goes next, and how many may be in flight.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/core/admission.hpp"
+#include "sim/engine/task_graph.hpp"
+
+namespace allreplay {
+
+struct QueueRule {
+  Order order = Order::FirstReady;
+  Window window;
+  Time tick{0};    ///< if positive, tasks start only at origin + a multiple of this
+  Time origin{0};
+};
+
+class Queue {
+ public:
+  explicit Queue(const QueueRule& rule) : rule_(rule) {}
+
+  void push(TaskId id, const Task& task, Time now);
+
+  /// Whether a task may start at `now`, by order, window and tick.
+  bool admits(const TaskGraph& graph, Time now) const { return next_admission(graph, now) == now; }
+
+  /// The instant, not before `now`, at which the next task may start if nothing else happens; `never` if none.
+  Time next_admission(const TaskGraph& graph, Time now) const;
+
+  /// Takes the next task. REQUIRES: admits().
+  TaskId pop(const TaskGraph& graph);
+
+  void completed(const Task& task) {
+    --tasks_in_flight_;
+    bytes_in_flight_ -= task.bytes;
+  }
+
+ private:
+  struct Entry {
+    std::int64_t key;
+    std::int64_t rank;
+    TaskId id;
+    bool operator>(const Entry& other) const {
+      return key != other.key ? key > other.key : rank > other.rank;
+    }
+  };
+
+  QueueRule rule_;
+  std::vector<Entry> ready_;  // a heap, the next at the front
+  std::int64_t next_rank_ = 0;
+  std::int64_t tasks_in_flight_ = 0;
+  std::int64_t bytes_in_flight_ = 0;
+};
+
+}  // namespace allreplay

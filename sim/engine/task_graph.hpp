@@ -1,0 +1,62 @@
+// What is to be done: tasks, and which must end before which may start. Knows nothing of when.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/core/time.hpp"
+
+namespace allreplay {
+
+using TaskId = std::uint32_t;
+using ResourceId = std::uint32_t;
+
+struct Task {
+  ResourceId resource = 0;
+  std::int64_t rank = 0;      ///< its place among the tasks of its resource; unique there
+  std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
+  std::int64_t bytes = 0;     ///< what it takes of a window in bytes
+  Time duration{0};           ///< how long a Stream needs for it; other servers know better
+};
+
+/// A directed acyclic graph of tasks. Task ids count from 0 in the order of add().
+class TaskGraph {
+ public:
+  TaskId add(const Task& task) {
+    tasks_.push_back(task);
+    return static_cast<TaskId>(tasks_.size() - 1);
+  }
+
+  /// `after` may start once `before` has ended. REQUIRES: both were added, and link() has not been called.
+  void precede(TaskId before, TaskId after) { edges_.push_back({before, after}); }
+
+  /// Lays the edges out for reading. Call once, when all are added.
+  void link();
+
+  std::span<const Task> tasks() const { return tasks_; }
+  Task& task(TaskId id) { return tasks_[id]; }
+
+  // After link():
+  std::span<const TaskId> successors(TaskId id) const {
+    return std::span(successors_).subspan(first_[id], first_[id + 1] - first_[id]);
+  }
+  std::span<const std::uint32_t> predecessor_counts() const { return predecessors_; }
+
+  /// How a message calls a task; whoever builds the graph knows.
+  std::function<std::string(TaskId)> name = [](TaskId id) { return "task " + std::to_string(id); };
+
+ private:
+  struct Edge {
+    TaskId before, after;
+  };
+  std::vector<Task> tasks_;
+  std::vector<Edge> edges_;
+  std::vector<TaskId> successors_;    // of task 0, of task 1, …
+  std::vector<std::uint32_t> first_;  // where each task's successors start
+  std::vector<std::uint32_t> predecessors_;
+};
+
+}  // namespace allreplay

@@ -1,0 +1,236 @@
+#include "sim/training/simulate.hpp"
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "sim/training/communication.hpp"
+#include "sim/training/lower_bound.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr int warm_up = 5;           // iterations with jitter before the period is taken
+constexpr int longest_search = 10'000;  // iterations until the workers' distances must have repeated
+
+// Where the simulation stands between two iterations.
+struct Mark {
+  Time start;                  // of the earliest class's next B_L
+  Time last_start;             // of the last one's
+  Time busy;                   // with any block in flight, so far
+  std::vector<Time> offsets;   // by class: how far its next B_L lies behind the earliest
+  std::vector<Time> computing; // by class: the sum of its bounds (LowerBound::computing), so far
+};
+
+// Replays one iteration after another.
+class Training {
+ public:
+  Training(const Scenario& scenario, const Communication& communication, const Plan& plan, std::vector<WorkerClass> classes)
+      : scenario_(scenario), communication_(communication), plan_(plan), classes_(std::move(classes)),
+        unrolled_(unroll(scenario.profile, plan, classes_)), bound_(scenario.profile, communication.cost),
+        offsets_(classes_.size(), Time(0)), computing_(classes_.size(), Time(0)) {
+    for (const WorkerClass& one : classes_)
+      random_.emplace_back(scenario.stragglers.jitter ? scenario.stragglers.jitter->seed : 0, static_cast<std::uint64_t>(one.workers[0]));
+    // The first forward pass waits for nothing.
+    std::vector<Time> starts;
+    for (const WorkerClass& one : classes_) starts.push_back(slowed(scenario.profile, one.slowdown).forward());
+    begin_at(starts);
+  }
+
+  /// Replays an iteration and moves on to the next.
+  void step() {
+    prepare();
+    const std::vector<Resource> resources = make_resources();
+    episodes_.push_back({start_, replay(unrolled_.graph, resources)});
+    if (episodes_.size() > 2) episodes_.erase(episodes_.begin());
+    const Timeline& timeline = episodes_.back().timeline;
+    events_ += timeline.events;
+    busy_ = add(busy_, communicating(timeline));
+    for (std::size_t c = 0; c < classes_.size(); ++c) computing_[c] = add(computing_[c], computing(c));
+    std::vector<Time> starts;
+    for (std::size_t c = 0; c < classes_.size(); ++c)
+      starts.push_back(add(start_, timeline.spans[unrolled_.forward(c, unrolled_.layers - 1)].end));
+    begin_at(starts);
+  }
+
+  Mark mark() const {
+    return {start_, add(start_, *std::max_element(offsets_.begin(), offsets_.end())), busy_, offsets_, computing_};
+  }
+  const LowerBound& bound() const { return bound_; }
+  std::int64_t events() const { return events_; }
+  const Unrolled& unrolled() const { return unrolled_; }
+  const std::vector<WorkerClass>& classes() const { return classes_; }
+  const std::vector<Episode>& episodes() const { return episodes_; }
+
+ private:
+  void begin_at(const std::vector<Time>& starts) {
+    start_ = *std::min_element(starts.begin(), starts.end());
+    for (std::size_t c = 0; c < starts.size(); ++c) offsets_[c] = starts[c] - start_;
+  }
+
+  void prepare() {
+    for (std::size_t c = 0; c < classes_.size(); ++c) unrolled_.graph.task(unrolled_.lead_in(c)).duration = offsets_[c];
+    const auto& jitter = scenario_.stragglers.jitter;
+    if (!jitter) return;
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      const auto draw = [&](Time nominal) {
+        return scaled(nominal, classes_[c].slowdown * jitter->draw(random_[c]));
+      };
+      const std::vector<Layer>& layers = scenario_.profile.layers;
+      for (std::size_t layer = layers.size(); layer-- > 0;)
+        unrolled_.graph.task(unrolled_.backward(c, layer)).duration = draw(layers[layer].backward);
+      for (std::size_t layer = 0; layer < layers.size(); ++layer)
+        unrolled_.graph.task(unrolled_.forward(c, layer)).duration = draw(layers[layer].forward);
+    }
+  }
+
+  std::vector<Resource> make_resources() {
+    streams_.assign(classes_.size(), Stream());
+    network_ = make_network(scenario_, communication_);
+    std::vector<Resource> resources;
+    for (Stream& stream : streams_)
+      resources.push_back({"compute", {.order = Order::AsListed}, Phase::Compute, &stream});
+    resources.push_back({"network",
+                         {plan_.order, plan_.window, plan_.tick, *std::max_element(offsets_.begin(), offsets_.end())},
+                         Phase::Communication, network_.get()});
+    return resources;
+  }
+
+  // The lower bound of this iteration by the times that class c has in it.
+  Time computing(std::size_t c) const {
+    Time all{0}, before{0};
+    for (std::size_t layer = 0; layer < unrolled_.layers; ++layer) {
+      const auto tasks = unrolled_.graph.tasks();
+      const Time both = add(tasks[unrolled_.backward(c, layer)].duration, tasks[unrolled_.forward(c, layer)].duration);
+      all = add(all, both);
+      if (layer < bound_.first) before = add(before, both);
+    }
+    return bound_.computing(all, before);
+  }
+
+  // How long any block is in flight: the union of their spans.
+  Time communicating(const Timeline& timeline) const {
+    std::vector<std::pair<Time, Time>> spans;
+    for (std::size_t index = 0; index < unrolled_.blocks; ++index) {
+      const Span& span = timeline.spans[unrolled_.block(index)];
+      spans.emplace_back(span.start, span.end);
+    }
+    std::sort(spans.begin(), spans.end());
+    Time sum{0}, until{0};
+    for (const auto& [start, end] : spans) {
+      if (end <= until) continue;
+      sum += end - std::max(start, until);
+      until = end;
+    }
+    return sum;
+  }
+
+  const Scenario& scenario_;
+  const Communication& communication_;
+  const Plan& plan_;
+  std::vector<WorkerClass> classes_;
+  Unrolled unrolled_;
+  LowerBound bound_;
+  std::vector<Random> random_;  // by class
+  std::vector<Stream> streams_;
+  std::unique_ptr<Server> network_;
+  std::vector<Time> offsets_, computing_;
+  Time start_{0};
+  Time busy_{0};
+  std::int64_t events_ = 0;
+  std::vector<Episode> episodes_;
+};
+
+struct Period {
+  double iteration_s;
+  double comm_busy_s;
+  double lower_bound_s;
+};
+
+// With jitter: the mean after a warm-up. No worker can compute faster than the times that it drew; it may only have
+// started behind the last, which the bound forgives it once.
+Period mean_period(Training& training, std::int64_t iterations) {
+  for (int i = 0; i < warm_up; ++i) training.step();
+  const Mark from = training.mark();
+  for (std::int64_t i = 0; i < iterations; ++i) training.step();
+  const Mark to = training.mark();
+  const auto count = static_cast<double>(iterations);
+  Time bound{0};
+  for (std::size_t c = 0; c < from.offsets.size(); ++c) {
+    const Time behind = from.last_start - add(from.start, from.offsets[c]);
+    bound = std::max(bound, to.computing[c] - from.computing[c] - behind);
+  }
+  const double all = to_seconds(training.bound().all);
+  return {to_seconds(to.last_start - from.last_start) / count, to_seconds(to.busy - from.busy) / count, std::max(to_seconds(bound) / count, all)};
+}
+
+// Without: an iteration depends only on how far the workers are apart at its start, so once that repeats, all does.
+Period steady_period(Training& training, const Profile& slowest) {
+  std::map<std::vector<Time>, std::size_t> seen;
+  std::vector<Mark> marks;
+  for (;;) {
+    marks.push_back(training.mark());
+    const auto [repeated, fresh] = seen.emplace(training.mark().offsets, marks.size() - 1);
+    const bool give_up = marks.size() > longest_search;
+    if (!fresh || give_up) {
+      const std::size_t since = fresh ? marks.size() / 2 : repeated->second;
+      const Mark &from = marks[since], &to = marks.back();
+      const auto count = static_cast<double>(marks.size() - 1 - since);
+      return {to_seconds(to.last_start - from.last_start) / count, to_seconds(to.busy - from.busy) / count,
+              to_seconds(training.bound().of(slowest))};
+    }
+    training.step();
+  }
+}
+
+Metrics metrics_of(const Scenario& scenario, const Period& period, std::int64_t collectives) {
+  const auto workers = static_cast<double>(scenario.workers);
+  Metrics metrics;
+  metrics.iteration_s = period.iteration_s;
+  metrics.forward_s = to_seconds(scenario.profile.forward());
+  metrics.backward_s = to_seconds(scenario.profile.backward());
+  const double compute = metrics.forward_s + metrics.backward_s;
+  metrics.exposed_comm_s = metrics.iteration_s - compute - metrics.codec_s;
+  metrics.comm_busy_s = period.comm_busy_s;
+  metrics.collectives = collectives;
+  metrics.speedup = workers * compute / metrics.iteration_s;
+  metrics.efficiency = metrics.speedup / workers;
+  if (scenario.profile.batch_size) metrics.samples_per_s = workers * static_cast<double>(*scenario.profile.batch_size) / metrics.iteration_s;
+  metrics.lower_bound_s = period.lower_bound_s;
+  return metrics;
+}
+
+Plan make_plan(const Scenario& scenario, const Communication& communication, const Profile& slow) {
+  return make_plan(*scenario.strategy, {slow, communication.cost, scenario.options.strategy});
+}
+
+Profile slowest_profile(const Scenario& scenario) {
+  return slowed(scenario.profile, slowest(worker_classes(scenario.stragglers, scenario.workers)));
+}
+
+}  // namespace
+
+Plan plan_of(const Scenario& scenario) { return make_plan(scenario, communication_of(scenario), slowest_profile(scenario)); }
+
+Result simulate(const Scenario& scenario) {
+  const Communication communication = communication_of(scenario);
+  const Profile slow = slowest_profile(scenario);
+  Result result;
+  result.collective = communication.collective;
+  result.fidelity = communication.fidelity;
+  result.warning = communication.warning;
+  result.plan = make_plan(scenario, communication, slow);
+  Plan sent = result.plan;
+  if (scenario.workers == 1) sent.blocks.clear();  // nobody to talk to
+  Training training(scenario, communication, sent, worker_classes(scenario.stragglers, scenario.workers, scenario.fold));
+  const Period period = scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations) : steady_period(training, slow);
+  result.metrics = metrics_of(scenario, period, static_cast<std::int64_t>(sent.blocks.size()));
+  result.metrics.events = training.events();
+  result.unrolled = training.unrolled();
+  result.classes = training.classes();
+  result.episodes = training.episodes();
+  return result;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,70 @@
+// One scenario in, one result out: the only place where a profile, a cluster and a strategy meet a clock.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/cluster.hpp"
+#include "sim/schedule/strategy.hpp"
+#include "sim/training/options.hpp"
+#include "sim/training/unroll.hpp"
+#include "sim/workload/profile.hpp"
+#include "sim/workload/stragglers.hpp"
+
+namespace allreplay {
+
+struct Scenario {
+  Profile profile;
+  Cluster cluster;
+  Stragglers stragglers;
+  std::int64_t workers = 1;
+  std::string collective;  ///< "": the cluster's
+  std::string fidelity;    ///< "": the cluster's
+  const Strategy* strategy = nullptr;
+  Options options;
+  bool fold = true;  ///< identical workers are simulated once; results do not depend on it
+  Place place;       ///< where a complaint about collective or fidelity points, if they are not the cluster's
+};
+
+struct Metrics {
+  double iteration_s = 0;     ///< the steady period from the start of a backward pass to the next
+  double forward_s = 0;       ///< t_f of a worker that nothing slows
+  double backward_s = 0;      ///< t_b, likewise
+  double exposed_comm_s = 0;  ///< iteration − forward − backward − codec
+  double comm_busy_s = 0;     ///< time per iteration with any block in flight
+  double codec_s = 0;         ///< encoding and decoding on the compute stream
+  std::int64_t collectives = 0;  ///< started per iteration
+  double speedup = 0;            ///< N·(t_f + t_b) / iteration
+  double efficiency = 0;         ///< speedup / N
+  std::optional<double> samples_per_s;  ///< N·batch / iteration; none where the batch size is unknown
+  std::optional<double> lower_bound_s;  ///< no lossless plan on this collective is faster
+  std::int64_t events = 0;              ///< engine events of the whole simulation
+};
+
+/// One replayed iteration: when it began on the common clock, and its spans relative to that.
+struct Episode {
+  Time start{0};
+  Timeline timeline;
+};
+
+struct Result {
+  std::string collective;
+  std::string fidelity;
+  std::string warning;  ///< about the cluster's costs; "" if none
+  Plan plan;
+  Metrics metrics;
+  // For pictures:
+  Unrolled unrolled;
+  std::vector<WorkerClass> classes;
+  std::vector<Episode> episodes;  ///< the last one or two iterations
+};
+
+/// Throws InputError for what cannot be simulated, TimeOverflow where the clock ends.
+Result simulate(const Scenario& scenario);
+
+/// The plan alone.
+Plan plan_of(const Scenario& scenario);
+
+}  // namespace allreplay

@@ -1,0 +1,46 @@
+// A plan unrolled into the tasks of one iteration, from the start of the backward pass to the start of the next.
+//
+// One iteration is enough. The last layer's forward comes after all others', and those wait for every block, so
+// when any worker starts its next backward pass the network is idle and all that is left of the past is how far
+// the workers are apart. That is what the lead-in tasks carry from one iteration to the next.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/engine/replay.hpp"
+#include "sim/schedule/plan.hpp"
+#include "sim/training/worker_class.hpp"
+#include "sim/workload/profile.hpp"
+
+namespace allreplay {
+
+struct Unrolled {
+  TaskGraph graph;
+  std::size_t classes = 0;
+  std::size_t layers = 0;
+  std::size_t blocks = 0;
+
+  // Each class: its lead-in, B_L … B_1, F_1 … F_L. Then the blocks.
+  TaskId lead_in(std::size_t worker_class) const { return static_cast<TaskId>(worker_class * (2 * layers + 1)); }
+  TaskId backward(std::size_t worker_class, std::size_t layer) const {
+    return lead_in(worker_class) + static_cast<TaskId>(layers - layer);
+  }
+  TaskId forward(std::size_t worker_class, std::size_t layer) const {
+    return lead_in(worker_class) + static_cast<TaskId>(layers + 1 + layer);
+  }
+  TaskId block(std::size_t index) const { return lead_in(classes) + static_cast<TaskId>(index); }
+
+  // Resources: one compute stream per class, then the network.
+  ResourceId stream(std::size_t worker_class) const { return static_cast<ResourceId>(worker_class); }
+  ResourceId network() const { return static_cast<ResourceId>(classes); }
+};
+
+/// Durations of compute tasks are those of each class's slowdown; the lead-ins last no time.
+Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes);
+
+/// "block 3 (fc.weight, fc.bias)": how people read a block.
+std::string describe(const Block& block, const Profile& profile, std::size_t index);
+
+}  // namespace allreplay

@@ -1,0 +1,55 @@
+#include "sim/workload/model.hpp"
+
+#include <fmt/format.h>
+
+#include <set>
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::int64_t most_elements = 1'000'000'000'000;  // a petaparameter model would still fit its bytes
+
+ModelTensor read_tensor(const Json& json) {
+  json.allow_only({"name", "shape"});
+  ModelTensor tensor{json.at("name").text(), {}, 1};
+  for (const Json& extent : json.at("shape").items()) {
+    tensor.shape.push_back(extent.integer(1, most_elements));
+    if (tensor.shape.back() > most_elements / tensor.elements)
+      json.at("shape").fail("has too many elements", fmt::format("at most {}", most_elements));
+    tensor.elements *= tensor.shape.back();
+  }
+  return tensor;
+}
+
+ModelLayer read_layer(const Json& json) {
+  json.allow_only({"name", "forward_macs", "activation_bytes", "tensors"});
+  ModelLayer layer{json.at("name").text(), {}};
+  // The simulator needs no MACs or activations; tools that estimate times do. They are checked all the same.
+  for (const auto key : {"forward_macs", "activation_bytes"})
+    if (const auto count = json.find(key)) count->integer(0, std::int64_t{1} << 53);
+  if (const auto tensors = json.find("tensors"))
+    for (const Json& tensor : tensors->items()) layer.tensors.push_back(read_tensor(tensor));
+  return layer;
+}
+
+}  // namespace
+
+Model read_model(const Json& json) {
+  json.allow_only({"name", "description", "source", "input", "layers"});
+  Model model;
+  model.name = json.at("name").text();
+  std::set<std::string> layers, tensors;
+  for (const Json& item : json.at("layers").items()) {
+    model.layers.push_back(read_layer(item));
+    if (!layers.insert(model.layers.back().name).second)
+      item.at("name").fail(fmt::format("a second layer '{}'", model.layers.back().name), "each name once");
+    for (const ModelTensor& tensor : model.layers.back().tensors)
+      if (!tensors.insert(tensor.name).second)
+        item.at("tensors").fail(fmt::format("a second tensor '{}'", tensor.name), "each name once");
+  }
+  if (model.layers.empty()) json.at("layers").fail("is empty", "at least one layer");
+  return model;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,41 @@
+#include "sim/workload/profile.hpp"
+
+namespace allreplay {
+
+std::string to_string(Origin origin) {
+  switch (origin) {
+    case Origin::Measured: return "measured";
+    case Origin::Imported: return "imported";
+    case Origin::Reconstructed: return "reconstructed";
+  }
+  return "";
+}
+
+Time Profile::forward() const {
+  Time sum{0};
+  for (const Layer& layer : layers) sum = add(sum, layer.forward);
+  return sum;
+}
+
+Time Profile::backward() const {
+  Time sum{0};
+  for (const Layer& layer : layers) sum = add(sum, layer.backward);
+  return sum;
+}
+
+Bytes Profile::bytes() const {
+  Bytes sum = 0;
+  for (const Tensor& tensor : tensors) sum += tensor.bytes;
+  return sum;
+}
+
+Profile slowed(const Profile& profile, double factor) {
+  Profile slow = profile;
+  for (Layer& layer : slow.layers) {
+    layer.forward = scaled(layer.forward, factor);
+    layer.backward = scaled(layer.backward, factor);
+  }
+  return slow;
+}
+
+}  // namespace allreplay

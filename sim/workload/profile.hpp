@@ -1,0 +1,56 @@
+// A DNN with measured times: what one worker computes in one iteration, and the gradients that this makes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/time.hpp"
+#include "sim/core/units.hpp"
+
+namespace allreplay {
+
+using LayerId = std::uint32_t;   ///< from 0 at the input; the papers' layer l is LayerId l − 1
+using TensorId = std::uint32_t;  ///< from 0 at the input, in forward order
+
+struct Layer {
+  std::string name;
+  Time forward{0};
+  Time backward{0};
+};
+
+/// One gradient. Its layer's backward task makes it.
+struct Tensor {
+  std::string name;
+  std::int64_t elements = 0;
+  Bytes bytes = 0;
+  LayerId layer = 0;
+};
+
+/// Where the times come from. Reconstructed ones were spread over the layers from a published total by a model;
+/// every output that used such a profile says so.
+enum class Origin : std::uint8_t { Measured, Imported, Reconstructed };
+std::string to_string(Origin origin);
+
+struct Profile {
+  std::string name;  ///< of the trace: its file's name without extension
+  std::string model;
+  std::string device;
+  std::string framework;
+  std::string precision;
+  std::string source;
+  Origin origin = Origin::Imported;
+  std::optional<std::int64_t> batch_size;  ///< samples per worker and iteration
+  std::vector<Layer> layers;               ///< forward order
+  std::vector<Tensor> tensors;             ///< forward order; layers never decrease
+
+  Time forward() const;   ///< t_f: the sum over the layers
+  Time backward() const;  ///< t_b
+  Bytes bytes() const;    ///< of all gradients
+};
+
+/// The same profile on a worker that takes `factor` times as long for everything.
+Profile slowed(const Profile& profile, double factor);
+
+}  // namespace allreplay

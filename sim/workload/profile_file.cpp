@@ -1,0 +1,157 @@
+#include "sim/workload/profile_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "sim/core/csv.hpp"
+#include "sim/core/file.hpp"
+#include "sim/core/json.hpp"
+#include "sim/workload/model.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr double longest_us = 1e12;  // 11 days for one layer: surely a mistaken unit
+constexpr std::int64_t most_parameters = 1'000'000'000'000;
+
+Time microseconds(double value, const Place& place) {
+  if (!(value >= 0 && value <= longest_us))
+    throw InputError(place, fmt::format("{} us is not a layer's time", value), "0 to 1e12 microseconds");
+  return to_time(value * 1e-6);
+}
+
+Origin read_origin(const Json& json) {
+  const std::string text = json.text();
+  for (const Origin origin : {Origin::Measured, Origin::Imported, Origin::Reconstructed})
+    if (to_string(origin) == text) return origin;
+  json.fail(fmt::format("'{}' is no origin", text), "measured, imported or reconstructed");
+}
+
+// Bytes of one gradient element. Mixed precision in fp16 or bf16 communicates two bytes (MG-WFBP, section 5.3).
+Bytes element_bytes(const Json& json) {
+  static const std::map<std::string, Bytes> bytes{{"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}};
+  const auto found = bytes.find(json.text());
+  if (found == bytes.end()) json.fail(fmt::format("unknown precision '{}'", json.text()), "fp32, tf32, fp16 or bf16");
+  return found->second;
+}
+
+Model model_of(const Json& trace) {
+  const Json model = trace.at("model");
+  if (model.is_object()) return read_model(model);
+  const auto file = locate_data("models", model.text());
+  if (!file) model.fail(fmt::format("no model '{}'", model.text()), suggest(model.text(), list_data("models")));
+  return read_model(Json::read(*file));
+}
+
+// The times of the trace's layers, and the model's tensors on them. A layer of the model needs one in the trace, in
+// the same order; layers that only the trace has (activations, pooling) add time and no gradient.
+void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element, Profile& profile) {
+  std::size_t next = 0;  // the model's layer that has not been met
+  std::set<std::string> names;
+  for (const Json& item : trace.at("layers").items()) {
+    item.allow_only({"name", "forward", "backward"});
+    const std::string name = item.at("name").text();
+    if (!names.insert(name).second) item.at("name").fail(fmt::format("a second layer '{}'", name), "each name once");
+    if (next < model.layers.size() && model.layers[next].name == name) {
+      for (const ModelTensor& tensor : model.layers[next].tensors)
+        profile.tensors.push_back({tensor.name, tensor.elements, tensor.elements * bytes_per_element,
+                                   static_cast<LayerId>(profile.layers.size())});
+      ++next;
+    }
+    profile.layers.push_back({name, microseconds(item.at("forward").number(), item.at("forward").place()),
+                              microseconds(item.at("backward").number(), item.at("backward").place())});
+  }
+  if (next < model.layers.size())
+    trace.at("layers").fail(fmt::format("the layer '{}' of the model '{}' has no times here", model.layers[next].name, model.name),
+                            "every layer of the model, in its order");
+}
+
+Profile read_trace(const Json& trace) {
+  trace.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "layers", "details"});
+  Profile profile;
+  const Model model = model_of(trace);
+  profile.model = model.name;
+  profile.device = trace.at("device").text();
+  profile.framework = trace.at("framework").text();
+  profile.precision = trace.at("precision").text();
+  profile.origin = read_origin(trace.at("origin"));
+  profile.source = trace.at("source").text();
+  profile.batch_size = trace.at("batch_size").integer(1, 1'000'000'000);
+  if (trace.at("unit").text() != "us") trace.at("unit").fail(fmt::format("'{}' is not the unit of a trace", trace.at("unit").text()), "us");
+  join_layers(trace, model, element_bytes(trace.at("precision")), profile);
+  return profile;
+}
+
+class CsvTable {
+ public:
+  CsvTable(const std::string& file, std::vector<CsvRow> rows) : file_(file), rows_(std::move(rows)) {
+    if (rows_.empty()) throw InputError({file, ""}, "is empty", header_hint);
+    for (std::size_t i = 0; i < rows_[0].fields.size(); ++i) columns_.emplace(rows_[0].fields[i], i);
+    for (const auto name : {"layer", "params", "forward_us", "backward_us"})
+      if (!columns_.contains(name)) throw InputError({file, "line 1"}, fmt::format("no column '{}'", name), header_hint);
+    for (std::size_t row = 1; row < rows_.size(); ++row)
+      if (rows_[row].fields.size() != rows_[0].fields.size())
+        throw InputError(place(row), fmt::format("{} fields where the header has {}", rows_[row].fields.size(), rows_[0].fields.size()),
+                         "as many as the header");
+  }
+
+  std::size_t end() const { return rows_.size(); }  // rows 1 … end − 1 hold data
+  const std::string& field(std::size_t row, const std::string& column) const { return rows_[row].fields[columns_.at(column)]; }
+  Place place(std::size_t row) const { return {file_, fmt::format("line {}", rows_[row].line)}; }
+  Place place(std::size_t row, const std::string& column) const { return {file_, fmt::format("line {}: {}", rows_[row].line, column)}; }
+
+ private:
+  static constexpr auto header_hint = "the header layer,params,forward_us,backward_us";
+  std::string file_;
+  std::vector<CsvRow> rows_;
+  std::map<std::string, std::size_t> columns_;
+};
+
+Profile read_table(const std::string& file, const std::string& text, bool forward_follows) {
+  const CsvTable table(file, parse_csv(text, file));
+  Profile profile;
+  profile.precision = "fp32";
+  std::set<std::string> names;
+  const auto time = [&](std::size_t row, const std::string& column) {
+    return microseconds(parse_number(table.field(row, column), table.place(row, column)), table.place(row, column));
+  };
+  for (std::size_t row = 1; row < table.end(); ++row) {
+    const std::string& name = table.field(row, "layer");
+    if (!names.insert(name).second) throw InputError(table.place(row, "layer"), fmt::format("a second layer '{}'", name), "each name once");
+    const auto params = parse_integer(table.field(row, "params"), 0, most_parameters, table.place(row, "params"));
+    if (params > 0) profile.tensors.push_back({name, params, 4 * params, static_cast<LayerId>(profile.layers.size())});
+    const bool blank = table.field(row, "forward_us").empty();
+    if (blank && !forward_follows)
+      throw InputError(table.place(row, "forward_us"), "is blank: the forward time was not measured",
+                       "give --forward-ratio R to set it to R times the backward time");
+    profile.layers.push_back({name, blank ? Time(0) : time(row, "forward_us"), time(row, "backward_us")});
+  }
+  return profile;
+}
+
+}  // namespace
+
+Profile read_profile(const std::string& name, std::optional<double> forward_ratio) {
+  const std::string file = find_data("traces", name, "profile");
+  const std::string text = read_file(file);
+  const std::size_t start = text.find_first_not_of(" \t\r\n");
+  const bool json = (start != std::string::npos && text[start] == '{') || file.ends_with(".json");
+  Profile profile = json ? read_trace(Json::parse(text, file)) : read_table(file, text, forward_ratio.has_value());
+  profile.name = std::filesystem::path(file).stem().string();
+  if (profile.model.empty()) profile.model = profile.name;
+  if (forward_ratio)
+    for (Layer& layer : profile.layers) layer.forward = scaled(layer.backward, *forward_ratio);
+  if (profile.layers.empty()) throw InputError({file, json ? "/layers" : ""}, "has no layers", "at least one layer");
+  if (profile.tensors.empty())
+    throw InputError({file, json ? "/model" : ""}, "has no tensors: nothing is ever communicated", "at least one layer with parameters");
+  if (add(profile.forward(), profile.backward()) == Time(0))
+    throw InputError({file, json ? "/layers" : ""}, "every layer's time is zero", "measured times in microseconds");
+  return profile;
+}
+
+}  // namespace allreplay

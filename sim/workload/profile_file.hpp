@@ -1,0 +1,19 @@
+// Reading profiles: trace files (JSON) and CSV tables. Formats: docs/formats.md.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "sim/workload/profile.hpp"
+
+namespace allreplay {
+
+/// Reads a profile from `name`: a path, or a name found in traces/. A file that starts with '{' is a trace, any
+/// other a CSV table with the columns layer, params, forward_us and backward_us (one fp32 tensor per row with
+/// params > 0; other columns are ignored).
+///
+/// `forward_ratio` R sets every layer's forward time to R times its backward time; a CSV row with a blank
+/// forward_us needs it. Throws InputError.
+Profile read_profile(const std::string& name, std::optional<double> forward_ratio = std::nullopt);
+
+}  // namespace allreplay
