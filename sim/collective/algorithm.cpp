@@ -36,12 +36,12 @@ Coefficients parameter_server(double n, const CollectiveOptions& options) {
 }
 
 constexpr Algorithm all[] = {
-    {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", ring},
-    {"double-binary-tree", "two mirrored trees, half of the bytes each", double_binary_tree},
-    {"halving-doubling", "recursive halving, then recursive doubling", halving_doubling},
-    {"recursive-doubling", "log N exchanges of everything", recursive_doubling},
-    {"binary-tree", "reduce up and broadcast down one binomial tree", binary_tree},
-    {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", parameter_server},
+    {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "", ring},
+    {"double-binary-tree", "two mirrored trees, half of the bytes each", "tree_bandwidth", double_binary_tree},
+    {"halving-doubling", "recursive halving, then recursive doubling", "", halving_doubling},
+    {"recursive-doubling", "log N exchanges of everything", "", recursive_doubling},
+    {"binary-tree", "reduce up and broadcast down one binomial tree", "", binary_tree},
+    {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "servers", parameter_server},
 };
 
 }  // namespace

@@ -31,6 +31,7 @@ struct Coefficients {
 struct Algorithm {
   std::string_view name;
   std::string_view summary;
+  std::string_view option;  ///< the one of CollectiveOptions that it reads, as users name it; "" if none
   /// Dimensionless, for N >= 2 workers; logarithms are real, base 2, where N is no power of two.
   Coefficients (*coefficients)(double workers, const CollectiveOptions& options);
 };

@@ -137,4 +137,30 @@ std::string format_rate(double bytes_per_second) {
                 std::array<Step, 5>{{{1e12, "Tbit/s"}, {1e9, "Gbit/s"}, {1e6, "Mbit/s"}, {1e3, "kbit/s"}, {1, "bit/s"}}});
 }
 
+namespace {
+
+struct Whole {
+  std::int64_t count;
+  std::string_view unit;
+};
+
+std::string write_whole(std::int64_t value, std::span<const Whole> units) {  // largest first, the last of count 1
+  for (const Whole& unit : units)
+    if (value % unit.count == 0 && value != 0) return fmt::format("{} {}", value / unit.count, unit.unit);
+  return fmt::format("{} {}", value, units.back().unit);
+}
+
+}  // namespace
+
+std::string write_size(Bytes bytes) {
+  static constexpr Whole units[] = {{1 << 30, "GiB"}, {1'000'000'000, "GB"}, {1 << 20, "MiB"}, {1'000'000, "MB"},
+                                    {1 << 10, "KiB"}, {1'000, "kB"},         {1, "B"}};
+  return write_whole(bytes, units);
+}
+
+std::string write_duration(Time time) {
+  static constexpr Whole units[] = {{1'000'000'000'000, "s"}, {1'000'000'000, "ms"}, {1'000'000, "us"}, {1'000, "ns"}, {1, "ps"}};
+  return write_whole(time.count(), units);
+}
+
 }  // namespace allreplay

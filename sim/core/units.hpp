@@ -29,4 +29,8 @@ std::string format_duration(double seconds);
 std::string format_size(Bytes bytes);
 std::string format_rate(double bytes_per_second);  ///< in bit/s, as networks are named
 
+// Exactly, as a file could hold them: the largest unit that leaves a whole number.
+std::string write_size(Bytes bytes);
+std::string write_duration(Time time);
+
 }  // namespace allreplay

@@ -1,0 +1,55 @@
+#include "sim/command/command.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <set>
+
+#include "sim/core/units.hpp"
+
+namespace allreplay {
+
+Place argument(const std::string& option) { return {"command line", option}; }
+
+void warn(const std::string& text) {
+  static std::set<std::string> told;
+  if (!text.empty() && told.insert(text).second) fmt::print(stderr, "warning: {}\n", text);
+}
+
+Request ScenarioArguments::request(const std::string& strategy) const {
+  Request request;
+  request.profile = profile;
+  request.cluster = cluster;
+  request.strategy = strategy;
+  request.collective = collective;
+  request.fidelity = fidelity;
+  if (!workers.empty()) request.workers = parse_integer(workers, 1, most_workers, argument("--workers"));
+  if (!forward_ratio.empty()) request.forward_ratio = parse_number(forward_ratio, argument("--forward-ratio"));
+  request.place_of_profile = argument("--forward-ratio");
+  request.place_of_workers = argument("--workers");
+  request.place_of_strategy = argument("--strategy");
+  request.place_of_collective = argument("--collective");
+  request.place_of_fidelity = argument("--fidelity");
+  for (const std::string& option : options) {
+    const std::size_t equals = option.find('=');
+    if (equals == std::string::npos)
+      throw InputError(argument("--option"), fmt::format("'{}' has no value", option), "key=value, such as bucket_cap=\"25 MiB\"");
+    const std::string name = option.substr(0, equals);
+    request.options.push_back({name, option.substr(equals + 1), argument("--option " + name)});
+  }
+  return request;
+}
+
+void add_scenario_options(CLI::App& command, ScenarioArguments& arguments) {
+  command.add_option("-p,--profile", arguments.profile, "layer-wise times: a trace or CSV file, or a name from `allreplay list profiles`")->required();
+  command.add_option("-c,--cluster", arguments.cluster, "a cluster file, or a name from `allreplay list clusters`")->required();
+  command.add_option("-n,--workers", arguments.workers, "how many workers (the cluster file's)");
+  command.add_option("--collective", arguments.collective, "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
+  command.add_option("--fidelity", arguments.fidelity, "how communication is priced (the cluster file's): alpha-beta");
+  command.add_option("--forward-ratio", arguments.forward_ratio, "set every layer's forward time to this times its backward time");
+  std::string known;
+  for (const OptionHelp& option : option_help()) known += fmt::format("\n  {}: {}", option.name, option.help);
+  command.add_option("-o,--option", arguments.options, "key=value, any number of times:" + known)->allow_extra_args(false);
+}
+
+}  // namespace allreplay

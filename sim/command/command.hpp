@@ -1,0 +1,41 @@
+// The commands of the program, a file each. add_X() describes the command to CLI11 and says what it runs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/experiment/request.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace allreplay {
+
+void add_run(CLI::App& app);
+void add_compare(CLI::App& app);
+void add_sweep(CLI::App& app);
+void add_plan(CLI::App& app);
+void add_list(CLI::App& app);
+
+/// What --profile, --cluster and the options beside them were given as.
+struct ScenarioArguments {
+  std::string profile, cluster, workers, collective, fidelity, forward_ratio;
+  std::vector<std::string> options;  ///< key=value
+
+  /// The request for one strategy. Throws InputError at the option that is wrong.
+  Request request(const std::string& strategy) const;
+};
+
+/// Adds those options to `command`.
+void add_scenario_options(CLI::App& command, ScenarioArguments& arguments);
+
+/// A place on the command line.
+Place argument(const std::string& option);
+
+/// "warning: …" on standard error, once for each text.
+void warn(const std::string& text);
+
+}  // namespace allreplay

@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "sim/command/command.hpp"
+#include "sim/core/file.hpp"
+#include "sim/experiment/table.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// What a data file says of itself.
+std::string summary(const std::string& folder, const std::string& name) {
+  const Json json = Json::read(find_data(folder, name, "file"));
+  for (const auto key : {"description", "reproduces"})
+    if (const auto text = json.find(key)) return text->text();
+  if (const auto device = json.find("device"))
+    return fmt::format("{}, batch {}, {}, {}", device->text(), json.at("batch_size").dump(), json.at("precision").text(), json.at("origin").text());
+  return "";
+}
+
+Rows data(const std::string& folder) {
+  Rows rows{{"name", ""}};
+  for (const std::string& name : list_data(folder)) rows.push_back({name, summary(folder, name)});
+  return rows;
+}
+
+Rows rows_of(const std::string& what) {
+  Rows rows{{"name", ""}};
+  if (what == "strategies")
+    for (const Strategy& strategy : strategies()) {
+      std::string options;
+      for (const std::string_view option : strategy.options) options += fmt::format("{}{}", options.empty() ? "; options: " : ", ", option);
+      rows.push_back({std::string(strategy.name), std::string(strategy.summary) + options});
+    }
+  else if (what == "collectives")
+    for (const Algorithm& algorithm : algorithms()) rows.push_back({std::string(algorithm.name), std::string(algorithm.summary)});
+  else if (what == "options")
+    for (const OptionHelp& option : option_help()) rows.push_back({option.name, option.help});
+  else if (what == "profiles") return data("traces");
+  else if (what == "clusters") return data("topologies");
+  else return data(what);
+  return rows;
+}
+
+}  // namespace
+
+void add_list(CLI::App& app) {
+  auto what = std::make_shared<std::string>();
+  const std::vector<std::string> known{"strategies", "collectives", "options", "profiles", "clusters", "models", "configs"};
+  CLI::App* command = app.add_subcommand("list", "what there is to choose from");
+  command->add_option("what", *what, fmt::format("{}", fmt::join(known, ", ")))->required();
+  command->callback([what, known] {
+    if (std::find(known.begin(), known.end(), *what) == known.end())
+      throw InputError(argument("list"), fmt::format("nothing is called '{}'", *what), suggest(*what, known));
+    fmt::print("{}", format_table(rows_of(*what)));
+  });
+}
+
+}  // namespace allreplay

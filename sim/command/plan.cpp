@@ -1,0 +1,37 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "sim/command/command.hpp"
+#include "sim/experiment/report.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Arguments {
+  ScenarioArguments scenario;
+  std::string strategy;
+  bool json = false;
+};
+
+void execute(const Arguments& arguments) {
+  Library library;
+  const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
+  const Plan plan = plan_of(scenario);
+  fmt::print("{}", arguments.json ? plan_json(scenario, plan) + "\n" : plan_report(scenario, plan));
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("plan", "print what a strategy would send: blocks, slices, order");
+  add_scenario_options(*command, arguments->scenario);
+  command->add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`")->required();
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->footer("Example:\n  allreplay plan --profile googlenet_k80_b32 --cluster k80-10gbe --strategy mg-wfbp");
+  command->callback([arguments] { execute(*arguments); });
+}
+
+}  // namespace allreplay

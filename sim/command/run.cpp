@@ -1,0 +1,42 @@
+#include "sim/experiment/run.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "sim/command/command.hpp"
+#include "sim/core/file.hpp"
+#include "sim/experiment/trace_events.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Arguments {
+  ScenarioArguments scenario;
+  std::string strategy, timeline;
+  bool json = false;
+};
+
+void execute(const Arguments& arguments) {
+  Library library;
+  const Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy)));
+  if (!arguments.timeline.empty()) write_file(arguments.timeline, trace_events(outcome));
+  warn(outcome.result.warning);
+  fmt::print("{}", arguments.json ? to_json(row_of(outcome)) + "\n" : run_report(outcome));
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("run", "simulate one strategy and say where the time goes");
+  add_scenario_options(*command, arguments->scenario);
+  command->add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`")->required();
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->add_option("--timeline", arguments->timeline, "write the iteration as Chrome trace events, for ui.perfetto.dev");
+  command->footer("Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategy mg-wfbp");
+  command->callback([arguments] { execute(*arguments); });
+}
+
+}  // namespace allreplay

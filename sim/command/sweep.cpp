@@ -1,0 +1,63 @@
+#include "sim/experiment/sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "sim/command/command.hpp"
+#include "sim/experiment/run.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Arguments {
+  std::string file, jobs = "2", out;
+  bool resume = false, csv = false, json = false;
+};
+
+void print(const Arguments& arguments, const std::vector<Outcome>& outcomes) {
+  if (arguments.json) {
+    std::vector<Row> rows;
+    for (const Outcome& outcome : outcomes) rows.push_back(row_of(outcome));
+    fmt::print("{}\n", to_json(rows));
+  } else if (arguments.csv) {
+    if (!outcomes.empty()) fmt::print("{}\n", csv_header(row_of(outcomes.front())));
+    for (const Outcome& outcome : outcomes) fmt::print("{}\n", to_csv(row_of(outcome)));
+  } else if (!outcomes.empty()) {
+    fmt::print("{}", sweep_report(outcomes));
+  }
+}
+
+void execute(const Arguments& arguments) {
+  SweepRun how;
+  how.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs")));
+  if (!arguments.out.empty()) how.out = arguments.out;
+  how.resume = arguments.resume;
+  if (arguments.resume && arguments.out.empty()) throw InputError(argument("--resume"), "there is no file to go on with", "give --out FILE.csv, too");
+  const Sweep sweep = read_sweep(arguments.file);
+  const std::vector<Outcome> outcomes = run_sweep(sweep, how);
+  for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
+  print(arguments, outcomes);
+  if (how.out) {
+    const std::size_t kept = sweep.requests.size() - outcomes.size();
+    fmt::print(stderr, "{} rows in {}{}\n", sweep.requests.size(), *how.out, kept > 0 ? fmt::format(" ({} were there already)", kept) : "");
+  }
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("sweep", "simulate every combination that a configuration file lists");
+  command->add_option("file", arguments->file, "a sweep file, or a name from `allreplay list configs`")->required();
+  command->add_option("-j,--jobs", arguments->jobs, "how many rows at a time; results do not depend on it")->capture_default_str();
+  command->add_option("--out", arguments->out, "write the rows to this CSV file, each as soon as it is finished");
+  command->add_flag("--resume", arguments->resume, "keep the rows that --out already has and go on after them");
+  auto* json = command->add_flag("--json", arguments->json, "print a JSON array instead of the table");
+  command->add_flag("--csv", arguments->csv, "print CSV instead of the table")->excludes(json);
+  command->footer("Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  tools/plot.py fig10.csv --config configs/mgwfbp_fig10.json --out fig10.png");
+  command->callback([arguments] { execute(*arguments); });
+}
+
+}  // namespace allreplay

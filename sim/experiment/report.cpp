@@ -1,0 +1,121 @@
+#include "sim/experiment/report.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/experiment/row.hpp"
+#include "sim/experiment/table.hpp"
+
+namespace allreplay {
+
+namespace {
+
+std::string percent(double ratio) { return fmt::format("{:.1f} %", 100 * ratio); }
+
+std::string above_bound(const Metrics& metrics) {
+  if (!metrics.lower_bound_s) return "-";
+  return fmt::format("{:.1f} %", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
+}
+
+std::string title(const Scenario& scenario, const Result& result) {
+  return fmt::format("{} on {}: {} worker{}, {}, {}", scenario.profile.name, scenario.cluster.name, scenario.workers,
+                     scenario.workers == 1 ? "" : "s", result.collective, result.fidelity);
+}
+
+std::string options_of(const Scenario& scenario) { return plain_text(identity(scenario).back().cell); }
+
+std::string window_text(const Window& window) {
+  if (window.bytes != Window::unlimited) return format_size(window.bytes);
+  return fmt::format("{} block{}", window.count, window.count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string caveat(const Profile& profile) {
+  if (profile.origin != Origin::Reconstructed) return "";
+  return fmt::format("note: the times of {} are reconstructed, not measured ({})\n", profile.name, profile.source);
+}
+
+std::string run_report(const Outcome& outcome) {
+  const auto& [scenario, result, wall_s] = outcome;
+  const Metrics& m = result.metrics;
+  std::vector<std::pair<std::string, std::string>> lines{
+      {"strategy", std::string(scenario.strategy->name)},
+      {"options", options_of(scenario)},
+      {"iteration", format_duration(m.iteration_s)},
+      {"  forward", format_duration(m.forward_s)},
+      {"  backward", format_duration(m.backward_s)},
+      {"  exposed communication", fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s), percent(m.exposed_comm_s / m.iteration_s))},
+      {"communication in flight", fmt::format("{} in {} collectives", format_duration(m.comm_busy_s), m.collectives)},
+      {"speed-up", fmt::format("{:.2f} of {} ({} efficiency)", m.speedup, scenario.workers, percent(m.efficiency))},
+      {"throughput", m.samples_per_s ? fmt::format("{:.1f} samples/s", *m.samples_per_s) : "unknown: the profile gives no batch size"},
+      {"lower bound", m.lower_bound_s ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s), above_bound(m)) : "none"}};
+  std::string text = title(scenario, result) + "\n\n";
+  for (const auto& [name, value] : lines)
+    if (!value.empty()) text += fmt::format("{:<24} {}\n", name, value);
+  return text + (caveat(scenario.profile).empty() ? "" : "\n" + caveat(scenario.profile));
+}
+
+std::string compare_report(const std::vector<Outcome>& outcomes) {
+  std::vector<std::vector<std::string>> rows{
+      {"strategy", "iteration", "exposed comm.", "collectives", "speed-up", "efficiency", "above bound", "options"}};
+  for (const auto& [scenario, result, wall_s] : outcomes) {
+    const Metrics& m = result.metrics;
+    rows.push_back({std::string(scenario.strategy->name), format_duration(m.iteration_s), format_duration(m.exposed_comm_s),
+                    std::to_string(m.collectives), fmt::format("{:.2f}", m.speedup), percent(m.efficiency), above_bound(m), options_of(scenario)});
+  }
+  const auto& [scenario, result, wall_s] = outcomes.front();
+  std::string text = title(scenario, result);
+  text += fmt::format("\nforward {}, backward {}, {} of gradients", format_duration(result.metrics.forward_s),
+                      format_duration(result.metrics.backward_s), format_size(scenario.profile.bytes()));
+  if (result.metrics.lower_bound_s) text += fmt::format("; no lossless schedule is faster than {}", format_duration(*result.metrics.lower_bound_s));
+  return text + "\n\n" + format_table(rows) + caveat(scenario.profile);
+}
+
+std::string sweep_report(const std::vector<Outcome>& outcomes) {
+  std::vector<std::vector<std::string>> rows{{"profile", "cluster", "workers", "collective", "fidelity", "strategy", "iteration", "exposed comm.",
+                                              "collectives", "speed-up", "efficiency", "above bound"}};
+  std::string caveats;
+  for (const auto& [scenario, result, wall_s] : outcomes) {
+    const Metrics& m = result.metrics;
+    rows.push_back({scenario.profile.name, scenario.cluster.name, std::to_string(scenario.workers), result.collective, result.fidelity,
+                    std::string(scenario.strategy->name), format_duration(m.iteration_s), format_duration(m.exposed_comm_s),
+                    std::to_string(m.collectives), fmt::format("{:.2f}", m.speedup), percent(m.efficiency), above_bound(m)});
+    const std::string one = caveat(scenario.profile);
+    if (caveats.find(one) == std::string::npos) caveats += one;
+  }
+  return format_table(rows) + caveats;
+}
+
+std::string plan_report(const Scenario& scenario, const Plan& plan) {
+  std::vector<std::vector<std::string>> rows{{"block", "bytes", "slices", "priority", "tensors"}};
+  for (std::size_t index = 0; index < plan.blocks.size(); ++index) {
+    const Block& block = plan.blocks[index];
+    const std::string names = describe(block, scenario.profile, index);
+    const std::size_t open = names.find('(');
+    rows.push_back({std::to_string(index), format_size(block.bytes()), std::to_string(block.slices.size()), std::to_string(block.priority),
+                    names.substr(open + 1, names.size() - open - 2)});
+  }
+  std::string text = fmt::format("{}: {} blocks, {}, window {}, the next forward waits for its {}", plan.strategy, plan.blocks.size(),
+                                 to_string(plan.order), window_text(plan.window), plan.barrier == Barrier::Iteration ? "iteration" : "layer");
+  if (plan.release == Release::Backward) text += ", none before the backward pass ends";
+  if (plan.tick > Time(0)) text += fmt::format(", at multiples of {}", write_duration(plan.tick));
+  return text + "\n\n" + format_table(rows) + caveat(scenario.profile);
+}
+
+std::string plan_json(const Scenario& scenario, const Plan& plan) {
+  using Value = nlohmann::ordered_json;
+  Value blocks = Value::array();
+  for (const Block& block : plan.blocks) {
+    Value slices = Value::array();
+    for (const Slice& slice : block.slices)
+      slices.push_back({{"tensor", scenario.profile.tensors[slice.tensor].name}, {"offset", slice.offset}, {"bytes", slice.bytes}});
+    blocks.push_back({{"slices", slices}, {"priority", block.priority}});
+  }
+  const bool in_bytes = plan.window.bytes != Window::unlimited;
+  const Value window = in_bytes ? Value{{"bytes", plan.window.bytes}} : Value{{"blocks", plan.window.count}};
+  return Value{{"strategy", plan.strategy}, {"order", to_string(plan.order)}, {"window", window}, {"barrier", to_string(plan.barrier)}, {"blocks", blocks}}.dump(2);
+}
+
+}  // namespace allreplay

@@ -1,0 +1,31 @@
+// What people read: one run, several strategies side by side, a plan.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/training/simulate.hpp"
+
+namespace allreplay {
+
+struct Outcome {
+  Scenario scenario;
+  Result result;
+  double wall_s = 0;
+};
+
+std::string run_report(const Outcome& outcome);
+
+/// REQUIRES: outcomes differ in their strategy only; at least one.
+std::string compare_report(const std::vector<Outcome>& outcomes);
+
+/// Any outcomes, a line each.
+std::string sweep_report(const std::vector<Outcome>& outcomes);
+
+std::string plan_report(const Scenario& scenario, const Plan& plan);
+std::string plan_json(const Scenario& scenario, const Plan& plan);
+
+/// "" for measured and imported profiles; otherwise what readers have to be told about these times.
+std::string caveat(const Profile& profile);
+
+}  // namespace allreplay

@@ -1,0 +1,51 @@
+#include "sim/experiment/request.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/core/file.hpp"
+#include "sim/workload/profile_file.hpp"
+
+namespace allreplay {
+
+struct Library::ClusterFile {
+  Cluster cluster;
+  Json json;  // stragglers are read once the number of workers is known
+};
+
+const Profile& Library::profile(const Request& request) {
+  const auto key = std::pair(request.profile, request.forward_ratio);
+  const auto found = profiles_.find(key);
+  if (found != profiles_.end()) return found->second;
+  if (request.forward_ratio && !(*request.forward_ratio >= 0 && *request.forward_ratio <= 1000))
+    throw InputError(request.place_of_profile / "forward_ratio", fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
+                     "0 to 1000, such as 0.5");
+  return profiles_.emplace(key, read_profile(request.profile, request.forward_ratio)).first->second;
+}
+
+const Library::ClusterFile& Library::cluster(const std::string& name) {
+  std::shared_ptr<const ClusterFile>& file = clusters_[name];
+  if (!file) {
+    const Json json = Json::read(find_data("topologies", name, "cluster"));
+    json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter"});
+    file = std::make_shared<ClusterFile>(ClusterFile{read_cluster(json), json});
+  }
+  return *file;
+}
+
+Scenario Library::resolve(const Request& request) {
+  const ClusterFile& file = cluster(request.cluster);
+  Scenario scenario{.profile = profile(request), .cluster = file.cluster};
+  scenario.workers = request.workers.value_or(file.cluster.workers);
+  if (scenario.workers < 1 || scenario.workers > most_workers)
+    throw InputError(request.place_of_workers, fmt::format("{} workers", scenario.workers), fmt::format("1 to {}", most_workers));
+  scenario.stragglers = read_stragglers(file.json, scenario.workers);
+  scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy);
+  for (const auto& [name, value] : file.cluster.network.options) scenario.options.set(name, value, file.cluster.network.place / name);
+  for (const OptionText& option : request.options) scenario.options.set(option.name, option.value, option.place);
+  scenario.collective = request.collective;
+  scenario.fidelity = request.fidelity;
+  scenario.place = request.collective.empty() ? request.place_of_fidelity : request.place_of_collective;
+  return scenario;
+}
+
+}  // namespace allreplay

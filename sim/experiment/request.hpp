@@ -1,0 +1,52 @@
+// What a user asked for, by name, and the scenario that it means.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "sim/training/simulate.hpp"
+
+namespace allreplay {
+
+/// One option as given: its name, its text, and where it was given.
+struct OptionText {
+  std::string name;
+  std::string value;
+  Place place;
+};
+
+struct Request {
+  std::string profile;  ///< a path, or a name in traces/
+  std::optional<double> forward_ratio;
+  std::string cluster;  ///< a path, or a name in topologies/
+  std::optional<std::int64_t> workers;
+  std::string collective;  ///< "": the cluster's
+  std::string fidelity;    ///< "": the cluster's
+  std::string strategy;
+  std::vector<OptionText> options;
+  // Where complaints about the names above point.
+  Place place_of_profile, place_of_workers, place_of_strategy, place_of_collective, place_of_fidelity;
+};
+
+/// Reads each file once, however many scenarios use it. Not safe for use by several threads.
+class Library {
+ public:
+  /// Throws InputError for anything that is wrong with the request or its files.
+  Scenario resolve(const Request& request);
+
+ private:
+  struct ClusterFile;
+  const Profile& profile(const Request& request);
+  const ClusterFile& cluster(const std::string& name);
+
+  std::map<std::pair<std::string, std::optional<double>>, Profile> profiles_;
+  std::map<std::string, std::shared_ptr<const ClusterFile>> clusters_;
+};
+
+}  // namespace allreplay

@@ -1,0 +1,190 @@
+#include "sim/experiment/sweep.hpp"
+
+#include <fmt/format.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_pipeline.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+
+#include "sim/core/csv.hpp"
+#include "sim/core/file.hpp"
+#include "sim/experiment/progress.hpp"
+#include "sim/experiment/row.hpp"
+#include "sim/experiment/run.hpp"
+
+namespace allreplay {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// A list that may be left out: one empty element then, which means "the default".
+std::vector<std::optional<Json>> choices(const Json& sweep, std::string_view key) {
+  const auto list = sweep.find(key);
+  if (!list) return {std::nullopt};
+  std::vector<std::optional<Json>> all;
+  for (const Json& item : list->items()) all.emplace_back(item);
+  if (all.empty()) list->fail("is empty", "at least one entry, or leave the key out");
+  return all;
+}
+
+// A file named in the sweep: relative to the sweep's own folder when it is there.
+std::string beside(const std::string& sweep_file, const std::string& name) {
+  const fs::path near = fs::path(sweep_file).parent_path() / name;
+  return fs::is_regular_file(near) ? near.string() : name;
+}
+
+void set_profile(Request& request, const Json& json, const std::string& file) {
+  const Json name = json.is_object() ? json.at("profile") : json;
+  if (json.is_object()) {
+    json.allow_only({"profile", "forward_ratio"});
+    if (const auto ratio = json.find("forward_ratio")) request.forward_ratio = ratio->number();
+  }
+  request.profile = beside(file, name.text());
+  request.place_of_profile = json.place();
+  if (!locate_data("traces", request.profile)) name.fail(fmt::format("no profile '{}'", name.text()), suggest(name.text(), list_data("traces")));
+}
+
+void set_cluster(Request& request, const Json& json, const std::string& file) {
+  request.cluster = beside(file, json.text());
+  if (!locate_data("topologies", request.cluster)) json.fail(fmt::format("no cluster '{}'", json.text()), suggest(json.text(), list_data("topologies")));
+}
+
+void set_strategy(Request& request, const Json& json) {
+  const Json name = json.is_object() ? json.at("name") : json;
+  request.strategy = name.text();
+  request.place_of_strategy = name.place();
+  find_strategy(request.strategy, request.place_of_strategy);
+  if (!json.is_object()) return;
+  for (const auto& [key, value] : json.members())
+    if (key != "name") request.options.push_back({key, value.is_string() ? value.text() : value.dump(), value.place()});
+}
+
+}  // namespace
+
+Sweep read_sweep(const std::string& name) {
+  const std::string file = find_data("configs", name, "sweep");
+  const Json json = Json::read(file);
+  json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "collectives", "fidelities", "strategies", "plot"});
+  for (const auto key : {"profiles", "clusters", "strategies"}) json.at(key);
+  Sweep sweep;
+  if (const auto given = json.find("name")) sweep.name = given->text();
+  if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
+  for (const auto& profile : choices(json, "profiles"))
+    for (const auto& cluster : choices(json, "clusters"))
+      for (const auto& workers : choices(json, "workers"))
+        for (const auto& collective : choices(json, "collectives"))
+          for (const auto& fidelity : choices(json, "fidelities"))
+            for (const auto& strategy : choices(json, "strategies")) {
+              Request request;
+              set_profile(request, *profile, file);
+              set_cluster(request, *cluster, file);
+              if (workers) {
+                request.workers = workers->integer(1, most_workers);
+                request.place_of_workers = workers->place();
+              }
+              if (collective) {
+                request.collective = collective->text();
+                request.place_of_collective = collective->place();
+              }
+              if (fidelity) {
+                request.fidelity = fidelity->text();
+                request.place_of_fidelity = fidelity->place();
+              }
+              set_strategy(request, *strategy);
+              sweep.requests.push_back(std::move(request));
+            }
+  return sweep;
+}
+
+namespace {
+
+// The complete rows that an interrupted run left in `file`, if they are the first rows of this sweep. What follows
+// the last line end is a row that was cut off. Throws when the file is of another sweep.
+std::size_t rows_done(const std::string& file, const std::string& header, const std::vector<Row>& identities, std::uintmax_t& length) {
+  length = 0;
+  if (!fs::exists(file)) return 0;
+  std::string text = read_file(file);
+  text.erase(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
+  length = text.size();
+  if (text.empty()) return 0;
+  const std::vector<CsvRow> rows = parse_csv(text, file);
+  const auto columns = parse_csv(header, file).front().fields;
+  if (rows.front().fields != columns) throw InputError({file, "line 1"}, "has other columns than this version writes", "sweep without --resume, to another file");
+  if (rows.size() - 1 > identities.size())
+    throw InputError({file, ""}, fmt::format("has {} rows, the sweep {}", rows.size() - 1, identities.size()), "the file of this sweep");
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    for (const Column& expected : identities[i - 1]) {
+      const auto column = static_cast<std::size_t>(std::find(columns.begin(), columns.end(), expected.name) - columns.begin());
+      const std::string want = plain_text(expected.cell);
+      if (rows[i].fields.size() != columns.size() || rows[i].fields[column] != want)
+        throw InputError({file, fmt::format("line {}", rows[i].line)}, fmt::format("is not the sweep's row {}", i),
+                         fmt::format("{} = '{}' there; is it the file of another sweep?", expected.name, want));
+    }
+  return rows.size() - 1;
+}
+
+class CsvOut {
+ public:
+  CsvOut(const SweepRun& how, const std::string& header, const std::vector<Row>& identities) {
+    if (!how.out) return;
+    std::uintmax_t keep = 0;
+    if (how.resume) done_ = rows_done(*how.out, header, identities, keep);
+    if (keep > 0) fs::resize_file(*how.out, keep);
+    stream_.open(*how.out, keep > 0 ? std::ios::app : std::ios::trunc);
+    if (keep == 0) stream_ << header << '\n' << std::flush;
+    if (!stream_) throw InputError({*how.out, ""}, fmt::format("cannot be written: {}", std::strerror(errno)), "check the folder and its rights");
+  }
+
+  std::size_t done() const { return done_; }
+
+  void write(const std::string& line) {
+    if (stream_.is_open()) stream_ << line + "\n" << std::flush;  // one write a row, so that a kill leaves at most one cut
+  }
+
+ private:
+  std::size_t done_ = 0;
+  std::ofstream stream_;
+};
+
+}  // namespace
+
+std::vector<Outcome> run_sweep(const Sweep& sweep, const SweepRun& how) {
+  Library library;
+  std::vector<Scenario> scenarios;
+  std::vector<Row> identities;
+  for (const Request& request : sweep.requests) {
+    scenarios.push_back(library.resolve(request));
+    identities.push_back(identity(scenarios.back()));
+  }
+  CsvOut out(how, csv_header(make_row(identities.front(), {}, 0)), identities);
+  std::vector<Outcome> outcomes;
+  std::size_t next = out.done();
+  Progress progress("sweep", how.progress ? scenarios.size() - next : 0);
+
+  namespace tbb = oneapi::tbb;
+  const auto jobs = static_cast<std::size_t>(how.jobs);
+  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, jobs);
+  const auto take = [&](tbb::flow_control& control) -> std::size_t {
+    if (next == scenarios.size()) control.stop();
+    return next++;
+  };
+  const auto simulate_row = [&](std::size_t index) { return run(scenarios[index]); };
+  const auto keep_row = [&](Outcome outcome) {
+    out.write(to_csv(row_of(outcome)));
+    outcome.result.episodes.clear();
+    outcome.result.unrolled = {};
+    outcome.result.plan = {};
+    outcomes.push_back(std::move(outcome));
+    if (how.progress) progress.advance();
+  };
+  tbb::parallel_pipeline(2 * jobs, tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, take) &
+                                       tbb::make_filter<std::size_t, Outcome>(tbb::filter_mode::parallel, simulate_row) &
+                                       tbb::make_filter<Outcome, void>(tbb::filter_mode::serial_in_order, keep_row));
+  return outcomes;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,36 @@
+// Sweeps: every combination of a configuration file, a row each. Files: configs/*.json.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/experiment/report.hpp"
+#include "sim/experiment/request.hpp"
+
+namespace allreplay {
+
+struct Sweep {
+  std::string name;
+  std::string reproduces;  ///< the figure or table that it regenerates; may be empty
+  std::vector<Request> requests;
+};
+
+/// Reads and expands a sweep file: strategies vary fastest, then fidelities, collectives, workers, clusters and
+/// profiles. Paths stand relative to the file, or to the working directory. Throws InputError.
+Sweep read_sweep(const std::string& name);
+
+struct SweepRun {
+  int jobs = 1;
+  std::optional<std::string> out;  ///< a CSV file that gets each row as it is finished
+  bool resume = false;             ///< keep the complete rows of an existing `out`
+  bool progress = true;
+};
+
+/// Simulates all rows, `jobs` at a time; the outcomes and the rows of the file are in the order of the sweep,
+/// whatever `jobs` is. Everything is checked before anything is written. Rows that `resume` finds done are not
+/// simulated and not returned. Throws InputError.
+std::vector<Outcome> run_sweep(const Sweep& sweep, const SweepRun& how);
+
+}  // namespace allreplay

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""The reconstructed traces and the tool that makes them. Run: python3 tests/tools/test_reconstruct_trace.py"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
+TOOL = ROOT / "tools" / "reconstruct_trace.py"
+
+spec = importlib.util.spec_from_file_location("reconstruct_trace", TOOL)
+tool = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tool)
+
+V100 = tool.Gpu(15.7e12, 900e9)  # NVIDIA Tesla V100 SXM2 data sheet
+TITAN_X = tool.Gpu(6.144e12, 336.5e9)  # GeForce GTX Titan X (Maxwell): 3072 cores, 1000 MHz base clock
+
+# (profile, model, GPU, batch, other rows added to the layer before them): direction -> what the check measured:
+# (sum of |difference| / total, correlation, largest running-sum deviation / total)
+MEASURED = {
+    ("googlenet_k80_b32_caffe", "googlenet_caffe64", tool.K80_DIE, 32, False): {"backward": (0.668, 0.867, 0.172)},
+    ("googlenet_titanx_b128_caffe", "googlenet_caffe64", TITAN_X, 128, False): {
+        "forward": (0.100, 0.997, 0.023), "backward": (0.327, 0.878, 0.098)},
+    ("googlenet_titanx_b128_caffe", "googlenet_caffe64", TITAN_X, 128, True): {
+        "forward": (0.334, 0.958, 0.046), "backward": (0.517, 0.817, 0.106)},
+    ("resnet50_v100dgxs_b32_kineto", "resnet50", V100, 32, False): {
+        "forward": (0.332, 0.798, 0.023), "backward": (0.291, 0.803, 0.039)},
+}
+
+
+def read_trace(name):
+    """A shipped trace, parsed."""
+    return json.loads((ROOT / "traces" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def nanoseconds(trace):
+    """All times of a trace in integer nanoseconds: forward, then backward."""
+    return [round(1000 * layer[key]) for key in ("forward", "backward") for layer in trace["layers"]]
+
+
+class Shipped(unittest.TestCase):
+    """The files in traces/ that the tool makes."""
+
+    def test_regenerated_byte_for_byte(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, TOOL, "--all", "--out", folder], check=True)
+            for name in tool.SHIPPED:
+                with self.subTest(name):
+                    self.assertEqual((Path(folder) / f"{name}.json").read_bytes(),
+                                     (ROOT / "traces" / f"{name}.json").read_bytes())
+
+    def test_every_reconstructed_trace_is_made_by_the_tool(self):
+        made = sorted(path.stem for path in (ROOT / "traces").glob("*.json")
+                      if json.loads(path.read_text(encoding="utf-8")).get("origin") == "reconstructed")
+        self.assertEqual(made, sorted(tool.SHIPPED))
+
+    def test_sums_are_the_published_totals(self):
+        for name, (_, _, total_s, _) in tool.SHIPPED.items():
+            with self.subTest(name):
+                self.assertEqual(sum(nanoseconds(read_trace(name))), round(total_s * 1e9))
+
+    def test_published_throughputs(self):
+        """Images/s of one node of two dies, B-Caffe repository."""
+        for name, published in (("googlenet_k80_b32", 163.36), ("resnet50_107_k80_b16", 76.85), ("resnet50_k80_b16", 76.85)):
+            trace = read_trace(name)
+            with self.subTest(name):
+                self.assertAlmostEqual(2 * trace["batch_size"] / (sum(nanoseconds(trace)) / 1e9), published, places=4)
+
+    def test_form(self):
+        for name, (model, batch, _, _) in tool.SHIPPED.items():
+            trace = read_trace(name)
+            with self.subTest(name):
+                self.assertEqual(list(trace), ["model", "device", "framework", "batch_size", "precision", "origin",
+                                               "source", "unit", "layers"])
+                self.assertEqual((trace["model"], trace["batch_size"], trace["unit"]), (model, batch, "us"))
+                self.assertEqual([layer["name"] for layer in trace["layers"]],
+                                 [layer["name"] for layer in tool.read_model(model)["layers"]])
+                self.assertTrue(all(time > 0 for time in nanoseconds(trace)))
+
+    def test_no_time_is_finer_than_a_nanosecond(self):
+        for name in tool.SHIPPED:
+            trace = read_trace(name)
+            with self.subTest(name):
+                self.assertTrue(all(round(layer[key], 3) == layer[key] for layer in trace["layers"]
+                                    for key in ("forward", "backward")))
+
+    def test_granularity_does_not_change_the_times(self):
+        self.assertEqual(read_trace("resnet50_107_k80_b16")["layers"], read_trace("resnet50_k80_b16")["layers"])
+
+
+class Method(unittest.TestCase):
+    """The roofline and the scaling."""
+
+    gpu = tool.Gpu(flops=2e12, bandwidth=1e11, launch=0)
+
+    def test_kernel_is_the_slower_of_arithmetic_and_memory(self):
+        self.assertEqual(self.gpu.kernel(1e12, 1), 1)
+        self.assertEqual(self.gpu.kernel(1, 1e11), 1)
+
+    def test_convolution(self):
+        """64 channels of 8x8 from 3 of 8x8 by 3x3 kernels, batch 2: all bytes counted by hand."""
+        layer = {"forward_macs": 64 * 27 * 64, "activation_bytes": 4 * 64 * 64, "tensors": [{"shape": [64, 3, 3, 3]}]}
+        self.assertEqual(tool.weighted_bytes(layer, 2), (4 * 2 * 3 * 64, 4 * 64 * 27))
+        times = tool.weighted_times(self.gpu, layer, 2, is_first=False)
+        self.assertEqual(times, (times.forward, 2 * times.forward))
+        self.assertEqual(tool.weighted_times(self.gpu, layer, 2, is_first=True).backward, times.forward)
+
+    def test_kinds(self):
+        def kind(macs, *shapes):
+            return tool.kind({"forward_macs": macs, "tensors": [{"shape": shape} for shape in shapes]})
+        self.assertEqual(kind(5), "plain")
+        self.assertEqual(kind(5, [4], [4]), "normalisation")
+        self.assertEqual(kind(0, [100, 4]), "embedding")
+        self.assertEqual(kind(5, [4, 4], [4]), "weighted")
+
+    def test_spread_is_exact(self):
+        for total in (0, 1, 7, 10**12 + 1):
+            self.assertEqual(sum(tool.spread(total, [0.1, 3, 1e-9, 2.7])), total)
+
+    def test_forward_ratio(self):
+        times = tool.scaled([tool.Times(1, 1), tool.Times(3, 1)], 0.3, forward_ratio=0.5)
+        self.assertEqual(times, [(25_000_000, 100_000_000), (75_000_000, 100_000_000)])
+
+    def test_every_model_can_be_spread(self):
+        for path in sorted((ROOT / "models").glob("*.json")):
+            with self.subTest(path.stem):
+                times = tool.scaled(tool.roofline(V100, tool.read_model(path.stem)["layers"], 32), 1.0)
+                self.assertEqual(sum(map(sum, times)), 10**9)
+
+
+class Agreement(unittest.TestCase):
+    """The check against measured profiles."""
+
+    def test_a_perfect_split(self):
+        self.assertEqual(tool.agreement([1.0, 2.0, 3.0], [2, 4, 6]), (0, 1, 0))
+
+    def test_by_hand(self):
+        """Measured 1, 3; spread 2, 2: each is 1 of 4 off, and the first running sum is 1 of 4 off."""
+        self.assertEqual(tool.agreement([1.0, 3.0], [1, 1]), (0.5, 0, 0.25))
+
+    def test_other_rows_go_to_the_layer_before(self):
+        profile = [("input", tool.Times(9, 9)), ("a", tool.Times(1, 2)), ("relu", tool.Times(3, 4)), ("b", tool.Times(None, 5))]
+        layers = [{"name": "a"}, {"name": "b"}]
+        self.assertEqual(tool.matched(profile, layers, fold=True), {"a": [4, 6], "b": [None, 5]})
+        self.assertEqual(tool.matched(profile, layers, fold=False), {"a": [1, 2], "b": [None, 5]})
+
+    def test_measured_profiles(self):
+        """The figures that the tool gives today: a change of the method must restate them, for better or worse."""
+        for (profile, model, gpu, batch, fold), figures in MEASURED.items():
+            path = REFERENCE / "profiles" / f"{profile}.csv"
+            if not path.exists():
+                self.skipTest(f"no reference data: {path} is absent (set ALLREPLAY_REFERENCE_DATA)")
+            _, found = tool.compare(tool.read_profile(path), tool.read_model(model), gpu, batch, fold)
+            with self.subTest(profile, fold=fold):
+                self.assertEqual({key: tuple(round(value, 3) for value in one) for key, one in found.items()}, figures)
+
+
+class Command(unittest.TestCase):
+    """The command line."""
+
+    full = ["--batch", "8", "--peak-tflops", "10", "--memory-gbs", "500", "--device", "D", "--source", "S"]
+
+    def run_tool(self, *arguments):
+        """The tool's (status, standard output, standard error)."""
+        done = subprocess.run([sys.executable, TOOL, *map(str, arguments)], capture_output=True, text=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def refuse(self, *arguments):
+        """Run the tool; it must end with status 2 and one line."""
+        status, output, error = self.run_tool(*arguments)
+        self.assertEqual((status, output, error.count("\n")), (2, "", 1), error)
+        return error
+
+    def test_images_per_second(self):
+        with tempfile.TemporaryDirectory() as folder:
+            out = Path(folder) / "t.json"
+            self.assertEqual(self.run_tool("lenet5", *self.full, "--images-per-second", 1000, "--out", out), (0, "", ""))
+            self.assertEqual(sum(nanoseconds(json.loads(out.read_text(encoding="utf-8")))), 8_000_000)
+
+    def test_check_prints_the_figures(self):
+        with tempfile.TemporaryDirectory() as folder:
+            profile = Path(folder) / "p.csv"
+            profile.write_text("layer,params,forward_us,backward_us\nconv1,156,,2\nconv2,2416,,4\n", encoding="utf-8")
+            status, output, _ = self.run_tool("lenet5", "--check", profile, *self.full[:6])
+            self.assertEqual(status, 0)
+            self.assertIn("p.csv against lenet5: 2 of 5 layers", output)
+            self.assertNotIn("forward ", output)
+
+    def test_bad_input(self):
+        with tempfile.TemporaryDirectory() as folder:
+            bad, out = Path(folder) / "bad.json", Path(folder) / "t.json"
+            run = [*self.full, "--iteration-seconds", 1, "--out", out]
+            self.assertIn("nonesuch.json: file: No such file", self.refuse("nonesuch", *run))
+            bad.write_text("{", encoding="utf-8")
+            self.assertIn("bad.json: line 1:", self.refuse(bad, *run))
+            bad.write_text('{"name": "bad", "layers": 5}', encoding="utf-8")
+            self.assertIn("bad.json: /layers: missing", self.refuse(bad, *run))
+            bad.write_text('{"name": "bad", "layers": [{"name": "a", "tensors": []}]}', encoding="utf-8")
+            self.assertIn("bad.json: /layers/0/forward_macs: missing", self.refuse(bad, *run))
+            bad.write_text("layer,forward_us,backward_us\nconv1,x,2\n", encoding="utf-8")
+            self.assertIn("bad.json: line 2: forward_us is 'x'", self.refuse("lenet5", "--check", bad, *self.full[:6]))
+            bad.write_text("layer,forward_us,backward_us\nother,1,2\n", encoding="utf-8")
+            self.assertIn("no layer of lenet5 has times", self.refuse("lenet5", "--check", bad, *self.full[:6]))
+
+    def test_bad_command_line(self):
+        self.assertIn("MODEL is missing", self.refuse())
+        self.assertIn("--batch is missing", self.refuse("lenet5"))
+        self.assertIn("one of them", self.refuse("lenet5", *self.full, "--out", "x"))
+        self.assertIn("invalid positive integer value: '0'", self.refuse("lenet5", "--batch", 0))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,424 @@
+#!/usr/bin/env python3
+"""Reconstruct a trace: spread a published iteration time over the layers of a model.
+
+What is published is often only a throughput: the time of forward and backward of one iteration on one GPU. This tool
+splits that total over the layers in proportion to a roofline, and marks the trace "reconstructed".
+
+Method. A layer runs kernels. A kernel takes
+
+    max(2 * MACs / peak, bytes / bandwidth) + launch
+
+with MACs and bytes of the whole mini-batch in fp32 (bytes are read or written once by each pass named below):
+
+  layer               forward                             backward
+  convolution, dense  MACs;      input, weights, output   grad input:  MACs; output, weights, input (not in the first
+                                                          layer); grad weight: MACs; input, output, weights
+  normalisation       MACs;      3 passes over output     MACs; 5 passes (statistics of the batch need another reading)
+  embedding           2 passes over output                output, and the dense gradient of the table
+  without tensors     MACs;      2 passes over output     twice the forward
+  then, unless a normalisation or nothing follows, one element-wise kernel (activation, dropout or addition):
+                      2 passes over output                3 passes over output
+
+The input of a convolution is MACs / outputs / kernel area elements: exact at stride 1; for a merged tensor
+[outputs, columns], whose kernel area is unknown, it is the unrolled input that im2col writes. Not modelled: pooling,
+concatenation, more than one pass over the weights of recurrent layers, algorithms that do fewer operations (Winograd,
+FFT), and efficiency that differs between layers. Then all times are scaled by one factor (with --forward-ratio: by one
+for forward and one for backward), so that they add up to the published total exactly, and rounded to 0.001 us.
+
+How good that is, against a measured profile: --check PROFILE.csv (layer,params,forward_us,backward_us) gives the
+profile's own total to the method and prints, for forward and backward, how far the split is from the measured one. The
+running sum is when gradients become ready. Measured so far (backward: sum of |difference| / total, correlation, largest
+deviation of the running sum / total): ResNet-50 on V100 29 %, 0.80, 3.9 %; Caffe GoogLeNet on Titan X 33 %, 0.88, 9.8 %
+(52 %, 0.82, 10.6 % with pooling and the like added to the layer before); Caffe GoogLeNet on K80 67 %, 0.87, 17.2 %: the
+method gives too much to 3x3 convolutions and too little to 1x1 ones. No constant was fitted to these.
+
+Examples:
+  tools/reconstruct_trace.py --all                                  regenerate every trace in traces/
+  tools/reconstruct_trace.py resnet50 --batch 32 --images-per-second 360 --device "Tesla V100" --framework PyTorch \\
+      --peak-tflops 15.7 --memory-gbs 900 --source "where the 360 images/s come from" --out traces/resnet50_v100_b32.json
+  tools/reconstruct_trace.py resnet50 --check profile.csv --batch 32 --peak-tflops 15.7 --memory-gbs 900
+"""
+
+import argparse
+import csv
+import json
+import math
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parent.parent
+FP32 = 4  # bytes per element
+NORMALISATION_PASSES = (3, 5)  # over the output, forward and backward
+ELEMENTWISE_PASSES = (2, 3)
+LAUNCH_S = 5e-6  # start of one CUDA kernel: a few microseconds on every GPU
+
+
+class InputError(Exception):
+    """Bad input; the text is the line to print."""
+
+
+def fail(line):
+    """End as bad input does: one line on standard error."""
+    print(line, file=sys.stderr)
+    sys.exit(2)
+
+
+class Gpu(NamedTuple):
+    """What the roofline needs to know of a GPU, from its data sheet."""
+    flops: float  # FLOP/s in fp32
+    bandwidth: float  # bytes/s of device memory
+    launch: float = LAUNCH_S  # seconds per kernel
+
+    def kernel(self, macs, size):
+        """Seconds of one kernel that does `macs` multiply-accumulates and moves `size` bytes."""
+        return max(2 * macs / self.flops, size / self.bandwidth) + self.launch
+
+
+class Times(NamedTuple):
+    """Forward and backward of one layer: seconds here, integer nanoseconds once scaled."""
+    forward: float
+    backward: float
+
+
+# NVIDIA Tesla K80 board specification BD-07317-001: two GK210 of 2496 cores, 560 MHz base clock, 240 GB/s each.
+# 2496 * 560e6 * 2 = 2.80 TFLOP/s at base clock, which is what two busy dies are guaranteed (4.37 at full boost).
+K80_DIE = Gpu(flops=2.80e12, bandwidth=240e9)
+K80_NAME = "Tesla K80 (one GK210 die)"
+B_CAFFE = "B-Caffe repository of MG-WFBP (arXiv 1912.09268), one node of two dies"
+
+SHIPPED = {  # trace: (model, batch per die, published seconds per iteration, where they come from)
+    "googlenet_k80_b32": ("googlenet_caffe64", 32, 64 / 163.36, f"total: 163.36 images/s at 64 per node, {B_CAFFE}"),
+    "resnet50_107_k80_b16": ("resnet50_107", 16, 32 / 76.85, f"total: 76.85 images/s at 32 per node, {B_CAFFE}"),
+    "resnet50_k80_b16": ("resnet50", 16, 32 / 76.85, f"total: 76.85 images/s at 32 per node, {B_CAFFE}"),
+}
+
+
+# --- the roofline ----------------------------------------------------------------------------------------------------
+
+def kind(layer):
+    """What a layer is, read from its tensors: "plain", "normalisation", "embedding" or "weighted"."""
+    shapes = [tensor["shape"] for tensor in layer["tensors"]]
+    if not shapes:
+        return "plain"
+    if all(len(shape) == 1 for shape in shapes):
+        return "normalisation"
+    return "weighted" if layer["forward_macs"] else "embedding"
+
+
+def weighted_bytes(layer, batch):
+    """Bytes of (input, weights) of a convolution or dense layer."""
+    outputs, _, *kernel = next(tensor["shape"] for tensor in layer["tensors"] if len(tensor["shape"]) > 1)
+    elements = layer["forward_macs"] // (outputs * math.prod(kernel))
+    weights = sum(math.prod(tensor["shape"]) for tensor in layer["tensors"])
+    return FP32 * batch * elements, FP32 * weights
+
+
+def weighted_times(gpu, layer, batch, is_first):
+    """Seconds of a convolution or dense layer."""
+    macs, output = batch * layer["forward_macs"], batch * layer["activation_bytes"]
+    moved = output + sum(weighted_bytes(layer, batch))
+    one = gpu.kernel(macs, moved)
+    return Times(one, one if is_first else 2 * one)
+
+
+def embedding_times(gpu, layer, batch):
+    """Seconds of a look-up and of its dense gradient."""
+    output = batch * layer["activation_bytes"]
+    table = FP32 * sum(math.prod(tensor["shape"]) for tensor in layer["tensors"])
+    return Times(gpu.kernel(0, 2 * output), gpu.kernel(0, output + table))
+
+
+def passes_times(gpu, layer, batch, passes, macs=0):
+    """Seconds of a forward and a backward kernel that pass over the output this many times."""
+    return Times(*(gpu.kernel(macs, count * batch * layer["activation_bytes"]) for count in passes))
+
+
+def layer_times(gpu, layer, batch, is_first, has_elementwise):
+    """Seconds of one layer by the roofline."""
+    macs = batch * layer["forward_macs"]
+    if (what := kind(layer)) == "weighted":
+        times = weighted_times(gpu, layer, batch, is_first)
+    elif what == "embedding":
+        times = embedding_times(gpu, layer, batch)
+    elif what == "normalisation":
+        times = passes_times(gpu, layer, batch, NORMALISATION_PASSES, macs)
+    else:
+        forward = gpu.kernel(macs, 2 * batch * layer["activation_bytes"])
+        times = Times(forward, 2 * forward)
+    if not has_elementwise:
+        return times
+    extra = passes_times(gpu, layer, batch, ELEMENTWISE_PASSES)
+    return Times(times.forward + extra.forward, times.backward + extra.backward)
+
+
+def roofline(gpu, layers, batch):
+    """Seconds of every layer, before scaling."""
+    first = next((place for place, layer in enumerate(layers) if layer["tensors"]), None)
+    followed = [kind(after) != "normalisation" for after in layers[1:]] + [False]
+    return [layer_times(gpu, layer, batch, place == first, followed[place]) for place, layer in enumerate(layers)]
+
+
+# --- scaling to the published total ----------------------------------------------------------------------------------
+
+def spread(total_ns, weights):
+    """Integer nanoseconds in proportion to the weights; their sum is `total_ns` exactly (running sums are rounded)."""
+    whole = math.fsum(weights)
+    ends = [round(total_ns * (math.fsum(weights[:count]) / whole)) for count in range(len(weights) + 1)]
+    return [end - start for start, end in zip(ends, ends[1:])]
+
+
+def scaled(times, total_s, forward_ratio=None):
+    """The times in integer nanoseconds, adding up to `total_s`; `forward_ratio` fixes forward / backward of the sums."""
+    total_ns = round(total_s * 1e9)
+    forward, backward = [one.forward for one in times], [one.backward for one in times]
+    if forward_ratio is None:
+        both = spread(total_ns, forward + backward)
+        forward, backward = both[:len(times)], both[len(times):]
+    else:
+        forward_ns = round(total_ns * forward_ratio / (1 + forward_ratio))
+        forward, backward = spread(forward_ns, forward), spread(total_ns - forward_ns, backward)
+    return [Times(*pair) for pair in zip(forward, backward)]
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+def read_text(path, right):
+    """The text of a file, or an error that says what would be right."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: file: {getattr(error, 'strerror', None) or error} ({right})") from None
+
+
+def model_path(name):
+    """The file of a model: a path, or a name found in models/."""
+    return Path(name) if name.endswith(".json") else ROOT / "models" / f"{name}.json"
+
+
+def is_count(value):
+    """Whether a JSON value is an integer of at least 0."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def is_tensors(value):
+    """Whether a JSON value is a list of tensors with shapes."""
+    return isinstance(value, list) and all(isinstance(tensor, dict) and isinstance(tensor.get("shape"), list) and
+                                           tensor["shape"] and all(map(is_count, tensor["shape"])) for tensor in value)
+
+
+LAYER_KEYS = {"name": (lambda value: isinstance(value, str), "a text"), "tensors": (is_tensors, "a list of tensors"),
+              "forward_macs": (is_count, "a count per sample"), "activation_bytes": (is_count, "bytes per sample")}
+
+
+def read_model(name):
+    """A model with what the roofline needs: MACs and activation of every layer."""
+    path = model_path(name)
+    try:
+        model = json.loads(read_text(path, "a model file, or the name of one in models/"))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}: line {error.lineno}: {error.msg} (JSON)") from None
+    if not isinstance(model, dict) or "name" not in model:
+        raise InputError(f"{path}: /name: missing (the name of the model)")
+    if not isinstance(model.get("layers"), list) or not model["layers"]:
+        raise InputError(f"{path}: /layers: missing (a list of layers in forward order)")
+    for place, layer in enumerate(model["layers"]):
+        for key, (is_right, right) in LAYER_KEYS.items():
+            if not isinstance(layer, dict) or not is_right(layer.get(key)):
+                raise InputError(f"{path}: /layers/{place}/{key}: missing or wrong (the roofline needs {right})")
+    return model
+
+
+def number_or_none(path, line, row, key):
+    """A field of a profile in microseconds; None where it is blank (not measured)."""
+    try:
+        return float(row[key]) if row[key] else None
+    except ValueError:
+        raise InputError(f"{path}: line {line}: {key} is {row[key]!r} (a number of microseconds)") from None
+
+
+def read_profile(path):
+    """Rows (layer, Times in microseconds or None) of a measured profile."""
+    rows = csv.DictReader(read_text(path, "a measured profile").splitlines())
+    if not {"layer", "forward_us", "backward_us"} <= set(rows.fieldnames or []):
+        raise InputError(f"{path}: line 1: header is {rows.fieldnames} (right: layer,params,forward_us,backward_us)")
+    return [(row["layer"], Times(*(number_or_none(path, line, row, key) for key in ("forward_us", "backward_us"))))
+            for line, row in enumerate(rows, start=2)]
+
+
+def trace_text(head, layers, times):
+    """The trace file: its head on one line, then one layer per line with times in microseconds."""
+    rows = (json.dumps({"name": layer["name"], "forward": one.forward / 1e3, "backward": one.backward / 1e3})
+            for layer, one in zip(layers, times))
+    body = ",\n".join("  " + row for row in rows)
+    return f'{json.dumps(head)[:-1]},\n "layers": [\n{body}\n ]}}\n'
+
+
+def reconstruct(model, gpu, batch, total_s, device, framework, source, forward_ratio=None):
+    """The text of the trace of this model, batch and published total (seconds per iteration)."""
+    times = scaled(roofline(gpu, model["layers"], batch), total_s, forward_ratio)
+    method = (f"split over layers by roofline ({gpu.flops / 1e12:g} TFLOP/s, {gpu.bandwidth / 1e9:g} GB/s, "
+              f"{gpu.launch * 1e6:g} us per kernel; tools/reconstruct_trace.py)")
+    head = {"model": model["name"], "device": device, "framework": framework, "batch_size": batch, "precision": "fp32",
+            "origin": "reconstructed", "source": f"{source}; {method}", "unit": "us"}
+    return trace_text(head, model["layers"], times)
+
+
+def reconstruct_shipped(folder):
+    """Write every shipped trace into the folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (model, batch, total_s, source) in SHIPPED.items():
+        text = reconstruct(read_model(model), K80_DIE, batch, total_s, K80_NAME, "Caffe (B-Caffe)", source)
+        (folder / f"{name}.json").write_text(text, encoding="utf-8")
+
+
+# --- the check against a measured profile ----------------------------------------------------------------------------
+
+class Agreement(NamedTuple):
+    """How far a reconstructed split is from a measured one of the same total."""
+    difference: float  # sum of |difference| / total; 0 is perfect, 2 the worst
+    correlation: float  # Pearson's, over layers
+    cumulative: float  # largest |difference| of the running sums / total
+
+
+def correlation(left, right):
+    """Pearson's correlation of two lists; 0 where one of them does not vary."""
+    mean_left, mean_right = math.fsum(left) / len(left), math.fsum(right) / len(right)
+    left, right = [x - mean_left for x in left], [x - mean_right for x in right]
+    spreads = math.sqrt(math.fsum(x * x for x in left) * math.fsum(x * x for x in right))
+    return math.fsum(x * y for x, y in zip(left, right)) / spreads if spreads else 0.0
+
+
+def agreement(measured, weights):
+    """Compare the measured times with the same total spread by the weights, both in the order in which they run."""
+    total, whole = math.fsum(measured), math.fsum(weights)
+    ours = [total * weight / whole for weight in weights]
+    apart = [mine - theirs for mine, theirs in zip(ours, measured)]
+    running = [abs(math.fsum(apart[:count])) for count in range(1, len(apart) + 1)]
+    return Agreement(math.fsum(map(abs, apart)) / total, correlation(ours, measured), max(running) / total)
+
+
+def matched(profile, layers, fold):
+    """Measured [forward, backward] by layer name; with `fold`, rows of no layer go to the last layer before them."""
+    names, found, last = {layer["name"] for layer in layers}, {}, None
+    for name, times in profile:
+        if name in names:
+            last = name
+        if last is not None and (fold or name in names):
+            sums = found.setdefault(last, [None, None])
+            found[last] = [old if new is None else (old or 0) + new for old, new in zip(sums, times)]
+    return found
+
+
+def compare(profile, model, gpu, batch, fold):
+    """(layers matched, {"forward" or "backward": Agreement}) of a measured profile and the roofline."""
+    measured = matched(profile, model["layers"], fold)
+    layers = [layer for layer in model["layers"] if layer["name"] in measured]
+    ours, result = roofline(gpu, layers, batch), {}
+    for place, direction, step in ((0, "forward", 1), (1, "backward", -1)):
+        theirs = [measured[layer["name"]][place] for layer in layers]
+        if theirs and None not in theirs:
+            result[direction] = agreement(theirs[::step], [times[place] for times in ours][::step])
+    return len(layers), result
+
+
+def check(path, model, gpu, batch):
+    """Print how the roofline's split agrees with a measured profile."""
+    profile = read_profile(path)
+    extra = len(profile) > len(matched(profile, model["layers"], fold=False))
+    for fold in (False, True) if extra else (False,):
+        count, result = compare(profile, model, gpu, batch, fold)
+        if not result:
+            raise InputError(f"{path}: layer: no layer of {model['name']} has times (names must be those of the model)")
+        rows = "other rows added to the layer before them" if fold else "rows of the model's layers alone"
+        print(f"{path.name} against {model['name']}: {count} of {len(model['layers'])} layers, {rows}")
+        for direction, found in result.items():
+            print(f"  {direction:8}  sum of |difference| {found.difference:6.1%} of the total, correlation "
+                  f"{found.correlation:.3f}, running sum off by at most {found.cumulative:.1%} of the total")
+
+
+# --- command line ----------------------------------------------------------------------------------------------------
+
+class Parser(argparse.ArgumentParser):
+    """An argument parser whose errors are one line."""
+
+    def error(self, message):
+        self.exit(2, f"{self.prog}: command line: {message} (right: see --help)\n")
+
+
+def positive(text):
+    """A number above 0."""
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise ValueError
+    return value
+
+
+def positive_integer(text):
+    """An integer above 0."""
+    value = int(text)
+    if value <= 0:
+        raise ValueError
+    return value
+
+
+positive.__name__, positive_integer.__name__ = "positive number", "positive integer"  # as argparse names them in errors
+
+
+def parse():
+    """The command line, checked."""
+    parser = Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", nargs="?", metavar="MODEL", help="a name in models/, or a model file (.json)")
+    parser.add_argument("--all", action="store_true", help="regenerate the shipped traces (into --out, default traces/)")
+    parser.add_argument("--check", type=Path, metavar="PROFILE.csv", help="compare the split with a measured profile")
+    parser.add_argument("--batch", type=positive_integer, metavar="B", help="samples per iteration on one GPU")
+    parser.add_argument("--iteration-seconds", type=positive, metavar="T", help="published forward + backward of one GPU")
+    parser.add_argument("--images-per-second", type=positive, metavar="X", help="published samples/s of one GPU, instead")
+    parser.add_argument("--peak-tflops", type=positive, metavar="F", help="fp32 peak of the GPU, 1e12 FLOP/s")
+    parser.add_argument("--memory-gbs", type=positive, metavar="G", help="memory bandwidth of the GPU, 1e9 bytes/s")
+    parser.add_argument("--launch-us", type=positive, metavar="U", default=LAUNCH_S * 1e6,
+                        help="start of one kernel, us (default: %(default)g)")
+    parser.add_argument("--forward-ratio", type=positive, metavar="R", help="fix forward = R * backward over the sums")
+    parser.add_argument("--device", metavar="NAME", help="the GPU, as the trace shall name it")
+    parser.add_argument("--framework", metavar="NAME", default="unknown", help="who ran it (default: unknown)")
+    parser.add_argument("--source", metavar="TEXT", help="where the published total comes from")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="the trace to write (with --all: a folder)")
+    options = parser.parse_args()
+    if not options.all:
+        require(parser, options)
+    elif options.model or options.check:
+        parser.error("--all takes no MODEL and no --check")
+    return options
+
+
+def require(parser, options):
+    """Refuse a command line that lacks what its mode needs."""
+    needed = ["model", "batch", "peak_tflops", "memory_gbs"] + ([] if options.check else ["device", "source", "out"])
+    for key in needed:
+        if getattr(options, key) is None:
+            parser.error(f"{'MODEL' if key == 'model' else '--' + key.replace('_', '-')} is missing")
+    if not options.check and (options.iteration_seconds is None) == (options.images_per_second is None):
+        parser.error("give --iteration-seconds or --images-per-second, one of them")
+
+
+def main():
+    """Do what the command line says."""
+    options = parse()
+    if options.all:
+        return reconstruct_shipped(options.out or ROOT / "traces")
+    model = read_model(options.model)
+    gpu = Gpu(options.peak_tflops * 1e12, options.memory_gbs * 1e9, options.launch_us * 1e-6)
+    if options.check:
+        return check(options.check, model, gpu, options.batch)
+    total_s = options.iteration_seconds or options.batch / options.images_per_second
+    options.out.write_text(reconstruct(model, gpu, options.batch, total_s, options.device, options.framework,
+                                       options.source, options.forward_ratio), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except InputError as error:
+        fail(error)
+    except OSError as error:
+        fail(f"{error.filename}: file: {error.strerror} (a place that can be written)")
