@@ -42,6 +42,8 @@ Scenario Library::resolve(const Request& request) {
   scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy);
   for (const auto& [name, value] : file.cluster.network.options) scenario.options.set(name, value, file.cluster.network.place / name);
   for (const OptionText& option : request.options) scenario.options.set(option.name, option.value, option.place);
+  auto& partition = scenario.options.strategy.partition;
+  if (!partition && scenario.strategy->partition > 0) partition = scenario.strategy->partition;
   scenario.collective = request.collective;
   scenario.fidelity = request.fidelity;
   scenario.place = request.collective.empty() ? request.place_of_fidelity : request.place_of_collective;

@@ -14,7 +14,10 @@ namespace {
 // The options that matter to this scenario, with their values, defaults included.
 NamedValues effective_options(const Scenario& scenario, const std::string& collective) {
   NamedValues values;
-  const auto append = [&](std::string_view name) { values.emplace_back(name, scenario.options.get(name)); };
+  const auto append = [&](std::string_view name) {
+    const std::string value = scenario.options.get(name);
+    if (!value.empty()) values.emplace_back(name, value);
+  };
   for (const std::string_view name : scenario.strategy->options) append(name);
   const Algorithm& algorithm = find_algorithm(collective, scenario.place);
   if (!algorithm.option.empty()) append(algorithm.option);

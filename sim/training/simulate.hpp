@@ -64,7 +64,13 @@ struct Result {
 /// Throws InputError for what cannot be simulated, TimeOverflow where the clock ends.
 Result simulate(const Scenario& scenario);
 
-/// The plan alone.
+/// The plan alone. Planners see the profile as the slowest worker runs it.
 Plan plan_of(const Scenario& scenario);
+
+/// Another plan in the place of the strategy's.
+Result simulate(const Scenario& scenario, const Plan& plan);
+
+/// What the last worker to be ready runs.
+Profile slowest_profile(const Scenario& scenario);
 
 }  // namespace allreplay
