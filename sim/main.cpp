@@ -19,11 +19,14 @@ int run(int argc, char** argv) {
   app.footer("First steps:\n"
              "  allreplay list strategies\n"
              "  allreplay compare --profile googlenet_k80_b32 --cluster k80-10gbe --workers 64\n"
+             "  allreplay recommend --profile googlenet_k80_b32 --cluster k80-10gbe --workers 8:1024:x2\n"
              "  allreplay run --help");
   allreplay::add_run(app);
   allreplay::add_compare(app);
   allreplay::add_sweep(app);
   allreplay::add_plan(app);
+  allreplay::add_tune(app);
+  allreplay::add_recommend(app);
   allreplay::add_list(app);
   try {
     app.parse(argc, argv);
