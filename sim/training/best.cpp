@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <queue>
 
 #include "sim/schedule/gradients.hpp"
@@ -15,7 +16,7 @@ namespace allreplay {
 namespace {
 
 // What the search may cost, in tasks replayed: about half a second. Counted, not timed, so that results repeat.
-constexpr std::size_t budget = 4'000'000;
+constexpr std::size_t budget = 1'500'000;
 
 void append(std::vector<Block>& blocks, const Slice& slice) {
   if (!blocks.empty()) {
@@ -78,15 +79,19 @@ class Search {
       if (strategy.plan) consider_with_variants(make_plan(strategy, {profile_, communication_.cost, scenario_.options.strategy}));
     if (!done()) consider_with_variants(plan_most_urgent(profile_, communication_.cost));
     if (!done()) vary_options();
-    while (!done() && improve()) {
-    }
+    improve_starts();
     simplify();
-    best_.strategy = "best";
-    return best_;
+    best_.plan.strategy = "best";
+    return best_.plan;
   }
 
  private:
-  bool done() const { return best_time_ <= bound_ || replayed_ >= budget; }
+  struct Found {
+    Time time = never;
+    Plan plan;
+  };
+
+  bool done() const { return best_.time <= bound_ || replayed_ >= limit_; }
 
   // From the start of the slowest worker's backward pass to its next: that worker decides (no jitter).
   Timeline timeline(const Plan& plan) {
@@ -108,11 +113,12 @@ class Search {
     return result.spans[2 * profile_.layers.size()].end;  // the last layer's forward
   }
 
-  bool consider(const Plan& plan) {
+  // Keeps the plan where it is faster than what `than` holds, and as the best of all where it is that.
+  bool consider(const Plan& plan, Found& than) {
     const Time time = evaluate(plan);
-    if (time >= best_time_) return false;
-    best_time_ = time;
-    best_ = plan;
+    if (time >= than.time) return false;
+    than = {time, plan};
+    if (time < best_.time) best_ = than;
     return true;
   }
 
@@ -132,20 +138,41 @@ class Search {
     return listed;
   }
 
-  // The plan; without its clock and with the layers' own gates; in the order that this made, with other windows.
+  // The plan; without its clock and with the layers' own gates; in the order that this made, with other windows; taken
+  // apart into two stages. The fastest of them is a start for moves.
   void consider_with_variants(Plan plan) {
-    consider(plan);
-    if (done()) return;
+    Found start;
+    consider(plan, start);
     plan.tick = Time(0);
     plan.release = Release::Layer;
     plan.barrier = Barrier::Layer;
-    consider(plan);
+    if (!done()) consider(plan, start);
     if (plan.stages == Stages::AllReduce && plan.order != Order::AsListed) plan = as_admitted(plan);
-    for (const std::int64_t count : {std::int64_t{1}, std::int64_t{2}, std::int64_t{4}, std::int64_t{16}, Window::unlimited}) {
+    consider_windows(plan, start);
+    if (plan.stages == Stages::AllReduce && plan.blocks.size() < 1000) {
+      Found apart;
+      consider_windows(taken_apart(plan), apart);
+      starts_.push_back(std::move(apart));
+    }
+    starts_.push_back(std::move(start));
+  }
+
+  void consider_windows(Plan plan, Found& start) {
+    for (const std::int64_t count : {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{4}, std::int64_t{8}, std::int64_t{16}, Window::unlimited}) {
       if (done()) return;
       plan.window = {.count = count};
-      consider(plan);
+      consider(plan, start);
     }
+  }
+
+  Plan taken_apart(Plan plan) const {
+    plan.stages = Stages::Split;
+    plan.order = Order::Priority;
+    for (Block& block : plan.blocks) {
+      block.priority = std::numeric_limits<std::int64_t>::max();
+      for (const Slice& slice : block.slices) block.priority = std::min<std::int64_t>(block.priority, profile_.tensors[slice.tensor].layer);
+    }
+    return plan;
   }
 
   // The strategies that have a size to choose, over sizes.
@@ -161,21 +188,34 @@ class Search {
     }
   }
 
-  // One round of moves at every place: merge with the next, change places with it, cut in two. Whether any was better.
-  bool improve() {
-    bool better = false;
-    for (std::size_t i = 0; i < best_.blocks.size() && !done(); ++i) {
-      if (i + 1 < best_.blocks.size()) {
-        better |= consider(merged(best_, i));
-        if (i + 1 < best_.blocks.size()) better |= consider(swapped(best_, i));
+  // Moves from the fastest starts, which share what is left of the budget.
+  void improve_starts() {
+    constexpr std::size_t most = 6;
+    std::stable_sort(starts_.begin(), starts_.end(), [](const Found& a, const Found& b) { return a.time < b.time; });
+    const auto same = [](const Found& a, const Found& b) { return a.time == b.time && a.plan.blocks.size() == b.plan.blocks.size(); };
+    starts_.erase(std::unique(starts_.begin(), starts_.end(), same), starts_.end());
+    starts_.resize(std::min(most, starts_.size()));
+    for (std::size_t i = 0; i < starts_.size(); ++i) {
+      limit_ = replayed_ + (budget - std::min(budget, replayed_)) / (starts_.size() - i);
+      while (!done() && improve(starts_[i])) {
       }
-      if (best_.blocks[i].bytes() > 1) better |= consider(halved(best_, i));
     }
-    for (const std::int64_t count : {best_.window.count - 1, best_.window.count == Window::unlimited ? 0 : best_.window.count + 1}) {
+  }
+
+  // One round of moves at every place: merge with the next, change places with it, cut in two. Whether any was better.
+  bool improve(Found& found) {
+    bool better = false;
+    for (std::size_t i = 0; i < found.plan.blocks.size() && !done(); ++i) {
+      if (i + 1 < found.plan.blocks.size()) better |= consider(merged(found.plan, i), found);
+      if (i + 1 < found.plan.blocks.size()) better |= consider(swapped(found.plan, i), found);
+      if (found.plan.blocks[i].bytes() > 1) better |= consider(halved(found.plan, i), found);
+    }
+    const std::int64_t now = found.plan.window.count;
+    for (const std::int64_t count : {now - 1, now == Window::unlimited ? 0 : now + 1}) {
       if (done() || count < 1) continue;
-      Plan plan = best_;
+      Plan plan = found.plan;
       plan.window.count = count;
-      better |= consider(plan);
+      better |= consider(plan, found);
     }
     return better;
   }
@@ -217,14 +257,14 @@ class Search {
   // As fast with less: fewer collectives, and fewer of them in flight.
   void simplify() {
     const auto keeps = [&](const Plan& plan) {
-      if (replayed_ >= 2 * budget || evaluate(plan) > best_time_) return false;
-      best_ = plan;
+      if (replayed_ >= budget + budget / 2 || evaluate(plan) > best_.time) return false;
+      best_.plan = plan;
       return true;
     };
-    for (std::size_t i = 0; i + 1 < best_.blocks.size();)
-      if (!keeps(merged(best_, i))) ++i;
-    for (std::int64_t count = 1; count < best_.window.count && count <= 64; ++count) {
-      Plan plan = best_;
+    for (std::size_t i = 0; i + 1 < best_.plan.blocks.size();)
+      if (!keeps(merged(best_.plan, i))) ++i;
+    for (std::int64_t count = 1; count < best_.plan.window.count && count <= 64; ++count) {
+      Plan plan = best_.plan;
       plan.window = {.count = count};
       if (keeps(plan)) break;
     }
@@ -235,9 +275,9 @@ class Search {
   Profile profile_;
   bool fair_;
   Time bound_{0};
-  Plan best_;
-  Time best_time_ = never;
-  std::size_t replayed_ = 0;
+  Found best_;
+  std::vector<Found> starts_;
+  std::size_t replayed_ = 0, limit_ = budget / 2;
   TaskId first_block_ = 0;
 };
 
