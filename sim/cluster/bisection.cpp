@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/push_relabel_max_flow.hpp>
+#include <boost/graph/boykov_kolmogorov_max_flow.hpp>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -61,7 +61,10 @@ double Cut::operator()(const std::vector<bool>& in_set) {
     boost::put(boost::edge_capacity, graph_->graph, graph_->sources[machine], in_set[machine] ? most : 0);
     boost::put(boost::edge_capacity, graph_->graph, graph_->sinks[machine], in_set[machine] ? 0 : most);
   }
-  return static_cast<double>(boost::push_relabel_max_flow(graph_->graph, graph_->source, graph_->sink));
+  auto& graph = graph_->graph;
+  return static_cast<double>(boost::boykov_kolmogorov_max_flow(
+      graph, boost::get(boost::edge_capacity, graph), boost::get(boost::edge_residual_capacity, graph), boost::get(boost::edge_reverse, graph),
+      boost::get(boost::vertex_index, graph), graph_->source, graph_->sink));
 }
 
 namespace {
@@ -139,7 +142,7 @@ std::optional<Bisection> by_rule(const Topology& topology, const TopologySpec& s
   return std::nullopt;
 }
 
-// Every division: those in which machine 0 is on the side of the smaller half, and, of an odd number, also the others.
+// Every division once: of an even number, that side of it which holds machine 0; of an odd number, the smaller side.
 double least_cut(const Topology& topology) {
   const int machines = static_cast<int>(topology.machines());
   Cut cut(topology);
