@@ -27,6 +27,7 @@ int run(int argc, char** argv) {
   allreplay::add_plan(app);
   allreplay::add_tune(app);
   allreplay::add_recommend(app);
+  allreplay::add_topology(app);
   allreplay::add_list(app);
   try {
     app.parse(argc, argv);

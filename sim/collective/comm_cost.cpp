@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "sim/cluster/make_topology.hpp"
+
 namespace allreplay {
 
 CommCost::CommCost(double a, double b) : a_(a), b_(b) {}
@@ -54,49 +56,46 @@ Links solve(const MeasuredCost& measured, const CollectiveOptions& options) {
   return {measured.a / at.alpha, beta, measured.gamma};
 }
 
-Links links_of(const Network& network, const CollectiveOptions& options) {
+Links links_of(const Network& network, std::int64_t workers, const CollectiveOptions& options) {
   if (network.measured) return solve(*network.measured, options);
+  if (network.topology && !network.beta) {
+    const RouteBound bound = consecutive_route_bound(*make_topology(*network.topology, workers), workers);
+    return {network.alpha.value_or(0) + bound.latency, 1 / bound.bandwidth, network.gamma};
+  }
   return {network.alpha.value_or(0), network.beta.value_or(0), network.gamma};
 }
 
 }  // namespace
 
-CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
-               const CollectiveOptions& options) {
-  if (workers == 1) return {0, 0};
+StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
+                        const CollectiveOptions& options) {
+  if (workers == 1) return {CommCost(0, 0), CommCost(0, 0), CommCost(0, 0)};
   if (!network.table.empty()) {
     if (workers != table_workers || algorithm.name != network.collective)
       throw InputError(network.place / "table",
                        fmt::format("was measured for {} among {} workers and says nothing of {} among {}", network.collective, table_workers,
                                    algorithm.name, workers),
                        "alpha and beta, or measured, can be carried to other sizes");
-    return CommCost(network.table);
-  }
-  const Links links = links_of(network, options);
-  const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
-  return {times.alpha * links.alpha, times.beta * links.beta + times.gamma * links.gamma};
-}
-
-StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
-                        const CollectiveOptions& options) {
-  const CommCost whole = price(network, algorithm, workers, table_workers, options);
-  if (workers == 1) return {whole, whole, whole};
-  if (!network.table.empty()) {
     std::vector<CostPoint> half = network.table;
     for (CostPoint& point : half) point.seconds /= 2;
-    return {whole, CommCost(half), CommCost(half)};
+    return {CommCost(network.table), CommCost(half), CommCost(half)};
   }
-  const Links links = links_of(network, options);
+  const Links links = links_of(network, workers, options);
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
-  const double a = times.alpha * links.alpha / 2, transfer = times.beta * links.beta / 2, reduction = times.gamma * links.gamma;
-  if (network.measured) return {whole, CommCost(a, transfer + reduction / 2), CommCost(a, transfer + reduction / 2)};
-  return {whole, CommCost(a, transfer + reduction), CommCost(a, transfer)};
+  const double a = times.alpha * links.alpha, transfer = times.beta * links.beta, reduction = times.gamma * links.gamma;
+  const double scattered = transfer / 2 + (network.measured ? reduction / 2 : reduction);
+  return {CommCost(a, transfer + reduction), CommCost(a / 2, scattered), CommCost(a / 2, transfer + reduction - scattered)};
+}
+
+CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
+               const CollectiveOptions& options) {
+  return price_stages(network, algorithm, workers, table_workers, options)[static_cast<std::size_t>(Stage::AllReduce)];
 }
 
 std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options) {
   if (workers == 1) return "";
   if (network.line_rate && network.table.empty()) {
-    const double beta = links_of(network, options).beta, least = 1 / *network.line_rate;
+    const double beta = links_of(network, workers, options).beta, least = 1 / *network.line_rate;
     if (beta < least * 0.999)
       return fmt::format("a time per byte of {:.4g} ns/B beats the line rate of {} ({:.4g} ns/B)", beta * 1e9, format_rate(*network.line_rate), least * 1e9);
   }
