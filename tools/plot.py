@@ -336,12 +336,10 @@ def reconstructed_note(origins, options):
 
 # --- speed-up and efficiency -----------------------------------------------------------------------------------------
 
-def draw_curves(path, options):
+def draw_curves(rows, panels, options):
     """Speed-up or efficiency against x, a line per series."""
     from matplotlib.lines import Line2D
     from matplotlib.ticker import NullLocator, PercentFormatter
-    rows = read_rows(path, options)
-    panels = grouped(path, rows, options)
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     style, kind = Style(names, options), options["kind"]
     page = Page(len(panels), 1, 2.2, note_of_rows(rows, options))
@@ -426,11 +424,9 @@ def unit_for(seconds):
 BARS = 1.9  # inches: how high a panel is
 
 
-def draw_bars(path, options):
+def draw_bars(rows, panels, options):
     """One iteration as computation with exposed communication on it: a group per x, a bar per series."""
     from matplotlib.patches import Patch
-    rows = read_rows(path, options)
-    panels = grouped(path, rows, options)
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     style = Style(names, options)
     coded = any(row["codec_s"] > 0 for row in rows)
@@ -539,10 +535,9 @@ BOXES = {  # what: how it looks
 }
 
 
-def draw_timelines(paths, options):
+def draw_timelines(timelines, options):
     """A timeline per file, one below the other."""
     from matplotlib.patches import Patch
-    timelines = [Timeline(path) for path in paths]
     longest = max(timeline.period for timeline in timelines)
     unit, scale = unit_for(longest * 1e-6)
     scale *= 1e-6
@@ -592,13 +587,26 @@ def duration(microseconds):
 
 # --- command ---------------------------------------------------------------------------------------------------------
 
-def draw(paths, options):
-    """The figure."""
+def reader(paths, options):
+    """Read the input; what is returned draws it. So bad input is told before matplotlib is loaded, which takes a second."""
     if options["kind"] == "timeline":
-        return draw_timelines(paths, options)
+        timelines = [Timeline(path) for path in paths]
+        return lambda: draw_timelines(timelines, options)
     if len(paths) > 1:
         raise InputError(f"{paths[1]}: is one file too many ({options['kind']} is drawn from one CSV)")
-    return (draw_bars if options["kind"] == "bars" else draw_curves)(paths[0], options)
+    rows = read_rows(paths[0], options)
+    panels = grouped(paths[0], rows, options)
+    return lambda: (draw_bars if options["kind"] == "bars" else draw_curves)(rows, panels, options)
+
+
+def load_matplotlib(arguments):
+    """Load it in our style; where the first Python in PATH has none, start again with one that has."""
+    try:
+        import matplotlib
+    except ImportError:
+        os.execv(HERE / "python.sh", ["python.sh", __file__, *arguments])
+    matplotlib.rcdefaults()
+    matplotlib.rcParams.update(RC)
 
 
 def save(figure, outputs):
@@ -616,31 +624,28 @@ def save(figure, outputs):
             raise InputError(f"{path}: cannot be written: {error.strerror} (a path in a folder of yours)") from None
 
 
-def main():
-    """The command line."""
+def main(argv):
+    """The command line; its exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("input", nargs="+", metavar="INPUT", help="the CSV of a sweep; for timelines, one or more JSON files")
     parser.add_argument("--config", metavar="FILE", help="the sweep's configuration, whose \"plot\" says what to draw")
     parser.add_argument("--kind", help=f"what to draw: {', '.join(KINDS)} (default: the configuration's, else speedup for CSV, timeline for JSON)")
     parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help=f"a key of \"plot\": {', '.join(KEYS)}; may be repeated")
     parser.add_argument("--out", nargs="+", required=True, type=Path, metavar="FILE", help="the pictures to write: .png, .svg or .pdf")
-    arguments = parser.parse_args()
+    arguments = parser.parse_args(argv)
     try:
         options = read_options(arguments)
         for path in arguments.out:
             if path.suffix.lower() not in FORMATS:
                 raise InputError(f"--out {path}: unknown format '{path.suffix}' ({', '.join(FORMATS)})")
-        try:
-            import matplotlib
-        except ImportError:  # the first Python in PATH is not the one that has it
-            os.execv(HERE / "python.sh", ["python.sh", __file__, *sys.argv[1:]])
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(RC)
-        save(draw(arguments.input, options), arguments.out)
+        draw = reader(arguments.input, options)
+        load_matplotlib(argv)
+        save(draw(), arguments.out)
     except InputError as error:
         print(" ".join(str(error).split("\n")), file=sys.stderr)
-        sys.exit(2)
+        return 2
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))
