@@ -470,7 +470,10 @@ def stack_bar(axes, x, width, row, scale, exposed):
 # --- timelines -------------------------------------------------------------------------------------------------------
 
 class Timeline:
-    """One iteration from a Chrome trace: lanes of boxes, from the start of a backward pass to the start of the next."""
+    """One iteration from a Chrome trace: lanes of boxes, from the start of a backward pass to the start of the next.
+
+    The iteration is steady: what reaches beyond its end is what reached into its start, and is drawn there.
+    """
 
     def __init__(self, path):
         trace = read_json(path)
@@ -478,33 +481,42 @@ class Timeline:
             about = trace["otherData"]
             self.profile, self.strategy, self.origin = str(about["profile"]), str(about["strategy"]), about.get("origin")
             self.period = about["iteration_s"] * 1e6  # the trace counts in microseconds
+            if not 0 < self.period < math.inf:
+                raise InputError(f"{path}: /otherData/iteration_s: is {about['iteration_s']} (a time above 0)")
             self.lanes, self.computes = {}, set()
             self._read_lanes([event for event in trace["traceEvents"] if event["ph"] == "X"])
             names = {(event["name"], event["pid"], event["tid"]): str(event["args"]["name"])
                      for event in trace["traceEvents"] if event["ph"] == "M"}
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InputError(f"{path}: is no timeline: {type(error).__name__} {error} (what `allreplay run --timeline` writes)") from None
-        if not 0 < self.period < math.inf:
-            raise InputError(f"{path}: /otherData/iteration_s: is {self.period * 1e-6} (a time above 0)")
         of_process = len(self.computes) > 1  # then "compute" would not say whose
         self.names = {lane: names.get(("process_name", lane[0], 0) if of_process and lane in self.computes else
                                       ("thread_name", *lane), "") for lane in self.lanes}
 
     def _read_lanes(self, events):
         backward = [event for event in events if event["cat"] == "backward"]
-        workers = {event["pid"] for event in backward}
-        output_layer = min(backward, key=lambda event: event["ts"])["name"]  # the last one opens the steady iteration
-        start = min(event["ts"] for event in latest(backward, output_layer))
-        for event in sorted(events, key=lambda event: (event["pid"], event["tid"], event["ts"])):
-            lane = event["pid"], event["tid"]
-            begin, end = max(event["ts"] - start, 0), min(event["ts"] + event["dur"] - start, self.period)
-            if event["pid"] in workers:
+        output_layer = min(backward, key=lambda event: event["ts"])["name"]
+        starts = {}  # of the last iteration in the file, the steady one, by worker
+        for event in backward:
+            if event["name"] == output_layer:
+                starts[event["pid"]] = max(event["ts"], starts.get(event["pid"], event["ts"]))
+        origin = max(starts.values())  # where the slowest worker, which sets the pace, begins
+        for event in events:
+            lane, begin = (event["pid"], event["tid"]), event["ts"]
+            if begin < starts.get(event["pid"], min(starts.values())):
+                continue  # of an earlier iteration
+            if event["pid"] in starts:
                 self.computes.add(lane)
                 what = event["cat"] if event["cat"] in ("forward", "backward") else "codec"
             else:
                 what = "communication"
-            if end > begin:
-                self.lanes.setdefault(lane, []).append((what, begin, end))
+            begin = (begin - origin) % self.period
+            end = begin + event["dur"]
+            boxes = self.lanes.setdefault(lane, [])
+            boxes.append((what, begin, min(end, self.period)))
+            if end > self.period * (1 + 1e-9):
+                boxes.append((what, 0, min(end - self.period, begin)))
+        self.lanes = {lane: sorted(self.lanes[lane], key=lambda box: box[1:]) for lane in sorted(self.lanes)}
 
     def waits(self, lane):
         """The gaps (begin, end) in which a worker has nothing to compute."""
@@ -517,21 +529,12 @@ class Timeline:
         return min(sum(end - begin for begin, end in self.waits(lane)) for lane in self.computes)
 
 
-def latest(events, name):
-    """The events of this name in the last iteration of the trace: the last of each process."""
-    last = {}
-    for event in events:
-        if event["name"] == name and event["ts"] >= last.get(event["pid"], event)["ts"]:
-            last[event["pid"]] = event
-    return last.values()
-
-
 BOXES = {  # what: how it looks
     "backward": {"facecolor": BACKWARD, "linewidth": 0, "label": "Backward"},
     "forward": {"facecolor": FORWARD, "linewidth": 0, "label": "Forward"},
     "codec": {"facecolor": CODEC, "linewidth": 0, "label": "Compression"},
     "communication": {"facecolor": COLLECTIVE, "edgecolor": "black", "linewidth": 0.25, "label": "Communication"},
-    "exposed": {"facecolor": "white", "edgecolor": EXPOSED, "hatch": "//////", "linewidth": 0.5, "label": "Exposed communication"},
+    "exposed": {"facecolor": "white", "edgecolor": EXPOSED, "hatch": "//////", "linewidth": 0.5, "label": "Exposed (computation waits)"},
 }
 
 
@@ -544,7 +547,7 @@ def draw_timelines(timelines, options):
     note = reconstructed_note([(timeline.profile, timeline.origin) for timeline in timelines], options)
     several = len({timeline.profile for timeline in timelines}) > 1
     most = max(len(timeline.lanes) for timeline in timelines)
-    page = Page(1, len(timelines), 0.22 * most, note, left=0.74, between=0.1)
+    page = Page(1, len(timelines), 0.22 * most, note, 0.92 if any(len(timeline.computes) > 1 for timeline in timelines) else 0.74, 0.1)
     drawn = set()
     for axes, timeline in zip(page.axes, timelines):
         for row, (lane, boxes) in enumerate(timeline.lanes.items()):
@@ -559,7 +562,7 @@ def draw_timelines(timelines, options):
             title = f"{label(options, timeline.profile)}, {title}"
         axes.set_title(f"{title}: {duration(timeline.period)}, {duration(timeline.exposed())} exposed", pad=3, loc="left")
         axes.set_yticks(range(len(timeline.lanes)))
-        axes.set_yticklabels([textwrap.fill(timeline.names[lane], 13) for lane in timeline.lanes], fontsize=6.5, linespacing=0.9)
+        axes.set_yticklabels([textwrap.fill(timeline.names[lane], 18) for lane in timeline.lanes], fontsize=6.5, linespacing=0.9)
         axes.tick_params(axis="y", length=0)
         axes.tick_params(axis="x", labelbottom=axes is page.axes[-1])
         axes.set_xlim(0, longest * scale)

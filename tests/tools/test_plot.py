@@ -129,7 +129,7 @@ class Pictures(Case):
         self.write("b.json", {**TIMELINE, "otherData": {**TIMELINE["otherData"], "strategy": "best"}})
         texts = self.texts("a.json", "b.json")
         for text in ("WFBP: 450 µs, 150 µs exposed", "Best found: 450 µs, 150 µs exposed", "compute", "collectives", "time (µs)",
-                     "Exposed communication", "Reconstructed profile: layer times inferred from a published total."):
+                     "Exposed (computation waits)", "Reconstructed profile: layer times inferred from a published total."):
             self.assertIn(text, texts)
 
     def test_timeline_of_the_last_of_two_iterations(self):
@@ -139,6 +139,17 @@ class Pictures(Case):
         two = tool.Timeline(self.write("two.json", {**TIMELINE, "traceEvents": events + later}))
         self.assertEqual((two.lanes, two.waits((0, 0))), (one.lanes, one.waits((0, 0))))
         self.assertEqual(one.lanes[0, 0], [("backward", 0, 100), ("backward", 100, 200), ("forward", 350, 450)])
+
+    def test_timeline_of_a_slow_worker(self):
+        """Worker 1 takes twice as long: backward from 200 to 600, forward until 800, of a period of 600."""
+        slow = [slice_of("backward", 1, 200, 400), slice_of("forward", 1, 600, 200, "F fc")]
+        fast = [slice_of("backward", 0, 100, 200), slice_of("forward", 0, 600, 100, "F fc")]
+        about = {**TIMELINE["otherData"], "iteration_s": 600e-6}
+        timeline = tool.Timeline(self.write("x.json", {"otherData": about, "traceEvents": slow + fast}))
+        self.assertEqual(timeline.lanes[1, 0], [("backward", 0, 400), ("forward", 400, 600)])
+        # The fast worker began its backward pass 100 before the slow one, in the last sixth of the iteration before.
+        self.assertEqual(timeline.lanes[0, 0], [("backward", 0, 100), ("forward", 400, 500), ("backward", 500, 600)])
+        self.assertEqual((timeline.waits((0, 0)), timeline.exposed()), ([(100, 400)], 0))
 
     def test_as_a_program_from_any_python(self):
         self.write("sweep.csv", SWEEP)
@@ -195,7 +206,7 @@ class BadInput(Case):
         self.write("other.json", {"traceEvents": []})
         self.write("zero.json", {**TIMELINE, "otherData": {**TIMELINE["otherData"], "iteration_s": 0}})
         self.refuses("other.json: is no timeline: KeyError 'otherData' (what `allreplay run --timeline` writes)", "other.json")
-        self.refuses("zero.json: /otherData/iteration_s: is 0.0 (a time above 0)", "zero.json")
+        self.refuses("zero.json: /otherData/iteration_s: is 0 (a time above 0)", "zero.json")
 
 
 class Documentation(unittest.TestCase):
