@@ -149,7 +149,7 @@ class Pictures(Case):
         self.assertEqual(timeline.lanes[1, 0], [("backward", 0, 400), ("forward", 400, 600)])
         # The fast worker began its backward pass 100 before the slow one, in the last sixth of the iteration before.
         self.assertEqual(timeline.lanes[0, 0], [("backward", 0, 100), ("forward", 400, 500), ("backward", 500, 600)])
-        self.assertEqual((timeline.waits((0, 0)), timeline.exposed()), ([(100, 400)], 0))
+        self.assertEqual((timeline.waits((0, 0)), timeline.exposed()), ([(100, 400)], 300))
 
     def test_as_a_program_from_any_python(self):
         self.write("sweep.csv", SWEEP)
