@@ -336,6 +336,9 @@ def reconstructed_note(origins, options):
 
 # --- speed-up and efficiency -----------------------------------------------------------------------------------------
 
+IDEAL = {"color": "#666666", "linestyle": (0, (2, 2)), "linewidth": 0.9, "zorder": 1, "label": "Ideal"}
+
+
 def draw_curves(rows, panels, options):
     """Speed-up or efficiency against x, a line per series."""
     from matplotlib.lines import Line2D
@@ -378,9 +381,6 @@ def draw_curves(rows, panels, options):
     if options["ideal"] and options["x"] == "workers":
         handles.append(Line2D([], [], **IDEAL))
     return page.finish(handles)
-
-
-IDEAL = {"color": "#666666", "linestyle": (0, (2, 2)), "linewidth": 0.9, "zorder": 1, "label": "Ideal"}
 
 
 def note_of_rows(rows, options):
