@@ -345,19 +345,20 @@ def draw_curves(rows, panels, options):
     from matplotlib.ticker import NullLocator, PercentFormatter
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     style, kind = Style(names, options), options["kind"]
+    ideal = options["ideal"] and (kind == "efficiency" or options["x"] == "workers")
     page = Page(len(panels), 1, 2.2, note_of_rows(rows, options))
     for axes, (title, panel) in zip(page.axes, panels.items()):
         ticks, place = x_axis(panel)
-        numeric = place is float
-        logarithmic = options["log"] and numeric and float(ticks[0]) > 0
+        values = [row[kind] for points in panel.values() for row in points.values()]
+        logarithmic = options["log"] and place is float and float(ticks[0]) > 0
         if logarithmic:
             axes.set_xscale("log", base=2)
             axes.xaxis.set_minor_locator(NullLocator())
-        ideal = options["ideal"] and numeric and options["x"] == "workers"
-        if kind == "speedup" and ideal:
-            axes.plot([float(tick) for tick in ticks], [float(tick) for tick in ticks], **IDEAL)
-        elif kind == "efficiency":
-            axes.axhline(1, **{**IDEAL, "label": None})
+        workers = [float(tick) for tick in ticks] if ideal and kind == "speedup" else []
+        if workers:
+            axes.plot(workers, workers, **IDEAL)
+        elif ideal:
+            axes.axhline(1, **IDEAL)
         for name, points in panel.items():
             across = sorted((place(x), row[kind]) for x, row in points.items())
             axes.plot(*zip(*across), clip_on=False, zorder=3, **style.line(name))
@@ -368,17 +369,17 @@ def draw_curves(rows, panels, options):
         axes.set_title(title, pad=4)
         axes.grid(True)
         if kind == "efficiency":
-            axes.set_ylim(0, 1.02)
+            axes.set_ylim(0, 1.02 * max(1, *values))
             axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=None))
             axes.set_ylabel("scaling efficiency (%)")
         else:
             if logarithmic:
-                powers_of_two(axes, [row[kind] for points in panel.values() for row in points.values()], ticks if ideal else [])
+                powers_of_two(axes, values + workers)
             else:
                 axes.set_ylim(bottom=0)
             axes.set_ylabel("speed-up over one worker")
     handles = [Line2D([], [], label=name, **style.line(name)) for name in names]
-    if options["ideal"] and options["x"] == "workers":
+    if ideal:
         handles.append(Line2D([], [], **IDEAL))
     return page.finish(handles)
 
@@ -396,10 +397,10 @@ def x_axis(panel):
     return values, values.index
 
 
-def powers_of_two(axes, values, ideal):
-    """A base-2 logarithmic y axis that holds the values and the ideal, with ticks that people read."""
+def powers_of_two(axes, values):
+    """A base-2 logarithmic y axis that holds the values, with ticks that people read."""
     from matplotlib.ticker import NullLocator
-    values = [value for value in [*values, *map(float, ideal)] if value > 0] or [1]
+    values = [value for value in values if value > 0] or [1]
     low, high = math.floor(math.log2(min(values))), math.ceil(math.log2(max(values)))
     axes.set_yscale("log", base=2)
     axes.yaxis.set_minor_locator(NullLocator())
@@ -599,6 +600,8 @@ def reader(paths, options):
         raise InputError(f"{paths[1]}: is one file too many ({options['kind']} is drawn from one CSV)")
     rows = read_rows(paths[0], options)
     panels = grouped(paths[0], rows, options)
+    for row in rows if options["x"] == "workers" else []:
+        number(row["workers"], f"{paths[0]}: workers")
     return lambda: (draw_bars if options["kind"] == "bars" else draw_curves)(rows, panels, options)
 
 
