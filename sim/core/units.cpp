@@ -114,7 +114,7 @@ struct Step {
 template <std::size_t n>
 std::string format(double value, const std::array<Step, n>& steps) {  // steps: largest first
   for (const Step& step : steps)
-    if (std::abs(value) >= step.from * 0.9995) return fmt::format("{:.4g} {}", value / step.from, step.unit);
+    if (std::abs(value) >= step.from * 0.99995) return fmt::format("{:.4g} {}", value / step.from, step.unit);
   return fmt::format("{:.4g} {}", value / steps.back().from, steps.back().unit);
 }
 

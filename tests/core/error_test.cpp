@@ -1,0 +1,20 @@
+#include "sim/core/error.hpp"
+
+#include <vector>
+
+#include "tests/catch.hpp"
+
+using namespace allreplay;
+
+TEST_CASE("a place is a file and a JSON pointer") {
+  const Place place = Place{"a.json", ""} / "network" / "x/y~z";
+  CHECK(place.path == "/network/x~1y~0z");
+  CHECK(std::string(InputError(place, "is wrong", "be right").what()) == "a.json: /network/x~1y~0z: is wrong (be right)");
+  CHECK(std::string(InputError({"a\nb", ""}, "is\nwrong", "").what()) == "a b: is wrong");
+}
+
+TEST_CASE("a near name is suggested, a far one gets the list") {
+  const std::vector<std::string> names{"wfbp", "mg-wfbp", "ddp"};
+  CHECK(suggest("mgwfbp", names) == "did you mean 'mg-wfbp'?");
+  CHECK(suggest("something", names) == "known: wfbp, mg-wfbp, ddp");
+}

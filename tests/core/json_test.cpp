@@ -1,0 +1,32 @@
+#include "sim/core/json.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+using namespace allreplay;
+
+TEST_CASE("values know where they stand") {
+  const Json json = Json::parse(R"({"a": {"b": [1, "2 ms"]}})", "f.json");
+  const Json item = json.at("a").at("b").items()[1];
+  CHECK(item.place().path == "/a/b/1");
+  CHECK(item.duration() == Approx(2e-3));
+  CHECK(error_message([&] { item.number(); }) == "f.json: /a/b/1: is string (a number)");
+  CHECK(error_message([&] { json.at("c"); }) == "f.json: the key 'c' is missing (add \"c\"; see docs/formats.md)");
+  CHECK(error_message([&] { json.allow_only({"aa", "x"}); }) == "f.json: /a: unknown key 'a' (did you mean 'aa'?)");
+}
+
+TEST_CASE("what is no JSON is said in one line") {
+  for (const std::string text : {"", "{", "{\"a\": 1", "[1,]", "{\"a\": NaN}", "{} {}", "{\"a\": 1e999}", "\xff\xfe"}) {
+    const std::string message = error_message([&] { Json::parse(text, "f.json"); });
+    CHECK(message.starts_with("f.json: "));
+    CHECK(message.find('\n') == std::string::npos);
+  }
+  CHECK(error_message([] { Json::parse(R"({"a": 1, "a": 2})", "f.json"); }).find("'a' stands twice") != std::string::npos);
+}
+
+TEST_CASE("numbers are checked") {
+  const Json json = Json::parse(R"({"n": 3, "x": 2.5, "big": 1e300})", "f");
+  CHECK(json.at("n").integer(1, 5) == 3);
+  for (const auto* key : {"x", "big"}) CHECK(error_message([&] { json.at(key).integer(1, 5); }).find("whole number from 1 to 5") != std::string::npos);
+  CHECK(error_message([&] { json.at("n").duration(); }).find("has no unit") != std::string::npos);
+}

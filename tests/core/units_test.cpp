@@ -1,0 +1,67 @@
+#include "sim/core/units.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+using namespace allreplay;
+
+namespace {
+const Place here{"file.json", "/x"};
+}
+
+TEST_CASE("every documented unit is read") {
+  CHECK(parse_duration("2 s", here) == 2);
+  CHECK(parse_duration("2ms", here) == 2e-3);
+  CHECK(parse_duration("45.25 us", here) == Approx(45.25e-6));
+  CHECK(parse_duration("1e3 ns", here) == Approx(1e-6));
+  CHECK(parse_duration("5 ps", here) == Approx(5e-12));
+  CHECK(parse_size("7 B", here) == 7);
+  CHECK(parse_size("4 kB", here) == 4000);
+  CHECK(parse_size("4 KiB", here) == 4096);
+  CHECK(parse_size("1.5 MiB", here) == 1572864);
+  CHECK(parse_size("2 MB", here) == 2000000);
+  CHECK(parse_size("1 GB", here) == 1000000000);
+  CHECK(parse_size("1 GiB", here) == 1073741824);
+  CHECK(parse_rate("10 Gbit/s", here) == 1.25e9);
+  CHECK(parse_rate("1 Tbit/s", here) == 1.25e11);
+  CHECK(parse_rate("8 bit/s", here) == 1);
+  CHECK(parse_rate("1 kbit/s", here) == 125);
+  CHECK(parse_rate("100Mbit/s", here) == 1.25e7);
+  CHECK(parse_rate("3 B/s", here) == 3);
+  CHECK(parse_rate("3 kB/s", here) == 3000);
+  CHECK(parse_rate("3 MB/s", here) == 3e6);
+  CHECK(parse_rate("3 GB/s", here) == 3e9);
+  CHECK(parse_per_byte("1.97 ns/B", here) == Approx(1.97e-9));
+  CHECK(parse_per_byte("2 s/B", here) == 2);
+  CHECK(parse_per_byte("9e-6 ms/B", here) == Approx(9e-9));
+  CHECK(parse_per_byte("1 us/B", here) == Approx(1e-6));
+}
+
+TEST_CASE("a bad quantity says where, what and how") {
+  CHECK(error_message([] { parse_duration("45", here); }) ==
+        "file.json: /x: \"45\" has no unit (a duration such as \"45 us\"; units: s, ms, us, ns, ps)");
+  for (const auto* text : {"", "us", "-1 us", "nan us", "1 µs", "1 us us", "1 MB", "1e999 s", "inf s", "0x10 s", "1,5 ms"})
+    CHECK(error_message([&] { parse_duration(text, here); }).starts_with("file.json: /x: "));
+  CHECK(error_message([] { parse_size("1e30 GB", here); }).find("too large") != std::string::npos);
+  CHECK(error_message([] { parse_rate("10 Gbps", here); }).find("Gbit/s") != std::string::npos);
+}
+
+TEST_CASE("what is written is read back exactly") {
+  for (const Bytes bytes : {Bytes{0}, Bytes{1}, Bytes{4'194'303}, Bytes{25} << 20, Bytes{4'000'000}, Bytes{3} << 30})
+    CHECK(parse_size(write_size(bytes), here) == bytes);
+  CHECK(write_size(Bytes{25} << 20) == "25 MiB");
+  CHECK(write_size(4'000'000) == "4 MB");
+  CHECK(write_duration(Time(5'000'000'000)) == "5 ms");
+  CHECK(write_duration(Time(1'500)) == "1500 ps");
+}
+
+TEST_CASE("people read the unit that fits") {
+  CHECK(format_duration(0.0123456) == "12.35 ms");
+  CHECK(format_duration(0.9999) == "999.9 ms");
+  CHECK(format_duration(0.99996) == "1 s");
+  CHECK(format_duration(0) == "0 s");
+  CHECK(format_size(1536) == "1.536 kB");
+  CHECK(format_size(5 * 512 * 1024) == "2.5 MiB");
+  CHECK(format_size(1000) == "1 kB");
+  CHECK(format_rate(1.25e9) == "10 Gbit/s");
+}

@@ -1,0 +1,179 @@
+#include "sim/engine/replay.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "sim/core/random.hpp"
+#include "tests/catch.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// A server that takes any number at once, each for its duration.
+class Parallel final : public Server {
+ public:
+  void start(TaskId id, const Task& task, Time now) override { running_.push_back({add(now, task.duration), id}); }
+  Time next_completion() const override {
+    Time next = never;
+    for (const auto& [end, id] : running_) next = std::min(next, end);
+    return next;
+  }
+  void complete(Time now, std::vector<TaskId>& done) override {
+    for (const auto& [end, id] : running_)
+      if (end == now) done.push_back(id);
+    std::erase_if(running_, [&](const auto& one) { return one.first == now; });
+  }
+
+ private:
+  std::vector<std::pair<Time, TaskId>> running_;
+};
+
+Task task(ResourceId resource, std::int64_t rank, int duration, std::int64_t priority = 0, std::int64_t bytes = 0) {
+  return {resource, rank, priority, bytes, Time(duration)};
+}
+
+// Tasks 0, 1, 2 become ready at 1, 2, 3 (by one worker), then compete for the channel, which takes 10 for each.
+struct Contest {
+  TaskGraph graph;
+  Stream worker, channel;
+  std::vector<Time> starts(const QueueRule& rule, std::vector<std::int64_t> ranks, std::vector<std::int64_t> priorities) {
+    std::vector<TaskId> contenders;
+    TaskId before = 0;
+    for (std::size_t i = 0; i < 3; ++i) {
+      const TaskId step = graph.add(task(0, static_cast<std::int64_t>(i), 1));
+      if (i > 0) graph.precede(before, step);
+      contenders.push_back(graph.add(task(1, ranks[i], 10, priorities[i])));
+      graph.precede(step, contenders.back());
+      before = step;
+    }
+    graph.link();
+    const std::vector<Resource> resources{{"worker", {}, Phase::Compute, &worker}, {"channel", rule, Phase::Communication, &channel}};
+    const Timeline timeline = replay(graph, resources);
+    std::vector<Time> starts;
+    for (const TaskId id : contenders) starts.push_back(timeline.spans[id].start);
+    return starts;
+  }
+};
+
+using Times = std::vector<Time>;
+
+}  // namespace
+
+TEST_CASE("first ready: 1, 2, 3 start at 1, 11, 21") {
+  CHECK(Contest().starts({Order::FirstReady}, {2, 1, 0}, {0, 0, 0}) == Times{Time(1), Time(11), Time(21)});
+}
+
+TEST_CASE("as listed: those that are listed first are waited for") {
+  // Ranks 2, 1, 0: the last to be ready (at 3) goes first.
+  CHECK(Contest().starts({Order::AsListed}, {2, 1, 0}, {0, 0, 0}) == Times{Time(23), Time(13), Time(3)});
+}
+
+TEST_CASE("priority: the smallest among the ready, without waiting for better ones") {
+  // The first goes at once, being alone; at 11 the third (priority 0) beats the second (priority 5).
+  CHECK(Contest().starts({Order::Priority}, {0, 1, 2}, {9, 5, 0}) == Times{Time(1), Time(21), Time(11)});
+}
+
+TEST_CASE("a tick delays admission to its next multiple after the origin") {
+  // Multiples of 8 after 2: 2, 10, 18, 26. Ready at 1, 2, 3; free at 0, 12, 28: admitted at 2, 18, 34.
+  CHECK(Contest().starts({Order::FirstReady, {}, Time(8), Time(2)}, {0, 1, 2}, {0, 0, 0}) == Times{Time(2), Time(18), Time(34)});
+}
+
+TEST_CASE("windows bound what is in flight, and a task larger than the window goes alone") {
+  TaskGraph graph;
+  for (const std::int64_t bytes : {30, 40, 50, 200, 10}) graph.add(task(0, static_cast<std::int64_t>(graph.tasks().size()), 10, 0, bytes));
+  graph.link();
+  Parallel server;
+  const std::vector<Resource> resources{{"channel", {Order::AsListed, {Window::unlimited, 100}}, Phase::Communication, &server}};
+  const Timeline timeline = replay(graph, resources);
+  // 30 + 40 fit; 50 comes when they end at 10 (30 + 40 + 50 > 100); 200 alone at 20; 10 at 30.
+  const std::vector<int> expected{0, 0, 10, 20, 30};
+  for (TaskId id = 0; id < expected.size(); ++id) CHECK(timeline.spans[id].start == Time(expected[id]));
+}
+
+TEST_CASE("all work of an instant is settled before communication is chosen") {
+  // A ends at 5 and makes a block of priority 1 ready; the zero-length B follows at 5 and makes one of priority 0
+  // ready. Both are ready at 5, so the second goes first.
+  TaskGraph graph;
+  const TaskId a = graph.add(task(0, 0, 5)), b = graph.add(task(0, 1, 0));
+  const TaskId late = graph.add(task(1, 0, 10, 1)), urgent = graph.add(task(1, 1, 10, 0));
+  graph.precede(a, b);
+  graph.precede(a, late);
+  graph.precede(b, urgent);
+  graph.link();
+  Stream worker, channel;
+  const std::vector<Resource> resources{{"worker", {}, Phase::Compute, &worker}, {"channel", {Order::Priority}, Phase::Communication, &channel}};
+  const Timeline timeline = replay(graph, resources);
+  CHECK(timeline.spans[urgent].start == Time(5));
+  CHECK(timeline.spans[late].start == Time(15));
+}
+
+TEST_CASE("a task that can never start is named") {
+  TaskGraph graph;
+  const TaskId a = graph.add(task(0, 0, 1)), b = graph.add(task(0, 1, 1));
+  graph.precede(a, b);
+  graph.precede(b, a);
+  graph.link();
+  graph.name = [](TaskId id) { return id == 0 ? "egg" : "hen"; };
+  Stream stream;
+  const std::vector<Resource> resources{{"farm", {}, Phase::Compute, &stream}};
+  CHECK_THROWS_WITH(replay(graph, resources), "egg can never start on 'farm': it waits for 1 others");
+}
+
+namespace {
+
+// A random layered graph on `streams` workers and one channel, its resources numbered by `order`.
+Timeline random_replay(std::uint64_t seed, const std::vector<ResourceId>& order, std::int64_t window, TaskGraph& graph) {
+  Random random(seed, 0);
+  const std::size_t streams = order.size() - 1;
+  std::vector<TaskId> last(streams);
+  for (std::int64_t step = 0; step < 30; ++step) {
+    std::vector<TaskId> made;
+    for (std::size_t s = 0; s < streams; ++s) {
+      const TaskId id = graph.add(task(order[s], step, static_cast<int>(random.below(4))));  // many ties, many zeros
+      if (step > 0) graph.precede(last[s], id);
+      made.push_back(last[s] = id);
+    }
+    const TaskId block = graph.add(task(order[streams], step, static_cast<int>(random.below(6)), static_cast<std::int64_t>(random.below(3))));
+    for (const TaskId id : made) graph.precede(id, block);
+  }
+  graph.link();
+  std::vector<Stream> workers(streams);
+  Parallel channel;
+  std::vector<Resource> resources(order.size());
+  for (std::size_t s = 0; s < streams; ++s) resources[order[s]] = {"worker", {}, Phase::Compute, &workers[s]};
+  resources[order[streams]] = {"channel", {Order::Priority, {window}}, Phase::Communication, &channel};
+  return replay(graph, resources);
+}
+
+}  // namespace
+
+TEST_CASE("the order of simultaneous events changes nothing, and no resource serves more than it may") {
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    // Simultaneous events are settled by resource number: renumbering the resources shuffles them.
+    std::vector<ResourceId> order(5);
+    std::iota(order.begin(), order.end(), 0u);
+    const auto window = static_cast<std::int64_t>(1 + seed % 3);
+    TaskGraph graph;
+    const Timeline reference = random_replay(seed, order, window, graph);
+    Random random(seed, 1);
+    for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random.below(i)]);
+    TaskGraph shuffled_graph;
+    const Timeline shuffled = random_replay(seed, order, window, shuffled_graph);
+    for (TaskId id = 0; id < graph.tasks().size(); ++id) {
+      REQUIRE(reference.spans[id].start == shuffled.spans[id].start);
+      REQUIRE(reference.spans[id].end == shuffled.spans[id].end);
+      REQUIRE(reference.spans[id].ready <= reference.spans[id].start);
+      for (const TaskId successor : graph.successors(id)) REQUIRE(reference.spans[successor].start >= reference.spans[id].end);
+      // At the instant a task starts, at most `limit` tasks of its resource are in flight (those that take no time aside).
+      const Task& one = graph.tasks()[id];
+      std::int64_t in_flight = 0;
+      for (TaskId other = 0; other < graph.tasks().size(); ++other)
+        if (graph.tasks()[other].resource == one.resource && reference.spans[other].start <= reference.spans[id].start &&
+            reference.spans[other].end > reference.spans[id].start)
+          ++in_flight;
+      REQUIRE(in_flight <= (one.resource == 4 ? window : 1));
+    }
+  }
+}

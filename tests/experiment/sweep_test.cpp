@@ -1,0 +1,109 @@
+#include "sim/experiment/sweep.hpp"
+
+#include <filesystem>
+#include <fstream>
+
+#include "sim/core/csv.hpp"
+#include "sim/core/file.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+using namespace allreplay;
+namespace fs = std::filesystem;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / "allreplay_sweep_test") {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+    write("profile.csv", "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n");
+    write("cluster.json", R"({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}})");
+    write("sweep.json", R"({"name": "s", "profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 4, 8, 16],
+                            "collectives": ["ring", "binary-tree"], "strategies": ["wfbp", {"name": "ddp", "bucket_cap": "1 kB"}]})");
+  }
+  std::string operator()(const std::string& name) const { return (path_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream((*this)(name)) << text; }
+
+ private:
+  fs::path path_;
+};
+
+// The file's rows without their last column: wall_s differs from run to run.
+std::vector<std::vector<std::string>> rows(const std::string& file) {
+  std::vector<std::vector<std::string>> all;
+  for (CsvRow& row : parse_csv(read_file(file), file)) {
+    row.fields.pop_back();
+    all.push_back(row.fields);
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("every combination is a row, strategies fastest") {
+  const Folder folder;
+  const Sweep sweep = read_sweep(folder("sweep.json"));
+  REQUIRE(sweep.requests.size() == 16);
+  CHECK(sweep.requests[0].strategy == "wfbp");
+  CHECK(sweep.requests[1].strategy == "ddp");
+  CHECK(sweep.requests[2].collective == "binary-tree");
+  CHECK(sweep.requests[4].workers == 4);
+}
+
+TEST_CASE("rows are the same, in the same order, whatever the number of jobs") {
+  const Folder folder;
+  const Sweep sweep = read_sweep(folder("sweep.json"));
+  run_sweep(sweep, {.jobs = 1, .out = folder("one.csv"), .progress = false});
+  run_sweep(sweep, {.jobs = 4, .out = folder("four.csv"), .progress = false});
+  CHECK(rows(folder("one.csv")).size() == 17);
+  CHECK(rows(folder("one.csv")) == rows(folder("four.csv")));
+}
+
+TEST_CASE("resume continues after the last whole row, wherever the sweep was cut") {
+  const Folder folder;
+  const Sweep sweep = read_sweep(folder("sweep.json"));
+  run_sweep(sweep, {.out = folder("whole.csv"), .progress = false});
+  const std::string text = read_file(folder("whole.csv"));
+  for (std::size_t cut = 0; cut <= text.size(); cut += 97) {
+    std::ofstream(folder("cut.csv"), std::ios::binary) << text.substr(0, cut);
+    run_sweep(sweep, {.jobs = 2, .out = folder("cut.csv"), .resume = true, .progress = false});
+    REQUIRE(rows(folder("cut.csv")) == rows(folder("whole.csv")));
+  }
+  const auto nothing_left = run_sweep(sweep, {.out = folder("whole.csv"), .resume = true, .progress = false});
+  CHECK(nothing_left.empty());
+  CHECK(read_file(folder("whole.csv")) == text);
+  run_sweep(sweep, {.out = folder("fresh.csv"), .resume = true, .progress = false});
+  CHECK(rows(folder("fresh.csv")) == rows(folder("whole.csv")));
+}
+
+TEST_CASE("resume refuses the file of another sweep, and leaves it alone") {
+  const Folder folder;
+  run_sweep(read_sweep(folder("sweep.json")), {.out = folder("out.csv"), .progress = false});
+  const std::string before = read_file(folder("out.csv"));
+  folder.write("sweep.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["s-sgd", "wfbp"]})");
+  CHECK(error_message([&] { run_sweep(read_sweep(folder("sweep.json")), {.out = folder("out.csv"), .resume = true, .progress = false}); }) ==
+        folder("out.csv") + ": has 16 rows, the sweep 2 (the file of this sweep)");
+  CHECK(read_file(folder("out.csv")) == before);
+}
+
+TEST_CASE("everything is checked before anything is written") {
+  const Folder folder;
+  folder.write("bad.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 0], "strategies": ["wfbp"]})");
+  CHECK(error_message([&] { run_sweep(read_sweep(folder("bad.json")), {.out = folder("bad.csv"), .progress = false}); }).find("/workers/1: ") != std::string::npos);
+  folder.write("bad.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["wfbp", {"name": "ddp", "bucket_cap": "0 B"}]})");
+  CHECK(error_message([&] { run_sweep(read_sweep(folder("bad.json")), {.out = folder("bad.csv"), .progress = false}); }).find("/strategies/1/bucket_cap: ") !=
+        std::string::npos);
+  CHECK(!fs::exists(folder("bad.csv")));
+}
+
+TEST_CASE("every shipped sweep is read and its first rows run") {
+  for (const std::string& name : list_data("configs")) {
+    INFO(name);
+    Sweep sweep = read_sweep(name);
+    REQUIRE(!sweep.requests.empty());
+    sweep.requests.resize(std::min<std::size_t>(sweep.requests.size(), 10));
+    CHECK(run_sweep(sweep, {.jobs = 2, .progress = false}).size() == sweep.requests.size());
+  }
+}

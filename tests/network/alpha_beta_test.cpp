@@ -1,0 +1,51 @@
+#include "sim/network/alpha_beta.hpp"
+
+#include "sim/engine/replay.hpp"
+#include "tests/catch.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// Blocks of the given bytes, all ready at 0, `window` at once, on a channel with a = 10 ps and b = 1 ps/B.
+template <class Channel>
+std::vector<Time> ends(const std::vector<std::int64_t>& bytes, std::int64_t window) {
+  TaskGraph graph;
+  for (std::size_t i = 0; i < bytes.size(); ++i) graph.add({0, static_cast<std::int64_t>(i), 0, bytes[i], Time(0)});
+  graph.link();
+  Channel channel{CommCost(10e-12, 1e-12)};
+  const std::vector<Resource> resources{{"channel", {Order::AsListed, {window}}, Phase::Communication, &channel}};
+  std::vector<Time> result;
+  for (const Span& span : replay(graph, resources).spans) result.push_back(span.end);
+  return result;
+}
+
+using Times = std::vector<Time>;
+
+}  // namespace
+
+TEST_CASE("one at a time: a + b·M each") {
+  CHECK(ends<SerialChannel>({100, 50}, 1) == Times{Time(110), Time(170)});
+  CHECK(ends<FairChannel>({100, 50}, 1) == Times{Time(110), Time(170)});
+}
+
+TEST_CASE("serial: start-ups overlap, bytes follow one another in the order of admission") {
+  // Three start up together (10); bytes pass from 10 to 110, 160, 260. A window of two admits the third at 110,
+  // whose start-up ends at 120, before the second's bytes do at 160.
+  CHECK(ends<SerialChannel>({100, 50, 100}, 3) == Times{Time(110), Time(160), Time(260)});
+  CHECK(ends<SerialChannel>({100, 50, 100}, 2) == Times{Time(110), Time(160), Time(260)});
+}
+
+TEST_CASE("serial: a start-up longer than what is ahead leaves a gap") {
+  // The second is admitted when the first ends at 12: start-up until 22, bytes until 27.
+  CHECK(ends<SerialChannel>({2, 5}, 1) == Times{Time(12), Time(27)});
+}
+
+TEST_CASE("fair: blocks in flight share the bandwidth equally") {
+  // From 10 on, 100 B and 50 B at half rate each: the second ends at 110 with the first at 50 B left, which
+  // then goes at full rate until 160.
+  CHECK(ends<FairChannel>({100, 50}, 2) == Times{Time(160), Time(110)});
+  // A third of 30 B is admitted at 110, starts up alone beside the first (10 ps: 40 B left), shares from 120 on:
+  // its 30 B take 60 ps until 180, the first has 10 B left and ends at 190.
+  CHECK(ends<FairChannel>({100, 50, 30}, 2) == Times{Time(190), Time(110), Time(180)});
+}

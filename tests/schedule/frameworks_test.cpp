@@ -1,0 +1,70 @@
+#include "sim/schedule/frameworks.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/random_profile.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// One tensor per layer, listed in backward order: bytes, and ready times in ms.
+Profile backward(const std::vector<Bytes>& bytes, const std::vector<double>& ready_ms) {
+  Profile profile;
+  Time last{0};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const Time ready = to_time(ready_ms[i] * 1e-3);
+    profile.layers.insert(profile.layers.begin(), Layer{std::to_string(i), Time(0), ready - last});
+    last = ready;
+  }
+  for (std::size_t layer = 0; layer < bytes.size(); ++layer) {
+    const Bytes size = bytes[bytes.size() - 1 - layer];
+    profile.tensors.push_back({std::to_string(layer), size / 4, size, static_cast<LayerId>(layer)});
+  }
+  return profile;
+}
+
+std::vector<Bytes> sizes(const Plan& plan) {
+  std::vector<Bytes> sizes;
+  for (const Block& block : plan.blocks) sizes.push_back(block.bytes());
+  return sizes;
+}
+
+const CommCost no_cost(0, 0);
+
+}  // namespace
+
+TEST_CASE("ddp: a bucket closes once it reaches its cap, the first at 1 MiB") {
+  const Bytes mb = Bytes{1} << 20;
+  // 0.5 + 0.75 reach 1 MiB; 20 + 4 do not reach 25, 20 + 4 + 8 do; the rest is the last bucket.
+  const Profile profile = backward({mb / 2, mb * 3 / 4, 20 * mb, 4 * mb, 8 * mb, 3 * mb}, {1, 2, 3, 4, 5, 6});
+  const StrategyOptions defaults;
+  const Plan plan = plan_ddp({profile, no_cost, defaults});
+  CHECK(sizes(plan) == std::vector<Bytes>{mb * 5 / 4, 32 * mb, 3 * mb});
+  CHECK(plan.order == Order::AsListed);
+  StrategyOptions small;
+  small.bucket_cap = 4 * mb;
+  CHECK(sizes(plan_ddp({profile, no_cost, small})) == std::vector<Bytes>{mb * 5 / 4, 20 * mb, 4 * mb, 8 * mb, 3 * mb});
+}
+
+TEST_CASE("horovod: what became ready since the last cycle is fused up to the threshold") {
+  StrategyOptions options;
+  options.cycle = to_time(5e-3);
+  options.threshold = 100;
+  // Cycles end at 5, 10, 15 ms. Ready at 0 (cycle 0: at once), 1, 4, 5 (cycle 1), 5.1, 9 (cycle 2), 14 (cycle 3).
+  // In cycle 1, 40 + 40 fit and + 40 do not; in cycle 2, 150 exceeds the threshold and goes alone.
+  const Profile profile = backward({8, 40, 40, 40, 150, 60, 12}, {0, 1, 4, 5, 5.1, 9, 14});
+  const Plan plan = plan_horovod({profile, no_cost, options});
+  CHECK(sizes(plan) == std::vector<Bytes>{8, 80, 40, 150, 60, 12});
+  CHECK(plan.tick == options.cycle);
+}
+
+TEST_CASE("frameworks' plans send every byte once") {
+  Random random(5, 0);
+  for (int round = 0; round < 200; ++round) {
+    const Profile profile = random_profile(random, 20);
+    StrategyOptions options;
+    options.bucket_cap = options.threshold = static_cast<Bytes>(1 + random.below(5'000'000));
+    options.cycle = to_time(static_cast<double>(1 + random.below(1000)) * 1e-6);
+    for (const auto* name : {"ddp", "horovod"}) CHECK_NOTHROW(make_plan(find_strategy(name, {}), {profile, no_cost, options}));
+  }
+}

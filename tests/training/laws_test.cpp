@@ -1,0 +1,108 @@
+// Laws that hold for every strategy on every profile.
+#include <algorithm>
+#include <map>
+
+#include "tests/catch.hpp"
+#include "tests/random_profile.hpp"
+#include "tests/training/scenario.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+Scenario random_scenario(Random& random, std::string_view strategy) {
+  const double alpha = static_cast<double>(random.below(200)) * 1e-6, beta = static_cast<double>(random.below(20)) * 1e-10;
+  Scenario scenario = scenario_of(random_profile(random, 15), strategy, static_cast<std::int64_t>(2 + random.below(9)), alpha, beta);
+  if (random.below(3) == 0) scenario.stragglers.slow = {{1, 1 + static_cast<double>(random.below(100)) / 100}};
+  scenario.options.strategy.bucket_cap = scenario.options.strategy.threshold = static_cast<Bytes>(1 + random.below(8'000'000));
+  scenario.options.strategy.cycle = to_time(static_cast<double>(1 + random.below(2000)) * 1e-6);
+  scenario.options.sharing = random.below(2) == 0 ? Sharing::Serial : Sharing::Fair;
+  return scenario;
+}
+
+// Every slice starts after its layer's backward on every worker, and ends before the forward that waits for it.
+void check_causality(const Scenario& scenario, const Result& result) {
+  const Unrolled& u = result.unrolled;
+  const Timeline& timeline = result.episodes.back().timeline;
+  for (std::size_t index = 0; index < u.blocks; ++index) {
+    const Span& block = timeline.spans[u.block(index)];
+    for (const Slice& slice : result.plan.blocks[index].slices) {
+      const LayerId layer = scenario.profile.tensors[slice.tensor].layer;
+      for (std::size_t c = 0; c < u.classes; ++c) {
+        REQUIRE(timeline.spans[u.backward(c, layer)].end <= block.start);
+        if (result.plan.release == Release::Backward) REQUIRE(timeline.spans[u.backward(c, 0)].end <= block.start);
+        REQUIRE(block.end <= timeline.spans[u.forward(c, layer)].start);
+        if (result.plan.barrier == Barrier::Iteration) REQUIRE(block.end <= timeline.spans[u.forward(c, 0)].start);
+      }
+    }
+  }
+}
+
+// Compute runs back to back in order, one layer at a time.
+void check_compute(const Result& result) {
+  const Unrolled& u = result.unrolled;
+  const Timeline& timeline = result.episodes.back().timeline;
+  for (std::size_t c = 0; c < u.classes; ++c) {
+    Time until = timeline.spans[u.lead_in(c)].end;
+    for (std::size_t layer = u.layers; layer-- > 0;) {
+      const Span& span = timeline.spans[u.backward(c, layer)];
+      REQUIRE(span.start == until);
+      REQUIRE(span.end - span.start == u.graph.tasks()[u.backward(c, layer)].duration);
+      until = span.end;
+    }
+    for (std::size_t layer = 0; layer < u.layers; ++layer) {
+      REQUIRE(timeline.spans[u.forward(c, layer)].start >= until);
+      until = timeline.spans[u.forward(c, layer)].end;
+    }
+  }
+}
+
+// Never more blocks in flight than the window, and each admitted in its plan's order.
+void check_window(const Result& result) {
+  const Unrolled& u = result.unrolled;
+  const Timeline& timeline = result.episodes.back().timeline;
+  for (std::size_t index = 0; index < u.blocks; ++index) {
+    const Time start = timeline.spans[u.block(index)].start;
+    std::int64_t in_flight = 0;
+    for (std::size_t other = 0; other < u.blocks; ++other) {
+      const Span& span = timeline.spans[u.block(other)];
+      in_flight += span.start <= start && start < span.end;
+      if (result.plan.order == Order::AsListed && other < index) REQUIRE(span.start <= start);
+      if (result.plan.order == Order::FirstReady && span.ready < timeline.spans[u.block(index)].ready) REQUIRE(span.start <= start);
+    }
+    REQUIRE(in_flight <= result.plan.window.count);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every strategy obeys causality, its window and the lower bound") {
+  Random random(31, 0);
+  for (int round = 0; round < 60; ++round)
+    for (const Strategy& strategy : strategies()) {
+      const Scenario scenario = random_scenario(random, strategy.name);
+      const Result result = simulate(scenario);
+      INFO(strategy.name << " round " << round);
+      check_causality(scenario, result);
+      check_compute(result);
+      check_window(result);
+      // Each block's a + b·M is rounded once: half a picosecond a block.
+      REQUIRE(result.metrics.iteration_s >= *result.metrics.lower_bound_s - 1e-12 * static_cast<double>(result.metrics.collectives));
+      REQUIRE(result.metrics.comm_busy_s <= result.metrics.iteration_s);
+      REQUIRE(result.metrics.speedup <= static_cast<double>(scenario.workers) * (1 + 1e-12));
+    }
+}
+
+TEST_CASE("a faster network, or one worker less slow, never makes an iteration longer in wfbp") {
+  Random random(32, 0);
+  for (int round = 0; round < 100; ++round) {
+    Scenario scenario = random_scenario(random, "wfbp");
+    const double before = simulate(scenario).metrics.iteration_s;
+    *scenario.cluster.network.alpha /= 2;
+    *scenario.cluster.network.beta /= 2;
+    const double faster = simulate(scenario).metrics.iteration_s;
+    REQUIRE(faster <= before);
+    scenario.stragglers.slow.clear();
+    REQUIRE(simulate(scenario).metrics.iteration_s <= faster);
+  }
+}

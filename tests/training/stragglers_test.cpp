@@ -1,0 +1,75 @@
+#include "tests/catch.hpp"
+#include "tests/random_profile.hpp"
+#include "tests/training/scenario.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// Two layers: F = 1, 2 ms; B = 4, 3 ms (layers 1, 2); one tensor each. T = 1 ms for either (a only).
+Profile two_layers() {
+  Profile profile;
+  profile.layers = {{"1", to_time(1e-3), to_time(4e-3)}, {"2", to_time(2e-3), to_time(3e-3)}};
+  profile.tensors = {{"t1", 1, 4, 0}, {"t2", 1, 4, 1}};
+  return profile;
+}
+
+}  // namespace
+
+TEST_CASE("a slowed worker delays every collective by what it should") {
+  // Unslowed: B2 3, B1 7, block 2 at 3-4, block 1 at 7-8, F 3: 11 ms.
+  Scenario scenario = scenario_of(two_layers(), "wfbp", 4, 1e-3 / 6, 0);
+  CHECK(simulate(scenario).metrics.iteration_s == Approx(11e-3));
+  // Worker 2 takes 1.5 times as long: F 4.5, B 10.5. All start F together when block 1 is done; the slow one ends B
+  // 15 ms later, and block 1 1 ms after that: 16 ms.
+  scenario.stragglers.slow = {{2, 1.5}};
+  const Result slow = simulate(scenario);
+  CHECK(slow.metrics.iteration_s == Approx(16e-3));
+  CHECK(slow.classes.size() == 2);
+  // Speed-up and exposed time refer to unslowed workers: 4·10/16, 16 − 10.
+  CHECK(slow.metrics.speedup == Approx(4 * 10. / 16));
+  CHECK(slow.metrics.exposed_comm_s == Approx(6e-3));
+  CHECK(*slow.metrics.lower_bound_s == Approx(16e-3));
+}
+
+TEST_CASE("the slow worker's gradients decide when blocks start") {
+  Scenario scenario = scenario_of(two_layers(), "wfbp", 4, 1e-3 / 6, 0);
+  scenario.stragglers.slow = {{0, 2}};
+  const Result result = simulate(scenario);
+  // The slow one starts B 3 ms after the others (F 6 against 3), and takes 6 ms for B2: its block is admitted 9 ms
+  // after the others' start, 6 ms after its own.
+  const Episode& episode = result.episodes.back();
+  CHECK(episode.timeline.spans[result.unrolled.block(0)].start == to_time(9e-3));
+}
+
+TEST_CASE("folding identical workers changes nothing") {
+  Random random(21, 0);
+  for (int round = 0; round < 60; ++round) {
+    Scenario scenario = scenario_of(random_profile(random, 8), strategies()[round % strategies().size()].name, 6, 50e-6, 1e-9);
+    if (round % 3 > 0) scenario.stragglers.slow = {{1, 1.25}, {4, 1.25}, {5, 0.5}};
+    scenario.options.strategy.cycle = to_time(300e-6);
+    const Metrics folded = simulate(scenario).metrics;
+    scenario.fold = false;
+    const Metrics apart = simulate(scenario).metrics;
+    REQUIRE(folded.iteration_s == apart.iteration_s);
+    REQUIRE(folded.comm_busy_s == apart.comm_busy_s);
+    REQUIRE(folded.lower_bound_s == apart.lower_bound_s);
+  }
+}
+
+TEST_CASE("jitter costs time, is reproducible, and respects the bound") {
+  Random random(22, 0);
+  for (int round = 0; round < 10; ++round) {
+    Scenario scenario = scenario_of(random_profile(random, 8), "wfbp", 8, 50e-6, 1e-9);
+    const double steady = simulate(scenario).metrics.iteration_s;
+    scenario.stragglers.jitter = Jitter{JitterKind::LogNormal, 0.2, 42};
+    const Metrics jittered = simulate(scenario).metrics;
+    CHECK(jittered.iteration_s > steady * 0.98);  // the slowest of eight is slower than the mean
+    CHECK(jittered.iteration_s == simulate(scenario).metrics.iteration_s);
+    CHECK(jittered.iteration_s >= *jittered.lower_bound_s);
+    scenario.stragglers.jitter->seed = 43;
+    CHECK(jittered.iteration_s != simulate(scenario).metrics.iteration_s);
+    scenario.stragglers.jitter->sigma = 0;
+    CHECK(simulate(scenario).metrics.iteration_s == Approx(steady).epsilon(1e-12));
+  }
+}

@@ -1,0 +1,89 @@
+#include <filesystem>
+#include <fstream>
+
+#include "sim/core/file.hpp"
+#include "sim/workload/model.hpp"
+#include "sim/workload/profile_file.hpp"
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+std::string temporary(const std::string& name, const std::string& text) {
+  const auto file = (std::filesystem::temp_directory_path() / ("allreplay_profile_test_" + name)).string();
+  std::ofstream(file) << text;
+  return file;
+}
+
+const std::string trace = R"({"model": {"name": "m", "layers": [
+    {"name": "conv", "tensors": [{"name": "conv.w", "shape": [2, 3]}, {"name": "conv.b", "shape": [2]}]},
+    {"name": "fc", "tensors": [{"name": "fc.w", "shape": [5]}]}]},
+  "device": "d", "framework": "f", "batch_size": 8, "precision": "bf16", "origin": "measured", "source": "s", "unit": "us",
+  "layers": [{"name": "conv", "forward": 1.5, "backward": 3}, {"name": "relu", "forward": 0.25, "backward": 0.5},
+             {"name": "fc", "forward": 2, "backward": 4}]})";
+
+}  // namespace
+
+TEST_CASE("a trace joins times and tensors by layer") {
+  const Profile profile = read_profile(temporary("trace.json", trace));
+  CHECK(profile.model == "m");
+  CHECK(profile.batch_size == 8);
+  CHECK(profile.origin == Origin::Measured);
+  REQUIRE(profile.layers.size() == 3);
+  CHECK(profile.forward() == to_time(3.75e-6));
+  CHECK(profile.backward() == to_time(7.5e-6));
+  REQUIRE(profile.tensors.size() == 3);
+  CHECK(profile.tensors[0].bytes == 12);  // 2·3 elements of two bytes (bf16)
+  CHECK(profile.tensors[1].layer == 0);
+  CHECK(profile.tensors[2].layer == 2);
+}
+
+TEST_CASE("a layer of the model without times is a tensor without a layer") {
+  std::string text = trace;
+  text.replace(text.find("\"fc\", \"forward\""), 4, "\"fd\"");
+  CHECK(error_message([&] { read_profile(temporary("missing.json", text)); }).find("/layers: the layer 'fc' of the model 'm' has no times here") != std::string::npos);
+}
+
+TEST_CASE("a CSV has one fp32 tensor per row with parameters") {
+  const std::string file = temporary("t.csv", "layer,params,forward_us,backward_us,extra\nc1,10,1,2,x\npool,0,3,4,y\n\"f,c\",5,5,6,z\n");
+  const Profile profile = read_profile(file);
+  REQUIRE(profile.tensors.size() == 2);
+  CHECK(profile.tensors[1].name == "f,c");
+  CHECK(profile.tensors[1].bytes == 20);
+  CHECK(profile.tensors[1].layer == 2);
+  CHECK(!profile.batch_size);
+  CHECK(read_profile(file, 0.5).forward() == to_time(6e-6));  // a given ratio sets every layer's forward time
+}
+
+TEST_CASE("a blank forward time needs the ratio") {
+  const std::string file = temporary("b.csv", "layer,params,forward_us,backward_us\nc1,10,,2\n");
+  CHECK(error_message([&] { read_profile(file); }).find("line 2: forward_us: is blank") != std::string::npos);
+  CHECK(read_profile(file, 0.5).forward() == to_time(1e-6));
+}
+
+TEST_CASE("every shipped model and trace is read") {
+  for (const std::string& name : list_data("models")) {
+    INFO(name);
+    CHECK(read_model(Json::read(find_data("models", name, "model"))).name == name);
+  }
+  for (const std::string& name : list_data("traces")) {
+    INFO(name);
+    CHECK(read_profile(name).name == name);
+  }
+}
+
+TEST_CASE("the real profiles are read, with the parameters that the models have") {
+  const std::string folder = std::string(ALLREPLAY_REFERENCE_DATA) + "/profiles/";
+  if (!std::filesystem::exists(folder)) {
+    WARN("skipped: no reference data in " << folder);
+    return;
+  }
+  const Profile kineto = read_profile(folder + "resnet50_v100dgxs_b32_kineto.csv");
+  CHECK(kineto.bytes() == 4 * 25'557'032);
+  CHECK(to_seconds(kineto.backward()) == Approx(64.4354e-3));
+  const Profile espresso = read_profile(folder + "resnet50_v100_b32_espresso_pertensor.csv", 0.5);
+  CHECK(espresso.tensors.size() == 161);
+  CHECK(espresso.bytes() == kineto.bytes());
+}
