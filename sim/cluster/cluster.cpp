@@ -45,15 +45,16 @@ void require_one_cost(const Json& json) {
   const int ways = links + json.find("measured").has_value() + json.find("table").has_value();
   if (ways > 1) json.fail("gives the cost of communication twice", "either alpha, beta and gamma, or measured, or table");
   if (json.find("beta") && json.find("bandwidth")) json.at("bandwidth").fail("repeats beta", "one of the two");
-  if (ways == 0) json.fail("gives no cost of communication", "alpha and beta, or measured, or table; see docs/formats.md");
-  if (links) {
+  const bool topology = json.find("topology").has_value();
+  if (ways == 0 && !topology) json.fail("gives no cost of communication", "alpha and beta, or alpha and a topology, or measured, or table; see docs/formats.md");
+  if (links || ways == 0) {
     json.at("alpha");
-    if (!json.find("bandwidth")) json.at("beta");
+    if (!json.find("bandwidth") && !topology) json.at("beta");
   }
 }
 
 Network read_network(const Json& json) {
-  json.allow_only({"alpha", "beta", "bandwidth", "gamma", "measured", "table", "line_rate", "collective", "fidelity", "sharing", "servers",
+  json.allow_only({"alpha", "beta", "bandwidth", "gamma", "measured", "table", "topology", "line_rate", "collective", "fidelity", "sharing", "servers",
                    "chunks", "tree_bandwidth"});
   require_one_cost(json);
   Network network;
@@ -64,6 +65,7 @@ Network read_network(const Json& json) {
   if (const auto gamma = json.find("gamma")) network.gamma = gamma->per_byte();
   if (const auto measured = json.find("measured")) network.measured = read_measured(*measured);
   if (const auto table = json.find("table")) network.table = read_table(*table);
+  if (const auto topology = json.find("topology")) network.topology = read_topology(*topology);
   if (const auto rate = json.find("line_rate")) network.line_rate = positive(*rate, rate->rate());
   if (const auto name = json.find("collective")) network.collective = name->text();
   if (const auto name = json.find("fidelity")) network.fidelity = name->text();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/topology_spec.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/json.hpp"
 #include "sim/core/units.hpp"
@@ -31,11 +32,12 @@ struct CostPoint {
 /// The communication side of a cluster file. Names (collective, fidelity) are checked by who knows them; `place`
 /// is where a complaint about them points.
 struct Network {
-  std::optional<double> alpha;  ///< start-up per message, seconds
+  std::optional<double> alpha;  ///< start-up per message, on top of a topology's links; seconds
   std::optional<double> beta;   ///< transfer time per byte, seconds
   double gamma = 0;             ///< reduction time per byte, seconds
   std::optional<MeasuredCost> measured;
   std::vector<CostPoint> table;
+  std::optional<TopologySpec> topology;  ///< beta may then be left to it
   std::optional<double> line_rate;  ///< of the named links, bytes per second: costs that beat it are warned of
   std::string collective = "ring";
   std::string fidelity = "alpha-beta";

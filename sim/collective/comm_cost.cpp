@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "sim/cluster/make_topology.hpp"
+
 namespace allreplay {
 
 CommCost::CommCost(double a, double b) : a_(a), b_(b) {}
@@ -54,8 +56,12 @@ Links solve(const MeasuredCost& measured, const CollectiveOptions& options) {
   return {measured.a / at.alpha, beta, measured.gamma};
 }
 
-Links links_of(const Network& network, const CollectiveOptions& options) {
+Links links_of(const Network& network, std::int64_t workers, const CollectiveOptions& options) {
   if (network.measured) return solve(*network.measured, options);
+  if (network.topology && !network.beta) {
+    const RouteBound bound = consecutive_route_bound(*make_topology(*network.topology, workers), workers);
+    return {network.alpha.value_or(0) + bound.latency, 1 / bound.bandwidth, network.gamma};
+  }
   return {network.alpha.value_or(0), network.beta.value_or(0), network.gamma};
 }
 
@@ -72,7 +78,7 @@ CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t 
                        "alpha and beta, or measured, can be carried to other sizes");
     return CommCost(network.table);
   }
-  const Links links = links_of(network, options);
+  const Links links = links_of(network, workers, options);
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
   return {times.alpha * links.alpha, times.beta * links.beta + times.gamma * links.gamma};
 }
@@ -80,7 +86,7 @@ CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t 
 std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options) {
   if (workers == 1) return "";
   if (network.line_rate && network.table.empty()) {
-    const double beta = links_of(network, options).beta, least = 1 / *network.line_rate;
+    const double beta = links_of(network, workers, options).beta, least = 1 / *network.line_rate;
     if (beta < least * 0.999)
       return fmt::format("a time per byte of {:.4g} ns/B beats the line rate of {} ({:.4g} ns/B)", beta * 1e9, format_rate(*network.line_rate), least * 1e9);
   }

@@ -1,0 +1,76 @@
+#include <fmt/format.h>
+
+#include "sim/cluster/shapes.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// With h = k/2: N = k·h² hosts; switches are the k·h edges, then the k·h aggregations, then the h² cores. Three layers
+// of N cables each: host x to its edge; edge e to the a-th aggregation of its pod (cable e·h + a); aggregation g to its
+// c-th core (g·h + c), which is core a·h + c for the a-th aggregation of any pod.
+class FatTree final : public Topology {
+ public:
+  FatTree(std::int64_t ports, double oversubscription, const LinkSpec& link) : half_(static_cast<std::uint32_t>(ports / 2)) {
+    const auto pods = static_cast<std::uint32_t>(ports), cables = pods * half_ * half_;
+    hosts_ = cables;
+    switches_ = 5 * ports * ports / 4;
+    group_size_ = half_;
+    aggregation_ = 2 * cables;
+    core_ = 4 * cables;
+    const NodeId edges = cables, aggregations = edges + pods * half_, cores = aggregations + pods * half_;
+    const LinkSpec up{link.latency, link.bandwidth / oversubscription};
+    links_.reserve(std::size_t{6} * cables);
+    for (std::uint32_t host = 0; host < cables; ++host) add(host, edges + host / half_, link);
+    for (std::uint32_t i = 0; i < cables; ++i) {
+      const std::uint32_t edge = i / half_, pod = edge / half_;
+      add(edges + edge, aggregations + pod * half_ + i % half_, up);
+    }
+    for (std::uint32_t i = 0; i < cables; ++i) {
+      const std::uint32_t aggregation = i / half_;
+      add(aggregations + aggregation, cores + aggregation % half_ * half_ + i % half_, link);
+    }
+  }
+
+  void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override {
+    if (from == to) return;
+    const std::uint32_t edge_from = from / half_, edge_to = to / half_;
+    path.push_back(2 * from);
+    if (edge_from != edge_to) {
+      const std::uint32_t pod_from = edge_from / half_, pod_to = edge_to / half_, a = to % half_, c = edge_to % half_;
+      path.push_back(aggregation_ + 2 * (edge_from * half_ + a));
+      if (pod_from != pod_to) {
+        path.push_back(core_ + 2 * ((pod_from * half_ + a) * half_ + c));
+        path.push_back(core_ + 2 * ((pod_to * half_ + a) * half_ + c) + 1);
+      }
+      path.push_back(aggregation_ + 2 * (edge_to * half_ + a) + 1);
+    }
+    path.push_back(2 * to + 1);
+  }
+
+  std::string name(NodeId node) const override {
+    if (node < hosts_) return fmt::format("h{}", node);
+    const std::uint32_t index = node - static_cast<NodeId>(hosts_), layer = 2 * half_ * half_;
+    if (index < layer) return fmt::format("edge{}", index);
+    if (index < 2 * layer) return fmt::format("agg{}", index - layer);
+    return fmt::format("core{}", index - 2 * layer);
+  }
+
+ private:
+  void add(NodeId low, NodeId high, const LinkSpec& link) {
+    links_.push_back({low, high, link.latency, link.bandwidth});
+    links_.push_back({high, low, link.latency, link.bandwidth});
+  }
+
+  std::uint32_t half_;
+  LinkId aggregation_ = 0;  // the first link from edge to aggregation
+  LinkId core_ = 0;         // the first link from aggregation to core
+};
+
+}  // namespace
+
+std::unique_ptr<Topology> make_fat_tree(std::int64_t ports, double oversubscription, const LinkSpec& link) {
+  return std::make_unique<FatTree>(ports, oversubscription, link);
+}
+
+}  // namespace allreplay

@@ -1,0 +1,58 @@
+#include <fmt/format.h>
+
+#include "sim/cluster/shapes.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// The network's links keep their ids; one per GPU follows. Its hosts become the machines' nodes.
+class GpuHosts final : public Topology {
+ public:
+  GpuHosts(std::unique_ptr<Topology> network, std::int64_t gpus, const LinkSpec& inner) : network_(std::move(network)) {
+    hosts_ = network_->hosts() * gpus;
+    switches_ = network_->switches();
+    gpus_per_host_ = gpus;
+    group_size_ = gpus;
+    for (Link link : network_->links()) {
+      link.from = node_of(link.from);
+      link.to = node_of(link.to);
+      links_.push_back(link);
+    }
+    first_inner_ = static_cast<LinkId>(links_.size());
+    for (NodeId gpu = 0; gpu < hosts_; ++gpu) {
+      links_.push_back({gpu, machine_node(gpu / gpus), inner.latency, inner.bandwidth});
+      links_.push_back({machine_node(gpu / gpus), gpu, inner.latency, inner.bandwidth});
+    }
+  }
+
+  void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override {
+    if (from == to) return;
+    path.push_back(first_inner_ + 2 * from);
+    network_->route(machine_of(from), machine_of(to), path);
+    path.push_back(first_inner_ + 2 * to + 1);
+  }
+
+  std::string name(NodeId node) const override {
+    if (node < hosts_) return fmt::format("{}.gpu{}", network_->name(machine_of(node)), node % gpus_per_host_);
+    if (node < hosts_ + switches_) return network_->name(static_cast<NodeId>(node - hosts_ + machines()));
+    return network_->name(static_cast<NodeId>(node - hosts_ - switches_));
+  }
+
+ private:
+  NodeId machine_of(NodeId gpu) const { return gpu / static_cast<NodeId>(gpus_per_host_); }
+  NodeId node_of(NodeId of_network) const {
+    return of_network < machines() ? machine_node(of_network) : static_cast<NodeId>(of_network - machines() + hosts_);
+  }
+
+  std::unique_ptr<Topology> network_;
+  LinkId first_inner_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Topology> with_gpus(std::unique_ptr<Topology> network, std::int64_t gpus, const LinkSpec& inner) {
+  return std::make_unique<GpuHosts>(std::move(network), gpus, inner);
+}
+
+}  // namespace allreplay

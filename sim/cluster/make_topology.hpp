@@ -1,0 +1,26 @@
+// From what a file says to a network with routes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "sim/cluster/topology.hpp"
+#include "sim/cluster/topology_spec.hpp"
+
+namespace allreplay {
+
+/// A network for that many workers, rank i on host i. `star`, `ring` and `double-binary-tree` have as many hosts as
+/// workers need; the others what their sizes say. Throws InputError where they are too few, too many to hold, or cut off
+/// from each other.
+std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t workers);
+
+/// What a collective between neighbouring ranks meets at worst.
+struct RouteBound {
+  double latency = 0;    ///< of the longest route, seconds
+  double bandwidth = 0;  ///< of the slowest link, bytes per second; infinite where no link is used
+};
+
+/// Over the routes from each rank to the next, and from the last to the first.
+RouteBound consecutive_route_bound(const Topology& topology, std::int64_t workers);
+
+}  // namespace allreplay

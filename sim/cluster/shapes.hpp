@@ -1,0 +1,46 @@
+// One function per kind of topology: hosts, switches, links and the routing rule, all in perfect order. What a file
+// says on top (several GPUs per host, links that changed or failed) is put around them: see make_topology.cpp.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/topology.hpp"
+#include "sim/cluster/topology_spec.hpp"
+
+namespace allreplay {
+
+// REQUIRES, of each: hosts and links counted by the caller and found acceptable.
+
+std::unique_ptr<Topology> make_star(std::int64_t hosts, const LinkSpec& link);
+
+/// Also the ring: a torus of one dimension. Host (x₀, x₁, …) has number (x₀·d₁ + x₁)·d₂ + …; a dimension of two is one
+/// link, not two. Routes correct x₀ first, each dimension the shorter way round, upwards when both are equal.
+std::unique_ptr<Topology> make_torus(std::span<const std::int64_t> dimensions, const LinkSpec& link);
+
+/// Tree 1 is heap-ordered (the parent of i is (i − 1)/2), tree 2 its mirror (rank r stands where N − 1 − r does). A
+/// route stays in one tree: the one in which it is shorter, tree 1 when both are equal.
+std::unique_ptr<Topology> make_double_binary_tree(std::int64_t hosts, const LinkSpec& link);
+
+/// k-port switches (Al-Fares et al. 2008): k pods of k/2 edge and k/2 aggregation switches, (k/2)² cores. Up-down
+/// routing; the way up is chosen by the destination d: aggregation switch d mod k/2, its core d/(k/2) mod k/2.
+std::unique_ptr<Topology> make_fat_tree(std::int64_t ports, double oversubscription, const LinkSpec& link);
+
+/// Servers [v_{k−1} … v_0] of k ports; the switch of level i joins the n servers that differ in digit i (Guo et al.
+/// 2009). Routes correct the digits from v_{k−1} down to v_0; the servers between relay.
+std::unique_ptr<Topology> make_bcube(std::int64_t n, std::int64_t k, const LinkSpec& link);
+
+/// Shortest paths by latency, then links; equal ones are shared out by destination (ShortestPaths).
+std::unique_ptr<Topology> make_graph(const TopologySpec& spec);
+
+/// `gpus` GPUs hang on each host of `network` over the inner link; ranks sit on the GPUs.
+std::unique_ptr<Topology> with_gpus(std::unique_ptr<Topology> network, std::int64_t gpus, const LinkSpec& inner);
+
+/// Some links changed, some down. Where a route meets a link that is down, the shortest path is taken instead. Throws
+/// InputError where a change names no link, or hosts are cut off.
+std::unique_ptr<Topology> with_changes(std::unique_ptr<Topology> network, std::span<const LinkChange> changes);
+
+}  // namespace allreplay

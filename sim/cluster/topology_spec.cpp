@@ -1,0 +1,184 @@
+#include "sim/cluster/topology_spec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace allreplay {
+
+namespace {
+
+constexpr KindSummary kinds[] = {
+    {TopologyKind::Star, "star", "every host on one switch"},
+    {TopologyKind::Ring, "ring", "every host linked to the next"},
+    {TopologyKind::Torus, "torus", "a ring in each of two or three dimensions"},
+    {TopologyKind::DoubleBinaryTree, "double-binary-tree", "a link per edge of two mirrored trees of hosts"},
+    {TopologyKind::FatTree, "fat-tree", "k-port switches in three layers, k^3/4 hosts"},
+    {TopologyKind::BCube, "bcube", "n^k servers of k ports, n-port switches, servers relay"},
+    {TopologyKind::Graph, "graph", "nodes and links listed in the file, shortest paths"},
+};
+
+constexpr std::int64_t largest_size = 1 << 24;  // of any one number; the product is checked where links are made
+
+TopologyKind read_kind(const Json& json) {
+  const std::string name = json.text();
+  std::vector<std::string> names;
+  for (const KindSummary& kind : kinds) {
+    if (kind.name == name) return kind.kind;
+    names.emplace_back(kind.name);
+  }
+  json.fail(fmt::format("unknown topology '{}'", name), suggest(name, names));
+}
+
+double bandwidth(const Json& json) {
+  const double rate = json.rate();
+  if (rate <= 0) json.fail(fmt::format("{} carries nothing", json.dump()), "a rate above zero; a failed link is \"down\": true under links");
+  return rate;
+}
+
+LinkSpec read_link(const Json& json) {
+  json.allow_only({"latency", "bandwidth"});
+  return {json.at("latency").duration(), bandwidth(json.at("bandwidth"))};
+}
+
+std::vector<std::int64_t> read_dimensions(const Json& json) {
+  std::vector<std::int64_t> dimensions;
+  for (const Json& item : json.items()) dimensions.push_back(item.integer(1, largest_size));
+  if (dimensions.size() < 2 || dimensions.size() > 3)
+    json.fail(fmt::format("has {} dimensions", dimensions.size()), "two or three, such as [8, 8]; one dimension is a ring");
+  return dimensions;
+}
+
+std::int64_t read_ports(const Json& json) {
+  const std::int64_t ports = json.integer(2, largest_size);
+  if (ports % 2 != 0)
+    json.fail(fmt::format("{} ports do not split into as many up as down", ports), fmt::format("an even number, such as {}", ports + 1));
+  return ports;
+}
+
+double read_oversubscription(const Json& json) {
+  const double ratio = json.number();
+  if (!(ratio >= 1 && ratio <= 1e6)) json.fail(fmt::format("{} is not an oversubscription", json.dump()), "a ratio of at least 1, such as 2");
+  return ratio;
+}
+
+void read_gpus(const Json& json, TopologySpec& spec) {
+  const auto gpus = json.find("gpus_per_host");
+  const auto inner = json.find("inner");
+  if (gpus) spec.gpus_per_host = gpus->integer(1, 1024);
+  if (spec.gpus_per_host > 1) spec.inner = read_link(json.at("inner"));
+  else if (inner) inner->fail("links the GPUs of a host, but there is one each", "\"gpus_per_host\": 2 or more");
+}
+
+/// The two names of "between".
+std::pair<Json, Json> read_between(const Json& json) {
+  const Json between = json.at("between");
+  const std::vector<Json> names = between.items();
+  if (names.size() != 2) between.fail(fmt::format("names {} nodes", names.size()), "two, such as [\"h0\", \"h1\"]");
+  if (names[0].text() == names[1].text()) between.fail(fmt::format("links '{}' to itself", names[0].text()), "two different nodes");
+  return {names[0], names[1]};
+}
+
+LinkChange read_change(const Json& json) {
+  json.allow_only({"between", "latency", "bandwidth", "down"});
+  const auto [a, b] = read_between(json);
+  LinkChange change{a.text(), b.text(), {}, {}, false, json.place()};
+  if (const auto latency = json.find("latency")) change.latency = latency->duration();
+  if (const auto rate = json.find("bandwidth")) change.bandwidth = bandwidth(*rate);
+  if (const auto down = json.find("down")) change.down = down->boolean();
+  if (change.down && (change.latency || change.bandwidth)) json.at("down").fail("a link that is down has no latency or bandwidth", "one or the other");
+  if (!json.find("down") && !change.latency && !change.bandwidth) json.fail("changes nothing", "\"bandwidth\", \"latency\" or \"down\": true");
+  return change;
+}
+
+using Names = std::map<std::string, std::int64_t>;
+
+void read_names(const Json& json, std::vector<std::string>& list, Names& known) {
+  for (const Json& item : json.items()) {
+    const std::string name = item.text();
+    if (name.empty()) item.fail("is an empty name", "such as \"h0\"");
+    if (!known.emplace(name, static_cast<std::int64_t>(known.size())).second) item.fail(fmt::format("there are two nodes '{}'", name), "each name once");
+    list.push_back(name);
+  }
+}
+
+std::int64_t find_node(const Json& json, const Names& known) {
+  const auto found = known.find(json.text());
+  if (found != known.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [name, index] : known) names.push_back(name);
+  json.fail(fmt::format("there is no node '{}'", json.text()), suggest(json.text(), names));
+}
+
+// Its "links" are the network itself, so what would be a change elsewhere is just how the link is.
+void read_graph(const Json& json, TopologySpec& spec) {
+  Names known;
+  read_names(json.at("hosts"), spec.hosts, known);
+  if (spec.hosts.empty()) json.at("hosts").fail("is empty", "at least one host");
+  if (const auto switches = json.find("switches")) read_names(*switches, spec.switches, known);
+  std::optional<LinkSpec> usual;
+  if (const auto link = json.find("link")) usual = read_link(*link);
+  std::set<std::pair<std::int64_t, std::int64_t>> seen;
+  for (const Json& item : json.at("links").items()) {
+    item.allow_only({"between", "latency", "bandwidth", "down"});
+    const auto [first, second] = read_between(item);
+    const std::int64_t a = find_node(first, known), b = find_node(second, known);
+    if (!seen.insert(std::minmax(a, b)).second) item.fail("these two are linked twice", "one link, with the bandwidth of both");
+    LinkSpec link = usual.value_or(LinkSpec{});
+    if (item.find("latency") || !usual) link.latency = item.at("latency").duration();
+    if (item.find("bandwidth") || !usual) link.bandwidth = bandwidth(item.at("bandwidth"));
+    spec.graph_links.push_back({a, b, link});
+    if (const auto down = item.find("down"); down && down->boolean()) spec.changes.push_back({first.text(), second.text(), {}, {}, true, item.place()});
+  }
+}
+
+void allow_only_keys_of(TopologyKind kind, const Json& json) {
+  switch (kind) {
+    case TopologyKind::Star:
+    case TopologyKind::Ring:
+    case TopologyKind::DoubleBinaryTree: return json.allow_only({"kind", "link", "gpus_per_host", "inner", "links"});
+    case TopologyKind::Torus: return json.allow_only({"kind", "dimensions", "link", "gpus_per_host", "inner", "links"});
+    case TopologyKind::FatTree: return json.allow_only({"kind", "ports", "oversubscription", "link", "gpus_per_host", "inner", "links"});
+    case TopologyKind::BCube: return json.allow_only({"kind", "n", "k", "link", "gpus_per_host", "inner", "links"});
+    case TopologyKind::Graph: return json.allow_only({"kind", "hosts", "switches", "link", "gpus_per_host", "inner", "links"});
+  }
+}
+
+}  // namespace
+
+TopologySpec read_topology(const Json& json) {
+  TopologySpec spec;
+  spec.kind = read_kind(json.at("kind"));
+  spec.place = json.place();
+  allow_only_keys_of(spec.kind, json);
+  read_gpus(json, spec);
+  if (spec.kind == TopologyKind::Graph) {
+    read_graph(json, spec);
+    return spec;
+  }
+  spec.link = read_link(json.at("link"));
+  if (spec.kind == TopologyKind::Torus) spec.dimensions = read_dimensions(json.at("dimensions"));
+  if (spec.kind == TopologyKind::FatTree) {
+    spec.ports = read_ports(json.at("ports"));
+    if (const auto ratio = json.find("oversubscription")) spec.oversubscription = read_oversubscription(*ratio);
+  }
+  if (spec.kind == TopologyKind::BCube) {
+    spec.n = json.at("n").integer(2, largest_size);
+    spec.k = json.at("k").integer(1, 24);
+  }
+  if (const auto links = json.find("links"))
+    for (const Json& item : links->items()) spec.changes.push_back(read_change(item));
+  return spec;
+}
+
+std::string_view kind_name(TopologyKind kind) {
+  for (const KindSummary& one : kinds)
+    if (one.kind == kind) return one.name;
+  return "";
+}
+
+std::span<const KindSummary> topology_kinds() { return kinds; }
+
+}  // namespace allreplay

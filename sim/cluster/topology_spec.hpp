@@ -1,0 +1,72 @@
+// What a cluster file says about its topology, before anything is built.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "sim/core/json.hpp"
+
+namespace allreplay {
+
+enum class TopologyKind : std::uint8_t { Star, Ring, Torus, DoubleBinaryTree, FatTree, BCube, Graph };
+
+struct LinkSpec {
+  double latency = 0;    ///< seconds
+  double bandwidth = 0;  ///< bytes per second
+};
+
+/// A link of a graph, between two of its nodes.
+struct GraphLink {
+  std::int64_t a = 0;
+  std::int64_t b = 0;
+  LinkSpec link;
+};
+
+/// One entry of "links": a link that is not as its topology makes it.
+struct LinkChange {
+  std::string a, b;  ///< node names
+  std::optional<double> latency;
+  std::optional<double> bandwidth;
+  bool down = false;
+  Place place;
+};
+
+struct TopologySpec {
+  TopologyKind kind = TopologyKind::Star;
+  LinkSpec link;                         ///< every link, unless said otherwise
+  std::vector<std::int64_t> dimensions;  ///< torus
+  std::int64_t ports = 0;                ///< fat-tree: of each switch
+  double oversubscription = 1;           ///< fat-tree: links between edge and aggregation have bandwidth / this
+  std::int64_t n = 0;                    ///< bcube: ports of a switch
+  std::int64_t k = 0;                    ///< bcube: ports of a server
+  std::vector<std::string> hosts;        ///< graph
+  std::vector<std::string> switches;
+  std::vector<GraphLink> graph_links;    ///< nodes counted through hosts, then switches
+  std::int64_t gpus_per_host = 1;
+  LinkSpec inner;                        ///< from each GPU to its host, with several of them
+  std::vector<LinkChange> changes;
+  Place place;
+};
+
+/// The value of "topology" in a cluster file. Throws InputError.
+TopologySpec read_topology(const Json& json);
+
+std::string_view kind_name(TopologyKind kind);
+
+/// The kinds and one line on each, for people.
+struct KindSummary {
+  TopologyKind kind;
+  std::string_view name;
+  std::string_view summary;
+};
+std::span<const KindSummary> topology_kinds();
+
+/// Both directions of every link count.
+inline constexpr std::int64_t most_links = 1 << 24;
+
+}  // namespace allreplay
