@@ -24,6 +24,7 @@ int run(int argc, char** argv) {
   allreplay::add_compare(app);
   allreplay::add_sweep(app);
   allreplay::add_plan(app);
+  allreplay::add_topology(app);
   allreplay::add_list(app);
   try {
     app.parse(argc, argv);

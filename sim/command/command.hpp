@@ -18,6 +18,7 @@ void add_run(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_sweep(CLI::App& app);
 void add_plan(CLI::App& app);
+void add_topology(CLI::App& app);
 void add_list(CLI::App& app);
 
 /// What --profile, --cluster and the options beside them were given as.

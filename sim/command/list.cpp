@@ -38,6 +38,8 @@ Rows rows_of(const std::string& what) {
     }
   else if (what == "collectives")
     for (const Algorithm& algorithm : algorithms()) rows.push_back({std::string(algorithm.name), std::string(algorithm.summary)});
+  else if (what == "topologies")
+    for (const KindSummary& kind : topology_kinds()) rows.push_back({std::string(kind.name), std::string(kind.summary)});
   else if (what == "options")
     for (const OptionHelp& option : option_help()) rows.push_back({option.name, option.help});
   else if (what == "profiles") return data("traces");
@@ -50,7 +52,7 @@ Rows rows_of(const std::string& what) {
 
 void add_list(CLI::App& app) {
   auto what = std::make_shared<std::string>();
-  const std::vector<std::string> known{"strategies", "collectives", "options", "profiles", "clusters", "models", "configs"};
+  const std::vector<std::string> known{"strategies", "collectives", "topologies", "options", "profiles", "clusters", "models", "configs"};
   CLI::App* command = app.add_subcommand("list", "what there is to choose from");
   command->add_option("what", *what, fmt::format("{}", fmt::join(known, ", ")))->required();
   command->callback([what, known] {

@@ -32,6 +32,8 @@ const Library::ClusterFile& Library::cluster(const std::string& name) {
   return *file;
 }
 
+const Cluster& Library::cluster_named(const std::string& name) { return cluster(name).cluster; }
+
 Scenario Library::resolve(const Request& request) {
   const ClusterFile& file = cluster(request.cluster);
   Scenario scenario{.profile = profile(request), .cluster = file.cluster};

@@ -40,6 +40,9 @@ class Library {
   /// Throws InputError for anything that is wrong with the request or its files.
   Scenario resolve(const Request& request);
 
+  /// The cluster in that file, with the file's number of workers. Throws InputError.
+  const Cluster& cluster_named(const std::string& name);
+
  private:
   struct ClusterFile;
   const Profile& profile(const Request& request);

@@ -1,0 +1,17 @@
+#include "sim/core/file.hpp"
+#include "tests/cluster/topologies.hpp"
+
+TEST_CASE("every shipped topology can be built for its workers, and reaches the last of them") {
+  for (const std::string& name : list_data("topologies")) {
+    CAPTURE(name);
+    const Json json = Json::read(find_data("topologies", name, "cluster"));
+    const Cluster cluster = read_cluster(json);
+    CHECK(cluster.name == name);
+    CHECK(json.find("description"));
+    if (!cluster.network.topology) continue;
+    const auto topology = make_topology(*cluster.network.topology, cluster.workers);
+    CHECK(topology->hosts() == cluster.workers);
+    way(*topology, 0, cluster.workers - 1);
+    way(*topology, cluster.workers - 1, 0);
+  }
+}
