@@ -171,13 +171,8 @@ const std::vector<double>& FluidNetwork::speeds_of(const std::vector<std::pair<s
   const auto known = known_speeds_.find(shapes);
   if (known != known_speeds_.end()) return known->second;
   std::vector<SharedFlow> flows;
-  LinkId links = 0;
-  for (const auto& [shape, count] : shapes) {
-    const Shape& uses = (*shapes_)[shape];
-    flows.push_back({uses, static_cast<double>(count)});
-    if (!uses.empty()) links = std::max(links, uses.back().link + 1);
-  }
-  std::vector<double> speeds = max_min_rates(std::vector<double>(links, 1.0), flows);
+  for (const auto& [shape, count] : shapes) flows.push_back({(*shapes_)[shape], static_cast<double>(count)});
+  std::vector<double> speeds = max_min_rates(std::vector<double>(shapes_->folded_links(), 1.0), flows);
   for (double& speed : speeds) speed = std::min(speed, 1.0);
   return known_speeds_.emplace(shapes, std::move(speeds)).first->second;
 }

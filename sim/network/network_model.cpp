@@ -53,6 +53,7 @@ NetworkModel::NetworkModel(const NetworkSetup& setup, const Topology& topology) 
     state_->loads.push_back(std::make_shared<RoundLoads>(rounds, topology, *state_->shapes));
     if (setup.fidelity == Fidelity::Message) state_->routed.push_back(std::make_shared<RoutedRounds>(rounds, topology, setup.alpha));
   }
+  if (setup.fidelity == Fidelity::Fluid) state_->shapes->fold();
 }
 
 NetworkModel::~NetworkModel() = default;

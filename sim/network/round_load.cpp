@@ -12,9 +12,57 @@ bool Shapes::Less::operator()(const Shape& a, const Shape& b) const {
 }
 
 std::uint32_t Shapes::number(Shape shape) {
-  const auto [found, fresh] = numbers_.emplace(std::move(shape), static_cast<std::uint32_t>(shapes_.size()));
-  if (fresh) shapes_.push_back(&found->first);
-  return found->second;
+  return numbers_.emplace(std::move(shape), static_cast<std::uint32_t>(numbers_.size())).first->second;
+}
+
+namespace {
+
+constexpr std::size_t most_to_compare = 4000;  // rows, each with each other
+
+// A link as the shapes see it: which use it, and how much of it, by number.
+using Row = std::vector<std::pair<std::uint32_t, double>>;
+
+bool covers(const Row& a, const Row& b) {
+  auto from = a.begin();
+  for (const auto& [shape, amount] : b) {
+    while (from != a.end() && from->first < shape) ++from;
+    if (from == a.end() || from->first != shape || from->second < amount) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Shapes::fold() {
+  std::vector<const Shape*> shapes(numbers_.size());
+  LinkId links = 0;
+  for (const auto& [shape, number] : numbers_) {
+    shapes[number] = &shape;
+    if (!shape.empty()) links = std::max(links, shape.back().link + 1);
+  }
+  std::vector<Row> rows(links);
+  for (std::uint32_t number = 0; number < shapes.size(); ++number)
+    for (const LinkUse& use : *shapes[number]) rows[use.link].push_back({number, use.amount});
+  numbers_.clear();
+  // Those that use most come first, so that a row is covered by one before it, if by any.
+  const auto sum = [](const Row& row) {
+    double result = 0;
+    for (const auto& [shape, amount] : row) result += amount;
+    return result;
+  };
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return sum(a) > sum(b); });
+  std::vector<Row> kept;
+  for (Row& row : rows) {
+    const auto covered = [&](const Row& other) { return covers(other, row); };
+    if (row.empty() || (kept.size() < most_to_compare && std::any_of(kept.begin(), kept.end(), covered))) continue;
+    kept.push_back(std::move(row));
+  }
+  shapes_.assign(shapes.size(), {});
+  links_ = static_cast<std::uint32_t>(kept.size());
+  for (std::uint32_t link = 0; link < kept.size(); ++link)
+    for (const auto& [shape, amount] : kept[link]) shapes_[shape].push_back({link, amount});
 }
 
 RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& shapes) {

@@ -14,18 +14,27 @@ namespace allreplay {
 /// Which part of each link's bandwidth a round uses at full speed, when alone: 1 on its busiest link.
 using Shape = std::vector<LinkUse>;
 
-/// Shapes by number, equal ones once: rounds that load the links alike need not be told apart.
+/// Shapes by number, equal ones once: rounds that load the links alike need not be told apart. When all are known, links
+/// that every shape uses alike are folded into one, and links on which every shape uses no more than on some other are
+/// left out: neither changes a max-min fair share, since the other link is full no later, for at least the same flows.
 class Shapes {
  public:
+  /// REQUIRES: not folded yet.
   std::uint32_t number(Shape shape);
-  const Shape& operator[](std::uint32_t number) const { return *shapes_[number]; }
+
+  void fold();
+
+  /// The shape on folded links.
+  const Shape& operator[](std::uint32_t number) const { return shapes_[number]; }
+  std::uint32_t folded_links() const { return links_; }
 
  private:
   struct Less {
     bool operator()(const Shape& a, const Shape& b) const;
   };
-  std::map<Shape, std::uint32_t, Less> numbers_;
-  std::vector<const Shape*> shapes_;
+  std::map<Shape, std::uint32_t, Less> numbers_;  // until folded
+  std::vector<Shape> shapes_;                     // then
+  std::uint32_t links_ = 0;
 };
 
 /// A distinct round. Times are for a block of M bytes.

@@ -4,7 +4,7 @@
 //   DoubleTree/fat-tree        double binary trees in 16 chunks of 100 MB, every message
 //   ResNet50Rings              161 ring all-reduces of ResNet-50's sizes, one after another, every message
 //   FluidRings                 the same in `fluid`, laying out included
-//   FluidFourInFlight          640 blocks of 160 kB, four at a time
+//   fluid_in_flight            640 blocks of 40 to 280 kB, four at a time, of the collective named; laying out included
 //   FluidBml                   BML on BCube(16, 4), 65,536 servers, laying out included
 //   BareHeap                   beside them: a heap with one event per message, and nothing else
 #include <benchmark/benchmark.h>
@@ -105,11 +105,25 @@ void fluid_rings(benchmark::State& state) {
 }
 BENCHMARK(fluid_rings)->Name("FluidRings")->Arg(2048)->Unit(benchmark::kMillisecond);
 
-void fluid_in_flight(benchmark::State& state) {
-  const auto topology = smallest_fat_tree(state.range(0));
-  measure(state, NetworkModel(each("ring", state.range(0), Fidelity::Fluid), *topology), std::vector<Bytes>(640, 160'000), 4);
+// So many unequal blocks; the same on every run.
+std::vector<Bytes> unequal(std::size_t count) {
+  std::vector<Bytes> blocks;
+  for (std::size_t i = 0; i < count; ++i) blocks.push_back(static_cast<Bytes>(40'000 + i * 7919 % 240'007));
+  return blocks;
 }
-BENCHMARK(fluid_in_flight)->Name("FluidFourInFlight")->Arg(2048)->Unit(benchmark::kMillisecond);
+
+// A collective that the registration names.
+void fluid_in_flight(benchmark::State& state, const std::string& collective) {
+  const auto topology = smallest_fat_tree(state.range(0));
+  for (auto _ : state) {
+    const NetworkModel model(each(collective, state.range(0), Fidelity::Fluid), *topology);
+    benchmark::DoNotOptimize(run(*model.server(), unequal(640), 4));
+  }
+}
+BENCHMARK_CAPTURE(fluid_in_flight, ring, "ring")->Arg(2048)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(fluid_in_flight, halving_doubling, "halving-doubling")->Arg(2048)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(fluid_in_flight, double_binary_tree, "double-binary-tree")->Arg(2048)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(fluid_in_flight, binary_tree, "binary-tree")->Arg(2048)->Unit(benchmark::kMillisecond);
 
 void fluid_servers(benchmark::State& state) {
   const auto topology = smallest_fat_tree(state.range(0));

@@ -185,6 +185,7 @@ TEST_CASE("collectives on different links do not meet") {
   std::vector<std::shared_ptr<const RoundLoads>> loads;
   for (const Arrow& arrow : {Arrow{0, 1, 1}, Arrow{2, 3, 1}, Arrow{0, 2, 1}})
     loads.push_back(std::make_shared<RoundLoads>(arrows(4, 1, {{arrow}}), *hosts, *shapes));
+  shapes->fold();
   FluidNetwork two(loads, shapes, 0, 0, [](TaskId id) { return id; });
   CHECK(ends(two, {{100, Time(0)}, {100, Time(0)}}) == std::vector<Time>{Time(100), Time(100)});
   FluidNetwork three(loads, shapes, 0, 0, [](TaskId id) { return id; });
