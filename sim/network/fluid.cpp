@@ -143,26 +143,34 @@ void FluidNetwork::settle_stage(State& state, Running& running) const {
 
 void FluidNetwork::set_speeds(State& state) const {
   state.speeds_stale = false;
+  const auto shape_of = [](const Running& running) { return running.loads->rounds[running.round].shape; };
+  // Mostly all are alike, and share equally.
+  std::int64_t count = 0;
+  bool alike = true;
+  std::uint32_t first = 0;
+  for (const Running& running : state.running) {
+    if (running.stage != Stage::Transfer) continue;
+    if (count++ == 0) first = shape_of(running);
+    alike = alike && shape_of(running) == first;
+  }
+  if (alike) {
+    for (Running& running : state.running) running.speed = 1 / static_cast<double>(count);
+    return;
+  }
   std::vector<std::pair<std::uint32_t, std::int64_t>> shapes;
   for (const Running& running : state.running) {
     if (running.stage != Stage::Transfer) continue;
-    const std::uint32_t shape = running.loads->rounds[running.round].shape;
-    const auto place = std::lower_bound(shapes.begin(), shapes.end(), std::pair(shape, std::int64_t{0}));
-    if (place != shapes.end() && place->first == shape)
+    const auto place = std::lower_bound(shapes.begin(), shapes.end(), std::pair(shape_of(running), std::int64_t{0}));
+    if (place != shapes.end() && place->first == shape_of(running))
       ++place->second;
     else
-      shapes.insert(place, {shape, 1});
+      shapes.insert(place, {shape_of(running), 1});
   }
-  if (shapes.empty()) return;
-  const std::vector<double>* speeds = shapes.size() > 1 ? &speeds_of(shapes) : nullptr;
+  const std::vector<double>& speeds = speeds_of(shapes);
   for (Running& running : state.running) {
     if (running.stage != Stage::Transfer) continue;
-    if (!speeds) {
-      running.speed = 1 / static_cast<double>(shapes[0].second);
-      continue;
-    }
-    const auto place = std::lower_bound(shapes.begin(), shapes.end(), std::pair(running.loads->rounds[running.round].shape, std::int64_t{0}));
-    running.speed = (*speeds)[place - shapes.begin()];
+    const auto place = std::lower_bound(shapes.begin(), shapes.end(), std::pair(shape_of(running), std::int64_t{0}));
+    running.speed = speeds[place - shapes.begin()];
   }
 }
 
