@@ -62,7 +62,9 @@ std::unique_ptr<Server> NetworkModel::server(CarrierOf carrier_of) const {
   State* state = state_.get();
   if (!state->setup.reuse) return state->network(std::move(carrier_of));
   return std::make_unique<Reuse>(state->network(carrier_of), [state, carrier_of](TaskId id, const Task& task) {
-    return state->price(carrier_of ? carrier_of(id) : 0, task.bytes);
+    const std::int64_t before = state->pricing_events;
+    const Time time = state->price(carrier_of ? carrier_of(id) : 0, task.bytes);
+    return Reuse::Price{time, state->pricing_events - before};
   });
 }
 

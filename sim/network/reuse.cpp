@@ -6,7 +6,9 @@ namespace allreplay {
 
 void Reuse::start(TaskId id, const Task& task, Time now) {
   if (!alone_ && in_network_ == 0) {
-    alone_ = Alone{id, task, now, add(now, price_(id, task))};
+    const Price price = price_(id, task);
+    pricing_ += price.events;
+    alone_ = Alone{id, task, now, add(now, price.time)};
     return;
   }
   if (alone_) {
