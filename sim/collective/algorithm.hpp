@@ -1,4 +1,4 @@
-// The collectives by name, and what each costs alone on a network of alpha-beta links.
+// The collectives by name: what each costs alone on a network of alpha-beta links, and its rounds of messages.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/collective/rounds.hpp"
 #include "sim/core/error.hpp"
 
 namespace allreplay {
@@ -19,6 +20,17 @@ enum class TreeBandwidth : std::uint8_t {
 struct CollectiveOptions {
   std::int64_t servers = 0;  ///< of a parameter server; 0: one on every worker
   TreeBandwidth tree_bandwidth = TreeBandwidth::Paper;
+  std::int64_t chunks = 16;  ///< per tree of double-binary-tree
+  std::int64_t groups = 1;   ///< of hierarchical: so many, of consecutive workers
+  std::int64_t levels = 1;   ///< of bml: k of the BCube(n, k) that it runs on; on other networks 1
+};
+
+/// What a collective leaves behind.
+enum class Purpose : std::uint8_t {
+  AllReduce,      ///< everybody has the sum
+  AllGather,      ///< everybody has everybody's payload (the block is one worker's)
+  ReduceScatter,  ///< everybody has a part of the sum
+  Broadcast,      ///< everybody has what rank 0 had
 };
 
 /// T(M) = a + b·M with a = alpha·α and b = beta·β + gamma·γ.
@@ -34,6 +46,9 @@ struct Algorithm {
   std::string_view option;  ///< the one of CollectiveOptions that it reads, as users name it; "" if none
   /// Dimensionless, for N >= 2 workers; logarithms are real, base 2, where N is no power of two.
   Coefficients (*coefficients)(double workers, const CollectiveOptions& options);
+  Purpose purpose = Purpose::AllReduce;
+  /// For N >= 2 workers. Throws InputError at `place` for numbers of workers that it cannot serve message by message.
+  Rounds (*rounds)(std::int64_t workers, const CollectiveOptions& options, Leg leg, const Place& place) = nullptr;
 };
 
 std::span<const Algorithm> algorithms();

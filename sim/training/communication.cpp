@@ -6,6 +6,26 @@
 
 namespace allreplay {
 
+namespace {
+
+constexpr double longest_iteration_s = 1e5;  // over a day: a mistaken unit, and soon the end of the clock
+
+// The costs may each be acceptable, and an iteration yet beyond the clock: said before anything is simulated.
+void require_within_clock(const Scenario& scenario, const CommCost& cost) {
+  double seconds = 0;
+  try {
+    seconds = to_seconds(cost(scenario.profile.bytes()));
+    for (const Tensor& tensor : scenario.profile.tensors) seconds += to_seconds(cost(tensor.bytes));
+  } catch (const TimeOverflow&) {
+    seconds = longest_iteration_s * 2;
+  }
+  if (seconds > longest_iteration_s)
+    throw InputError(scenario.cluster.network.place, fmt::format("{} workers would communicate for over a day per iteration", scenario.workers),
+                     "check the units of alpha, beta or what was measured");
+}
+
+}  // namespace
+
 Communication communication_of(const Scenario& scenario) {
   const Network& network = scenario.cluster.network;
   const Algorithm& algorithm = scenario.collective.empty() ? find_algorithm(network.collective, network.place / "collective")
@@ -15,9 +35,12 @@ Communication communication_of(const Scenario& scenario) {
     throw InputError(scenario.fidelity.empty() ? network.place / "fidelity" : scenario.place, fmt::format("unknown fidelity '{}'", fidelity),
                      "known: alpha-beta");
   const CollectiveOptions& options = scenario.options.collective;
+  if (algorithm.option == "servers" && options.servers > scenario.workers)
+    throw InputError(network.place, fmt::format("{} servers do not fit on {} workers", options.servers, scenario.workers), "at most one server a worker (option servers)");
   const StageCosts stages = price_stages(network, algorithm, scenario.workers, scenario.cluster.workers, options);
-  return {std::string(algorithm.name), fidelity, stages[static_cast<std::size_t>(Stage::AllReduce)], stages,
-          implausible(network, algorithm, scenario.workers, options)};
+  const CommCost& cost = stages[static_cast<std::size_t>(Stage::AllReduce)];
+  require_within_clock(scenario, cost);
+  return {std::string(algorithm.name), fidelity, cost, stages, implausible(network, algorithm, scenario.workers, options)};
 }
 
 Time least_time(const Communication& communication, const Plan& plan, Bytes bytes) {

@@ -1,0 +1,208 @@
+#include "sim/collective/rounds.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace allreplay {
+
+namespace {
+
+void append(Rounds& rounds, std::int64_t repeat, decltype(Round::sends) sends) {
+  if (repeat > 0) rounds.rounds.push_back({repeat, std::move(sends)});
+}
+
+std::int64_t modulo(std::int64_t value, std::int64_t n) { return (value % n + n) % n; }
+
+Rank log2_of(Rank power) { return static_cast<Rank>(std::bit_width(power) - 1); }
+
+// The rank's bits, the lowest first.
+std::int64_t reversed(Rank rank, Rank bits) {
+  std::int64_t result = 0;
+  for (Rank bit = 0; bit < bits; ++bit) result = 2 * result + (rank >> bit & 1);
+  return result;
+}
+
+}  // namespace
+
+std::int64_t Rounds::length() const {
+  std::int64_t sum = 0;
+  for (const Round& round : rounds) sum += round.repeat;
+  return sum;
+}
+
+Rounds ring_rounds(Rank ranks, std::int64_t groups, Leg leg) {
+  // Place p of group q, in groups of g. Pieces are numbered p·G + q: around a group go runs of G pieces, across the
+  // groups single ones. In turn t a rank passes on what it got in the turn before: run p − t, and at the end it has run p + 1.
+  const std::int64_t g = ranks / groups;
+  Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
+  const auto inner = [=](std::int64_t offset, bool reduce) {
+    return [=](Rank from, std::int64_t turn, std::vector<Send>& out) {
+      const std::int64_t p = from % g;
+      const auto next = static_cast<Rank>(from - p + (p + 1) % g);
+      out.push_back({.to = next, .first = modulo(p + offset - turn, g) * groups, .count = groups, .reduce = reduce});
+    };
+  };
+  const auto outer = [=](std::int64_t offset, bool reduce) {
+    return [=](Rank from, std::int64_t turn, std::vector<Send>& out) {
+      const std::int64_t p = from % g, q = from / g;
+      const auto next = static_cast<Rank>((q + 1) % groups * g + p);
+      out.push_back({.to = next, .first = (p + 1) % g * groups + modulo(q + offset - turn, groups), .reduce = reduce});
+    };
+  };
+  if (leg != Leg::AllGather) {
+    append(result, g - 1, inner(0, true));
+    append(result, groups - 1, outer(0, true));
+  }
+  if (leg != Leg::ReduceScatter) {
+    append(result, groups - 1, outer(1, false));
+    append(result, g - 1, inner(1, false));
+  }
+  return result;
+}
+
+Rounds halving_doubling_rounds(Rank ranks, Leg leg) {
+  // After r halvings a rank is left with N/2^r pieces: those whose number begins with its r lowest bits, reversed. So
+  // pieces that stay together are neighbours.
+  const Rank bits = log2_of(ranks);
+  Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
+  if (leg != Leg::AllGather)
+    for (Rank r = 0; r < bits; ++r)
+      append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        const Rank to = from ^ Rank{1} << r;
+        const std::int64_t half = ranks >> (r + 1);
+        out.push_back({.to = to, .first = reversed(to, bits) & -half, .count = half, .reduce = true});
+      });
+  if (leg != Leg::ReduceScatter)
+    for (Rank r = bits; r-- > 0;)
+      append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        const std::int64_t half = ranks >> (r + 1);
+        out.push_back({.to = from ^ Rank{1} << r, .first = reversed(from, bits) & -half, .count = half});
+      });
+  return result;
+}
+
+Rounds recursive_doubling_rounds(Rank ranks) {
+  Rounds result{.ranks = ranks};
+  for (Rank distance = 1; distance < ranks; distance *= 2)
+    append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+      out.push_back({.to = from ^ distance, .reduce = true});
+    });
+  return result;
+}
+
+Rounds all_gather_rounds(Rank ranks) {
+  Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1};
+  const bool pairs = std::has_single_bit(ranks);
+  for (Rank distance = 1; distance < ranks; distance *= 2)
+    append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+      if (pairs)
+        out.push_back({.to = from ^ distance, .first = from & ~(distance - 1), .count = distance});
+      else
+        out.push_back({.to = (from + ranks - distance) % ranks, .first = from, .count = std::min(distance, ranks - distance)});
+    });
+  return result;
+}
+
+Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Leg leg) {
+  Rounds result{.ranks = ranks, .pieces = servers, .piece_share = 1.0 / static_cast<double>(servers)};
+  const auto place = [=](std::int64_t server) { return static_cast<Rank>(server * ranks / servers); };
+  if (leg != Leg::AllGather)
+    append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+      for (std::int64_t server = 0; server < servers; ++server)
+        if (place(server) != from) out.push_back({.to = place(server), .first = server, .reduce = true});
+    });
+  if (leg != Leg::ReduceScatter)
+    append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+      const std::int64_t server = (from * servers + ranks - 1) / ranks;  // the first whose place is not before `from`
+      if (server >= servers || place(server) != from) return;
+      for (Rank to = 0; to < ranks; ++to)
+        if (to != from) out.push_back({.to = to, .first = server});
+    });
+  return result;
+}
+
+Rounds bml_rounds(std::int64_t n, std::int64_t levels, Leg leg) {
+  // Thread t corrects the digits t, t + 1, … (mod k), so its pieces are numbered by their digits in that order, the first
+  // the most significant: a set of pieces with the first w + 1 digits given is a run of n^(k−1−w).
+  std::vector<std::int64_t> power(static_cast<std::size_t>(levels + 1), 1);
+  for (std::size_t i = 1; i < power.size(); ++i) power[i] = power[i - 1] * n;
+  const std::int64_t count = power.back();
+  Rounds result{.ranks = static_cast<Rank>(count), .pieces = levels * count, .piece_share = 1.0 / static_cast<double>(levels * count),
+                .streams = static_cast<std::uint32_t>(levels)};
+  // What every thread exchanges under its switch of step w: the pieces that the receiver (or the sender) is to collect.
+  const auto exchange = [=](std::int64_t w, bool reduce) {
+    return [=](Rank from, std::int64_t, std::vector<Send>& out) {
+      for (std::int64_t t = 0; t < levels; ++t) {
+        const auto run_of = [&](std::int64_t rank) {
+          std::int64_t first = t * count;
+          for (std::int64_t i = 0; i <= w; ++i) first += rank / power[(t + i) % levels] % n * power[levels - 1 - i];
+          return first;
+        };
+        const std::int64_t unit = power[(t + w) % levels], digit = from / unit % n;
+        for (std::int64_t other = 0; other < n; ++other) {
+          if (other == digit) continue;
+          const auto to = static_cast<Rank>(from + (other - digit) * unit);
+          out.push_back({.to = to, .first = run_of(reduce ? to : from), .count = power[levels - 1 - w], .reduce = reduce,
+                         .stream = static_cast<std::uint8_t>(t), .into = static_cast<std::uint8_t>(t)});
+        }
+      }
+    };
+  };
+  if (leg != Leg::AllGather)
+    for (std::int64_t w = 0; w < levels; ++w) append(result, 1, exchange(w, true));
+  if (leg != Leg::ReduceScatter)
+    for (std::int64_t w = levels; w-- > 0;) append(result, 1, exchange(w, false));
+  return result;
+}
+
+Rounds binomial_rounds(Rank ranks, Leg leg) {
+  Rounds result{.ranks = ranks, .channels = ranks};
+  const Rank depth = static_cast<Rank>(std::bit_width(ranks - 1));
+  if (leg != Leg::AllGather)
+    for (Rank r = 0; r < depth; ++r)
+      append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        const Rank step = Rank{1} << r;
+        if (from % (2 * step) == step) out.push_back({.to = from - step, .reduce = true});
+      });
+  if (leg != Leg::ReduceScatter)
+    for (Rank r = depth; r-- > 0;)
+      append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        const Rank step = Rank{1} << r;
+        if (from % (2 * step) == 0 && from + step < ranks) out.push_back({.to = from + step, .channel = from});
+      });
+  return result;
+}
+
+Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Leg leg) {
+  // A node at depth d of a tree of height H sends chunk c up in round H − d + c, one after its children did; the root
+  // has chunk c after round H − 1 + c and sends it down in round H + c, a node at depth d in round H + d + c. The halves
+  // alone have H + C − 1 rounds each. Streams: up and down, of each tree; what reaches the root goes down from there.
+  const auto depth_of = [](Rank place) { return static_cast<std::int64_t>(std::bit_width(place + 1)) - 1; };
+  const std::int64_t height = depth_of(ranks - 1);
+  const std::int64_t down_after = leg == Leg::Whole ? height : 0;
+  const std::int64_t length = down_after + height + chunks - 1;
+  Rounds result{.ranks = ranks, .pieces = 2 * chunks, .piece_share = 0.5 / static_cast<double>(chunks), .streams = 4, .channels = 4 * ranks};
+  for (std::int64_t round = 0; round < length; ++round)
+    append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+      for (std::uint32_t tree = 0; tree < 2; ++tree) {
+        const auto rank_at = [&](Rank place) { return tree == 0 ? place : ranks - 1 - place; };
+        const Rank place = rank_at(from);
+        const std::int64_t depth = depth_of(place);
+        const auto up = static_cast<std::uint8_t>(2 * tree), down = static_cast<std::uint8_t>(2 * tree + 1);
+        const std::int64_t rising = round - (height - depth), falling = round - (down_after + depth);
+        if (leg != Leg::AllGather && depth > 0 && rising >= 0 && rising < chunks) {
+          const Rank parent = (place - 1) / 2;
+          out.push_back({.to = rank_at(parent), .first = tree * chunks + rising, .reduce = true, .stream = up,
+                         .into = parent == 0 ? down : up, .channel = up * ranks + place});
+        }
+        if (leg != Leg::ReduceScatter && falling >= 0 && falling < chunks)
+          for (const std::int64_t child : {2 * std::int64_t{place} + 1, 2 * std::int64_t{place} + 2})
+            if (child < ranks)
+              out.push_back({.to = rank_at(static_cast<Rank>(child)), .first = tree * chunks + falling, .stream = down,
+                             .into = down, .channel = down * ranks + static_cast<Rank>(child)});
+      }
+    });
+  return result;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,85 @@
+// A collective as rounds of messages between ranks: what is sent, never when. Every fidelity prices these.
+//
+// The block is cut into equal pieces. A rank has one or more streams, independent threads of the algorithm (one, for
+// most). What a stream sends in a round needs all that came into that stream in the rounds before, reduced where it is
+// to be reduced, and nothing else; only a channel, where an algorithm has them, carries one message at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/core/units.hpp"
+
+namespace allreplay {
+
+using Rank = std::uint32_t;
+
+inline constexpr std::uint32_t no_channel = 0xffffffff;
+
+struct Send {
+  Rank to = 0;
+  std::int64_t first = 0;  ///< pieces first … first + count − 1, modulo Rounds::pieces
+  std::int64_t count = 1;
+  bool reduce = false;                 ///< added to what the receiver has; else it replaces that
+  std::uint8_t stream = 0;             ///< of the sender: whose data it is
+  std::uint8_t into = 0;               ///< of the receiver: which stream waits for it
+  std::uint32_t channel = no_channel;  ///< waits until what was sent before on the same channel is delivered
+};
+
+struct Round {
+  std::int64_t repeat = 1;
+  /// Appends what `from` sends the `turn`-th time (0 … repeat − 1). Only the pieces depend on the turn: whom ranks send
+  /// to, and how much, does not.
+  std::function<void(Rank from, std::int64_t turn, std::vector<Send>& out)> sends;
+};
+
+struct Rounds {
+  Rank ranks = 0;
+  std::int64_t pieces = 1;
+  double piece_share = 1;       ///< a piece's part of the block's bytes
+  std::uint32_t streams = 1;
+  std::uint32_t channels = 0;
+  bool reduction_costs = true;  ///< whether γ counts (a sparse selection is not the γ of the network)
+  std::vector<Round> rounds;
+
+  /// Rounds one after another, each repetition counted.
+  std::int64_t length() const;
+};
+
+/// Which part of a collective: strategies that split it send the halves apart.
+enum class Leg : std::uint8_t { Whole, ReduceScatter, AllGather };
+
+// The builders. REQUIRES, of each: ranks >= 2, and what is said beside it.
+
+/// Ranks in `groups` equal groups of consecutive ranks: reduce-scatter around each group, all-reduce around the ranks of
+/// equal place in all groups, all-gather around each group. One group is the ring. REQUIRES: groups divides ranks.
+Rounds ring_rounds(Rank ranks, std::int64_t groups, Leg leg);
+
+/// Recursive halving, nearest rank first, then recursive doubling. REQUIRES: a power of two.
+Rounds halving_doubling_rounds(Rank ranks, Leg leg);
+
+/// log N exchanges of everything. REQUIRES: a power of two.
+Rounds recursive_doubling_rounds(Rank ranks);
+
+/// Every rank's payload to all, doubling what each has: with its partner where N is a power of two, else around
+/// (Bruck et al. 1997). The payload is the block.
+Rounds all_gather_rounds(Rank ranks);
+
+/// Push to and pull from `servers` servers, on ranks j·N/S. REQUIRES: 1 <= servers <= ranks.
+Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Leg leg);
+
+/// BML on BCube(n, levels): one thread per level, aggregation and then broadcast, a level per step (reading 23).
+/// REQUIRES: ranks = n^levels.
+Rounds bml_rounds(std::int64_t n, std::int64_t levels, Leg leg);
+
+/// Binomial tree at rank 0: a reduction up (Leg::ReduceScatter), a broadcast down (Leg::AllGather), or both. In the
+/// broadcast a rank sends to one child after the other, the largest subtree first.
+Rounds binomial_rounds(Rank ranks, Leg leg);
+
+/// Two heap-ordered trees, the second the mirror of the first, half of the bytes each, in `chunks` per tree: up, and from
+/// the root down again while later chunks still rise. Each direction of each edge carries one message at a time.
+Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Leg leg);
+
+}  // namespace allreplay

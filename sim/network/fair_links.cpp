@@ -1,0 +1,222 @@
+#include "sim/network/fair_links.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+namespace allreplay {
+
+namespace {
+
+// Links whose flows settle at rates closer than this settle at one rate, so that what is equal by symmetry is equal to
+// the bit. Rounding alone moves a link of n flows by up to n²·1e-16.
+constexpr double one_level = 1e-10;
+// A link fuller than 1 − this is full, and rates closer than this are equal: well above the former.
+constexpr double tolerance = 1e-9;
+// A rate that moves by less has only been rounded differently, and stays, so that the end of its flow does, too.
+constexpr double unmoved = 1e-12;
+
+// After so many rounds of finding out who else is concerned, everybody on the links reached is.
+constexpr int patience = 4;
+
+}  // namespace
+
+FairLinks::FairLinks(std::span<const Link> links)
+    : carried_(links.size()), lists_(links.size()), touched_(links.size(), false), reached_in_(links.size(), 0), reached_at_(links.size(), 0) {
+  capacity_.reserve(links.size());
+  for (const Link& link : links) capacity_.push_back(link.bandwidth * 1e-12);
+}
+
+void FairLinks::add(FlowId id, std::span<const LinkId> route) {
+  if (id >= flows_.size()) flows_.resize(std::max<std::size_t>(id + 1, 2 * flows_.size()));
+  Flow& flow = flows_[id];
+  flow.route = route.data();
+  flow.hops = static_cast<std::uint32_t>(route.size());
+  flow.rate = 0;
+  for (const LinkId link : route) {
+    Carried& carried = carried_[link];
+    if (carried.count == 0) {
+      carried.sole = id;
+    } else {
+      if (carried.count == 1) lists_[link].assign(1, carried.sole);
+      lists_[link].push_back(id);
+      touch(link);
+    }
+    ++carried.count;
+  }
+  added_.push_back(id);
+}
+
+void FairLinks::remove(FlowId id) {
+  for (const LinkId link : route(flows_[id])) {
+    if (carried_[link].count == 1)
+      carried_[link].count = 0;
+    else
+      touch(link);
+  }
+  flows_[id].hops = 0;
+}
+
+bool FairLinks::alone(const Flow& flow) const {
+  for (const LinkId link : route(flow))
+    if (carried_[link].count != 1) return false;
+  return true;
+}
+
+void FairLinks::forget_removed(LinkId link) {
+  Carried& carried = carried_[link];
+  if (carried.count < 2) return;
+  std::erase_if(lists_[link], [&](FlowId flow) { return flows_[flow].hops == 0; });
+  carried.count = static_cast<std::uint32_t>(lists_[link].size());
+  if (carried.count == 1) carried.sole = lists_[link].front();
+}
+
+void FairLinks::settle(std::vector<FlowId>& changed) {
+  for (const LinkId link : dirty_) forget_removed(link);
+  ++attempt_;
+  change_ = attempt_;
+  members_.clear();
+  for (const FlowId id : added_) {
+    Flow& flow = flows_[id];
+    if (flow.hops == 0) continue;
+    if (!alone(flow)) {
+      join(id);
+      continue;
+    }
+    flow.bottleneck = flow.route[0];
+    for (const LinkId link : route(flow))
+      if (capacity_[link] < capacity_[flow.bottleneck]) flow.bottleneck = link;
+    flow.rate = capacity_[flow.bottleneck];
+    changed.push_back(id);
+  }
+  for (const LinkId link : dirty_) {
+    touched_[link] = false;
+    for (const FlowId id : on(link))
+      if (flows_[id].rate == 0 || !alone(flows_[id]) || flows_[id].rate < capacity_[flows_[id].bottleneck]) join(id);
+  }
+  dirty_.clear();
+  added_.clear();
+  if (members_.empty()) return;
+  solve();
+  for (const FlowId id : members_) {
+    Flow& flow = flows_[id];
+    if (std::abs(flow.rate - flow.before) <= unmoved * flow.before)
+      flow.rate = flow.before;
+    else
+      changed.push_back(id);
+  }
+}
+
+void FairLinks::join(FlowId id) {
+  Flow& flow = flows_[id];
+  if (flow.member_of >= change_) return;
+  flow.member_of = change_;
+  flow.before = flow.rate;
+  members_.push_back(id);
+}
+
+void FairLinks::solve() {
+  for (int tries = 0;; ++tries) {
+    ++attempt_;
+    find_rates();
+    if (tries >= patience) {
+      const std::size_t known = members_.size();
+      for (const Reached& reached : reached_)
+        for (const FlowId id : on(reached.link)) join(id);
+      if (members_.size() > known) continue;
+    }
+    if (check()) return;
+  }
+}
+
+// Progressive filling of the members, the other flows held at their rates.
+void FairLinks::find_rates() {
+  reached_.clear();
+  heap_.clear();
+  for (const FlowId id : members_)
+    for (const LinkId link : route(flows_[id])) {
+      if (reached_in_[link] == attempt_) continue;
+      reached_in_[link] = attempt_;
+      reached_at_[link] = static_cast<std::uint32_t>(reached_.size());
+      Reached reached{link, capacity_[link], 0, -1, 0, false};
+      for (const FlowId other : on(link)) {
+        if (flows_[other].member_of == change_)
+          ++reached.members;
+        else
+          reached.left -= flows_[other].rate;
+      }
+      heap_.push_back({std::max(0.0, reached.left) / reached.members, static_cast<std::uint32_t>(reached_.size())});
+      reached_.push_back(reached);
+    }
+  std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
+  double level = 0;
+  for (std::size_t open = members_.size(); open > 0;) {
+    const Fills next = heap_.front();
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+    heap_.pop_back();
+    Reached& reached = reached_[next.reached];
+    if (reached.members == 0) continue;
+    const double at = std::max(0.0, reached.left) / reached.members;
+    if (at > next.at) {
+      heap_.push_back({at, next.reached});
+      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+      continue;
+    }
+    if (next.at > level * (1 + one_level)) level = next.at;
+    reached.level = level;
+    for (const FlowId id : on(reached.link)) {
+      Flow& flow = flows_[id];
+      if (flow.member_of != change_ || flow.settled_in == attempt_) continue;
+      flow.settled_in = attempt_;
+      flow.rate = level;
+      flow.bottleneck = reached.link;
+      for (const LinkId link : route(flow)) {
+        Reached& crossed = reached_[reached_at_[link]];
+        crossed.left -= level;
+        --crossed.members;
+      }
+      --open;
+    }
+  }
+}
+
+void FairLinks::survey(Reached& reached) const {
+  double sum = 0;
+  reached.most = 0;
+  for (const FlowId id : on(reached.link)) {
+    sum += flows_[id].rate;
+    reached.most = std::max(reached.most, flows_[id].rate);
+  }
+  reached.full = sum >= capacity_[reached.link] * (1 - tolerance);
+}
+
+// Whether all flows on the links reached have a bottleneck; those that have none join.
+bool FairLinks::check() {
+  const std::size_t known = members_.size();
+  for (Reached& reached : reached_) survey(reached);
+  for (const Reached& reached : reached_)
+    for (const FlowId id : on(reached.link)) {
+      Flow& flow = flows_[id];
+      if (flow.member_of == change_) continue;
+      const bool too_fast = reached.level >= 0 && flow.rate > reached.level * (1 + tolerance);
+      if (too_fast || (flow.bottleneck == reached.link && !has_bottleneck(flow))) join(id);
+    }
+  return members_.size() == known;
+}
+
+bool FairLinks::has_bottleneck(Flow& flow) {
+  for (const LinkId link : route(flow)) {
+    Reached there{link, 0, 0, -1, 0, false};
+    if (reached_in_[link] == attempt_)
+      there = reached_[reached_at_[link]];
+    else
+      survey(there);
+    if (there.full && flow.rate >= there.most * (1 - tolerance)) {
+      flow.bottleneck = link;
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,103 @@
+// Max-min fair rates (max_min.hpp says what they are) while flows come and go.
+//
+// A change at some links concerns, at first, the flows there. Their rates are found with all others held fixed; then the
+// certificate is checked around them: has every flow that shares a link with them still a bottleneck, a full link on which
+// nobody is faster? A flow that has none, or that is faster than somebody whose bottleneck it crosses, joins them, and
+// the rates are found again. When nobody joins, every flow has its bottleneck, so the rates are the max-min fair ones:
+// there are no others. What is far from a change is never looked at.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/cluster/topology.hpp"
+
+namespace allreplay {
+
+class FairLinks {
+ public:
+  using FlowId = std::uint32_t;  ///< chosen by the caller; small numbers, to be used again only after settle()
+
+  /// Capacities are bandwidths, in bytes per picosecond.
+  explicit FairLinks(std::span<const Link> links);
+
+  /// REQUIRES: `route` names no link twice, is not empty, and outlives the flow.
+  void add(FlowId flow, std::span<const LinkId> route);
+  void remove(FlowId flow);
+
+  /// After the adds and removes of an instant: brings all rates up to date, and appends the flows that have a new one.
+  void settle(std::vector<FlowId>& changed);
+
+  double rate(FlowId flow) const { return flows_[flow].rate; }
+
+ private:
+  static constexpr std::uint32_t none = 0xffffffff;
+
+  struct Flow {
+    const LinkId* route = nullptr;
+    std::uint32_t hops = 0;        // 0: not here, or removed
+    std::uint32_t member_of = 0;   // the attempt for which it is free to change
+    std::uint32_t settled_in = 0;  // the attempt in which its rate was found
+    LinkId bottleneck = none;
+    double rate = 0;   // bytes per ps
+    double before = 0; // the rate when this change began
+  };
+  // Most links carry one flow or none, and stay out of the vectors.
+  struct Carried {
+    std::uint32_t count = 0;  // of lists_[link] from 2 on; may include removed flows until settle()
+    FlowId sole = 0;          // if count is 1
+  };
+  // A link in reach of the change.
+  struct Reached {
+    LinkId link;
+    double left;            // capacity less the rates of the others
+    std::uint32_t members;  // free flows whose rate is not found yet
+    double level;           // at which members settled here; negative: nobody did
+    double most;            // the fastest rate on it
+    bool full;
+  };
+  struct Fills {
+    double at;
+    std::uint32_t reached;
+    bool operator>(const Fills& other) const { return at != other.at ? at > other.at : reached > other.reached; }
+  };
+
+  std::span<const LinkId> route(const Flow& flow) const { return {flow.route, flow.hops}; }
+  std::span<const FlowId> on(LinkId link) const {
+    const Carried& carried = carried_[link];
+    return carried.count == 1 ? std::span(&carried.sole, 1) : std::span(lists_[link].data(), carried.count);
+  }
+  void touch(LinkId link) {
+    if (touched_[link]) return;
+    touched_[link] = true;
+    dirty_.push_back(link);
+  }
+  bool alone(const Flow& flow) const;
+  void forget_removed(LinkId link);
+  void join(FlowId flow);
+  void solve();
+  void find_rates();
+  bool check();
+  bool has_bottleneck(Flow& flow);
+  void survey(Reached& reached) const;
+
+  std::vector<double> capacity_;
+  std::vector<Carried> carried_;
+  std::vector<std::vector<FlowId>> lists_;
+  std::vector<bool> touched_;
+  std::vector<LinkId> dirty_;
+  std::vector<FlowId> added_;
+  std::vector<Flow> flows_;
+
+  // Of one change:
+  std::uint32_t attempt_ = 0;
+  std::uint32_t change_ = 0;
+  std::vector<FlowId> members_;
+  std::vector<Reached> reached_;
+  std::vector<std::uint32_t> reached_in_;  // by link: the attempt…
+  std::vector<std::uint32_t> reached_at_;  // …and the place in reached_
+  std::vector<Fills> heap_;
+};
+
+}  // namespace allreplay

@@ -1,0 +1,188 @@
+#include "sim/network/fluid.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace allreplay {
+
+namespace {
+
+constexpr double forever = std::numeric_limits<double>::infinity();
+
+// To the nearest picosecond, as from_picoseconds() has it.
+double whole(double ps) { return std::floor(ps + 0.5); }
+
+}  // namespace
+
+FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes, double alpha,
+                           double gamma, CarrierOf carrier_of)
+    : collectives_(std::move(collectives)), shapes_(std::move(shapes)), alpha_(alpha * 1e12), gamma_(gamma * 1e12), carrier_of_(std::move(carrier_of)) {}
+
+void FluidNetwork::start(TaskId id, const Task& task, Time now) {
+  if (state_.running.empty()) {
+    origin_ = now;
+    state_.now = 0;
+  }
+  ahead_.reset();
+  run(state_, relative(now));
+  const RoundLoads* loads = collectives_[carrier_of_ ? carrier_of_(id) : 0].get();
+  Running running{id, loads, static_cast<double>(task.bytes), 0, 0, Stage::Fresh, relative(now), 0, 0};
+  if (task.bytes <= 0) running.round = loads->rounds.size();
+  state_.running.push_back(running);
+}
+
+Time FluidNetwork::next_completion() const {
+  if (state_.running.empty()) return never;
+  if (!ahead_) {
+    ahead_ = state_;
+    run(*ahead_, forever);
+  }
+  double end = forever;
+  for (const Running& running : ahead_->running)
+    if (running.round == running.loads->rounds.size()) end = std::min(end, running.at);
+  return add(origin_, from_picoseconds(end));
+}
+
+void FluidNetwork::complete(Time now, std::vector<TaskId>& done) {
+  if (now != next_completion()) return;
+  state_ = std::move(*ahead_);
+  ahead_.reset();
+  const double at = relative(now);
+  std::erase_if(state_.running, [&](const Running& running) {
+    if (running.round < running.loads->rounds.size() || running.at > at) return false;
+    done.push_back(running.id);
+    return true;
+  });
+}
+
+double FluidNetwork::start_up(const Running& running) const {
+  return alpha_ + running.loads->rounds[running.round].latency * 1e12;
+}
+
+double FluidNetwork::reduction(const Running& running) const {
+  return gamma_ * running.loads->rounds[running.round].reduced * running.bytes;
+}
+
+// Goes on to `until`, or to the first instant at which a collective has ended; true if one has.
+bool FluidNetwork::run(State& state, double until) const {
+  for (;;) {
+    if (state.running.size() == 1 && state.running[0].stage == Stage::Fresh) skip_rounds(state, state.running[0], until);
+    bool ended = false;
+    for (Running& running : state.running) {
+      if (running.round == running.loads->rounds.size())
+        ended = true;
+      else if (running.stage == Stage::Fresh)
+        settle_stage(state, running);
+    }
+    if (ended) return true;
+    if (state.speeds_stale) set_speeds(state);
+
+    double next = forever;
+    for (const Running& running : state.running)
+      next = std::min(next, running.stage == Stage::Transfer ? state.now + running.left / running.speed : running.at);
+    const double to = std::max(state.now, std::min(next, until));
+    if (to < forever) {
+      for (Running& running : state.running)
+        if (running.stage == Stage::Transfer) running.left = state.now + running.left / running.speed <= to ? 0 : running.left - (to - state.now) * running.speed;
+      state.now = to;
+    }
+    if (next > until || next == forever) return false;
+    for (Running& running : state.running)
+      if (running.stage == Stage::Transfer ? running.left <= 0 : running.at <= state.now) settle_stage(state, running);
+  }
+}
+
+// Whole rounds of a collective that is alone, as many as end by `until`.
+void FluidNetwork::skip_rounds(State& state, Running& running, double until) const {
+  const std::vector<RoundLoad>& rounds = running.loads->rounds;
+  while (running.round < rounds.size()) {
+    const double lasts = whole(start_up(running) + running.bytes * rounds[running.round].busiest * 1e12 + reduction(running));
+    const std::int64_t turns = rounds[running.round].repeat - running.turn;
+    const double fit = std::floor((until - running.at) / lasts);
+    const std::int64_t skipped = lasts > 0 && fit < static_cast<double>(turns) ? static_cast<std::int64_t>(std::max(0.0, fit)) : turns;
+    running.at += static_cast<double>(skipped) * lasts;
+    running.turn += skipped;
+    state.rounds += skipped;
+    state.now = std::max(state.now, running.at);
+    if (running.turn < rounds[running.round].repeat) return;
+    running.turn = 0;
+    ++running.round;
+  }
+}
+
+// The stage that it is in has ended: on to the next that takes time.
+void FluidNetwork::settle_stage(State& state, Running& running) const {
+  const RoundLoad& load = running.loads->rounds[running.round];
+  switch (running.stage) {
+    case Stage::Fresh:
+      ++state.rounds;
+      running.stage = Stage::StartUp;
+      running.at += start_up(running);
+      if (running.at > state.now) return;
+      [[fallthrough]];
+    case Stage::StartUp:
+      running.stage = Stage::Transfer;
+      running.left = running.bytes * load.busiest * 1e12;
+      running.speed = 1;
+      state.speeds_stale = true;
+      return;
+    case Stage::Transfer:
+      running.stage = Stage::Reduction;
+      running.at = whole(state.now + reduction(running));
+      state.speeds_stale = true;
+      if (running.at > state.now) return;
+      [[fallthrough]];
+    case Stage::Reduction:
+      running.stage = Stage::Fresh;
+      if (++running.turn < load.repeat) return;
+      running.turn = 0;
+      ++running.round;
+  }
+}
+
+void FluidNetwork::set_speeds(State& state) const {
+  state.speeds_stale = false;
+  const auto shape_of = [](const Running& running) { return running.loads->rounds[running.round].shape; };
+  // Mostly all are alike, and share equally.
+  std::int64_t count = 0;
+  bool alike = true;
+  std::uint32_t first = 0;
+  for (const Running& running : state.running) {
+    if (running.stage != Stage::Transfer) continue;
+    if (count++ == 0) first = shape_of(running);
+    alike = alike && shape_of(running) == first;
+  }
+  if (alike) {
+    for (Running& running : state.running) running.speed = 1 / static_cast<double>(count);
+    return;
+  }
+  std::vector<std::pair<std::uint32_t, std::int64_t>> shapes;
+  for (const Running& running : state.running) {
+    if (running.stage != Stage::Transfer) continue;
+    const auto place = std::lower_bound(shapes.begin(), shapes.end(), std::pair(shape_of(running), std::int64_t{0}));
+    if (place != shapes.end() && place->first == shape_of(running))
+      ++place->second;
+    else
+      shapes.insert(place, {shape_of(running), 1});
+  }
+  const std::vector<double>& speeds = speeds_of(shapes);
+  for (Running& running : state.running) {
+    if (running.stage != Stage::Transfer) continue;
+    const auto place = std::lower_bound(shapes.begin(), shapes.end(), std::pair(shape_of(running), std::int64_t{0}));
+    running.speed = speeds[place - shapes.begin()];
+  }
+}
+
+// The same few combinations return again and again.
+const std::vector<double>& FluidNetwork::speeds_of(const std::vector<std::pair<std::uint32_t, std::int64_t>>& shapes) const {
+  const auto known = known_speeds_.find(shapes);
+  if (known != known_speeds_.end()) return known->second;
+  std::vector<SharedFlow> flows;
+  for (const auto& [shape, count] : shapes) flows.push_back({(*shapes_)[shape], static_cast<double>(count)});
+  std::vector<double> speeds = max_min_rates(std::vector<double>(shapes_->folded_links(), 1.0), flows);
+  for (double& speed : speeds) speed = std::min(speed, 1.0);
+  return known_speeds_.emplace(shapes, std::move(speeds)).first->second;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,76 @@
+// The fidelity `fluid`: a collective's rounds in lockstep, each a flow with its load on every link.
+//
+// A round lasts α and its longest route latency, then its bytes, then γ for the most bytes that one rank reduces. Its
+// bytes take the busiest link's bytes / bandwidth when no other collective's are on their way; else it moves at a
+// fraction x of that speed, and the fractions are max-min fair: a round at x uses x·u of a link's bandwidth, u being 1 on
+// its busiest link. A round's end is rounded to the picosecond.
+//
+// Folding: a collective that is alone ends all its rounds at once, by multiplication; the rounds are taken apart only
+// when another one starts.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sim/engine/server.hpp"
+#include "sim/network/message.hpp"
+#include "sim/network/round_load.hpp"
+
+namespace allreplay {
+
+class FluidNetwork final : public Server {
+ public:
+  FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes, double alpha, double gamma,
+               CarrierOf carrier_of = {});
+
+  void start(TaskId id, const Task& task, Time now) override;
+  Time next_completion() const override;
+  void complete(Time now, std::vector<TaskId>& done) override;
+  /// Rounds begun.
+  std::int64_t events() const override { return state_.rounds; }
+
+ private:
+  enum class Stage : std::uint8_t { Fresh, StartUp, Transfer, Reduction };
+
+  struct Running {
+    TaskId id;
+    const RoundLoads* loads;
+    double bytes;
+    std::size_t round;   // the distinct one,
+    std::int64_t turn;   // and which repetition
+    Stage stage;
+    double at;           // Fresh: its beginning; StartUp, Reduction: their end
+    double left;         // Transfer: ps at full speed
+    double speed;        // Transfer: the fraction of it
+  };
+  // Everything that time changes, so that the future can be tried on a copy. Times are ps since `origin_`; the
+  // beginnings of rounds are whole.
+  struct State {
+    double now = 0;
+    std::vector<Running> running;  // in the order of their starts
+    std::int64_t rounds = 0;
+    bool speeds_stale = false;
+  };
+
+  bool run(State& state, double until) const;
+  void skip_rounds(State& state, Running& running, double until) const;
+  void settle_stage(State& state, Running& running) const;
+  void set_speeds(State& state) const;
+  const std::vector<double>& speeds_of(const std::vector<std::pair<std::uint32_t, std::int64_t>>& shapes) const;
+  double start_up(const Running& running) const;
+  double reduction(const Running& running) const;
+  double relative(Time now) const { return static_cast<double>((now - origin_).count()); }
+
+  std::vector<std::shared_ptr<const RoundLoads>> collectives_;
+  std::shared_ptr<const Shapes> shapes_;
+  double alpha_, gamma_;  // ps, ps per byte
+  CarrierOf carrier_of_;
+  Time origin_{0};
+  State state_;
+  mutable std::optional<State> ahead_;  // the state at the next completion, if nothing starts before
+  mutable std::map<std::vector<std::pair<std::uint32_t, std::int64_t>>, std::vector<double>> known_speeds_;
+};
+
+}  // namespace allreplay

@@ -1,0 +1,108 @@
+// The fidelity `message`: every message of every worker.
+//
+// A message leaves when its data are there (rounds.hpp), takes α and its route's latencies, then shares its links with
+// all messages in flight, of this collective and others, by max-min fairness; at the receiver it waits for the
+// reductions that came before it there, and is reduced. Only instants are rounded, to the picosecond: what rounding an
+// instant leaves out is carried into the next step of the same message.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "sim/engine/server.hpp"
+#include "sim/network/fair_links.hpp"
+#include "sim/network/instants.hpp"
+#include "sim/network/routed_rounds.hpp"
+
+namespace allreplay {
+
+/// Which of a network's collectives carries a task; an empty one means the first.
+using CarrierOf = std::function<std::size_t(TaskId)>;
+
+class MessageNetwork final : public Server {
+ public:
+  /// `late`: by how much each rank starts after the task does; empty: all at once.
+  MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links, double gamma, CarrierOf carrier_of = {},
+                 std::vector<Time> late = {});
+
+  void start(TaskId id, const Task& task, Time now) override;
+  Time next_completion() const override { return instants_.next(); }
+  void complete(Time now, std::vector<TaskId>& done) override;
+  /// Messages sent.
+  std::int64_t events() const override { return sent_; }
+
+ private:
+  // What of a round has not come in; kept from when the first slot sends in it until all slots have moved on.
+  struct Progress {
+    const RoutedRound* round = nullptr;
+    std::vector<std::uint32_t> missing;  // by slot
+    std::uint32_t moved_on = 0;
+  };
+  struct Waiting {
+    const RoutedMessage* message;
+    std::uint32_t round;
+  };
+  struct Channel {
+    bool busy = false;
+    std::vector<Waiting> queue;
+    std::size_t served = 0;  // of the queue
+  };
+  struct Running {
+    TaskId id = 0;
+    const RoutedRounds* rounds = nullptr;
+    double bytes = 0;
+    std::int64_t messages_left = 0;
+    std::vector<std::uint32_t> next;  // by slot: the round that it sends next
+    std::vector<Progress> progress;   // of rounds first … last − 1: round r at r mod size, a power of two
+    std::uint32_t first = 0, last = 0;
+    std::size_t tail = 0;             // the distinct round, and which repetition, that `last` would be
+    std::int64_t tail_turn = 0;
+    std::vector<Channel> channels;
+
+    Progress& at(std::uint32_t round) { return progress[round & (progress.size() - 1)]; }
+  };
+  struct Flow {
+    const RoutedMessage* message = nullptr;
+    double left = 0;  // bytes, at `updated`
+    double rate = 0;  // bytes per ps
+    Time updated{0};
+    std::uint32_t running = 0;
+    std::uint32_t round = 0;
+    std::uint32_t version = 0;  // of its end: an event of an earlier one is void
+  };
+  struct Reducer {
+    Time free{0};
+    double carry = 0;
+  };
+  // A flow's bytes begin to flow, or have all come; its reduction has ended; a late rank (its slot is `round`) starts.
+  enum What : std::uint32_t { Begin, Ends, Reduced, RankStarts, Nothing };
+
+  void handle(Instants::Event event, Time now);
+  void advance(std::uint32_t running, std::uint32_t slot, Time now);
+  void enter(Running& running, std::uint32_t round);
+  void leave(Running& running, std::uint32_t round);
+  void send(std::uint32_t running, const RoutedMessage& message, std::uint32_t round, Time now);
+  void launch(std::uint32_t running, const RoutedMessage& message, std::uint32_t round, Time now);
+  void arrive(std::uint32_t flow, Time now);
+  void deliver(std::uint32_t flow, Time now);
+  void share(Time now);
+  std::uint32_t new_flow();
+
+  std::vector<std::shared_ptr<const RoutedRounds>> collectives_;
+  double gamma_;  // ps per byte
+  CarrierOf carrier_of_;
+  std::vector<Time> late_;
+  FairLinks links_;
+  Instants instants_;
+  std::vector<Running> running_;
+  std::vector<std::uint32_t> idle_running_;
+  std::vector<Flow> flows_;
+  std::vector<std::uint32_t> free_flows_, ended_flows_, changed_;
+  std::vector<Reducer> reducers_;  // by rank
+  std::vector<std::uint32_t> finished_;
+  std::int64_t sent_ = 0;
+};
+
+}  // namespace allreplay

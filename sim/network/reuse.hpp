@@ -1,0 +1,46 @@
+// Collectives that run alone, priced once.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "sim/engine/server.hpp"
+
+namespace allreplay {
+
+/// Puts off a collective that starts on the idle network: if nothing else starts before its price is over, it has
+/// ended then, and was never simulated. If something does, the network is told of it after all, with its own start, and goes
+/// through what has happened since. Results are those of the network itself, because what a collective that is alone takes
+/// depends only on its carrier and its bytes.
+class Reuse final : public Server {
+ public:
+  struct Price {
+    Time time{0};
+    std::int64_t events = 0;  ///< that finding it took; 0 when it was known
+  };
+
+  /// `price`: what the network takes for a task that is alone. REQUIRES: `network` is idle.
+  Reuse(std::unique_ptr<Server> network, std::function<Price(TaskId, const Task&)> price) : network_(std::move(network)), price_(std::move(price)) {}
+
+  void start(TaskId id, const Task& task, Time now) override;
+  Time next_completion() const override { return alone_ ? alone_->end : network_->next_completion(); }
+  void complete(Time now, std::vector<TaskId>& done) override;
+  /// What was simulated, here and to find prices.
+  std::int64_t events() const override { return network_->events() + pricing_; }
+
+ private:
+  struct Alone {
+    TaskId id;
+    Task task;
+    Time start, end;
+  };
+
+  std::unique_ptr<Server> network_;
+  std::function<Price(TaskId, const Task&)> price_;
+  std::optional<Alone> alone_;
+  std::int64_t in_network_ = 0;
+  std::int64_t pricing_ = 0;
+};
+
+}  // namespace allreplay

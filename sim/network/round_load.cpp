@@ -1,0 +1,128 @@
+#include "sim/network/round_load.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace allreplay {
+
+bool Shapes::Less::operator()(const Shape& a, const Shape& b) const {
+  return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end(), [](const LinkUse& x, const LinkUse& y) {
+    return x.link != y.link ? x.link < y.link : x.amount < y.amount;
+  });
+}
+
+std::uint32_t Shapes::number(Shape shape) {
+  return numbers_.emplace(std::move(shape), static_cast<std::uint32_t>(numbers_.size())).first->second;
+}
+
+namespace {
+
+constexpr std::size_t most_to_compare = 4000;  // rows, each with each other
+
+// A link as the shapes see it: which use it, and how much of it, by number.
+using Row = std::vector<std::pair<std::uint32_t, double>>;
+
+bool covers(const Row& a, const Row& b) {
+  auto from = a.begin();
+  for (const auto& [shape, amount] : b) {
+    while (from != a.end() && from->first < shape) ++from;
+    if (from == a.end() || from->first != shape || from->second < amount) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Shapes::fold() {
+  std::vector<const Shape*> shapes(numbers_.size());
+  LinkId links = 0;
+  for (const auto& [shape, number] : numbers_) {
+    shapes[number] = &shape;
+    if (!shape.empty()) links = std::max(links, shape.back().link + 1);
+  }
+  std::vector<Row> rows(links);
+  for (std::uint32_t number = 0; number < shapes.size(); ++number)
+    for (const LinkUse& use : *shapes[number]) rows[use.link].push_back({number, use.amount});
+  numbers_.clear();
+  // Those that use most come first, so that a row is covered by one before it, if by any.
+  const auto sum = [](const Row& row) {
+    double result = 0;
+    for (const auto& [shape, amount] : row) result += amount;
+    return result;
+  };
+  std::sort(rows.begin(), rows.end());
+  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return sum(a) > sum(b); });
+  std::vector<Row> kept;
+  for (Row& row : rows) {
+    const auto covered = [&](const Row& other) { return covers(other, row); };
+    if (row.empty() || (kept.size() < most_to_compare && std::any_of(kept.begin(), kept.end(), covered))) continue;
+    kept.push_back(std::move(row));
+  }
+  shapes_.assign(shapes.size(), {});
+  links_ = static_cast<std::uint32_t>(kept.size());
+  for (std::uint32_t link = 0; link < kept.size(); ++link)
+    for (const auto& [shape, amount] : kept[link]) shapes_[shape].push_back({link, amount});
+}
+
+RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& shapes) {
+  const std::span<const Link> links = topology.links();
+  std::vector<double> load(links.size(), 0), total(links.size(), 0);
+  std::vector<std::int64_t> reduced(from.ranks, 0);
+  std::vector<Send> sends;
+  std::vector<LinkId> path;
+  least_latency = from.rounds.empty() ? 0 : std::numeric_limits<double>::infinity();
+  for (const Round& round : from.rounds) {
+    RoundLoad sum{.repeat = round.repeat};
+    std::int64_t count = 0;
+    std::fill(load.begin(), load.end(), 0.0);
+    std::fill(reduced.begin(), reduced.end(), 0);
+    for (Rank rank = 0; rank < from.ranks; ++rank) {
+      sends.clear();
+      round.sends(rank, 0, sends);
+      for (const Send& send : sends) {
+        path.clear();
+        topology.route(rank, send.to, path);
+        double latency = 0;
+        for (const LinkId link : path) {
+          latency += links[link].latency;
+          load[link] += static_cast<double>(send.count);  // whole pieces: exact in any order
+        }
+        sum.latency = std::max(sum.latency, latency);
+        least_latency = std::min(least_latency, latency);
+        if (send.reduce && from.reduction_costs) reduced[send.to] += send.count;
+      }
+      count += static_cast<std::int64_t>(sends.size());
+    }
+    Shape shape;
+    for (LinkId link = 0; link < links.size(); ++link) {
+      if (load[link] == 0) continue;
+      total[link] += load[link] * static_cast<double>(round.repeat);
+      shape.push_back({link, load[link] / links[link].bandwidth});
+      sum.busiest = std::max(sum.busiest, shape.back().amount);
+    }
+    for (LinkUse& use : shape) use.amount /= sum.busiest;
+    sum.shape = shapes.number(std::move(shape));
+    sum.busiest *= from.piece_share;
+    sum.reduced = static_cast<double>(*std::max_element(reduced.begin(), reduced.end())) * from.piece_share;
+    rounds.push_back(sum);
+    length += round.repeat;
+    messages += round.repeat * count;
+  }
+  for (LinkId link = 0; link < links.size(); ++link)
+    if (total[link] > 0) busiest = std::max(busiest, total[link] * from.piece_share / links[link].bandwidth);
+}
+
+double RoundLoads::start_up(double alpha) const {
+  double sum = 0;
+  for (const RoundLoad& round : rounds) sum += static_cast<double>(round.repeat) * (alpha + round.latency);
+  return sum;
+}
+
+double RoundLoads::per_byte(double gamma) const {
+  double sum = 0;
+  for (const RoundLoad& round : rounds) sum += static_cast<double>(round.repeat) * (round.busiest + gamma * round.reduced);
+  return sum;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,54 @@
+#include "sim/network/routed_rounds.hpp"
+
+#include <algorithm>
+
+namespace allreplay {
+
+namespace {
+
+RoutedMessage routed(const Send& send, const Rounds& rounds, const Topology& topology, Rank from, double alpha, std::vector<LinkId>& links) {
+  RoutedMessage message;
+  message.to = send.to;
+  message.into = send.to * rounds.streams + send.into;
+  message.channel = send.channel;
+  message.reduce = send.reduce && rounds.reduction_costs;
+  message.share = static_cast<double>(send.count) * rounds.piece_share;
+  message.route = static_cast<std::uint32_t>(links.size());
+  topology.route(from, send.to, links);
+  message.hops = static_cast<std::uint32_t>(links.size() - message.route);
+  double delay = alpha;
+  for (std::size_t i = message.route; i < links.size(); ++i) delay += topology.links()[links[i]].latency;
+  message.delay = to_time(delay);
+  message.carry = delay * 1e12 - static_cast<double>(message.delay.count());
+  return message;
+}
+
+}  // namespace
+
+RoutedRounds::RoutedRounds(const Rounds& from, const Topology& topology, double alpha)
+    : ranks(from.ranks), streams(from.streams), slots(from.ranks * from.streams), channels(from.channels), reduction_costs(from.reduction_costs) {
+  std::vector<Send> sends;
+  for (const Round& round : from.rounds) {
+    RoutedRound laid{round.repeat, {}, {}, std::vector<std::uint32_t>(slots, 0)};
+    laid.first.reserve(slots + 1);
+    laid.first.push_back(0);
+    for (Rank rank = 0; rank < ranks; ++rank) {
+      sends.clear();
+      round.sends(rank, 0, sends);
+      for (std::uint32_t stream = 0; stream < streams; ++stream) {
+        for (const Send& send : sends) {
+          if (send.stream != stream) continue;
+          laid.messages.push_back(routed(send, from, topology, rank, alpha, links));
+          ++laid.receives[laid.messages.back().into];
+        }
+        laid.first.push_back(static_cast<std::uint32_t>(laid.messages.size()));
+      }
+    }
+    messages += round.repeat * static_cast<std::int64_t>(laid.messages.size());
+    length += round.repeat;
+    rounds.push_back(std::move(laid));
+  }
+  links.shrink_to_fit();
+}
+
+}  // namespace allreplay

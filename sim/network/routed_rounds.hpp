@@ -1,0 +1,47 @@
+// A collective's rounds laid on a topology, as `message` needs them: every message of every distinct round with its route.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/cluster/topology.hpp"
+#include "sim/collective/rounds.hpp"
+#include "sim/core/time.hpp"
+
+namespace allreplay {
+
+struct RoutedMessage {
+  Rank to = 0;
+  std::uint32_t into = 0;      ///< the receiver's slot: rank · streams + stream
+  std::uint32_t route = 0;     ///< where its links begin in RoutedRounds::links
+  std::uint32_t hops = 0;
+  std::uint32_t channel = no_channel;
+  bool reduce = false;
+  double share = 0;            ///< of the block's bytes
+  Time delay{0};               ///< α and the latencies, to the nearest picosecond,
+  double carry = 0;            ///< and what that leaves out
+};
+
+struct RoutedRound {
+  std::int64_t repeat = 1;
+  std::vector<RoutedMessage> messages;    ///< by the sender's slot
+  std::vector<std::uint32_t> first;       ///< where each slot's messages begin; one more at the end
+  std::vector<std::uint32_t> receives;    ///< messages into each slot
+};
+
+struct RoutedRounds {
+  /// Rank i on host i; `alpha` in seconds.
+  RoutedRounds(const Rounds& rounds, const Topology& topology, double alpha);
+
+  std::span<const LinkId> route(const RoutedMessage& message) const { return std::span(links).subspan(message.route, message.hops); }
+
+  std::uint32_t ranks, streams, slots, channels;
+  bool reduction_costs;
+  std::vector<RoutedRound> rounds;
+  std::vector<LinkId> links;
+  std::int64_t messages = 0;  ///< of the whole collective
+  std::int64_t length = 0;    ///< rounds, each repetition counted
+};
+
+}  // namespace allreplay

@@ -1,0 +1,144 @@
+// Every collective, run over symbols instead of bytes: in the end all have everything, and nothing twice.
+#include "sim/collective/rounds.hpp"
+
+#include "sim/collective/algorithm.hpp"
+#include "tests/catch.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// What each stream of each rank has of each piece: how often each rank's contribution is in it. Rounds go in lockstep, and
+// a stream sends what it had before the round: if it sent what it had not yet, something would be missing.
+class Contributions {
+ public:
+  Contributions(const Rounds& rounds, Purpose purpose) : rounds_(rounds) {
+    has_.assign(rounds.ranks * rounds.streams * rounds.pieces, std::vector<int>(rounds.ranks, 0));
+    for (Rank rank = 0; rank < rounds.ranks; ++rank)
+      for (std::uint32_t stream = 0; stream < rounds.streams; ++stream)
+        for (std::int64_t piece = 0; piece < rounds.pieces; ++piece) {
+          const bool has = purpose == Purpose::AllGather ? piece == rank : purpose == Purpose::Broadcast ? rank == 0 : true;
+          at(has_, rank, stream, piece)[rank] = has;
+        }
+  }
+
+  void run(const Rounds& rounds) {
+    for (const Round& round : rounds.rounds)
+      for (std::int64_t turn = 0; turn < round.repeat; ++turn) {
+        const auto before = has_;
+        for (Rank from = 0; from < rounds.ranks; ++from) {
+          std::vector<Send> sends;
+          round.sends(from, turn, sends);
+          for (const Send& send : sends) {
+            REQUIRE(send.to != from);
+            REQUIRE(send.to < rounds.ranks);
+            for (std::int64_t i = 0; i < send.count; ++i) {
+              const std::int64_t piece = (send.first + i) % rounds.pieces;
+              const std::vector<int>& sent = before[index(from, send.stream, piece)];
+              std::vector<int>& got = at(has_, send.to, send.into, piece);
+              for (Rank rank = 0; rank < rounds.ranks; ++rank) got[rank] = (send.reduce ? got[rank] : 0) + sent[rank];
+            }
+          }
+        }
+      }
+  }
+
+  // Whether some stream of the rank has exactly this of the piece.
+  bool has(Rank rank, std::int64_t piece, const std::vector<int>& what) const {
+    for (std::uint32_t stream = 0; stream < rounds_.streams; ++stream)
+      if (has_[index(rank, stream, piece)] == what) return true;
+    return false;
+  }
+
+ private:
+  std::size_t index(Rank rank, std::uint32_t stream, std::int64_t piece) const {
+    return (rank * rounds_.streams + stream) * rounds_.pieces + piece;
+  }
+  std::vector<int>& at(std::vector<std::vector<int>>& all, Rank rank, std::uint32_t stream, std::int64_t piece) const {
+    return all[index(rank, stream, piece)];
+  }
+
+  const Rounds& rounds_;
+  std::vector<std::vector<int>> has_;
+};
+
+const Algorithm& named(const std::string& name) { return find_algorithm(name, {"test", ""}); }
+
+Rounds rounds_of(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {}, Leg leg = Leg::Whole) {
+  return named(name).rounds(workers, options, leg, {"test", ""});
+}
+
+void require_complete(const Contributions& contributions, const Rounds& rounds, Purpose purpose) {
+  const std::vector<int> everybody(rounds.ranks, 1);
+  for (std::int64_t piece = 0; piece < rounds.pieces; ++piece) {
+    std::vector<int> whole = everybody;
+    if (purpose == Purpose::AllGather || purpose == Purpose::Broadcast) whole.assign(rounds.ranks, 0);
+    if (purpose == Purpose::AllGather) whole[piece] = 1;
+    if (purpose == Purpose::Broadcast) whole[0] = 1;
+    Rank having = 0;
+    for (Rank rank = 0; rank < rounds.ranks; ++rank) having += contributions.has(rank, piece, whole);
+    CHECK(having == (purpose == Purpose::ReduceScatter ? 1 : rounds.ranks));
+  }
+}
+
+void require_works(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {}) {
+  INFO(name << " among " << workers << ", servers " << options.servers << ", chunks " << options.chunks << ", groups " << options.groups << ", levels "
+            << options.levels);
+  const Rounds rounds = rounds_of(name, workers, options);
+  const Purpose purpose = named(name).purpose;
+  Contributions contributions(rounds, purpose);
+  contributions.run(rounds);
+  require_complete(contributions, rounds, purpose);
+}
+
+void require_halves_work(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {}) {
+  INFO("the halves of " << name << " among " << workers);
+  const Rounds first = rounds_of(name, workers, options, Leg::ReduceScatter), second = rounds_of(name, workers, options, Leg::AllGather);
+  REQUIRE(first.pieces == second.pieces);
+  Contributions contributions(first, Purpose::AllReduce);
+  contributions.run(first);
+  contributions.run(second);
+  require_complete(contributions, first, Purpose::AllReduce);
+}
+
+}  // namespace
+
+TEST_CASE("every collective gives everybody every contribution exactly once") {
+  for (const std::int64_t n : {2, 3, 4, 5, 7, 8, 12, 16}) {
+    for (const char* name : {"ring", "binary-tree", "parameter-server", "all-gather", "topk-allgather", "reduce-scatter", "broadcast", "bml", "hierarchical"})
+      require_works(name, n);
+    for (const std::int64_t chunks : {1, 2, 5, 16}) require_works("double-binary-tree", n, {.chunks = chunks});
+    for (std::int64_t servers = 1; servers <= n; ++servers) require_works("parameter-server", n, {.servers = servers});
+    for (std::int64_t groups = 1; groups <= n; ++groups)
+      if (n % groups == 0) require_works("hierarchical", n, {.groups = groups});
+  }
+  for (const std::int64_t n : {2, 4, 8, 16, 32})
+    for (const char* name : {"halving-doubling", "recursive-doubling", "gtopk-tree"}) require_works(name, n);
+  for (const auto& [n, k] : {std::pair{2, 2}, {2, 3}, {2, 4}, {3, 2}, {4, 2}, {3, 3}}) {
+    std::int64_t workers = 1;
+    for (int i = 0; i < k; ++i) workers *= n;
+    require_works("bml", workers, {.levels = k});
+  }
+}
+
+TEST_CASE("the halves of a collective make the whole") {
+  for (const std::int64_t n : {2, 4, 8, 16}) {
+    for (const char* name : {"ring", "halving-doubling", "parameter-server", "binary-tree", "double-binary-tree", "bml"}) require_halves_work(name, n);
+    require_halves_work("hierarchical", n, {.groups = 2});
+  }
+  require_halves_work("bml", 9, {.levels = 2});
+}
+
+TEST_CASE("a collective that repeats a round says so") {
+  const Rounds ring = rounds_of("ring", 2048);
+  CHECK(ring.rounds.size() == 2);
+  CHECK(ring.length() == 2 * 2047);
+}
+
+TEST_CASE("numbers of workers that an algorithm cannot serve") {
+  for (const char* name : {"halving-doubling", "recursive-doubling", "gtopk-tree"}) CHECK_THROWS_AS(rounds_of(name, 6), InputError);
+  CHECK_THROWS_AS(rounds_of("bml", 12, {.levels = 2}), InputError);
+  CHECK_THROWS_AS(rounds_of("hierarchical", 10, {.groups = 3}), InputError);
+  CHECK_THROWS_AS(rounds_of("parameter-server", 4, {.servers = 5}), InputError);
+  CHECK_THROWS_AS(rounds_of("recursive-doubling", 8, {}, Leg::ReduceScatter), InputError);
+}

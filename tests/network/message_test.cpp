@@ -1,0 +1,204 @@
+// Messages that meet: by hand, and against a second simulator.
+#include "sim/network/message.hpp"
+
+#include <cmath>
+
+#include "sim/core/random.hpp"
+#include "sim/engine/replay.hpp"
+#include "sim/network/fluid.hpp"
+#include "tests/catch.hpp"
+#include "tests/network/naive_message.hpp"
+#include "tests/network/networks.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+struct Arrow {
+  Rank from, to;
+  std::int64_t pieces;
+  bool reduce = false;
+};
+
+// Rounds of given messages; a piece is a byte of a block of as many bytes as there are pieces.
+Rounds arrows(Rank ranks, std::int64_t pieces, const std::vector<std::vector<Arrow>>& rounds) {
+  Rounds result{.ranks = ranks, .pieces = pieces, .piece_share = 1.0 / static_cast<double>(pieces)};
+  for (const std::vector<Arrow>& round : rounds)
+    result.rounds.push_back({1, [round](Rank from, std::int64_t, std::vector<Send>& out) {
+                               for (const Arrow& arrow : round)
+                                 if (arrow.from == from) out.push_back({.to = arrow.to, .count = arrow.pieces, .reduce = arrow.reduce});
+                             }});
+  return result;
+}
+
+struct Block {
+  std::int64_t bytes;
+  Time at;
+};
+
+// When each block ends that starts at its time.
+std::vector<Time> ends(Server& server, const std::vector<Block>& blocks) {
+  std::vector<Time> result(blocks.size(), never);
+  std::size_t started = 0;
+  std::vector<TaskId> done;
+  for (;;) {
+    const Time start = started < blocks.size() ? blocks[started].at : never;
+    const Time now = std::min(start, server.next_completion());
+    if (now == never) return result;
+    while (server.next_completion() == now) {
+      done.clear();
+      server.complete(now, done);
+      for (const TaskId id : done) result[id] = now;
+    }
+    for (; started < blocks.size() && blocks[started].at == now; ++started)
+      server.start(static_cast<TaskId>(started), {.bytes = blocks[started].bytes}, now);
+  }
+}
+
+Time end_of(const Rounds& rounds, const Topology& topology, double alpha = 0, double gamma = 0) {
+  MessageNetwork network({std::make_shared<RoutedRounds>(rounds, topology, alpha)}, topology.links(), gamma);
+  return ends(network, {{rounds.pieces, Time(0)}})[0];
+}
+
+constexpr double ps = 1e-12;
+
+}  // namespace
+
+TEST_CASE("contended cases by hand") {
+  const auto hosts = star(4, link(0, 1e12));  // a byte per picosecond
+  // Both at 1/2 into host 2 until the shorter is there at 100; the other's last 50 at full speed.
+  CHECK(end_of(arrows(4, 150, {{{0, 2, 100}, {1, 2, 50}}}), *hosts) == Time(150));
+  // Out of host 0 at 1/3 each; 30 are there at 90, then 30 left of 60 at 1/2: at 150; then 30 left of 90: at 180.
+  CHECK(end_of(arrows(4, 180, {{{0, 1, 30}, {0, 2, 60}, {0, 3, 90}}}), *hosts) == Time(180));
+  // 0 → 2 and 0 → 3 share a way out, 1 → 3 shares a way in with the latter: 1/2 each. 0 → 3 is there at 40. Then 0 → 2 and
+  // 1 → 3 are alone: 100 − 20 = 80 left, there at 120; 60 − 20 = 40 left, there at 80.
+  CHECK(end_of(arrows(4, 180, {{{0, 2, 100}, {0, 3, 20}, {1, 3, 60}}}), *hosts) == Time(120));
+  // Full duplex: an exchange takes as long as one way.
+  CHECK(end_of(arrows(2, 200, {{{0, 1, 100}, {1, 0, 100}}}), *star(2, link(0, 1e12))) == Time(100));
+}
+
+TEST_CASE("start-ups overlap, reductions do not") {
+  const auto hosts = star(4, link(3 * ps, 1e12));
+  // α = 10 and two links of 3: both messages move from 16 on, at 1/2 into host 2, and are there at 216.
+  CHECK(end_of(arrows(4, 200, {{{0, 2, 100}, {1, 2, 100}}}), *hosts, 10 * ps) == Time(216));
+  // Each is then reduced for 0.5·100, one after the other.
+  CHECK(end_of(arrows(4, 200, {{{0, 2, 100, true}, {1, 2, 100, true}}}), *hosts, 10 * ps, 0.5 * ps) == Time(316));
+  // A shorter one that is there at 116 is reduced, 116 … 141, while the other's 50 left move at full speed: there at 166,
+  // reduced until 216.
+  CHECK(end_of(arrows(4, 200, {{{0, 2, 100, true}, {1, 2, 50, true}}}), *hosts, 10 * ps, 0.5 * ps) == Time(216));
+}
+
+TEST_CASE("a send waits for its data only") {
+  const auto hosts = star(4, link(0, 1e12));
+  // 0 → 1 → 2 while 0 → 3 of the first round is still on its way: from 20 on (at 1/2 each) 0 → 3 is alone with 90 left, until
+  // 110; 1 → 2 goes at 20 and is there at 30.
+  CHECK(end_of(arrows(4, 110, {{{0, 1, 10}, {0, 3, 100}}, {{1, 2, 10}}}), *hosts) == Time(110));
+  // Rank 0 has nothing to wait for in the second round, and sends at once: three share its way out.
+  CHECK(end_of(arrows(4, 60, {{{0, 1, 10}, {0, 2, 10}}, {{0, 3, 10}}}), *hosts) == Time(30));
+}
+
+TEST_CASE("against the naive simulator") {
+  struct Network {
+    std::string name;
+    std::unique_ptr<Topology> topology;
+    std::int64_t workers;
+  };
+  std::vector<Network> networks;
+  const LinkSpec links = link(0.7e-9, 1e11);
+  networks.push_back({"star", star(8, links), 8});
+  networks.push_back({"fat-tree", fat_tree(4, 8, links), 8});
+  networks.push_back({"bcube", bcube(3, 2, 9, links), 9});
+  networks.push_back({"bcube", bcube(2, 3, 8, links), 8});
+  networks.push_back({"ring", make_topology({.kind = TopologyKind::Ring, .link = links}, 7), 7});
+  networks.push_back({"torus", make_topology({.kind = TopologyKind::Torus, .link = links, .dimensions = {2, 4}}, 8), 8});
+  std::uint64_t seed = 0;
+  for (const Network& network : networks)
+    for (const Algorithm& algorithm : algorithms()) {
+      CollectiveOptions options{.servers = 3, .chunks = 3};
+      if (network.name == "bcube") options.levels = network.workers == 9 ? 2 : 3;
+      if (network.workers % 2 == 0) options.groups = 2;
+      Rounds rounds;
+      try {
+        rounds = algorithm.rounds(network.workers, options, Leg::Whole, {"test", ""});
+      } catch (const InputError&) {
+        continue;
+      }
+      for (const std::size_t count : {1, 3}) {
+        INFO(algorithm.name << " on " << network.name << " of " << network.workers << ", " << count << " together, seed " << seed);
+        Random random(seed++, 0);
+        std::vector<Block> blocks;
+        Time at{0};
+        for (std::size_t i = 0; i < count; ++i) {
+          blocks.push_back({static_cast<std::int64_t>(1 + random.below(200'000)), at});
+          at += Time(static_cast<std::int64_t>(random.below(2'000'000)));
+        }
+        const double alpha = 1.9e-9, gamma = seed % 2 == 0 ? 0 : 1.7e-12;
+        NaiveNetwork naive(*network.topology, alpha, gamma);
+        for (const Block& block : blocks) naive.start(rounds, static_cast<double>(block.bytes), static_cast<double>(block.at.count()));
+        const std::vector<double> expected = naive.run();
+        MessageNetwork fast({std::make_shared<RoutedRounds>(rounds, *network.topology, alpha)}, network.topology->links(), gamma);
+        const std::vector<Time> found = ends(fast, blocks);
+        // Rounding of ends, and of who reduces first, adds up along the longest chain.
+        for (std::size_t i = 0; i < count; ++i)
+          CHECK(std::abs(static_cast<double>(found[i].count()) - expected[i]) <= 2.0 * static_cast<double>(rounds.length() * static_cast<std::int64_t>(count)) + 2);
+      }
+    }
+}
+
+TEST_CASE("reuse changes nothing") {
+  const auto tree = fat_tree(4, 16, link(1e-6, 1.25e9));
+  for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message})
+    for (const char* name : {"ring", "double-binary-tree", "halving-doubling", "parameter-server"})
+      for (std::uint64_t seed = 0; seed < 10; ++seed) {
+        Random random(seed, 1);
+        std::vector<Block> blocks;
+        Time at{0};
+        for (int i = 0; i < 12; ++i) {
+          blocks.push_back({random.below(4) == 0 ? 0 : static_cast<std::int64_t>(random.below(1'000'000)), at});
+          at += Time(static_cast<std::int64_t>(random.below(3) == 0 ? 0 : random.below(4'000'000'000)));
+        }
+        NetworkSetup with = setup(name, 16, fidelity, 3e-6, 1e-11), without = with;
+        without.reuse = false;
+        const NetworkModel model(with, *tree), plain(without, *tree);
+        INFO(name << " seed " << seed);
+        const auto reused = ends(*model.server(), blocks), simulated = ends(*plain.server(), blocks);
+        CHECK(reused == simulated);
+      }
+}
+
+TEST_CASE("equal collectives in flight share equally, in both fidelities") {
+  // A ring among 4 with M = 4·10⁶ B at 10⁹ B/s: a round's million bytes take 1 ms alone, 2 ms when two share; start-ups are
+  // nothing. Two that start together end at 2·6 rounds; one that starts when the other is through half of its rounds shares the
+  // second half: 3 + 6, then 3 alone.
+  const auto hosts = star(4, link(0, 1e9));
+  for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message}) {
+    const NetworkModel model(setup("ring", 4, fidelity), *hosts);
+    CHECK(ends(*model.server(), {{4'000'000, Time(0)}, {4'000'000, Time(0)}}) == std::vector<Time>{to_time(12e-3), to_time(12e-3)});
+    CHECK(ends(*model.server(), {{4'000'000, Time(0)}, {4'000'000, to_time(3e-3)}}) == std::vector<Time>{to_time(9e-3), to_time(12e-3)});
+  }
+}
+
+TEST_CASE("collectives on different links do not meet") {
+  // Two shapes: 0 → 1 and 2 → 3 share nothing, so both run at full speed; both with 0 → 2 share host 0's way out with the one.
+  const auto hosts = star(4, link(0, 1e12));
+  auto shapes = std::make_shared<Shapes>();
+  std::vector<std::shared_ptr<const RoundLoads>> loads;
+  for (const Arrow& arrow : {Arrow{0, 1, 1}, Arrow{2, 3, 1}, Arrow{0, 2, 1}})
+    loads.push_back(std::make_shared<RoundLoads>(arrows(4, 1, {{arrow}}), *hosts, *shapes));
+  shapes->fold();
+  FluidNetwork two(loads, shapes, 0, 0, [](TaskId id) { return id; });
+  CHECK(ends(two, {{100, Time(0)}, {100, Time(0)}}) == std::vector<Time>{Time(100), Time(100)});
+  FluidNetwork three(loads, shapes, 0, 0, [](TaskId id) { return id; });
+  CHECK(ends(three, {{100, Time(0)}, {100, Time(0)}, {100, Time(0)}}) == std::vector<Time>{Time(200), Time(100), Time(200)});
+}
+
+TEST_CASE("every message is counted") {
+  const auto hosts = star(8, link(0, 1e9));
+  NetworkSetup each = setup("ring", 8, Fidelity::Message);
+  each.reuse = false;
+  const NetworkModel model(each, *hosts);
+  CHECK(model.messages() == 2 * 7 * 8);
+  const auto server = model.server();
+  ends(*server, {{1000, Time(0)}, {1000, Time(0)}});
+  CHECK(server->events() == 2 * model.messages());
+}

@@ -1,0 +1,134 @@
+// The fidelity `message` a second time, as plainly as can be: every message is an object that knows what it waits for, all
+// rates are computed from scratch at every event, and nothing is rounded.
+#pragma once
+
+#include <limits>
+#include <map>
+#include <vector>
+
+#include "sim/cluster/topology.hpp"
+#include "sim/collective/rounds.hpp"
+#include "sim/network/max_min.hpp"
+
+namespace allreplay {
+
+class NaiveNetwork {
+ public:
+  NaiveNetwork(const Topology& topology, double alpha, double gamma) : topology_(topology), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {}
+
+  /// A collective of so many bytes, started at so many ps. Its number is its place among them.
+  void start(const Rounds& rounds, double bytes, double at) {
+    std::map<std::uint32_t, std::vector<std::size_t>> into;      // by slot: messages of the rounds before
+    std::map<std::uint32_t, std::size_t> last;                   // by channel
+    const std::size_t collective = ends_.size();
+    ends_.push_back(at);
+    for (const Round& round : rounds.rounds)
+      for (std::int64_t turn = 0; turn < round.repeat; ++turn) {
+        const std::size_t first = messages_.size();
+        std::vector<std::uint32_t> receivers;
+        for (Rank from = 0; from < rounds.ranks; ++from) {
+          std::vector<Send> sends;
+          round.sends(from, turn, sends);
+          for (const Send& send : sends) {
+            Message message;
+            message.collective = collective;
+            message.earliest = at;
+            message.waits_for = into[from * rounds.streams + send.stream];
+            if (send.channel != no_channel && last.count(send.channel)) message.after = last[send.channel];
+            if (send.channel != no_channel) last[send.channel] = messages_.size();
+            message.to = send.to;
+            message.left = bytes * static_cast<double>(send.count) * rounds.piece_share;
+            message.reduction = send.reduce && rounds.reduction_costs ? message.left * gamma_ : 0;
+            std::vector<LinkId> path;
+            topology_.route(from, send.to, path);
+            message.delay = alpha_;
+            for (const LinkId link : path) {
+              message.uses.push_back({link, 1});
+              message.delay += topology_.links()[link].latency * 1e12;
+            }
+            messages_.push_back(message);
+            receivers.push_back(send.to * rounds.streams + send.into);
+          }
+        }
+        for (std::size_t i = 0; i < receivers.size(); ++i) into[receivers[i]].push_back(first + i);
+      }
+  }
+
+  /// When each collective ends, in ps.
+  std::vector<double> run() {
+    std::vector<double> capacities, reducer_free;
+    for (const Link& link : topology_.links()) capacities.push_back(link.bandwidth * 1e-12);
+    reducer_free.assign(static_cast<std::size_t>(topology_.hosts()), 0);
+    double now = 0;
+    for (;;) {
+      // Who can go goes; who is there is reduced, in the order of arrival.
+      for (Message& message : messages_)
+        if (message.stage == Waiting && message.earliest <= now && ready(message)) {
+          message.stage = Delayed;
+          message.at = now + message.delay;
+        }
+      std::vector<SharedFlow> flows;
+      std::vector<Message*> moving;
+      for (Message& message : messages_)
+        if (message.stage == Moving) {
+          flows.push_back({message.uses});
+          moving.push_back(&message);
+        }
+      const std::vector<double> rates = max_min_rates(capacities, flows);
+      double next = std::numeric_limits<double>::infinity();
+      for (const Message& message : messages_) {
+        if (message.stage == Delayed || message.stage == Reducing) next = std::min(next, message.at);
+        if (message.stage == Waiting && message.earliest > now) next = std::min(next, message.earliest);
+      }
+      for (std::size_t i = 0; i < moving.size(); ++i) next = std::min(next, now + moving[i]->left / rates[i]);
+      if (next == std::numeric_limits<double>::infinity()) return ends_;
+      for (std::size_t i = 0; i < moving.size(); ++i) {
+        Message& message = *moving[i];
+        const double end = now + message.left / rates[i];
+        message.left -= rates[i] * (next - now);
+        if (end > next + 1e-3) continue;  // a thousandth of a picosecond
+        message.stage = Reducing;
+        message.arrived = true;
+        reducer_free[message.to] = std::max(reducer_free[message.to], next);
+        message.at = message.reduction > 0 ? reducer_free[message.to] += message.reduction : next;
+      }
+      now = next;
+      for (Message& message : messages_) {
+        if (message.stage == Delayed && message.at <= now) message.stage = Moving;
+        if (message.stage == Reducing && message.at <= now) {
+          message.stage = Done;
+          ends_[message.collective] = std::max(ends_[message.collective], now);
+        }
+      }
+    }
+  }
+
+ private:
+  enum Stage { Waiting, Delayed, Moving, Reducing, Done };
+  static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
+  struct Message {
+    std::size_t collective = 0;
+    double earliest = 0;
+    std::vector<std::size_t> waits_for;
+    std::size_t after = nothing;
+    Rank to = 0;
+    double left = 0, reduction = 0, delay = 0, at = 0;
+    std::vector<LinkUse> uses;
+    bool arrived = false;
+    Stage stage = Waiting;
+  };
+
+  bool ready(const Message& message) const {
+    if (message.after != nothing && !messages_[message.after].arrived) return false;
+    for (const std::size_t other : message.waits_for)
+      if (messages_[other].stage != Done) return false;
+    return true;
+  }
+
+  const Topology& topology_;
+  double alpha_, gamma_;
+  std::vector<Message> messages_;
+  std::vector<double> ends_;
+};
+
+}  // namespace allreplay

@@ -1,0 +1,30 @@
+// Small networks, and collectives alone on them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "sim/cluster/make_topology.hpp"
+#include "sim/network/network_model.hpp"
+
+namespace allreplay {
+
+inline LinkSpec link(double latency, double bandwidth) { return {latency, bandwidth}; }
+
+inline std::unique_ptr<Topology> star(std::int64_t hosts, LinkSpec link) {
+  return make_topology({.kind = TopologyKind::Star, .link = link}, hosts);
+}
+inline std::unique_ptr<Topology> fat_tree(std::int64_t ports, std::int64_t workers, LinkSpec link) {
+  return make_topology({.kind = TopologyKind::FatTree, .link = link, .ports = ports}, workers);
+}
+inline std::unique_ptr<Topology> bcube(std::int64_t n, std::int64_t k, std::int64_t workers, LinkSpec link) {
+  return make_topology({.kind = TopologyKind::BCube, .link = link, .n = n, .k = k}, workers);
+}
+
+inline NetworkSetup setup(const std::string& collective, std::int64_t workers, Fidelity fidelity, double alpha = 0, double gamma = 0,
+                          const CollectiveOptions& options = {}) {
+  return {.fidelity = fidelity, .algorithm = &find_algorithm(collective, {"test", ""}), .workers = workers, .alpha = alpha, .gamma = gamma,
+          .options = options, .place = {"test", ""}};
+}
+
+}  // namespace allreplay
