@@ -87,11 +87,20 @@ K80_DIE = Gpu(flops=2.80e12, bandwidth=240e9)
 K80_NAME = "Tesla K80 (one GK210 die)"
 B_CAFFE = "B-Caffe repository of MG-WFBP (arXiv 1912.09268), one node of two dies"
 
+# NVIDIA Tesla P100 datasheet, SXM2: 10.6 TFLOP/s in single precision at boost, which a lone GPU holds; 732 GB/s.
+P100 = Gpu(flops=10.6e12, bandwidth=732e9)
+TENSORFLOW = "TensorFlow's benchmarks (tensorflow.org/performance/benchmarks, 2017), DGX-1, 1 GPU, synthetic data"
+
 SHIPPED = {  # trace: (model, batch per die, published seconds per iteration, where they come from)
     "googlenet_k80_b32": ("googlenet_caffe64", 32, 64 / 163.36, f"total: 163.36 images/s at 64 per node, {B_CAFFE}"),
     "resnet50_107_k80_b16": ("resnet50_107", 16, 32 / 76.85, f"total: 76.85 images/s at 32 per node, {B_CAFFE}"),
     "resnet50_k80_b16": ("resnet50", 16, 32 / 76.85, f"total: 76.85 images/s at 32 per node, {B_CAFFE}"),
+    "inception_v3_p100_b64": ("inception_v3", 64, 64 / 142, f"total: 142 images/s, {TENSORFLOW}"),
+    "resnet50_p100_b64": ("resnet50", 64, 64 / 219, f"total: 219 images/s, {TENSORFLOW}"),
+    "vgg16_p100_b64": ("vgg16", 64, 64 / 154, f"total: 154 images/s, {TENSORFLOW}"),
 }
+ON_K80 = (K80_DIE, K80_NAME, "Caffe (B-Caffe)")
+ON_P100 = (P100, "Tesla P100 (SXM2)", "TensorFlow")
 
 
 # --- the roofline ----------------------------------------------------------------------------------------------------
@@ -268,7 +277,8 @@ def reconstruct_shipped(folder):
     """Write every shipped trace into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, (model, batch, total_s, source) in SHIPPED.items():
-        text = reconstruct(read_model(model), K80_DIE, batch, total_s, K80_NAME, "Caffe (B-Caffe)", source)
+        gpu, device, framework = ON_P100 if "_p100_" in name else ON_K80
+        text = reconstruct(read_model(model), gpu, batch, total_s, device, framework, source)
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 
