@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 
 #include "sim/command/command.hpp"
 
@@ -10,6 +13,21 @@ namespace {
 
 constexpr int bad_input = 2;
 constexpr int fault = 1;
+
+// An empty argument is a script's unset variable, never what was meant.
+void require_no_empty_argument(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view text = argv[i];
+    if (text.empty()) throw allreplay::InputError(allreplay::argument(argv[i - 1]), "is followed by an empty argument", "a value");
+    if (text.starts_with("--") && text.ends_with("=")) throw allreplay::InputError(allreplay::argument(argv[i]), "has no value", "a value");
+  }
+}
+
+// What was printed has to arrive: a full disk is no success.
+void require_printed() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+    throw allreplay::InputError({"standard output", ""}, fmt::format("cannot be written: {}", std::strerror(errno)), "check its space");
+}
 
 int run(int argc, char** argv) {
   CLI::App app("allreplay replays the iterations of distributed training on a cluster that you describe, and says how long one\n"
@@ -20,6 +38,7 @@ int run(int argc, char** argv) {
              "  allreplay list strategies\n"
              "  allreplay compare --profile googlenet_k80_b32 --cluster k80-10gbe --workers 64\n"
              "  allreplay run --help");
+  require_no_empty_argument(argc, argv);
   allreplay::add_run(app);
   allreplay::add_compare(app);
   allreplay::add_sweep(app);
@@ -34,6 +53,7 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "command line: {} (see allreplay --help)\n", error.what());
     return bad_input;
   }
+  require_printed();
   return 0;
 }
 

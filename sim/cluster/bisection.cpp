@@ -92,35 +92,37 @@ std::int64_t torus_cut(std::vector<std::int64_t> sizes) {
   return least;
 }
 
-// Links cut in BCube when the first half of the servers, in the given order, is parted from the rest: each switch goes
-// to the side where most of its servers are.
-std::int64_t bcube_cut(std::int64_t n, std::int64_t k, const std::vector<std::uint32_t>& order) {
+// Links cut in BCube when the first `count` servers, in the given order, are parted from the rest: each switch goes to
+// the side where most of its servers are.
+std::int64_t bcube_cut(std::int64_t n, std::int64_t k, const std::vector<std::uint32_t>& order, std::size_t count) {
   std::int64_t cut = 0;
   std::vector<bool> in_set(order.size());
-  for (std::size_t i = 0; i < order.size() / 2; ++i) in_set[order[i]] = true;
+  for (std::size_t i = 0; i < count; ++i) in_set[order[i]] = true;
   std::int64_t unit = 1;
   for (std::int64_t level = 0; level < k; ++level, unit *= n) {
     std::vector<std::int64_t> inside(order.size() / static_cast<std::size_t>(n));
     for (std::int64_t server = 0; server < static_cast<std::int64_t>(order.size()); ++server)
       inside[server / (unit * n) * unit + server % unit] += in_set[server];
-    for (const std::int64_t count : inside) cut += std::min(count, n - count);
+    for (const std::int64_t servers : inside) cut += std::min(servers, n - servers);
   }
   return cut;
 }
 
 // For n > 2 half of the links of one level need not be the least: a switch with few of its servers on one side is cheap
 // to cut, so that corners are (BCube(6,2): 16 links part a block of 4 by 4 and two more from the rest, a straight cut
-// takes 18). No formula is known; the better of the straight cut and the corner is an upper bound.
+// takes 18). No formula is known; the best of the straight cut and the corners, one server larger or smaller where their
+// number is odd, is an upper bound.
 std::int64_t bcube_bound(std::int64_t n, std::int64_t k, std::int64_t servers) {
   std::vector<std::uint32_t> order(static_cast<std::size_t>(servers));
   std::iota(order.begin(), order.end(), 0u);
-  const std::int64_t straight = bcube_cut(n, k, order);
+  const std::size_t smaller = order.size() / 2, larger = order.size() - smaller;
+  const std::int64_t straight = bcube_cut(n, k, order, smaller);
   std::vector<std::uint32_t> largest_digit(order.size());
   for (const std::uint32_t server : order)
     for (std::int64_t rest = server; rest > 0; rest /= n)
       largest_digit[server] = std::max(largest_digit[server], static_cast<std::uint32_t>(rest % n));
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return largest_digit[a] < largest_digit[b]; });
-  return std::min(straight, bcube_cut(n, k, order));
+  return std::min({straight, bcube_cut(n, k, order, smaller), bcube_cut(n, k, order, larger)});
 }
 
 std::optional<Bisection> by_rule(const Topology& topology, const TopologySpec& spec) {

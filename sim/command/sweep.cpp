@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <cstdio>
 
 #include "sim/command/command.hpp"
 #include "sim/experiment/run.hpp"
@@ -40,6 +41,7 @@ void execute(const Arguments& arguments) {
   for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
   print(arguments, outcomes);
   if (how.out) {
+    std::fflush(stdout);  // the table before what follows it
     const std::size_t kept = sweep.requests.size() - outcomes.size();
     fmt::print(stderr, "{} rows in {}{}\n", sweep.requests.size(), *how.out, kept > 0 ? fmt::format(" ({} were there already)", kept) : "");
   }

@@ -12,7 +12,8 @@ struct CsvRow {
   std::vector<std::string> fields;
 };
 
-/// The rows of a text, blank lines left out. Throws InputError at a quote that is never closed.
+/// The rows of a text, blank lines left out. Throws InputError at a quote that is never closed and at
+/// bytes that are not UTF-8 text.
 std::vector<CsvRow> parse_csv(std::string_view text, const std::string& file);
 
 /// The field as it stands in a file: quoted when it has to be.

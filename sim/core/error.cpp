@@ -64,7 +64,9 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 std::string suggest(std::string_view name, std::span<const std::string> candidates) {
   const std::string best = nearest(name, candidates);
   if (!best.empty()) return fmt::format("did you mean '{}'?", best);
-  return fmt::format("known: {}", fmt::join(candidates, ", "));
+  constexpr std::size_t most = 16;  // a line that can be read
+  const bool all = candidates.size() <= most;
+  return fmt::format("known: {}{}", fmt::join(candidates.first(all ? candidates.size() : most), ", "), all ? "" : ", …");
 }
 
 }  // namespace allreplay

@@ -18,6 +18,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Whether there is such a file; "no" for names that no file can have.
+bool is_file(const fs::path& path) {
+  std::error_code impossible;
+  return fs::is_regular_file(path, impossible);
+}
+
 std::vector<fs::path> homes() {
   std::vector<fs::path> homes{"."};
   if (const char* home = std::getenv("ALLREPLAY_HOME")) homes.emplace_back(home);
@@ -31,32 +37,35 @@ std::vector<fs::path> homes() {
 }  // namespace
 
 std::string read_file(const std::string& file) {
-  if (fs::is_directory(file)) throw InputError({file, ""}, "is a folder", "name a file");
+  std::error_code impossible;
+  if (fs::is_directory(file, impossible)) throw InputError({file, ""}, "is a folder", "name a file");
   std::ifstream stream(file, std::ios::binary);
   if (!stream) throw InputError({file, ""}, fmt::format("cannot be read: {}", std::strerror(errno)), "check the path");
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
 void write_file(const std::string& file, std::string_view text) {
-  const std::string temporary = file + ".partial";
+  std::error_code impossible;
+  const bool in_place = fs::exists(file, impossible) && !fs::is_regular_file(file, impossible);  // a device, a pipe
+  const std::string temporary = in_place ? file : file + ".partial";
   std::ofstream stream(temporary, std::ios::binary);
   stream.write(text.data(), static_cast<std::streamsize>(text.size()));
   stream.close();
   std::error_code failed;
-  if (stream) fs::rename(temporary, file, failed);
+  if (stream && !in_place) fs::rename(temporary, file, failed);
   if (!stream || failed) {
     const std::string why = failed ? failed.message() : std::strerror(errno);
-    fs::remove(temporary, failed);
+    if (!in_place) fs::remove(temporary, impossible);
     throw InputError({file, ""}, fmt::format("cannot be written: {}", why), "check the folder and its rights");
   }
 }
 
 std::optional<std::string> locate_data(std::string_view folder, const std::string& name) {
   if (name.empty()) return std::nullopt;
-  if (fs::is_regular_file(name)) return name;
+  if (is_file(name)) return name;
   for (const fs::path& home : homes())
     for (const std::string& file : {name, name + ".json"})
-      if (fs::is_regular_file(home / folder / file)) return (home / folder / file).lexically_normal().string();
+      if (is_file(home / folder / file)) return (home / folder / file).lexically_normal().string();
   return std::nullopt;
 }
 

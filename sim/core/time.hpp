@@ -26,7 +26,7 @@ inline Time to_time(double seconds) { return from_picoseconds(seconds * 1e12); }
 /// `time` times `factor` >= 0, to the nearest picosecond. Throws TimeOverflow.
 inline Time scaled(Time time, double factor) { return from_picoseconds(static_cast<double>(time.count()) * factor); }
 
-constexpr double to_seconds(Time time) { return static_cast<double>(time.count()) * 1e-12; }
+constexpr double to_seconds(Time time) { return static_cast<double>(time.count()) / 1e12; }
 
 /// a + b. Throws TimeOverflow instead of wrapping round.
 inline Time add(Time a, Time b) {

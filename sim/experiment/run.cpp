@@ -1,5 +1,7 @@
 #include "sim/experiment/run.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <utility>
 
@@ -8,7 +10,13 @@ namespace allreplay {
 Outcome run(Scenario scenario) {
   const auto start = std::chrono::steady_clock::now();
   Outcome outcome{std::move(scenario), {}, 0};
-  outcome.result = simulate(outcome.scenario);
+  try {
+    outcome.result = simulate(outcome.scenario);
+  } catch (const TimeOverflow& error) {  // each number was acceptable, all together are not
+    throw InputError(outcome.scenario.cluster.network.place,
+                     fmt::format("{} with {} workers and {}: {}", outcome.scenario.profile.name, outcome.scenario.workers, outcome.scenario.strategy->name, error.what()),
+                     "smaller times, or a faster network");
+  }
   outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return outcome;
 }

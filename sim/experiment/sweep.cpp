@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
@@ -72,6 +73,7 @@ Sweep read_sweep(const std::string& name) {
   for (const auto key : {"profiles", "clusters", "strategies"}) json.at(key);
   Sweep sweep;
   if (const auto given = json.find("name")) sweep.name = given->text();
+  if (const auto plot = json.find("plot")) plot->members();  // an object; tools/plot.py knows its keys
   if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
   for (const auto& profile : choices(json, "profiles"))
     for (const auto& cluster : choices(json, "clusters"))
@@ -108,12 +110,12 @@ std::size_t rows_done(const std::string& file, const std::string& header, const 
   length = 0;
   if (!fs::exists(file)) return 0;
   std::string text = read_file(file);
+  if ((header + "\n").starts_with(text)) return 0;  // cut off before the first row
   text.erase(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
   length = text.size();
-  if (text.empty()) return 0;
   const std::vector<CsvRow> rows = parse_csv(text, file);
   const auto columns = parse_csv(header, file).front().fields;
-  if (rows.front().fields != columns) throw InputError({file, "line 1"}, "has other columns than this version writes", "sweep without --resume, to another file");
+  if (rows.empty() || rows.front().fields != columns) throw InputError({file, "line 1"}, "has other columns than this version writes", "sweep without --resume, to another file");
   if (rows.size() - 1 > identities.size())
     throw InputError({file, ""}, fmt::format("has {} rows, the sweep {}", rows.size() - 1, identities.size()), "the file of this sweep");
   for (std::size_t i = 1; i < rows.size(); ++i)
@@ -129,26 +131,43 @@ std::size_t rows_done(const std::string& file, const std::string& header, const 
 
 class CsvOut {
  public:
-  CsvOut(const SweepRun& how, const std::string& header, const std::vector<Row>& identities) {
+  CsvOut(const SweepRun& how, const std::string& header, const std::vector<Row>& identities) : file_(how.out) {
     if (!how.out) return;
     std::uintmax_t keep = 0;
     if (how.resume) done_ = rows_done(*how.out, header, identities, keep);
     if (keep > 0) fs::resize_file(*how.out, keep);
     stream_.open(*how.out, keep > 0 ? std::ios::app : std::ios::trunc);
     if (keep == 0) stream_ << header << '\n' << std::flush;
-    if (!stream_) throw InputError({*how.out, ""}, fmt::format("cannot be written: {}", std::strerror(errno)), "check the folder and its rights");
+    require_written();
   }
 
   std::size_t done() const { return done_; }
 
   void write(const std::string& line) {
-    if (stream_.is_open()) stream_ << line + "\n" << std::flush;  // one write a row, so that a kill leaves at most one cut
+    if (!file_) return;
+    stream_ << line + "\n" << std::flush;  // one write a row, so that a kill leaves at most one cut
+    require_written();
   }
 
  private:
+  void require_written() const {
+    if (!stream_) throw InputError({*file_, ""}, fmt::format("cannot be written: {}", std::strerror(errno)), "check the folder, its rights and its space");
+  }
+
+  std::optional<std::string> file_;
   std::size_t done_ = 0;
   std::ofstream stream_;
 };
+
+// Rows name a profile by its file's stem: two files of one name could not be told apart.
+void require_distinct(const std::vector<Scenario>& scenarios, const Sweep& sweep) {
+  std::map<std::string, std::string> files;
+  for (std::size_t i = 0; i < scenarios.size(); ++i) {
+    const auto [known, fresh] = files.emplace(scenarios[i].profile.name, sweep.requests[i].profile);
+    if (!fresh && known->second != sweep.requests[i].profile)
+      throw InputError(sweep.requests[i].place_of_profile, fmt::format("two profiles are called '{}'", known->first), "files of different names");
+  }
+}
 
 }  // namespace
 
@@ -160,6 +179,7 @@ std::vector<Outcome> run_sweep(const Sweep& sweep, const SweepRun& how) {
     scenarios.push_back(library.resolve(request));
     identities.push_back(identity(scenarios.back()));
   }
+  require_distinct(scenarios, sweep);
   CsvOut out(how, csv_header(make_row(identities.front(), {}, 0)), identities);
   std::vector<Outcome> outcomes;
   std::size_t next = out.done();

@@ -91,7 +91,9 @@ class CsvTable {
  public:
   CsvTable(const std::string& file, std::vector<CsvRow> rows) : file_(file), rows_(std::move(rows)) {
     if (rows_.empty()) throw InputError({file, ""}, "is empty", header_hint);
-    for (std::size_t i = 0; i < rows_[0].fields.size(); ++i) columns_.emplace(rows_[0].fields[i], i);
+    for (std::size_t i = 0; i < rows_[0].fields.size(); ++i)
+      if (!columns_.emplace(rows_[0].fields[i], i).second)
+        throw InputError({file, "line 1"}, fmt::format("the column '{}' stands twice", rows_[0].fields[i]), "each column once");
     for (const auto name : {"layer", "params", "forward_us", "backward_us"})
       if (!columns_.contains(name)) throw InputError({file, "line 1"}, fmt::format("no column '{}'", name), header_hint);
     for (std::size_t row = 1; row < rows_.size(); ++row)

@@ -131,6 +131,8 @@ TEST_CASE("a corner parts BCube more cheaply than a straight cut; large ones hav
   const auto bisection = facts("bcube", 1, R"("n": 6, "k": 2)").bisection;
   CHECK(!bisection->exact);
   CHECK(bisection->bandwidth == 16e9);
+  // 5 by 5 of 7 by 7, of which 24 are the smaller half: 5 rows and 5 columns with two on the other side.
+  CHECK(facts("bcube", 1, R"("n": 7, "k": 2)").bisection->bandwidth == 20e9);
 }
 
 TEST_CASE("DOT names all nodes and links") {

@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Every file in configs/ runs through the program and gives a picture. Run: python3 tests/tools/test_configs.py"""
+
+import csv
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
+CONFIGS = sorted((ROOT / "configs").glob("*.json"))
+AXES = ["profiles", "clusters", "workers", "collectives", "fidelities", "codecs", "strategies"]
+
+
+@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+class Configs(unittest.TestCase):
+    """Sweeps as users run them, from a folder elsewhere."""
+
+    def run_in(self, folder, *command):
+        """What a successful command printed."""
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_sweeps_and_plots(self):
+        for config in CONFIGS:
+            with self.subTest(config=config.stem), tempfile.TemporaryDirectory(prefix="all replay ") as folder:
+                what = json.loads(config.read_text(encoding="utf-8"))
+                self.assertEqual(what["name"], config.stem)
+                self.assertTrue(what["description"] and what["reproduces"])
+                self.run_in(folder, PROGRAM, "sweep", config, "--out", "rows.csv")
+                with open(Path(folder, "rows.csv"), encoding="utf-8", newline="") as file:
+                    rows = list(csv.DictReader(file))
+                self.assertEqual(len(rows), math.prod(len(what.get(axis, [None])) for axis in AXES))
+                for row in rows:
+                    self.assertGreaterEqual(float(row["iteration_s"]), float(row["forward_s"]) + float(row["backward_s"]))
+                    if row["lower_bound_s"]:
+                        self.assertGreaterEqual(float(row["iteration_s"]), float(row["lower_bound_s"]) * (1 - 1e-9))
+                self.run_in(folder, sys.executable, ROOT / "tools" / "plot.py", "rows.csv", "--config", config, "--out", "x.png", "x.svg")
+                for picture in ("x.png", "x.svg"):
+                    self.assertGreater(Path(folder, picture).stat().st_size, 10_000)
+
+    def test_timeline_of_the_program_is_drawn(self):
+        with tempfile.TemporaryDirectory(prefix="all replay ") as folder:
+            for strategy in ("wfbp", "mg-wfbp"):
+                self.run_in(folder, PROGRAM, "run", "--profile", "googlenet_k80_b32", "--cluster", "k80-10gbe", "--strategy", strategy,
+                            "--workers", "64", "--timeline", f"{strategy}.json")
+            self.run_in(folder, sys.executable, ROOT / "tools" / "plot.py", "wfbp.json", "mg-wfbp.json", "--out", "x.png")
+            self.assertGreater(Path(folder, "x.png").stat().st_size, 10_000)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+"""Plots of small inputs of each kind, and bad input. Run: python3 tests/tools/test_plot.py"""
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOL = ROOT / "tools" / "plot.py"
+
+spec = importlib.util.spec_from_file_location("plot", TOOL)
+tool = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(tool)
+
+if __name__ == "__main__" and not importlib.util.find_spec("matplotlib"):  # start again with a Python that has it
+    os.execv(ROOT / "tools" / "python.sh", ["python.sh", *sys.argv])
+
+COLUMNS = "profile,strategy,workers,collective,origin,iteration_s,forward_s,backward_s,exposed_comm_s,codec_s,speedup,efficiency"
+SWEEP = f"""{COLUMNS}
+alexnet,wfbp,4,ring,measured,0.4,0.1,0.2,0.1,0,3,0.75
+alexnet,best,4,ring,measured,0.3,0.1,0.2,0,0,4,1
+alexnet,wfbp,16,ring,measured,0.6,0.1,0.2,0.3,0,8,0.5
+alexnet,best,16,ring,measured,0.4,0.1,0.2,0.05,0.05,12,0.75
+"""
+RECONSTRUCTED = SWEEP + SWEEP.partition("\n")[2].replace("alexnet", "vgg16").replace("measured", "reconstructed")
+
+
+def slice_of(category, pid, start, length, name="B fc"):
+    """A box of a timeline, in microseconds."""
+    return {"name": name, "cat": category, "ph": "X", "pid": pid, "tid": 0, "ts": start, "dur": length, "args": {}}
+
+
+# Backward from 100 to 300, waiting until 450, forward until 550: a period of 450 us, 150 of them exposed.
+TIMELINE = {"otherData": {"profile": "alexnet", "origin": "reconstructed", "strategy": "wfbp", "iteration_s": 450e-6},
+            "traceEvents": [{"name": "process_name", "ph": "M", "pid": 0, "tid": 0, "args": {"name": "4 workers like worker 0"}},
+                            {"name": "thread_name", "ph": "M", "pid": 0, "tid": 0, "args": {"name": "compute"}},
+                            {"name": "thread_name", "ph": "M", "pid": 1, "tid": 0, "args": {"name": "collectives"}},
+                            slice_of("backward", 0, 100, 100), slice_of("backward", 0, 200, 100, "B conv"),
+                            slice_of("collective", 1, 200, 250, "block 0 (fc)"), slice_of("forward", 0, 450, 100, "F conv")]}
+
+
+class Case(unittest.TestCase):
+    """Runs the tool in an empty folder."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="all replay ")
+        self.addCleanup(folder.cleanup)
+        self.addCleanup(os.chdir, os.getcwd())
+        self.folder = Path(folder.name)
+        os.chdir(self.folder)
+
+    def write(self, name, content):
+        """A file in the folder."""
+        path = self.folder / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return path
+
+    def plot(self, *arguments):
+        """(exit status, what it wrote to standard error)."""
+        with contextlib.redirect_stderr(io.StringIO()) as messages:
+            status = tool.main([*arguments])
+        return status, messages.getvalue()
+
+    def texts(self, *arguments):
+        """What the picture says: an SVG names each of its texts in a comment."""
+        self.assertEqual(self.plot(*arguments, "--out", "x.svg"), (0, ""))
+        return re.findall("<!-- (.*) -->", (self.folder / "x.svg").read_text(encoding="utf-8"))
+
+    def refuses(self, line, *arguments, out="x.png"):
+        """Bad input: one line, status 2, and no file that was not there."""
+        before = sorted(self.folder.iterdir())
+        self.assertEqual(self.plot(*arguments, "--out", out), (2, line + "\n"))
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+
+
+class Pictures(Case):
+    """What is drawn."""
+
+    def test_every_kind_in_every_format(self):
+        self.write("sweep.csv", SWEEP)
+        signatures = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
+        for kind in tool.CSV_COLUMNS:
+            self.assertEqual(self.plot("sweep.csv", "--kind", kind, "--out", *(f"new/{kind}.{suffix}" for suffix in signatures)), (0, ""))
+            for suffix, signature in signatures.items():
+                self.assertTrue((self.folder / f"new/{kind}.{suffix}").read_bytes().startswith(signature))
+
+    def test_texts_and_units(self):
+        self.write("sweep.csv", SWEEP)
+        for text in ("WFBP", "Best found", "Ideal", "alexnet", "speed-up over one worker", "workers", "16"):
+            self.assertIn(text, self.texts("sweep.csv"))
+        self.assertIn("scaling efficiency (%)", self.texts("sweep.csv", "--kind", "efficiency"))
+        for text in ("time per iteration (ms)", "Computation", "Compression", "Exposed, WFBP"):
+            self.assertIn(text, self.texts("sweep.csv", "--kind", "bars"))
+        self.assertNotIn("Ideal", self.texts("sweep.csv", "--option", "ideal=false"))
+
+    def test_configuration(self):
+        self.write("sweep.csv", SWEEP)
+        self.write("sweep.json", {"plot": {"kind": "bars", "labels": {"alexnet": "AlexNet", "wfbp": "wait-free"}, "where": {"workers": [16]}}})
+        texts = self.texts("sweep.csv", "--config", "sweep.json")
+        self.assertIn("AlexNet", texts)
+        self.assertIn("Exposed, wait-free", texts)
+        self.assertNotIn("4", texts)
+        self.assertIn("Ideal", self.texts("sweep.csv", "--config", "sweep.json", "--kind", "speedup"))
+
+    def test_other_axes(self):
+        self.write("sweep.csv", SWEEP)
+        texts = self.texts("sweep.csv", "--option", "x=strategy", "--option", 'series=["profile", "workers"]')
+        for text in ("alexnet, 4", "strategy", "best"):
+            self.assertIn(text, texts)
+
+    def test_reconstructed_profiles_are_named(self):
+        note = "Reconstructed profile (vgg16): layer times inferred from a published total."
+        self.write("sweep.csv", SWEEP)
+        self.write("both.csv", RECONSTRUCTED)
+        for kind in tool.CSV_COLUMNS:
+            self.assertIn(note, self.texts("both.csv", "--kind", kind))
+            self.assertNotIn("econstructed", " ".join(self.texts("sweep.csv", "--kind", kind)))
+
+    def test_timeline(self):
+        self.write("a.json", TIMELINE)
+        self.write("b.json", {**TIMELINE, "otherData": {**TIMELINE["otherData"], "strategy": "best"}})
+        texts = self.texts("a.json", "b.json")
+        for text in ("WFBP: 450 µs, 150 µs exposed", "Best found: 450 µs, 150 µs exposed", "compute", "collectives", "time (µs)",
+                     "Exposed (computation waits)", "Reconstructed profile: layer times inferred from a published total."):
+            self.assertIn(text, texts)
+
+    def test_timeline_of_the_last_of_two_iterations(self):
+        events = TIMELINE["traceEvents"]
+        later = [{**event, "ts": event["ts"] + 450} for event in events if event["ph"] == "X"]
+        one = tool.Timeline(self.write("one.json", TIMELINE))
+        two = tool.Timeline(self.write("two.json", {**TIMELINE, "traceEvents": events + later}))
+        self.assertEqual((two.lanes, two.waits((0, 0))), (one.lanes, one.waits((0, 0))))
+        self.assertEqual(one.lanes[0, 0], [("backward", 0, 100), ("backward", 100, 200), ("forward", 350, 450)])
+
+    def test_timeline_of_a_slow_worker(self):
+        """Worker 1 takes twice as long: backward from 200 to 600, forward until 800, of a period of 600."""
+        slow = [slice_of("backward", 1, 200, 400), slice_of("forward", 1, 600, 200, "F fc")]
+        fast = [slice_of("backward", 0, 100, 200), slice_of("forward", 0, 600, 100, "F fc")]
+        about = {**TIMELINE["otherData"], "iteration_s": 600e-6}
+        timeline = tool.Timeline(self.write("x.json", {"otherData": about, "traceEvents": slow + fast}))
+        self.assertEqual(timeline.lanes[1, 0], [("backward", 0, 400), ("forward", 400, 600)])
+        # The fast worker began its backward pass 100 before the slow one, in the last sixth of the iteration before.
+        self.assertEqual(timeline.lanes[0, 0], [("backward", 0, 100), ("forward", 400, 500), ("backward", 500, 600)])
+        self.assertEqual((timeline.waits((0, 0)), timeline.exposed()), ([(100, 400)], 300))
+
+    def test_as_a_program_from_any_python(self):
+        self.write("sweep.csv", SWEEP)
+        for command in ([TOOL], ["python3", TOOL], [ROOT / "tools" / "python.sh", TOOL]):
+            done = subprocess.run([*command, "sweep.csv", "--out", "x.png"], capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual(subprocess.run([TOOL, "none.csv", "--out", "x.png"], capture_output=True, check=False).returncode, 2)
+
+    def test_same_bytes_again(self):
+        self.write("sweep.csv", SWEEP)
+        for name in ("a.svg", "b.svg", "a.png", "b.png", "a.pdf", "b.pdf"):
+            self.assertEqual(self.plot("sweep.csv", "--out", name), (0, ""))
+        for suffix in ("svg", "png", "pdf"):
+            self.assertEqual((self.folder / f"a.{suffix}").read_bytes(), (self.folder / f"b.{suffix}").read_bytes())
+
+
+class BadInput(Case):
+    """One line each, status 2, nothing written."""
+
+    def test_files(self):
+        self.write("empty.csv", "")
+        self.write("header.csv", COLUMNS + "\n")
+        self.write("column.csv", SWEEP.replace("speedup", "speed_up"))
+        self.write("number.csv", SWEEP.replace(",3,0.75", ",fast,0.75"))
+        self.write("ragged.csv", SWEEP + "alexnet,wfbp\n")
+        self.write("twice.csv", SWEEP + SWEEP.partition("\n")[2].replace("ring", "bml"))
+        self.refuses("none.csv: cannot be read: No such file or directory (the path of a file)", "none.csv")
+        self.refuses("empty.csv: is empty (the CSV of a sweep: a header and rows)", "empty.csv")
+        self.refuses("header.csv: has a header, and no rows (at least one)", "header.csv")
+        self.refuses("column.csv: line 1: no column 'speedup' (did you mean 'speed_up'?)", "column.csv")
+        self.refuses("number.csv: line 2: speedup is 'fast' (a number of at least 0)", "number.csv")
+        self.refuses("ragged.csv: line 6: has not as many fields as the header (12)", "ragged.csv")
+        self.refuses("twice.csv: two rows for alexnet, WFBP, workers = 4 (make 'collective' one of the series or panels, "
+                     "or select with \"where\")", "twice.csv")
+        self.refuses("twice.csv: is one file too many (speedup is drawn from one CSV)", "twice.csv", "twice.csv")
+
+    def test_options(self):
+        self.write("sweep.csv", SWEEP)
+        self.write("key.json", {"plot": {"panel": "profile"}})
+        self.write("kind.json", {"plot": {"kind": "bar"}})
+        self.write("log.json", {"plot": {"log": "yes"}})
+        self.write("cut.json", '{"plot": {')
+        self.refuses("key.json: /plot/panel: unknown key 'panel' (did you mean 'panels'?)", "sweep.csv", "--config", "key.json")
+        self.refuses("kind.json: /plot/kind: kind is \"bar\" (did you mean 'bars'?)", "sweep.csv", "--config", "kind.json")
+        self.refuses('log.json: /plot/log: log is "yes" (true or false)', "sweep.csv", "--config", "log.json")
+        self.refuses("cut.json: line 1: Expecting property name enclosed in double quotes (JSON)", "sweep.csv", "--config", "cut.json")
+        self.refuses("--kind: kind is \"pie\" (one of speedup, efficiency, bars, timeline)", "sweep.csv", "--kind", "pie")
+        self.refuses("--option log: has no value (KEY=VALUE)", "sweep.csv", "--option", "log")
+        self.refuses("sweep.csv: line 1: no column 'worker' (did you mean 'workers'?)", "sweep.csv", "--option", "x=worker")
+        self.refuses("sweep.csv: no row has workers = 5 (\"where\" selects at least one row)", "sweep.csv", "--option", 'where={"workers": 5}')
+        self.refuses("--out x.gif: unknown format '.gif' (.png, .svg, .pdf)", "sweep.csv", out="x.gif")
+
+    def test_timelines(self):
+        self.write("other.json", {"traceEvents": []})
+        self.write("zero.json", {**TIMELINE, "otherData": {**TIMELINE["otherData"], "iteration_s": 0}})
+        self.refuses("other.json: is no timeline: KeyError 'otherData' (what `allreplay run --timeline` writes)", "other.json")
+        self.refuses("zero.json: /otherData/iteration_s: is 0 (a time above 0)", "zero.json")
+
+
+class Documentation(unittest.TestCase):
+    """docs/plots.md lists what there is."""
+
+    def test_keys_and_kinds(self):
+        text = (ROOT / "docs" / "plots.md").read_text(encoding="utf-8")
+        self.assertEqual(re.findall(r"^\| `(\w+)`", text, re.MULTILINE), [*tool.KEYS, *tool.KINDS])
+
+
+if __name__ == "__main__":
+    unittest.main()

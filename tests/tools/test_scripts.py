@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""The shell scripts: their help, wrong arguments, and what setup.sh would install. Run: python3 tests/tools/test_scripts.py"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+TOOLS = Path(__file__).resolve().parents[2] / "tools"
+NEEDED = ["bash", "dirname", "env", "grep", "sed"]  # by setup.sh, beside what the tests put in their place
+
+
+class Scripts(unittest.TestCase):
+    """From a folder elsewhere, with a space in its name."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="all replay ")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_script(self, name, *arguments, **how):
+        """The finished process."""
+        return subprocess.run([TOOLS / name, *arguments], cwd=self.folder, capture_output=True, text=True, check=False, **how)
+
+    def setup_with(self, **stubs):
+        """Run setup.sh where only NEEDED and these one-line scripts exist; returns (process, what apt-get was asked to do)."""
+        for name in NEEDED:
+            (self.folder / name).symlink_to(shutil.which(name))
+        for name, line in stubs.items():
+            path = self.folder / name.replace("_", "-")
+            path.write_text(f"#!{shutil.which('bash')}\n{line}\n", encoding="utf-8")
+            path.chmod(0o755)
+        done = self.run_script("setup.sh", env={**os.environ, "PATH": str(self.folder), "LOG": str(self.folder / "log")})
+        log = self.folder / "log"
+        return done, log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+
+    def test_help_teaches(self):
+        for script in sorted(TOOLS.glob("*.sh")):
+            if os.access(script, os.X_OK):
+                with self.subTest(script=script.name):
+                    done = self.run_script(script.name, "--help")
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertIn(f"  tools/{script.name}", done.stdout)
+
+    def test_wrong_arguments(self):
+        for name, argument, start in [("demo.sh", "fig99", "demo.sh: no configs/fig99.json (there are: mgwfbp_fig10 "),
+                                      ("test.sh", "debug", "test.sh: no preset 'debug' (there are: dev release asan)")]:
+            done = self.run_script(name, argument)
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual(len(done.stderr.splitlines()), 1)
+            self.assertTrue(done.stderr.startswith(start), done.stderr)
+
+    INSTALLED = 'for p in "${@:4}"; do [ "$p" = cmake ] || echo "installed $p"; done'
+    RECORD = 'echo "$*" >> "$LOG"'
+
+    def test_installs_what_is_missing(self):
+        done, asked = self.setup_with(dpkg_query=self.INSTALLED, apt_get=self.RECORD, id="echo 0")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(asked, ["update -q", "install -y -q --no-install-recommends cmake"])
+
+    def test_uses_sudo_unless_root(self):
+        sudo = 'echo sudo >> "$LOG"; "$@"'
+        done, asked = self.setup_with(dpkg_query=self.INSTALLED, apt_get=self.RECORD, id="echo 1000", sudo=sudo)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(asked, ["sudo", "update -q", "sudo", "install -y -q --no-install-recommends cmake"])
+
+    def test_says_what_root_should_do_without_sudo(self):
+        done, asked = self.setup_with(dpkg_query=self.INSTALLED, apt_get=self.RECORD, id="echo 1000")
+        self.assertEqual((done.returncode, asked), (1, []))
+        self.assertIn("apt-get install -y --no-install-recommends cmake\n", done.stderr)
+
+    def test_does_nothing_when_all_is_there(self):
+        done, asked = self.setup_with(dpkg_query=self.INSTALLED.replace("cmake", "-"), apt_get=self.RECORD, id="echo 1000")
+        self.assertEqual((done.returncode, done.stderr, asked), (0, "", []))
+
+    def test_names_the_packages_elsewhere(self):
+        done, _ = self.setup_with(id="echo 1000")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("libboost-graph-dev", done.stderr)
+        self.assertIn("setup.sh: c++ is missing\n", done.stderr)
+
+    def test_goes_on_elsewhere_when_the_tools_are_there(self):
+        done, _ = self.setup_with(**{"c++": "", "cmake": "", "ninja": "", "python3": ""})
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("libboost-graph-dev", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

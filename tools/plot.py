@@ -1,0 +1,657 @@
+#!/usr/bin/env python3
+"""Draw the figures of a paper: speed-up, efficiency, bars of exposed communication, timelines.
+
+  speedup     how many times faster than one worker, with the ideal as a dashed line; from a sweep's CSV
+  efficiency  speed-up per worker, in per cent; from a sweep's CSV
+  bars        computation and, stacked on it, exposed communication of one iteration; from a sweep's CSV
+  timeline    what computes and what communicates when, in one iteration; from what `allreplay run --timeline` writes,
+              several files one below the other on the same time axis
+
+Each panel is as wide as a column of a paper. The "plot" of a sweep's configuration says what to draw (docs/plots.md has
+its keys); --option changes one of them. The format of a picture follows from its name: .png, .svg or .pdf. The same
+input gives the same bytes. A figure made from reconstructed profiles says so.
+
+Examples:
+  allreplay sweep mgwfbp_fig10 --out fig10.csv
+  tools/plot.py fig10.csv --config configs/mgwfbp_fig10.json --out fig10.png fig10.svg
+  tools/plot.py fig10.csv --kind efficiency --option where='{"workers": [64, 128, 256]}' --out efficiency.pdf
+  for s in wfbp mg-wfbp; do allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --strategy $s --timeline $s.json; done
+  tools/plot.py wfbp.json mg-wfbp.json --kind timeline --out timeline.png
+"""
+
+import argparse
+import csv
+import difflib
+import io
+import json
+import math
+import os
+import sys
+import textwrap
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+FORMATS = {".png": {"Software": None}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # no time of making
+
+
+class InputError(Exception):
+    """Bad input; the text is the line to print: where, what is wrong, and what would be right."""
+
+
+# --- what to draw ----------------------------------------------------------------------------------------------------
+
+def is_text(value):
+    """Whether a value of "plot" is a text."""
+    return isinstance(value, str)
+
+
+def is_columns(value):
+    """Whether it names a column or several."""
+    return is_text(value) or (isinstance(value, list) and bool(value) and all(map(is_text, value)))
+
+
+def is_bool(value):
+    """Whether it is true or false."""
+    return isinstance(value, bool)
+
+
+def is_labels(value):
+    """Whether it is an object of texts."""
+    return isinstance(value, dict) and all(map(is_text, value.values()))
+
+
+def is_where(value):
+    """Whether it is an object of values, or lists of values."""
+    return isinstance(value, dict)
+
+
+CSV_COLUMNS = {  # kind: the numbers that it draws
+    "speedup": ["speedup"],
+    "efficiency": ["efficiency"],
+    "bars": ["forward_s", "backward_s", "codec_s", "exposed_comm_s"],
+}
+KINDS = [*CSV_COLUMNS, "timeline"]
+
+KEYS = {  # key of "plot": (default, whether a value is right, what is right); docs/plots.md explains each
+    "kind": ("speedup", lambda value: value in KINDS, ", ".join(KINDS)),
+    "x": ("workers", is_text, "the name of a column"),
+    "series": ("strategy", is_columns, "a column, or a list of columns"),
+    "panels": ("profile", is_columns, "a column, or a list of columns"),
+    "where": ({}, is_where, '{"column": value or [values]}'),
+    "labels": ({}, is_labels, '{"value": "what to write instead"}'),
+    "log": (True, is_bool, "true or false"),
+    "ideal": (True, is_bool, "true or false"),
+}
+
+
+def nearest(word, words):
+    """The end of an error that names what was probably meant."""
+    close = difflib.get_close_matches(str(word), words, 1, 0.5)
+    return f"did you mean '{close[0]}'?" if close else f"one of {', '.join(words)}"
+
+
+def check_option(place, key, value):
+    """Throw unless `key` is a key of "plot" and `value` one of its values."""
+    if key not in KEYS:
+        raise InputError(f"{place}: unknown key '{key}' ({nearest(key, KEYS)})")
+    _, is_right, right = KEYS[key]
+    if not is_right(value):
+        if key == "kind":
+            right = nearest(value, KINDS)
+        raise InputError(f"{place}: {key} is {json.dumps(value, ensure_ascii=False)} ({right})")
+
+
+def read_text(path):
+    """The text of a file."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not text (a CSV or JSON file in UTF-8)") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror} (the path of a file)") from None
+
+
+def read_json(path):
+    """A JSON object."""
+    try:
+        value = json.loads(read_text(path))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}: line {error.lineno}: {error.msg} (JSON)") from None
+    except RecursionError:
+        raise InputError(f"{path}: is nested too deeply (a JSON object)") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{path}: /: is no object (a JSON object)")
+    return value
+
+
+def read_options(arguments):
+    """What to draw: the defaults, changed by the configuration, changed by the command line."""
+    given = {}
+    if arguments.config:
+        plot = read_json(arguments.config).get("plot", {})
+        if not isinstance(plot, dict):
+            raise InputError(f"{arguments.config}: /plot: is no object (an object; see docs/plots.md)")
+        for key, value in plot.items():
+            check_option(f"{arguments.config}: /plot/{key}", key, value)
+        given.update(plot)
+    for text in arguments.option:
+        key, equals, value = text.partition("=")
+        if not equals:
+            raise InputError(f"--option {text}: has no value (KEY=VALUE)")
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError:
+            pass  # a bare text
+        check_option(f"--option {text}", key, value)
+        given[key] = value
+    if arguments.kind:
+        check_option("--kind", "kind", arguments.kind)
+        given["kind"] = arguments.kind
+    if "kind" not in given and all(name.endswith(".json") for name in arguments.input):
+        given["kind"] = "timeline"
+    return {key: given.get(key, default) for key, (default, _, _) in KEYS.items()}
+
+
+# --- rows of a sweep -------------------------------------------------------------------------------------------------
+
+def as_list(columns):
+    """The columns of an option, which may be one."""
+    return [columns] if isinstance(columns, str) else columns
+
+
+def read_rows(path, options):
+    """The rows of a CSV that "where" selects; numbers are parsed."""
+    reader = csv.DictReader(io.StringIO(read_text(path)), strict=True)
+    numbers = CSV_COLUMNS[options["kind"]]
+    try:
+        header = reader.fieldnames or []
+        if not header:
+            raise InputError(f"{path}: is empty (the CSV of a sweep: a header and rows)")
+        named = [options["x"], *as_list(options["series"]), *as_list(options["panels"]), *options["where"]]
+        for column in dict.fromkeys([*numbers, *named]):
+            if column not in header:
+                raise InputError(f"{path}: line 1: no column '{column}' ({nearest(column, header)})")
+        rows = []
+        for row in reader:
+            place = f"{path}: line {reader.line_num}"
+            if None in row or None in row.values():
+                raise InputError(f"{place}: has not as many fields as the header ({len(header)})")
+            for column in numbers:
+                row[column] = number(row[column], f"{place}: {column}")
+            rows.append(row)
+    except csv.Error as error:
+        raise InputError(f"{path}: line {reader.line_num}: {error} (CSV)") from None
+    if not rows:
+        raise InputError(f"{path}: has a header, and no rows (at least one)")
+    for column, wanted in options["where"].items():
+        values = [str(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
+        rows = [row for row in rows if row[column] in values]
+        if not rows:
+            raise InputError(f"{path}: no row has {column} = {' or '.join(values)} (\"where\" selects at least one row)")
+    return rows
+
+
+def number(text, place):
+    """A finite, non-negative number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise InputError(f"{place} is '{text}' (a number of at least 0)")
+    return value
+
+
+def as_number(text):
+    """A number where the text is one, else None."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def label(options, value):
+    """What to write for a value of a column."""
+    return options["labels"].get(value) or STRATEGY_LABELS.get(value, value)
+
+
+def grouped(path, rows, options):
+    """{panel: {series: {x: row}}}, in the order of the file; throws where two rows would be one point."""
+    panels = {}
+    for row in rows:
+        def title(key):
+            return ", ".join(label(options, row[column]) for column in as_list(options[key]))
+        points = panels.setdefault(title("panels"), {}).setdefault(title("series"), {})
+        other = points.setdefault(row[options["x"]], row)
+        if other is not row:
+            numbers = {*CSV_COLUMNS[options["kind"]], "events", "wall_s"}
+            differ = [key for key in row if row[key] != other[key] and as_number(str(row[key])) is None and key not in numbers]
+            hint = f"make '{differ[0]}' one of the series or panels, or select with \"where\"" if differ else "one row per point"
+            raise InputError(f"{path}: two rows for {title('panels')}, {title('series')}, {options['x']} = {row[options['x']]} ({hint})")
+    return panels
+
+
+# --- style -----------------------------------------------------------------------------------------------------------
+
+# The palette of Okabe and Ito, told apart by colour-blind readers; markers, dashes and hatches tell series apart in grey.
+PALETTE = ["#0072B2", "#D55E00", "#009E73", "#000000", "#CC79A7", "#E69F00", "#56B4E9"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "*", "d"]
+DASHES = ["-", (0, (5, 1.5)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (6, 1, 1, 1, 1, 1))]
+HATCHES = ["////", "....", "\\\\\\\\", "xxxx", "----", "++++", "||||"]
+STRATEGY_LABELS = {  # in the order that fixes each one's style, the same in every figure
+    "wfbp": "WFBP", "sync-easgd": "SyncEASGD", "mg-wfbp": "MG-WFBP", "optimal-merge": "Optimal merge", "s-sgd": "S-SGD",
+    "ddp": "DDP", "horovod": "Horovod", "bytescheduler": "ByteScheduler", "us-byte": "US-Byte", "p3": "P3", "dear": "DeAR",
+    "mergecomp": "MergeComp", "best": "Best found",
+}
+COMPUTE, FORWARD, BACKWARD, CODEC, EXPOSED = "#D9D9D9", "#BFDCEF", "#0072B2", "#8C8C8C", "#D55E00"
+COLLECTIVE = "#E69F00"
+
+COLUMN = 3.4  # inches: one column of a two-column paper, and of this figure
+RC = {"font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7,
+      "legend.fontsize": 7, "axes.linewidth": 0.6, "axes.xmargin": 0.03, "grid.linewidth": 0.4, "grid.color": "#DDDDDD", "axes.axisbelow": True,
+      "lines.linewidth": 1.2, "hatch.linewidth": 0.5, "xtick.major.width": 0.6,
+      "ytick.major.width": 0.6, "axes.spines.top": False, "axes.spines.right": False, "savefig.dpi": 300,
+      "svg.hashsalt": "allreplay", "pdf.fonttype": 42, "path.simplify": False}
+
+
+class Style:
+    """The look of each series: that of its strategy, or the next one free."""
+
+    def __init__(self, names, options):
+        known = [label(options, strategy) for strategy in STRATEGY_LABELS]
+        others = [name for name in names if name not in known]
+        self._index = {**{name: place for place, name in enumerate(known)},
+                       **{name: place + (len(known) if len(others) < len(names) else 0) for place, name in enumerate(others)}}
+
+    def line(self, name):
+        """Arguments of Axes.plot."""
+        place = self._index[name]
+        colour, hollow = PALETTE[place % len(PALETTE)], place % 2 == 1  # a hollow marker leaves one below it visible
+        return {"color": colour, "marker": MARKERS[place % len(MARKERS)], "linestyle": DASHES[place % len(DASHES)],
+                "markersize": 5.5 if hollow else 3.8, "markerfacecolor": "none" if hollow else colour,
+                "markeredgecolor": colour, "markeredgewidth": 0.9}
+
+    def bar(self, name):
+        """Arguments of Axes.bar."""
+        place = self._index[name]
+        return {"facecolor": PALETTE[place % len(PALETTE)], "hatch": HATCHES[place % len(HATCHES)], "edgecolor": "white",
+                "linewidth": 0}
+
+
+class Page:
+    """A figure laid out in inches: the legend on top, panels, a note at the bottom. Nothing covers anything."""
+
+    LEFT, RIGHT, TITLE, BELOW, LINE = 0.6, 0.12, 0.2, 0.42, 0.11  # around a panel; a line of the note
+
+    def __init__(self, columns, rows, height, note, left=LEFT, between=0):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+        self.figure = Figure()
+        FigureCanvasAgg(self.figure)
+        self.axes = [self.figure.add_axes((0, 0, 1, 1), label=str(place)) for place in range(columns * rows)]
+        self._columns, self._rows, self._height, self._left, self._between = columns, rows, height, left, between
+        self._wide = COLUMN * columns
+        self._note = textwrap.wrap(note, int(self._wide * 23))
+
+    def finish(self, handles):
+        """Place everything, now that the legend is known; then the figure is ready to save."""
+        wide, pitch = self._wide, self.TITLE + self._height + self._between
+        foot = 0.04 + self.LINE * len(self._note) + self.BELOW
+        legend = self._legend(handles)
+        tall = foot + pitch * self._rows - self._between + legend
+        self.figure.set_size_inches(wide, tall)
+        for place, axes in enumerate(self.axes):
+            column, row = place % self._columns, place // self._columns
+            axes.set_position(((column * COLUMN + self._left) / wide, (tall - legend - pitch * row - self.TITLE - self._height) / tall,
+                               (COLUMN - self._left - self.RIGHT) / wide, self._height / tall))
+        self.figure.legends[0].set_bbox_to_anchor((0.5, 1 - 0.04 / tall), self.figure.transFigure)
+        self.figure.text(0.06 / wide, 0.04 / tall, "\n".join(self._note), fontsize=6, style="italic", color="#444444",
+                         va="bottom", linespacing=1.15)
+        return self.figure
+
+    def _legend(self, handles):
+        """Add the legend with as many entries in a row as fit; its height with the space around it, in inches."""
+        for per_row in range(len(handles), 0, -1):
+            by_rows = [handle for column in range(per_row) for handle in handles[column::per_row]]  # it fills columns first
+            legend = self.figure.legend(by_rows, [handle.get_label() for handle in by_rows], loc="upper center", ncol=per_row,
+                                        frameon=False, handlelength=2.6, columnspacing=1.2, labelspacing=0.3, borderpad=0,
+                                        borderaxespad=0)
+            size = legend.get_window_extent(self.figure.canvas.get_renderer())
+            if size.width <= (self._wide - 0.1) * self.figure.dpi or per_row == 1:
+                return size.height / self.figure.dpi + 0.1
+            legend.remove()
+        return 0
+
+
+def reconstructed_note(origins, options):
+    """The note under a figure that used reconstructed profiles; `origins` are pairs (profile, origin)."""
+    pairs = dict.fromkeys(origins)
+    names = [label(options, profile) for profile, origin in pairs if origin == "reconstructed"]
+    if not names:
+        return ""
+    which = "" if len(names) == len(pairs) else f" ({'; '.join(names)})"
+    one = len(names) == 1
+    return f"Reconstructed profile{'' if one else 's'}{which}: layer times inferred from {'a published total' if one else 'published totals'}."
+
+
+# --- speed-up and efficiency -----------------------------------------------------------------------------------------
+
+IDEAL = {"color": "#666666", "linestyle": (0, (2, 2)), "linewidth": 0.9, "zorder": 1, "label": "Ideal"}
+
+
+def draw_curves(rows, panels, options):
+    """Speed-up or efficiency against x, a line per series."""
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import NullLocator, PercentFormatter
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    style, kind = Style(names, options), options["kind"]
+    ideal = options["ideal"] and (kind == "efficiency" or options["x"] == "workers")
+    page = Page(len(panels), 1, 2.2, note_of_rows(rows, options))
+    for axes, (title, panel) in zip(page.axes, panels.items()):
+        ticks, place = x_axis(panel)
+        values = [row[kind] for points in panel.values() for row in points.values()]
+        logarithmic = options["log"] and place is float and float(ticks[0]) > 0
+        if logarithmic:
+            axes.set_xscale("log", base=2)
+            axes.xaxis.set_minor_locator(NullLocator())
+        workers = [float(tick) for tick in ticks] if ideal and kind == "speedup" else []
+        if workers:
+            axes.plot(workers, workers, **IDEAL)
+        elif ideal:
+            axes.axhline(1, **IDEAL)
+        for name, points in panel.items():
+            across = sorted((place(x), row[kind]) for x, row in points.items())
+            axes.plot(*zip(*across), clip_on=False, zorder=3, **style.line(name))
+        shown = ticks[::math.ceil(len(ticks) / 11)]
+        axes.set_xticks([place(tick) for tick in shown])
+        axes.set_xticklabels(shown)
+        axes.set_xlabel(axis_name(options["x"]))
+        axes.set_title(title, pad=4)
+        axes.grid(True)
+        if kind == "efficiency":
+            axes.set_ylim(0, 1.02 * max(1, *values))
+            axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=None))
+            axes.set_ylabel("scaling efficiency (%)")
+        else:
+            if logarithmic:
+                powers_of_two(axes, values + workers)
+            else:
+                axes.set_ylim(bottom=0)
+            axes.set_ylabel("speed-up over one worker")
+    handles = [Line2D([], [], label=name, **style.line(name)) for name in names]
+    if ideal:
+        handles.append(Line2D([], [], **IDEAL))
+    return page.finish(handles)
+
+
+def note_of_rows(rows, options):
+    """The note under a figure of these rows."""
+    return reconstructed_note([(row.get("profile", ""), row.get("origin")) for row in rows], options)
+
+
+def x_axis(panel):
+    """The x values of a panel in order, and the function from one to its place: itself, or a number where it is a name."""
+    values = list(dict.fromkeys(x for points in panel.values() for x in points))
+    if all(as_number(value) is not None for value in values):
+        return sorted(values, key=float), float
+    return values, values.index
+
+
+def powers_of_two(axes, values):
+    """A base-2 logarithmic y axis that holds the values, with ticks that people read."""
+    from matplotlib.ticker import NullLocator
+    values = [value for value in values if value > 0] or [1]
+    low, high = math.floor(math.log2(min(values))), math.ceil(math.log2(max(values)))
+    axes.set_yscale("log", base=2)
+    axes.yaxis.set_minor_locator(NullLocator())
+    exponents = range(low, high + 1, math.ceil((high - low + 1) / 12))
+    axes.set_yticks([2.0 ** exponent for exponent in exponents])
+    axes.set_yticklabels([f"{2.0 ** exponent:g}" for exponent in exponents])
+    axes.set_ylim(2.0 ** low, 2.0 ** max(high, low + 1))
+
+
+def axis_name(column):
+    """A column's name as an axis shows it."""
+    return {"workers": "workers"}.get(column, column.replace("_", " "))
+
+
+def unit_for(seconds):
+    """(unit, how many of it make a second) in which this duration reads well."""
+    return next((one for one in [("s", 1), ("ms", 1e3), ("µs", 1e6)] if seconds * one[1] >= 1), ("ns", 1e9))
+
+
+# --- bars ------------------------------------------------------------------------------------------------------------
+
+BARS = 1.9  # inches: how high a panel is
+
+
+def draw_bars(rows, panels, options):
+    """One iteration as computation with exposed communication on it: a group per x, a bar per series."""
+    from matplotlib.patches import Patch
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    style = Style(names, options)
+    coded = any(row["codec_s"] > 0 for row in rows)
+    page = Page(len(panels), 1, BARS, note_of_rows(rows, options))
+    for axes, (title, panel) in zip(page.axes, panels.items()):
+        groups, _ = x_axis(panel)
+        longest = max(sum(row[part] for part in CSV_COLUMNS["bars"]) for points in panel.values() for row in points.values())
+        unit, scale = unit_for(longest)
+        width = 0.84 / len(panel)
+        shortest = min(row["forward_s"] + row["backward_s"] for points in panel.values() for row in points.values())
+        roomy = len(groups) * len(panel) <= 24 and max(map(len, panel)) * 0.055 < BARS * shortest / longest  # for the names
+        for index, (name, points) in enumerate(panel.items()):
+            for group, x in enumerate(groups):
+                if x in points:
+                    middle = group + (index - (len(panel) - 1) / 2) * width
+                    stack_bar(axes, middle, 0.88 * width, points[x], scale, style.bar(name))
+                    if roomy:
+                        axes.text(middle, 0.02 * longest * scale, name, rotation=90, ha="center", va="bottom", fontsize=6)
+        axes.set_xticks(range(len(groups)))
+        axes.set_xticklabels(groups)
+        axes.tick_params(axis="x", length=0)
+        axes.set_xlim(-0.55, len(groups) - 0.45)
+        axes.set_ylim(0, longest * scale * 1.05)
+        axes.set_xlabel(axis_name(options["x"]))
+        axes.set_ylabel(f"time per iteration ({unit})")
+        axes.set_title(title, pad=4)
+        axes.grid(True, axis="y")
+    handles = [Patch(facecolor=COMPUTE, label="Computation")] + [Patch(facecolor=CODEC, label="Compression")] * coded
+    return page.finish(handles + [Patch(label=f"Exposed, {name}", **style.bar(name)) for name in names])
+
+
+def stack_bar(axes, x, width, row, scale, exposed):
+    """One bar."""
+    bottom = 0
+    for part, look in [(row["forward_s"] + row["backward_s"], {"facecolor": COMPUTE}), (row["codec_s"], {"facecolor": CODEC}),
+                       (row["exposed_comm_s"], exposed)]:
+        axes.bar(x, part * scale, width, bottom * scale, zorder=2, **look)
+        bottom += part
+
+
+# --- timelines -------------------------------------------------------------------------------------------------------
+
+class Timeline:
+    """One iteration from a Chrome trace: lanes of boxes, from the start of a backward pass to the start of the next.
+
+    The iteration is steady: what reaches beyond its end is what reached into its start, and is drawn there.
+    """
+
+    def __init__(self, path):
+        trace = read_json(path)
+        try:
+            about = trace["otherData"]
+            self.profile, self.strategy, self.origin = str(about["profile"]), str(about["strategy"]), about.get("origin")
+            self.period = about["iteration_s"] * 1e6  # the trace counts in microseconds
+            if not 0 < self.period < math.inf:
+                raise InputError(f"{path}: /otherData/iteration_s: is {about['iteration_s']} (a time above 0)")
+            self.lanes, self.computes = {}, set()
+            self._read_lanes([event for event in trace["traceEvents"] if event["ph"] == "X"])
+            names = {(event["name"], event["pid"], event["tid"]): str(event["args"]["name"])
+                     for event in trace["traceEvents"] if event["ph"] == "M"}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InputError(f"{path}: is no timeline: {type(error).__name__} {error} (what `allreplay run --timeline` writes)") from None
+        of_process = len(self.computes) > 1  # then "compute" would not say whose
+        self.names = {lane: names.get(("process_name", lane[0], 0) if of_process and lane in self.computes else
+                                      ("thread_name", *lane), "") for lane in self.lanes}
+
+    def _read_lanes(self, events):
+        backward = [event for event in events if event["cat"] == "backward"]
+        output_layer = min(backward, key=lambda event: event["ts"])["name"]
+        starts = {}  # of the last iteration in the file, the steady one, by worker
+        for event in backward:
+            if event["name"] == output_layer:
+                starts[event["pid"]] = max(event["ts"], starts.get(event["pid"], event["ts"]))
+        origin = max(starts.values())  # where the slowest worker, which sets the pace, begins
+        for event in events:
+            lane, begin = (event["pid"], event["tid"]), event["ts"]
+            if begin < starts.get(event["pid"], min(starts.values())):
+                continue  # of an earlier iteration
+            if event["pid"] in starts:
+                self.computes.add(lane)
+                what = event["cat"] if event["cat"] in ("forward", "backward") else "codec"
+            else:
+                what = "communication"
+            begin = (begin - origin) % self.period
+            end = begin + event["dur"]
+            boxes = self.lanes.setdefault(lane, [])
+            boxes.append((what, begin, min(end, self.period)))
+            if end > self.period * (1 + 1e-9):
+                boxes.append((what, 0, min(end - self.period, begin)))
+        self.lanes = {lane: sorted(self.lanes[lane], key=lambda box: box[1:]) for lane in sorted(self.lanes)}
+
+    def waits(self, lane):
+        """The gaps (begin, end) in which a worker has nothing to compute."""
+        ends = [0, *(end for _, _, end in self.lanes[lane])]
+        begins = [*(begin for _, begin, _ in self.lanes[lane]), self.period]
+        return [(end, begin) for end, begin in zip(ends, begins) if begin - end > 1e-6 * self.period]
+
+    def exposed(self):
+        """How long the fastest worker waits: what the program calls exposed communication."""
+        return max(sum(end - begin for begin, end in self.waits(lane)) for lane in self.computes)
+
+
+BOXES = {  # what: how it looks
+    "backward": {"facecolor": BACKWARD, "linewidth": 0, "label": "Backward"},
+    "forward": {"facecolor": FORWARD, "linewidth": 0, "label": "Forward"},
+    "codec": {"facecolor": CODEC, "linewidth": 0, "label": "Compression"},
+    "communication": {"facecolor": COLLECTIVE, "edgecolor": "black", "linewidth": 0.25, "label": "Communication"},
+    "exposed": {"facecolor": "white", "edgecolor": EXPOSED, "hatch": "//////", "linewidth": 0.5, "label": "Exposed (computation waits)"},
+}
+
+
+def draw_timelines(timelines, options):
+    """A timeline per file, one below the other."""
+    from matplotlib.patches import Patch
+    longest = max(timeline.period for timeline in timelines)
+    unit, scale = unit_for(longest * 1e-6)
+    scale *= 1e-6
+    note = reconstructed_note([(timeline.profile, timeline.origin) for timeline in timelines], options)
+    several = len({timeline.profile for timeline in timelines}) > 1
+    most = max(len(timeline.lanes) for timeline in timelines)
+    page = Page(1, len(timelines), 0.22 * most, note, 0.92 if any(len(timeline.computes) > 1 for timeline in timelines) else 0.74, 0.1)
+    drawn = set()
+    for axes, timeline in zip(page.axes, timelines):
+        for row, (lane, boxes) in enumerate(timeline.lanes.items()):
+            waits = [("exposed", *wait) for wait in timeline.waits(lane)] if lane in timeline.computes else []
+            for what, look in BOXES.items():
+                spans = [(begin * scale, (end - begin) * scale) for kind, begin, end in joined(boxes) + waits if kind == what]
+                if spans:
+                    axes.broken_barh(spans, (row - 0.38, 0.76), zorder=2, **look)
+                    drawn.add(what)
+        title = label(options, timeline.strategy)
+        if several:
+            title = f"{label(options, timeline.profile)}, {title}"
+        axes.set_title(f"{title}: {duration(timeline.period)}, {duration(timeline.exposed())} exposed", pad=3, loc="left")
+        axes.set_yticks(range(len(timeline.lanes)))
+        axes.set_yticklabels([textwrap.fill(timeline.names[lane], 18) for lane in timeline.lanes], fontsize=6.5, linespacing=0.9)
+        axes.tick_params(axis="y", length=0)
+        axes.tick_params(axis="x", labelbottom=axes is page.axes[-1])
+        axes.set_xlim(0, longest * scale)
+        axes.set_ylim(most - 0.5, -0.5)
+        axes.grid(True, axis="x")
+    page.axes[-1].set_xlabel(f"time ({unit})")
+    return page.finish([Patch(**look) for what, look in BOXES.items() if what in drawn])
+
+
+def joined(boxes):
+    """The boxes, with passes that follow without a gap as one; collectives stay apart."""
+    whole = []
+    for what, begin, end in boxes:
+        if whole and what != "communication" and whole[-1][0] == what and begin - whole[-1][2] < 1e-6 * end:
+            begin = whole.pop()[1]
+        whole.append((what, begin, end))
+    return whole
+
+
+def duration(microseconds):
+    """A duration for people: three digits and a unit."""
+    unit, scale = unit_for(microseconds * 1e-6) if microseconds > 0 else ("ms", 1)
+    return f"{microseconds * 1e-6 * scale:.3g} {unit}"
+
+
+# --- command ---------------------------------------------------------------------------------------------------------
+
+def reader(paths, options):
+    """Read the input; what is returned draws it. So bad input is told before matplotlib is loaded, which takes a second."""
+    if options["kind"] == "timeline":
+        timelines = [Timeline(path) for path in paths]
+        return lambda: draw_timelines(timelines, options)
+    if len(paths) > 1:
+        raise InputError(f"{paths[1]}: is one file too many ({options['kind']} is drawn from one CSV)")
+    rows = read_rows(paths[0], options)
+    panels = grouped(paths[0], rows, options)
+    for row in rows if options["x"] == "workers" else []:
+        number(row["workers"], f"{paths[0]}: workers")
+    return lambda: (draw_bars if options["kind"] == "bars" else draw_curves)(rows, panels, options)
+
+
+def load_matplotlib(arguments):
+    """Load it in our style; where the first Python in PATH has none, start again with one that has."""
+    try:
+        import matplotlib
+    except ImportError:
+        os.execv(HERE / "python.sh", ["python.sh", __file__, *arguments])
+    matplotlib.rcdefaults()
+    matplotlib.rcParams.update(RC)
+
+
+def save(figure, outputs):
+    """Write the pictures, once all of them are drawn."""
+    pictures = []
+    for path in outputs:
+        picture = io.BytesIO()
+        figure.savefig(picture, format=path.suffix[1:].lower(), metadata=FORMATS[path.suffix.lower()])
+        pictures.append(picture.getvalue())
+    for path, picture in zip(outputs, pictures):
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(picture)
+        except OSError as error:
+            raise InputError(f"{path}: cannot be written: {error.strerror} (a path in a folder of yours)") from None
+
+
+def main(argv):
+    """The command line; its exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("input", nargs="+", metavar="INPUT", help="the CSV of a sweep; for timelines, one or more JSON files")
+    parser.add_argument("--config", metavar="FILE", help="the sweep's configuration, whose \"plot\" says what to draw")
+    parser.add_argument("--kind", help=f"what to draw: {', '.join(KINDS)} (default: the configuration's, else speedup for CSV, timeline for JSON)")
+    parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help=f"a key of \"plot\": {', '.join(KEYS)}; may be repeated")
+    parser.add_argument("--out", nargs="+", required=True, type=Path, metavar="FILE", help="the pictures to write: .png, .svg or .pdf")
+    arguments = parser.parse_args(argv)
+    try:
+        options = read_options(arguments)
+        for path in arguments.out:
+            if path.suffix.lower() not in FORMATS:
+                raise InputError(f"--out {path}: unknown format '{path.suffix}' ({', '.join(FORMATS)})")
+        draw = reader(arguments.input, options)
+        load_matplotlib(argv)
+        save(draw(), arguments.out)
+    except InputError as error:
+        print(" ".join(str(error).split("\n")), file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Install what allreplay is built, tested and plotted with, where it is missing.
+#
+#   tools/setup.sh
+#
+# On Debian and Ubuntu the missing packages come from the distribution through apt, with sudo when not root; nothing
+# is asked, and nothing is done when all are there. Elsewhere it lists what is needed.
+
+source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+packages=(
+  g++ cmake ninja-build ccache                        # the build: C++20, CMake 3.22 or newer
+  libboost-dev libboost-graph-dev nlohmann-json3-dev  # what sim/ uses
+  libfmt-dev libcli11-dev libeigen3-dev libtbb-dev
+  catch2 libbenchmark-dev                             # the tests and benchmarks
+  python3 python3-matplotlib                          # tools/
+)
+
+if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
+  {
+    echo "setup.sh: this is neither Debian nor Ubuntu; allreplay needs what these Debian packages hold:"
+    echo "  ${packages[*]}"
+  } >&2
+  for program in c++ cmake ninja python3; do
+    command -v "$program" > /dev/null || { echo "setup.sh: $program is missing" >&2; exit 1; }
+  done
+  exit 0  # the compiler and the tools are there; CMake names a library that is not
+fi
+
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2> /dev/null || true)
+missing=()
+for package in "${packages[@]}"; do
+  grep -qxF "installed $package" <<< "$installed" || missing+=("$package")
+done
+
+if [ ${#missing[@]} -eq 0 ]; then
+  echo "all ${#packages[@]} packages are installed"
+  exit 0
+fi
+
+as_root=(env DEBIAN_FRONTEND=noninteractive)
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo > /dev/null; then
+    echo "setup.sh: packages are missing and there is no sudo; run this as root:" >&2
+    echo "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo "${as_root[@]}")
+fi
+
+echo "installing ${missing[*]}"
+"${as_root[@]}" apt-get update -q < /dev/null
+"${as_root[@]}" apt-get install -y -q --no-install-recommends "${missing[@]}" < /dev/null
