@@ -92,11 +92,7 @@ std::string implausible(const Network& network, const Algorithm& algorithm, std:
   }
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
   const auto n = static_cast<double>(workers);
-<<<<<<< HEAD
   if (algorithm.option == "tree_bandwidth" && network.table.empty() && times.beta < 2 * (n - 1) / n * 0.999)
-=======
-  if (network.table.empty() && algorithm.option == "tree_bandwidth" && times.beta < 2 * (n - 1) / n * 0.999)
->>>>>>> network
     return fmt::format("{} as printed moves {:.3g} bytes per byte and link, below the bandwidth bound 2(N-1)/N of any all-reduce "
                        "(--option tree_bandwidth=physical corrects it)", algorithm.name, times.beta);
   return "";
