@@ -37,6 +37,7 @@ int run(int argc, char** argv) {
   app.footer("First steps:\n"
              "  allreplay list strategies\n"
              "  allreplay compare --profile googlenet_k80_b32 --cluster k80-10gbe --workers 64\n"
+             "  allreplay recommend --profile googlenet_k80_b32 --cluster k80-10gbe --workers 8:1024:x2\n"
              "  allreplay run --help");
   require_no_empty_argument(argc, argv);
   allreplay::add_run(app);
@@ -44,6 +45,9 @@ int run(int argc, char** argv) {
   allreplay::add_sweep(app);
   allreplay::add_plan(app);
   allreplay::add_topology(app);
+  allreplay::add_collective(app);
+  allreplay::add_tune(app);
+  allreplay::add_recommend(app);
   allreplay::add_list(app);
   try {
     app.parse(argc, argv);

@@ -27,7 +27,7 @@ double CommCost::interpolate(double bytes) const {
 Time CommCost::transfer(Bytes bytes) const {
   if (bytes <= 0) return Time(0);
   if (points_.empty()) return to_time(b_ * static_cast<double>(bytes));
-  return std::max(Time(0), (*this)(bytes) - to_time(a_));
+  return std::max(least(bytes), (*this)(bytes) - to_time(a_));
 }
 
 Time CommCost::least(Bytes bytes) const {
@@ -81,6 +81,22 @@ CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t 
   const Links links = links_of(network, workers, options);
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
   return {times.alpha * links.alpha, times.beta * links.beta + times.gamma * links.gamma};
+}
+
+StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
+                        const CollectiveOptions& options) {
+  const CommCost whole = price(network, algorithm, workers, table_workers, options);
+  if (workers == 1) return {whole, whole, whole};
+  if (!network.table.empty()) {
+    std::vector<CostPoint> half = network.table;
+    for (CostPoint& point : half) point.seconds /= 2;
+    return {whole, CommCost(half), CommCost(half)};
+  }
+  const Links links = links_of(network, workers, options);
+  const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
+  const double a = times.alpha * links.alpha / 2, transfer = times.beta * links.beta / 2, reduction = times.gamma * links.gamma;
+  if (network.measured) return {whole, CommCost(a, transfer + reduction / 2), CommCost(a, transfer + reduction / 2)};
+  return {whole, CommCost(a, transfer + reduction), CommCost(a, transfer)};
 }
 
 std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options) {

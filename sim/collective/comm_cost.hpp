@@ -1,12 +1,14 @@
 // The cost of a collective alone: T(M), a function of the message size in bytes.
 #pragma once
 
+#include <array>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/collective/algorithm.hpp"
+#include "sim/collective/stage.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
 
@@ -28,7 +30,7 @@ class CommCost {
   }
 
   /// What of T(M) passes while others may start up, too: T(M) less the start-up. For a table the start-up is
-  /// its first time.
+  /// its first time, but no more than what leaves least(M): the links are never faster than their best measurement.
   Time transfer(Bytes bytes) const;
 
   /// The least time for M bytes cut into any blocks: T(M) itself for a + b·M; for a table M times the least
@@ -43,10 +45,18 @@ class CommCost {
   std::vector<CostPoint> points_;
 };
 
+/// What each stage costs, by Stage.
+using StageCosts = std::array<CommCost, stage_count>;
+
 /// The closed form of `algorithm` among `workers` on `network`. One worker: no cost at all. Throws InputError
 /// where the network's measurement or table does not reach.
 CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
                const CollectiveOptions& options);
+
+/// The same for every stage. A reduce-scatter and an all-gather are the two halves of an all-reduce: a/2 and half of β
+/// each, γ on the reduce-scatter; half each of what was measured.
+StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
+                        const CollectiveOptions& options);
 
 /// Complaints about costs that no such network can have (reading 8): "" when there is none.
 std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers,

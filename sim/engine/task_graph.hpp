@@ -20,6 +20,7 @@ struct Task {
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
   std::int64_t bytes = 0;     ///< what it takes of a window in bytes
   Time duration{0};           ///< how long a Stream needs for it; other servers know better
+  std::uint32_t service = 0;  ///< what it asks for, where its server offers several services
 };
 
 /// A directed acyclic graph of tasks. Task ids count from 0 in the order of add().

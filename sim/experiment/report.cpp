@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sim/collective/stage.hpp"
 #include "sim/experiment/row.hpp"
 #include "sim/experiment/table.hpp"
 
@@ -27,6 +28,7 @@ std::string options_of(const Scenario& scenario) { return plain_text(identity(sc
 
 std::string window_text(const Window& window) {
   if (window.bytes != Window::unlimited) return format_size(window.bytes);
+  if (window.count == Window::unlimited) return "unlimited";
   return fmt::format("{} block{}", window.count, window.count == 1 ? "" : "s");
 }
 
@@ -99,6 +101,7 @@ std::string plan_report(const Scenario& scenario, const Plan& plan) {
   }
   std::string text = fmt::format("{}: {} blocks, {}, window {}, the next forward waits for its {}", plan.strategy, plan.blocks.size(),
                                  to_string(plan.order), window_text(plan.window), plan.barrier == Barrier::Iteration ? "iteration" : "layer");
+  if (plan.stages == Stages::Split) text += ", reduce-scatters first, all-gathers after the backward pass";
   if (plan.release == Release::Backward) text += ", none before the backward pass ends";
   if (plan.tick > Time(0)) text += fmt::format(", at multiples of {}", write_duration(plan.tick));
   return text + "\n\n" + format_table(rows) + caveat(scenario.profile);
@@ -115,7 +118,10 @@ std::string plan_json(const Scenario& scenario, const Plan& plan) {
   }
   const bool in_bytes = plan.window.bytes != Window::unlimited;
   const Value window = in_bytes ? Value{{"bytes", plan.window.bytes}} : Value{{"blocks", plan.window.count}};
-  return Value{{"strategy", plan.strategy}, {"order", to_string(plan.order)}, {"window", window}, {"barrier", to_string(plan.barrier)}, {"blocks", blocks}}.dump(2);
+  Value value{{"strategy", plan.strategy}, {"order", to_string(plan.order)}, {"window", window}, {"barrier", to_string(plan.barrier)}};
+  if (plan.stages == Stages::Split) value["stages"] = {to_string(Stage::ReduceScatter), to_string(Stage::AllGather)};
+  value["blocks"] = std::move(blocks);
+  return value.dump(2);
 }
 
 }  // namespace allreplay

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sim/collective/stage.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -85,7 +87,7 @@ class Writer {
 
   void write_blocks(const Episode& episode) {
     const Unrolled& unrolled = result_.unrolled;
-    std::vector<std::size_t> by_start(unrolled.blocks);
+    std::vector<std::size_t> by_start(unrolled.collectives());
     for (std::size_t i = 0; i < by_start.size(); ++i) by_start[i] = i;
     std::sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {
       return std::pair(episode.timeline.spans[unrolled.block(a)].start, a) < std::pair(episode.timeline.spans[unrolled.block(b)].start, b);
@@ -95,12 +97,15 @@ class Writer {
 
   void write_block(const Episode& episode, std::size_t index) {
     const Profile& profile = outcome_.scenario.profile;
-    const Block& block = result_.plan.blocks[index];
+    const std::size_t blocks = result_.unrolled.blocks, stage = index / blocks;
+    const Block& block = result_.plan.blocks[index % blocks];
     const Span& span = episode.timeline.spans[result_.unrolled.block(index)];
     const Time start = add(episode.start, span.start), end = add(episode.start, span.end);
     const int lane = lanes_.take(start, end);
-    events_.push_back(slice(describe(block, profile, index), "collective", network_, lane, start, end,
+    const std::string leg = result_.unrolled.stages == 1 ? "" : to_string(stage == 0 ? Stage::ReduceScatter : Stage::AllGather) + " of ";
+    events_.push_back(slice(leg + describe(block, profile, index % blocks), "collective", network_, lane, start, end,
                             {{"bytes", block.bytes()}, {"waited_us", us(span.start - span.ready)}, {"tensors", block.slices.size()}}));
+    if (stage > 0) return;
     // The arrow starts inside the backward task of the class that was last to be ready, and ends at the collective.
     LayerId layer = profile.tensors[block.slices[0].tensor].layer;
     for (const Slice& one : block.slices) layer = std::min(layer, profile.tensors[one.tensor].layer);

@@ -8,7 +8,8 @@ namespace allreplay {
 // Start-ups overlap, so a block's bytes follow those admitted before it, or its own start-up, whichever is later:
 // end = max(now + a, free) + b·M, with a + b·M rounded once.
 void SerialChannel::start(TaskId id, const Task& task, Time now) {
-  free_ = std::max(add(now, cost_(task.bytes)), add(free_, cost_.transfer(task.bytes)));
+  const CommCost& cost = costs_[task.service];
+  free_ = std::max(add(now, cost(task.bytes)), add(free_, cost.transfer(task.bytes)));
   in_flight_.push_back({free_, id});
 }
 
@@ -21,7 +22,8 @@ void SerialChannel::complete(Time now, std::vector<TaskId>& done) {
 
 void FairChannel::start(TaskId id, const Task& task, Time now) {
   advance(now);
-  const Time alone = cost_(task.bytes), transfer = cost_.transfer(task.bytes);
+  const CommCost& cost = costs_[task.service];
+  const Time alone = cost(task.bytes), transfer = cost.transfer(task.bytes);
   starting_.push({static_cast<double>(add(now, alone - transfer).count()), static_cast<double>(transfer.count()), id});
 }
 

@@ -17,10 +17,11 @@ enum class Sharing : std::uint8_t {
   Fair,    ///< all get equal shares
 };
 
-/// A task of b bytes (Task::bytes) that is alone takes T(b).
+/// A task of b bytes (Task::bytes) that is alone takes T(b), by the cost of its stage (Task::service).
 class SerialChannel final : public Server {
  public:
-  explicit SerialChannel(CommCost cost) : cost_(std::move(cost)) {}
+  explicit SerialChannel(StageCosts costs) : costs_(std::move(costs)) {}
+  explicit SerialChannel(const CommCost& all_reduce) : costs_{all_reduce, all_reduce, all_reduce} {}
 
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override { return in_flight_.empty() ? never : in_flight_.front().end; }
@@ -31,14 +32,15 @@ class SerialChannel final : public Server {
     Time end;
     TaskId id;
   };
-  CommCost cost_;
+  StageCosts costs_;
   Time free_{0};                     // when the last byte of those admitted has passed
   std::deque<Transfer> in_flight_;   // ends never decrease
 };
 
 class FairChannel final : public Server {
  public:
-  explicit FairChannel(CommCost cost) : cost_(std::move(cost)) {}
+  explicit FairChannel(StageCosts costs) : costs_(std::move(costs)) {}
+  explicit FairChannel(const CommCost& all_reduce) : costs_{all_reduce, all_reduce, all_reduce} {}
 
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override;
@@ -58,7 +60,7 @@ class FairChannel final : public Server {
   void advance(Time now);
   Time next_end() const;
 
-  CommCost cost_;
+  StageCosts costs_;
   Heap starting_, sharing_;
   Time real_now_{0};
   double virtual_now_ = 0;

@@ -14,8 +14,8 @@ constexpr std::uint32_t versions = 0xffffffff / kinds;
 }  // namespace
 
 MessageNetwork::MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links, double gamma,
-                               CarrierOf carrier_of, std::vector<Time> late)
-    : collectives_(std::move(collectives)), gamma_(gamma * 1e12), carrier_of_(std::move(carrier_of)), late_(std::move(late)), links_(links) {
+                               std::vector<Time> late)
+    : collectives_(std::move(collectives)), gamma_(gamma * 1e12), late_(std::move(late)), links_(links) {
   std::uint32_t ranks = 0;
   for (const auto& collective : collectives_) ranks = std::max(ranks, collective->ranks);
   reducers_.resize(ranks);
@@ -31,7 +31,7 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   }
   Running& running = running_[index];
   running.id = id;
-  running.rounds = collectives_[carrier_of_ ? carrier_of_(id) : 0].get();
+  running.rounds = collectives_[task.service].get();
   running.bytes = static_cast<double>(task.bytes);
   running.messages_left = task.bytes > 0 ? running.rounds->messages : 0;
   running.first = running.last = 0;

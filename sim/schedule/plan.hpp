@@ -39,12 +39,20 @@ enum class Release : std::uint8_t {
   Backward,  ///< when the whole backward pass ends
 };
 
+/// The ways that blocks can travel.
+enum class Stages : std::uint8_t {
+  AllReduce,  ///< in one stage
+  Split,      ///< a reduce-scatter as for an all-reduce, and an all-gather once that and the backward pass have ended;
+              ///< reduce-scatters go before all-gathers, each in the plan's order
+};
+
 struct Plan {
   std::string strategy;
   std::vector<Block> blocks;
   Order order = Order::FirstReady;
   Window window;
   Barrier barrier = Barrier::Iteration;
+  Stages stages = Stages::AllReduce;
   Release release = Release::Layer;
   Time tick{0};  ///< if positive, blocks start only at multiples of it after the start of the backward pass
 };

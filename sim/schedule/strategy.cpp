@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "sim/schedule/dear.hpp"
 #include "sim/schedule/frameworks.hpp"
 #include "sim/schedule/merging.hpp"
+#include "sim/schedule/partitioning.hpp"
+#include "sim/schedule/us_byte.hpp"
 
 namespace allreplay {
 
@@ -16,6 +19,12 @@ std::span<const Strategy> strategies() {
       {"optimal-merge", "the best of all contiguous merges (dynamic programme)", {}, plan_optimal_merge},
       {"ddp", "PyTorch DDP's buckets", {"bucket_cap", "first_bucket"}, plan_ddp},
       {"horovod", "Horovod's fusion of what is ready at each cycle", {"threshold", "cycle"}, plan_horovod},
+      {"bytescheduler", "partitions by layer, the input side first, several in flight", {"partition", "credit"}, plan_bytescheduler, bytescheduler_partition},
+      {"us-byte", "unequal blocks in two phases, US-Byte's Algorithms 1 and 2", {"partition", "first_phase", "second_phase"}, plan_us_byte, bytescheduler_partition},
+      {"p3", "small slices by layer, the input side first, one at a time", {"partition"}, plan_p3, p3_partition},
+      {"dear", "reduce-scatters in the backward pass, all-gathers in the next forward pass", {"threshold"}, plan_dear},
+      {"best", "the best plan that a search finds, starting from all other strategies",
+       {"partition", "credit", "bucket_cap", "first_bucket", "threshold", "cycle"}, nullptr},
   };
   return all;
 }

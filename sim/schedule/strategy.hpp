@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -13,12 +14,29 @@
 
 namespace allreplay {
 
+/// us-byte: which tensor goes first in a phase. Anything but the paper's choice is for experiments.
+struct PhaseOrder {
+  enum class Kind : std::uint8_t {
+    Paper,       ///< first phase: Algorithm 2; second: Theorem 1
+    Sequential,  ///< the input first
+    Random,      ///< a random permutation
+    Given,
+  };
+  Kind kind = Kind::Paper;
+  std::uint64_t seed = 0;
+  std::vector<TensorId> tensors;  ///< Given: all, the most urgent first
+  Place place;                    ///< where a complaint about them points
+};
+
 /// What users may set; each strategy says which of these it reads.
 struct StrategyOptions {
   Bytes first_bucket = Bytes{1} << 20;  ///< ddp: cap of the first bucket, so that communication starts early
   Bytes bucket_cap = Bytes{25} << 20;   ///< ddp: PyTorch's bucket_cap_mb
-  Bytes threshold = Bytes{64} << 20;    ///< horovod: HOROVOD_FUSION_THRESHOLD
+  Bytes threshold = Bytes{64} << 20;    ///< horovod: HOROVOD_FUSION_THRESHOLD; dear: its fusion buffer
   Time cycle{5'000'000'000};            ///< horovod: HOROVOD_CYCLE_TIME
+  std::optional<Bytes> partition;       ///< the size of slices; the strategy's own default if not given
+  Window credit{.count = 4};            ///< bytescheduler: how much may be in flight
+  PhaseOrder first_phase, second_phase; ///< us-byte
 };
 
 struct PlanRequest {
@@ -31,7 +49,8 @@ struct Strategy {
   std::string_view name;
   std::string_view summary;
   std::vector<std::string_view> options;  ///< those of StrategyOptions that it reads, as users name them
-  Plan (*plan)(const PlanRequest& request);
+  Plan (*plan)(const PlanRequest& request);  ///< nullptr for `best`, which replays plans and so stands above (sim/training/best.hpp)
+  Bytes partition = 0;                       ///< its default `partition`; 0 if it cuts nothing
 };
 
 std::span<const Strategy> strategies();

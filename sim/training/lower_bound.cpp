@@ -4,12 +4,12 @@
 
 namespace allreplay {
 
-LowerBound::LowerBound(const Profile& profile, const CommCost& cost)
-    : first(profile.tensors.front().layer), all(cost.least(profile.bytes())) {
+LowerBound::LowerBound(const Profile& profile, const std::function<Time(Bytes)>& least)
+    : first(profile.tensors.front().layer), all(least(profile.bytes())) {
   Bytes bytes = 0;
   for (const Tensor& tensor : profile.tensors)
     if (tensor.layer == first) bytes += tensor.bytes;
-  first_layer = cost.least(bytes);
+  first_layer = least(bytes);
 }
 
 Time LowerBound::computing(Time all_layers, Time layers_before) const {

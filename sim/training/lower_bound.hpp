@@ -1,7 +1,8 @@
 // How fast an iteration could be at best.
 #pragma once
 
-#include "sim/collective/comm_cost.hpp"
+#include <functional>
+
 #include "sim/workload/profile.hpp"
 
 namespace allreplay {
@@ -11,7 +12,8 @@ namespace allreplay {
 /// and c₀ the forward and backward time of the layers before it. The gradients of layer l come last and are needed
 /// first; only c₀ hides them.
 struct LowerBound {
-  LowerBound(const Profile& profile, const CommCost& cost);
+  /// `least` is T: the least time for that many bytes, cut into any blocks.
+  LowerBound(const Profile& profile, const std::function<Time(Bytes)>& least);
 
   /// What one worker's compute allows, from its t_f + t_b and its c₀.
   Time computing(Time all_layers, Time layers_before) const;

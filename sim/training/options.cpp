@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/cluster/cluster.hpp"
 
@@ -29,6 +30,44 @@ Time positive_time(const std::string& text, const Place& place) {
   return time;
 }
 
+// A number of blocks, or a size.
+Window window(const std::string& text, const Place& place) {
+  if (text.find_first_not_of("0123456789+-. ") != std::string::npos) return {.count = Window::unlimited, .bytes = positive_size(text, place)};
+  return {.count = parse_integer(text, 1, 1'000'000'000, place)};
+}
+
+PhaseOrder phase_order(const std::string& text, const Place& place, std::string_view of_paper) {
+  if (text == of_paper) return {};
+  if (text == "sequential") return {.kind = PhaseOrder::Kind::Sequential};
+  constexpr std::string_view random = "random:";
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  if (text.starts_with(random))
+    return {.kind = PhaseOrder::Kind::Random, .seed = static_cast<std::uint64_t>(parse_integer(text.substr(random.size()), 0, most, place))};
+  if (text.empty() || text.find_first_not_of("0123456789/") != std::string::npos)
+    throw InputError(place, fmt::format("'{}' is no order", text), fmt::format("{}{}random:SEED, or the tensors as 3/1/2", of_paper,
+                                                                              of_paper == "sequential" ? ", " : ", sequential, "));
+  PhaseOrder order{.kind = PhaseOrder::Kind::Given, .place = place};
+  for (std::size_t start = 0; start <= text.size();) {
+    const std::size_t end = std::min(text.find('/', start), text.size());
+    order.tensors.push_back(static_cast<TensorId>(parse_integer(text.substr(start, end - start), 1, 1'000'000, place) - 1));
+    start = end + 1;
+  }
+  return order;
+}
+
+// Nothing where the paper's order is kept.
+std::string write_phase_order(const PhaseOrder& order) {
+  switch (order.kind) {
+    case PhaseOrder::Kind::Paper: return "";
+    case PhaseOrder::Kind::Sequential: return "sequential";
+    case PhaseOrder::Kind::Random: return fmt::format("random:{}", order.seed);
+    case PhaseOrder::Kind::Given: break;
+  }
+  std::string text;
+  for (const TensorId tensor : order.tensors) text += (text.empty() ? "" : "/") + std::to_string(tensor + 1);
+  return text;
+}
+
 // One of two words.
 template <class Enum>
 Enum either(const std::string& text, const Place& place, std::string_view first, Enum one, std::string_view second, Enum other) {
@@ -44,12 +83,27 @@ const Rule rules[] = {
     {"first_bucket", "ddp: the cap of the first bucket (1 MiB)",
      [](Options& o, const std::string& v, const Place& p) { o.strategy.first_bucket = positive_size(v, p); },
      [](const Options& o) { return write_size(o.strategy.first_bucket); }},
-    {"threshold", "horovod: the most that is fused (64 MiB)",
+    {"threshold", "horovod, dear: the most that is fused (64 MiB)",
      [](Options& o, const std::string& v, const Place& p) { o.strategy.threshold = positive_size(v, p); },
      [](const Options& o) { return write_size(o.strategy.threshold); }},
     {"cycle", "horovod: how often it looks for ready tensors (5 ms)",
      [](Options& o, const std::string& v, const Place& p) { o.strategy.cycle = positive_time(v, p); },
      [](const Options& o) { return write_duration(o.strategy.cycle); }},
+    {"partition", "bytescheduler, us-byte, p3: the size of slices (4 MB; p3: 200 kB)",
+     [](Options& o, const std::string& v, const Place& p) { o.strategy.partition = positive_size(v, p); },
+     [](const Options& o) { return o.strategy.partition ? write_size(*o.strategy.partition) : std::string(); }},
+    {"credit", "bytescheduler: how many blocks, or how many bytes, may be in flight (4)",
+     [](Options& o, const std::string& v, const Place& p) { o.strategy.credit = window(v, p); },
+     [](const Options& o) {
+       const Window& credit = o.strategy.credit;
+       return credit.bytes == Window::unlimited ? std::to_string(credit.count) : write_size(credit.bytes);
+     }},
+    {"first_phase", "us-byte: greedy (Algorithm 2), sequential, random:SEED, or the tensors as 3/1/2, counted from the input (greedy)",
+     [](Options& o, const std::string& v, const Place& p) { o.strategy.first_phase = phase_order(v, p, "greedy"); },
+     [](const Options& o) { return write_phase_order(o.strategy.first_phase); }},
+    {"second_phase", "us-byte: sequential (Theorem 1), random:SEED, or the tensors as 3/1/2 (sequential)",
+     [](Options& o, const std::string& v, const Place& p) { o.strategy.second_phase = phase_order(v, p, "sequential"); },
+     [](const Options& o) { return write_phase_order(o.strategy.second_phase); }},
     {"sharing", "alpha-beta: blocks in flight together go one after another (serial) or share equally (fair)",
      [](Options& o, const std::string& v, const Place& p) { o.sharing = either(v, p, "serial", Sharing::Serial, "fair", Sharing::Fair); },
      [](const Options& o) { return std::string(o.sharing == Sharing::Serial ? "serial" : "fair"); }},
@@ -61,6 +115,9 @@ const Rule rules[] = {
        o.collective.tree_bandwidth = either(v, p, "paper", TreeBandwidth::Paper, "physical", TreeBandwidth::Physical);
      },
      [](const Options& o) { return std::string(o.collective.tree_bandwidth == TreeBandwidth::Paper ? "paper" : "physical"); }},
+    {"chunks", "fluid, message: double-binary-tree cuts the bytes of each tree into this many (16)",
+     [](Options& o, const std::string& v, const Place& p) { o.collective.chunks = parse_integer(v, 1, 1'000'000, p); },
+     [](const Options& o) { return std::to_string(o.collective.chunks); }},
     {"iterations", "with jitter: over how many iterations the period is averaged (100)",
      [](Options& o, const std::string& v, const Place& p) { o.iterations = parse_integer(v, 1, 1'000'000, p); },
      [](const Options& o) { return std::to_string(o.iterations); }},

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 
+#include "sim/training/best.hpp"
 #include "sim/training/communication.hpp"
 #include "sim/training/lower_bound.hpp"
 
@@ -28,7 +29,7 @@ class Training {
  public:
   Training(const Scenario& scenario, const Communication& communication, const Plan& plan, std::vector<WorkerClass> classes)
       : scenario_(scenario), communication_(communication), plan_(plan), classes_(std::move(classes)),
-        unrolled_(unroll(scenario.profile, plan, classes_)), bound_(scenario.profile, communication.cost),
+        unrolled_(unroll(scenario.profile, plan, classes_)), bound_(scenario.profile, [&](Bytes bytes) { return least_time(communication, plan, bytes); }),
         offsets_(classes_.size(), Time(0)), computing_(classes_.size(), Time(0)) {
     for (const WorkerClass& one : classes_)
       random_.emplace_back(scenario.stragglers.jitter ? scenario.stragglers.jitter->seed : 0, static_cast<std::uint64_t>(one.workers[0]));
@@ -87,7 +88,7 @@ class Training {
 
   std::vector<Resource> make_resources() {
     streams_.assign(classes_.size(), Stream());
-    network_ = make_network(scenario_, communication_);
+    network_ = make_network(communication_, scenario_.options.sharing);
     std::vector<Resource> resources;
     for (Stream& stream : streams_)
       resources.push_back({"compute", {.order = Order::AsListed}, Phase::Compute, &stream});
@@ -112,7 +113,7 @@ class Training {
   // How long any block is in flight: the union of their spans.
   Time communicating(const Timeline& timeline) const {
     std::vector<std::pair<Time, Time>> spans;
-    for (std::size_t index = 0; index < unrolled_.blocks; ++index) {
+    for (std::size_t index = 0; index < unrolled_.collectives(); ++index) {
       const Span& span = timeline.spans[unrolled_.block(index)];
       spans.emplace_back(span.start, span.end);
     }
@@ -201,36 +202,50 @@ Metrics metrics_of(const Scenario& scenario, const Period& period, std::int64_t 
   return metrics;
 }
 
-Plan make_plan(const Scenario& scenario, const Communication& communication, const Profile& slow) {
-  return make_plan(*scenario.strategy, {slow, communication.cost, scenario.options.strategy});
-}
+}  // namespace
 
 Profile slowest_profile(const Scenario& scenario) {
   return slowed(scenario.profile, slowest(worker_classes(scenario.stragglers, scenario.workers)));
 }
 
-}  // namespace
+namespace {
 
-Plan plan_of(const Scenario& scenario) { return make_plan(scenario, communication_of(scenario), slowest_profile(scenario)); }
+Plan make_plan(const Scenario& scenario, const Communication& communication) {
+  if (!scenario.strategy->plan) return find_best(scenario, communication);
+  return make_plan(*scenario.strategy, {slowest_profile(scenario), communication.cost, scenario.options.strategy});
+}
 
-Result simulate(const Scenario& scenario) {
-  const Communication communication = communication_of(scenario);
-  const Profile slow = slowest_profile(scenario);
+Result simulate(const Scenario& scenario, const Plan& plan, const Communication& communication) {
   Result result;
-  result.collective = communication.collective;
-  result.fidelity = communication.fidelity;
+  result.collective = communication.carrier.algorithm->name;
+  result.fidelity = communication.carrier.fidelity;
   result.warning = communication.warning;
-  result.plan = make_plan(scenario, communication, slow);
-  Plan sent = result.plan;
+  result.plan = plan;
+  Plan sent = plan;
   if (scenario.workers == 1) sent.blocks.clear();  // nobody to talk to
   Training training(scenario, communication, sent, worker_classes(scenario.stragglers, scenario.workers, scenario.fold));
-  const Period period = scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations) : steady_period(training, slow);
-  result.metrics = metrics_of(scenario, period, static_cast<std::int64_t>(sent.blocks.size()));
+  const Period period = scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations)
+                                                   : steady_period(training, slowest_profile(scenario));
+  result.metrics = metrics_of(scenario, period, static_cast<std::int64_t>(training.unrolled().collectives()));
   result.metrics.events = training.events();
   result.unrolled = training.unrolled();
   result.classes = training.classes();
   result.episodes = training.episodes();
   return result;
+}
+
+}  // namespace
+
+Plan plan_of(const Scenario& scenario) { return make_plan(scenario, communication_of(scenario)); }
+
+Result simulate(const Scenario& scenario, const Plan& plan) {
+  return simulate(scenario, plan, prepared_for(plan, communication_of(scenario)));
+}
+
+Result simulate(const Scenario& scenario) {
+  const Communication communication = communication_of(scenario);
+  const Plan plan = make_plan(scenario, communication);
+  return simulate(scenario, plan, prepared_for(plan, communication));
 }
 
 }  // namespace allreplay

@@ -25,7 +25,8 @@ struct Scenario {
   const Strategy* strategy = nullptr;
   Options options;
   bool fold = true;  ///< identical workers are simulated once; results do not depend on it
-  Place place;       ///< where a complaint about collective or fidelity points, if they are not the cluster's
+  bool reuse = true; ///< a collective that runs alone is priced once and reused (detailed fidelities)
+  Place place_of_collective, place_of_fidelity;  ///< where complaints point, if these are not the cluster's
 };
 
 struct Metrics {
@@ -64,7 +65,13 @@ struct Result {
 /// Throws InputError for what cannot be simulated, TimeOverflow where the clock ends.
 Result simulate(const Scenario& scenario);
 
-/// The plan alone.
+/// The plan alone. Planners see the profile as the slowest worker runs it.
 Plan plan_of(const Scenario& scenario);
+
+/// Another plan in the place of the strategy's.
+Result simulate(const Scenario& scenario, const Plan& plan);
+
+/// What the last worker to be ready runs.
+Profile slowest_profile(const Scenario& scenario);
 
 }  // namespace allreplay

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <limits>
+
+#include "sim/collective/stage.hpp"
 
 namespace allreplay {
 
@@ -21,26 +23,46 @@ void add_compute(Unrolled& unrolled, const Profile& profile, std::size_t index) 
   for (const Layer& layer : profile.layers) append(layer.forward);
 }
 
-std::set<LayerId> layers_of(const Block& block, const Profile& profile) {
-  std::set<LayerId> layers;
-  for (const Slice& slice : block.slices) layers.insert(profile.tensors[slice.tensor].layer);
-  return layers;
+// Backward runs from the last layer to the first, so a block is ready when its first layer is. Forward is a chain: what
+// the first of the block's layers waits for, the others wait for, too.
+LayerId first_layer(const Block& block, const Profile& profile) {
+  LayerId first = std::numeric_limits<LayerId>::max();
+  for (const Slice& slice : block.slices) first = std::min(first, profile.tensors[slice.tensor].layer);
+  return first;
 }
 
-void add_block(Unrolled& unrolled, const Profile& profile, const Plan& plan, std::size_t index) {
-  const Block& block = plan.blocks[index];
-  const TaskId id = unrolled.graph.add({.resource = unrolled.network(),
-                                        .rank = static_cast<std::int64_t>(index),
-                                        .priority = block.priority,
-                                        .bytes = block.bytes()});
-  const std::set<LayerId> layers = layers_of(block, profile);
-  // Backward runs from the last layer to the first, so the block is ready when its first layer is.
-  const LayerId ready = plan.release == Release::Backward ? 0 : *layers.begin();
+void add_collective(Unrolled& unrolled, const Block& block, Stage stage, std::int64_t rank, std::int64_t priority) {
+  unrolled.graph.add({.resource = unrolled.network(),
+                      .rank = rank,
+                      .priority = priority,
+                      .bytes = block.bytes(),
+                      .service = static_cast<std::uint32_t>(stage)});
+}
+
+void add_collectives(Unrolled& unrolled, const Plan& plan) {
+  const auto count = static_cast<std::int64_t>(plan.blocks.size());
+  const bool split = plan.stages == Stages::Split;
+  // However urgent an all-gather is, reduce-scatters go first: all of the next forward waits for them.
+  constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
+  for (std::int64_t rank = 0; rank < count; ++rank) {
+    const Block& block = plan.blocks[static_cast<std::size_t>(rank)];
+    add_collective(unrolled, block, split ? Stage::ReduceScatter : Stage::AllReduce, rank, split ? first : block.priority);
+  }
+  if (!split) return;
+  for (std::int64_t rank = 0; rank < count; ++rank) {
+    const Block& block = plan.blocks[static_cast<std::size_t>(rank)];
+    add_collective(unrolled, block, Stage::AllGather, count + rank, block.priority);
+  }
+}
+
+void add_dependencies(Unrolled& unrolled, const Profile& profile, const Plan& plan, std::size_t index) {
+  const LayerId first = first_layer(plan.blocks[index], profile);
+  const TaskId start = unrolled.block(index), end = unrolled.block(index, unrolled.stages - 1);
+  if (start != end) unrolled.graph.precede(start, end);
   for (std::size_t worker_class = 0; worker_class < unrolled.classes; ++worker_class) {
-    unrolled.graph.precede(unrolled.backward(worker_class, ready), id);
-    // Forward is a chain: what the first of the block's layers waits for, the others wait for, too.
-    const LayerId gated = plan.barrier == Barrier::Iteration ? 0 : *layers.begin();
-    unrolled.graph.precede(id, unrolled.forward(worker_class, gated));
+    unrolled.graph.precede(unrolled.backward(worker_class, plan.release == Release::Backward ? 0 : first), start);
+    if (start != end) unrolled.graph.precede(unrolled.backward(worker_class, 0), end);
+    unrolled.graph.precede(end, unrolled.forward(worker_class, plan.barrier == Barrier::Iteration ? 0 : first));
   }
 }
 
@@ -51,9 +73,11 @@ Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<Work
   unrolled.classes = classes.size();
   unrolled.layers = profile.layers.size();
   unrolled.blocks = plan.blocks.size();
+  unrolled.stages = plan.stages == Stages::Split ? 2 : 1;
   for (std::size_t index = 0; index < classes.size(); ++index)
     add_compute(unrolled, classes[index].slowdown == 1 ? profile : slowed(profile, classes[index].slowdown), index);
-  for (std::size_t index = 0; index < plan.blocks.size(); ++index) add_block(unrolled, profile, plan, index);
+  add_collectives(unrolled, plan);
+  for (std::size_t index = 0; index < plan.blocks.size(); ++index) add_dependencies(unrolled, profile, plan, index);
   unrolled.graph.link();
   return unrolled;
 }

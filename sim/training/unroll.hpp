@@ -21,8 +21,9 @@ struct Unrolled {
   std::size_t classes = 0;
   std::size_t layers = 0;
   std::size_t blocks = 0;
+  std::size_t stages = 1;  ///< of each block
 
-  // Each class: its lead-in, B_L … B_1, F_1 … F_L. Then the blocks.
+  // Each class: its lead-in, B_L … B_1, F_1 … F_L. Then the first stages of all blocks, then the second ones.
   TaskId lead_in(std::size_t worker_class) const { return static_cast<TaskId>(worker_class * (2 * layers + 1)); }
   TaskId backward(std::size_t worker_class, std::size_t layer) const {
     return lead_in(worker_class) + static_cast<TaskId>(layers - layer);
@@ -30,7 +31,10 @@ struct Unrolled {
   TaskId forward(std::size_t worker_class, std::size_t layer) const {
     return lead_in(worker_class) + static_cast<TaskId>(layers + 1 + layer);
   }
-  TaskId block(std::size_t index) const { return lead_in(classes) + static_cast<TaskId>(index); }
+  TaskId block(std::size_t index, std::size_t stage = 0) const {
+    return lead_in(classes) + static_cast<TaskId>(stage * blocks + index);
+  }
+  std::size_t collectives() const { return stages * blocks; }
 
   // Resources: one compute stream per class, then the network.
   ResourceId stream(std::size_t worker_class) const { return static_cast<ResourceId>(worker_class); }

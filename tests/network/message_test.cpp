@@ -119,7 +119,7 @@ TEST_CASE("against the naive simulator") {
       if (network.workers % 2 == 0) options.groups = 2;
       Rounds rounds;
       try {
-        rounds = algorithm.rounds(network.workers, options, Leg::Whole, {"test", ""});
+        rounds = algorithm.rounds(network.workers, options, Stage::AllReduce, {"test", ""});
       } catch (const InputError&) {
         continue;
       }

@@ -1,0 +1,30 @@
+// Tuning a scenario, its trials side by side; what tools read of it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/experiment/report.hpp"
+#include "sim/training/tune.hpp"
+
+namespace allreplay {
+
+struct Tuning {
+  std::vector<Range> ranges;
+  std::vector<Trial> trials;
+  std::size_t best = 0;  ///< index of the fastest trial
+  Outcome given;         ///< with the options as they were
+  Outcome tuned;         ///< with the best trial's, never slower
+};
+
+/// The scenario with other values of the ranges' options.
+Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges, const std::vector<std::string>& values);
+
+/// `jobs` trials at a time; the result does not depend on it.
+Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs);
+
+std::string tuning_report(const Tuning& tuning);
+std::string tuning_csv(const Tuning& tuning);   ///< a row per trial: trial, the options, iteration_s, best_so_far_s
+std::string tuning_json(const Tuning& tuning);
+
+}  // namespace allreplay

@@ -1,0 +1,22 @@
+// Strategies that cut tensors and send what the next forward pass needs first.
+#pragma once
+
+#include <vector>
+
+#include "sim/schedule/strategy.hpp"
+
+namespace allreplay {
+
+inline constexpr Bytes bytescheduler_partition = 4'000'000;  ///< reading 17; US-Byte's S_p, too
+inline constexpr Bytes p3_partition = 200'000;               ///< P3's 50 000 parameters
+
+/// The slices of a tensor in order: `partition` bytes each, the short one last.
+std::vector<Slice> cut(TensorId tensor, Bytes bytes, Bytes partition);
+
+/// ByteScheduler (Peng et al., SOSP 2019): partitions by layer, the input side first, `credit` in flight.
+Plan plan_bytescheduler(const PlanRequest& request);
+
+/// P3 (Jayarajan et al., MLSys 2019): the same with small slices, one at a time.
+Plan plan_p3(const PlanRequest& request);
+
+}  // namespace allreplay

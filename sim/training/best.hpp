@@ -1,0 +1,24 @@
+// The strategy `best`: a search over plans, against the alpha-beta replay.
+//
+// Where transfers go one after another and T(M) = a + b·M, the best of all plans that send all-reduces can be built.
+// With everything in flight that may be, start-ups cost no bandwidth: each byte may pass from `a` after its gradient is
+// ready, and what remains is one machine, release times, preemption, and for each layer a tail (the forward pass from
+// there on). Sending the most urgent byte that may pass at each instant is optimal for that (Jackson's preemptive
+// rule; Horn 1974), and a list of blocks can say it. Elsewhere (fair sharing, measured tables, split stages) that is a
+// good start, and local moves improve it.
+#pragma once
+
+#include "sim/schedule/plan.hpp"
+#include "sim/training/communication.hpp"
+
+namespace allreplay {
+
+/// The best plan that the search finds before it meets the lower bound or its budget of replayed tasks ends. In
+/// alpha-beta never slower than any other strategy with the scenario's options and collective; in other fidelities it
+/// is still searched for in alpha-beta, with fair sharing. Deterministic.
+Plan find_best(const Scenario& scenario, const Communication& communication);
+
+/// The preemptive rule above, as a plan: cuts where a more urgent gradient comes.
+Plan plan_most_urgent(const Profile& profile, const CommCost& cost);
+
+}  // namespace allreplay

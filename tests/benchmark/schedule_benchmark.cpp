@@ -1,0 +1,66 @@
+// How fast plans are made, and how long searches and recommendations take. Each line of the output:
+//   plan/…        one plan: 161 tensors as in ResNet-50, 604 as in DenseNet-201, at the strategy's defaults
+//   best/…        the search of `best`
+//   recommend/…   all strategies tuned and ranked at one size, two trials at a time
+#include <benchmark/benchmark.h>
+
+#include "sim/experiment/recommend.hpp"
+#include "sim/experiment/request.hpp"
+
+namespace {
+
+using namespace allreplay;
+
+Scenario scenario(const char* profile, const char* strategy, std::int64_t workers) {
+  Library library;
+  Request request;
+  request.profile = std::string(ALLREPLAY_SOURCE_DIR "/traces/") + profile + ".json";
+  request.cluster = ALLREPLAY_SOURCE_DIR "/topologies/k80-10gbe.json";
+  request.strategy = strategy;
+  request.workers = workers;
+  return library.resolve(request);
+}
+
+// The same network, four times over: 644 tensors from ResNet-50's 161.
+Scenario deeper(Scenario one, std::size_t tensors) {
+  const Profile shallow = one.profile;
+  while (one.profile.tensors.size() < tensors) {
+    const auto layers = static_cast<LayerId>(one.profile.layers.size());
+    one.profile.layers.insert(one.profile.layers.end(), shallow.layers.begin(), shallow.layers.end());
+    for (Tensor tensor : shallow.tensors) {
+      if (one.profile.tensors.size() == tensors) break;
+      tensor.layer += layers;
+      one.profile.tensors.push_back(tensor);
+    }
+  }
+  return one;
+}
+
+void plan(benchmark::State& state, const char* strategy) {
+  const Scenario one = deeper(scenario("resnet50_k80_b16", strategy, 16), static_cast<std::size_t>(state.range(0)));
+  for (auto _ : state) benchmark::DoNotOptimize(plan_of(one));
+}
+BENCHMARK_CAPTURE(plan, us_byte, "us-byte")->Arg(161)->Arg(604)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(plan, bytescheduler, "bytescheduler")->Arg(161)->Arg(604)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(plan, p3, "p3")->Arg(161)->Arg(604)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(plan, dear, "dear")->Arg(161)->Arg(604)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(plan, best, "best")->Arg(161)->Arg(604)->Unit(benchmark::kMillisecond);
+
+// Where the search has most to do: nothing meets the lower bound, and small start-ups make many cuts worth while.
+void best_fair(benchmark::State& state) {
+  Scenario one = scenario("resnet50_k80_b16", "best", state.range(0));
+  one.options.sharing = Sharing::Fair;
+  for (auto _ : state) benchmark::DoNotOptimize(plan_of(one));
+}
+BENCHMARK(best_fair)->ArgName("workers")->Arg(16)->Arg(128)->Arg(512)->Unit(benchmark::kMillisecond);
+
+void recommend_all(benchmark::State& state) {
+  std::vector<Scenario> scenarios;
+  for (const Strategy& strategy : strategies()) scenarios.push_back(scenario("resnet50_k80_b16", strategy.name.data(), state.range(0)));
+  for (auto _ : state) benchmark::DoNotOptimize(recommend(scenarios, {}));
+}
+BENCHMARK(recommend_all)->ArgName("workers")->Arg(16)->Arg(128)->Unit(benchmark::kMillisecond)->UseRealTime();
+
+}  // namespace
+
+BENCHMARK_MAIN();

@@ -1,0 +1,60 @@
+#include "sim/schedule/partitioning.hpp"
+
+#include "tests/catch.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+Profile two_layers() {
+  Profile profile;
+  profile.layers = {{"in", Time(1), Time(1)}, {"out", Time(1), Time(1)}};
+  profile.tensors = {{"in.weight", 250, 1000, 0}, {"in.bias", 25, 100, 0}, {"out.weight", 100, 400, 1}};
+  return profile;
+}
+
+}  // namespace
+
+TEST_CASE("a tensor is cut into slices of the partition's size, the short one last") {
+  const auto slices = cut(3, 1000, 400);
+  REQUIRE(slices.size() == 3);
+  CHECK(slices[2].tensor == 3);
+  CHECK(slices[2].offset == 800);
+  CHECK(slices[2].bytes == 200);
+  CHECK(cut(0, 400, 400).size() == 1);
+  CHECK(cut(0, 400, 1'000'000'000'000).size() == 1);  // larger than the tensor: it stays whole
+}
+
+TEST_CASE("ByteScheduler and P3 list slices by tensor, then offset, with the layer as priority") {
+  const Profile profile = two_layers();
+  const CommCost cost(1e-3, 1e-9);
+  StrategyOptions options;
+  options.partition = 400;
+  options.credit = {.count = 7};
+  const Plan plan = make_plan(find_strategy("bytescheduler", {}), {profile, cost, options});
+  REQUIRE(plan.blocks.size() == 5);
+  CHECK(plan.blocks[1].slices[0].offset == 400);
+  CHECK(plan.blocks[3].slices[0].tensor == 1);
+  CHECK(plan.blocks[3].priority == 0);
+  CHECK(plan.blocks[4].priority == 1);
+  CHECK(plan.order == Order::Priority);
+  CHECK(plan.window.count == 7);
+  CHECK(plan.barrier == Barrier::Layer);
+  const Plan p3 = make_plan(find_strategy("p3", {}), {profile, cost, options});
+  CHECK(p3.window.count == 1);
+  CHECK(p3.blocks.size() == 5);
+  CHECK(make_plan(find_strategy("p3", {}), {profile, cost, StrategyOptions{}}).blocks.size() == 3);
+}
+
+TEST_CASE("DeAR fuses in backward order and gives the block nearest to the input the first all-gather") {
+  const Profile profile = two_layers();
+  const CommCost cost(1e-3, 1e-9);
+  StrategyOptions options;
+  options.threshold = 500;
+  const Plan plan = make_plan(find_strategy("dear", {}), {profile, cost, options});
+  REQUIRE(plan.blocks.size() == 2);
+  CHECK(plan.blocks[0].bytes() == 500);  // out.weight and in.bias
+  CHECK(plan.blocks[0].priority == 0);
+  CHECK(plan.blocks[1].bytes() == 1000);  // above the threshold: alone
+  CHECK(plan.stages == Stages::Split);
+}
