@@ -79,7 +79,12 @@ void MessageNetwork::handle(Instants::Event event, Time now) {
       return;
     }
     case Ends: {
-      if (event.what / kinds != flows_[event.subject].version) return;
+      Flow& flow = flows_[event.subject];
+      if (event.what / kinds != flow.version) return;
+      if (flow.end > now) {  // it has been slowed since
+        flow.wakes = flow.end;
+        return instants_.push(flow.wakes, event);
+      }
       links_.remove(event.subject);
       return arrive(event.subject, now);
     }
@@ -205,10 +210,14 @@ void MessageNetwork::share(Time now) {
       flow.left += flow.message->carry * rate;  // it began that much later than the instant said
     else
       flow.left -= flow.rate * static_cast<double>((now - flow.updated).count());
+    const bool waits = flow.rate > 0;
     flow.rate = rate;
     flow.updated = now;
+    flow.end = add(now, from_picoseconds(std::max(0.0, flow.left / rate)));
+    if (waits && flow.wakes <= flow.end) continue;
+    flow.wakes = flow.end;
     flow.version = (flow.version + 1) % versions;
-    instants_.push(add(now, from_picoseconds(std::max(0.0, flow.left / rate))), {id, Ends + kinds * flow.version});
+    instants_.push(flow.wakes, {id, Ends + kinds * flow.version});
   }
   free_flows_.insert(free_flows_.end(), ended_flows_.begin(), ended_flows_.end());
   ended_flows_.clear();

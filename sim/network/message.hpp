@@ -67,7 +67,9 @@ class MessageNetwork final : public Server {
     Time updated{0};
     std::uint32_t running = 0;
     std::uint32_t round = 0;
-    std::uint32_t version = 0;  // of its end: an event of an earlier one is void
+    std::uint32_t version = 0;  // of its event: an earlier one is void
+    Time end{0};                // with the present rate
+    Time wakes{0};              // when its event comes: never later than `end`, and then looked at again
   };
   struct Reducer {
     Time free{0};
