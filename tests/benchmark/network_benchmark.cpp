@@ -67,7 +67,7 @@ void scattered(benchmark::State& state, const Topology& topology) {
   std::vector<Time> late;
   for (Rank rank = 0; rank < workers; ++rank) late.push_back(Time(static_cast<std::int64_t>(random.below(1'000'000'000))));
   for (auto _ : state) {
-    MessageNetwork network({rounds}, topology.links(), 0, {}, late);
+    MessageNetwork network({rounds}, topology.links(), 0, late);
     benchmark::DoNotOptimize(run(network, {all_bytes}));
   }
 }
