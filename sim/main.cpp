@@ -44,9 +44,10 @@ int run(int argc, char** argv) {
   allreplay::add_compare(app);
   allreplay::add_sweep(app);
   allreplay::add_plan(app);
+  allreplay::add_topology(app);
+  allreplay::add_collective(app);
   allreplay::add_tune(app);
   allreplay::add_recommend(app);
-  allreplay::add_topology(app);
   allreplay::add_list(app);
   try {
     app.parse(argc, argv);

@@ -63,87 +63,87 @@ Rank power_of_two(std::string_view name, std::int64_t workers, const Place& plac
   return static_cast<Rank>(workers);
 }
 
-void require_whole(std::string_view name, Leg leg, const Place& place) {
-  if (leg != Leg::Whole)
+void require_whole(std::string_view name, Stage stage, const Place& place) {
+  if (stage != Stage::AllReduce)
     throw InputError(place, fmt::format("{} has no reduce-scatter and all-gather halves", name), "ring, for example");
 }
 
 using Options = CollectiveOptions;
 
-Rounds ring_messages(std::int64_t n, const Options&, Leg leg, const Place&) { return ring_rounds(static_cast<Rank>(n), 1, leg); }
+Rounds ring_messages(std::int64_t n, const Options&, Stage stage, const Place&) { return ring_rounds(static_cast<Rank>(n), 1, stage); }
 
-Rounds hierarchical_messages(std::int64_t n, const Options& options, Leg leg, const Place& place) {
+Rounds hierarchical_messages(std::int64_t n, const Options& options, Stage stage, const Place& place) {
   if (options.groups < 1 || n % options.groups != 0)
     throw InputError(place, fmt::format("{} workers do not fall into {} equal groups", n, options.groups), "a number of groups that divides the workers");
-  return ring_rounds(static_cast<Rank>(n), options.groups, leg);
+  return ring_rounds(static_cast<Rank>(n), options.groups, stage);
 }
 
-Rounds double_tree_messages(std::int64_t n, const Options& options, Leg leg, const Place& place) {
+Rounds double_tree_messages(std::int64_t n, const Options& options, Stage stage, const Place& place) {
   if (options.chunks < 1) throw InputError(place, fmt::format("{} chunks", options.chunks), "at least one");
-  return double_binary_tree_rounds(static_cast<Rank>(n), options.chunks, leg);
+  return double_binary_tree_rounds(static_cast<Rank>(n), options.chunks, stage);
 }
 
-Rounds halving_messages(std::int64_t n, const Options&, Leg leg, const Place& place) {
-  return halving_doubling_rounds(power_of_two("halving-doubling", n, place), leg);
+Rounds halving_messages(std::int64_t n, const Options&, Stage stage, const Place& place) {
+  return halving_doubling_rounds(power_of_two("halving-doubling", n, place), stage);
 }
 
-Rounds doubling_messages(std::int64_t n, const Options&, Leg leg, const Place& place) {
-  require_whole("recursive-doubling", leg, place);
+Rounds doubling_messages(std::int64_t n, const Options&, Stage stage, const Place& place) {
+  require_whole("recursive-doubling", stage, place);
   return recursive_doubling_rounds(power_of_two("recursive-doubling", n, place));
 }
 
-Rounds binomial_messages(std::int64_t n, const Options&, Leg leg, const Place&) { return binomial_rounds(static_cast<Rank>(n), leg); }
+Rounds binomial_messages(std::int64_t n, const Options&, Stage stage, const Place&) { return binomial_rounds(static_cast<Rank>(n), stage); }
 
-Rounds server_messages(std::int64_t n, const Options& options, Leg leg, const Place& place) {
+Rounds server_messages(std::int64_t n, const Options& options, Stage stage, const Place& place) {
   if (options.servers > n)
     throw InputError(place, fmt::format("{} servers do not sit on {} workers", options.servers, n), fmt::format("at most {}", n));
-  return parameter_server_rounds(static_cast<Rank>(n), options.servers > 0 ? options.servers : n, leg);
+  return parameter_server_rounds(static_cast<Rank>(n), options.servers > 0 ? options.servers : n, stage);
 }
 
-Rounds bml_messages(std::int64_t workers, const Options& options, Leg leg, const Place& place) {
+Rounds bml_messages(std::int64_t workers, const Options& options, Stage stage, const Place& place) {
   const auto root = std::llround(std::pow(static_cast<double>(workers), 1 / static_cast<double>(options.levels)));
   std::int64_t power = 1;
   for (std::int64_t level = 0; level < options.levels && power <= workers; ++level) power *= root;
   if (options.levels < 1 || options.levels > 16 || root < 2 || power != workers)
     throw InputError(place, fmt::format("bml cannot serve {} workers on {} levels", workers, options.levels), "n^k workers on BCube(n, k)");
-  return bml_rounds(root, options.levels, leg);
+  return bml_rounds(root, options.levels, stage);
 }
 
-Rounds scatter_messages(std::int64_t n, const Options&, Leg leg, const Place& place) {
-  require_whole("reduce-scatter", leg, place);
-  return ring_rounds(static_cast<Rank>(n), 1, Leg::ReduceScatter);
+Rounds scatter_messages(std::int64_t n, const Options&, Stage stage, const Place& place) {
+  require_whole("reduce-scatter", stage, place);
+  return ring_rounds(static_cast<Rank>(n), 1, Stage::ReduceScatter);
 }
 
-Rounds broadcast_messages(std::int64_t n, const Options&, Leg leg, const Place& place) {
-  require_whole("broadcast", leg, place);
-  return binomial_rounds(static_cast<Rank>(n), Leg::AllGather);
+Rounds broadcast_messages(std::int64_t n, const Options&, Stage stage, const Place& place) {
+  require_whole("broadcast", stage, place);
+  return binomial_rounds(static_cast<Rank>(n), Stage::AllGather);
 }
 
-Rounds gather_messages(std::int64_t n, const Options&, Leg leg, const Place& place) {
-  require_whole("all-gather", leg, place);
+Rounds gather_messages(std::int64_t n, const Options&, Stage stage, const Place& place) {
+  require_whole("all-gather", stage, place);
   return all_gather_rounds(static_cast<Rank>(n));
 }
 
-Rounds gtopk_messages(std::int64_t n, const Options&, Leg leg, const Place& place) {
-  Rounds rounds = binomial_rounds(power_of_two("gtopk-tree", n, place), leg);
+Rounds gtopk_messages(std::int64_t n, const Options&, Stage stage, const Place& place) {
+  Rounds rounds = binomial_rounds(power_of_two("gtopk-tree", n, place), stage);
   rounds.reduction_costs = false;
   return rounds;
 }
 
 constexpr Algorithm all[] = {
-    {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "", ring, Purpose::AllReduce, ring_messages},
-    {"double-binary-tree", "two mirrored trees, half of the bytes each", "tree_bandwidth", double_binary_tree, Purpose::AllReduce, double_tree_messages},
-    {"halving-doubling", "recursive halving, then recursive doubling", "", halving_doubling, Purpose::AllReduce, halving_messages},
-    {"recursive-doubling", "log N exchanges of everything", "", recursive_doubling, Purpose::AllReduce, doubling_messages},
-    {"binary-tree", "reduce up and broadcast down one binomial tree", "", binary_tree, Purpose::AllReduce, binomial_messages},
-    {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "servers", parameter_server, Purpose::AllReduce, server_messages},
-    {"hierarchical", "reduce-scatter within groups, all-reduce across, all-gather within", "groups", hierarchical, Purpose::AllReduce, hierarchical_messages},
-    {"bml", "a thread per level of a BCube: aggregation, then broadcast", "", bml, Purpose::AllReduce, bml_messages},
-    {"all-gather", "log N exchanges of all payloads held so far", "", all_gather, Purpose::AllGather, gather_messages},
-    {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "", all_gather, Purpose::AllGather, gather_messages},
-    {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "", gtopk_tree, Purpose::AllReduce, gtopk_messages},
-    {"reduce-scatter", "the first half of ring", "", reduce_scatter, Purpose::ReduceScatter, scatter_messages},
-    {"broadcast", "down a binomial tree from rank 0", "", broadcast, Purpose::Broadcast, broadcast_messages},
+    {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "", "", ring, Purpose::AllReduce, ring_messages},
+    {"double-binary-tree", "two mirrored trees, half of the bytes each", "tree_bandwidth", "chunks", double_binary_tree, Purpose::AllReduce, double_tree_messages},
+    {"halving-doubling", "recursive halving, then recursive doubling", "", "", halving_doubling, Purpose::AllReduce, halving_messages},
+    {"recursive-doubling", "log N exchanges of everything", "", "", recursive_doubling, Purpose::AllReduce, doubling_messages},
+    {"binary-tree", "reduce up and broadcast down one binomial tree", "", "", binary_tree, Purpose::AllReduce, binomial_messages},
+    {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "servers", "servers", parameter_server, Purpose::AllReduce, server_messages},
+    {"hierarchical", "reduce-scatter within groups, all-reduce across, all-gather within", "", "", hierarchical, Purpose::AllReduce, hierarchical_messages},
+    {"bml", "a thread per level of a BCube: aggregation, then broadcast", "", "", bml, Purpose::AllReduce, bml_messages},
+    {"all-gather", "log N exchanges of all payloads held so far", "", "", all_gather, Purpose::AllGather, gather_messages},
+    {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "", "", all_gather, Purpose::AllGather, gather_messages},
+    {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "", "", gtopk_tree, Purpose::AllReduce, gtopk_messages},
+    {"reduce-scatter", "the first half of ring", "", "", reduce_scatter, Purpose::ReduceScatter, scatter_messages},
+    {"broadcast", "down a binomial tree from rank 0", "", "", broadcast, Purpose::Broadcast, broadcast_messages},
 };
 
 }  // namespace

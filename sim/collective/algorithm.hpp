@@ -43,12 +43,14 @@ struct Coefficients {
 struct Algorithm {
   std::string_view name;
   std::string_view summary;
-  std::string_view option;  ///< the one of CollectiveOptions that it reads, as users name it; "" if none
+  // The one of CollectiveOptions, as users name it, that its closed form and that its messages depend on; "" if none.
+  std::string_view option;
+  std::string_view message_option;
   /// Dimensionless, for N >= 2 workers; logarithms are real, base 2, where N is no power of two.
   Coefficients (*coefficients)(double workers, const CollectiveOptions& options);
   Purpose purpose = Purpose::AllReduce;
   /// For N >= 2 workers. Throws InputError at `place` for numbers of workers that it cannot serve message by message.
-  Rounds (*rounds)(std::int64_t workers, const CollectiveOptions& options, Leg leg, const Place& place) = nullptr;
+  Rounds (*rounds)(std::int64_t workers, const CollectiveOptions& options, Stage stage, const Place& place) = nullptr;
 };
 
 std::span<const Algorithm> algorithms();

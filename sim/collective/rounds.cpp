@@ -30,7 +30,7 @@ std::int64_t Rounds::length() const {
   return sum;
 }
 
-Rounds ring_rounds(Rank ranks, std::int64_t groups, Leg leg) {
+Rounds ring_rounds(Rank ranks, std::int64_t groups, Stage stage) {
   // Place p of group q, in groups of g. Pieces are numbered p·G + q: around a group go runs of G pieces, across the
   // groups single ones. In turn t a rank passes on what it got in the turn before: run p − t, and at the end it has run p + 1.
   const std::int64_t g = ranks / groups;
@@ -49,30 +49,30 @@ Rounds ring_rounds(Rank ranks, std::int64_t groups, Leg leg) {
       out.push_back({.to = next, .first = (p + 1) % g * groups + modulo(q + offset - turn, groups), .reduce = reduce});
     };
   };
-  if (leg != Leg::AllGather) {
+  if (stage != Stage::AllGather) {
     append(result, g - 1, inner(0, true));
     append(result, groups - 1, outer(0, true));
   }
-  if (leg != Leg::ReduceScatter) {
+  if (stage != Stage::ReduceScatter) {
     append(result, groups - 1, outer(1, false));
     append(result, g - 1, inner(1, false));
   }
   return result;
 }
 
-Rounds halving_doubling_rounds(Rank ranks, Leg leg) {
+Rounds halving_doubling_rounds(Rank ranks, Stage stage) {
   // After r halvings a rank is left with N/2^r pieces: those whose number begins with its r lowest bits, reversed. So
   // pieces that stay together are neighbours.
   const Rank bits = log2_of(ranks);
   Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
-  if (leg != Leg::AllGather)
+  if (stage != Stage::AllGather)
     for (Rank r = 0; r < bits; ++r)
       append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
         const Rank to = from ^ Rank{1} << r;
         const std::int64_t half = ranks >> (r + 1);
         out.push_back({.to = to, .first = reversed(to, bits) & -half, .count = half, .reduce = true});
       });
-  if (leg != Leg::ReduceScatter)
+  if (stage != Stage::ReduceScatter)
     for (Rank r = bits; r-- > 0;)
       append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
         const std::int64_t half = ranks >> (r + 1);
@@ -103,15 +103,15 @@ Rounds all_gather_rounds(Rank ranks) {
   return result;
 }
 
-Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Leg leg) {
+Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Stage stage) {
   Rounds result{.ranks = ranks, .pieces = servers, .piece_share = 1.0 / static_cast<double>(servers)};
   const auto place = [=](std::int64_t server) { return static_cast<Rank>(server * ranks / servers); };
-  if (leg != Leg::AllGather)
+  if (stage != Stage::AllGather)
     append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
       for (std::int64_t server = 0; server < servers; ++server)
         if (place(server) != from) out.push_back({.to = place(server), .first = server, .reduce = true});
     });
-  if (leg != Leg::ReduceScatter)
+  if (stage != Stage::ReduceScatter)
     append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
       const std::int64_t server = (from * servers + ranks - 1) / ranks;  // the first whose place is not before `from`
       if (server >= servers || place(server) != from) return;
@@ -121,7 +121,7 @@ Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Leg leg) {
   return result;
 }
 
-Rounds bml_rounds(std::int64_t n, std::int64_t levels, Leg leg) {
+Rounds bml_rounds(std::int64_t n, std::int64_t levels, Stage stage) {
   // Thread t corrects the digits t, t + 1, … (mod k), so its pieces are numbered by their digits in that order, the first
   // the most significant: a set of pieces with the first w + 1 digits given is a run of n^(k−1−w).
   std::vector<std::int64_t> power(static_cast<std::size_t>(levels + 1), 1);
@@ -148,23 +148,23 @@ Rounds bml_rounds(std::int64_t n, std::int64_t levels, Leg leg) {
       }
     };
   };
-  if (leg != Leg::AllGather)
+  if (stage != Stage::AllGather)
     for (std::int64_t w = 0; w < levels; ++w) append(result, 1, exchange(w, true));
-  if (leg != Leg::ReduceScatter)
+  if (stage != Stage::ReduceScatter)
     for (std::int64_t w = levels; w-- > 0;) append(result, 1, exchange(w, false));
   return result;
 }
 
-Rounds binomial_rounds(Rank ranks, Leg leg) {
+Rounds binomial_rounds(Rank ranks, Stage stage) {
   Rounds result{.ranks = ranks, .channels = ranks};
   const Rank depth = static_cast<Rank>(std::bit_width(ranks - 1));
-  if (leg != Leg::AllGather)
+  if (stage != Stage::AllGather)
     for (Rank r = 0; r < depth; ++r)
       append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
         const Rank step = Rank{1} << r;
         if (from % (2 * step) == step) out.push_back({.to = from - step, .reduce = true});
       });
-  if (leg != Leg::ReduceScatter)
+  if (stage != Stage::ReduceScatter)
     for (Rank r = depth; r-- > 0;)
       append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
         const Rank step = Rank{1} << r;
@@ -173,13 +173,13 @@ Rounds binomial_rounds(Rank ranks, Leg leg) {
   return result;
 }
 
-Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Leg leg) {
+Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Stage stage) {
   // A node at depth d of a tree of height H sends chunk c up in round H − d + c, one after its children did; the root
   // has chunk c after round H − 1 + c and sends it down in round H + c, a node at depth d in round H + d + c. The halves
   // alone have H + C − 1 rounds each. Streams: up and down, of each tree; what reaches the root goes down from there.
   const auto depth_of = [](Rank place) { return static_cast<std::int64_t>(std::bit_width(place + 1)) - 1; };
   const std::int64_t height = depth_of(ranks - 1);
-  const std::int64_t down_after = leg == Leg::Whole ? height : 0;
+  const std::int64_t down_after = stage == Stage::AllReduce ? height : 0;
   const std::int64_t length = down_after + height + chunks - 1;
   Rounds result{.ranks = ranks, .pieces = 2 * chunks, .piece_share = 0.5 / static_cast<double>(chunks), .streams = 4, .channels = 4 * ranks};
   for (std::int64_t round = 0; round < length; ++round)
@@ -190,12 +190,12 @@ Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Leg leg) {
         const std::int64_t depth = depth_of(place);
         const auto up = static_cast<std::uint8_t>(2 * tree), down = static_cast<std::uint8_t>(2 * tree + 1);
         const std::int64_t rising = round - (height - depth), falling = round - (down_after + depth);
-        if (leg != Leg::AllGather && depth > 0 && rising >= 0 && rising < chunks) {
+        if (stage != Stage::AllGather && depth > 0 && rising >= 0 && rising < chunks) {
           const Rank parent = (place - 1) / 2;
           out.push_back({.to = rank_at(parent), .first = tree * chunks + rising, .reduce = true, .stream = up,
                          .into = parent == 0 ? down : up, .channel = up * ranks + place});
         }
-        if (leg != Leg::ReduceScatter && falling >= 0 && falling < chunks)
+        if (stage != Stage::ReduceScatter && falling >= 0 && falling < chunks)
           for (const std::int64_t child : {2 * std::int64_t{place} + 1, 2 * std::int64_t{place} + 2})
             if (child < ranks)
               out.push_back({.to = rank_at(static_cast<Rank>(child)), .first = tree * chunks + falling, .stream = down,

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/collective/stage.hpp"
 #include "sim/core/units.hpp"
 
 namespace allreplay {
@@ -48,17 +49,14 @@ struct Rounds {
   std::int64_t length() const;
 };
 
-/// Which part of a collective: strategies that split it send the halves apart.
-enum class Leg : std::uint8_t { Whole, ReduceScatter, AllGather };
-
 // The builders. REQUIRES, of each: ranks >= 2, and what is said beside it.
 
 /// Ranks in `groups` equal groups of consecutive ranks: reduce-scatter around each group, all-reduce around the ranks of
 /// equal place in all groups, all-gather around each group. One group is the ring. REQUIRES: groups divides ranks.
-Rounds ring_rounds(Rank ranks, std::int64_t groups, Leg leg);
+Rounds ring_rounds(Rank ranks, std::int64_t groups, Stage stage);
 
 /// Recursive halving, nearest rank first, then recursive doubling. REQUIRES: a power of two.
-Rounds halving_doubling_rounds(Rank ranks, Leg leg);
+Rounds halving_doubling_rounds(Rank ranks, Stage stage);
 
 /// log N exchanges of everything. REQUIRES: a power of two.
 Rounds recursive_doubling_rounds(Rank ranks);
@@ -68,18 +66,18 @@ Rounds recursive_doubling_rounds(Rank ranks);
 Rounds all_gather_rounds(Rank ranks);
 
 /// Push to and pull from `servers` servers, on ranks j·N/S. REQUIRES: 1 <= servers <= ranks.
-Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Leg leg);
+Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Stage stage);
 
 /// BML on BCube(n, levels): one thread per level, aggregation and then broadcast, a level per step (reading 23).
 /// REQUIRES: ranks = n^levels.
-Rounds bml_rounds(std::int64_t n, std::int64_t levels, Leg leg);
+Rounds bml_rounds(std::int64_t n, std::int64_t levels, Stage stage);
 
-/// Binomial tree at rank 0: a reduction up (Leg::ReduceScatter), a broadcast down (Leg::AllGather), or both. In the
+/// Binomial tree at rank 0: a reduction up (Stage::ReduceScatter), a broadcast down (Stage::AllGather), or both. In the
 /// broadcast a rank sends to one child after the other, the largest subtree first.
-Rounds binomial_rounds(Rank ranks, Leg leg);
+Rounds binomial_rounds(Rank ranks, Stage stage);
 
 /// Two heap-ordered trees, the second the mirror of the first, half of the bytes each, in `chunks` per tree: up, and from
 /// the root down again while later chunks still rise. Each direction of each edge carries one message at a time.
-Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Leg leg);
+Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Stage stage);
 
 }  // namespace allreplay

@@ -1,6 +1,7 @@
-// The legs of a block's way over the network.
+// The legs of a block's way over the network: an all-reduce in one, or its two halves apart.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 

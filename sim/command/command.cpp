@@ -23,6 +23,7 @@ Request ScenarioArguments::request(const std::string& strategy) const {
   request.strategy = strategy;
   request.collective = collective;
   request.fidelity = fidelity;
+  request.reuse = !no_reuse;
   if (!workers.empty()) request.workers = parse_integer(workers, 1, most_workers, argument("--workers"));
   if (!forward_ratio.empty()) request.forward_ratio = parse_number(forward_ratio, argument("--forward-ratio"));
   request.place_of_profile = argument("--forward-ratio");
@@ -45,7 +46,8 @@ void add_scenario_options(CLI::App& command, ScenarioArguments& arguments) {
   command.add_option("-c,--cluster", arguments.cluster, "a cluster file, or a name from `allreplay list clusters`")->required();
   command.add_option("-n,--workers", arguments.workers, "how many workers (the cluster file's)");
   command.add_option("--collective", arguments.collective, "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
-  command.add_option("--fidelity", arguments.fidelity, "how communication is priced (the cluster file's): alpha-beta");
+  command.add_option("--fidelity", arguments.fidelity, "how communication is priced (the cluster file's): alpha-beta, fluid or message");
+  command.add_flag("--no-reuse", arguments.no_reuse, "fluid, message: simulate every collective, also one that runs alone as one before did");
   command.add_option("--forward-ratio", arguments.forward_ratio, "set every layer's forward time to this times its backward time");
   std::string known;
   for (const OptionHelp& option : option_help()) known += fmt::format("\n  {}: {}", option.name, option.help);

@@ -18,15 +18,17 @@ void add_run(CLI::App& app);
 void add_compare(CLI::App& app);
 void add_sweep(CLI::App& app);
 void add_plan(CLI::App& app);
+void add_topology(CLI::App& app);
+void add_collective(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_recommend(CLI::App& app);
-void add_topology(CLI::App& app);
 void add_list(CLI::App& app);
 
 /// What --profile, --cluster and the options beside them were given as.
 struct ScenarioArguments {
   std::string profile, cluster, workers, collective, fidelity, forward_ratio;
   std::vector<std::string> options;  ///< key=value
+  bool no_reuse = false;
 
   /// The request for one strategy. Throws InputError at the option that is wrong.
   Request request(const std::string& strategy) const;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/experiment/table.hpp"
+#include "sim/training/communication.hpp"
 
 namespace allreplay {
 
@@ -37,6 +38,24 @@ double bus_factor(Purpose purpose, std::int64_t workers) {
     case Purpose::AllGather: return n - 1;
     default: return 1;
   }
+}
+
+CollectivePricing collective_pricing(const Scenario& scenario) {
+  const Communication communication = communication_of(scenario);
+  CollectivePricing pricing{communication.carrier.algorithm->purpose, scenario.workers, communication.cost, 0, {}};
+  if (const auto model = communication.model) {
+    pricing.time = [model](Bytes bytes) { return model->alone(bytes); };
+    pricing.messages = model->messages();
+    pricing.events = [model] { return model->pricing_events(); };
+  }
+  return pricing;
+}
+
+std::string collective_heading(const Scenario& scenario, const CollectivePricing& pricing) {
+  const Carrier carrier = carrier_of(scenario);
+  std::string text = fmt::format("{} among {} workers on {}, {}", carrier.algorithm->name, scenario.workers, scenario.cluster.name, carrier.fidelity);
+  if (pricing.messages > 0) text += fmt::format(": {} messages each", pricing.messages);
+  return text + "\n\n";
 }
 
 std::vector<CollectiveRow> measure_collective(const CollectivePricing& pricing, const std::vector<Bytes>& sizes) {

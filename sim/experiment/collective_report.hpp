@@ -11,6 +11,7 @@
 #include "sim/core/error.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
+#include "sim/training/simulate.hpp"
 
 namespace allreplay {
 
@@ -40,6 +41,12 @@ struct CollectiveRow {
 /// all-reduce, (N−1)/N for a reduce-scatter, 1 for a broadcast. nccl-tests gives an all-gather the size of all payloads
 /// together and (N−1)/N; our block is one worker's payload, so N − 1.
 double bus_factor(Purpose purpose, std::int64_t workers);
+
+/// Of the scenario's collective on its cluster; the profile and the strategy do not matter. Throws InputError.
+CollectivePricing collective_pricing(const Scenario& scenario);
+
+/// "ring among 16 workers on fat-tree-4, message: 480 messages each".
+std::string collective_heading(const Scenario& scenario, const CollectivePricing& pricing);
 
 std::vector<CollectiveRow> measure_collective(const CollectivePricing& pricing, const std::vector<Bytes>& sizes);
 

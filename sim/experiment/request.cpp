@@ -34,21 +34,30 @@ const Library::ClusterFile& Library::cluster(const std::string& name) {
 
 const Cluster& Library::cluster_named(const std::string& name) { return cluster(name).cluster; }
 
-Scenario Library::resolve(const Request& request) {
-  const ClusterFile& file = cluster(request.cluster);
-  Scenario scenario{.profile = profile(request), .cluster = file.cluster};
-  scenario.workers = request.workers.value_or(file.cluster.workers);
+Scenario Library::resolve_network(const Request& request) {
+  const Cluster& named = cluster(request.cluster).cluster;
+  Scenario scenario;
+  scenario.cluster = named;
+  scenario.workers = request.workers.value_or(named.workers);
   if (scenario.workers < 1 || scenario.workers > most_workers)
     throw InputError(request.place_of_workers, fmt::format("{} workers", scenario.workers), fmt::format("1 to {}", most_workers));
-  scenario.stragglers = read_stragglers(file.json, scenario.workers);
-  scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy);
-  for (const auto& [name, value] : file.cluster.network.options) scenario.options.set(name, value, file.cluster.network.place / name);
+  for (const auto& [name, value] : named.network.options) scenario.options.set(name, value, named.network.place / name);
   for (const OptionText& option : request.options) scenario.options.set(option.name, option.value, option.place);
-  auto& partition = scenario.options.strategy.partition;
-  if (!partition && scenario.strategy->partition > 0) partition = scenario.strategy->partition;
   scenario.collective = request.collective;
   scenario.fidelity = request.fidelity;
-  scenario.place = request.collective.empty() ? request.place_of_fidelity : request.place_of_collective;
+  scenario.reuse = request.reuse;
+  scenario.place_of_collective = request.place_of_collective;
+  scenario.place_of_fidelity = request.place_of_fidelity;
+  return scenario;
+}
+
+Scenario Library::resolve(const Request& request) {
+  Scenario scenario = resolve_network(request);
+  scenario.profile = profile(request);
+  scenario.stragglers = read_stragglers(cluster(request.cluster).json, scenario.workers);
+  scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy);
+  auto& partition = scenario.options.strategy.partition;
+  if (!partition && scenario.strategy->partition > 0) partition = scenario.strategy->partition;
   return scenario;
 }
 

@@ -30,6 +30,7 @@ struct Request {
   std::string fidelity;    ///< "": the cluster's
   std::string strategy;
   std::vector<OptionText> options;
+  bool reuse = true;  ///< of the price of a collective that runs alone (detailed fidelities)
   // Where complaints about the names above point.
   Place place_of_profile, place_of_workers, place_of_strategy, place_of_collective, place_of_fidelity;
 };
@@ -39,6 +40,9 @@ class Library {
  public:
   /// Throws InputError for anything that is wrong with the request or its files.
   Scenario resolve(const Request& request);
+
+  /// The same without profile and strategy, which the request need not name.
+  Scenario resolve_network(const Request& request);
 
   /// The cluster in that file, with the file's number of workers. Throws InputError.
   const Cluster& cluster_named(const std::string& name);

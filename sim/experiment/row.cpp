@@ -12,15 +12,14 @@ namespace allreplay {
 namespace {
 
 // The options that matter to this scenario, with their values, defaults included.
-NamedValues effective_options(const Scenario& scenario, const std::string& collective) {
+NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) {
   NamedValues values;
   const auto append = [&](std::string_view name) {
     const std::string value = scenario.options.get(name);
     if (!value.empty()) values.emplace_back(name, value);
   };
   for (const std::string_view name : scenario.strategy->options) append(name);
-  const Algorithm& algorithm = find_algorithm(collective, scenario.place);
-  if (!algorithm.option.empty()) append(algorithm.option);
+  if (const std::string_view name = option_of(carrier); !name.empty()) append(name);
   if (scenario.stragglers.jitter) append("iterations");
   return values;
 }
@@ -50,15 +49,15 @@ nlohmann::ordered_json to_object(const Row& row) {
 }  // namespace
 
 Row identity(const Scenario& scenario) {
-  const Communication communication = communication_of(scenario);
+  const Carrier carrier = carrier_of(scenario);
   return {{"profile", scenario.profile.name},
           {"cluster", scenario.cluster.name},
           {"strategy", std::string(scenario.strategy->name)},
           {"workers", scenario.workers},
-          {"collective", communication.collective},
-          {"fidelity", communication.fidelity},
+          {"collective", std::string(carrier.algorithm->name)},
+          {"fidelity", carrier.fidelity},
           {"origin", to_string(scenario.profile.origin)},
-          {"options", effective_options(scenario, communication.collective)}};
+          {"options", effective_options(scenario, carrier)}};
 }
 
 Row make_row(Row identity, const Metrics& m, double wall_s) {

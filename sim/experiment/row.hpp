@@ -23,7 +23,7 @@ struct Column {
 using Row = std::vector<Column>;
 
 /// The columns that say which scenario a row is of: profile to origin, and options. Throws InputError for a
-/// collective, fidelity or cost that the scenario cannot have.
+/// collective or fidelity that the scenario cannot have.
 Row identity(const Scenario& scenario);
 
 /// All columns, in the order of docs/formats.md. `wall_s` is how long the simulation took.

@@ -15,6 +15,7 @@
 #include "sim/experiment/progress.hpp"
 #include "sim/experiment/row.hpp"
 #include "sim/experiment/run.hpp"
+#include "sim/training/communication.hpp"
 
 namespace allreplay {
 
@@ -177,6 +178,7 @@ std::vector<Outcome> run_sweep(const Sweep& sweep, const SweepRun& how) {
   std::vector<Row> identities;
   for (const Request& request : sweep.requests) {
     scenarios.push_back(library.resolve(request));
+    require_possible(scenarios.back());
     identities.push_back(identity(scenarios.back()));
   }
   require_distinct(scenarios, sweep);

@@ -16,8 +16,8 @@ double whole(double ps) { return std::floor(ps + 0.5); }
 }  // namespace
 
 FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes, double alpha,
-                           double gamma, CarrierOf carrier_of)
-    : collectives_(std::move(collectives)), shapes_(std::move(shapes)), alpha_(alpha * 1e12), gamma_(gamma * 1e12), carrier_of_(std::move(carrier_of)) {}
+                           double gamma)
+    : collectives_(std::move(collectives)), shapes_(std::move(shapes)), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {}
 
 void FluidNetwork::start(TaskId id, const Task& task, Time now) {
   if (state_.running.empty()) {
@@ -26,8 +26,8 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
   }
   ahead_.reset();
   run(state_, relative(now));
-  const RoundLoads* loads = collectives_[carrier_of_ ? carrier_of_(id) : 0].get();
-  Running running{id, loads, static_cast<double>(task.bytes), 0, 0, Stage::Fresh, relative(now), 0, 0};
+  const RoundLoads* loads = collectives_[task.service].get();
+  Running running{id, loads, static_cast<double>(task.bytes), 0, 0, Step::Fresh, relative(now), 0, 0};
   if (task.bytes <= 0) running.round = loads->rounds.size();
   state_.running.push_back(running);
 }
@@ -67,29 +67,29 @@ double FluidNetwork::reduction(const Running& running) const {
 // Goes on to `until`, or to the first instant at which a collective has ended; true if one has.
 bool FluidNetwork::run(State& state, double until) const {
   for (;;) {
-    if (state.running.size() == 1 && state.running[0].stage == Stage::Fresh) skip_rounds(state, state.running[0], until);
+    if (state.running.size() == 1 && state.running[0].step == Step::Fresh) skip_rounds(state, state.running[0], until);
     bool ended = false;
     for (Running& running : state.running) {
       if (running.round == running.loads->rounds.size())
         ended = true;
-      else if (running.stage == Stage::Fresh)
-        settle_stage(state, running);
+      else if (running.step == Step::Fresh)
+        settle_step(state, running);
     }
     if (ended) return true;
     if (state.speeds_stale) set_speeds(state);
 
     double next = forever;
     for (const Running& running : state.running)
-      next = std::min(next, running.stage == Stage::Transfer ? state.now + running.left / running.speed : running.at);
+      next = std::min(next, running.step == Step::Transfer ? state.now + running.left / running.speed : running.at);
     const double to = std::max(state.now, std::min(next, until));
     if (to < forever) {
       for (Running& running : state.running)
-        if (running.stage == Stage::Transfer) running.left = state.now + running.left / running.speed <= to ? 0 : running.left - (to - state.now) * running.speed;
+        if (running.step == Step::Transfer) running.left = state.now + running.left / running.speed <= to ? 0 : running.left - (to - state.now) * running.speed;
       state.now = to;
     }
     if (next > until || next == forever) return false;
     for (Running& running : state.running)
-      if (running.stage == Stage::Transfer ? running.left <= 0 : running.at <= state.now) settle_stage(state, running);
+      if (running.step == Step::Transfer ? running.left <= 0 : running.at <= state.now) settle_step(state, running);
   }
 }
 
@@ -112,29 +112,29 @@ void FluidNetwork::skip_rounds(State& state, Running& running, double until) con
 }
 
 // The stage that it is in has ended: on to the next that takes time.
-void FluidNetwork::settle_stage(State& state, Running& running) const {
+void FluidNetwork::settle_step(State& state, Running& running) const {
   const RoundLoad& load = running.loads->rounds[running.round];
-  switch (running.stage) {
-    case Stage::Fresh:
+  switch (running.step) {
+    case Step::Fresh:
       ++state.rounds;
-      running.stage = Stage::StartUp;
+      running.step = Step::StartUp;
       running.at += start_up(running);
       if (running.at > state.now) return;
       [[fallthrough]];
-    case Stage::StartUp:
-      running.stage = Stage::Transfer;
+    case Step::StartUp:
+      running.step = Step::Transfer;
       running.left = running.bytes * load.busiest * 1e12;
       running.speed = 1;
       state.speeds_stale = true;
       return;
-    case Stage::Transfer:
-      running.stage = Stage::Reduction;
+    case Step::Transfer:
+      running.step = Step::Reduction;
       running.at = whole(state.now + reduction(running));
       state.speeds_stale = true;
       if (running.at > state.now) return;
       [[fallthrough]];
-    case Stage::Reduction:
-      running.stage = Stage::Fresh;
+    case Step::Reduction:
+      running.step = Step::Fresh;
       if (++running.turn < load.repeat) return;
       running.turn = 0;
       ++running.round;
@@ -149,7 +149,7 @@ void FluidNetwork::set_speeds(State& state) const {
   bool alike = true;
   std::uint32_t first = 0;
   for (const Running& running : state.running) {
-    if (running.stage != Stage::Transfer) continue;
+    if (running.step != Step::Transfer) continue;
     if (count++ == 0) first = shape_of(running);
     alike = alike && shape_of(running) == first;
   }
@@ -159,7 +159,7 @@ void FluidNetwork::set_speeds(State& state) const {
   }
   std::vector<std::pair<std::uint32_t, std::int64_t>> shapes;
   for (const Running& running : state.running) {
-    if (running.stage != Stage::Transfer) continue;
+    if (running.step != Step::Transfer) continue;
     const auto place = std::lower_bound(shapes.begin(), shapes.end(), std::pair(shape_of(running), std::int64_t{0}));
     if (place != shapes.end() && place->first == shape_of(running))
       ++place->second;
@@ -168,7 +168,7 @@ void FluidNetwork::set_speeds(State& state) const {
   }
   const std::vector<double>& speeds = speeds_of(shapes);
   for (Running& running : state.running) {
-    if (running.stage != Stage::Transfer) continue;
+    if (running.step != Step::Transfer) continue;
     const auto place = std::lower_bound(shapes.begin(), shapes.end(), std::pair(shape_of(running), std::int64_t{0}));
     running.speed = speeds[place - shapes.begin()];
   }

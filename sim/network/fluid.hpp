@@ -22,8 +22,7 @@ namespace allreplay {
 
 class FluidNetwork final : public Server {
  public:
-  FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes, double alpha, double gamma,
-               CarrierOf carrier_of = {});
+  FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes, double alpha, double gamma);
 
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override;
@@ -32,7 +31,7 @@ class FluidNetwork final : public Server {
   std::int64_t events() const override { return state_.rounds; }
 
  private:
-  enum class Stage : std::uint8_t { Fresh, StartUp, Transfer, Reduction };
+  enum class Step : std::uint8_t { Fresh, StartUp, Transfer, Reduction };
 
   struct Running {
     TaskId id;
@@ -40,7 +39,7 @@ class FluidNetwork final : public Server {
     double bytes;
     std::size_t round;   // the distinct one,
     std::int64_t turn;   // and which repetition
-    Stage stage;
+    Step step;
     double at;           // Fresh: its beginning; StartUp, Reduction: their end
     double left;         // Transfer: ps at full speed
     double speed;        // Transfer: the fraction of it
@@ -56,7 +55,7 @@ class FluidNetwork final : public Server {
 
   bool run(State& state, double until) const;
   void skip_rounds(State& state, Running& running, double until) const;
-  void settle_stage(State& state, Running& running) const;
+  void settle_step(State& state, Running& running) const;
   void set_speeds(State& state) const;
   const std::vector<double>& speeds_of(const std::vector<std::pair<std::uint32_t, std::int64_t>>& shapes) const;
   double start_up(const Running& running) const;
@@ -66,7 +65,6 @@ class FluidNetwork final : public Server {
   std::vector<std::shared_ptr<const RoundLoads>> collectives_;
   std::shared_ptr<const Shapes> shapes_;
   double alpha_, gamma_;  // ps, ps per byte
-  CarrierOf carrier_of_;
   Time origin_{0};
   State state_;
   mutable std::optional<State> ahead_;  // the state at the next completion, if nothing starts before

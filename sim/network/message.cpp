@@ -14,8 +14,8 @@ constexpr std::uint32_t versions = 0xffffffff / kinds;
 }  // namespace
 
 MessageNetwork::MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links, double gamma,
-                               CarrierOf carrier_of, std::vector<Time> late)
-    : collectives_(std::move(collectives)), gamma_(gamma * 1e12), carrier_of_(std::move(carrier_of)), late_(std::move(late)), links_(links) {
+                               std::vector<Time> late)
+    : collectives_(std::move(collectives)), gamma_(gamma * 1e12), late_(std::move(late)), links_(links) {
   std::uint32_t ranks = 0;
   for (const auto& collective : collectives_) ranks = std::max(ranks, collective->ranks);
   reducers_.resize(ranks);
@@ -31,7 +31,7 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   }
   Running& running = running_[index];
   running.id = id;
-  running.rounds = collectives_[carrier_of_ ? carrier_of_(id) : 0].get();
+  running.rounds = collectives_[task.service].get();
   running.bytes = static_cast<double>(task.bytes);
   running.messages_left = task.bytes > 0 ? running.rounds->messages : 0;
   running.first = running.last = 0;
@@ -79,7 +79,12 @@ void MessageNetwork::handle(Instants::Event event, Time now) {
       return;
     }
     case Ends: {
-      if (event.what / kinds != flows_[event.subject].version) return;
+      Flow& flow = flows_[event.subject];
+      if (event.what / kinds != flow.version) return;
+      if (flow.end > now) {  // it has been slowed since
+        flow.wakes = flow.end;
+        return instants_.push(flow.wakes, event);
+      }
       links_.remove(event.subject);
       return arrive(event.subject, now);
     }
@@ -205,10 +210,14 @@ void MessageNetwork::share(Time now) {
       flow.left += flow.message->carry * rate;  // it began that much later than the instant said
     else
       flow.left -= flow.rate * static_cast<double>((now - flow.updated).count());
+    const bool waits = flow.rate > 0;
     flow.rate = rate;
     flow.updated = now;
+    flow.end = add(now, from_picoseconds(std::max(0.0, flow.left / rate)));
+    if (waits && flow.wakes <= flow.end) continue;
+    flow.wakes = flow.end;
     flow.version = (flow.version + 1) % versions;
-    instants_.push(add(now, from_picoseconds(std::max(0.0, flow.left / rate))), {id, Ends + kinds * flow.version});
+    instants_.push(flow.wakes, {id, Ends + kinds * flow.version});
   }
   free_flows_.insert(free_flows_.end(), ended_flows_.begin(), ended_flows_.end());
   ended_flows_.clear();

@@ -18,13 +18,10 @@
 
 namespace allreplay {
 
-/// Which of a network's collectives carries a task; an empty one means the first.
-using CarrierOf = std::function<std::size_t(TaskId)>;
-
 class MessageNetwork final : public Server {
  public:
   /// `late`: by how much each rank starts after the task does; empty: all at once.
-  MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links, double gamma, CarrierOf carrier_of = {},
+  MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links, double gamma,
                  std::vector<Time> late = {});
 
   void start(TaskId id, const Task& task, Time now) override;
@@ -70,7 +67,9 @@ class MessageNetwork final : public Server {
     Time updated{0};
     std::uint32_t running = 0;
     std::uint32_t round = 0;
-    std::uint32_t version = 0;  // of its end: an event of an earlier one is void
+    std::uint32_t version = 0;  // of its event: an earlier one is void
+    Time end{0};                // with the present rate
+    Time wakes{0};              // when its event comes: never later than `end`, and then looked at again
   };
   struct Reducer {
     Time free{0};
@@ -92,7 +91,6 @@ class MessageNetwork final : public Server {
 
   std::vector<std::shared_ptr<const RoutedRounds>> collectives_;
   double gamma_;  // ps per byte
-  CarrierOf carrier_of_;
   std::vector<Time> late_;
   FairLinks links_;
   Instants instants_;

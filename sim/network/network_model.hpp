@@ -24,7 +24,7 @@ struct NetworkSetup {
   double alpha = 0;  ///< per message, on top of its links; seconds
   double gamma = 0;  ///< seconds per byte reduced
   CollectiveOptions options;
-  std::vector<Leg> legs = {Leg::Whole};  ///< what the network carries, by the numbers that CarrierOf gives
+  bool split = false;                    ///< whether blocks travel as reduce-scatters and all-gathers, too
   bool reuse = true;                     ///< collectives that run alone are priced once
   Place place;                           ///< of complaints about the collective
 };
@@ -37,22 +37,22 @@ class NetworkModel {
   NetworkModel(const NetworkSetup& setup, const Topology& topology);
   ~NetworkModel();
 
-  /// A fresh, idle network. REQUIRES: this model outlives it.
-  std::unique_ptr<Server> server(CarrierOf carrier_of = {}) const;
+  /// A fresh, idle network; Task::service says the stage of a task. REQUIRES: this model outlives it.
+  std::unique_ptr<Server> server() const;
 
-  /// The time of the leg alone, of that number; simulated, and remembered.
-  Time alone(Bytes bytes, std::size_t leg = 0) const;
+  /// The time of the stage alone; simulated, and remembered. REQUIRES, here and below: AllReduce, or `split`.
+  Time alone(Bytes bytes, Stage stage = Stage::AllReduce) const;
 
   /// What `fluid` takes for a collective alone, a + b·M but for a rounding per round: the planners' price in both
   /// fidelities, and exact in `fluid`.
-  CommCost cost(std::size_t leg = 0) const;
+  CommCost cost(Stage stage = Stage::AllReduce) const;
 
   /// No number of collectives in flight brings M bytes through in less: the larger of rounds·(α + the least route
   /// latency) and the busiest link's bytes / bandwidth.
-  Time least(Bytes bytes, std::size_t leg = 0) const;
+  Time least(Bytes bytes, Stage stage = Stage::AllReduce) const;
 
-  /// Of the leg of that number.
-  std::int64_t messages(std::size_t leg = 0) const;
+  /// Of one collective.
+  std::int64_t messages(Stage stage = Stage::AllReduce) const;
 
   /// Events inside the networks that found the prices so far.
   std::int64_t pricing_events() const;

@@ -70,7 +70,7 @@ class Search {
  public:
   Search(const Scenario& scenario, const Communication& communication)
       : scenario_(scenario), communication_(communication), profile_(slowest_profile(scenario)),
-        fair_(scenario.options.sharing == Sharing::Fair || communication.fidelity != "alpha-beta") {
+        fair_(scenario.options.sharing == Sharing::Fair || communication.model), splits_(!communication.model) {
     bound_ = LowerBound(profile_, [&](Bytes bytes) { return communication.stages[0].least(bytes); }).of(profile_);
   }
 
@@ -141,6 +141,7 @@ class Search {
   // The plan; without its clock and with the layers' own gates; in the order that this made, with other windows; taken
   // apart into two stages. The fastest of them is a start for moves.
   void consider_with_variants(Plan plan) {
+    if (plan.stages == Stages::Split && !splits_) return;
     Found start;
     consider(plan, start);
     plan.tick = Time(0);
@@ -149,7 +150,7 @@ class Search {
     if (!done()) consider(plan, start);
     if (plan.stages == Stages::AllReduce && plan.order != Order::AsListed) plan = as_admitted(plan);
     consider_windows(plan, start);
-    if (plan.stages == Stages::AllReduce && plan.blocks.size() < 1000) {
+    if (splits_ && plan.stages == Stages::AllReduce && plan.blocks.size() < 1000) {
       Found apart;
       consider_windows(taken_apart(plan), apart);
       starts_.push_back(std::move(apart));
@@ -274,6 +275,7 @@ class Search {
   const Communication& communication_;
   Profile profile_;
   bool fair_;
+  bool splits_;  // whether halves of a collective have prices of their own
   Time bound_{0};
   Found best_;
   std::vector<Found> starts_;
@@ -283,8 +285,7 @@ class Search {
 
 }  // namespace
 
-Plan find_best(const Scenario& scenario) {
-  const Communication communication = communication_of(scenario);
+Plan find_best(const Scenario& scenario, const Communication& communication) {
   const Plan found = Search(scenario, communication).run();
   require_complete(found, scenario.profile);
   if (!scenario.stragglers.jitter) return found;

@@ -9,14 +9,14 @@
 #pragma once
 
 #include "sim/schedule/plan.hpp"
-#include "sim/training/simulate.hpp"
+#include "sim/training/communication.hpp"
 
 namespace allreplay {
 
 /// The best plan that the search finds before it meets the lower bound or its budget of replayed tasks ends. In
 /// alpha-beta never slower than any other strategy with the scenario's options and collective; in other fidelities it
 /// is still searched for in alpha-beta, with fair sharing. Deterministic.
-Plan find_best(const Scenario& scenario);
+Plan find_best(const Scenario& scenario, const Communication& communication);
 
 /// The preemptive rule above, as a plan: cuts where a more urgent gradient comes.
 Plan plan_most_urgent(const Profile& profile, const CommCost& cost);

@@ -115,6 +115,9 @@ const Rule rules[] = {
        o.collective.tree_bandwidth = either(v, p, "paper", TreeBandwidth::Paper, "physical", TreeBandwidth::Physical);
      },
      [](const Options& o) { return std::string(o.collective.tree_bandwidth == TreeBandwidth::Paper ? "paper" : "physical"); }},
+    {"chunks", "fluid, message: double-binary-tree cuts the bytes of each tree into this many (16)",
+     [](Options& o, const std::string& v, const Place& p) { o.collective.chunks = parse_integer(v, 1, 1'000'000, p); },
+     [](const Options& o) { return std::to_string(o.collective.chunks); }},
     {"iterations", "with jitter: over how many iterations the period is averaged (100)",
      [](Options& o, const std::string& v, const Place& p) { o.iterations = parse_integer(v, 1, 1'000'000, p); },
      [](const Options& o) { return std::to_string(o.iterations); }},

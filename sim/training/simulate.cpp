@@ -88,7 +88,7 @@ class Training {
 
   std::vector<Resource> make_resources() {
     streams_.assign(classes_.size(), Stream());
-    network_ = make_network(scenario_, communication_);
+    network_ = make_network(communication_, scenario_.options.sharing);
     std::vector<Resource> resources;
     for (Stream& stream : streams_)
       resources.push_back({"compute", {.order = Order::AsListed}, Phase::Compute, &stream});
@@ -208,19 +208,17 @@ Profile slowest_profile(const Scenario& scenario) {
   return slowed(scenario.profile, slowest(worker_classes(scenario.stragglers, scenario.workers)));
 }
 
-Plan plan_of(const Scenario& scenario) {
-  if (!scenario.strategy->plan) return find_best(scenario);
-  const Communication communication = communication_of(scenario);
+namespace {
+
+Plan make_plan(const Scenario& scenario, const Communication& communication) {
+  if (!scenario.strategy->plan) return find_best(scenario, communication);
   return make_plan(*scenario.strategy, {slowest_profile(scenario), communication.cost, scenario.options.strategy});
 }
 
-Result simulate(const Scenario& scenario) { return simulate(scenario, plan_of(scenario)); }
-
-Result simulate(const Scenario& scenario, const Plan& plan) {
-  const Communication communication = communication_of(scenario);
+Result simulate(const Scenario& scenario, const Plan& plan, const Communication& communication) {
   Result result;
-  result.collective = communication.collective;
-  result.fidelity = communication.fidelity;
+  result.collective = communication.carrier.algorithm->name;
+  result.fidelity = communication.carrier.fidelity;
   result.warning = communication.warning;
   result.plan = plan;
   Plan sent = plan;
@@ -234,6 +232,20 @@ Result simulate(const Scenario& scenario, const Plan& plan) {
   result.classes = training.classes();
   result.episodes = training.episodes();
   return result;
+}
+
+}  // namespace
+
+Plan plan_of(const Scenario& scenario) { return make_plan(scenario, communication_of(scenario)); }
+
+Result simulate(const Scenario& scenario, const Plan& plan) {
+  return simulate(scenario, plan, prepared_for(plan, communication_of(scenario)));
+}
+
+Result simulate(const Scenario& scenario) {
+  const Communication communication = communication_of(scenario);
+  const Plan plan = make_plan(scenario, communication);
+  return simulate(scenario, plan, prepared_for(plan, communication));
 }
 
 }  // namespace allreplay

@@ -25,7 +25,8 @@ struct Scenario {
   const Strategy* strategy = nullptr;
   Options options;
   bool fold = true;  ///< identical workers are simulated once; results do not depend on it
-  Place place;       ///< where a complaint about collective or fidelity points, if they are not the cluster's
+  bool reuse = true; ///< a collective that runs alone is priced once and reused (detailed fidelities)
+  Place place_of_collective, place_of_fidelity;  ///< where complaints point, if these are not the cluster's
 };
 
 struct Metrics {

@@ -62,12 +62,12 @@ BENCHMARK(ring_fat_tree)->Name("Ring/fat-tree")->Arg(2048)->Unit(benchmark::kMil
 
 void scattered(benchmark::State& state, const Topology& topology) {
   const auto workers = static_cast<Rank>(state.range(0));
-  const auto rounds = std::make_shared<RoutedRounds>(ring_rounds(workers, 1, Leg::Whole), topology, 5e-6);
+  const auto rounds = std::make_shared<RoutedRounds>(ring_rounds(workers, 1, Stage::AllReduce), topology, 5e-6);
   Random random(1, 0);
   std::vector<Time> late;
   for (Rank rank = 0; rank < workers; ++rank) late.push_back(Time(static_cast<std::int64_t>(random.below(1'000'000'000))));
   for (auto _ : state) {
-    MessageNetwork network({rounds}, topology.links(), 0, {}, late);
+    MessageNetwork network({rounds}, topology.links(), 0, late);
     benchmark::DoNotOptimize(run(network, {all_bytes}));
   }
 }

@@ -64,8 +64,8 @@ class Contributions {
 
 const Algorithm& named(const std::string& name) { return find_algorithm(name, {"test", ""}); }
 
-Rounds rounds_of(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {}, Leg leg = Leg::Whole) {
-  return named(name).rounds(workers, options, leg, {"test", ""});
+Rounds rounds_of(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {}, Stage stage = Stage::AllReduce) {
+  return named(name).rounds(workers, options, stage, {"test", ""});
 }
 
 void require_complete(const Contributions& contributions, const Rounds& rounds, Purpose purpose) {
@@ -93,7 +93,7 @@ void require_works(const std::string& name, std::int64_t workers, const Collecti
 
 void require_halves_work(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {}) {
   INFO("the halves of " << name << " among " << workers);
-  const Rounds first = rounds_of(name, workers, options, Leg::ReduceScatter), second = rounds_of(name, workers, options, Leg::AllGather);
+  const Rounds first = rounds_of(name, workers, options, Stage::ReduceScatter), second = rounds_of(name, workers, options, Stage::AllGather);
   REQUIRE(first.pieces == second.pieces);
   Contributions contributions(first, Purpose::AllReduce);
   contributions.run(first);
@@ -140,5 +140,5 @@ TEST_CASE("numbers of workers that an algorithm cannot serve") {
   CHECK_THROWS_AS(rounds_of("bml", 12, {.levels = 2}), InputError);
   CHECK_THROWS_AS(rounds_of("hierarchical", 10, {.groups = 3}), InputError);
   CHECK_THROWS_AS(rounds_of("parameter-server", 4, {.servers = 5}), InputError);
-  CHECK_THROWS_AS(rounds_of("recursive-doubling", 8, {}, Leg::ReduceScatter), InputError);
+  CHECK_THROWS_AS(rounds_of("recursive-doubling", 8, {}, Stage::ReduceScatter), InputError);
 }

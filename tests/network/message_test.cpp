@@ -34,6 +34,7 @@ Rounds arrows(Rank ranks, std::int64_t pieces, const std::vector<std::vector<Arr
 struct Block {
   std::int64_t bytes;
   Time at;
+  std::uint32_t service = 0;
 };
 
 // When each block ends that starts at its time.
@@ -51,7 +52,7 @@ std::vector<Time> ends(Server& server, const std::vector<Block>& blocks) {
       for (const TaskId id : done) result[id] = now;
     }
     for (; started < blocks.size() && blocks[started].at == now; ++started)
-      server.start(static_cast<TaskId>(started), {.bytes = blocks[started].bytes}, now);
+      server.start(static_cast<TaskId>(started), {.bytes = blocks[started].bytes, .service = blocks[started].service}, now);
   }
 }
 
@@ -119,7 +120,7 @@ TEST_CASE("against the naive simulator") {
       if (network.workers % 2 == 0) options.groups = 2;
       Rounds rounds;
       try {
-        rounds = algorithm.rounds(network.workers, options, Leg::Whole, {"test", ""});
+        rounds = algorithm.rounds(network.workers, options, Stage::AllReduce, {"test", ""});
       } catch (const InputError&) {
         continue;
       }
@@ -186,10 +187,10 @@ TEST_CASE("collectives on different links do not meet") {
   for (const Arrow& arrow : {Arrow{0, 1, 1}, Arrow{2, 3, 1}, Arrow{0, 2, 1}})
     loads.push_back(std::make_shared<RoundLoads>(arrows(4, 1, {{arrow}}), *hosts, *shapes));
   shapes->fold();
-  FluidNetwork two(loads, shapes, 0, 0, [](TaskId id) { return id; });
-  CHECK(ends(two, {{100, Time(0)}, {100, Time(0)}}) == std::vector<Time>{Time(100), Time(100)});
-  FluidNetwork three(loads, shapes, 0, 0, [](TaskId id) { return id; });
-  CHECK(ends(three, {{100, Time(0)}, {100, Time(0)}, {100, Time(0)}}) == std::vector<Time>{Time(200), Time(100), Time(200)});
+  FluidNetwork two(loads, shapes, 0, 0);
+  CHECK(ends(two, {{100, Time(0), 0}, {100, Time(0), 1}}) == std::vector<Time>{Time(100), Time(100)});
+  FluidNetwork three(loads, shapes, 0, 0);
+  CHECK(ends(three, {{100, Time(0), 0}, {100, Time(0), 1}, {100, Time(0), 2}}) == std::vector<Time>{Time(200), Time(100), Time(200)});
 }
 
 TEST_CASE("every message is counted") {

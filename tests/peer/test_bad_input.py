@@ -325,7 +325,7 @@ class BadInput(unittest.TestCase):
         self.write("bad.json", json.dumps(changed(SWEEP, "/workers", [4, 2, 1])))  # no worker 1 to slow among 1
         self.refused(self.use("sweep", "bad.json"), title="over an existing file: the last row is wrong")
 
-    @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
+    @unittest.skipUnless(pathlib.Path("/dev/full").is_char_device(), "needs /dev/full")
     def test_a_full_disk_is_said(self):
         run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--strategy", "wfbp"]
         for arguments in ([*run, "--timeline", "/dev/full"], ["sweep", "sweep.json", "--out", "/dev/full"]):
