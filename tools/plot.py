@@ -379,7 +379,7 @@ def draw_curves(rows, panels, options):
             axes.plot(*zip(*across), clip_on=False, zorder=3, **style.line(name))
         shown = ticks[::math.ceil(len(ticks) / 11)]
         axes.set_xticks([place(tick) for tick in shown])
-        axes.set_xticklabels(shown)
+        axes.set_xticklabels([label(options, tick) for tick in shown])
         axes.set_xlabel(axis_name(options["x"], options))
         axes.set_title(title, pad=4)
         axes.grid(True)

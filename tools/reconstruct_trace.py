@@ -103,6 +103,9 @@ K80_NAME = "Tesla K80 (one GK210 die)"
 # NVIDIA Tesla K40 active board specification BD-06949-001: GK110B of 2880 cores, 745 MHz base clock (at which it runs unless told
 # otherwise), 288 GB/s. 2880 * 745e6 * 2 = 4.29 TFLOP/s.
 K40C = Gpu(flops=4.29e12, bandwidth=288e9)
+# NVIDIA Tesla P100 datasheet, SXM2: 10.6 TFLOP/s in single precision at boost, which a lone GPU holds; 732 GB/s.
+P100 = Gpu(flops=10.6e12, bandwidth=732e9)
+TENSORFLOW = "TensorFlow's benchmarks (tensorflow.org/performance/benchmarks, 2017)"
 
 
 def of_b_caffe(model, batch, images_per_s):
@@ -112,9 +115,15 @@ def of_b_caffe(model, batch, images_per_s):
     return Trace(model, batch, 2 * batch / images_per_s, source, K80_DIE, K80_NAME, "Caffe (B-Caffe)")
 
 
+def of_tensorflow(model, images_per_s):
+    """A trace with a published total: one P100 at 64 a batch."""
+    source = f"total: {images_per_s} images/s, {TENSORFLOW}, DGX-1, 1 GPU, synthetic data"
+    return Trace(model, 64, 64 / images_per_s, source, P100, "Tesla P100 (SXM2)", "TensorFlow")
+
+
 # No total is published for BML's networks on its GPUs. The nearest that is: TensorFlow (May 2017, CUDA 8, cuDNN 5.1) trains
-# VGG-16 on a K80 die, the same architecture, at 35.4 images/s with 32 a batch; tensorflow.org/performance/benchmarks, Google
-# Compute Engine, synthetic data. At base clock the roofline alone would take longer than that, so the die was boosted.
+# VGG-16 on a K80 die, the same architecture, at 35.4 images/s with 32 a batch; the same benchmarks, Google Compute Engine,
+# synthetic data. At base clock the roofline alone would take longer than that, so the die was boosted.
 NEAREST_MODEL, NEAREST_BATCH, NEAREST_IMAGES_PER_S = "vgg16", 32, 35.4
 
 
@@ -127,8 +136,8 @@ def of_bml(model, server_batch):
     """A trace of BML's servers: two K40C with half of the sub-minibatch each."""
     batch, efficiency = server_batch // 2, kepler_efficiency()
     source = (f"no total is published for this model on this GPU: the roofline's, divided by {efficiency:.3f}, the part of it that TensorFlow "
-              f"reaches with VGG-16 on a boosted K80 die ({NEAREST_IMAGES_PER_S} images/s at {NEAREST_BATCH}, "
-              f"tensorflow.org/performance/benchmarks, May 2017); each GPU computes {batch} of the server's {server_batch} samples")
+              f"reaches with VGG-16 on a boosted K80 die ({NEAREST_IMAGES_PER_S} images/s at {NEAREST_BATCH}; "
+              f"{TENSORFLOW}); each GPU computes {batch} of the server's {server_batch} samples")
     return Trace(model, batch, total_of(K40C, model, batch) / efficiency, source, K40C, "two Tesla K40C", "TensorFlow", 2)
 
 
@@ -138,6 +147,9 @@ def shipped():
         "googlenet_k80_b32": of_b_caffe("googlenet_caffe64", 32, 163.36),
         "resnet50_107_k80_b16": of_b_caffe("resnet50_107", 16, 76.85),
         "resnet50_k80_b16": of_b_caffe("resnet50", 16, 76.85),
+        "inception_v3_p100_b64": of_tensorflow("inception_v3", 142),
+        "resnet50_p100_b64": of_tensorflow("resnet50", 219),
+        "vgg16_p100_b64": of_tensorflow("vgg16", 154),
     }
     traces.update({f"lenet5_2xk40c_b{batch}": of_bml("lenet5_tensorflow", batch) for batch in (128, 256, 512, 1024)})
     traces.update({f"vgg19_2xk40c_b{batch}": of_bml("vgg19", batch) for batch in (4, 16, 32, 64)})

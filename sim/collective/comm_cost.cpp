@@ -67,36 +67,29 @@ Links links_of(const Network& network, std::int64_t workers, const CollectiveOpt
 
 }  // namespace
 
-CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
-               const CollectiveOptions& options) {
-  if (workers == 1) return {0, 0};
+StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
+                        const CollectiveOptions& options) {
+  if (workers == 1) return {CommCost(0, 0), CommCost(0, 0), CommCost(0, 0)};
   if (!network.table.empty()) {
     if (workers != table_workers || algorithm.name != network.collective)
       throw InputError(network.place / "table",
                        fmt::format("was measured for {} among {} workers and says nothing of {} among {}", network.collective, table_workers,
                                    algorithm.name, workers),
                        "alpha and beta, or measured, can be carried to other sizes");
-    return CommCost(network.table);
-  }
-  const Links links = links_of(network, workers, options);
-  const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
-  return {times.alpha * links.alpha, times.beta * links.beta + times.gamma * links.gamma};
-}
-
-StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
-                        const CollectiveOptions& options) {
-  const CommCost whole = price(network, algorithm, workers, table_workers, options);
-  if (workers == 1) return {whole, whole, whole};
-  if (!network.table.empty()) {
     std::vector<CostPoint> half = network.table;
     for (CostPoint& point : half) point.seconds /= 2;
-    return {whole, CommCost(half), CommCost(half)};
+    return {CommCost(network.table), CommCost(half), CommCost(half)};
   }
   const Links links = links_of(network, workers, options);
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
-  const double a = times.alpha * links.alpha / 2, transfer = times.beta * links.beta / 2, reduction = times.gamma * links.gamma;
-  if (network.measured) return {whole, CommCost(a, transfer + reduction / 2), CommCost(a, transfer + reduction / 2)};
-  return {whole, CommCost(a, transfer + reduction), CommCost(a, transfer)};
+  const double a = times.alpha * links.alpha, transfer = times.beta * links.beta, reduction = times.gamma * links.gamma;
+  const double scattered = transfer / 2 + (network.measured ? reduction / 2 : reduction);
+  return {CommCost(a, transfer + reduction), CommCost(a / 2, scattered), CommCost(a / 2, transfer + reduction - scattered)};
+}
+
+CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
+               const CollectiveOptions& options) {
+  return price_stages(network, algorithm, workers, table_workers, options)[static_cast<std::size_t>(Stage::AllReduce)];
 }
 
 std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options) {
@@ -108,7 +101,7 @@ std::string implausible(const Network& network, const Algorithm& algorithm, std:
   }
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
   const auto n = static_cast<double>(workers);
-  if (algorithm.option == "tree_bandwidth" && network.table.empty() && times.beta < 2 * (n - 1) / n * 0.999)
+  if (network.table.empty() && algorithm.option == "tree_bandwidth" && times.beta < 2 * (n - 1) / n * 0.999)
     return fmt::format("{} as printed moves {:.3g} bytes per byte and link, below the bandwidth bound 2(N-1)/N of any all-reduce "
                        "(--option tree_bandwidth=physical corrects it)", algorithm.name, times.beta);
   return "";

@@ -12,7 +12,7 @@ namespace allreplay {
 /// Puts off a collective that starts on the idle network: if nothing else starts before its price is over, it has
 /// ended then, and was never simulated. If something does, the network is told of it after all, with its own start, and goes
 /// through what has happened since. Results are those of the network itself, because what a collective that is alone takes
-/// depends only on its carrier and its bytes.
+/// depends only on its stage and its bytes.
 class Reuse final : public Server {
  public:
   struct Price {

@@ -53,12 +53,12 @@ Plan random_plan(Random& random, const Profile& profile) {
 
 TEST_CASE("best is never worse than any other strategy with the same options") {
   Random random(61, 0);
-  for (int round = 0; round < 60; ++round) check_never_worse(random_scenario(random));
+  for (int round = 0; round < 30; ++round) check_never_worse(random_scenario(random));
 }
 
 TEST_CASE("best is never worse on a measured table, with jitter, or alone") {
   Random random(62, 0);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 5; ++round) {
     Scenario scenario = random_scenario(random);
     Network& network = scenario.cluster.network;
     network.alpha.reset();

@@ -133,3 +133,21 @@ TEST_CASE("DeAR's reduce-scatters go before its all-gathers, which wait for the 
     }
   }
 }
+
+TEST_CASE("10,000 random second-phase orders: none is faster than the sequential one (US-Byte, Fig. 13)") {
+  Random random(56, 0);
+  const Profile profile = random_profile(random, 40);
+  const CommCost cost(1.3e-3, 1.9e-9);
+  const UsByteModel model(profile, cost, 4'000'000);
+  const Priorities first = model.greedy();
+  const Time best = model.schedule(first, model.sequential()).iteration;
+  Priorities second = model.sequential();
+  int slower = 0;
+  for (int order = 0; order < 10'000; ++order) {
+    for (std::size_t left = second.size(); left > 1; --left) std::swap(second[left - 1], second[random.below(left)]);
+    const Time time = model.schedule(first, second).iteration;
+    REQUIRE(best <= time);
+    slower += best < time;
+  }
+  CHECK(slower > 0);
+}
