@@ -188,6 +188,16 @@ def googlenet_caffe64():
     return layers + [convolution("loss3/classifier", channels, 1000, 1, 1)]
 
 
+# --- LeNet-5 of TensorFlow -------------------------------------------------------------------------------------------
+
+def lenet5_tensorflow():
+    """LeNet-5 as TensorFlow's MNIST tutorial has it: wider than the paper's, padded, a hidden layer of 1024; shapes outputs first."""
+    def conv(name, inputs, outputs, size):
+        return layer(name, outputs * inputs * 25 * size * size, outputs * size * size,
+                     [(f"{name}.weight", (outputs, inputs, 5, 5)), (f"{name}.bias", (outputs,))])
+    return [conv("conv1", 1, 32, 28), conv("conv2", 32, 64, 14), dense("fc1", 7 * 7 * 64, 1024, 1), dense("fc2", 1024, 10, 1)]
+
+
 # --- sequence models -------------------------------------------------------------------------------------------------
 
 def dense(name, inputs, outputs, tokens):
@@ -299,6 +309,9 @@ DERIVED = {  # name: (function, title, input, source)
                           "3x224x224", GOOGLENET + ", layers named as the Caffe model bvlc_googlenet names them"),
     "gpt2": (gpt2, "GPT-2 small, input and output embedding tied", "1024 tokens",
              "Radford et al. 2019 (OpenAI), tensors named as Hugging Face Transformers names them"),
+    "lenet5_tensorflow": (lenet5_tensorflow, "LeNet-5, wide", "1x28x28",
+                          "TensorFlow's tutorial \"Deep MNIST for experts\" (mnist_deep.py); it has the 3.27 million parameters that BML "
+                          "(Wang et al., NeurIPS 2018) gives for its LeNet-5"),
     "lstm_ptb": (lstm_ptb, "two-layer LSTM of width 1500 for Penn Treebank", "35 tokens",
                  "Zaremba et al. 2014 (arXiv 1409.2329), the large configuration"),
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Draw the figures of a paper: speed-up, efficiency, bars of exposed communication, timelines.
+"""Draw the figures of a paper: speed-up, efficiency, bars of exposed communication, columns of any number, timelines.
 
   speedup     how many times faster than one worker, with the ideal as a dashed line; from a sweep's CSV
   efficiency  speed-up per worker, in per cent; from a sweep's CSV
   bars        computation and, stacked on it, exposed communication of one iteration; from a sweep's CSV
+  columns     any one number of a sweep's CSV, in any unit, written above its column
   timeline    what computes and what communicates when, in one iteration; from what `allreplay run --timeline` writes,
               several files one below the other on the same time axis
 
@@ -55,6 +56,11 @@ def is_bool(value):
     return isinstance(value, bool)
 
 
+def is_positive(value):
+    """Whether it is a number above 0."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
+
+
 def is_labels(value):
     """Whether it is an object of texts."""
     return isinstance(value, dict) and all(map(is_text, value.values()))
@@ -69,12 +75,16 @@ CSV_COLUMNS = {  # kind: the numbers that it draws
     "speedup": ["speedup"],
     "efficiency": ["efficiency"],
     "bars": ["forward_s", "backward_s", "codec_s", "exposed_comm_s"],
+    "columns": [],  # and the one that "y" names
 }
 KINDS = [*CSV_COLUMNS, "timeline"]
 
 KEYS = {  # key of "plot": (default, whether a value is right, what is right); docs/plots.md explains each
     "kind": ("speedup", lambda value: value in KINDS, ", ".join(KINDS)),
     "x": ("workers", is_text, "the name of a column"),
+    "y": ("iteration_s", is_text, "the name of a column of numbers"),
+    "unit": ("s", is_text, "a text"),
+    "scale": (1, is_positive, "a number above 0: one unit, in the unit of the column"),
     "series": ("strategy", is_columns, "a column, or a list of columns"),
     "panels": ("profile", is_columns, "a column, or a list of columns"),
     "where": ({}, is_where, '{"column": value or [values]}'),
@@ -159,10 +169,15 @@ def as_list(columns):
     return [columns] if isinstance(columns, str) else columns
 
 
+def numbers_of(options):
+    """The columns of numbers that are drawn."""
+    return CSV_COLUMNS[options["kind"]] or [options["y"]]
+
+
 def read_rows(path, options):
     """The rows of a CSV that "where" selects; numbers are parsed."""
     reader = csv.DictReader(io.StringIO(read_text(path)), strict=True)
-    numbers = CSV_COLUMNS[options["kind"]]
+    numbers = numbers_of(options)
     try:
         header = reader.fieldnames or []
         if not header:
@@ -211,7 +226,7 @@ def as_number(text):
 
 
 def label(options, value):
-    """What to write for a value of a column."""
+    """What to write for a value of a column, or for a column."""
     return options["labels"].get(value) or STRATEGY_LABELS.get(value, value)
 
 
@@ -224,7 +239,7 @@ def grouped(path, rows, options):
         points = panels.setdefault(title("panels"), {}).setdefault(title("series"), {})
         other = points.setdefault(row[options["x"]], row)
         if other is not row:
-            numbers = {*CSV_COLUMNS[options["kind"]], "events", "wall_s"}
+            numbers = {*numbers_of(options), "events", "wall_s"}
             differ = [key for key in row if row[key] != other[key] and as_number(str(row[key])) is None and key not in numbers]
             hint = f"make '{differ[0]}' one of the series or panels, or select with \"where\"" if differ else "one row per point"
             raise InputError(f"{path}: two rows for {title('panels')}, {title('series')}, {options['x']} = {row[options['x']]} ({hint})")
@@ -331,7 +346,7 @@ def reconstructed_note(origins, options):
         return ""
     which = "" if len(names) == len(pairs) else f" ({'; '.join(names)})"
     one = len(names) == 1
-    return f"Reconstructed profile{'' if one else 's'}{which}: layer times inferred from {'a published total' if one else 'published totals'}."
+    return f"Reconstructed profile{'' if one else 's'}{which}: layer times are inferred, not measured."
 
 
 # --- speed-up and efficiency -----------------------------------------------------------------------------------------
@@ -364,8 +379,8 @@ def draw_curves(rows, panels, options):
             axes.plot(*zip(*across), clip_on=False, zorder=3, **style.line(name))
         shown = ticks[::math.ceil(len(ticks) / 11)]
         axes.set_xticks([place(tick) for tick in shown])
-        axes.set_xticklabels([options["labels"].get(tick, tick) for tick in shown])
-        axes.set_xlabel(axis_name(options["x"]))
+        axes.set_xticklabels([label(options, tick) for tick in shown])
+        axes.set_xlabel(axis_name(options["x"], options))
         axes.set_title(title, pad=4)
         axes.grid(True)
         if kind == "efficiency":
@@ -410,9 +425,9 @@ def powers_of_two(axes, values):
     axes.set_ylim(2.0 ** low, 2.0 ** max(high, low + 1))
 
 
-def axis_name(column):
+def axis_name(column, options):
     """A column's name as an axis shows it."""
-    return {"workers": "workers"}.get(column, column.replace("_", " "))
+    return options["labels"].get(column) or column.removesuffix("_s").replace("_", " ")
 
 
 def unit_for(seconds):
@@ -451,7 +466,7 @@ def draw_bars(rows, panels, options):
         axes.tick_params(axis="x", length=0)
         axes.set_xlim(-0.55, len(groups) - 0.45)
         axes.set_ylim(0, longest * scale * 1.05)
-        axes.set_xlabel(axis_name(options["x"]))
+        axes.set_xlabel(axis_name(options["x"], options))
         axes.set_ylabel(f"time per iteration ({unit})")
         axes.set_title(title, pad=4)
         axes.grid(True, axis="y")
@@ -466,6 +481,37 @@ def stack_bar(axes, x, width, row, scale, exposed):
                        (row["exposed_comm_s"], exposed)]:
         axes.bar(x, part * scale, width, bottom * scale, zorder=2, **look)
         bottom += part
+
+
+# --- columns ---------------------------------------------------------------------------------------------------------
+
+def draw_columns(rows, panels, options):
+    """One number of each row: a group per x, a column per series, the number above it."""
+    from matplotlib.patches import Patch
+    names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
+    style = Style(names, options)
+    heights = [row[options["y"]] / options["scale"] for row in rows]
+    page = Page(len(panels), 1, BARS, note_of_rows(rows, options))
+    for axes, (title, panel) in zip(page.axes, panels.items()):
+        groups, _ = x_axis(panel)
+        by_group = [[(name, points[x][options["y"]] / options["scale"]) for name, points in panel.items() if x in points] for x in groups]
+        width = 0.84 / max(map(len, by_group))
+        for group, columns in enumerate(by_group):
+            for index, (name, height) in enumerate(columns):
+                middle = group + (index - (len(columns) - 1) / 2) * width
+                axes.bar(middle, height, 0.88 * width, zorder=2, **style.bar(name))
+                if len(groups) / width <= 12:  # room for the numbers
+                    axes.text(middle, height, f"{float(f'{height:.9g}'):.4g}", ha="center", va="bottom", fontsize=6)
+        axes.set_xticks(range(len(groups)))
+        axes.set_xticklabels([label(options, group) for group in groups])
+        axes.tick_params(axis="x", length=0)
+        axes.set_xlim(-0.55, len(groups) - 0.45)
+        axes.set_ylim(0, 1.1 * max(heights) or 1)
+        axes.set_xlabel(axis_name(options["x"], options))
+        axes.set_ylabel(f"{axis_name(options['y'], options)} ({options['unit']})")
+        axes.set_title(title, pad=4)
+        axes.grid(True, axis="y")
+    return page.finish([Patch(label=name, **style.bar(name)) for name in names])
 
 
 # --- timelines -------------------------------------------------------------------------------------------------------
@@ -602,7 +648,7 @@ def reader(paths, options):
     panels = grouped(paths[0], rows, options)
     for row in rows if options["x"] == "workers" else []:
         number(row["workers"], f"{paths[0]}: workers")
-    return lambda: (draw_bars if options["kind"] == "bars" else draw_curves)(rows, panels, options)
+    return lambda: {"bars": draw_bars, "columns": draw_columns}.get(options["kind"], draw_curves)(rows, panels, options)
 
 
 def load_matplotlib(arguments):

@@ -2,7 +2,9 @@
 """Reconstruct a trace: spread a published iteration time over the layers of a model.
 
 What is published is often only a throughput: the time of forward and backward of one iteration on one GPU. This tool
-splits that total over the layers in proportion to a roofline, and marks the trace "reconstructed".
+splits that total over the layers in proportion to a roofline, and marks the trace "reconstructed". Where no total is
+published for a GPU (BML's K40C), it is the roofline's own, divided by the efficiency that a published total of the same
+architecture and framework has; the trace's source says so.
 
 Method. A layer runs kernels. A kernel takes
 
@@ -81,26 +83,77 @@ class Times(NamedTuple):
     backward: float
 
 
-# NVIDIA Tesla K80 board specification BD-07317-001: two GK210 of 2496 cores, 560 MHz base clock, 240 GB/s each.
-# 2496 * 560e6 * 2 = 2.80 TFLOP/s at base clock, which is what two busy dies are guaranteed (4.37 at full boost).
-K80_DIE = Gpu(flops=2.80e12, bandwidth=240e9)
-K80_NAME = "Tesla K80 (one GK210 die)"
-B_CAFFE = "B-Caffe repository of MG-WFBP (arXiv 1912.09268), one node of two dies"
+class Trace(NamedTuple):
+    """A shipped trace: what it is a trace of, and where its total comes from."""
+    model: str
+    batch: int  # samples per GPU
+    total_s: float  # seconds of forward and backward per iteration
+    source: str
+    gpu: Gpu
+    device: str
+    framework: str
+    gpus: int = 1  # that share the mini-batch, each computing as much
 
+
+# NVIDIA Tesla K80 board specification BD-07317-001: two GK210 of 2496 cores, 560 MHz base clock, 240 GB/s each.
+# 2496 * 560e6 * 2 = 2.80 TFLOP/s at base clock, which is what two busy dies are guaranteed (4.37 at full boost, 875 MHz).
+K80_DIE = Gpu(flops=2.80e12, bandwidth=240e9)
+K80_DIE_BOOSTED = Gpu(flops=4.37e12, bandwidth=240e9)
+K80_NAME = "Tesla K80 (one GK210 die)"
+# NVIDIA Tesla K40 active board specification BD-06949-001: GK110B of 2880 cores, 745 MHz base clock (at which it runs unless told
+# otherwise), 288 GB/s. 2880 * 745e6 * 2 = 4.29 TFLOP/s.
+K40C = Gpu(flops=4.29e12, bandwidth=288e9)
 # NVIDIA Tesla P100 datasheet, SXM2: 10.6 TFLOP/s in single precision at boost, which a lone GPU holds; 732 GB/s.
 P100 = Gpu(flops=10.6e12, bandwidth=732e9)
-TENSORFLOW = "TensorFlow's benchmarks (tensorflow.org/performance/benchmarks, 2017), DGX-1, 1 GPU, synthetic data"
+TENSORFLOW = "TensorFlow's benchmarks (tensorflow.org/performance/benchmarks, 2017)"
 
-SHIPPED = {  # trace: (model, batch per die, published seconds per iteration, where they come from)
-    "googlenet_k80_b32": ("googlenet_caffe64", 32, 64 / 163.36, f"total: 163.36 images/s at 64 per node, {B_CAFFE}"),
-    "resnet50_107_k80_b16": ("resnet50_107", 16, 32 / 76.85, f"total: 76.85 images/s at 32 per node, {B_CAFFE}"),
-    "resnet50_k80_b16": ("resnet50", 16, 32 / 76.85, f"total: 76.85 images/s at 32 per node, {B_CAFFE}"),
-    "inception_v3_p100_b64": ("inception_v3", 64, 64 / 142, f"total: 142 images/s, {TENSORFLOW}"),
-    "resnet50_p100_b64": ("resnet50", 64, 64 / 219, f"total: 219 images/s, {TENSORFLOW}"),
-    "vgg16_p100_b64": ("vgg16", 64, 64 / 154, f"total: 154 images/s, {TENSORFLOW}"),
-}
-ON_K80 = (K80_DIE, K80_NAME, "Caffe (B-Caffe)")
-ON_P100 = (P100, "Tesla P100 (SXM2)", "TensorFlow")
+
+def of_b_caffe(model, batch, images_per_s):
+    """A trace with a published total: one node of two K80 dies."""
+    source = (f"total: {images_per_s} images/s at {2 * batch} per node, B-Caffe repository of MG-WFBP (arXiv 1912.09268), "
+              "one node of two dies")
+    return Trace(model, batch, 2 * batch / images_per_s, source, K80_DIE, K80_NAME, "Caffe (B-Caffe)")
+
+
+def of_tensorflow(model, images_per_s):
+    """A trace with a published total: one P100 at 64 a batch."""
+    source = f"total: {images_per_s} images/s, {TENSORFLOW}, DGX-1, 1 GPU, synthetic data"
+    return Trace(model, 64, 64 / images_per_s, source, P100, "Tesla P100 (SXM2)", "TensorFlow")
+
+
+# No total is published for BML's networks on its GPUs. The nearest that is: TensorFlow (May 2017, CUDA 8, cuDNN 5.1) trains
+# VGG-16 on a K80 die, the same architecture, at 35.4 images/s with 32 a batch; the same benchmarks, Google Compute Engine,
+# synthetic data. At base clock the roofline alone would take longer than that, so the die was boosted.
+NEAREST_MODEL, NEAREST_BATCH, NEAREST_IMAGES_PER_S = "vgg16", 32, 35.4
+
+
+def kepler_efficiency():
+    """The roofline's time of the nearest published training, over the published one."""
+    return total_of(K80_DIE_BOOSTED, NEAREST_MODEL, NEAREST_BATCH) / (NEAREST_BATCH / NEAREST_IMAGES_PER_S)
+
+
+def of_bml(model, server_batch):
+    """A trace of BML's servers: two K40C with half of the sub-minibatch each."""
+    batch, efficiency = server_batch // 2, kepler_efficiency()
+    source = (f"no total is published for this model on this GPU: the roofline's, divided by {efficiency:.3f}, the part of it that TensorFlow "
+              f"reaches with VGG-16 on a boosted K80 die ({NEAREST_IMAGES_PER_S} images/s at {NEAREST_BATCH}; "
+              f"{TENSORFLOW}); each GPU computes {batch} of the server's {server_batch} samples")
+    return Trace(model, batch, total_of(K40C, model, batch) / efficiency, source, K40C, "two Tesla K40C", "TensorFlow", 2)
+
+
+def shipped():
+    """{name: Trace} of everything that --all writes."""
+    traces = {
+        "googlenet_k80_b32": of_b_caffe("googlenet_caffe64", 32, 163.36),
+        "resnet50_107_k80_b16": of_b_caffe("resnet50_107", 16, 76.85),
+        "resnet50_k80_b16": of_b_caffe("resnet50", 16, 76.85),
+        "inception_v3_p100_b64": of_tensorflow("inception_v3", 142),
+        "resnet50_p100_b64": of_tensorflow("resnet50", 219),
+        "vgg16_p100_b64": of_tensorflow("vgg16", 154),
+    }
+    traces.update({f"lenet5_2xk40c_b{batch}": of_bml("lenet5_tensorflow", batch) for batch in (128, 256, 512, 1024)})
+    traces.update({f"vgg19_2xk40c_b{batch}": of_bml("vgg19", batch) for batch in (4, 16, 32, 64)})
+    return traces
 
 
 # --- the roofline ----------------------------------------------------------------------------------------------------
@@ -166,6 +219,11 @@ def roofline(gpu, layers, batch):
     first = next((place for place, layer in enumerate(layers) if layer["tensors"]), None)
     followed = [kind(after) != "normalisation" for after in layers[1:]] + [False]
     return [layer_times(gpu, layer, batch, place == first, followed[place]) for place, layer in enumerate(layers)]
+
+
+def total_of(gpu, model, batch):
+    """Seconds of forward and backward by the roofline."""
+    return math.fsum(time for layer in roofline(gpu, read_model(model)["layers"], batch) for time in layer)
 
 
 # --- scaling to the published total ----------------------------------------------------------------------------------
@@ -263,12 +321,12 @@ def trace_text(head, layers, times):
     return f'{json.dumps(head)[:-1]},\n "layers": [\n{body}\n ]}}\n'
 
 
-def reconstruct(model, gpu, batch, total_s, device, framework, source, forward_ratio=None):
-    """The text of the trace of this model, batch and published total (seconds per iteration)."""
+def reconstruct(model, gpu, batch, total_s, device, framework, source, forward_ratio=None, gpus=1):
+    """The text of the trace of this model, batch per GPU and total (seconds per iteration)."""
     times = scaled(roofline(gpu, model["layers"], batch), total_s, forward_ratio)
     method = (f"split over layers by roofline ({gpu.flops / 1e12:g} TFLOP/s, {gpu.bandwidth / 1e9:g} GB/s, "
               f"{gpu.launch * 1e6:g} us per kernel; tools/reconstruct_trace.py)")
-    head = {"model": model["name"], "device": device, "framework": framework, "batch_size": batch, "precision": "fp32",
+    head = {"model": model["name"], "device": device, "framework": framework, "batch_size": gpus * batch, "precision": "fp32",
             "origin": "reconstructed", "source": f"{source}; {method}", "unit": "us"}
     return trace_text(head, model["layers"], times)
 
@@ -276,9 +334,8 @@ def reconstruct(model, gpu, batch, total_s, device, framework, source, forward_r
 def reconstruct_shipped(folder):
     """Write every shipped trace into the folder."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, (model, batch, total_s, source) in SHIPPED.items():
-        gpu, device, framework = ON_P100 if "_p100_" in name else ON_K80
-        text = reconstruct(read_model(model), gpu, batch, total_s, device, framework, source)
+    for name, one in shipped().items():
+        text = reconstruct(read_model(one.model), one.gpu, one.batch, one.total_s, one.device, one.framework, one.source, gpus=one.gpus)
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
 
 

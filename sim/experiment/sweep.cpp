@@ -51,8 +51,14 @@ void set_profile(Request& request, const Json& json, const std::string& file) {
 }
 
 void set_cluster(Request& request, const Json& json, const std::string& file) {
-  request.cluster = beside(file, json.text());
-  if (!locate_data("topologies", request.cluster)) json.fail(fmt::format("no cluster '{}'", json.text()), suggest(json.text(), list_data("topologies")));
+  const Json name = json.is_object() ? json.at("cluster") : json;
+  request.cluster = beside(file, name.text());
+  if (!locate_data("topologies", request.cluster)) name.fail(fmt::format("no cluster '{}'", name.text()), suggest(name.text(), list_data("topologies")));
+}
+
+// Where a list of choices for this cluster stands: in the cluster's own entry, or in the sweep.
+std::vector<std::optional<Json>> choices_of(const Json& cluster, const Json& sweep, std::string_view key) {
+  return choices(cluster.is_object() && cluster.find(key) ? cluster : sweep, key);
 }
 
 void set_strategy(Request& request, const Json& json) {
@@ -77,11 +83,12 @@ Sweep read_sweep(const std::string& name) {
   if (const auto plot = json.find("plot")) plot->members();  // an object; tools/plot.py knows its keys
   if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
   for (const auto& profile : choices(json, "profiles"))
-    for (const auto& cluster : choices(json, "clusters"))
-      for (const auto& workers : choices(json, "workers"))
-        for (const auto& collective : choices(json, "collectives"))
-          for (const auto& fidelity : choices(json, "fidelities"))
-            for (const auto& strategy : choices(json, "strategies")) {
+    for (const auto& cluster : choices(json, "clusters")) {
+      if (cluster->is_object()) cluster->allow_only({"cluster", "workers", "collectives", "fidelities", "strategies"});
+      for (const auto& workers : choices_of(*cluster, json, "workers"))
+        for (const auto& collective : choices_of(*cluster, json, "collectives"))
+          for (const auto& fidelity : choices_of(*cluster, json, "fidelities"))
+            for (const auto& strategy : choices_of(*cluster, json, "strategies")) {
               Request request;
               set_profile(request, *profile, file);
               set_cluster(request, *cluster, file);
@@ -100,6 +107,7 @@ Sweep read_sweep(const std::string& name) {
               set_strategy(request, *strategy);
               sweep.requests.push_back(std::move(request));
             }
+    }
   return sweep;
 }
 

@@ -18,7 +18,8 @@ struct Sweep {
 };
 
 /// Reads and expands a sweep file: strategies vary fastest, then fidelities, collectives, workers, clusters and
-/// profiles. Paths stand relative to the file, or to the working directory. Throws InputError.
+/// profiles. A cluster's entry may have lists of its own instead of the sweep's. Paths stand relative to the file, or
+/// to the working directory. Throws InputError.
 Sweep read_sweep(const std::string& name);
 
 struct SweepRun {

@@ -52,6 +52,30 @@ TEST_CASE("every combination is a row, strategies fastest") {
   CHECK(sweep.requests[4].workers == 4);
 }
 
+TEST_CASE("a cluster's entry may have lists of its own") {
+  const Folder folder;
+  folder.write("own.json", R"({"profiles": ["profile.csv"], "workers": [2, 4], "collectives": ["ring"], "strategies": ["wfbp", "s-sgd"],
+                               "clusters": [{"cluster": "cluster.json", "workers": [16], "collectives": ["binary-tree", "halving-doubling"], "strategies": ["ddp"]},
+                                            "cluster.json", {"cluster": "cluster.json", "fidelities": ["alpha-beta"]}]})");
+  std::vector<std::string> found;
+  for (const Request& request : read_sweep(folder("own.json")).requests)
+    found.push_back(std::to_string(*request.workers) + " " + request.collective + " " + request.strategy + " " + request.fidelity);
+  CHECK(found == std::vector<std::string>{"16 binary-tree ddp ", "16 halving-doubling ddp ", "2 ring wfbp ", "2 ring s-sgd ", "4 ring wfbp ", "4 ring s-sgd ",
+                                          "2 ring wfbp alpha-beta", "2 ring s-sgd alpha-beta", "4 ring wfbp alpha-beta", "4 ring s-sgd alpha-beta"});
+}
+
+TEST_CASE("what is wrong with a cluster's own lists is told where it stands") {
+  const Folder folder;
+  const auto complaint = [&](const std::string& cluster) {
+    folder.write("bad.json", R"({"profiles": ["profile.csv"], "strategies": ["wfbp"], "clusters": [)" + cluster + "]}");
+    return error_message([&] { read_sweep(folder("bad.json")); });
+  };
+  CHECK(complaint(R"({"cluster": "cluster.json", "collective": ["ring"]})").find("/clusters/0/collective: ") != std::string::npos);
+  CHECK(complaint(R"({"cluster": "cluster.json", "workers": []})").find("/clusters/0/workers: is empty") != std::string::npos);
+  CHECK(complaint(R"({"cluster": "none"})").find("/clusters/0/cluster: no cluster 'none'") != std::string::npos);
+  CHECK(complaint(R"({"workers": [4]})").find("/clusters/0") != std::string::npos);
+}
+
 TEST_CASE("rows are the same, in the same order, whatever the number of jobs") {
   const Folder folder;
   const Sweep sweep = read_sweep(folder("sweep.json"));

@@ -25,7 +25,8 @@ MACS_TOLERANCE = 0.05  # published figures leave out normalisations (up to 4.6 %
 # name: tensors, parameters, forward GMACs. Parameters and GMACs of torchvision's models are those of its model pages
 # (its "GFLOPS" are multiply-accumulates); tensor counts those that MG-WFBP, US-Byte and MergeComp state, where they do.
 # Others: ResNet-20 and LeNet-5 by their papers, VGG-16 on CIFAR-10 by Li et al. 2016 (arXiv 1608.08710), Inception-v4 by
-# timm, BERT and GPT-2 by Hugging Face. None: no published figure.
+# timm, BERT and GPT-2 by Hugging Face. TensorFlow's LeNet-5 by BML (3.27 million
+# parameters, 12.5 MiB). None: no published figure.
 PUBLISHED = {
     "alexnet": (16, 61_100_840, 0.71),
     "bert_base": (199, 109_482_240, None),
@@ -44,6 +45,7 @@ PUBLISHED = {
     "inception_v3_aux": (292, 27_161_264, 5.71),
     "inceptionv4": (449, 42_679_816, 12.28),
     "lenet5": (10, 61_706, 0.000417),
+    "lenet5_tensorflow": (8, 3_274_634, None),
     "lstm_ptb": (11, 66_034_000, None),
     "mobilenet_v2": (158, 3_504_872, 0.30),
     "resnet101": (314, 44_549_160, 7.80),

@@ -110,6 +110,21 @@ class Pictures(Case):
         self.assertNotIn("4", texts)
         self.assertIn("Ideal", self.texts("sweep.csv", "--config", "sweep.json", "--kind", "speedup"))
 
+    def test_columns(self):
+        self.write("sweep.csv", SWEEP)
+        options = {"kind": "columns", "y": "exposed_comm_s", "unit": "ms", "scale": 0.001, "labels": {"workers": "servers", "4": "four"}}
+        self.write("sweep.json", {"plot": options})
+        texts = self.texts("sweep.csv", "--config", "sweep.json")
+        for text in ("100", "300", "50", "exposed comm (ms)", "servers", "four", "16", "WFBP", "Best found"):
+            self.assertIn(text, texts)
+        self.assertIn("iteration (s)", self.texts("sweep.csv", "--kind", "columns"))
+
+    def test_one_series_of_two_values(self):
+        self.write("sweep.csv", SWEEP.replace("wfbp,16,ring", "wfbp,16,bml"))
+        labels = {"ring": "all-reduce", "bml": "all-reduce"}
+        texts = self.texts("sweep.csv", "--option", 'series=["strategy", "collective"]', "--option", f"labels={json.dumps(labels)}")
+        self.assertEqual(texts.count("WFBP, all-reduce"), 1)
+
     def test_other_axes(self):
         self.write("sweep.csv", SWEEP)
         texts = self.texts("sweep.csv", "--option", "x=strategy", "--option", 'series=["profile", "workers"]')
@@ -117,7 +132,7 @@ class Pictures(Case):
             self.assertIn(text, texts)
 
     def test_reconstructed_profiles_are_named(self):
-        note = "Reconstructed profile (vgg16): layer times inferred from a published total."
+        note = "Reconstructed profile (vgg16): layer times are inferred, not measured."
         self.write("sweep.csv", SWEEP)
         self.write("both.csv", RECONSTRUCTED)
         for kind in tool.CSV_COLUMNS:
@@ -129,7 +144,7 @@ class Pictures(Case):
         self.write("b.json", {**TIMELINE, "otherData": {**TIMELINE["otherData"], "strategy": "best"}})
         texts = self.texts("a.json", "b.json")
         for text in ("WFBP: 450 µs, 150 µs exposed", "Best found: 450 µs, 150 µs exposed", "compute", "collectives", "time (µs)",
-                     "Exposed (computation waits)", "Reconstructed profile: layer times inferred from a published total."):
+                     "Exposed (computation waits)", "Reconstructed profile: layer times are inferred, not measured."):
             self.assertIn(text, texts)
 
     def test_timeline_of_the_last_of_two_iterations(self):
@@ -196,7 +211,10 @@ class BadInput(Case):
         self.refuses("kind.json: /plot/kind: kind is \"bar\" (did you mean 'bars'?)", "sweep.csv", "--config", "kind.json")
         self.refuses('log.json: /plot/log: log is "yes" (true or false)', "sweep.csv", "--config", "log.json")
         self.refuses("cut.json: line 1: Expecting property name enclosed in double quotes (JSON)", "sweep.csv", "--config", "cut.json")
-        self.refuses("--kind: kind is \"pie\" (one of speedup, efficiency, bars, timeline)", "sweep.csv", "--kind", "pie")
+        self.refuses("--option scale=0: scale is 0 (a number above 0: one unit, in the unit of the column)", "sweep.csv", "--option", "scale=0")
+        self.refuses("sweep.csv: line 1: no column 'iteration' (did you mean 'iteration_s'?)", "sweep.csv", "--kind", "columns",
+                     "--option", "y=iteration")
+        self.refuses("--kind: kind is \"pie\" (one of speedup, efficiency, bars, columns, timeline)", "sweep.csv", "--kind", "pie")
         self.refuses("--option log: has no value (KEY=VALUE)", "sweep.csv", "--option", "log")
         self.refuses("sweep.csv: line 1: no column 'worker' (did you mean 'workers'?)", "sweep.csv", "--option", "x=worker")
         self.refuses("sweep.csv: no row has workers = 5 (\"where\" selects at least one row)", "sweep.csv", "--option", 'where={"workers": 5}')
