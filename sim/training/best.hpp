@@ -14,8 +14,8 @@
 namespace allreplay {
 
 /// The best plan that the search finds before it meets the lower bound or its budget of replayed tasks ends. In
-/// alpha-beta never slower than any other strategy with the scenario's options and collective; in other fidelities it
-/// is still searched for in alpha-beta, with fair sharing. Deterministic.
+/// alpha-beta and fluid never slower than any other strategy with the scenario's options and collective; the search is
+/// always in alpha-beta, with fair sharing where the fidelity is another. Deterministic.
 Plan find_best(const Scenario& scenario, const Communication& communication);
 
 /// The preemptive rule above, as a plan: cuts where a more urgent gradient comes.
