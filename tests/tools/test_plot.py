@@ -128,7 +128,7 @@ class Pictures(Case):
     def test_other_axes(self):
         self.write("sweep.csv", SWEEP)
         texts = self.texts("sweep.csv", "--option", "x=strategy", "--option", 'series=["profile", "workers"]')
-        for text in ("alexnet, 4", "strategy", "best"):
+        for text in ("alexnet, 4", "strategy", "Best found"):
             self.assertIn(text, texts)
 
     def test_reconstructed_profiles_are_named(self):
