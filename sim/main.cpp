@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -20,6 +21,26 @@ void require_no_empty_argument(int argc, char** argv) {
     const std::string_view text = argv[i];
     if (text.empty()) throw allreplay::InputError(allreplay::argument(argv[i - 1]), "is followed by an empty argument", "a value");
     if (text.starts_with("--") && text.ends_with("=")) throw allreplay::InputError(allreplay::argument(argv[i]), "has no value", "a value");
+  }
+}
+
+// A slip in a command's or an option's name gets a suggestion, not a parser's complaint.
+void require_known_words(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::vector<std::string> commands, options;
+  const CLI::App* command = nullptr;
+  for (const CLI::App* one : app.get_subcommands(nullptr)) {
+    commands.push_back(one->get_name());
+    if (one->get_name() == argv[1]) command = one;
+  }
+  if (!command) throw allreplay::InputError(allreplay::argument(argv[1]), "no such command", allreplay::suggest(argv[1], commands));
+  for (const CLI::Option* option : command->get_options())
+    for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
+  for (int i = 2; i < argc; ++i) {
+    const std::string_view text = argv[i];
+    const std::string name(text.substr(0, text.find('=')));
+    if (name.starts_with("--") && name.size() > 2 && std::find(options.begin(), options.end(), name) == options.end())
+      throw allreplay::InputError(allreplay::argument(name), fmt::format("{} has no such option", argv[1]), allreplay::suggest(name, options));
   }
 }
 
@@ -49,6 +70,7 @@ int run(int argc, char** argv) {
   allreplay::add_tune(app);
   allreplay::add_recommend(app);
   allreplay::add_list(app);
+  require_known_words(app, argc, argv);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <set>
 
 #include "sim/core/units.hpp"
@@ -16,6 +17,16 @@ void warn(const std::string& text) {
   if (!text.empty() && told.insert(text).second) fmt::print(stderr, "warning: {}\n", text);
 }
 
+namespace {
+
+std::int64_t one_number_of_workers(const std::string& text) {
+  if (text.find_first_of(":,") != std::string::npos)
+    throw InputError(argument("--workers"), fmt::format("'{}' is not one number", text), "several: `recommend` takes 8:64:x2, a sweep a list");
+  return parse_integer(text, 1, most_workers, argument("--workers"));
+}
+
+}  // namespace
+
 Request ScenarioArguments::request(const std::string& strategy) const {
   Request request;
   request.profile = profile;
@@ -24,9 +35,10 @@ Request ScenarioArguments::request(const std::string& strategy) const {
   request.collective = collective;
   request.fidelity = fidelity;
   request.reuse = !no_reuse;
-  if (!workers.empty()) request.workers = parse_integer(workers, 1, most_workers, argument("--workers"));
+  if (!workers.empty()) request.workers = one_number_of_workers(workers);
   if (!forward_ratio.empty()) request.forward_ratio = parse_number(forward_ratio, argument("--forward-ratio"));
-  request.place_of_profile = argument("--forward-ratio");
+  request.place_of_profile = argument("--profile");
+  request.place_of_ratio = argument("--forward-ratio");
   request.place_of_workers = argument("--workers");
   request.place_of_strategy = argument("--strategy");
   request.place_of_collective = argument("--collective");
@@ -39,6 +51,14 @@ Request ScenarioArguments::request(const std::string& strategy) const {
     request.options.push_back({name, option.substr(equals + 1), argument("--option " + name)});
   }
   return request;
+}
+
+void require_not_input(const std::string& out, const std::string& option, std::initializer_list<std::string> inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code absent;
+    if (!out.empty() && std::filesystem::equivalent(out, input, absent))
+      throw InputError(argument(option), fmt::format("'{}' is what is read", out), "another file to write");
+  }
 }
 
 void add_scenario_options(CLI::App& command, ScenarioArguments& arguments) {

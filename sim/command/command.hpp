@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ struct ScenarioArguments {
 
 /// Adds those options to `command`.
 void add_scenario_options(CLI::App& command, ScenarioArguments& arguments);
+
+/// Throws InputError at `option` when the file `out`, to be written, is one of the inputs.
+void require_not_input(const std::string& out, const std::string& option, std::initializer_list<std::string> inputs);
 
 /// A place on the command line.
 Place argument(const std::string& option);

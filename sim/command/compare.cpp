@@ -31,7 +31,8 @@ void execute(Arguments arguments) {
     for (const Strategy& strategy : strategies()) arguments.strategies.emplace_back(strategy.name);
   Library library;
   std::vector<Scenario> scenarios;  // all are checked before the first is run
-  for (const std::string& name : arguments.strategies) {
+  for (std::string& name : arguments.strategies) {
+    name = CLI::detail::trim_copy(name);
     Request request = arguments.scenario.request(name);
     request.place_of_strategy = argument("--strategies");
     scenarios.push_back(library.resolve(request));

@@ -18,11 +18,22 @@ struct Arguments {
   bool json = false;
 };
 
+// An option of another strategy or collective changes nothing, and whoever gave it believes otherwise.
+void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& outcome) {
+  const NamedValues used = std::get<NamedValues>(identity(outcome.scenario).back().cell);
+  for (const OptionText& option : arguments.request("").options) {
+    const bool counts = option.name == "sharing" || std::any_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option.name; });
+    if (!counts) warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name, outcome.scenario.strategy->name, outcome.result.collective));
+  }
+}
+
 void execute(const Arguments& arguments) {
+  require_not_input(arguments.timeline, "--timeline", {arguments.scenario.profile, arguments.scenario.cluster});
   Library library;
   const Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy)));
   if (!arguments.timeline.empty()) write_file(arguments.timeline, trace_events(outcome));
   warn(outcome.result.warning);
+  warn_of_idle_options(arguments.scenario, outcome);
   fmt::print("{}", arguments.json ? to_json(row_of(outcome)) + "\n" : run_report(outcome));
 }
 

@@ -33,6 +33,7 @@ void require_text(std::string_view text, const std::string& file) {
 }  // namespace
 
 std::vector<CsvRow> parse_csv(std::string_view text, const std::string& file) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // the byte order mark that spreadsheets write
   require_text(text, file);
   std::vector<CsvRow> rows;
   CsvRow row{1, {}};

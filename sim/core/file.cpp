@@ -71,6 +71,8 @@ std::optional<std::string> locate_data(std::string_view folder, const std::strin
 
 std::string find_data(std::string_view folder, const std::string& name, std::string_view noun) {
   if (auto file = locate_data(folder, name)) return *file;
+  std::error_code impossible;
+  if (fs::is_directory(name, impossible)) throw InputError({name, ""}, "is a folder", fmt::format("name a {} file", noun));
   throw InputError({name.empty() ? "''" : name, ""}, fmt::format("no such file, and no {} of that name in {}/", noun, folder),
                    suggest(name, list_data(folder)));
 }

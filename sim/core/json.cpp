@@ -79,7 +79,10 @@ Place Json::place() const { return {document_->file, path_}; }
 
 void Json::fail(std::string_view wrong, std::string_view right) const { throw InputError(place(), wrong, right); }
 
-std::string Json::kind() const { return value_of(value_).type_name(); }
+std::string Json::kind() const {
+  const std::string name = value_of(value_).type_name();
+  return name == "null" ? name : (name == "array" || name == "object" ? "an " : "a ") + name;
+}
 
 bool Json::is_object() const { return value_of(value_).is_object(); }
 bool Json::is_array() const { return value_of(value_).is_array(); }
@@ -92,7 +95,7 @@ Json Json::at(std::string_view key) const {
 }
 
 std::optional<Json> Json::find(std::string_view key) const {
-  if (!is_object()) fail(fmt::format("is {}", kind()), "an object {...}");
+  if (!is_object()) fail(fmt::format("is {}", kind()), "should be an object {...}");
   const Value& object = value_of(value_);
   const auto found = object.find(std::string(key));
   if (found == object.end()) return std::nullopt;
@@ -100,7 +103,7 @@ std::optional<Json> Json::find(std::string_view key) const {
 }
 
 std::vector<std::pair<std::string, Json>> Json::members() const {
-  if (!is_object()) fail(fmt::format("is {}", kind()), "an object {...}");
+  if (!is_object()) fail(fmt::format("is {}", kind()), "should be an object {...}");
   std::vector<std::pair<std::string, Json>> all;
   for (const auto& [key, value] : value_of(value_).items()) all.emplace_back(key, child(&value, key));
   return all;
@@ -115,7 +118,7 @@ void Json::allow_only(std::initializer_list<std::string_view> keys) const {
 }
 
 std::vector<Json> Json::items() const {
-  if (!is_array()) fail(fmt::format("is {}", kind()), "an array [...]");
+  if (!is_array()) fail(fmt::format("is {}", kind()), "should be an array [...]");
   std::vector<Json> all;
   std::size_t index = 0;
   for (const Value& value : value_of(value_)) all.push_back(child(&value, std::to_string(index++)));
@@ -123,12 +126,12 @@ std::vector<Json> Json::items() const {
 }
 
 std::string Json::text() const {
-  if (!is_string()) fail(fmt::format("is {}", kind()), "a string");
+  if (!is_string()) fail(fmt::format("is {}", kind()), "should be a string");
   return value_of(value_).get<std::string>();
 }
 
 double Json::number() const {
-  if (!is_number()) fail(fmt::format("is {}", kind()), "a number");
+  if (!is_number()) fail(fmt::format("is {}", kind()), "should be a number");
   const double number = value_of(value_).get<double>();
   if (!std::isfinite(number)) fail("is not finite", "a finite number");
   return number;
@@ -142,7 +145,7 @@ std::int64_t Json::integer(std::int64_t least, std::int64_t most) const {
 }
 
 bool Json::boolean() const {
-  if (!value_of(value_).is_boolean()) fail(fmt::format("is {}", kind()), "true or false");
+  if (!value_of(value_).is_boolean()) fail(fmt::format("is {}", kind()), "should be true or false");
   return value_of(value_).get<bool>();
 }
 

@@ -90,7 +90,7 @@ double parse_number(std::string_view text, const Place& place) {
   double number = 0;
   const auto [rest, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
   if (error != std::errc() || rest != trimmed.data() + trimmed.size() || !std::isfinite(number))
-    throw InputError(place, fmt::format("'{}' is not a finite number", text), "a number such as 0.5");
+    throw InputError(place, fmt::format("'{}' is not a finite number", text), trimmed.ends_with('%') ? "80 % is 0.8" : "a number such as 0.5");
   return number;
 }
 

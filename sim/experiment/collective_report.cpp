@@ -14,7 +14,11 @@ namespace allreplay {
 std::vector<Bytes> parse_sizes(std::string_view text, const Place& place) {
   constexpr std::string_view right = "one size, or a range like 8B:1GiB:x2";
   const std::size_t first = text.find(':');
-  if (first == std::string_view::npos) return {parse_size(text, place)};
+  if (first == std::string_view::npos) {
+    const Bytes bytes = parse_size(text, place);
+    if (bytes < 1) throw InputError(place, fmt::format("'{}' is nothing to send", text), right);
+    return {bytes};
+  }
   const std::size_t second = text.find(':', first + 1);
   if (second == std::string_view::npos || second + 1 >= text.size() || text[second + 1] != 'x')
     throw InputError(place, fmt::format("'{}' is no range of sizes", text), right);

@@ -67,9 +67,14 @@ std::string limits(const Advice& advice) {
   const Metrics& m = result.metrics;
   const double compute = m.forward_s + m.backward_s, all = to_seconds(communication_of(scenario).cost(scenario.profile.bytes()));
   if (!m.lower_bound_s) return "";
-  std::string text = fmt::format("Computing takes {}, and sending all gradients at once {}. ", format_duration(compute), format_duration(all));
+  const double factor = slowest(worker_classes(scenario.stragglers, scenario.workers));
+  std::string text = fmt::format("Computing takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
+                                 factor > 1 ? " on the slowest worker" : "", format_duration(all));
   const double ceiling = compute / *m.lower_bound_s;
-  if (all > compute)
+  if (factor > 1 && all <= factor * compute)
+    text += fmt::format("The slowest worker is the limit:\nthe others wait for it, and no schedule exceeds {} efficiency. Without it, {} per iteration would be saved.",
+                        percent(ceiling), format_duration((factor - 1) * compute));
+  else if (all > compute)
     text += fmt::format("The network is the limit:\nno lossless schedule on this collective exceeds {} efficiency. Beyond that only fewer bytes (compression,\n"
                         "half precision), more work per iteration (larger or accumulated batches) or a faster network help.", percent(ceiling));
   else

@@ -17,7 +17,7 @@ const Profile& Library::profile(const Request& request) {
   const auto found = profiles_.find(key);
   if (found != profiles_.end()) return found->second;
   if (request.forward_ratio && !(*request.forward_ratio >= 0 && *request.forward_ratio <= 1000))
-    throw InputError(request.place_of_profile / "forward_ratio", fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
+    throw InputError(request.place_of_ratio, fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
                      "0 to 1000, such as 0.5");
   return profiles_.emplace(key, read_profile(request.profile, request.forward_ratio)).first->second;
 }

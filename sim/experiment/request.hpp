@@ -32,7 +32,7 @@ struct Request {
   std::vector<OptionText> options;
   bool reuse = true;  ///< of the price of a collective that runs alone (detailed fidelities)
   // Where complaints about the names above point.
-  Place place_of_profile, place_of_workers, place_of_strategy, place_of_collective, place_of_fidelity;
+  Place place_of_profile, place_of_ratio, place_of_workers, place_of_strategy, place_of_collective, place_of_fidelity;
 };
 
 /// Reads each file once, however many scenarios use it. Not safe for use by several threads.

@@ -43,7 +43,10 @@ void set_profile(Request& request, const Json& json, const std::string& file) {
   const Json name = json.is_object() ? json.at("profile") : json;
   if (json.is_object()) {
     json.allow_only({"profile", "forward_ratio"});
-    if (const auto ratio = json.find("forward_ratio")) request.forward_ratio = ratio->number();
+    if (const auto ratio = json.find("forward_ratio")) {
+      request.forward_ratio = ratio->number();
+      request.place_of_ratio = ratio->place();
+    }
   }
   request.profile = beside(file, name.text());
   request.place_of_profile = json.place();
@@ -138,10 +141,20 @@ std::size_t rows_done(const std::string& file, const std::string& header, const 
   return rows.size() - 1;
 }
 
+// A sweep may write over its own earlier result, never over anything else.
+void require_result_or_nothing(const std::string& file, const std::string& header) {
+  if (!fs::is_regular_file(file) || fs::file_size(file) == 0) return;
+  std::ifstream stream(file);
+  std::string first;
+  std::getline(stream, first);
+  if (first != header) throw InputError({file, ""}, "exists and is no result of a sweep", "another file");
+}
+
 class CsvOut {
  public:
   CsvOut(const SweepRun& how, const std::string& header, const std::vector<Row>& identities) : file_(how.out) {
     if (!how.out) return;
+    if (!how.resume) require_result_or_nothing(*how.out, header);
     std::uintmax_t keep = 0;
     if (how.resume) done_ = rows_done(*how.out, header, identities, keep);
     if (keep > 0) fs::resize_file(*how.out, keep);

@@ -27,6 +27,31 @@ void require_within_clock(const Scenario& scenario, const CommCost& cost) {
                      "check the units of alpha, beta or what was measured");
 }
 
+// Slices beyond this are a slip of the unit, and would fill the memory.
+void require_bearable(const Scenario& scenario) {
+  constexpr Bytes most_slices = 1'000'000;
+  const auto& partition = scenario.options.strategy.partition;
+  if (scenario.strategy && scenario.strategy->partition > 0 && partition && scenario.profile.bytes() / *partition > most_slices)
+    throw InputError(scenario.options.place_of("partition"), fmt::format("{} cut {} into more than {} slices", write_size(*partition), format_size(scenario.profile.bytes()), most_slices),
+                     fmt::format("at least {}", format_size(scenario.profile.bytes() / most_slices + 1)));
+}
+
+// At some 40 ns a message, this many take a quarter of an hour.
+void require_bearable(const Scenario& scenario, const Carrier& carrier, const NetworkModel& model) {
+  constexpr std::int64_t most_messages = 20'000'000'000;
+  if (carrier.fidelity == "message" && model.messages() > most_messages)
+    throw InputError(scenario.fidelity.empty() ? scenario.cluster.network.place / "fidelity" : scenario.place_of_fidelity,
+                     fmt::format("one {} among {} workers sends {:.2g} messages", carrier.algorithm->name, scenario.workers, static_cast<double>(model.messages())),
+                     "fluid, or fewer workers");
+}
+
+// What a topology makes of a collective against its name.
+std::string caveat(const Scenario& scenario, const Carrier& carrier, const Topology& topology) {
+  const std::int64_t size = topology.group_size();
+  if (carrier.algorithm->name != "hierarchical" || size <= 1 || scenario.workers <= size || scenario.workers % size == 0) return "";
+  return fmt::format("{} workers do not fill groups of {}: hierarchical runs as one group, a ring", scenario.workers, size);
+}
+
 Place place_of_collective(const Scenario& scenario) {
   return scenario.collective.empty() ? scenario.cluster.network.place / "collective" : scenario.place_of_collective;
 }
@@ -87,8 +112,9 @@ void require_possible(const Scenario& scenario) {
   if (!scenario.profile.tensors.empty() && carrier.algorithm->purpose != Purpose::AllReduce)
     throw InputError(place_of_collective(scenario), fmt::format("{} does not sum gradients", carrier.algorithm->name), "an all-reduce, such as ring");
   if (carrier.algorithm->option == "servers" && carrier.options.servers > scenario.workers)
-    throw InputError(network.place, fmt::format("{} servers do not fit on {} workers", carrier.options.servers, scenario.workers),
-                     "at most one server a worker (option servers)");
+    throw InputError(scenario.options.place_of("servers"), fmt::format("{} servers do not fit on {} workers", carrier.options.servers, scenario.workers),
+                     "at most one server a worker");
+  require_bearable(scenario);
   if (!detailed(carrier)) {
     require_within_clock(scenario, price(network, *carrier.algorithm, scenario.workers, scenario.cluster.workers, carrier.options));
     return;
@@ -111,7 +137,8 @@ Communication communication_of(const Scenario& scenario) {
   auto model = std::make_shared<const NetworkModel>(setup, *topology);
   const CommCost cost = model->cost();
   require_within_clock(scenario, cost);
-  return {carrier, cost, {cost, cost, cost}, "", setup, std::move(topology), std::move(model)};
+  require_bearable(scenario, carrier, *model);
+  return {carrier, cost, {cost, cost, cost}, caveat(scenario, carrier, *topology), setup, std::move(topology), std::move(model)};
 }
 
 Communication prepared_for(const Plan& plan, Communication communication) {

@@ -128,10 +128,19 @@ const Rule rules[] = {
 void Options::set(std::string_view name, const std::string& value, const Place& place) {
   std::vector<std::string> names;
   for (const Rule& rule : rules) {
-    if (rule.name == name) return rule.set(*this, value, place);
+    if (rule.name == name) {
+      rule.set(*this, value, place);
+      places[std::string(name)] = place;
+      return;
+    }
     names.emplace_back(rule.name);
   }
   throw InputError(place, fmt::format("unknown option '{}'", name), suggest(name, names));
+}
+
+Place Options::place_of(const std::string& name) const {
+  const auto found = places.find(name);
+  return found == places.end() ? Place{"options", name} : found->second;
 }
 
 std::string Options::get(std::string_view name) const {

@@ -18,10 +18,14 @@ struct Options {
   StrategyOptions strategy;
   CollectiveOptions collective;
   Sharing sharing = Sharing::Serial;
+  std::map<std::string, Place> places;  ///< of the options that were set
   std::int64_t iterations = 100;  ///< replayed when there is jitter; without it the period is exact
 
   /// Sets one option from its text. Throws InputError at `place` for an unknown name or a bad value.
   void set(std::string_view name, const std::string& value, const Place& place);
+
+  /// Where the option was set; nowhere in particular when it was not.
+  Place place_of(const std::string& name) const;
 
   /// The option's value as a user would write it.
   std::string get(std::string_view name) const;

@@ -95,7 +95,9 @@ class CsvTable {
       if (!columns_.emplace(rows_[0].fields[i], i).second)
         throw InputError({file, "line 1"}, fmt::format("the column '{}' stands twice", rows_[0].fields[i]), "each column once");
     for (const auto name : {"layer", "params", "forward_us", "backward_us"})
-      if (!columns_.contains(name)) throw InputError({file, "line 1"}, fmt::format("no column '{}'", name), header_hint);
+      if (!columns_.contains(name))
+        throw InputError({file, "line 1"}, fmt::format("no column '{}'", name),
+                         rows_[0].fields[0].find_first_of(";\t") == std::string::npos ? header_hint : "separate the fields by commas");
     for (std::size_t row = 1; row < rows_.size(); ++row)
       if (rows_[row].fields.size() != rows_[0].fields.size())
         throw InputError(place(row), fmt::format("{} fields where the header has {}", rows_[row].fields.size(), rows_[0].fields.size()),

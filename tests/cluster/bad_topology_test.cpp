@@ -28,11 +28,11 @@ TEST_CASE("sizes that cannot be") {
   CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 4, "oversubscription": 0.5)")), Contains("/oversubscription: 0.5"));
   CHECK_THAT(complaint(json_of("torus", R"("dimensions": [4, 0])")), Contains("/dimensions/1: 0 is not a whole number from 1"));
   CHECK_THAT(complaint(json_of("torus", R"("dimensions": [4])")), Contains("/dimensions: has 1 dimensions"));
-  CHECK_THAT(complaint(json_of("torus", R"("dimensions": 4)")), Contains("/dimensions: is number"));
+  CHECK_THAT(complaint(json_of("torus", R"("dimensions": 4)")), Contains("/dimensions: is a number"));
   CHECK_THAT(complaint(json_of("torus")), Contains("the key 'dimensions' is missing"));
   CHECK_THAT(complaint(json_of("bcube", R"("n": 1, "k": 2)")), Contains("/n: 1 is not"));
   CHECK_THAT(complaint(json_of("bcube", R"("n": 4, "k": 0)")), Contains("/k: 0 is not"));
-  CHECK_THAT(complaint(json_of("bcube", R"("n": "4", "k": 2)")), Contains("/n: is string"));
+  CHECK_THAT(complaint(json_of("bcube", R"("n": "4", "k": 2)")), Contains("/n: is a string"));
 }
 
 TEST_CASE("workers that do not fit") {

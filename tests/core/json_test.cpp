@@ -10,7 +10,7 @@ TEST_CASE("values know where they stand") {
   const Json item = json.at("a").at("b").items()[1];
   CHECK(item.place().path == "/a/b/1");
   CHECK(item.duration() == Approx(2e-3));
-  CHECK(error_message([&] { item.number(); }) == "f.json: /a/b/1: is string (a number)");
+  CHECK(error_message([&] { item.number(); }) == "f.json: /a/b/1: is a string (should be a number)");
   CHECK(error_message([&] { json.at("c"); }) == "f.json: the key 'c' is missing (add \"c\"; see docs/formats.md)");
   CHECK(error_message([&] { json.allow_only({"aa", "x"}); }) == "f.json: /a: unknown key 'a' (did you mean 'aa'?)");
 }
