@@ -64,9 +64,10 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 std::string suggest(std::string_view name, std::span<const std::string> candidates) {
   const std::string best = nearest(name, candidates);
   if (!best.empty()) return fmt::format("did you mean '{}'?", best);
-  constexpr std::size_t most = 16;  // a line that can be read
-  const bool all = candidates.size() <= most;
-  return fmt::format("known: {}{}", fmt::join(candidates.first(all ? candidates.size() : most), ", "), all ? "" : ", …");
+  constexpr std::size_t most = 16, longest = 200;  // a line that can be read
+  std::size_t count = 0;
+  for (std::size_t length = 0; count < std::min(most, candidates.size()) && length <= longest; ++count) length += candidates[count].size() + 2;
+  return fmt::format("known: {}{}", fmt::join(candidates.first(count), ", "), count == candidates.size() ? "" : ", …");
 }
 
 }  // namespace allreplay
