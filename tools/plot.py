@@ -313,7 +313,7 @@ class Style:
     def bar(self, name):
         """Arguments of Axes.bar."""
         place = self._index[name]
-        return {"facecolor": PALETTE[place % len(PALETTE)], "hatch": HATCHES[place % len(HATCHES)], "edgecolor": "white",
+        return {"facecolor": PALETTE[place % len(PALETTE)], "hatch": HATCHES[(place + place // len(PALETTE)) % len(HATCHES)], "edgecolor": "white",
                 "linewidth": 0}
 
 
