@@ -64,10 +64,11 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 std::string suggest(std::string_view name, std::span<const std::string> candidates) {
   const std::string best = nearest(name, candidates);
   if (!best.empty()) return fmt::format("did you mean '{}'?", best);
-  constexpr std::size_t most = 16, longest = 200;  // a line that can be read
-  std::size_t count = 0;
-  for (std::size_t length = 0; count < std::min(most, candidates.size()) && length <= longest; ++count) length += candidates[count].size() + 2;
-  return fmt::format("known: {}{}", fmt::join(candidates.first(count), ", "), count == candidates.size() ? "" : ", …");
+  constexpr std::size_t most = 160;  // characters: a line that can be read
+  std::size_t shown = 0;
+  for (std::size_t length = 0; shown < candidates.size(); ++shown)
+    if ((length += candidates[shown].size() + 2) > most) break;
+  return fmt::format("known: {}{}", fmt::join(candidates.first(shown), ", "), shown == candidates.size() ? "" : ", …");
 }
 
 }  // namespace allreplay

@@ -45,7 +45,7 @@ class Scripts(unittest.TestCase):
                     self.assertIn(f"  tools/{script.name}", done.stdout)
 
     def test_wrong_arguments(self):
-        for name, argument, start in [("demo.sh", "fig99", "demo.sh: no configs/fig99.json (there are: "),
+        for name, argument, start in [("demo.sh", "fig99", "demo.sh: no configs/fig99.json (there are: bml_fig5 "),
                                       ("test.sh", "debug", "test.sh: no preset 'debug' (there are: dev release asan)")]:
             done = self.run_script(name, argument)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
