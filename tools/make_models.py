@@ -248,6 +248,11 @@ def bert_base():
     return bert(12, 768, [dense("pooler.dense", 768, 768, 1)])
 
 
+def bert_base_128():
+    """BERT-base for sequences of 128 tokens (fine-tuning on sentence pairs)."""
+    return bert(12, 768, [dense("pooler.dense", 768, 768, 1)], tokens=128)
+
+
 def bert_large():
     """BERT-large with the pooler."""
     return bert(24, 1024, [dense("pooler.dense", 1024, 1024, 1)])
@@ -303,6 +308,7 @@ BERT = "Devlin et al. 2018 (arXiv 1810.04805), tensors named as Hugging Face Tra
 
 DERIVED = {  # name: (function, title, input, source)
     "bert_base": (bert_base, "BERT-base with pooler", "384 tokens", BERT),
+    "bert_base_128": (bert_base_128, "BERT-base with pooler", "128 tokens", BERT),
     "bert_base_qa": (bert_base_qa, "BERT-base for question answering, vocabulary padded to 30528", "384 tokens", BERT),
     "bert_large": (bert_large, "BERT-large with pooler", "384 tokens", BERT),
     "googlenet_caffe64": (googlenet_caffe64, "GoogLeNet with both auxiliary heads, one tensor (weight and bias) per layer",

@@ -5,6 +5,8 @@
   efficiency  speed-up per worker, in per cent; from a sweep's CSV
   bars        computation and, stacked on it, exposed communication of one iteration; from a sweep's CSV
   columns     any one number of a sweep's CSV, in any unit, written above its column
+  histogram   how any one number of a sweep's CSV is distributed, with some rows marked
+  trials      iteration times that `allreplay tune` tried, and the best so far; by the option tuned, when it is one
   timeline    what computes and what communicates when, in one iteration; from what `allreplay run --timeline` writes,
               several files one below the other on the same time axis
 
@@ -18,6 +20,8 @@ Examples:
   tools/plot.py fig10.csv --kind efficiency --option where='{"workers": [64, 128, 256]}' --out efficiency.pdf
   for s in wfbp mg-wfbp; do allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --strategy $s --timeline $s.json; done
   tools/plot.py wfbp.json mg-wfbp.json --kind timeline --out timeline.png
+  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --out trials.csv
+  tools/plot.py trials.csv --kind trials --out trials.png
 """
 
 import argparse
@@ -27,6 +31,7 @@ import io
 import json
 import math
 import os
+import re
 import sys
 import textwrap
 from pathlib import Path
@@ -76,18 +81,21 @@ CSV_COLUMNS = {  # kind: the numbers that it draws
     "efficiency": ["efficiency"],
     "bars": ["forward_s", "backward_s", "codec_s", "exposed_comm_s"],
     "columns": [],  # and the one that "y" names
+    "histogram": [],  # likewise
+    "trials": ["trial", "iteration_s", "best_so_far_s"],
 }
 KINDS = [*CSV_COLUMNS, "timeline"]
 
 KEYS = {  # key of "plot": (default, whether a value is right, what is right); docs/plots.md explains each
     "kind": ("speedup", lambda value: value in KINDS, ", ".join(KINDS)),
-    "x": ("workers", is_text, "the name of a column"),
+    "x": (None, is_text, "the name of a column"),  # workers, or what was tuned
     "y": ("iteration_s", is_text, "the name of a column of numbers"),
     "unit": ("s", is_text, "a text"),
     "scale": (1, is_positive, "a number above 0: one unit, in the unit of the column"),
     "series": ("strategy", is_columns, "a column, or a list of columns"),
     "panels": ("profile", is_columns, "a column, or a list of columns"),
     "where": ({}, is_where, '{"column": value or [values]}'),
+    "mark": ({}, is_where, '{"column": value or [values]}'),
     "labels": ({}, is_labels, '{"value": "what to write instead"}'),
     "log": (True, is_bool, "true or false"),
     "ideal": (True, is_bool, "true or false"),
@@ -182,7 +190,9 @@ def read_rows(path, options):
         header = reader.fieldnames or []
         if not header:
             raise InputError(f"{path}: is empty (the CSV of a sweep: a header and rows)")
-        named = [options["x"], *as_list(options["series"]), *as_list(options["panels"]), *options["where"]]
+        if options["x"] is None:
+            options["x"] = tuned_option(header) if options["kind"] == "trials" else "workers"
+        named = [options["x"], *as_list(options["series"]), *as_list(options["panels"]), *options["where"], *options["mark"]]
         for column in dict.fromkeys([*numbers, *named]):
             if column not in header:
                 raise InputError(f"{path}: line 1: no column '{column}' ({nearest(column, header)})")
@@ -198,12 +208,26 @@ def read_rows(path, options):
         raise InputError(f"{path}: line {reader.line_num}: {error} (CSV)") from None
     if not rows:
         raise InputError(f"{path}: has a header, and no rows (at least one)")
-    for column, wanted in options["where"].items():
-        values = [str(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
-        rows = [row for row in rows if row[column] in values]
-        if not rows:
-            raise InputError(f"{path}: no row has {column} = {' or '.join(values)} (\"where\" selects at least one row)")
+    for key in ("where", "mark"):
+        chosen = rows
+        for column, wanted in options[key].items():
+            values = values_of(wanted)
+            chosen = [row for row in chosen if row[column] in values]
+            if not chosen:
+                raise InputError(f"{path}: no row has {column} = {' or '.join(values)} (\"{key}\" selects at least one row)")
+        rows = chosen if key == "where" else rows
     return rows
+
+
+def values_of(wanted):
+    """The texts of a column that a condition lists, which may be one value."""
+    return [str(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
+
+
+def tuned_option(header):
+    """The column of the option that was tuned, when it is one; else that of the trial's number."""
+    options = header[header.index("trial") + 1:header.index("iteration_s")] if {"trial", "iteration_s"} <= set(header) else []
+    return options[0] if len(options) == 1 else "trial"
 
 
 def number(text, place):
@@ -237,7 +261,7 @@ def grouped(path, rows, options):
         def title(key):
             return ", ".join(label(options, row[column]) for column in as_list(options[key]))
         points = panels.setdefault(title("panels"), {}).setdefault(title("series"), {})
-        other = points.setdefault(row[options["x"]], row)
+        other = points.setdefault(label(options, row[options["x"]]), row)
         if other is not row:
             numbers = {*numbers_of(options), "events", "wall_s"}
             differ = [key for key in row if row[key] != other[key] and as_number(str(row[key])) is None and key not in numbers]
@@ -289,7 +313,7 @@ class Style:
     def bar(self, name):
         """Arguments of Axes.bar."""
         place = self._index[name]
-        return {"facecolor": PALETTE[place % len(PALETTE)], "hatch": HATCHES[place % len(HATCHES)], "edgecolor": "white",
+        return {"facecolor": PALETTE[place % len(PALETTE)], "hatch": HATCHES[(place + place // len(PALETTE)) % len(HATCHES)], "edgecolor": "white",
                 "linewidth": 0}
 
 
@@ -338,6 +362,16 @@ class Page:
         return 0
 
 
+def page_of(panels, height, note):
+    """A page with these panels: in a row up to four, else in several rows."""
+    columns = len(panels) if len(panels) <= 4 else 3 if len(panels) <= 9 else 4
+    page = Page(columns, math.ceil(len(panels) / columns), height, note, between=Page.BELOW)
+    for surplus in page.axes[len(panels):]:
+        surplus.remove()
+    del page.axes[len(panels):]
+    return page
+
+
 def reconstructed_note(origins, options):
     """The note under a figure that used reconstructed profiles; `origins` are pairs (profile, origin)."""
     pairs = dict.fromkeys(origins)
@@ -361,7 +395,7 @@ def draw_curves(rows, panels, options):
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     style, kind = Style(names, options), options["kind"]
     ideal = options["ideal"] and (kind == "efficiency" or options["x"] == "workers")
-    page = Page(len(panels), 1, 2.2, note_of_rows(rows, options))
+    page = page_of(panels, 2.2, note_of_rows(rows, options))
     for axes, (title, panel) in zip(page.axes, panels.items()):
         ticks, place = x_axis(panel)
         values = [row[kind] for points in panel.values() for row in points.values()]
@@ -391,7 +425,7 @@ def draw_curves(rows, panels, options):
             if logarithmic:
                 powers_of_two(axes, values + workers)
             else:
-                axes.set_ylim(bottom=0)
+                axes.set_ylim(0, 1.05 * max(*values, 1))
             axes.set_ylabel("speed-up over one worker")
     handles = [Line2D([], [], label=name, **style.line(name)) for name in names]
     if ideal:
@@ -446,7 +480,7 @@ def draw_bars(rows, panels, options):
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     style = Style(names, options)
     coded = any(row["codec_s"] > 0 for row in rows)
-    page = Page(len(panels), 1, BARS, note_of_rows(rows, options))
+    page = page_of(panels, BARS, note_of_rows(rows, options))
     for axes, (title, panel) in zip(page.axes, panels.items()):
         groups, _ = x_axis(panel)
         longest = max(sum(row[part] for part in CSV_COLUMNS["bars"]) for points in panel.values() for row in points.values())
@@ -491,7 +525,7 @@ def draw_columns(rows, panels, options):
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     style = Style(names, options)
     heights = [row[options["y"]] / options["scale"] for row in rows]
-    page = Page(len(panels), 1, BARS, note_of_rows(rows, options))
+    page = page_of(panels, BARS, note_of_rows(rows, options))
     for axes, (title, panel) in zip(page.axes, panels.items()):
         groups, _ = x_axis(panel)
         by_group = [[(name, points[x][options["y"]] / options["scale"]) for name, points in panel.items() if x in points] for x in groups]
@@ -512,6 +546,101 @@ def draw_columns(rows, panels, options):
         axes.set_title(title, pad=4)
         axes.grid(True, axis="y")
     return page.finish([Patch(label=name, **style.bar(name)) for name in names])
+
+
+# --- histograms ------------------------------------------------------------------------------------------------------
+
+BINS = 60
+
+
+def by_panel(rows, options):
+    """{panel: its rows}, in the order of the file."""
+    panels = {}
+    for row in rows:
+        panels.setdefault(", ".join(label(options, row[column]) for column in as_list(options["panels"])), []).append(row)
+    return panels
+
+
+def draw_histogram(rows, options):
+    """How one number is distributed over the rows of a panel; rows that "mark" selects are lines across."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+    panels = by_panel(rows, options)
+    page = page_of(panels, BARS, note_of_rows(rows, options))
+    marks = {}  # name: look
+    for axes, (title, panel) in zip(page.axes, panels.items()):
+        marked = [row for row in panel if options["mark"] and all(row[key] in values_of(wanted) for key, wanted in options["mark"].items())]
+        others = [row for row in panel if row not in marked]
+        axes.hist([row[options["y"]] / options["scale"] for row in others], BINS, color=PALETTE[6], zorder=2)
+        for row in marked:
+            name = ", ".join(label(options, row[column]) for column in options["mark"])
+            place = len(marks)
+            look = marks.setdefault(name, {"color": PALETTE[1 + place % 5], "linestyle": DASHES[place % len(DASHES)], "linewidth": 1.4})
+            axes.axvline(row[options["y"]] / options["scale"], zorder=3, **look)
+        axes.set_xlabel(f"{axis_name(options['y'], options)} ({options['unit']})")
+        axes.set_ylabel(axis_name("rows", options))
+        axes.set_title(title, pad=4)
+        axes.grid(True, axis="y")
+    handles = [Patch(facecolor=PALETTE[6], label=options["labels"].get("others", "others" if marks else "rows"))]
+    return page.finish(handles + [Line2D([], [], label=name, **look) for name, look in marks.items()])
+
+
+# --- trials of a tuning ----------------------------------------------------------------------------------------------
+
+UNITS = {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30,
+         "s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12, "": 1}
+
+
+def quantity(text):
+    """A number with or without a unit of size or time; None where it is none."""
+    match = re.fullmatch(r"([0-9.]+(?:[eE][-+]?[0-9]+)?) ?([A-Za-z]*)", text)
+    return float(match[1]) * UNITS[match[2]] if match and match[2] in UNITS else None
+
+
+def draw_trials(rows, options):
+    """Iteration times of trials by their number, with the best so far, or by the option tuned."""
+    from matplotlib.lines import Line2D
+    from matplotlib.ticker import NullLocator
+    panels = by_panel(rows, {**options, "panels": [*as_list(options["panels"]), *as_list(options["series"])]})
+    page = page_of(panels, BARS, note_of_rows(rows, options))
+    by_option = options["x"] != "trial"
+    tried = {"color": PALETTE[0], "marker": "o", "markersize": 3.8, "linestyle": "none", "label": "Trial"}
+    best = {"color": PALETTE[1], "marker": "*", "markersize": 9, "linestyle": "none", "label": "Best"}
+    so_far = {"color": PALETTE[1], "linewidth": 1.2, "label": "Best so far"}
+    for axes, (title, panel) in zip(page.axes, panels.items()):
+        unit, scale = unit_for(min(row["iteration_s"] for row in panel))
+        places = [quantity(row[options["x"]]) if by_option else row["trial"] for row in panel]
+        times = [row["iteration_s"] * scale for row in panel]
+        axes.plot(places, times, zorder=2, clip_on=False, **tried)
+        fastest = min(range(len(panel)), key=times.__getitem__)
+        if by_option:
+            axes.plot(places[fastest], times[fastest], zorder=4, **best)
+            if min(places) > 0:
+                axes.set_xscale("log", base=2)
+                axes.xaxis.set_minor_locator(NullLocator())
+            known = dict(sorted(zip(places, (row[options["x"]] for row in panel))))
+            shown = spaced(list(known), 4)
+            axes.set_xticks(shown)
+            axes.set_xticklabels([known[place] for place in shown])
+        else:
+            axes.step(places, [row["best_so_far_s"] * scale for row in panel], where="post", zorder=3, **so_far)
+        if max(times) > 3 * min(times):  # else a few bad trials would flatten the others
+            powers_of_two(axes, times)
+        axes.set_xlabel(axis_name(options["x"], options))
+        axes.set_ylabel(f"time per iteration ({unit})")
+        axes.set_title(title, pad=4)
+        axes.grid(True, axis="y")
+    return page.finish([Line2D([], [], **tried), Line2D([], [], **(best if by_option else so_far))])
+
+
+def spaced(places, count):
+    """The first place, and each next one far enough from the last for about `count` more labels on a logarithmic axis."""
+    least = (math.log(places[-1] / places[0]) if places[0] > 0 else 0) / count
+    shown = places[:1]
+    for place in places[1:]:
+        if places[0] <= 0 or math.log(place / shown[-1]) >= least:
+            shown.append(place)
+    return shown
 
 
 # --- timelines -------------------------------------------------------------------------------------------------------
@@ -645,6 +774,13 @@ def reader(paths, options):
     if len(paths) > 1:
         raise InputError(f"{paths[1]}: is one file too many ({options['kind']} is drawn from one CSV)")
     rows = read_rows(paths[0], options)
+    if options["kind"] == "histogram":
+        return lambda: draw_histogram(rows, options)
+    if options["kind"] == "trials":
+        for line, row in enumerate(rows if options["x"] != "trial" else [], 1):
+            if quantity(row[options["x"]]) is None:
+                raise InputError(f"{paths[0]}: trial {line}: {options['x']} is '{row[options['x']]}' (a number, a size or a time; or draw by x=trial)")
+        return lambda: draw_trials(rows, options)
     panels = grouped(paths[0], rows, options)
     for row in rows if options["x"] == "workers" else []:
         number(row["workers"], f"{paths[0]}: workers")
@@ -679,7 +815,7 @@ def save(figure, outputs):
 def main(argv):
     """The command line; its exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("input", nargs="+", metavar="INPUT", help="the CSV of a sweep; for timelines, one or more JSON files")
+    parser.add_argument("input", nargs="+", metavar="INPUT", help="the CSV of a sweep or a tuning; for timelines, one or more JSON files")
     parser.add_argument("--config", metavar="FILE", help="the sweep's configuration, whose \"plot\" says what to draw")
     parser.add_argument("--kind", help=f"what to draw: {', '.join(KINDS)} (default: the configuration's, else speedup for CSV, timeline for JSON)")
     parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help=f"a key of \"plot\": {', '.join(KEYS)}; may be repeated")

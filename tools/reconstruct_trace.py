@@ -105,6 +105,8 @@ K80_NAME = "Tesla K80 (one GK210 die)"
 K40C = Gpu(flops=4.29e12, bandwidth=288e9)
 # NVIDIA Tesla P100 datasheet, SXM2: 10.6 TFLOP/s in single precision at boost, which a lone GPU holds; 732 GB/s.
 P100 = Gpu(flops=10.6e12, bandwidth=732e9)
+P100_PCIE = Gpu(flops=9.3e12, bandwidth=732e9)  # the same datasheet, PCIe, 16 GB
+V100 = Gpu(flops=15.7e12, bandwidth=900e9)  # NVIDIA Tesla V100 datasheet, SXM2
 TENSORFLOW = "TensorFlow's benchmarks (tensorflow.org/performance/benchmarks, 2017)"
 
 
@@ -119,6 +121,28 @@ def of_tensorflow(model, images_per_s):
     """A trace with a published total: one P100 at 64 a batch."""
     source = f"total: {images_per_s} images/s, {TENSORFLOW}, DGX-1, 1 GPU, synthetic data"
     return Trace(model, 64, 64 / images_per_s, source, P100, "Tesla P100 (SXM2)", "TensorFlow")
+
+
+def of_dell():
+    """GoogLeNet with a published total, on one P100."""
+    source = ("total: 468 images/s at 128, Dell EMC HPC Innovation Lab, \"Deep Learning Performance with P100 GPUs\" (October 2016), Fig. 2: "
+              "NV-Caffe, ILSVRC12, 1 GPU")
+    return Trace("googlenet_caffe64", 128, 128 / 468, source, P100_PCIE, "Tesla P100 (PCIe)", "Caffe (NV-Caffe)")
+
+
+def of_torchvision():
+    """MobileNet-v2 with a published total: of eight GPUs in one server, since none is published for one."""
+    images, epoch_s, gpus, batch = 1_281_167, 6 * 60 + 32, 8, 32
+    source = (f"total: an epoch of ImageNet ({images} images) in 6:32 on {gpus} GPUs of one server (AWS p3.16xlarge) at {batch} each, torchvision's pull "
+              "request 818 (comment of 10 July 2019, PyTorch 1.1); no total of one GPU is published: what communication in the server costs is in it")
+    return Trace("mobilenet_v2", batch, epoch_s * gpus * batch / images, source, V100, "Tesla V100 (SXM2)", "PyTorch")
+
+
+def of_paddle_benchmark():
+    """BERT-Base with a published total, on one V100."""
+    source = ("total: 3.420 steps/s at 32 sequences of 128 tokens, Baidu's benchmark of PaddlePaddle 1.5.0 (github.com/PaddlePaddle/benchmark, 2019), where "
+              "TensorFlow 1.12 fine-tunes google-research/bert on XNLI, 1 GPU; its vocabulary is the Chinese one, the model's the English one")
+    return Trace("bert_base_128", 32, 1 / 3.420, source, V100, "Tesla V100 (SXM2)", "TensorFlow")
 
 
 # No total is published for BML's networks on its GPUs. The nearest that is: TensorFlow (May 2017, CUDA 8, cuDNN 5.1) trains
@@ -150,6 +174,9 @@ def shipped():
         "inception_v3_p100_b64": of_tensorflow("inception_v3", 142),
         "resnet50_p100_b64": of_tensorflow("resnet50", 219),
         "vgg16_p100_b64": of_tensorflow("vgg16", 154),
+        "googlenet_p100_b128": of_dell(),
+        "mobilenet_v2_v100_b32": of_torchvision(),
+        "bert_base_v100_b32": of_paddle_benchmark(),
     }
     traces.update({f"lenet5_2xk40c_b{batch}": of_bml("lenet5_tensorflow", batch) for batch in (128, 256, 512, 1024)})
     traces.update({f"vgg19_2xk40c_b{batch}": of_bml("vgg19", batch) for batch in (4, 16, 32, 64)})

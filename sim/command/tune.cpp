@@ -59,7 +59,9 @@ void add_tune(CLI::App& app) {
   command->add_option("--out", arguments->out, "write the trials to this CSV file");
   auto* json = command->add_flag("--json", arguments->json, "print one JSON object");
   command->add_flag("--csv", arguments->csv, "print the trials as CSV")->excludes(json);
-  command->footer("Example:\n  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy bytescheduler --over partition=256KiB:32MiB --over credit=1:16");
+  command->footer("Examples:\n  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy bytescheduler --over partition=256KiB:32MiB --over credit=1:16\n"
+                  "  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --out trials.csv\n"
+                  "  tools/plot.py trials.csv --kind trials --out trials.png");
   command->callback([arguments] { execute(*arguments); });
 }
 

@@ -64,14 +64,60 @@ std::vector<std::optional<Json>> choices_of(const Json& cluster, const Json& swe
   return choices(cluster.is_object() && cluster.find(key) ? cluster : sweep, key);
 }
 
+constexpr std::int64_t most_rows = 100'000;
+
+[[noreturn]] void fail_as_too_many(const Json& json) { json.fail(fmt::format("makes more than {} rows", most_rows), "fewer values"); }
+
+// {"each": "random:{}", "from": 1, "to": 10000}: the text once for every number.
+std::vector<OptionText> numbered_values(const std::string& option, const Json& json) {
+  json.allow_only({"each", "from", "to"});
+  const std::string text = json.at("each").text();
+  const std::size_t hole = text.find("{}");
+  if (hole == std::string::npos) json.at("each").fail(fmt::format("'{}' has no place for the number", text), "{} where it stands, such as random:{}");
+  constexpr std::int64_t most = 1'000'000'000'000;
+  const std::int64_t from = json.at("from").integer(-most, most), to = json.at("to").integer(-most, most);
+  if (from > to) json.fail(fmt::format("is reversed: from {} to {}", from, to), "\"from\" at most \"to\"");
+  if (to - from >= most_rows) fail_as_too_many(json);
+  std::vector<OptionText> values;
+  for (std::int64_t number = from; number <= to; ++number) values.push_back({option, std::string(text).replace(hole, 2, std::to_string(number)), json.place()});
+  return values;
+}
+
+// What an option shall be: one value, the values of a list, or those of a range.
+std::vector<OptionText> option_values(const std::string& option, const Json& json) {
+  if (json.is_object()) return numbered_values(option, json);
+  if (!json.is_array()) return {{option, json.is_string() ? json.text() : json.dump(), json.place()}};
+  std::vector<OptionText> values;
+  for (const Json& item : json.items())
+    for (OptionText& value : option_values(option, item)) values.push_back(std::move(value));
+  if (values.empty()) json.fail("is empty", "at least one value");
+  return values;
+}
+
+// Every combination of the values of a strategy's options, the last option fastest.
+std::vector<std::vector<OptionText>> option_choices(const Json& strategy) {
+  std::vector<std::vector<OptionText>> choices{{}};
+  if (!strategy.is_object()) return choices;
+  for (const auto& [key, value] : strategy.members()) {
+    if (key == "name") continue;
+    const std::vector<OptionText> values = option_values(key, value);
+    if (choices.size() * values.size() > most_rows) fail_as_too_many(value);
+    std::vector<std::vector<OptionText>> longer;
+    for (const auto& choice : choices)
+      for (const OptionText& one : values) {
+        longer.push_back(choice);
+        longer.back().push_back(one);
+      }
+    choices = std::move(longer);
+  }
+  return choices;
+}
+
 void set_strategy(Request& request, const Json& json) {
   const Json name = json.is_object() ? json.at("name") : json;
   request.strategy = name.text();
   request.place_of_strategy = name.place();
   find_strategy(request.strategy, request.place_of_strategy);
-  if (!json.is_object()) return;
-  for (const auto& [key, value] : json.members())
-    if (key != "name") request.options.push_back({key, value.is_string() ? value.text() : value.dump(), value.place()});
 }
 
 }  // namespace
@@ -108,7 +154,11 @@ Sweep read_sweep(const std::string& name) {
                 request.place_of_fidelity = fidelity->place();
               }
               set_strategy(request, *strategy);
-              sweep.requests.push_back(std::move(request));
+              for (auto& options : option_choices(*strategy)) {
+                if (sweep.requests.size() == most_rows) fail_as_too_many(json);
+                request.options = std::move(options);
+                sweep.requests.push_back(request);
+              }
             }
     }
   return sweep;
@@ -181,51 +231,57 @@ class CsvOut {
   std::ofstream stream_;
 };
 
-// Rows name a profile by its file's stem: two files of one name could not be told apart.
-void require_distinct(const std::vector<Scenario>& scenarios, const Sweep& sweep) {
-  std::map<std::string, std::string> files;
-  for (std::size_t i = 0; i < scenarios.size(); ++i) {
-    const auto [known, fresh] = files.emplace(scenarios[i].profile.name, sweep.requests[i].profile);
-    if (!fresh && known->second != sweep.requests[i].profile)
-      throw InputError(sweep.requests[i].place_of_profile, fmt::format("two profiles are called '{}'", known->first), "files of different names");
+// What names each row, once all rows are known to be possible.
+std::vector<Row> checked_rows(const Sweep& sweep, Library& library) {
+  std::vector<Row> rows;
+  std::map<std::string, std::string> files;  // rows name a profile by its file's stem: two files of one name could not be told apart
+  for (const Request& request : sweep.requests) {
+    const Scenario scenario = library.resolve(request);
+    require_possible(scenario);
+    const auto [known, fresh] = files.emplace(scenario.profile.name, request.profile);
+    if (!fresh && known->second != request.profile)
+      throw InputError(request.place_of_profile, fmt::format("two profiles are called '{}'", known->first), "files of different names");
+    rows.push_back(identity(scenario));
   }
+  return rows;
+}
+
+// What the table and the rows do not need; of tens of thousands it would fill the memory.
+void forget_details(Outcome& outcome) {
+  outcome.scenario.profile.layers = {};
+  outcome.scenario.profile.tensors = {};
+  outcome.result.episodes = {};
+  outcome.result.unrolled = {};
+  outcome.result.plan = {};
 }
 
 }  // namespace
 
 std::vector<Outcome> run_sweep(const Sweep& sweep, const SweepRun& how) {
   Library library;
-  std::vector<Scenario> scenarios;
-  std::vector<Row> identities;
-  for (const Request& request : sweep.requests) {
-    scenarios.push_back(library.resolve(request));
-    require_possible(scenarios.back());
-    identities.push_back(identity(scenarios.back()));
-  }
-  require_distinct(scenarios, sweep);
+  const std::vector<Row> identities = checked_rows(sweep, library);
   CsvOut out(how, csv_header(make_row(identities.front(), {}, 0)), identities);
   std::vector<Outcome> outcomes;
   std::size_t next = out.done();
-  Progress progress("sweep", how.progress ? scenarios.size() - next : 0);
+  Progress progress("sweep", how.progress ? sweep.requests.size() - next : 0);
 
   namespace tbb = oneapi::tbb;
   const auto jobs = static_cast<std::size_t>(how.jobs);
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, jobs);
-  const auto take = [&](tbb::flow_control& control) -> std::size_t {
-    if (next == scenarios.size()) control.stop();
-    return next++;
+  const auto take = [&](tbb::flow_control& control) -> Scenario {
+    if (next < sweep.requests.size()) return library.resolve(sweep.requests[next++]);
+    control.stop();
+    return {};
   };
-  const auto simulate_row = [&](std::size_t index) { return run(scenarios[index]); };
+  const auto simulate_row = [](Scenario scenario) { return run(std::move(scenario)); };
   const auto keep_row = [&](Outcome outcome) {
     out.write(to_csv(row_of(outcome)));
-    outcome.result.episodes.clear();
-    outcome.result.unrolled = {};
-    outcome.result.plan = {};
+    forget_details(outcome);
     outcomes.push_back(std::move(outcome));
     if (how.progress) progress.advance();
   };
-  tbb::parallel_pipeline(2 * jobs, tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, take) &
-                                       tbb::make_filter<std::size_t, Outcome>(tbb::filter_mode::parallel, simulate_row) &
+  tbb::parallel_pipeline(2 * jobs, tbb::make_filter<void, Scenario>(tbb::filter_mode::serial_in_order, take) &
+                                       tbb::make_filter<Scenario, Outcome>(tbb::filter_mode::parallel, simulate_row) &
                                        tbb::make_filter<Outcome, void>(tbb::filter_mode::serial_in_order, keep_row));
   return outcomes;
 }

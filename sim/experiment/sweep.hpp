@@ -17,9 +17,9 @@ struct Sweep {
   std::vector<Request> requests;
 };
 
-/// Reads and expands a sweep file: strategies vary fastest, then fidelities, collectives, workers, clusters and
-/// profiles. A cluster's entry may have lists of its own instead of the sweep's. Paths stand relative to the file, or
-/// to the working directory. Throws InputError.
+/// Reads and expands a sweep file: the values of an option vary fastest, then strategies, fidelities, collectives,
+/// workers, clusters and profiles. A cluster's entry may have lists of its own instead of the sweep's. Paths stand
+/// relative to the file, or to the working directory. Throws InputError.
 Sweep read_sweep(const std::string& name);
 
 struct SweepRun {

@@ -76,13 +76,16 @@ std::string tuning_report(const Tuning& tuning) {
 }
 
 std::string tuning_csv(const Tuning& tuning) {
-  std::string text = "trial";
+  const Scenario& scenario = tuning.given.scenario;
+  const std::string about = fmt::format("{},{},{},{},{}", csv_field(scenario.profile.name), csv_field(scenario.cluster.name), scenario.strategy->name,
+                                        scenario.workers, to_string(scenario.profile.origin));
+  std::string text = "profile,cluster,strategy,workers,origin,trial";
   for (const Range& range : tuning.ranges) text += "," + csv_field(range.option);
   text += ",iteration_s,best_so_far_s\n";
   double best = tuning.trials.front().iteration_s;
   for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
     best = std::min(best, tuning.trials[i].iteration_s);
-    text += std::to_string(i + 1);
+    text += fmt::format("{},{}", about, i + 1);
     for (const std::string& value : tuning.trials[i].values) text += "," + csv_field(value);
     text += fmt::format(",{},{}\n", tuning.trials[i].iteration_s, best);
   }

@@ -24,7 +24,7 @@ Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges
 Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs);
 
 std::string tuning_report(const Tuning& tuning);
-std::string tuning_csv(const Tuning& tuning);   ///< a row per trial: trial, the options, iteration_s, best_so_far_s
+std::string tuning_csv(const Tuning& tuning);   ///< a row per trial: the scenario, trial, the options, iteration_s, best_so_far_s
 std::string tuning_json(const Tuning& tuning);
 
 }  // namespace allreplay

@@ -35,7 +35,7 @@ TEST_CASE("tuning does not depend on how many trials run at a time, and never ma
     const Tuning one = run_tuning(given, request, 1), many = run_tuning(given, request, 4);
     REQUIRE(tuning_csv(one) == tuning_csv(many));
     REQUIRE(one.tuned.result.metrics.iteration_s <= one.given.result.metrics.iteration_s);
-    CHECK(tuning_csv(one).find("trial,") == 0);
+    CHECK(tuning_csv(one).find("profile,cluster,strategy,workers,origin,trial,") == 0);
     CHECK(tuning_report(one).find("* best") != std::string::npos);
   }
 }

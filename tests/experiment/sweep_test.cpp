@@ -76,6 +76,45 @@ TEST_CASE("what is wrong with a cluster's own lists is told where it stands") {
   CHECK(complaint(R"({"workers": [4]})").find("/clusters/0") != std::string::npos);
 }
 
+TEST_CASE("an option may take several values: a row each, the last option fastest") {
+  const Folder folder;
+  folder.write("many.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["wfbp",
+                                {"name": "us-byte", "partition": ["1 kB", "2 kB"], "second_phase": ["sequential", {"each": "random:{}", "from": 3, "to": 4}]}]})");
+  std::vector<std::string> found;
+  for (const Request& request : read_sweep(folder("many.json")).requests) {
+    found.push_back(request.strategy);
+    for (const OptionText& option : request.options) found.back() += " " + option.value;
+  }
+  CHECK(found == std::vector<std::string>{"wfbp", "us-byte 1 kB sequential", "us-byte 1 kB random:3", "us-byte 1 kB random:4",
+                                          "us-byte 2 kB sequential", "us-byte 2 kB random:3", "us-byte 2 kB random:4"});
+}
+
+TEST_CASE("what is wrong with an option's values is told where it stands") {
+  const Folder folder;
+  const auto complaint = [&](const std::string& value) {
+    folder.write("bad.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": [{"name": "us-byte", "second_phase": )" + value + "}]}");
+    return error_message([&] { run_sweep(read_sweep(folder("bad.json")), {.progress = false}); });
+  };
+  const std::string place = folder("bad.json") + ": /strategies/0/second_phase";
+  CHECK(complaint("[]") == place + ": is empty (at least one value)");
+  CHECK(complaint(R"({"each": "random", "from": 1, "to": 2})") == place + "/each: 'random' has no place for the number ({} where it stands, such as random:{})");
+  CHECK(complaint(R"({"each": "random:{}", "from": 2, "to": 1})") == place + ": is reversed: from 2 to 1 (\"from\" at most \"to\")");
+  CHECK(complaint(R"({"each": "random:{}", "from": 1, "to": 100001})") == place + ": makes more than 100000 rows (fewer values)");
+  CHECK(complaint(R"({"each": "random:{}", "from": 1})").find("/second_phase: ") != std::string::npos);
+  CHECK(complaint(R"({"each": "random:{}", "from": 1, "to": 2, "by": 2})").find("/second_phase/by: ") != std::string::npos);
+  CHECK(complaint(R"({"each": "random:{}", "from": 1.5, "to": 2})").find("/second_phase/from: ") != std::string::npos);
+  CHECK(complaint(R"(["sequential", "sideways"])").find("/second_phase/1: ") != std::string::npos);
+  CHECK(complaint(R"({"each": "random:{}", "from": 1, "to": 400}, "first_phase": {"each": "random:{}", "from": 1, "to": 400})").find(
+            "_phase: makes more than 100000 rows") != std::string::npos);
+}
+
+TEST_CASE("a sweep of too many rows is refused") {
+  const Folder folder;
+  folder.write("bad.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 4],
+                               "strategies": [{"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": 60000}}]})");
+  CHECK(error_message([&] { read_sweep(folder("bad.json")); }).find("makes more than 100000 rows") != std::string::npos);
+}
+
 TEST_CASE("rows are the same, in the same order, whatever the number of jobs") {
   const Folder folder;
   const Sweep sweep = read_sweep(folder("sweep.json"));

@@ -398,6 +398,33 @@ class BadInput(unittest.TestCase):
         self.refused([*compare, "--csv"])
         for jobs in ("0", "-1", "x", "1" + "0" * 30):
             self.refused(["sweep", "sweep.json", "--out", "out.csv", "--jobs", jobs])
+        tune = ["tune", "--profile", "trace.json", "--cluster", "cluster.json", "--out", "out.csv"]
+        for over in ("", "=", "partition", "partition=", "partition=4MB", "partition=8MB:4MB", "partition=0B:4MB", "partition=-1B:4MB", "partition=1MB:",
+                     "partition=:1MB", "partition=1ms:4ms", "partition=1:4", "credit=0:4", "credit=8:4", "credit=1.5:4", "credit=x:y", "cycle=1ms:5ms",
+                     "sharing=serial:fair", "partition=nan B:1MB", "partition=1MB:1e400MB"):
+            self.refused([*tune, "--strategy", "bytescheduler", "--over", over])
+        self.refused([*tune, "--strategy", "bytescheduler", "--over", "credti=1:8"], says="did you mean 'credit'")
+        self.refused([*tune, "--strategy", "bytescheduler", "--over", "credit=1:8", "--over", "credit=2:4"], says="twice")
+        self.refused([*tune, "--strategy", "wfbp"], says="has no options to tune")
+        self.refused([*tune, "--strategy", "bytescheduelr"], says="did you mean 'bytescheduler'")
+        self.refused([*tune, "--strategy", "ddp", "--method", "gird"], says="bayes or grid")
+        self.refused([*tune, "--strategy", "ddp", "--option", "bucket_cap=0B"])
+        recommend = ["recommend", "--profile", "trace.json", "--cluster", "cluster.json"]
+        for command in ([*tune, "--strategy", "ddp"], recommend):
+            for budget in ("0", "-1", "x", "1.5", "", "1" + "0" * 30):
+                self.refused([*command, "--budget", budget])
+            for seed in ("-1", "x", "1.5"):
+                self.refused([*command, "--seed", seed])
+            self.refused([*command, "--jobs", "0"])
+        for workers in ("8:4", "8:", ":8", "0:8", "8:16:", "8:16:x1", "8:16:x0", "8:16:+0", "8:16:2", "8:16:x2:x2", "1:100000:+1", "x:8"):
+            self.refused([*recommend, "--workers", workers])
+        for efficiency in ("0", "-0.5", "1.5", "80 %", "x", "", "nan"):
+            self.refused([*recommend, "--efficiency", efficiency])
+        self.refused([*recommend, "--framework", "pytroch"], says="did you mean 'pytorch'")
+        self.refused([*recommend, "--framework", "pytorch", "--strategies", "ddp"])
+        for names in (",", "wfbp,wfpb"):
+            self.refused([*recommend, "--strategies", names])
+        self.refused([*recommend, "--option", "partitoin=4MB"], says="did you mean 'partition'")
         self.refused(["plan", "--profile", "trace.json", "--cluster", "cluster.json", "--strategy", "ddpp"],
                      says="did you mean 'ddp'")
 

@@ -17,10 +17,22 @@ CONFIGS = sorted((ROOT / "configs").glob("*.json"))
 AXES = ["workers", "collectives", "fidelities", "codecs", "strategies"]
 
 
+def values_of(option):
+    """How many values an option of a strategy takes."""
+    if isinstance(option, list):
+        return sum(map(values_of, option))
+    return option["to"] - option["from"] + 1 if isinstance(option, dict) else 1
+
+
+def choices_of(entry):
+    """How many rows an entry of a list stands for: a strategy's options may take several values."""
+    return math.prod(map(values_of, entry.values())) if isinstance(entry, dict) else 1
+
+
 def rows_of(config):
     """How many rows a sweep has: a cluster's own lists hold for it instead of the sweep's."""
     clusters = [cluster if isinstance(cluster, dict) else {} for cluster in config["clusters"]]
-    return len(config["profiles"]) * sum(math.prod(len({**config, **cluster}.get(axis, [None])) for axis in AXES) for cluster in clusters)
+    return len(config["profiles"]) * sum(math.prod(sum(map(choices_of, {**config, **cluster}.get(axis, [None]))) for axis in AXES) for cluster in clusters)
 
 
 @unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")

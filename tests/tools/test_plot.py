@@ -32,6 +32,8 @@ alexnet,best,16,ring,measured,0.4,0.1,0.2,0.05,0.05,12,0.75
 """
 RECONSTRUCTED = SWEEP + SWEEP.partition("\n")[2].replace("alexnet", "vgg16").replace("measured", "reconstructed")
 
+SWEEP_KINDS = [kind for kind in tool.CSV_COLUMNS if kind != "trials"]
+
 
 def slice_of(category, pid, start, length, name="B fc"):
     """A box of a timeline, in microseconds."""
@@ -87,7 +89,7 @@ class Pictures(Case):
     def test_every_kind_in_every_format(self):
         self.write("sweep.csv", SWEEP)
         signatures = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
-        for kind in tool.CSV_COLUMNS:
+        for kind in SWEEP_KINDS:
             self.assertEqual(self.plot("sweep.csv", "--kind", kind, "--out", *(f"new/{kind}.{suffix}" for suffix in signatures)), (0, ""))
             for suffix, signature in signatures.items():
                 self.assertTrue((self.folder / f"new/{kind}.{suffix}").read_bytes().startswith(signature))
@@ -119,6 +121,44 @@ class Pictures(Case):
             self.assertIn(text, texts)
         self.assertIn("iteration (s)", self.texts("sweep.csv", "--kind", "columns"))
 
+    def test_histogram(self):
+        rows = "".join(f"alexnet,us-byte,8,random:{seed},reconstructed,{0.3 + seed / 1000}\n" for seed in range(50))
+        self.write("sweep.csv", "profile,strategy,workers,options,origin,iteration_s\nalexnet,us-byte,8,sequential,reconstructed,0.3\n" + rows)
+        options = {"kind": "histogram", "unit": "ms", "scale": 0.001, "mark": {"options": "sequential"},
+                   "labels": {"sequential": "in order", "others": "random orders", "rows": "orders"}}
+        self.write("sweep.json", {"plot": options})
+        texts = self.texts("sweep.csv", "--config", "sweep.json")
+        for text in ("in order", "random orders", "orders", "iteration (ms)", "320", "Reconstructed profile: layer times are inferred, not measured."):
+            self.assertIn(text, texts)
+        self.assertIn("rows", self.texts("sweep.csv", "--kind", "histogram"))
+
+    def test_trials(self):
+        head = "profile,cluster,strategy,workers,origin,trial"
+        about = "alexnet,c,ddp,8,measured"
+        self.write("one.csv", f"{head},bucket_cap,iteration_s,best_so_far_s\n{about},1,25 MiB,0.3,0.3\n{about},2,1 MiB,0.4,0.3\n{about},3,400 MiB,2,0.3\n")
+        for text in ("alexnet, DDP", "Trial", "Best", "bucket cap", "1 MiB", "25 MiB", "400 MiB", "time per iteration (ms)", "2048"):
+            self.assertIn(text, self.texts("one.csv", "--kind", "trials"))
+        by_number = self.texts("one.csv", "--kind", "trials", "--option", "x=trial")
+        self.assertIn("Best so far", by_number)
+        self.assertIn("trial", by_number)
+        self.write("two.csv", f"{head},partition,credit,iteration_s,best_so_far_s\n{about},1,4 MB,4,0.3,0.3\n{about},2,1 MB,2,0.2,0.2\n")
+        self.assertIn("Best so far", self.texts("two.csv", "--kind", "trials"))
+        self.write("words.csv", f"{head},sharing,iteration_s,best_so_far_s\n{about},1,fair,0.3,0.3\n")
+        self.refuses("words.csv: trial 1: sharing is 'fair' (a number, a size or a time; or draw by x=trial)", "words.csv", "--kind", "trials")
+        self.write("sweep.csv", SWEEP)
+        self.refuses("sweep.csv: line 1: no column 'trial' (did you mean 'profile'?)", "sweep.csv", "--kind", "trials")
+
+    def test_panels_in_several_rows(self):
+        self.write("sweep.csv", SWEEP + "".join(SWEEP.partition("\n")[2].replace("alexnet", name) for name in "bcdef"))
+        texts = self.texts("sweep.csv")
+        self.assertEqual(texts.count("workers"), 6)
+
+    def test_one_place_of_two_values(self):
+        self.write("sweep.csv", SWEEP.replace("best,4,ring", "best,4,bml").replace("best,16,ring", "best,16,bml"))
+        labels = {"ring": "its own", "bml": "its own"}
+        texts = self.texts("sweep.csv", "--option", "x=collective", "--option", 'series=["strategy", "workers"]', "--option", f"labels={json.dumps(labels)}")
+        self.assertEqual(texts.count("its own"), 1)
+
     def test_one_series_of_two_values(self):
         self.write("sweep.csv", SWEEP.replace("wfbp,16,ring", "wfbp,16,bml"))
         labels = {"ring": "all-reduce", "bml": "all-reduce"}
@@ -135,7 +175,7 @@ class Pictures(Case):
         note = "Reconstructed profile (vgg16): layer times are inferred, not measured."
         self.write("sweep.csv", SWEEP)
         self.write("both.csv", RECONSTRUCTED)
-        for kind in tool.CSV_COLUMNS:
+        for kind in SWEEP_KINDS:
             self.assertIn(note, self.texts("both.csv", "--kind", kind))
             self.assertNotIn("econstructed", " ".join(self.texts("sweep.csv", "--kind", kind)))
 
@@ -214,7 +254,7 @@ class BadInput(Case):
         self.refuses("--option scale=0: scale is 0 (a number above 0: one unit, in the unit of the column)", "sweep.csv", "--option", "scale=0")
         self.refuses("sweep.csv: line 1: no column 'iteration' (did you mean 'iteration_s'?)", "sweep.csv", "--kind", "columns",
                      "--option", "y=iteration")
-        self.refuses("--kind: kind is \"pie\" (one of speedup, efficiency, bars, columns, timeline)", "sweep.csv", "--kind", "pie")
+        self.refuses("--kind: kind is \"pie\" (one of speedup, efficiency, bars, columns, histogram, trials, timeline)", "sweep.csv", "--kind", "pie")
         self.refuses("--option log: has no value (KEY=VALUE)", "sweep.csv", "--option", "log")
         self.refuses("sweep.csv: line 1: no column 'worker' (did you mean 'workers'?)", "sweep.csv", "--option", "x=worker")
         self.refuses("sweep.csv: no row has workers = 5 (\"where\" selects at least one row)", "sweep.csv", "--option", 'where={"workers": 5}')

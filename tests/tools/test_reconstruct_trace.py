@@ -72,6 +72,14 @@ class Shipped(unittest.TestCase):
             with self.subTest(name):
                 self.assertAlmostEqual(2 * trace["batch_size"] / (sum(nanoseconds(trace)) / 1e9), published, places=4)
 
+    def test_published_totals_of_us_bytes_networks(self):
+        """Samples/s of one GPU: Dell's of a P100, PaddlePaddle's benchmark of a V100, torchvision's of eight V100 over eight."""
+        for name, published in (("googlenet_p100_b128", 468), ("bert_base_v100_b32", 109.44), ("mobilenet_v2_v100_b32", 1_281_167 / 392 / 8)):
+            trace = read_trace(name)
+            with self.subTest(name):
+                self.assertAlmostEqual(trace["batch_size"] / (sum(nanoseconds(trace)) / 1e9), published, places=4)
+                self.assertIn("total: ", trace["source"])
+
     def test_totals_that_are_not_published(self):
         """The roofline at the efficiency of the nearest published training, and the source says that it is not this one's."""
         efficiency = tool.kepler_efficiency()
