@@ -1,12 +1,12 @@
 // The program `allreplay`.
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 
@@ -19,8 +19,10 @@ constexpr int fault = 1;
 void require_no_empty_argument(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view text = argv[i];
-    if (text.empty()) throw allreplay::InputError(allreplay::argument(argv[i - 1]), "is followed by an empty argument", "a value");
-    if (text.starts_with("--") && text.ends_with("=")) throw allreplay::InputError(allreplay::argument(argv[i]), "has no value", "a value");
+    if (text.empty())
+      throw allreplay::InputError(allreplay::argument(argv[i - 1]), "is followed by an empty argument", "a value");
+    if (text.starts_with("--") && text.ends_with("="))
+      throw allreplay::InputError(allreplay::argument(argv[i]), "has no value", "a value");
   }
 }
 
@@ -33,33 +35,39 @@ void require_known_words(const CLI::App& app, int argc, char** argv) {
     commands.push_back(one->get_name());
     if (one->get_name() == argv[1]) command = one;
   }
-  if (!command) throw allreplay::InputError(allreplay::argument(argv[1]), "no such command", allreplay::suggest(argv[1], commands));
+  if (!command)
+    throw allreplay::InputError(allreplay::argument(argv[1]), "no such command", allreplay::suggest(argv[1], commands));
   for (const CLI::Option* option : command->get_options())
     for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
   for (int i = 2; i < argc; ++i) {
     const std::string_view text = argv[i];
     const std::string name(text.substr(0, text.find('=')));
     if (name.starts_with("--") && name.size() > 2 && std::find(options.begin(), options.end(), name) == options.end())
-      throw allreplay::InputError(allreplay::argument(name), fmt::format("{} has no such option", argv[1]), allreplay::suggest(name, options));
+      throw allreplay::InputError(allreplay::argument(name), fmt::format("{} has no such option", argv[1]),
+                                  allreplay::suggest(name, options));
   }
 }
 
 // What was printed has to arrive: a full disk is no success.
 void require_printed() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-    throw allreplay::InputError({"standard output", ""}, fmt::format("cannot be written: {}", std::strerror(errno)), "check its space");
+    throw allreplay::InputError({"standard output", ""}, fmt::format("cannot be written: {}", std::strerror(errno)),
+                                "check its space");
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("allreplay replays the iterations of distributed training on a cluster that you describe, and says how long one\n"
-               "takes under which communication schedule.", "allreplay");
+  CLI::App app(
+      "allreplay replays the iterations of distributed training on a cluster that you describe, and says how long one\n"
+      "takes under which communication schedule.",
+      "allreplay");
   app.set_version_flag("--version", "allreplay " ALLREPLAY_VERSION);
   app.require_subcommand(1);
-  app.footer("First steps:\n"
-             "  allreplay list strategies\n"
-             "  allreplay compare --profile googlenet_k80_b32 --cluster k80-10gbe --workers 64\n"
-             "  allreplay recommend --profile googlenet_k80_b32 --cluster k80-10gbe --workers 8:1024:x2\n"
-             "  allreplay run --help");
+  app.footer(
+      "First steps:\n"
+      "  allreplay list strategies\n"
+      "  allreplay compare --profile googlenet_k80_b32 --cluster k80-10gbe --workers 64\n"
+      "  allreplay recommend --profile googlenet_k80_b32 --cluster k80-10gbe --workers 8:1024:x2\n"
+      "  allreplay run --help");
   require_no_empty_argument(argc, argv);
   allreplay::add_run(app);
   allreplay::add_compare(app);

@@ -11,13 +11,16 @@ inline allreplay::Profile random_profile(allreplay::Random& random, std::size_t 
   profile.name = profile.model = "random";
   profile.precision = "fp32";
   const std::size_t layers = 1 + random.below(most_layers);
-  const auto time = [&] { return random.below(5) == 0 ? Time(0) : to_time(static_cast<double>(1 + random.below(1000)) * 1e-6); };
+  const auto time = [&] {
+    return random.below(5) == 0 ? Time(0) : to_time(static_cast<double>(1 + random.below(1000)) * 1e-6);
+  };
   for (std::size_t layer = 0; layer < layers; ++layer) {
     profile.layers.push_back({"layer" + std::to_string(layer), time(), time()});
     const auto tensors = random.below(4);
     for (std::uint64_t i = 0; i < tensors || (layer + 1 == layers && profile.tensors.empty()); ++i) {
       const auto elements = static_cast<std::int64_t>(1 + random.below(random.below(2) == 0 ? 64 : 1'000'000));
-      profile.tensors.push_back({"tensor" + std::to_string(profile.tensors.size()), elements, 4 * elements, static_cast<LayerId>(layer)});
+      profile.tensors.push_back(
+          {"tensor" + std::to_string(profile.tensors.size()), elements, 4 * elements, static_cast<LayerId>(layer)});
     }
   }
   profile.layers.back().backward += Time(1'000'000);  // never all zero

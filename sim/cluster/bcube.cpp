@@ -8,7 +8,8 @@ namespace {
 
 class BCube final : public Topology {
  public:
-  BCube(std::int64_t n, std::int64_t k, const LinkSpec& link) : n_(static_cast<std::uint32_t>(n)), k_(static_cast<std::uint32_t>(k)) {
+  BCube(std::int64_t n, std::int64_t k, const LinkSpec& link)
+      : n_(static_cast<std::uint32_t>(n)), k_(static_cast<std::uint32_t>(k)) {
     power_.push_back(1);
     while (power_.size() <= k_) power_.push_back(power_.back() * n_);
     hosts_ = power_[k_];
@@ -55,12 +56,14 @@ class BCube final : public Topology {
 
   std::uint32_t n_;
   std::uint32_t k_;
-  std::uint32_t per_level_ = 0;        // switches
-  std::vector<std::uint32_t> power_;   // of n
+  std::uint32_t per_level_ = 0;       // switches
+  std::vector<std::uint32_t> power_;  // of n
 };
 
 }  // namespace
 
-std::unique_ptr<Topology> make_bcube(std::int64_t n, std::int64_t k, const LinkSpec& link) { return std::make_unique<BCube>(n, k, link); }
+std::unique_ptr<Topology> make_bcube(std::int64_t n, std::int64_t k, const LinkSpec& link) {
+  return std::make_unique<BCube>(n, k, link);
+}
 
 }  // namespace allreplay

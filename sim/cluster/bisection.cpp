@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <boost/graph/adjacency_list.hpp>
-#include <boost/graph/boykov_kolmogorov_max_flow.hpp>
 #include <cmath>
 #include <limits>
 #include <numeric>
+
+#include <boost/graph/adjacency_list.hpp>
+#include <boost/graph/boykov_kolmogorov_max_flow.hpp>
 
 namespace allreplay {
 
@@ -63,13 +64,13 @@ double Cut::operator()(const std::vector<bool>& in_set) {
   }
   auto& graph = graph_->graph;
   return static_cast<double>(boost::boykov_kolmogorov_max_flow(
-      graph, boost::get(boost::edge_capacity, graph), boost::get(boost::edge_residual_capacity, graph), boost::get(boost::edge_reverse, graph),
-      boost::get(boost::vertex_index, graph), graph_->source, graph_->sink));
+      graph, boost::get(boost::edge_capacity, graph), boost::get(boost::edge_residual_capacity, graph),
+      boost::get(boost::edge_reverse, graph), boost::get(boost::vertex_index, graph), graph_->source, graph_->sink));
 }
 
 namespace {
 
-constexpr std::int64_t most_tried = 16;            // machines of which every division is tried: 6435 of them
+constexpr std::int64_t most_tried = 16;              // machines of which every division is tried: 6435 of them
 constexpr std::size_t most_links_of_flow = 1 << 17;  // beyond, a maximum flow takes too long
 
 // All equal links; halves of an odd number differ by one.
@@ -110,8 +111,8 @@ std::int64_t bcube_cut(std::int64_t n, std::int64_t k, const std::vector<std::ui
 
 // For n > 2 half of the links of one level need not be the least: a switch with few of its servers on one side is cheap
 // to cut, so that corners are (BCube(6,2): 16 links part a block of 4 by 4 and two more from the rest, a straight cut
-// takes 18). No formula is known; the best of the straight cut and the corners, one server larger or smaller where their
-// number is odd, is an upper bound.
+// takes 18). No formula is known; the best of the straight cut and the corners, one server larger or smaller where
+// their number is odd, is an upper bound.
 std::int64_t bcube_bound(std::int64_t n, std::int64_t k, std::int64_t servers) {
   std::vector<std::uint32_t> order(static_cast<std::size_t>(servers));
   std::iota(order.begin(), order.end(), 0u);
@@ -121,7 +122,8 @@ std::int64_t bcube_bound(std::int64_t n, std::int64_t k, std::int64_t servers) {
   for (const std::uint32_t server : order)
     for (std::int64_t rest = server; rest > 0; rest /= n)
       largest_digit[server] = std::max(largest_digit[server], static_cast<std::uint32_t>(rest % n));
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return largest_digit[a] < largest_digit[b]; });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t a, std::uint32_t b) { return largest_digit[a] < largest_digit[b]; });
   return std::min({straight, bcube_cut(n, k, order, smaller), bcube_cut(n, k, order, larger)});
 }
 
@@ -129,17 +131,22 @@ std::optional<Bisection> by_rule(const Topology& topology, const TopologySpec& s
   const std::int64_t machines = topology.machines();
   const auto half = static_cast<double>(machines / 2);
   switch (spec.kind) {
-    case TopologyKind::Star: return Bisection{half * spec.link.bandwidth};  // the smaller half's own links
-    case TopologyKind::Ring: return Bisection{static_cast<double>(torus_cut({machines})) * spec.link.bandwidth};
-    case TopologyKind::Torus: return Bisection{static_cast<double>(torus_cut(spec.dimensions)) * spec.link.bandwidth};
+    case TopologyKind::Star:
+      return Bisection{half * spec.link.bandwidth};  // the smaller half's own links
+    case TopologyKind::Ring:
+      return Bisection{static_cast<double>(torus_cut({machines})) * spec.link.bandwidth};
+    case TopologyKind::Torus:
+      return Bisection{static_cast<double>(torus_cut(spec.dimensions)) * spec.link.bandwidth};
     // Rearrangeably non-blocking (Al-Fares et al. 2008); oversubscribed, half of the edges' links up.
-    case TopologyKind::FatTree: return Bisection{half * spec.link.bandwidth / spec.oversubscription};
+    case TopologyKind::FatTree:
+      return Bisection{half * spec.link.bandwidth / spec.oversubscription};
     case TopologyKind::BCube:
       if (spec.k == 1 || spec.n == 2) return Bisection{half * spec.link.bandwidth};  // a star; a hypercube
       if (machines <= most_tried) return std::nullopt;
       return Bisection{static_cast<double>(bcube_bound(spec.n, spec.k, machines)) * spec.link.bandwidth, false};
     case TopologyKind::DoubleBinaryTree:
-    case TopologyKind::Graph: return std::nullopt;
+    case TopologyKind::Graph:
+      return std::nullopt;
   }
   return std::nullopt;
 }
@@ -152,7 +159,8 @@ double least_cut(const Topology& topology) {
   std::vector<bool> in_set(static_cast<std::size_t>(machines));
   for (std::uint32_t set = 0; set < (1u << machines); ++set) {
     if (std::popcount(set) != machines / 2 || (machines % 2 == 0 && set % 2 == 0)) continue;
-    for (int machine = 0; machine < machines; ++machine) in_set[static_cast<std::size_t>(machine)] = set >> machine & 1u;
+    for (int machine = 0; machine < machines; ++machine)
+      in_set[static_cast<std::size_t>(machine)] = set >> machine & 1u;
     least = std::min(least, cut(in_set));
   }
   return least;

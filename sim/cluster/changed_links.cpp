@@ -1,9 +1,9 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
+
+#include <fmt/format.h>
 
 #include "sim/cluster/shapes.hpp"
 #include "sim/cluster/shortest_paths.hpp"
@@ -48,7 +48,8 @@ class ChangedLinks final : public Topology {
     for (const LinkChange& change : changes) {
       const NodeId a = find(node_by_name, change.a, change, "0"), b = find(node_by_name, change.b, change, "1");
       if (!change_of.emplace(std::minmax(a, b), &change).second)
-        throw InputError(change.place, fmt::format("'{}' and '{}' stand here twice", change.a, change.b), "one entry per link");
+        throw InputError(change.place, fmt::format("'{}' and '{}' stand here twice", change.a, change.b),
+                         "one entry per link");
     }
     for (Link& link : links_) {
       const auto found = change_of.find(std::minmax(link.from, link.to));
@@ -64,17 +65,19 @@ class ChangedLinks final : public Topology {
       if (!used.contains(&change)) no_link(node_by_name.at(change.a), change);
   }
 
-  NodeId find(const std::unordered_map<std::string, NodeId>& nodes_by_name, const std::string& wanted, const LinkChange& change,
-              std::string_view index) const {
+  NodeId find(const std::unordered_map<std::string, NodeId>& nodes_by_name, const std::string& wanted,
+              const LinkChange& change, std::string_view index) const {
     const auto found = nodes_by_name.find(wanted);
     if (found != nodes_by_name.end()) return found->second;
-    const NodeId some[] = {0, static_cast<NodeId>(hosts_ - 1), static_cast<NodeId>(hosts_), static_cast<NodeId>(nodes() - 1)};
+    const NodeId some[] = {0, static_cast<NodeId>(hosts_ - 1), static_cast<NodeId>(hosts_),
+                           static_cast<NodeId>(nodes() - 1)};
     std::set<std::string> examples;
     for (const NodeId node : some)
       if (node < nodes()) examples.insert("'" + name(node) + "'");
     std::string known;
     for (const std::string& example : examples) known += (known.empty() ? "" : ", ") + example;
-    throw InputError(change.place / "between" / index, fmt::format("there is no node '{}'", wanted), fmt::format("names are like {}", known));
+    throw InputError(change.place / "between" / index, fmt::format("there is no node '{}'", wanted),
+                     fmt::format("names are like {}", known));
   }
 
   [[noreturn]] void no_link(NodeId a, const LinkChange& change) const {
@@ -93,7 +96,9 @@ class ChangedLinks final : public Topology {
       if (parts[host] == parts[0]) continue;
       for (const LinkChange& change : changes)
         if (change.down)
-          throw InputError(change.place, fmt::format("the links that are down cut '{}' off from '{}'", name(host), name(0)), "leave every host a way to all others");
+          throw InputError(change.place,
+                           fmt::format("the links that are down cut '{}' off from '{}'", name(host), name(0)),
+                           "leave every host a way to all others");
     }
   }
 

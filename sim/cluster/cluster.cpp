@@ -33,7 +33,8 @@ std::vector<CostPoint> read_table(const Json& json) {
     const CostPoint point{item.at("bytes").size(), positive(item.at("time"), item.at("time").duration())};
     const Bytes before = points.empty() ? 0 : points.back().bytes;
     if (point.bytes <= before)
-      item.at("bytes").fail(fmt::format("{} B do not exceed the {} B before", point.bytes, before), "sizes above zero, in increasing order");
+      item.at("bytes").fail(fmt::format("{} B do not exceed the {} B before", point.bytes, before),
+                            "sizes above zero, in increasing order");
     points.push_back(point);
   }
   if (points.size() < 2) json.fail(fmt::format("has {} sizes", points.size()), "at least two");
@@ -43,10 +44,13 @@ std::vector<CostPoint> read_table(const Json& json) {
 void require_one_cost(const Json& json) {
   const bool links = json.find("alpha") || json.find("beta") || json.find("bandwidth") || json.find("gamma");
   const int ways = links + json.find("measured").has_value() + json.find("table").has_value();
-  if (ways > 1) json.fail("gives the cost of communication twice", "either alpha, beta and gamma, or measured, or table");
+  if (ways > 1)
+    json.fail("gives the cost of communication twice", "either alpha, beta and gamma, or measured, or table");
   if (json.find("beta") && json.find("bandwidth")) json.at("bandwidth").fail("repeats beta", "one of the two");
   const bool topology = json.find("topology").has_value();
-  if (ways == 0 && !topology) json.fail("gives no cost of communication", "alpha and beta, or alpha and a topology, or measured, or table; see docs/formats.md");
+  if (ways == 0 && !topology)
+    json.fail("gives no cost of communication",
+              "alpha and beta, or alpha and a topology, or measured, or table; see docs/formats.md");
   if (links || ways == 0) {
     json.at("alpha");
     if (!json.find("bandwidth") && !topology) json.at("beta");
@@ -54,8 +58,8 @@ void require_one_cost(const Json& json) {
 }
 
 Network read_network(const Json& json) {
-  json.allow_only({"alpha", "beta", "bandwidth", "gamma", "measured", "table", "topology", "line_rate", "collective", "fidelity", "sharing", "servers",
-                   "chunks", "tree_bandwidth"});
+  json.allow_only({"alpha", "beta", "bandwidth", "gamma", "measured", "table", "topology", "line_rate", "collective",
+                   "fidelity", "sharing", "servers", "chunks", "tree_bandwidth"});
   require_one_cost(json);
   Network network;
   network.place = json.place();
@@ -70,7 +74,8 @@ Network read_network(const Json& json) {
   if (const auto name = json.find("collective")) network.collective = name->text();
   if (const auto name = json.find("fidelity")) network.fidelity = name->text();
   for (const char* key : network_options)
-    if (const auto value = json.find(key)) network.options.emplace_back(key, value->is_string() ? value->text() : value->dump());
+    if (const auto value = json.find(key))
+      network.options.emplace_back(key, value->is_string() ? value->text() : value->dump());
   return network;
 }
 

@@ -38,7 +38,7 @@ struct Network {
   std::optional<MeasuredCost> measured;
   std::vector<CostPoint> table;
   std::optional<TopologySpec> topology;  ///< beta may then be left to it
-  std::optional<double> line_rate;  ///< of the named links, bytes per second: costs that beat it are warned of
+  std::optional<double> line_rate;       ///< of the named links, bytes per second: costs that beat it are warned of
   std::string collective = "ring";
   std::string fidelity = "alpha-beta";
   std::vector<std::pair<std::string, std::string>> options;  ///< defaults for this cluster: sharing, servers, …

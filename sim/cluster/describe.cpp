@@ -1,8 +1,8 @@
 #include "sim/cluster/describe.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "sim/core/units.hpp"
 
@@ -33,17 +33,22 @@ std::optional<std::int64_t> hops_by_rule(const Topology& topology, const Topolog
   if (!spec.changes.empty()) return std::nullopt;
   if (topology.machines() == 1) return 0;
   switch (spec.kind) {
-    case TopologyKind::Star: return 2;
-    case TopologyKind::Ring: return topology.machines() / 2;
+    case TopologyKind::Star:
+      return 2;
+    case TopologyKind::Ring:
+      return topology.machines() / 2;
     case TopologyKind::Torus: {
       std::int64_t hops = 0;
       for (const std::int64_t size : spec.dimensions) hops += size / 2;
       return hops;
     }
-    case TopologyKind::FatTree: return 6;
-    case TopologyKind::BCube: return 2 * spec.k;
+    case TopologyKind::FatTree:
+      return 6;
+    case TopologyKind::BCube:
+      return 2 * spec.k;
     case TopologyKind::DoubleBinaryTree:
-    case TopologyKind::Graph: return std::nullopt;
+    case TopologyKind::Graph:
+      return std::nullopt;
   }
   return std::nullopt;
 }
@@ -93,7 +98,9 @@ std::string to_dot(const Topology& topology, const std::string& name) {
   }
   for (std::size_t id = 0; id < topology.links().size(); id += 2) {
     const Link& link = topology.links()[id];
-    const std::string look = link.bandwidth > 0 ? fmt::format("label=\"{}, {}\"", format_rate(link.bandwidth), format_duration(link.latency)) : "label=\"down\", style=dashed";
+    const std::string look =
+        link.bandwidth > 0 ? fmt::format("label=\"{}, {}\"", format_rate(link.bandwidth), format_duration(link.latency))
+                           : "label=\"down\", style=dashed";
     dot += fmt::format("  {} -- {} [{}];\n", quoted(topology.name(link.from)), quoted(topology.name(link.to)), look);
   }
   return dot + "}\n";

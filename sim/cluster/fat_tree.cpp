@@ -11,7 +11,8 @@ namespace {
 // c-th core (g·h + c), which is core a·h + c for the a-th aggregation of any pod.
 class FatTree final : public Topology {
  public:
-  FatTree(std::int64_t ports, double oversubscription, const LinkSpec& link) : half_(static_cast<std::uint32_t>(ports / 2)) {
+  FatTree(std::int64_t ports, double oversubscription, const LinkSpec& link)
+      : half_(static_cast<std::uint32_t>(ports / 2)) {
     const auto pods = static_cast<std::uint32_t>(ports), cables = pods * half_ * half_;
     hosts_ = cables;
     switches_ = 5 * ports * ports / 4;

@@ -1,10 +1,10 @@
 #include "sim/cluster/make_topology.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "sim/cluster/shapes.hpp"
 #include "sim/cluster/shortest_paths.hpp"
@@ -21,9 +21,12 @@ struct Size {
 
 Size size_of(const TopologySpec& spec, double needed) {
   switch (spec.kind) {
-    case TopologyKind::Star: return {needed, 2 * needed};
-    case TopologyKind::Ring: return {needed, 2 * needed};
-    case TopologyKind::DoubleBinaryTree: return {needed, 4 * needed};
+    case TopologyKind::Star:
+      return {needed, 2 * needed};
+    case TopologyKind::Ring:
+      return {needed, 2 * needed};
+    case TopologyKind::DoubleBinaryTree:
+      return {needed, 4 * needed};
     case TopologyKind::Torus: {
       double hosts = 1;
       for (const std::int64_t size : spec.dimensions) hosts *= static_cast<double>(size);
@@ -47,11 +50,15 @@ void require_fits(const TopologySpec& spec, const Size& size, std::int64_t worke
   const double ranks = size.hosts * static_cast<double>(spec.gpus_per_host);
   const double links = size.links + (spec.gpus_per_host > 1 ? 2 * ranks : 0);
   if (links > static_cast<double>(most_links))
-    throw InputError(spec.place, fmt::format("this {} would have {:.4g} hosts and {:.4g} links", kind_name(spec.kind), size.hosts, links / 2),
-                     fmt::format("at most {} links", most_links / 2));
+    throw InputError(
+        spec.place,
+        fmt::format("this {} would have {:.4g} hosts and {:.4g} links", kind_name(spec.kind), size.hosts, links / 2),
+        fmt::format("at most {} links", most_links / 2));
   if (static_cast<double>(workers) > ranks) {
-    const std::string room = spec.gpus_per_host > 1 ? fmt::format("{} hosts of {} GPUs", size.hosts, spec.gpus_per_host) : fmt::format("{} hosts", size.hosts);
-    throw InputError(spec.place, fmt::format("{} workers do not fit on the {} of this {}", workers, room, kind_name(spec.kind)),
+    const std::string room = spec.gpus_per_host > 1 ? fmt::format("{} hosts of {} GPUs", size.hosts, spec.gpus_per_host)
+                                                    : fmt::format("{} hosts", size.hosts);
+    throw InputError(spec.place,
+                     fmt::format("{} workers do not fit on the {} of this {}", workers, room, kind_name(spec.kind)),
                      fmt::format("at most {} workers, or a larger topology", ranks));
   }
 }
@@ -60,18 +67,27 @@ void require_connected(const Topology& graph, const TopologySpec& spec) {
   const std::vector<int> parts = connected_parts(graph.nodes(), graph.links());
   for (NodeId host = 1; host < graph.hosts(); ++host)
     if (parts[host] != parts[0])
-      throw InputError(spec.place / "links", fmt::format("no way leads from '{}' to '{}'", graph.name(0), graph.name(host)), "link all hosts with each other, directly or through switches");
+      throw InputError(spec.place / "links",
+                       fmt::format("no way leads from '{}' to '{}'", graph.name(0), graph.name(host)),
+                       "link all hosts with each other, directly or through switches");
 }
 
 std::unique_ptr<Topology> make_shape(const TopologySpec& spec, std::int64_t hosts) {
   switch (spec.kind) {
-    case TopologyKind::Star: return make_star(hosts, spec.link);
-    case TopologyKind::Ring: return make_torus(std::span(&hosts, 1), spec.link);
-    case TopologyKind::Torus: return make_torus(spec.dimensions, spec.link);
-    case TopologyKind::DoubleBinaryTree: return make_double_binary_tree(hosts, spec.link);
-    case TopologyKind::FatTree: return make_fat_tree(spec.ports, spec.oversubscription, spec.link);
-    case TopologyKind::BCube: return make_bcube(spec.n, spec.k, spec.link);
-    case TopologyKind::Graph: break;
+    case TopologyKind::Star:
+      return make_star(hosts, spec.link);
+    case TopologyKind::Ring:
+      return make_torus(std::span(&hosts, 1), spec.link);
+    case TopologyKind::Torus:
+      return make_torus(spec.dimensions, spec.link);
+    case TopologyKind::DoubleBinaryTree:
+      return make_double_binary_tree(hosts, spec.link);
+    case TopologyKind::FatTree:
+      return make_fat_tree(spec.ports, spec.oversubscription, spec.link);
+    case TopologyKind::BCube:
+      return make_bcube(spec.n, spec.k, spec.link);
+    case TopologyKind::Graph:
+      break;
   }
   auto graph = make_graph(spec);
   require_connected(*graph, spec);

@@ -1,10 +1,11 @@
 #include "sim/cluster/shortest_paths.hpp"
 
+#include <limits>
+
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
 #include <boost/graph/connected_components.hpp>
 #include <boost/graph/dijkstra_shortest_paths_no_color_map.hpp>
-#include <limits>
 
 #include "sim/core/time.hpp"
 
@@ -46,8 +47,8 @@ ShortestPaths::ShortestPaths(std::int64_t nodes, std::span<const Link> links)
     edges.emplace_back(link.from, link.to);
     lengths.push_back({{latency_.back(), 1}});
   }
-  graph_ = std::make_unique<Graph>(Graph{Graph::Type(boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(), lengths.begin(),
-                                                     static_cast<std::size_t>(nodes))});
+  graph_ = std::make_unique<Graph>(Graph{Graph::Type(boost::edges_are_unsorted_multi_pass, edges.begin(), edges.end(),
+                                                     lengths.begin(), static_cast<std::size_t>(nodes))});
 }
 
 ShortestPaths::~ShortestPaths() = default;
@@ -63,7 +64,9 @@ ShortestPaths::Distances ShortestPaths::compute(NodeId to) const {
       boost::weight_map(boost::get(&Graph::Edge::length, graph))
           .distance_map(boost::make_iterator_property_map(distances.begin(), index))
           .distance_compare(std::less<Distance>())
-          .distance_combine([](const Distance& a, const Distance& b) { return a.latency == infinite.latency ? a : Distance{a.latency + b.latency, a.links + b.links}; })
+          .distance_combine([](const Distance& a, const Distance& b) {
+            return a.latency == infinite.latency ? a : Distance{a.latency + b.latency, a.links + b.links};
+          })
           .distance_inf(infinite)
           .distance_zero(Distance{0, 0}));
   return distances;
@@ -110,7 +113,8 @@ std::vector<int> connected_parts(std::int64_t nodes, std::span<const Link> links
   for (std::size_t id = 0; id < links.size(); id += 2)  // one direction of each
     if (links[id].bandwidth > 0) boost::add_edge(links[id].from, links[id].to, graph);
   std::vector<int> parts(static_cast<std::size_t>(nodes));
-  boost::connected_components(graph, boost::make_iterator_property_map(parts.begin(), boost::get(boost::vertex_index, graph)));
+  boost::connected_components(graph,
+                              boost::make_iterator_property_map(parts.begin(), boost::get(boost::vertex_index, graph)));
   return parts;
 }
 

@@ -30,6 +30,8 @@ class Star final : public Topology {
 
 }  // namespace
 
-std::unique_ptr<Topology> make_star(std::int64_t hosts, const LinkSpec& link) { return std::make_unique<Star>(hosts, link); }
+std::unique_ptr<Topology> make_star(std::int64_t hosts, const LinkSpec& link) {
+  return std::make_unique<Star>(hosts, link);
+}
 
 }  // namespace allreplay

@@ -1,10 +1,10 @@
 #include "sim/cluster/topology_spec.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <map>
 #include <set>
+
+#include <fmt/format.h>
 
 namespace allreplay {
 
@@ -34,7 +34,9 @@ TopologyKind read_kind(const Json& json) {
 
 double bandwidth(const Json& json) {
   const double rate = json.rate();
-  if (rate <= 0) json.fail(fmt::format("{} carries nothing", json.dump()), "a rate above zero; a failed link is \"down\": true under links");
+  if (rate <= 0)
+    json.fail(fmt::format("{} carries nothing", json.dump()),
+              "a rate above zero; a failed link is \"down\": true under links");
   return rate;
 }
 
@@ -47,20 +49,23 @@ std::vector<std::int64_t> read_dimensions(const Json& json) {
   std::vector<std::int64_t> dimensions;
   for (const Json& item : json.items()) dimensions.push_back(item.integer(1, largest_size));
   if (dimensions.size() < 2 || dimensions.size() > 3)
-    json.fail(fmt::format("has {} dimensions", dimensions.size()), "two or three, such as [8, 8]; one dimension is a ring");
+    json.fail(fmt::format("has {} dimensions", dimensions.size()),
+              "two or three, such as [8, 8]; one dimension is a ring");
   return dimensions;
 }
 
 std::int64_t read_ports(const Json& json) {
   const std::int64_t ports = json.integer(2, largest_size);
   if (ports % 2 != 0)
-    json.fail(fmt::format("{} ports do not split into as many up as down", ports), fmt::format("an even number, such as {}", ports + 1));
+    json.fail(fmt::format("{} ports do not split into as many up as down", ports),
+              fmt::format("an even number, such as {}", ports + 1));
   return ports;
 }
 
 double read_oversubscription(const Json& json) {
   const double ratio = json.number();
-  if (!(ratio >= 1 && ratio <= 1e6)) json.fail(fmt::format("{} is not an oversubscription", json.dump()), "a ratio of at least 1, such as 2");
+  if (!(ratio >= 1 && ratio <= 1e6))
+    json.fail(fmt::format("{} is not an oversubscription", json.dump()), "a ratio of at least 1, such as 2");
   return ratio;
 }
 
@@ -68,8 +73,10 @@ void read_gpus(const Json& json, TopologySpec& spec) {
   const auto gpus = json.find("gpus_per_host");
   const auto inner = json.find("inner");
   if (gpus) spec.gpus_per_host = gpus->integer(1, 1024);
-  if (spec.gpus_per_host > 1) spec.inner = read_link(json.at("inner"));
-  else if (inner) inner->fail("links the GPUs of a host, but there is one each", "\"gpus_per_host\": 2 or more");
+  if (spec.gpus_per_host > 1)
+    spec.inner = read_link(json.at("inner"));
+  else if (inner)
+    inner->fail("links the GPUs of a host, but there is one each", "\"gpus_per_host\": 2 or more");
 }
 
 /// The two names of "between".
@@ -77,7 +84,8 @@ std::pair<Json, Json> read_between(const Json& json) {
   const Json between = json.at("between");
   const std::vector<Json> names = between.items();
   if (names.size() != 2) between.fail(fmt::format("names {} nodes", names.size()), "two, such as [\"h0\", \"h1\"]");
-  if (names[0].text() == names[1].text()) between.fail(fmt::format("links '{}' to itself", names[0].text()), "two different nodes");
+  if (names[0].text() == names[1].text())
+    between.fail(fmt::format("links '{}' to itself", names[0].text()), "two different nodes");
   return {names[0], names[1]};
 }
 
@@ -88,8 +96,10 @@ LinkChange read_change(const Json& json) {
   if (const auto latency = json.find("latency")) change.latency = latency->duration();
   if (const auto rate = json.find("bandwidth")) change.bandwidth = bandwidth(*rate);
   if (const auto down = json.find("down")) change.down = down->boolean();
-  if (change.down && (change.latency || change.bandwidth)) json.at("down").fail("a link that is down has no latency or bandwidth", "one or the other");
-  if (!json.find("down") && !change.latency && !change.bandwidth) json.fail("changes nothing", "\"bandwidth\", \"latency\" or \"down\": true");
+  if (change.down && (change.latency || change.bandwidth))
+    json.at("down").fail("a link that is down has no latency or bandwidth", "one or the other");
+  if (!json.find("down") && !change.latency && !change.bandwidth)
+    json.fail("changes nothing", "\"bandwidth\", \"latency\" or \"down\": true");
   return change;
 }
 
@@ -99,7 +109,8 @@ void read_names(const Json& json, std::vector<std::string>& list, Names& known) 
   for (const Json& item : json.items()) {
     const std::string name = item.text();
     if (name.empty()) item.fail("is an empty name", "such as \"h0\"");
-    if (!known.emplace(name, static_cast<std::int64_t>(known.size())).second) item.fail(fmt::format("there are two nodes '{}'", name), "each name once");
+    if (!known.emplace(name, static_cast<std::int64_t>(known.size())).second)
+      item.fail(fmt::format("there are two nodes '{}'", name), "each name once");
     list.push_back(name);
   }
 }
@@ -125,12 +136,14 @@ void read_graph(const Json& json, TopologySpec& spec) {
     item.allow_only({"between", "latency", "bandwidth", "down"});
     const auto [first, second] = read_between(item);
     const std::int64_t a = find_node(first, known), b = find_node(second, known);
-    if (!seen.insert(std::minmax(a, b)).second) item.fail("these two are linked twice", "one link, with the bandwidth of both");
+    if (!seen.insert(std::minmax(a, b)).second)
+      item.fail("these two are linked twice", "one link, with the bandwidth of both");
     LinkSpec link = usual.value_or(LinkSpec{});
     if (item.find("latency") || !usual) link.latency = item.at("latency").duration();
     if (item.find("bandwidth") || !usual) link.bandwidth = bandwidth(item.at("bandwidth"));
     spec.graph_links.push_back({a, b, link});
-    if (const auto down = item.find("down"); down && down->boolean()) spec.changes.push_back({first.text(), second.text(), {}, {}, true, item.place()});
+    if (const auto down = item.find("down"); down && down->boolean())
+      spec.changes.push_back({first.text(), second.text(), {}, {}, true, item.place()});
   }
 }
 
@@ -138,11 +151,16 @@ void allow_only_keys_of(TopologyKind kind, const Json& json) {
   switch (kind) {
     case TopologyKind::Star:
     case TopologyKind::Ring:
-    case TopologyKind::DoubleBinaryTree: return json.allow_only({"kind", "link", "gpus_per_host", "inner", "links"});
-    case TopologyKind::Torus: return json.allow_only({"kind", "dimensions", "link", "gpus_per_host", "inner", "links"});
-    case TopologyKind::FatTree: return json.allow_only({"kind", "ports", "oversubscription", "link", "gpus_per_host", "inner", "links"});
-    case TopologyKind::BCube: return json.allow_only({"kind", "n", "k", "link", "gpus_per_host", "inner", "links"});
-    case TopologyKind::Graph: return json.allow_only({"kind", "hosts", "switches", "link", "gpus_per_host", "inner", "links"});
+    case TopologyKind::DoubleBinaryTree:
+      return json.allow_only({"kind", "link", "gpus_per_host", "inner", "links"});
+    case TopologyKind::Torus:
+      return json.allow_only({"kind", "dimensions", "link", "gpus_per_host", "inner", "links"});
+    case TopologyKind::FatTree:
+      return json.allow_only({"kind", "ports", "oversubscription", "link", "gpus_per_host", "inner", "links"});
+    case TopologyKind::BCube:
+      return json.allow_only({"kind", "n", "k", "link", "gpus_per_host", "inner", "links"});
+    case TopologyKind::Graph:
+      return json.allow_only({"kind", "hosts", "switches", "link", "gpus_per_host", "inner", "links"});
   }
 }
 

@@ -46,9 +46,9 @@ struct TopologySpec {
   std::int64_t k = 0;                    ///< bcube: ports of a server
   std::vector<std::string> hosts;        ///< graph
   std::vector<std::string> switches;
-  std::vector<GraphLink> graph_links;    ///< nodes counted through hosts, then switches
+  std::vector<GraphLink> graph_links;  ///< nodes counted through hosts, then switches
   std::int64_t gpus_per_host = 1;
-  LinkSpec inner;                        ///< from each GPU to its host, with several of them
+  LinkSpec inner;  ///< from each GPU to its host, with several of them
   std::vector<LinkChange> changes;
   Place place;
 };

@@ -1,9 +1,9 @@
 #include "sim/collective/algorithm.hpp"
 
-#include <fmt/format.h>
-
 #include <bit>
 #include <cmath>
+
+#include <fmt/format.h>
 
 namespace allreplay {
 
@@ -20,9 +20,7 @@ Coefficients recursive_doubling(double n, const CollectiveOptions&) {
 }
 
 // 2β − (2β + γ)/N + γ
-Coefficients halving_doubling(double n, const CollectiveOptions&) {
-  return {2 * std::log2(n), 2 - 2 / n, 1 - 1 / n};
-}
+Coefficients halving_doubling(double n, const CollectiveOptions&) { return {2 * std::log2(n), 2 - 2 / n, 1 - 1 / n}; }
 
 Coefficients double_binary_tree(double n, const CollectiveOptions& options) {
   return {2 * std::log2(n), options.tree_bandwidth == TreeBandwidth::Paper ? 1.0 : 2.0, 1};
@@ -59,7 +57,8 @@ Coefficients gtopk_tree(double n, const CollectiveOptions&) { return {2 * std::l
 
 Rank power_of_two(std::string_view name, std::int64_t workers, const Place& place) {
   if (!std::has_single_bit(static_cast<std::uint64_t>(workers)))
-    throw InputError(place, fmt::format("{} cannot send its messages among {} workers", name, workers), "a power of two");
+    throw InputError(place, fmt::format("{} cannot send its messages among {} workers", name, workers),
+                     "a power of two");
   return static_cast<Rank>(workers);
 }
 
@@ -70,11 +69,14 @@ void require_whole(std::string_view name, Stage stage, const Place& place) {
 
 using Options = CollectiveOptions;
 
-Rounds ring_messages(std::int64_t n, const Options&, Stage stage, const Place&) { return ring_rounds(static_cast<Rank>(n), 1, stage); }
+Rounds ring_messages(std::int64_t n, const Options&, Stage stage, const Place&) {
+  return ring_rounds(static_cast<Rank>(n), 1, stage);
+}
 
 Rounds hierarchical_messages(std::int64_t n, const Options& options, Stage stage, const Place& place) {
   if (options.groups < 1 || n % options.groups != 0)
-    throw InputError(place, fmt::format("{} workers do not fall into {} equal groups", n, options.groups), "a number of groups that divides the workers");
+    throw InputError(place, fmt::format("{} workers do not fall into {} equal groups", n, options.groups),
+                     "a number of groups that divides the workers");
   return ring_rounds(static_cast<Rank>(n), options.groups, stage);
 }
 
@@ -92,11 +94,14 @@ Rounds doubling_messages(std::int64_t n, const Options&, Stage stage, const Plac
   return recursive_doubling_rounds(power_of_two("recursive-doubling", n, place));
 }
 
-Rounds binomial_messages(std::int64_t n, const Options&, Stage stage, const Place&) { return binomial_rounds(static_cast<Rank>(n), stage); }
+Rounds binomial_messages(std::int64_t n, const Options&, Stage stage, const Place&) {
+  return binomial_rounds(static_cast<Rank>(n), stage);
+}
 
 Rounds server_messages(std::int64_t n, const Options& options, Stage stage, const Place& place) {
   if (options.servers > n)
-    throw InputError(place, fmt::format("{} servers do not sit on {} workers", options.servers, n), fmt::format("at most {}", n));
+    throw InputError(place, fmt::format("{} servers do not sit on {} workers", options.servers, n),
+                     fmt::format("at most {}", n));
   return parameter_server_rounds(static_cast<Rank>(n), options.servers > 0 ? options.servers : n, stage);
 }
 
@@ -105,7 +110,8 @@ Rounds bml_messages(std::int64_t workers, const Options& options, Stage stage, c
   std::int64_t power = 1;
   for (std::int64_t level = 0; level < options.levels && power <= workers; ++level) power *= root;
   if (options.levels < 1 || options.levels > 16 || root < 2 || power != workers)
-    throw InputError(place, fmt::format("bml cannot serve {} workers on {} levels", workers, options.levels), "n^k workers on BCube(n, k)");
+    throw InputError(place, fmt::format("bml cannot serve {} workers on {} levels", workers, options.levels),
+                     "n^k workers on BCube(n, k)");
   return bml_rounds(root, options.levels, stage);
 }
 
@@ -132,16 +138,26 @@ Rounds gtopk_messages(std::int64_t n, const Options&, Stage stage, const Place& 
 
 constexpr Algorithm all[] = {
     {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "", "", ring, Purpose::AllReduce, ring_messages},
-    {"double-binary-tree", "two mirrored trees, half of the bytes each", "tree_bandwidth", "chunks", double_binary_tree, Purpose::AllReduce, double_tree_messages},
-    {"halving-doubling", "recursive halving, then recursive doubling", "", "", halving_doubling, Purpose::AllReduce, halving_messages},
-    {"recursive-doubling", "log N exchanges of everything", "", "", recursive_doubling, Purpose::AllReduce, doubling_messages},
-    {"binary-tree", "reduce up and broadcast down one binomial tree", "", "", binary_tree, Purpose::AllReduce, binomial_messages},
-    {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "servers", "servers", parameter_server, Purpose::AllReduce, server_messages},
-    {"hierarchical", "reduce-scatter within groups, all-reduce across, all-gather within", "", "", hierarchical, Purpose::AllReduce, hierarchical_messages},
-    {"bml", "a thread per level of a BCube: aggregation, then broadcast", "", "", bml, Purpose::AllReduce, bml_messages},
-    {"all-gather", "log N exchanges of all payloads held so far", "", "", all_gather, Purpose::AllGather, gather_messages},
-    {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "", "", all_gather, Purpose::AllGather, gather_messages},
-    {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "", "", gtopk_tree, Purpose::AllReduce, gtopk_messages},
+    {"double-binary-tree", "two mirrored trees, half of the bytes each", "tree_bandwidth", "chunks", double_binary_tree,
+     Purpose::AllReduce, double_tree_messages},
+    {"halving-doubling", "recursive halving, then recursive doubling", "", "", halving_doubling, Purpose::AllReduce,
+     halving_messages},
+    {"recursive-doubling", "log N exchanges of everything", "", "", recursive_doubling, Purpose::AllReduce,
+     doubling_messages},
+    {"binary-tree", "reduce up and broadcast down one binomial tree", "", "", binary_tree, Purpose::AllReduce,
+     binomial_messages},
+    {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "servers", "servers",
+     parameter_server, Purpose::AllReduce, server_messages},
+    {"hierarchical", "reduce-scatter within groups, all-reduce across, all-gather within", "", "", hierarchical,
+     Purpose::AllReduce, hierarchical_messages},
+    {"bml", "a thread per level of a BCube: aggregation, then broadcast", "", "", bml, Purpose::AllReduce,
+     bml_messages},
+    {"all-gather", "log N exchanges of all payloads held so far", "", "", all_gather, Purpose::AllGather,
+     gather_messages},
+    {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "", "", all_gather,
+     Purpose::AllGather, gather_messages},
+    {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "", "", gtopk_tree,
+     Purpose::AllReduce, gtopk_messages},
     {"reduce-scatter", "the first half of ring", "", "", reduce_scatter, Purpose::ReduceScatter, scatter_messages},
     {"broadcast", "down a binomial tree from rank 0", "", "", broadcast, Purpose::Broadcast, broadcast_messages},
 };

@@ -55,8 +55,8 @@ CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t 
 
 /// The same for every stage. A reduce-scatter and an all-gather are the two halves of an all-reduce: a/2 and half of β
 /// each, γ on the reduce-scatter; half each of what was measured.
-StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
-                        const CollectiveOptions& options);
+StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers,
+                        std::int64_t table_workers, const CollectiveOptions& options);
 
 /// Complaints about costs that no such network can have (reading 8): "" when there is none.
 std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers,

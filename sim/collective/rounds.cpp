@@ -32,7 +32,8 @@ std::int64_t Rounds::length() const {
 
 Rounds ring_rounds(Rank ranks, std::int64_t groups, Stage stage) {
   // Place p of group q, in groups of g. Pieces are numbered p·G + q: around a group go runs of G pieces, across the
-  // groups single ones. In turn t a rank passes on what it got in the turn before: run p − t, and at the end it has run p + 1.
+  // groups single ones. In turn t a rank passes on what it got in the turn before: run p − t, and at the end it has run
+  // p + 1.
   const std::int64_t g = ranks / groups;
   Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
   const auto inner = [=](std::int64_t offset, bool reduce) {
@@ -68,7 +69,7 @@ Rounds halving_doubling_rounds(Rank ranks, Stage stage) {
   if (stage != Stage::AllGather)
     for (Rank r = 0; r < bits; ++r)
       append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
-        const Rank to = from ^ Rank{1} << r;
+        const Rank to = from ^ Rank { 1 } << r;
         const std::int64_t half = ranks >> (r + 1);
         out.push_back({.to = to, .first = reversed(to, bits) & -half, .count = half, .reduce = true});
       });
@@ -98,7 +99,8 @@ Rounds all_gather_rounds(Rank ranks) {
       if (pairs)
         out.push_back({.to = from ^ distance, .first = from & ~(distance - 1), .count = distance});
       else
-        out.push_back({.to = (from + ranks - distance) % ranks, .first = from, .count = std::min(distance, ranks - distance)});
+        out.push_back(
+            {.to = (from + ranks - distance) % ranks, .first = from, .count = std::min(distance, ranks - distance)});
     });
   return result;
 }
@@ -122,12 +124,14 @@ Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Stage stage) {
 }
 
 Rounds bml_rounds(std::int64_t n, std::int64_t levels, Stage stage) {
-  // Thread t corrects the digits t, t + 1, … (mod k), so its pieces are numbered by their digits in that order, the first
-  // the most significant: a set of pieces with the first w + 1 digits given is a run of n^(k−1−w).
+  // Thread t corrects the digits t, t + 1, … (mod k), so its pieces are numbered by their digits in that order, the
+  // first the most significant: a set of pieces with the first w + 1 digits given is a run of n^(k−1−w).
   std::vector<std::int64_t> power(static_cast<std::size_t>(levels + 1), 1);
   for (std::size_t i = 1; i < power.size(); ++i) power[i] = power[i - 1] * n;
   const std::int64_t count = power.back();
-  Rounds result{.ranks = static_cast<Rank>(count), .pieces = levels * count, .piece_share = 1.0 / static_cast<double>(levels * count),
+  Rounds result{.ranks = static_cast<Rank>(count),
+                .pieces = levels * count,
+                .piece_share = 1.0 / static_cast<double>(levels * count),
                 .streams = static_cast<std::uint32_t>(levels)};
   // What every thread exchanges under its switch of step w: the pieces that the receiver (or the sender) is to collect.
   const auto exchange = [=](std::int64_t w, bool reduce) {
@@ -142,8 +146,12 @@ Rounds bml_rounds(std::int64_t n, std::int64_t levels, Stage stage) {
         for (std::int64_t other = 0; other < n; ++other) {
           if (other == digit) continue;
           const auto to = static_cast<Rank>(from + (other - digit) * unit);
-          out.push_back({.to = to, .first = run_of(reduce ? to : from), .count = power[levels - 1 - w], .reduce = reduce,
-                         .stream = static_cast<std::uint8_t>(t), .into = static_cast<std::uint8_t>(t)});
+          out.push_back({.to = to,
+                         .first = run_of(reduce ? to : from),
+                         .count = power[levels - 1 - w],
+                         .reduce = reduce,
+                         .stream = static_cast<std::uint8_t>(t),
+                         .into = static_cast<std::uint8_t>(t)});
         }
       }
     };
@@ -175,13 +183,18 @@ Rounds binomial_rounds(Rank ranks, Stage stage) {
 
 Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Stage stage) {
   // A node at depth d of a tree of height H sends chunk c up in round H − d + c, one after its children did; the root
-  // has chunk c after round H − 1 + c and sends it down in round H + c, a node at depth d in round H + d + c. The halves
-  // alone have H + C − 1 rounds each. Streams: up and down, of each tree; what reaches the root goes down from there.
+  // has chunk c after round H − 1 + c and sends it down in round H + c, a node at depth d in round H + d + c. The
+  // halves alone have H + C − 1 rounds each. Streams: up and down, of each tree; what reaches the root goes down from
+  // there.
   const auto depth_of = [](Rank place) { return static_cast<std::int64_t>(std::bit_width(place + 1)) - 1; };
   const std::int64_t height = depth_of(ranks - 1);
   const std::int64_t down_after = stage == Stage::AllReduce ? height : 0;
   const std::int64_t length = down_after + height + chunks - 1;
-  Rounds result{.ranks = ranks, .pieces = 2 * chunks, .piece_share = 0.5 / static_cast<double>(chunks), .streams = 4, .channels = 4 * ranks};
+  Rounds result{.ranks = ranks,
+                .pieces = 2 * chunks,
+                .piece_share = 0.5 / static_cast<double>(chunks),
+                .streams = 4,
+                .channels = 4 * ranks};
   for (std::int64_t round = 0; round < length; ++round)
     append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
       for (std::uint32_t tree = 0; tree < 2; ++tree) {
@@ -192,14 +205,21 @@ Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Stage stage) {
         const std::int64_t rising = round - (height - depth), falling = round - (down_after + depth);
         if (stage != Stage::AllGather && depth > 0 && rising >= 0 && rising < chunks) {
           const Rank parent = (place - 1) / 2;
-          out.push_back({.to = rank_at(parent), .first = tree * chunks + rising, .reduce = true, .stream = up,
-                         .into = parent == 0 ? down : up, .channel = up * ranks + place});
+          out.push_back({.to = rank_at(parent),
+                         .first = tree * chunks + rising,
+                         .reduce = true,
+                         .stream = up,
+                         .into = parent == 0 ? down : up,
+                         .channel = up * ranks + place});
         }
         if (stage != Stage::ReduceScatter && falling >= 0 && falling < chunks)
           for (const std::int64_t child : {2 * std::int64_t{place} + 1, 2 * std::int64_t{place} + 2})
             if (child < ranks)
-              out.push_back({.to = rank_at(static_cast<Rank>(child)), .first = tree * chunks + falling, .stream = down,
-                             .into = down, .channel = down * ranks + static_cast<Rank>(child)});
+              out.push_back({.to = rank_at(static_cast<Rank>(child)),
+                             .first = tree * chunks + falling,
+                             .stream = down,
+                             .into = down,
+                             .channel = down * ranks + static_cast<Rank>(child)});
       }
     });
   return result;

@@ -39,7 +39,7 @@ struct Round {
 struct Rounds {
   Rank ranks = 0;
   std::int64_t pieces = 1;
-  double piece_share = 1;       ///< a piece's part of the block's bytes
+  double piece_share = 1;  ///< a piece's part of the block's bytes
   std::uint32_t streams = 1;
   std::uint32_t channels = 0;
   bool reduction_costs = true;  ///< whether γ counts (a sparse selection is not the γ of the network)
@@ -51,8 +51,8 @@ struct Rounds {
 
 // The builders. REQUIRES, of each: ranks >= 2, and what is said beside it.
 
-/// Ranks in `groups` equal groups of consecutive ranks: reduce-scatter around each group, all-reduce around the ranks of
-/// equal place in all groups, all-gather around each group. One group is the ring. REQUIRES: groups divides ranks.
+/// Ranks in `groups` equal groups of consecutive ranks: reduce-scatter around each group, all-reduce around the ranks
+/// of equal place in all groups, all-gather around each group. One group is the ring. REQUIRES: groups divides ranks.
 Rounds ring_rounds(Rank ranks, std::int64_t groups, Stage stage);
 
 /// Recursive halving, nearest rank first, then recursive doubling. REQUIRES: a power of two.
@@ -76,8 +76,8 @@ Rounds bml_rounds(std::int64_t n, std::int64_t levels, Stage stage);
 /// broadcast a rank sends to one child after the other, the largest subtree first.
 Rounds binomial_rounds(Rank ranks, Stage stage);
 
-/// Two heap-ordered trees, the second the mirror of the first, half of the bytes each, in `chunks` per tree: up, and from
-/// the root down again while later chunks still rise. Each direction of each edge carries one message at a time.
+/// Two heap-ordered trees, the second the mirror of the first, half of the bytes each, in `chunks` per tree: up, and
+/// from the root down again while later chunks still rise. Each direction of each edge carries one message at a time.
 Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Stage stage);
 
 }  // namespace allreplay

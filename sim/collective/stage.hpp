@@ -13,9 +13,12 @@ inline constexpr std::size_t stage_count = 3;
 
 inline std::string to_string(Stage stage) {
   switch (stage) {
-    case Stage::AllReduce: return "all-reduce";
-    case Stage::ReduceScatter: return "reduce-scatter";
-    case Stage::AllGather: return "all-gather";
+    case Stage::AllReduce:
+      return "all-reduce";
+    case Stage::ReduceScatter:
+      return "reduce-scatter";
+    case Stage::AllGather:
+      return "all-gather";
   }
   return "";
 }

@@ -1,10 +1,10 @@
 #include "sim/command/command.hpp"
 
-#include <fmt/format.h>
-
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <set>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "sim/core/units.hpp"
 
@@ -21,7 +21,8 @@ namespace {
 
 std::int64_t one_number_of_workers(const std::string& text) {
   if (text.find_first_of(":,") != std::string::npos)
-    throw InputError(argument("--workers"), fmt::format("'{}' is not one number", text), "several: `recommend` takes 8:64:x2, a sweep a list");
+    throw InputError(argument("--workers"), fmt::format("'{}' is not one number", text),
+                     "several: `recommend` takes 8:64:x2, a sweep a list");
   return parse_integer(text, 1, most_workers, argument("--workers"));
 }
 
@@ -46,7 +47,8 @@ Request ScenarioArguments::request(const std::string& strategy) const {
   for (const std::string& option : options) {
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos)
-      throw InputError(argument("--option"), fmt::format("'{}' has no value", option), "key=value, such as bucket_cap=\"25 MiB\"");
+      throw InputError(argument("--option"), fmt::format("'{}' has no value", option),
+                       "key=value, such as bucket_cap=\"25 MiB\"");
     const std::string name = option.substr(0, equals);
     request.options.push_back({name, option.substr(equals + 1), argument("--option " + name)});
   }
@@ -62,16 +64,25 @@ void require_not_input(const std::string& out, const std::string& option, std::i
 }
 
 void add_scenario_options(CLI::App& command, ScenarioArguments& arguments) {
-  command.add_option("-p,--profile", arguments.profile, "layer-wise times: a trace or CSV file, or a name from `allreplay list profiles`")->required();
-  command.add_option("-c,--cluster", arguments.cluster, "a cluster file, or a name from `allreplay list clusters`")->required();
+  command
+      .add_option("-p,--profile", arguments.profile,
+                  "layer-wise times: a trace or CSV file, or a name from `allreplay list profiles`")
+      ->required();
+  command.add_option("-c,--cluster", arguments.cluster, "a cluster file, or a name from `allreplay list clusters`")
+      ->required();
   command.add_option("-n,--workers", arguments.workers, "how many workers (the cluster file's)");
-  command.add_option("--collective", arguments.collective, "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
-  command.add_option("--fidelity", arguments.fidelity, "how communication is priced (the cluster file's): alpha-beta, fluid or message");
-  command.add_flag("--no-reuse", arguments.no_reuse, "fluid, message: simulate every collective, also one that runs alone as one before did");
-  command.add_option("--forward-ratio", arguments.forward_ratio, "set every layer's forward time to this times its backward time");
+  command.add_option("--collective", arguments.collective,
+                     "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
+  command.add_option("--fidelity", arguments.fidelity,
+                     "how communication is priced (the cluster file's): alpha-beta, fluid or message");
+  command.add_flag("--no-reuse", arguments.no_reuse,
+                   "fluid, message: simulate every collective, also one that runs alone as one before did");
+  command.add_option("--forward-ratio", arguments.forward_ratio,
+                     "set every layer's forward time to this times its backward time");
   std::string known;
   for (const OptionHelp& option : option_help()) known += fmt::format("\n  {}: {}", option.name, option.help);
-  command.add_option("-o,--option", arguments.options, "key=value, any number of times:" + known)->allow_extra_args(false);
+  command.add_option("-o,--option", arguments.options, "key=value, any number of times:" + known)
+      ->allow_extra_args(false);
 }
 
 }  // namespace allreplay

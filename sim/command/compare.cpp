@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/experiment/run.hpp"
@@ -40,9 +39,12 @@ void execute(Arguments arguments) {
   std::vector<Outcome> outcomes;
   for (Scenario& scenario : scenarios) outcomes.push_back(run(std::move(scenario)));
   for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
-  if (arguments.json) print_json(outcomes);
-  else if (arguments.csv) print_csv(outcomes);
-  else fmt::print("{}", compare_report(outcomes));
+  if (arguments.json)
+    print_json(outcomes);
+  else if (arguments.csv)
+    print_csv(outcomes);
+  else
+    fmt::print("{}", compare_report(outcomes));
 }
 
 }  // namespace
@@ -54,7 +56,9 @@ void add_compare(CLI::App& app) {
   command->add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them)")->delimiter(',');
   auto* json = command->add_flag("--json", arguments->json, "print a JSON array");
   command->add_flag("--csv", arguments->csv, "print CSV")->excludes(json);
-  command->footer("Example:\n  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategies wfbp,mg-wfbp,optimal-merge");
+  command->footer(
+      "Example:\n  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategies "
+      "wfbp,mg-wfbp,optimal-merge");
   command->callback([arguments] { execute(*arguments); });
 }
 

@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
@@ -18,7 +17,8 @@ std::string summary(const std::string& folder, const std::string& name) {
   for (const auto key : {"description", "reproduces"})
     if (const auto text = json.find(key)) return text->text();
   if (const auto device = json.find("device"))
-    return fmt::format("{}, batch {}, {}, {}", device->text(), json.at("batch_size").dump(), json.at("precision").text(), json.at("origin").text());
+    return fmt::format("{}, batch {}, {}, {}", device->text(), json.at("batch_size").dump(),
+                       json.at("precision").text(), json.at("origin").text());
   return "";
 }
 
@@ -33,18 +33,24 @@ Rows rows_of(const std::string& what) {
   if (what == "strategies")
     for (const Strategy& strategy : strategies()) {
       std::string options;
-      for (const std::string_view option : strategy.options) options += fmt::format("{}{}", options.empty() ? "; options: " : ", ", option);
+      for (const std::string_view option : strategy.options)
+        options += fmt::format("{}{}", options.empty() ? "; options: " : ", ", option);
       rows.push_back({std::string(strategy.name), std::string(strategy.summary) + options});
     }
   else if (what == "collectives")
-    for (const Algorithm& algorithm : algorithms()) rows.push_back({std::string(algorithm.name), std::string(algorithm.summary)});
+    for (const Algorithm& algorithm : algorithms())
+      rows.push_back({std::string(algorithm.name), std::string(algorithm.summary)});
   else if (what == "topologies")
-    for (const KindSummary& kind : topology_kinds()) rows.push_back({std::string(kind.name), std::string(kind.summary)});
+    for (const KindSummary& kind : topology_kinds())
+      rows.push_back({std::string(kind.name), std::string(kind.summary)});
   else if (what == "options")
     for (const OptionHelp& option : option_help()) rows.push_back({option.name, option.help});
-  else if (what == "profiles") return data("traces");
-  else if (what == "clusters") return data("topologies");
-  else return data(what);
+  else if (what == "profiles")
+    return data("traces");
+  else if (what == "clusters")
+    return data("topologies");
+  else
+    return data(what);
   return rows;
 }
 
@@ -52,7 +58,8 @@ Rows rows_of(const std::string& what) {
 
 void add_list(CLI::App& app) {
   auto what = std::make_shared<std::string>();
-  const std::vector<std::string> known{"strategies", "collectives", "topologies", "options", "profiles", "clusters", "models", "configs"};
+  const std::vector<std::string> known{"strategies", "collectives", "topologies", "options",
+                                       "profiles",   "clusters",    "models",     "configs"};
   CLI::App* command = app.add_subcommand("list", "what there is to choose from");
   command->add_option("what", *what, fmt::format("{}", fmt::join(known, ", ")))->required();
   command->callback([what, known] {

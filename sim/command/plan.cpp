@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/experiment/report.hpp"

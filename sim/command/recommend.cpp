@@ -1,8 +1,7 @@
 #include "sim/experiment/recommend.hpp"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/experiment/framework.hpp"
@@ -26,20 +25,25 @@ std::vector<std::string> worker_counts(const std::string& text) {
   const std::size_t second = text.find(':', colon + 1);
   const std::string step = second == std::string::npos ? "x2" : text.substr(second + 1);
   const auto low = parse_integer(text.substr(0, colon), 1, most_workers, place);
-  const auto high = parse_integer(text.substr(colon + 1, second == std::string::npos ? second : second - colon - 1), 1, most_workers, place);
-  if (low > high) throw InputError(place, fmt::format("{} is reversed", text), fmt::format("{}:{}:{}", high, low, step));
-  if (step.empty() || (step[0] != 'x' && step[0] != '+')) throw InputError(place, fmt::format("'{}' is no step", step), "x2 doubles, +8 adds 8");
+  const auto high = parse_integer(text.substr(colon + 1, second == std::string::npos ? second : second - colon - 1), 1,
+                                  most_workers, place);
+  if (low > high)
+    throw InputError(place, fmt::format("{} is reversed", text), fmt::format("{}:{}:{}", high, low, step));
+  if (step.empty() || (step[0] != 'x' && step[0] != '+'))
+    throw InputError(place, fmt::format("'{}' is no step", step), "x2 doubles, +8 adds 8");
   const auto by = parse_integer(step.substr(1), step[0] == 'x' ? 2 : 1, most_workers, place);
   std::vector<std::string> counts;
   for (std::int64_t count = low; count <= high; count = step[0] == 'x' ? count * by : count + by) {
-    if (counts.size() == 1000) throw InputError(place, fmt::format("{} are more than 1000 sizes", text), "a larger step");
+    if (counts.size() == 1000)
+      throw InputError(place, fmt::format("{} are more than 1000 sizes", text), "a larger step");
     counts.push_back(std::to_string(count));
   }
   return counts;
 }
 
 std::vector<std::string> chosen_strategies(const Arguments& arguments) {
-  if (!arguments.framework.empty()) return {std::string(find_framework(arguments.framework, argument("--framework")).strategy)};
+  if (!arguments.framework.empty())
+    return {std::string(find_framework(arguments.framework, argument("--framework")).strategy)};
   if (!arguments.strategies.empty()) return arguments.strategies;
   std::vector<std::string> names;
   for (const Strategy& strategy : strategies()) names.emplace_back(strategy.name);
@@ -49,10 +53,13 @@ std::vector<std::string> chosen_strategies(const Arguments& arguments) {
 void execute(const Arguments& arguments) {
   RecommendRequest request;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
-  request.seed = static_cast<std::uint64_t>(parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
+  request.seed = static_cast<std::uint64_t>(
+      parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
   request.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs")));
   const double line = parse_number(arguments.line, argument("--efficiency"));
-  if (!(line > 0 && line <= 1)) throw InputError(argument("--efficiency"), fmt::format("{} is no efficiency", arguments.line), "above 0, at most 1, such as 0.8");
+  if (!(line > 0 && line <= 1))
+    throw InputError(argument("--efficiency"), fmt::format("{} is no efficiency", arguments.line),
+                     "above 0, at most 1, such as 0.8");
   const std::vector<std::string> counts = worker_counts(arguments.scenario.workers);
   Library library;
   std::vector<std::vector<Scenario>> scenarios;  // all are checked before the first is run
@@ -69,8 +76,10 @@ void execute(const Arguments& arguments) {
   std::vector<std::vector<Advice>> sizes;
   for (const auto& strategies : scenarios) sizes.push_back(recommend(strategies, request));
   warn(sizes.front().front().tuned.result.warning);
-  if (arguments.json) fmt::print("{}\n", recommend_json(sizes));
-  else fmt::print("{}", counts.size() == 1 ? recommend_report(sizes.front()) : scaling_report(sizes, line));
+  if (arguments.json)
+    fmt::print("{}\n", recommend_json(sizes));
+  else
+    fmt::print("{}", counts.size() == 1 ? recommend_report(sizes.front()) : scaling_report(sizes, line));
 }
 
 }  // namespace
@@ -80,14 +89,22 @@ void add_recommend(CLI::App& app) {
   CLI::App* command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
   add_scenario_options(*command, arguments->scenario);
   auto* names = command->add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them)")->delimiter(',');
-  command->add_option("--framework", arguments->framework, "what this framework offers: pytorch, horovod, bytescheduler, mxnet-p3, dear, us-byte")->excludes(names);
-  command->add_option("--efficiency", arguments->line, "with --workers lo:hi:x2: the line under which scaling efficiency shall not fall")->capture_default_str();
+  command
+      ->add_option("--framework", arguments->framework,
+                   "what this framework offers: pytorch, horovod, bytescheduler, mxnet-p3, dear, us-byte")
+      ->excludes(names);
+  command
+      ->add_option("--efficiency", arguments->line,
+                   "with --workers lo:hi:x2: the line under which scaling efficiency shall not fall")
+      ->capture_default_str();
   command->add_option("--budget", arguments->budget, "trials per strategy")->capture_default_str();
   command->add_option("--seed", arguments->seed, "of the tuning's random choices")->capture_default_str();
-  command->add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")->capture_default_str();
+  command->add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")
+      ->capture_default_str();
   command->add_flag("--json", arguments->json, "print a JSON array, best first");
-  command->footer("Examples:\n  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe\n"
-                  "  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8:1024:x2 --efficiency 0.9");
+  command->footer(
+      "Examples:\n  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe\n"
+      "  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8:1024:x2 --efficiency 0.9");
   command->callback([arguments] { execute(*arguments); });
 }
 

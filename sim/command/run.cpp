@@ -1,8 +1,7 @@
 #include "sim/experiment/run.hpp"
 
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
@@ -22,8 +21,12 @@ struct Arguments {
 void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& outcome) {
   const NamedValues used = std::get<NamedValues>(identity(outcome.scenario).back().cell);
   for (const OptionText& option : arguments.request("").options) {
-    const bool counts = option.name == "sharing" || std::any_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option.name; });
-    if (!counts) warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name, outcome.scenario.strategy->name, outcome.result.collective));
+    const bool counts = option.name == "sharing" || std::any_of(used.begin(), used.end(), [&](const auto& one) {
+                          return one.first == option.name;
+                        });
+    if (!counts)
+      warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name,
+                       outcome.scenario.strategy->name, outcome.result.collective));
   }
 }
 
@@ -45,8 +48,10 @@ void add_run(CLI::App& app) {
   add_scenario_options(*command, arguments->scenario);
   command->add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`")->required();
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->add_option("--timeline", arguments->timeline, "write the iteration as Chrome trace events, for ui.perfetto.dev");
-  command->footer("Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategy mg-wfbp");
+  command->add_option("--timeline", arguments->timeline,
+                      "write the iteration as Chrome trace events, for ui.perfetto.dev");
+  command->footer(
+      "Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategy mg-wfbp");
   command->callback([arguments] { execute(*arguments); });
 }
 

@@ -1,9 +1,9 @@
 #include "sim/experiment/sweep.hpp"
 
-#include <fmt/format.h>
+#include <cstdio>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
+#include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/experiment/run.hpp"
@@ -35,7 +35,8 @@ void execute(const Arguments& arguments) {
   how.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs")));
   if (!arguments.out.empty()) how.out = arguments.out;
   how.resume = arguments.resume;
-  if (arguments.resume && arguments.out.empty()) throw InputError(argument("--resume"), "there is no file to go on with", "give --out FILE.csv, too");
+  if (arguments.resume && arguments.out.empty())
+    throw InputError(argument("--resume"), "there is no file to go on with", "give --out FILE.csv, too");
   const Sweep sweep = read_sweep(arguments.file);
   const std::vector<Outcome> outcomes = run_sweep(sweep, how);
   for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
@@ -43,7 +44,8 @@ void execute(const Arguments& arguments) {
   if (how.out) {
     std::fflush(stdout);  // the table before what follows it
     const std::size_t kept = sweep.requests.size() - outcomes.size();
-    fmt::print(stderr, "{} rows in {}{}\n", sweep.requests.size(), *how.out, kept > 0 ? fmt::format(" ({} were there already)", kept) : "");
+    fmt::print(stderr, "{} rows in {}{}\n", sweep.requests.size(), *how.out,
+               kept > 0 ? fmt::format(" ({} were there already)", kept) : "");
   }
 }
 
@@ -53,12 +55,15 @@ void add_sweep(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("sweep", "simulate every combination that a configuration file lists");
   command->add_option("file", arguments->file, "a sweep file, or a name from `allreplay list configs`")->required();
-  command->add_option("-j,--jobs", arguments->jobs, "how many rows at a time; results do not depend on it")->capture_default_str();
+  command->add_option("-j,--jobs", arguments->jobs, "how many rows at a time; results do not depend on it")
+      ->capture_default_str();
   command->add_option("--out", arguments->out, "write the rows to this CSV file, each as soon as it is finished");
   command->add_flag("--resume", arguments->resume, "keep the rows that --out already has and go on after them");
   auto* json = command->add_flag("--json", arguments->json, "print a JSON array instead of the table");
   command->add_flag("--csv", arguments->csv, "print CSV instead of the table")->excludes(json);
-  command->footer("Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  tools/plot.py fig10.csv --config configs/mgwfbp_fig10.json --out fig10.png");
+  command->footer(
+      "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  tools/plot.py fig10.csv --config "
+      "configs/mgwfbp_fig10.json --out fig10.png");
   command->callback([arguments] { execute(*arguments); });
 }
 

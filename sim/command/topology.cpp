@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
@@ -18,7 +17,8 @@ struct Arguments {
 void execute(const Arguments& arguments) {
   Library library;
   Cluster cluster = library.cluster_named(arguments.cluster);
-  if (!arguments.workers.empty()) cluster.workers = parse_integer(arguments.workers, 1, most_workers, argument("--workers"));
+  if (!arguments.workers.empty())
+    cluster.workers = parse_integer(arguments.workers, 1, most_workers, argument("--workers"));
   if (!arguments.dot.empty()) write_file(arguments.dot, topology_dot(cluster));
   fmt::print("{}", arguments.json ? topology_json(cluster) : topology_table(cluster));
 }
@@ -27,12 +27,15 @@ void execute(const Arguments& arguments) {
 
 void add_topology(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("topology", "describe a cluster's network: hosts, switches, links, diameter, bisection");
-  command->add_option("-c,--cluster", arguments->cluster, "a cluster file, or a name from `allreplay list clusters`")->required();
+  CLI::App* command =
+      app.add_subcommand("topology", "describe a cluster's network: hosts, switches, links, diameter, bisection");
+  command->add_option("-c,--cluster", arguments->cluster, "a cluster file, or a name from `allreplay list clusters`")
+      ->required();
   command->add_option("-n,--workers", arguments->workers, "how many workers (the cluster file's)");
   command->add_option("--dot", arguments->dot, "write the network for Graphviz to this file");
   command->add_flag("--json", arguments->json, "print one JSON object");
-  command->footer("Example:\n  allreplay topology --cluster fat-tree-4 --dot fat-tree.dot && dot -Tsvg -O fat-tree.dot");
+  command->footer(
+      "Example:\n  allreplay topology --cluster fat-tree-4 --dot fat-tree.dot && dot -Tsvg -O fat-tree.dot");
   command->callback([arguments] { execute(*arguments); });
 }
 

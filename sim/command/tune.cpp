@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
@@ -23,7 +22,8 @@ void execute(const Arguments& arguments) {
   const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
   TuneRequest request;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
-  request.seed = static_cast<std::uint64_t>(parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
+  request.seed = static_cast<std::uint64_t>(
+      parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
   if (arguments.method != "bayes" && arguments.method != "grid")
     throw InputError(argument("--method"), fmt::format("'{}' is no method", arguments.method), "bayes or grid");
   request.method = arguments.method == "grid" ? TuneMethod::Grid : TuneMethod::Bayes;
@@ -31,17 +31,21 @@ void execute(const Arguments& arguments) {
     request.ranges.push_back(parse_range(range, *scenario.strategy, argument("--over")));
     for (std::size_t i = 0; i + 1 < request.ranges.size(); ++i)
       if (request.ranges[i].option == request.ranges.back().option)
-        throw InputError(argument("--over"), fmt::format("{} is given twice", request.ranges[i].option), "one range each");
+        throw InputError(argument("--over"), fmt::format("{} is given twice", request.ranges[i].option),
+                         "one range each");
   }
   if (request.ranges.empty()) request.ranges = default_ranges(*scenario.strategy, scenario.profile);
   if (request.ranges.empty())
     throw InputError(argument("--strategy"), fmt::format("{} has no options to tune", scenario.strategy->name),
                      "ddp, horovod, bytescheduler, us-byte, p3 or dear");
-  const Tuning tuning = run_tuning(scenario, request, static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))));
+  const Tuning tuning =
+      run_tuning(scenario, request, static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))));
   if (!arguments.out.empty()) write_file(arguments.out, tuning_csv(tuning));
   warn(tuning.given.result.warning);
-  if (arguments.json) fmt::print("{}\n", tuning_json(tuning));
-  else fmt::print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning));
+  if (arguments.json)
+    fmt::print("{}\n", tuning_json(tuning));
+  else
+    fmt::print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning));
 }
 
 }  // namespace
@@ -51,17 +55,24 @@ void add_tune(CLI::App& app) {
   CLI::App* command = app.add_subcommand("tune", "find the options of a strategy with the least iteration time");
   add_scenario_options(*command, arguments->scenario);
   command->add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`")->required();
-  command->add_option("--over", arguments->over, "key=lo:hi, such as partition=256KiB:16MiB; once for each option (all that can be tuned)")->allow_extra_args(false);
+  command
+      ->add_option("--over", arguments->over,
+                   "key=lo:hi, such as partition=256KiB:16MiB; once for each option (all that can be tuned)")
+      ->allow_extra_args(false);
   command->add_option("--budget", arguments->budget, "at most so many trials")->capture_default_str();
-  command->add_option("--method", arguments->method, "bayes (Gaussian process, expected improvement) or grid")->capture_default_str();
+  command->add_option("--method", arguments->method, "bayes (Gaussian process, expected improvement) or grid")
+      ->capture_default_str();
   command->add_option("--seed", arguments->seed, "of the random choices of bayes")->capture_default_str();
-  command->add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")->capture_default_str();
+  command->add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")
+      ->capture_default_str();
   command->add_option("--out", arguments->out, "write the trials to this CSV file");
   auto* json = command->add_flag("--json", arguments->json, "print one JSON object");
   command->add_flag("--csv", arguments->csv, "print the trials as CSV")->excludes(json);
-  command->footer("Examples:\n  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy bytescheduler --over partition=256KiB:32MiB --over credit=1:16\n"
-                  "  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --out trials.csv\n"
-                  "  tools/plot.py trials.csv --kind trials --out trials.png");
+  command->footer(
+      "Examples:\n  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy bytescheduler --over "
+      "partition=256KiB:32MiB --over credit=1:16\n"
+      "  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --out trials.csv\n"
+      "  tools/plot.py trials.csv --kind trials --out trials.png");
   command->callback([arguments] { execute(*arguments); });
 }
 

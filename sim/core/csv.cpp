@@ -14,7 +14,10 @@ std::size_t character(std::string_view text) {
   const unsigned first = byte(0);
   if (first < 0x20) return first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
   if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : first >= 0xF0 && first < 0xF5 ? 4 : 0;
+  const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
+                             : first >= 0xE0 && first < 0xF0 ? 3
+                             : first >= 0xF0 && first < 0xF5 ? 4
+                                                             : 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((byte(i) & 0xC0) != 0x80) return 0;
   return length;
@@ -24,7 +27,8 @@ void require_text(std::string_view text, const std::string& file) {
   int line = 1;
   while (!text.empty()) {
     const std::size_t length = character(text);
-    if (length == 0) throw InputError({file, fmt::format("line {}", line)}, "is not text", "UTF-8 without control characters");
+    if (length == 0)
+      throw InputError({file, fmt::format("line {}", line)}, "is not text", "UTF-8 without control characters");
     line += text.front() == '\n';
     text.remove_prefix(length);
   }
@@ -50,9 +54,12 @@ std::vector<CsvRow> parse_csv(std::string_view text, const std::string& file) {
     const char c = text[i];
     if (c == '\n') ++line;
     if (quoted) {
-      if (c != '"') field += c;
-      else if (i + 1 < text.size() && text[i + 1] == '"') field += text[++i];
-      else quoted = false;
+      if (c != '"')
+        field += c;
+      else if (i + 1 < text.size() && text[i + 1] == '"')
+        field += text[++i];
+      else
+        quoted = false;
     } else if (c == '"' && field.empty()) {
       quoted = true;
       opened = line;

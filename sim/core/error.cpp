@@ -1,13 +1,13 @@
 #include "sim/core/error.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cctype>
 #include <numeric>
 #include <utility>
 #include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace allreplay {
 
@@ -19,7 +19,8 @@ std::string message(const Place& place, std::string_view wrong, std::string_view
   line += fmt::format(": {}", wrong);
   if (!right.empty()) line += fmt::format(" ({})", right);
   // One error is one line, whatever a file's names contain.
-  std::replace_if(line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  std::replace_if(
+      line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
   return line;
 }
 

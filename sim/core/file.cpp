@@ -1,7 +1,5 @@
 #include "sim/core/file.hpp"
 
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +7,8 @@
 #include <fstream>
 #include <iterator>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "sim/core/error.hpp"
 
@@ -72,8 +72,10 @@ std::optional<std::string> locate_data(std::string_view folder, const std::strin
 std::string find_data(std::string_view folder, const std::string& name, std::string_view noun) {
   if (auto file = locate_data(folder, name)) return *file;
   std::error_code impossible;
-  if (fs::is_directory(name, impossible)) throw InputError({name, ""}, "is a folder", fmt::format("name a {} file", noun));
-  throw InputError({name.empty() ? "''" : name, ""}, fmt::format("no such file, and no {} of that name in {}/", noun, folder),
+  if (fs::is_directory(name, impossible))
+    throw InputError({name, ""}, "is a folder", fmt::format("name a {} file", noun));
+  throw InputError({name.empty() ? "''" : name, ""},
+                   fmt::format("no such file, and no {} of that name in {}/", noun, folder),
                    suggest(name, list_data(folder)));
 }
 

@@ -1,13 +1,13 @@
 #include "sim/core/json.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <set>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "sim/core/file.hpp"
 
@@ -65,15 +65,14 @@ Json Json::parse(std::string_view text, const std::string& file) {
   } catch (const Value::parse_error& error) {
     throw InputError({file, ""}, "not valid JSON: " + reason(error), "see docs/formats.md");
   } catch (const Value::out_of_range& error) {
-    throw InputError({file, ""}, fmt::format("a number is out of range: {}", error.what()), "a double holds up to 1.8e308");
+    throw InputError({file, ""}, fmt::format("a number is out of range: {}", error.what()),
+                     "a double holds up to 1.8e308");
   }
   const Value* root = &document->root;
   return {std::move(document), root, ""};
 }
 
-Json Json::child(const void* value, std::string_view key) const {
-  return {document_, value, (place() / key).path};
-}
+Json Json::child(const void* value, std::string_view key) const { return {document_, value, (place() / key).path}; }
 
 Place Json::place() const { return {document_->file, path_}; }
 
@@ -164,8 +163,6 @@ Bytes Json::size() const { return parse_size(quantity(*this, "4 MiB"), place());
 double Json::rate() const { return parse_rate(quantity(*this, "10 Gbit/s"), place()); }
 double Json::per_byte() const { return parse_per_byte(quantity(*this, "1.97 ns/B"), place()); }
 
-std::string Json::dump() const {
-  return value_of(value_).dump(-1, ' ', false, Value::error_handler_t::replace);
-}
+std::string Json::dump() const { return value_of(value_).dump(-1, ' ', false, Value::error_handler_t::replace); }
 
 }  // namespace allreplay

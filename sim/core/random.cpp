@@ -26,7 +26,8 @@ std::uint64_t mix(std::uint64_t x) {
 }  // namespace
 
 Random::Random(std::uint64_t seed, std::uint64_t stream)
-    : state_(new State{boost::random::mt19937_64(mix(mix(seed) + stream)), boost::random::normal_distribution<double>()}) {}
+    : state_(new State{boost::random::mt19937_64(mix(mix(seed) + stream)),
+                       boost::random::normal_distribution<double>()}) {}
 Random::~Random() = default;
 Random::Random(Random&&) noexcept = default;
 Random& Random::operator=(Random&&) noexcept = default;

@@ -1,14 +1,14 @@
 #include "sim/core/units.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <span>
 #include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace allreplay {
 
@@ -26,12 +26,16 @@ struct Kind {
 };
 
 constexpr Unit durations[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}};
-constexpr Unit sizes[] = {{"B", 1},      {"kB", 1e3},           {"MB", 1e6},
-                          {"GB", 1e9},   {"KiB", 1024},         {"MiB", 1024. * 1024},
+constexpr Unit sizes[] = {{"B", 1},
+                          {"kB", 1e3},
+                          {"MB", 1e6},
+                          {"GB", 1e9},
+                          {"KiB", 1024},
+                          {"MiB", 1024. * 1024},
                           {"GiB", 1024. * 1024 * 1024}};
-constexpr Unit rates[] = {{"bit/s", 1. / 8},      {"kbit/s", 1e3 / 8},  {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8},
-                          {"Tbit/s", 1e12 / 8},   {"B/s", 1},           {"kB/s", 1e3},       {"MB/s", 1e6},
-                          {"GB/s", 1e9}};
+constexpr Unit rates[] = {{"bit/s", 1. / 8},   {"kbit/s", 1e3 / 8},  {"Mbit/s", 1e6 / 8},
+                          {"Gbit/s", 1e9 / 8}, {"Tbit/s", 1e12 / 8}, {"B/s", 1},
+                          {"kB/s", 1e3},       {"MB/s", 1e6},        {"GB/s", 1e9}};
 constexpr Unit per_bytes[] = {{"s/B", 1}, {"ms/B", 1e-3}, {"us/B", 1e-6}, {"ns/B", 1e-9}, {"ps/B", 1e-12}};
 
 constexpr Kind duration_kind{"a duration", "45 us", durations};
@@ -67,9 +71,9 @@ double parse(std::string_view text, const Kind& kind, const Place& place) {
     if (!std::isfinite(value)) throw InputError(place, fmt::format("\"{}\" is out of range", text), right(kind));
     return value;
   }
-  const std::string wrong = name.empty() ? fmt::format("\"{}\" has no unit", text)
-                                         : fmt::format("\"{}\" has the unit '{}', which is not one of {}", text,
-                                                       name, kind.noun);
+  const std::string wrong =
+      name.empty() ? fmt::format("\"{}\" has no unit", text)
+                   : fmt::format("\"{}\" has the unit '{}', which is not one of {}", text, name, kind.noun);
   throw InputError(place, wrong, right(kind));
 }
 
@@ -90,7 +94,8 @@ double parse_number(std::string_view text, const Place& place) {
   double number = 0;
   const auto [rest, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
   if (error != std::errc() || rest != trimmed.data() + trimmed.size() || !std::isfinite(number))
-    throw InputError(place, fmt::format("'{}' is not a finite number", text), trimmed.ends_with('%') ? "80 % is 0.8" : "a number such as 0.5");
+    throw InputError(place, fmt::format("'{}' is not a finite number", text),
+                     trimmed.ends_with('%') ? "80 % is 0.8" : "a number such as 0.5");
   return number;
 }
 
@@ -133,8 +138,9 @@ std::string format_size(Bytes bytes) {
 }
 
 std::string format_rate(double bytes_per_second) {
-  return format(8 * bytes_per_second,
-                std::array<Step, 5>{{{1e12, "Tbit/s"}, {1e9, "Gbit/s"}, {1e6, "Mbit/s"}, {1e3, "kbit/s"}, {1, "bit/s"}}});
+  return format(
+      8 * bytes_per_second,
+      std::array<Step, 5>{{{1e12, "Tbit/s"}, {1e9, "Gbit/s"}, {1e6, "Mbit/s"}, {1e3, "kbit/s"}, {1, "bit/s"}}});
 }
 
 namespace {
@@ -159,7 +165,8 @@ std::string write_size(Bytes bytes) {
 }
 
 std::string write_duration(Time time) {
-  static constexpr Whole units[] = {{1'000'000'000'000, "s"}, {1'000'000'000, "ms"}, {1'000'000, "us"}, {1'000, "ns"}, {1, "ps"}};
+  static constexpr Whole units[] = {
+      {1'000'000'000'000, "s"}, {1'000'000'000, "ms"}, {1'000'000, "us"}, {1'000, "ns"}, {1, "ps"}};
   return write_whole(time.count(), units);
 }
 

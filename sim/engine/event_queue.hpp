@@ -42,9 +42,7 @@ class EventQueue {
   struct Event {
     Time at;
     ResourceId resource;
-    bool operator>(const Event& other) const {
-      return at != other.at ? at > other.at : resource > other.resource;
-    }
+    bool operator>(const Event& other) const { return at != other.at ? at > other.at : resource > other.resource; }
   };
 
   void drop_stale() {

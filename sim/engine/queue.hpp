@@ -12,7 +12,7 @@ namespace allreplay {
 struct QueueRule {
   Order order = Order::FirstReady;
   Window window;
-  Time tick{0};    ///< if positive, tasks start only at origin + a multiple of this
+  Time tick{0};  ///< if positive, tasks start only at origin + a multiple of this
   Time origin{0};
 };
 
@@ -41,9 +41,7 @@ class Queue {
     std::int64_t key;
     std::int64_t rank;
     TaskId id;
-    bool operator>(const Entry& other) const {
-      return key != other.key ? key > other.key : rank > other.rank;
-    }
+    bool operator>(const Entry& other) const { return key != other.key ? key > other.key : rank > other.rank; }
   };
 
   QueueRule rule_;

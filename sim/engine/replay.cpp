@@ -1,9 +1,9 @@
 #include "sim/engine/replay.hpp"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <stdexcept>
+
+#include <fmt/format.h>
 
 #include "sim/engine/event_queue.hpp"
 
@@ -100,8 +100,8 @@ class Replay {
   std::span<const Resource> resources_;
   EventQueue events_;
   std::vector<Queue> queues_;
-  std::vector<std::uint32_t> waiting_;  // predecessors that have not ended, by task
-  std::vector<bool> dirty_;             // whether a resource is among the touched
+  std::vector<std::uint32_t> waiting_;              // predecessors that have not ended, by task
+  std::vector<bool> dirty_;                         // whether a resource is among the touched
   std::array<std::vector<ResourceId>, 2> touched_;  // by phase: resources that may have something to start
   std::vector<TaskId> done_;
   std::size_t ended_ = 0;
@@ -110,8 +110,6 @@ class Replay {
 
 }  // namespace
 
-Timeline replay(const TaskGraph& graph, std::span<const Resource> resources) {
-  return Replay(graph, resources).run();
-}
+Timeline replay(const TaskGraph& graph, std::span<const Resource> resources) { return Replay(graph, resources).run(); }
 
 }  // namespace allreplay

@@ -15,7 +15,8 @@
 
 namespace allreplay {
 
-/// "100 MB": that size; "8B:1GiB:x2": from 8 B on, each twice the one before, up to 1 GiB. Throws InputError at `place`.
+/// "100 MB": that size; "8B:1GiB:x2": from 8 B on, each twice the one before, up to 1 GiB. Throws InputError at
+/// `place`.
 std::vector<Bytes> parse_sizes(std::string_view text, const Place& place);
 
 /// How a collective among `workers` is priced. An alpha-beta channel sends no messages.
@@ -23,8 +24,8 @@ struct CollectivePricing {
   Purpose purpose = Purpose::AllReduce;
   std::int64_t workers = 1;
   std::function<Time(Bytes)> time;
-  std::int64_t messages = 0;            ///< of one collective
-  std::function<std::int64_t()> events; ///< inside the simulated networks so far; may be empty
+  std::int64_t messages = 0;             ///< of one collective
+  std::function<std::int64_t()> events;  ///< inside the simulated networks so far; may be empty
 };
 
 struct CollectiveRow {
@@ -34,7 +35,7 @@ struct CollectiveRow {
   double busbw_GBps = 0;  ///< what of that a link carries: algbw times bus_factor()
   std::int64_t messages = 0;
   std::int64_t events = 0;
-  double wall_s = 0;      ///< that the simulation took
+  double wall_s = 0;  ///< that the simulation took
 };
 
 /// Bytes that the busiest port must carry per byte of the block (nccl-tests, doc/PERFORMANCE.md): 2(N−1)/N for an

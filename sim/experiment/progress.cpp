@@ -1,16 +1,20 @@
 #include "sim/experiment/progress.hpp"
 
-#include <fmt/format.h>
+#include <cstdio>
 #include <unistd.h>
 
-#include <cstdio>
+#include <fmt/format.h>
 
 #include "sim/core/units.hpp"
 
 namespace allreplay {
 
 Progress::Progress(std::string what, std::size_t total)
-    : what_(std::move(what)), total_(total), shown_(isatty(STDERR_FILENO) != 0), start_(std::chrono::steady_clock::now()), last_(start_) {}
+    : what_(std::move(what)),
+      total_(total),
+      shown_(isatty(STDERR_FILENO) != 0),
+      start_(std::chrono::steady_clock::now()),
+      last_(start_) {}
 
 Progress::~Progress() {
   if (shown_) fmt::print(stderr, "\r\033[K");
@@ -25,7 +29,8 @@ void Progress::advance() {
   const std::size_t filled = total_ == 0 ? width : width * done_ / total_;
   const double spent = std::chrono::duration<double>(now - start_).count();
   const double left = spent / static_cast<double>(done_) * static_cast<double>(total_ - done_);
-  fmt::print(stderr, "\r\033[K{} [{}{}] {}/{}, {:.0f} s left", what_, std::string(filled, '#'), std::string(width - filled, '.'), done_, total_, left);
+  fmt::print(stderr, "\r\033[K{} [{}{}] {}/{}, {:.0f} s left", what_, std::string(filled, '#'),
+             std::string(width - filled, '.'), done_, total_, left);
   std::fflush(stderr);
 }
 

@@ -1,8 +1,8 @@
 #include "sim/experiment/recommend.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "sim/experiment/framework.hpp"
 #include "sim/experiment/run.hpp"
@@ -28,7 +28,8 @@ std::string gap(const Advice& advice) {
 // overlap cost nothing here, but something in any real library. The options as given win a tie.
 Outcome calmest(const Tuning& tuning) {
   constexpr double slack = 1.005;
-  const double limit = std::min(slack * tuning.tuned.result.metrics.iteration_s, tuning.given.result.metrics.iteration_s);
+  const double limit =
+      std::min(slack * tuning.tuned.result.metrics.iteration_s, tuning.given.result.metrics.iteration_s);
   Outcome calm = tuning.given.result.metrics.iteration_s <= limit ? tuning.given : tuning.tuned;
   for (const Trial& trial : tuning.trials) {
     if (trial.iteration_s > limit) continue;
@@ -56,29 +57,38 @@ Advice advise(const Scenario& scenario, const RecommendRequest& request) {
 std::string heading(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
-  return fmt::format("{} on {}, {}, {}\nforward {}, backward {}, {} of gradients in {} tensors", scenario.profile.name, scenario.cluster.name,
-                     result.collective, result.fidelity, format_duration(m.forward_s), format_duration(m.backward_s),
-                     format_size(scenario.profile.bytes()), scenario.profile.tensors.size());
+  return fmt::format("{} on {}, {}, {}\nforward {}, backward {}, {} of gradients in {} tensors", scenario.profile.name,
+                     scenario.cluster.name, result.collective, result.fidelity, format_duration(m.forward_s),
+                     format_duration(m.backward_s), format_size(scenario.profile.bytes()),
+                     scenario.profile.tensors.size());
 }
 
 // What no schedule can change.
 std::string limits(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
-  const double compute = m.forward_s + m.backward_s, all = to_seconds(communication_of(scenario).cost(scenario.profile.bytes()));
+  const double compute = m.forward_s + m.backward_s,
+               all = to_seconds(communication_of(scenario).cost(scenario.profile.bytes()));
   if (!m.lower_bound_s) return "";
   const double factor = slowest(worker_classes(scenario.stragglers, scenario.workers));
-  std::string text = fmt::format("Computing takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
-                                 factor > 1 ? " on the slowest worker" : "", format_duration(all));
+  std::string text =
+      fmt::format("Computing takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
+                  factor > 1 ? " on the slowest worker" : "", format_duration(all));
   const double ceiling = compute / *m.lower_bound_s;
   if (factor > 1 && all <= factor * compute)
-    text += fmt::format("The slowest worker is the limit:\nthe others wait for it, and no schedule exceeds {} efficiency. Without it, {} per iteration would be saved.",
-                        percent(ceiling), format_duration((factor - 1) * compute));
+    text += fmt::format(
+        "The slowest worker is the limit:\nthe others wait for it, and no schedule exceeds {} efficiency. Without it, "
+        "{} per iteration would be saved.",
+        percent(ceiling), format_duration((factor - 1) * compute));
   else if (all > compute)
-    text += fmt::format("The network is the limit:\nno lossless schedule on this collective exceeds {} efficiency. Beyond that only fewer bytes (compression,\n"
-                        "half precision), more work per iteration (larger or accumulated batches) or a faster network help.", percent(ceiling));
+    text += fmt::format(
+        "The network is the limit:\nno lossless schedule on this collective exceeds {} efficiency. Beyond that only "
+        "fewer bytes (compression,\n"
+        "half precision), more work per iteration (larger or accumulated batches) or a faster network help.",
+        percent(ceiling));
   else
-    text += fmt::format("Communication can hide behind computation: up to {} efficiency is possible.", percent(ceiling));
+    text +=
+        fmt::format("Communication can hide behind computation: up to {} efficiency is possible.", percent(ceiling));
   return text + "\n";
 }
 
@@ -96,12 +106,16 @@ std::string what_to_do(const std::vector<Advice>& ranking) {
   const auto first = fastest_offered(ranking);
   if (first != ranking.end()) {
     const double now = metrics(*first).iteration_s;
-    text += fmt::format("Of what maintained frameworks offer, {} is the fastest: {}", strategy(*first).name, first->settings);
-    text += now < first->given_s * (1 - 1e-4) ? fmt::format(", {} time than as given ({}).\n", saving(first->given_s, now), format_duration(first->given_s))
-                                              : "; tuning gains nothing.\n";
+    text += fmt::format("Of what maintained frameworks offer, {} is the fastest: {}", strategy(*first).name,
+                        first->settings);
+    text += now < first->given_s * (1 - 1e-4)
+                ? fmt::format(", {} time than as given ({}).\n", saving(first->given_s, now),
+                              format_duration(first->given_s))
+                : "; tuning gains nothing.\n";
     const double best = metrics(ranking.front()).iteration_s;
     if (best < now * (1 - 1e-3))
-      text += fmt::format("{} takes {} than that: {}.\n", strategy(ranking.front()).name, saving(now, best), ranking.front().settings);
+      text += fmt::format("{} takes {} than that: {}.\n", strategy(ranking.front()).name, saving(now, best),
+                          ranking.front().settings);
     else
       text += "Nothing listed here is faster by more than 0.1 %.\n";
   }
@@ -119,21 +133,25 @@ std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const Reco
     result.unrolled = {};
   }
   std::stable_sort(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
-    return std::pair(metrics(a).iteration_s, metrics(a).collectives) < std::pair(metrics(b).iteration_s, metrics(b).collectives);
+    return std::pair(metrics(a).iteration_s, metrics(a).collectives) <
+           std::pair(metrics(b).iteration_s, metrics(b).collectives);
   });
   return ranking;
 }
 
 std::string recommend_report(const std::vector<Advice>& ranking) {
-  std::vector<std::vector<std::string>> rows{{"", "strategy", "iteration", "untuned", "speed-up", "efficiency", "exposed comm.", "above bound", "settings"}};
+  std::vector<std::vector<std::string>> rows{
+      {"", "strategy", "iteration", "untuned", "speed-up", "efficiency", "exposed comm.", "above bound", "settings"}};
   for (const Advice& advice : ranking) {
     const Metrics& m = metrics(advice);
     rows.push_back({std::to_string(rows.size()), std::string(strategy(advice).name), format_duration(m.iteration_s),
-                    advice.given_s > m.iteration_s ? format_duration(advice.given_s) : "", fmt::format("{:.2f}", m.speedup),
-                    percent(m.efficiency), format_duration(m.exposed_comm_s), gap(advice), advice.settings});
+                    advice.given_s > m.iteration_s ? format_duration(advice.given_s) : "",
+                    fmt::format("{:.2f}", m.speedup), percent(m.efficiency), format_duration(m.exposed_comm_s),
+                    gap(advice), advice.settings});
   }
   const Scenario& scenario = ranking.front().tuned.scenario;
-  return fmt::format("{} workers: {}\n\n{}\n{}{}", scenario.workers, heading(ranking.front()), format_table(rows), limits(ranking.front()), what_to_do(ranking)) +
+  return fmt::format("{} workers: {}\n\n{}\n{}{}", scenario.workers, heading(ranking.front()), format_table(rows),
+                     limits(ranking.front()), what_to_do(ranking)) +
          caveat(scenario.profile);
 }
 
@@ -142,7 +160,8 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
   for (const auto& ranking : sizes) rows[0].push_back(std::to_string(ranking.front().tuned.scenario.workers));
   rows[0].push_back(fmt::format("at least {} %", 100 * line));
   const auto find = [&](const std::vector<Advice>& ranking, std::string_view name) -> const Advice& {
-    return *std::find_if(ranking.begin(), ranking.end(), [&](const Advice& advice) { return strategy(advice).name == name; });
+    return *std::find_if(ranking.begin(), ranking.end(),
+                         [&](const Advice& advice) { return strategy(advice).name == name; });
   };
   const auto append = [&](const std::string& name, const auto& efficiency) {
     std::vector<std::string> row{name};
@@ -158,12 +177,14 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
     rows.push_back(std::move(row));
   };
   for (const Advice& advice : sizes.back())
-    append(std::string(strategy(advice).name), [&](const auto& ranking) { return metrics(find(ranking, strategy(advice).name)).efficiency; });
+    append(std::string(strategy(advice).name),
+           [&](const auto& ranking) { return metrics(find(ranking, strategy(advice).name)).efficiency; });
   append("(lower bound)", [&](const auto& ranking) {
     const Metrics& m = metrics(ranking.front());
     return m.lower_bound_s ? (m.forward_s + m.backward_s) / *m.lower_bound_s : 1.0;
   });
-  std::string text = heading(sizes.front().front()) + "\n\n" + format_table(rows) + "\nThe fastest of what maintained frameworks offer:\n";
+  std::string text = heading(sizes.front().front()) + "\n\n" + format_table(rows) +
+                     "\nThe fastest of what maintained frameworks offer:\n";
   for (const auto& ranking : sizes) {
     const auto offered = fastest_offered(ranking);
     const Advice& advice = offered == ranking.end() ? ranking.front() : *offered;

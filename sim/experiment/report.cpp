@@ -1,9 +1,9 @@
 #include "sim/experiment/report.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <limits>
+
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "sim/collective/stage.hpp"
@@ -50,11 +50,15 @@ std::string run_report(const Outcome& outcome) {
       {"iteration", format_duration(m.iteration_s)},
       {"  forward", format_duration(m.forward_s)},
       {"  backward", format_duration(m.backward_s)},
-      {"  exposed communication", fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s), percent(m.exposed_comm_s / m.iteration_s))},
+      {"  exposed communication", fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
+                                              percent(m.exposed_comm_s / m.iteration_s))},
       {"communication in flight", fmt::format("{} in {} collectives", format_duration(m.comm_busy_s), m.collectives)},
       {"speed-up", fmt::format("{:.2f} of {} ({} efficiency)", m.speedup, scenario.workers, percent(m.efficiency))},
-      {"throughput", m.samples_per_s ? fmt::format("{:.1f} samples/s", *m.samples_per_s) : "unknown: the profile gives no batch size"},
-      {"lower bound", m.lower_bound_s ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s), above_bound(m)) : "none"}};
+      {"throughput", m.samples_per_s ? fmt::format("{:.1f} samples/s", *m.samples_per_s)
+                                     : "unknown: the profile gives no batch size"},
+      {"lower bound", m.lower_bound_s
+                          ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s), above_bound(m))
+                          : "none"}};
   std::string text = title(scenario, result) + "\n\n";
   for (const auto& [name, value] : lines)
     if (!value.empty()) text += fmt::format("{:<24} {}\n", name, value);
@@ -66,8 +70,9 @@ std::string compare_report(const std::vector<Outcome>& outcomes) {
       {"strategy", "iteration", "exposed comm.", "collectives", "speed-up", "efficiency", "above bound", "options"}};
   for (const auto& [scenario, result, wall_s] : outcomes) {
     const Metrics& m = result.metrics;
-    rows.push_back({std::string(scenario.strategy->name), format_duration(m.iteration_s), format_duration(m.exposed_comm_s),
-                    std::to_string(m.collectives), fmt::format("{:.2f}", m.speedup), percent(m.efficiency), above_bound(m), options_of(scenario)});
+    rows.push_back({std::string(scenario.strategy->name), format_duration(m.iteration_s),
+                    format_duration(m.exposed_comm_s), std::to_string(m.collectives), fmt::format("{:.2f}", m.speedup),
+                    percent(m.efficiency), above_bound(m), options_of(scenario)});
   }
   const auto& [scenario, result, wall_s] = outcomes.front();
   std::string text = title(scenario, result);
@@ -80,14 +85,16 @@ std::string compare_report(const std::vector<Outcome>& outcomes) {
 }
 
 std::string sweep_report(const std::vector<Outcome>& outcomes) {
-  std::vector<std::vector<std::string>> rows{{"profile", "cluster", "workers", "collective", "fidelity", "strategy", "iteration", "exposed comm.",
-                                              "collectives", "speed-up", "efficiency", "above bound"}};
+  std::vector<std::vector<std::string>> rows{{"profile", "cluster", "workers", "collective", "fidelity", "strategy",
+                                              "iteration", "exposed comm.", "collectives", "speed-up", "efficiency",
+                                              "above bound"}};
   std::string caveats;
   for (const auto& [scenario, result, wall_s] : outcomes) {
     const Metrics& m = result.metrics;
-    rows.push_back({scenario.profile.name, scenario.cluster.name, std::to_string(scenario.workers), result.collective, result.fidelity,
-                    std::string(scenario.strategy->name), format_duration(m.iteration_s), format_duration(m.exposed_comm_s),
-                    std::to_string(m.collectives), fmt::format("{:.2f}", m.speedup), percent(m.efficiency), above_bound(m)});
+    rows.push_back({scenario.profile.name, scenario.cluster.name, std::to_string(scenario.workers), result.collective,
+                    result.fidelity, std::string(scenario.strategy->name), format_duration(m.iteration_s),
+                    format_duration(m.exposed_comm_s), std::to_string(m.collectives), fmt::format("{:.2f}", m.speedup),
+                    percent(m.efficiency), above_bound(m)});
     const std::string one = caveat(scenario.profile);
     if (caveats.find(one) == std::string::npos) caveats += one;
   }
@@ -100,11 +107,12 @@ std::string plan_report(const Scenario& scenario, const Plan& plan) {
     const Block& block = plan.blocks[index];
     const std::string names = describe(block, scenario.profile, index);
     const std::size_t open = names.find('(');
-    rows.push_back({std::to_string(index), std::to_string(block.bytes()), std::to_string(block.slices.size()), std::to_string(block.priority),
-                    names.substr(open + 1, names.size() - open - 2)});
+    rows.push_back({std::to_string(index), std::to_string(block.bytes()), std::to_string(block.slices.size()),
+                    std::to_string(block.priority), names.substr(open + 1, names.size() - open - 2)});
   }
-  std::string text = fmt::format("{}: {} blocks, {}, window {}, the next forward waits for its {}", plan.strategy, plan.blocks.size(),
-                                 to_string(plan.order), window_text(plan.window), plan.barrier == Barrier::Iteration ? "iteration" : "layer");
+  std::string text = fmt::format("{}: {} blocks, {}, window {}, the next forward waits for its {}", plan.strategy,
+                                 plan.blocks.size(), to_string(plan.order), window_text(plan.window),
+                                 plan.barrier == Barrier::Iteration ? "iteration" : "layer");
   if (plan.stages == Stages::Split) text += ", reduce-scatters first, all-gathers after the backward pass";
   if (plan.release == Release::Backward) text += ", none before the backward pass ends";
   if (plan.tick > Time(0)) text += fmt::format(", at multiples of {}", write_duration(plan.tick));
@@ -117,12 +125,16 @@ std::string plan_json(const Scenario& scenario, const Plan& plan) {
   for (const Block& block : plan.blocks) {
     Value slices = Value::array();
     for (const Slice& slice : block.slices)
-      slices.push_back({{"tensor", scenario.profile.tensors[slice.tensor].name}, {"offset", slice.offset}, {"bytes", slice.bytes}});
+      slices.push_back(
+          {{"tensor", scenario.profile.tensors[slice.tensor].name}, {"offset", slice.offset}, {"bytes", slice.bytes}});
     blocks.push_back({{"slices", slices}, {"priority", block.priority}});
   }
   const bool in_bytes = plan.window.bytes != Window::unlimited;
   const Value window = in_bytes ? Value{{"bytes", plan.window.bytes}} : Value{{"blocks", plan.window.count}};
-  Value value{{"strategy", plan.strategy}, {"order", to_string(plan.order)}, {"window", window}, {"barrier", to_string(plan.barrier)}};
+  Value value{{"strategy", plan.strategy},
+              {"order", to_string(plan.order)},
+              {"window", window},
+              {"barrier", to_string(plan.barrier)}};
   if (plan.stages == Stages::Split) value["stages"] = {to_string(Stage::ReduceScatter), to_string(Stage::AllGather)};
   value["blocks"] = std::move(blocks);
   return value.dump(2);

@@ -17,7 +17,8 @@ const Profile& Library::profile(const Request& request) {
   const auto found = profiles_.find(key);
   if (found != profiles_.end()) return found->second;
   if (request.forward_ratio && !(*request.forward_ratio >= 0 && *request.forward_ratio <= 1000))
-    throw InputError(request.place_of_ratio, fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
+    throw InputError(request.place_of_ratio,
+                     fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
                      "0 to 1000, such as 0.5");
   return profiles_.emplace(key, read_profile(request.profile, request.forward_ratio)).first->second;
 }
@@ -40,7 +41,8 @@ Scenario Library::resolve_network(const Request& request) {
   scenario.cluster = named;
   scenario.workers = request.workers.value_or(named.workers);
   if (scenario.workers < 1 || scenario.workers > most_workers)
-    throw InputError(request.place_of_workers, fmt::format("{} workers", scenario.workers), fmt::format("1 to {}", most_workers));
+    throw InputError(request.place_of_workers, fmt::format("{} workers", scenario.workers),
+                     fmt::format("1 to {}", most_workers));
   for (const auto& [name, value] : named.network.options) scenario.options.set(name, value, named.network.place / name);
   for (const OptionText& option : request.options) scenario.options.set(option.name, option.value, option.place);
   scenario.collective = request.collective;

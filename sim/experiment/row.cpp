@@ -1,7 +1,6 @@
 #include "sim/experiment/row.hpp"
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "sim/core/csv.hpp"
@@ -30,12 +29,14 @@ nlohmann::ordered_json to_value(const Cell& cell) {
   return std::visit(
       [](const auto& value) -> nlohmann::ordered_json {
         using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, std::monostate>) return nullptr;
+        if constexpr (std::is_same_v<T, std::monostate>)
+          return nullptr;
         else if constexpr (std::is_same_v<T, NamedValues>) {
           auto object = nlohmann::ordered_json::object();
           for (const auto& [name, text] : value) object[name] = text;
           return object;
-        } else return value;
+        } else
+          return value;
       },
       cell);
 }
@@ -93,12 +94,14 @@ std::string plain_text(const Cell& cell) {
   return std::visit(
       [](const auto& value) -> std::string {
         using T = std::decay_t<decltype(value)>;
-        if constexpr (std::is_same_v<T, std::monostate>) return "";
+        if constexpr (std::is_same_v<T, std::monostate>)
+          return "";
         else if constexpr (std::is_same_v<T, NamedValues>) {
           std::string text;
           for (const auto& [name, one] : value) text += (text.empty() ? "" : ";") + name + "=" + one;
           return text;
-        } else return fmt::format("{}", value);  // the shortest text that reads back as the same double
+        } else
+          return fmt::format("{}", value);  // the shortest text that reads back as the same double
       },
       cell);
 }

@@ -1,9 +1,9 @@
 #include "sim/experiment/run.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
 #include <utility>
+
+#include <fmt/format.h>
 
 namespace allreplay {
 
@@ -14,13 +14,16 @@ Outcome run(Scenario scenario) {
     outcome.result = simulate(outcome.scenario);
   } catch (const TimeOverflow& error) {  // each number was acceptable, all together are not
     throw InputError(outcome.scenario.cluster.network.place,
-                     fmt::format("{} with {} workers and {}: {}", outcome.scenario.profile.name, outcome.scenario.workers, outcome.scenario.strategy->name, error.what()),
+                     fmt::format("{} with {} workers and {}: {}", outcome.scenario.profile.name,
+                                 outcome.scenario.workers, outcome.scenario.strategy->name, error.what()),
                      "smaller times, or a faster network");
   }
   outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return outcome;
 }
 
-Row row_of(const Outcome& outcome) { return make_row(identity(outcome.scenario), outcome.result.metrics, outcome.wall_s); }
+Row row_of(const Outcome& outcome) {
+  return make_row(identity(outcome.scenario), outcome.result.metrics, outcome.wall_s);
+}
 
 }  // namespace allreplay

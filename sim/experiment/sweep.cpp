@@ -1,14 +1,14 @@
 #include "sim/experiment/sweep.hpp"
 
-#include <fmt/format.h>
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/parallel_pipeline.h>
-
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
+
+#include <fmt/format.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_pipeline.h>
 
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
@@ -50,13 +50,15 @@ void set_profile(Request& request, const Json& json, const std::string& file) {
   }
   request.profile = beside(file, name.text());
   request.place_of_profile = json.place();
-  if (!locate_data("traces", request.profile)) name.fail(fmt::format("no profile '{}'", name.text()), suggest(name.text(), list_data("traces")));
+  if (!locate_data("traces", request.profile))
+    name.fail(fmt::format("no profile '{}'", name.text()), suggest(name.text(), list_data("traces")));
 }
 
 void set_cluster(Request& request, const Json& json, const std::string& file) {
   const Json name = json.is_object() ? json.at("cluster") : json;
   request.cluster = beside(file, name.text());
-  if (!locate_data("topologies", request.cluster)) name.fail(fmt::format("no cluster '{}'", name.text()), suggest(name.text(), list_data("topologies")));
+  if (!locate_data("topologies", request.cluster))
+    name.fail(fmt::format("no cluster '{}'", name.text()), suggest(name.text(), list_data("topologies")));
 }
 
 // Where a list of choices for this cluster stands: in the cluster's own entry, or in the sweep.
@@ -66,20 +68,25 @@ std::vector<std::optional<Json>> choices_of(const Json& cluster, const Json& swe
 
 constexpr std::int64_t most_rows = 100'000;
 
-[[noreturn]] void fail_as_too_many(const Json& json) { json.fail(fmt::format("makes more than {} rows", most_rows), "fewer values"); }
+[[noreturn]] void fail_as_too_many(const Json& json) {
+  json.fail(fmt::format("makes more than {} rows", most_rows), "fewer values");
+}
 
 // {"each": "random:{}", "from": 1, "to": 10000}: the text once for every number.
 std::vector<OptionText> numbered_values(const std::string& option, const Json& json) {
   json.allow_only({"each", "from", "to"});
   const std::string text = json.at("each").text();
   const std::size_t hole = text.find("{}");
-  if (hole == std::string::npos) json.at("each").fail(fmt::format("'{}' has no place for the number", text), "{} where it stands, such as random:{}");
+  if (hole == std::string::npos)
+    json.at("each").fail(fmt::format("'{}' has no place for the number", text),
+                         "{} where it stands, such as random:{}");
   constexpr std::int64_t most = 1'000'000'000'000;
   const std::int64_t from = json.at("from").integer(-most, most), to = json.at("to").integer(-most, most);
   if (from > to) json.fail(fmt::format("is reversed: from {} to {}", from, to), "\"from\" at most \"to\"");
   if (to - from >= most_rows) fail_as_too_many(json);
   std::vector<OptionText> values;
-  for (std::int64_t number = from; number <= to; ++number) values.push_back({option, std::string(text).replace(hole, 2, std::to_string(number)), json.place()});
+  for (std::int64_t number = from; number <= to; ++number)
+    values.push_back({option, std::string(text).replace(hole, 2, std::to_string(number)), json.place()});
   return values;
 }
 
@@ -125,7 +132,8 @@ void set_strategy(Request& request, const Json& json) {
 Sweep read_sweep(const std::string& name) {
   const std::string file = find_data("configs", name, "sweep");
   const Json json = Json::read(file);
-  json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "collectives", "fidelities", "strategies", "plot"});
+  json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "collectives", "fidelities",
+                   "strategies", "plot"});
   for (const auto key : {"profiles", "clusters", "strategies"}) json.at(key);
   Sweep sweep;
   if (const auto given = json.find("name")) sweep.name = given->text();
@@ -168,7 +176,8 @@ namespace {
 
 // The complete rows that an interrupted run left in `file`, if they are the first rows of this sweep. What follows
 // the last line end is a row that was cut off. Throws when the file is of another sweep.
-std::size_t rows_done(const std::string& file, const std::string& header, const std::vector<Row>& identities, std::uintmax_t& length) {
+std::size_t rows_done(const std::string& file, const std::string& header, const std::vector<Row>& identities,
+                      std::uintmax_t& length) {
   length = 0;
   if (!fs::exists(file)) return 0;
   std::string text = read_file(file);
@@ -177,12 +186,16 @@ std::size_t rows_done(const std::string& file, const std::string& header, const 
   length = text.size();
   const std::vector<CsvRow> rows = parse_csv(text, file);
   const auto columns = parse_csv(header, file).front().fields;
-  if (rows.empty() || rows.front().fields != columns) throw InputError({file, "line 1"}, "has other columns than this version writes", "sweep without --resume, to another file");
+  if (rows.empty() || rows.front().fields != columns)
+    throw InputError({file, "line 1"}, "has other columns than this version writes",
+                     "sweep without --resume, to another file");
   if (rows.size() - 1 > identities.size())
-    throw InputError({file, ""}, fmt::format("has {} rows, the sweep {}", rows.size() - 1, identities.size()), "the file of this sweep");
+    throw InputError({file, ""}, fmt::format("has {} rows, the sweep {}", rows.size() - 1, identities.size()),
+                     "the file of this sweep");
   for (std::size_t i = 1; i < rows.size(); ++i)
     for (const Column& expected : identities[i - 1]) {
-      const auto column = static_cast<std::size_t>(std::find(columns.begin(), columns.end(), expected.name) - columns.begin());
+      const auto column =
+          static_cast<std::size_t>(std::find(columns.begin(), columns.end(), expected.name) - columns.begin());
       const std::string want = plain_text(expected.cell);
       if (rows[i].fields.size() != columns.size() || rows[i].fields[column] != want)
         throw InputError({file, fmt::format("line {}", rows[i].line)}, fmt::format("is not the sweep's row {}", i),
@@ -223,7 +236,9 @@ class CsvOut {
 
  private:
   void require_written() const {
-    if (!stream_) throw InputError({*file_, ""}, fmt::format("cannot be written: {}", std::strerror(errno)), "check the folder, its rights and its space");
+    if (!stream_)
+      throw InputError({*file_, ""}, fmt::format("cannot be written: {}", std::strerror(errno)),
+                       "check the folder, its rights and its space");
   }
 
   std::optional<std::string> file_;
@@ -234,13 +249,15 @@ class CsvOut {
 // What names each row, once all rows are known to be possible.
 std::vector<Row> checked_rows(const Sweep& sweep, Library& library) {
   std::vector<Row> rows;
-  std::map<std::string, std::string> files;  // rows name a profile by its file's stem: two files of one name could not be told apart
+  std::map<std::string, std::string>
+      files;  // rows name a profile by its file's stem: two files of one name could not be told apart
   for (const Request& request : sweep.requests) {
     const Scenario scenario = library.resolve(request);
     require_possible(scenario);
     const auto [known, fresh] = files.emplace(scenario.profile.name, request.profile);
     if (!fresh && known->second != request.profile)
-      throw InputError(request.place_of_profile, fmt::format("two profiles are called '{}'", known->first), "files of different names");
+      throw InputError(request.place_of_profile, fmt::format("two profiles are called '{}'", known->first),
+                       "files of different names");
     rows.push_back(identity(scenario));
   }
   return rows;

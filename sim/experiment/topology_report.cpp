@@ -1,7 +1,6 @@
 #include "sim/experiment/topology_report.hpp"
 
 #include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "sim/cluster/describe.hpp"
@@ -13,7 +12,8 @@ namespace {
 
 const TopologySpec& spec_of(const Cluster& cluster) {
   if (!cluster.network.topology)
-    throw InputError(cluster.network.place, fmt::format("the cluster '{}' has no topology", cluster.name), "add \"topology\"; see docs/topologies.md");
+    throw InputError(cluster.network.place, fmt::format("the cluster '{}' has no topology", cluster.name),
+                     "add \"topology\"; see docs/topologies.md");
   return *cluster.network.topology;
 }
 
@@ -31,12 +31,18 @@ std::string topology_table(const Cluster& cluster) {
   std::string text = row("cluster", cluster.name);
   text += row("topology", kind_name(spec_of(cluster).kind));
   text += row("workers", fmt::to_string(cluster.workers));
-  text += row("hosts", facts.gpus_per_host > 1 ? fmt::format("{} of {} GPUs", facts.hosts, facts.gpus_per_host) : fmt::to_string(facts.hosts));
+  text += row("hosts", facts.gpus_per_host > 1 ? fmt::format("{} of {} GPUs", facts.hosts, facts.gpus_per_host)
+                                               : fmt::to_string(facts.hosts));
   text += row("switches", fmt::to_string(facts.switches));
-  text += row("links", facts.links_down > 0 ? fmt::format("{}, and {} down", facts.links, facts.links_down) : fmt::to_string(facts.links));
-  text += row("diameter", facts.diameter ? fmt::format("{} links, {}", facts.diameter->hops, format_duration(facts.diameter->latency)) : "not computed for so many hosts");
-  if (!facts.bisection) text += row("bisection", facts.hosts < 2 ? "none: one host" : "not computed for so many links");
-  else text += row("bisection", (facts.bisection->exact ? "" : "at most ") + format_rate(facts.bisection->bandwidth));
+  text += row("links", facts.links_down > 0 ? fmt::format("{}, and {} down", facts.links, facts.links_down)
+                                            : fmt::to_string(facts.links));
+  text += row("diameter", facts.diameter ? fmt::format("{} links, {}", facts.diameter->hops,
+                                                       format_duration(facts.diameter->latency))
+                                         : "not computed for so many hosts");
+  if (!facts.bisection)
+    text += row("bisection", facts.hosts < 2 ? "none: one host" : "not computed for so many links");
+  else
+    text += row("bisection", (facts.bisection->exact ? "" : "at most ") + format_rate(facts.bisection->bandwidth));
   return text;
 }
 
@@ -65,6 +71,8 @@ std::string topology_json(const Cluster& cluster) {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-std::string topology_dot(const Cluster& cluster) { return to_dot(*make_topology(spec_of(cluster), cluster.workers), cluster.name); }
+std::string topology_dot(const Cluster& cluster) {
+  return to_dot(*make_topology(spec_of(cluster), cluster.workers), cluster.name);
+}
 
 }  // namespace allreplay

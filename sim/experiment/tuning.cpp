@@ -1,12 +1,12 @@
 #include "sim/experiment/tuning.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
-
-#include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "sim/core/csv.hpp"
 #include "sim/experiment/run.hpp"
@@ -17,13 +17,17 @@ namespace allreplay {
 namespace {
 
 // How far above the fastest trial, as a bar of at most 20 marks for twice the time.
-std::string bar(double ratio) { return std::string(static_cast<std::size_t>(std::clamp(20 * (ratio - 1), 0.0, 20.0) + 0.5), '#'); }
+std::string bar(double ratio) {
+  return std::string(static_cast<std::size_t>(std::clamp(20 * (ratio - 1), 0.0, 20.0) + 0.5), '#');
+}
 
 }  // namespace
 
-Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges, const std::vector<std::string>& values) {
+Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges,
+                      const std::vector<std::string>& values) {
   Scenario changed = scenario;
-  for (std::size_t i = 0; i < ranges.size(); ++i) changed.options.set(ranges[i].option, values[i], {"command line", "--over " + ranges[i].option});
+  for (std::size_t i = 0; i < ranges.size(); ++i)
+    changed.options.set(ranges[i].option, values[i], {"command line", "--over " + ranges[i].option});
   return changed;
 }
 
@@ -33,7 +37,8 @@ Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs
   tuning.given = run(scenario);
   std::vector<std::string> given;
   for (const Range& range : request.ranges) given.push_back(scenario.options.get(range.option));
-  const oneapi::tbb::global_control threads(oneapi::tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(jobs));
+  const oneapi::tbb::global_control threads(oneapi::tbb::global_control::max_allowed_parallelism,
+                                            static_cast<std::size_t>(jobs));
   oneapi::tbb::task_arena arena(jobs);
   const auto measure = [&](const std::vector<std::vector<std::string>>& settings) {
     std::vector<double> times(settings.size());
@@ -60,25 +65,30 @@ std::string tuning_report(const Tuning& tuning) {
     std::vector<std::string> row{std::to_string(i + 1)};
     row.insert(row.end(), trial.values.begin(), trial.values.end());
     const double ratio = trial.iteration_s / best;
-    row.insert(row.end(), {format_duration(trial.iteration_s), fmt::format("{:.2f} %", 100 * (ratio - 1)), i == tuning.best ? "* best" : bar(ratio)});
+    row.insert(row.end(), {format_duration(trial.iteration_s), fmt::format("{:.2f} %", 100 * (ratio - 1)),
+                           i == tuning.best ? "* best" : bar(ratio)});
     rows.push_back(std::move(row));
   }
   const Scenario& scenario = tuning.given.scenario;
   const Metrics& metrics = tuning.tuned.result.metrics;
-  std::string text = fmt::format("{}: {} on {}, {} workers, {}, {}\n\n{}\n", scenario.strategy->name, scenario.profile.name, scenario.cluster.name,
-                                 scenario.workers, tuning.given.result.collective, tuning.given.result.fidelity, format_table(rows));
+  std::string text = fmt::format("{}: {} on {}, {} workers, {}, {}\n\n{}\n", scenario.strategy->name,
+                                 scenario.profile.name, scenario.cluster.name, scenario.workers,
+                                 tuning.given.result.collective, tuning.given.result.fidelity, format_table(rows));
   std::string settings;
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
     settings += fmt::format(" --option {}=\"{}\"", tuning.ranges[i].option, tuning.trials[tuning.best].values[i]);
-  text += fmt::format("best:{}: {}, {:.2f} % less than {} as given", settings, format_duration(best), 100 * (1 - best / given), format_duration(given));
-  if (metrics.lower_bound_s) text += fmt::format("; {:.1f} % above the lower bound", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
+  text += fmt::format("best:{}: {}, {:.2f} % less than {} as given", settings, format_duration(best),
+                      100 * (1 - best / given), format_duration(given));
+  if (metrics.lower_bound_s)
+    text += fmt::format("; {:.1f} % above the lower bound", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
   return text + "\n" + caveat(scenario.profile);
 }
 
 std::string tuning_csv(const Tuning& tuning) {
   const Scenario& scenario = tuning.given.scenario;
-  const std::string about = fmt::format("{},{},{},{},{}", csv_field(scenario.profile.name), csv_field(scenario.cluster.name), scenario.strategy->name,
-                                        scenario.workers, to_string(scenario.profile.origin));
+  const std::string about =
+      fmt::format("{},{},{},{},{}", csv_field(scenario.profile.name), csv_field(scenario.cluster.name),
+                  scenario.strategy->name, scenario.workers, to_string(scenario.profile.origin));
   std::string text = "profile,cluster,strategy,workers,origin,trial";
   for (const Range& range : tuning.ranges) text += "," + csv_field(range.option);
   text += ",iteration_s,best_so_far_s\n";
@@ -100,7 +110,8 @@ std::string tuning_json(const Tuning& tuning) {
     return value;
   };
   Value trials = Value::array();
-  for (const Trial& trial : tuning.trials) trials.push_back({{"options", options(trial)}, {"iteration_s", trial.iteration_s}});
+  for (const Trial& trial : tuning.trials)
+    trials.push_back({{"options", options(trial)}, {"iteration_s", trial.iteration_s}});
   const Metrics& metrics = tuning.tuned.result.metrics;
   Value value{{"profile", tuning.given.scenario.profile.name},
               {"cluster", tuning.given.scenario.cluster.name},

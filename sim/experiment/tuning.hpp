@@ -18,13 +18,15 @@ struct Tuning {
 };
 
 /// The scenario with other values of the ranges' options.
-Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges, const std::vector<std::string>& values);
+Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges,
+                      const std::vector<std::string>& values);
 
 /// `jobs` trials at a time; the result does not depend on it.
 Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs);
 
 std::string tuning_report(const Tuning& tuning);
-std::string tuning_csv(const Tuning& tuning);   ///< a row per trial: the scenario, trial, the options, iteration_s, best_so_far_s
+std::string tuning_csv(
+    const Tuning& tuning);  ///< a row per trial: the scenario, trial, the options, iteration_s, best_so_far_s
 std::string tuning_json(const Tuning& tuning);
 
 }  // namespace allreplay

@@ -33,8 +33,8 @@ class SerialChannel final : public Server {
     TaskId id;
   };
   StageCosts costs_;
-  Time free_{0};                     // when the last byte of those admitted has passed
-  std::deque<Transfer> in_flight_;   // ends never decrease
+  Time free_{0};                    // when the last byte of those admitted has passed
+  std::deque<Transfer> in_flight_;  // ends never decrease
 };
 
 class FairChannel final : public Server {

@@ -22,7 +22,11 @@ constexpr int patience = 4;
 }  // namespace
 
 FairLinks::FairLinks(std::span<const Link> links)
-    : carried_(links.size()), lists_(links.size()), touched_(links.size(), false), reached_in_(links.size(), 0), reached_at_(links.size(), 0) {
+    : carried_(links.size()),
+      lists_(links.size()),
+      touched_(links.size(), false),
+      reached_in_(links.size(), 0),
+      reached_at_(links.size(), 0) {
   capacity_.reserve(links.size());
   for (const Link& link : links) capacity_.push_back(link.bandwidth * 1e-12);
 }

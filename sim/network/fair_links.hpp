@@ -1,10 +1,10 @@
 // Max-min fair rates (max_min.hpp says what they are) while flows come and go.
 //
-// A change at some links concerns, at first, the flows there. Their rates are found with all others held fixed; then the
-// certificate is checked around them: has every flow that shares a link with them still a bottleneck, a full link on which
-// nobody is faster? A flow that has none, or that is faster than somebody whose bottleneck it crosses, joins them, and
-// the rates are found again. When nobody joins, every flow has its bottleneck, so the rates are the max-min fair ones:
-// there are no others. What is far from a change is never looked at.
+// A change at some links concerns, at first, the flows there. Their rates are found with all others held fixed; then
+// the certificate is checked around them: has every flow that shares a link with them still a bottleneck, a full link
+// on which nobody is faster? A flow that has none, or that is faster than somebody whose bottleneck it crosses, joins
+// them, and the rates are found again. When nobody joins, every flow has its bottleneck, so the rates are the max-min
+// fair ones: there are no others. What is far from a change is never looked at.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ class FairLinks {
     std::uint32_t member_of = 0;   // the attempt for which it is free to change
     std::uint32_t settled_in = 0;  // the attempt in which its rate was found
     LinkId bottleneck = none;
-    double rate = 0;   // bytes per ps
-    double before = 0; // the rate when this change began
+    double rate = 0;    // bytes per ps
+    double before = 0;  // the rate when this change began
   };
   // Most links carry one flow or none, and stay out of the vectors.
   struct Carried {

@@ -15,8 +15,8 @@ double whole(double ps) { return std::floor(ps + 0.5); }
 
 }  // namespace
 
-FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes, double alpha,
-                           double gamma)
+FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives,
+                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma)
     : collectives_(std::move(collectives)), shapes_(std::move(shapes)), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {}
 
 void FluidNetwork::start(TaskId id, const Task& task, Time now) {
@@ -84,7 +84,9 @@ bool FluidNetwork::run(State& state, double until) const {
     const double to = std::max(state.now, std::min(next, until));
     if (to < forever) {
       for (Running& running : state.running)
-        if (running.step == Step::Transfer) running.left = state.now + running.left / running.speed <= to ? 0 : running.left - (to - state.now) * running.speed;
+        if (running.step == Step::Transfer)
+          running.left =
+              state.now + running.left / running.speed <= to ? 0 : running.left - (to - state.now) * running.speed;
       state.now = to;
     }
     if (next > until || next == forever) return false;
@@ -97,10 +99,12 @@ bool FluidNetwork::run(State& state, double until) const {
 void FluidNetwork::skip_rounds(State& state, Running& running, double until) const {
   const std::vector<RoundLoad>& rounds = running.loads->rounds;
   while (running.round < rounds.size()) {
-    const double lasts = whole(start_up(running) + running.bytes * rounds[running.round].busiest * 1e12 + reduction(running));
+    const double lasts =
+        whole(start_up(running) + running.bytes * rounds[running.round].busiest * 1e12 + reduction(running));
     const std::int64_t turns = rounds[running.round].repeat - running.turn;
     const double fit = std::floor((until - running.at) / lasts);
-    const std::int64_t skipped = lasts > 0 && fit < static_cast<double>(turns) ? static_cast<std::int64_t>(std::max(0.0, fit)) : turns;
+    const std::int64_t skipped =
+        lasts > 0 && fit < static_cast<double>(turns) ? static_cast<std::int64_t>(std::max(0.0, fit)) : turns;
     running.at += static_cast<double>(skipped) * lasts;
     running.turn += skipped;
     state.rounds += skipped;
@@ -175,7 +179,8 @@ void FluidNetwork::set_speeds(State& state) const {
 }
 
 // The same few combinations return again and again.
-const std::vector<double>& FluidNetwork::speeds_of(const std::vector<std::pair<std::uint32_t, std::int64_t>>& shapes) const {
+const std::vector<double>& FluidNetwork::speeds_of(
+    const std::vector<std::pair<std::uint32_t, std::int64_t>>& shapes) const {
   const auto known = known_speeds_.find(shapes);
   if (known != known_speeds_.end()) return known->second;
   std::vector<SharedFlow> flows;

@@ -2,8 +2,8 @@
 //
 // A round lasts α and its longest route latency, then its bytes, then γ for the most bytes that one rank reduces. Its
 // bytes take the busiest link's bytes / bandwidth when no other collective's are on their way; else it moves at a
-// fraction x of that speed, and the fractions are max-min fair: a round at x uses x·u of a link's bandwidth, u being 1 on
-// its busiest link. A round's end is rounded to the picosecond.
+// fraction x of that speed, and the fractions are max-min fair: a round at x uses x·u of a link's bandwidth, u being 1
+// on its busiest link. A round's end is rounded to the picosecond.
 //
 // Folding: a collective that is alone ends all its rounds at once, by multiplication; the rounds are taken apart only
 // when another one starts.
@@ -22,7 +22,8 @@ namespace allreplay {
 
 class FluidNetwork final : public Server {
  public:
-  FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes, double alpha, double gamma);
+  FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
+               double alpha, double gamma);
 
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override;
@@ -37,12 +38,12 @@ class FluidNetwork final : public Server {
     TaskId id;
     const RoundLoads* loads;
     double bytes;
-    std::size_t round;   // the distinct one,
-    std::int64_t turn;   // and which repetition
+    std::size_t round;  // the distinct one,
+    std::int64_t turn;  // and which repetition
     Step step;
-    double at;           // Fresh: its beginning; StartUp, Reduction: their end
-    double left;         // Transfer: ps at full speed
-    double speed;        // Transfer: the fraction of it
+    double at;     // Fresh: its beginning; StartUp, Reduction: their end
+    double left;   // Transfer: ps at full speed
+    double speed;  // Transfer: the fraction of it
   };
   // Everything that time changes, so that the future can be tried on a copy. Times are ps since `origin_`; the
   // beginnings of rounds are whole.

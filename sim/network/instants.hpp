@@ -9,8 +9,8 @@
 
 namespace allreplay {
 
-/// Simultaneous events are the rule here, not the exception: the messages of a round begin and end together. So the heap
-/// holds instants, each with its events in the order of their coming, and pushing to an instant that was pushed to
+/// Simultaneous events are the rule here, not the exception: the messages of a round begin and end together. So the
+/// heap holds instants, each with its events in the order of their coming, and pushing to an instant that was pushed to
 /// lately costs no more than appending to a vector. Should an instant not be remembered it gets a second bucket, which
 /// the heap keeps beside the first.
 class Instants {

@@ -9,8 +9,8 @@ namespace allreplay {
 
 std::vector<double> max_min_rates(std::span<const double> capacities, std::span<const SharedFlow> flows) {
   struct State {
-    double left = 0;    // of the capacity
-    double growing = 0; // Σ count·u of the flows that are not settled
+    double left = 0;     // of the capacity
+    double growing = 0;  // Σ count·u of the flows that are not settled
     std::vector<std::size_t> flows;
   };
   std::vector<State> links(capacities.size());
@@ -32,7 +32,8 @@ std::vector<double> max_min_rates(std::span<const double> capacities, std::span<
   while (!full_at.empty()) {
     const auto [level, l] = full_at.top();
     full_at.pop();
-    const bool open = std::any_of(links[l].flows.begin(), links[l].flows.end(), [&](std::size_t f) { return rates[f] == growing; });
+    const bool open =
+        std::any_of(links[l].flows.begin(), links[l].flows.end(), [&](std::size_t f) { return rates[f] == growing; });
     if (!open) continue;
     const double now = std::max(0.0, links[l].left) / links[l].growing;
     if (now > level) {

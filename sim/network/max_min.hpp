@@ -1,7 +1,7 @@
 // Max-min fair sharing, from scratch.
 //
-// Four quantities say it all. Link l has a capacity C_l. Flow f has a rate x_f, the unknown, and uses x_f·u_fl of link l
-// (u = 1 for a message on its way; less for a collective that loads some links less than others). Rates are feasible
+// Four quantities say it all. Link l has a capacity C_l. Flow f has a rate x_f, the unknown, and uses x_f·u_fl of link
+// l (u = 1 for a message on its way; less for a collective that loads some links less than others). Rates are feasible
 // when Σ_f x_f·u_fl <= C_l on every link, and max-min fair when no flow can gain without a slower or equal one losing.
 //
 // Such rates exist, are unique, and are recognised link by link: every flow has a bottleneck, a link that it uses, that

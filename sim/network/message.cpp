@@ -13,8 +13,8 @@ constexpr std::uint32_t versions = 0xffffffff / kinds;
 
 }  // namespace
 
-MessageNetwork::MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links, double gamma,
-                               std::vector<Time> late)
+MessageNetwork::MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives,
+                               std::span<const Link> links, double gamma, std::vector<Time> late)
     : collectives_(std::move(collectives)), gamma_(gamma * 1e12), late_(std::move(late)), links_(links) {
   std::uint32_t ranks = 0;
   for (const auto& collective : collectives_) ranks = std::max(ranks, collective->ranks);
@@ -64,7 +64,8 @@ void MessageNetwork::complete(Time now, std::vector<TaskId>& done) {
   }
   for (const std::uint32_t running : finished_) {
     done.push_back(running_[running].id);
-    for (std::uint32_t round = running_[running].first; round != running_[running].last; ++round) running_[running].at(round).moved_on = 0;
+    for (std::uint32_t round = running_[running].first; round != running_[running].last; ++round)
+      running_[running].at(round).moved_on = 0;
     idle_running_.push_back(running);
   }
   finished_.clear();
@@ -88,13 +89,15 @@ void MessageNetwork::handle(Instants::Event event, Time now) {
       links_.remove(event.subject);
       return arrive(event.subject, now);
     }
-    case Reduced: return deliver(event.subject, now);
+    case Reduced:
+      return deliver(event.subject, now);
     case RankStarts: {
       const Flow starts = flows_[event.subject];
       ended_flows_.push_back(event.subject);
       return advance(starts.running, starts.round, now);
     }
-    default: return;
+    default:
+      return;
   }
 }
 
@@ -118,7 +121,8 @@ void MessageNetwork::advance(std::uint32_t index, std::uint32_t slot, Time now) 
 void MessageNetwork::enter(Running& running, std::uint32_t round) {
   if (running.last - running.first == running.progress.size()) {
     std::vector<Progress> larger(2 * running.progress.size());
-    for (std::uint32_t r = running.first; r != running.last; ++r) larger[r & (larger.size() - 1)] = std::move(running.at(r));
+    for (std::uint32_t r = running.first; r != running.last; ++r)
+      larger[r & (larger.size() - 1)] = std::move(running.at(r));
     running.progress = std::move(larger);
   }
   Progress& progress = running.at(round);
@@ -196,7 +200,8 @@ void MessageNetwork::deliver(std::uint32_t id, Time now) {
     return;
   }
   const std::uint32_t slot = flow.message->into;
-  if (--running.at(flow.round).missing[slot] == 0 && running.next[slot] == flow.round + 1) advance(flow.running, slot, now);
+  if (--running.at(flow.round).missing[slot] == 0 && running.next[slot] == flow.round + 1)
+    advance(flow.running, slot, now);
 }
 
 // New rates after the comings and goings of this instant, and with them new ends.

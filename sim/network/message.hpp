@@ -21,8 +21,8 @@ namespace allreplay {
 class MessageNetwork final : public Server {
  public:
   /// `late`: by how much each rank starts after the task does; empty: all at once.
-  MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links, double gamma,
-                 std::vector<Time> late = {});
+  MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links,
+                 double gamma, std::vector<Time> late = {});
 
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override { return instants_.next(); }
@@ -54,7 +54,7 @@ class MessageNetwork final : public Server {
     std::vector<std::uint32_t> next;  // by slot: the round that it sends next
     std::vector<Progress> progress;   // of rounds first … last − 1: round r at r mod size, a power of two
     std::uint32_t first = 0, last = 0;
-    std::size_t tail = 0;             // the distinct round, and which repetition, that `last` would be
+    std::size_t tail = 0;  // the distinct round, and which repetition, that `last` would be
     std::int64_t tail_turn = 0;
     std::vector<Channel> channels;
 

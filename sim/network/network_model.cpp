@@ -1,8 +1,8 @@
 #include "sim/network/network_model.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+
+#include <fmt/format.h>
 
 #include "sim/network/fluid.hpp"
 #include "sim/network/message.hpp"
@@ -22,7 +22,8 @@ struct NetworkModel::State {
   std::int64_t pricing_events = 0;
 
   std::unique_ptr<Server> network() const {
-    if (setup.fidelity == Fidelity::Fluid) return std::make_unique<FluidNetwork>(loads, shapes, setup.alpha, setup.gamma);
+    if (setup.fidelity == Fidelity::Fluid)
+      return std::make_unique<FluidNetwork>(loads, shapes, setup.alpha, setup.gamma);
     return std::make_unique<MessageNetwork>(routed, links, setup.gamma);
   }
 
@@ -52,9 +53,11 @@ NetworkModel::NetworkModel(const NetworkSetup& setup, const Topology& topology) 
   for (const Stage stage : {Stage::AllReduce, Stage::ReduceScatter, Stage::AllGather}) {
     if (stage != Stage::AllReduce && !setup.split) break;
     // One worker sends nothing.
-    const Rounds rounds = setup.workers > 1 ? setup.algorithm->rounds(setup.workers, setup.options, stage, setup.place) : Rounds{.ranks = 1};
+    const Rounds rounds = setup.workers > 1 ? setup.algorithm->rounds(setup.workers, setup.options, stage, setup.place)
+                                            : Rounds{.ranks = 1};
     state_->loads.push_back(std::make_shared<RoundLoads>(rounds, topology, *state_->shapes));
-    if (setup.fidelity == Fidelity::Message) state_->routed.push_back(std::make_shared<RoutedRounds>(rounds, topology, setup.alpha));
+    if (setup.fidelity == Fidelity::Message)
+      state_->routed.push_back(std::make_shared<RoutedRounds>(rounds, topology, setup.alpha));
   }
   if (setup.fidelity == Fidelity::Fluid) state_->shapes->fold();
 }
@@ -81,7 +84,8 @@ CommCost NetworkModel::cost(Stage stage) const {
 Time NetworkModel::least(Bytes bytes, Stage stage) const {
   if (bytes <= 0) return Time(0);
   const RoundLoads& loads = state_->loads_of(stage);
-  return to_time(std::max(static_cast<double>(loads.length) * (state_->setup.alpha + loads.least_latency), loads.busiest * static_cast<double>(bytes)));
+  return to_time(std::max(static_cast<double>(loads.length) * (state_->setup.alpha + loads.least_latency),
+                          loads.busiest * static_cast<double>(bytes)));
 }
 
 std::int64_t NetworkModel::messages(Stage stage) const { return state_->loads_of(stage).messages; }

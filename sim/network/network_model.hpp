@@ -24,9 +24,9 @@ struct NetworkSetup {
   double alpha = 0;  ///< per message, on top of its links; seconds
   double gamma = 0;  ///< seconds per byte reduced
   CollectiveOptions options;
-  bool split = false;                    ///< whether blocks travel as reduce-scatters and all-gathers, too
-  bool reuse = true;                     ///< collectives that run alone are priced once
-  Place place;                           ///< of complaints about the collective
+  bool split = false;  ///< whether blocks travel as reduce-scatters and all-gathers, too
+  bool reuse = true;   ///< collectives that run alone are priced once
+  Place place;         ///< of complaints about the collective
 };
 
 /// Lays a collective on a topology once, for any number of servers and prices. Not for several threads at a time.

@@ -15,7 +15,8 @@ void Reuse::start(TaskId id, const Task& task, Time now) {
     network_->start(alone_->id, alone_->task, alone_->start);
     in_network_ = 1;
     std::vector<TaskId> done;
-    while (alone_->start < now && network_->next_completion() <= now) network_->complete(network_->next_completion(), done);
+    while (alone_->start < now && network_->next_completion() <= now)
+      network_->complete(network_->next_completion(), done);
     if (!done.empty()) throw std::logic_error("a collective that is alone ended before its price was over");
     alone_.reset();
   }

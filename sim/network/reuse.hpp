@@ -10,9 +10,9 @@
 namespace allreplay {
 
 /// Puts off a collective that starts on the idle network: if nothing else starts before its price is over, it has
-/// ended then, and was never simulated. If something does, the network is told of it after all, with its own start, and goes
-/// through what has happened since. Results are those of the network itself, because what a collective that is alone takes
-/// depends only on its stage and its bytes.
+/// ended then, and was never simulated. If something does, the network is told of it after all, with its own start, and
+/// goes through what has happened since. Results are those of the network itself, because what a collective that is
+/// alone takes depends only on its stage and its bytes.
 class Reuse final : public Server {
  public:
   struct Price {
@@ -21,7 +21,8 @@ class Reuse final : public Server {
   };
 
   /// `price`: what the network takes for a task that is alone. REQUIRES: `network` is idle.
-  Reuse(std::unique_ptr<Server> network, std::function<Price(TaskId, const Task&)> price) : network_(std::move(network)), price_(std::move(price)) {}
+  Reuse(std::unique_ptr<Server> network, std::function<Price(TaskId, const Task&)> price)
+      : network_(std::move(network)), price_(std::move(price)) {}
 
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override { return alone_ ? alone_->end : network_->next_completion(); }

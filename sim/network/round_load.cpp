@@ -121,7 +121,8 @@ double RoundLoads::start_up(double alpha) const {
 
 double RoundLoads::per_byte(double gamma) const {
   double sum = 0;
-  for (const RoundLoad& round : rounds) sum += static_cast<double>(round.repeat) * (round.busiest + gamma * round.reduced);
+  for (const RoundLoad& round : rounds)
+    sum += static_cast<double>(round.repeat) * (round.busiest + gamma * round.reduced);
   return sum;
 }
 

@@ -14,9 +14,10 @@ namespace allreplay {
 /// Which part of each link's bandwidth a round uses at full speed, when alone: 1 on its busiest link.
 using Shape = std::vector<LinkUse>;
 
-/// Shapes by number, equal ones once: rounds that load the links alike need not be told apart. When all are known, links
-/// that every shape uses alike are folded into one, and links on which every shape uses no more than on some other are
-/// left out: neither changes a max-min fair share, since the other link is full no later, for at least the same flows.
+/// Shapes by number, equal ones once: rounds that load the links alike need not be told apart. When all are known,
+/// links that every shape uses alike are folded into one, and links on which every shape uses no more than on some
+/// other are left out: neither changes a max-min fair share, since the other link is full no later, for at least the
+/// same flows.
 class Shapes {
  public:
   /// REQUIRES: not folded yet.
@@ -40,9 +41,9 @@ class Shapes {
 /// A distinct round. Times are for a block of M bytes.
 struct RoundLoad {
   std::int64_t repeat = 1;
-  double latency = 0;       ///< of its longest route, seconds
-  double busiest = 0;       ///< its busiest link's seconds, per byte of M
-  double reduced = 0;       ///< the most bytes that one rank reduces, per byte of M
+  double latency = 0;  ///< of its longest route, seconds
+  double busiest = 0;  ///< its busiest link's seconds, per byte of M
+  double reduced = 0;  ///< the most bytes that one rank reduces, per byte of M
   std::uint32_t shape = 0;
 };
 
@@ -51,10 +52,10 @@ struct RoundLoads {
   RoundLoads(const Rounds& rounds, const Topology& topology, Shapes& shapes);
 
   std::vector<RoundLoad> rounds;
-  std::int64_t length = 0;    ///< rounds, each repetition counted
+  std::int64_t length = 0;  ///< rounds, each repetition counted
   std::int64_t messages = 0;
-  double least_latency = 0;   ///< of any route used, seconds
-  double busiest = 0;         ///< the busiest link's seconds over all rounds, per byte of M
+  double least_latency = 0;  ///< of any route used, seconds
+  double busiest = 0;        ///< the busiest link's seconds over all rounds, per byte of M
 
   // T(M) alone, in seconds: the sum over the rounds.
   double start_up(double alpha) const;

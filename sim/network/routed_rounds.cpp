@@ -6,7 +6,8 @@ namespace allreplay {
 
 namespace {
 
-RoutedMessage routed(const Send& send, const Rounds& rounds, const Topology& topology, Rank from, double alpha, std::vector<LinkId>& links) {
+RoutedMessage routed(const Send& send, const Rounds& rounds, const Topology& topology, Rank from, double alpha,
+                     std::vector<LinkId>& links) {
   RoutedMessage message;
   message.to = send.to;
   message.into = send.to * rounds.streams + send.into;
@@ -26,7 +27,11 @@ RoutedMessage routed(const Send& send, const Rounds& rounds, const Topology& top
 }  // namespace
 
 RoutedRounds::RoutedRounds(const Rounds& from, const Topology& topology, double alpha)
-    : ranks(from.ranks), streams(from.streams), slots(from.ranks * from.streams), channels(from.channels), reduction_costs(from.reduction_costs) {
+    : ranks(from.ranks),
+      streams(from.streams),
+      slots(from.ranks * from.streams),
+      channels(from.channels),
+      reduction_costs(from.reduction_costs) {
   std::vector<Send> sends;
   for (const Round& round : from.rounds) {
     RoutedRound laid{round.repeat, {}, {}, std::vector<std::uint32_t>(slots, 0)};

@@ -1,4 +1,5 @@
-// A collective's rounds laid on a topology, as `message` needs them: every message of every distinct round with its route.
+// A collective's rounds laid on a topology, as `message` needs them: every message of every distinct round with its
+// route.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +14,30 @@ namespace allreplay {
 
 struct RoutedMessage {
   Rank to = 0;
-  std::uint32_t into = 0;      ///< the receiver's slot: rank · streams + stream
-  std::uint32_t route = 0;     ///< where its links begin in RoutedRounds::links
+  std::uint32_t into = 0;   ///< the receiver's slot: rank · streams + stream
+  std::uint32_t route = 0;  ///< where its links begin in RoutedRounds::links
   std::uint32_t hops = 0;
   std::uint32_t channel = no_channel;
   bool reduce = false;
-  double share = 0;            ///< of the block's bytes
-  Time delay{0};               ///< α and the latencies, to the nearest picosecond,
-  double carry = 0;            ///< and what that leaves out
+  double share = 0;  ///< of the block's bytes
+  Time delay{0};     ///< α and the latencies, to the nearest picosecond,
+  double carry = 0;  ///< and what that leaves out
 };
 
 struct RoutedRound {
   std::int64_t repeat = 1;
-  std::vector<RoutedMessage> messages;    ///< by the sender's slot
-  std::vector<std::uint32_t> first;       ///< where each slot's messages begin; one more at the end
-  std::vector<std::uint32_t> receives;    ///< messages into each slot
+  std::vector<RoutedMessage> messages;  ///< by the sender's slot
+  std::vector<std::uint32_t> first;     ///< where each slot's messages begin; one more at the end
+  std::vector<std::uint32_t> receives;  ///< messages into each slot
 };
 
 struct RoutedRounds {
   /// Rank i on host i; `alpha` in seconds.
   RoutedRounds(const Rounds& rounds, const Topology& topology, double alpha);
 
-  std::span<const LinkId> route(const RoutedMessage& message) const { return std::span(links).subspan(message.route, message.hops); }
+  std::span<const LinkId> route(const RoutedMessage& message) const {
+    return std::span(links).subspan(message.route, message.hops);
+  }
 
   std::uint32_t ranks, streams, slots, channels;
   bool reduction_costs;

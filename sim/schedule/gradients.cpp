@@ -10,7 +10,8 @@ std::vector<Gradient> gradients(const Profile& profile) {
   std::vector<Gradient> list;
   list.reserve(profile.tensors.size());
   for (std::size_t tensor = profile.tensors.size(); tensor-- > 0;)
-    list.push_back({static_cast<TensorId>(tensor), profile.tensors[tensor].bytes, ready[profile.tensors[tensor].layer]});
+    list.push_back(
+        {static_cast<TensorId>(tensor), profile.tensors[tensor].bytes, ready[profile.tensors[tensor].layer]});
   return list;
 }
 

@@ -6,7 +6,8 @@ namespace allreplay {
 
 std::vector<Slice> cut(TensorId tensor, Bytes bytes, Bytes partition) {
   std::vector<Slice> slices;
-  for (Bytes offset = 0; offset < bytes; offset += partition) slices.push_back({tensor, offset, std::min(partition, bytes - offset)});
+  for (Bytes offset = 0; offset < bytes; offset += partition)
+    slices.push_back({tensor, offset, std::min(partition, bytes - offset)});
   return slices;
 }
 
@@ -28,7 +29,8 @@ Plan by_layer(std::string_view strategy, const Profile& profile, Bytes partition
 }  // namespace
 
 Plan plan_bytescheduler(const PlanRequest& request) {
-  return by_layer("bytescheduler", request.profile, request.options.partition.value_or(bytescheduler_partition), request.options.credit);
+  return by_layer("bytescheduler", request.profile, request.options.partition.value_or(bytescheduler_partition),
+                  request.options.credit);
 }
 
 Plan plan_p3(const PlanRequest& request) {

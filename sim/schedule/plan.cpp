@@ -1,9 +1,9 @@
 #include "sim/schedule/plan.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <stdexcept>
+
+#include <fmt/format.h>
 
 namespace allreplay {
 
@@ -15,9 +15,12 @@ Bytes Block::bytes() const {
 
 std::string to_string(Order order) {
   switch (order) {
-    case Order::FirstReady: return "first-ready";
-    case Order::AsListed: return "as-listed";
-    case Order::Priority: return "priority";
+    case Order::FirstReady:
+      return "first-ready";
+    case Order::AsListed:
+      return "as-listed";
+    case Order::Priority:
+      return "priority";
   }
   return "";
 }
@@ -40,8 +43,8 @@ void require_complete(const Plan& plan, const Profile& profile) {
       sent += slices[next].bytes;
     }
     if (sent != profile.tensors[tensor].bytes)
-      throw std::logic_error(fmt::format("{}: {} of {} B of '{}' are sent", plan.strategy, sent, profile.tensors[tensor].bytes,
-                                         profile.tensors[tensor].name));
+      throw std::logic_error(fmt::format("{}: {} of {} B of '{}' are sent", plan.strategy, sent,
+                                         profile.tensors[tensor].bytes, profile.tensors[tensor].name));
   }
   if (next != slices.size()) throw std::logic_error(plan.strategy + ": a slice of a tensor that does not exist");
 }

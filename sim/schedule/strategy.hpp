@@ -30,13 +30,13 @@ struct PhaseOrder {
 
 /// What users may set; each strategy says which of these it reads.
 struct StrategyOptions {
-  Bytes first_bucket = Bytes{1} << 20;  ///< ddp: cap of the first bucket, so that communication starts early
-  Bytes bucket_cap = Bytes{25} << 20;   ///< ddp: PyTorch's bucket_cap_mb
-  Bytes threshold = Bytes{64} << 20;    ///< horovod: HOROVOD_FUSION_THRESHOLD; dear: its fusion buffer
-  Time cycle{5'000'000'000};            ///< horovod: HOROVOD_CYCLE_TIME
-  std::optional<Bytes> partition;       ///< the size of slices; the strategy's own default if not given
-  Window credit{.count = 4};            ///< bytescheduler: how much may be in flight
-  PhaseOrder first_phase, second_phase; ///< us-byte
+  Bytes first_bucket = Bytes{1} << 20;   ///< ddp: cap of the first bucket, so that communication starts early
+  Bytes bucket_cap = Bytes{25} << 20;    ///< ddp: PyTorch's bucket_cap_mb
+  Bytes threshold = Bytes{64} << 20;     ///< horovod: HOROVOD_FUSION_THRESHOLD; dear: its fusion buffer
+  Time cycle{5'000'000'000};             ///< horovod: HOROVOD_CYCLE_TIME
+  std::optional<Bytes> partition;        ///< the size of slices; the strategy's own default if not given
+  Window credit{.count = 4};             ///< bytescheduler: how much may be in flight
+  PhaseOrder first_phase, second_phase;  ///< us-byte
 };
 
 struct PlanRequest {
@@ -49,8 +49,9 @@ struct Strategy {
   std::string_view name;
   std::string_view summary;
   std::vector<std::string_view> options;  ///< those of StrategyOptions that it reads, as users name them
-  Plan (*plan)(const PlanRequest& request);  ///< nullptr for `best`, which replays plans and so stands above (sim/training/best.hpp)
-  Bytes partition = 0;                       ///< its default `partition`; 0 if it cuts nothing
+  Plan (*plan)(const PlanRequest&
+                   request);  ///< nullptr for `best`, which replays plans and so stands above (sim/training/best.hpp)
+  Bytes partition = 0;        ///< its default `partition`; 0 if it cuts nothing
 };
 
 std::span<const Strategy> strategies();

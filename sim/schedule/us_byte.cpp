@@ -1,11 +1,11 @@
 #include "sim/schedule/us_byte.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 #include <numeric>
 #include <queue>
+
+#include <fmt/format.h>
 
 #include "sim/core/random.hpp"
 #include "sim/schedule/gradients.hpp"
@@ -27,8 +27,10 @@ Bytes UsByteModel::merged(TensorId tensor, Bytes sent, Time left) const {
   Bytes low = 1, high = (rest + partition_ - 1) / partition_;
   while (low < high) {
     const Bytes middle = low + (high - low) / 2;
-    if (cost_(std::min(rest, middle * partition_)) >= left) high = middle;
-    else low = middle + 1;
+    if (cost_(std::min(rest, middle * partition_)) >= left)
+      high = middle;
+    else
+      low = middle + 1;
   }
   return std::min(rest, low * partition_);
 }
@@ -39,8 +41,8 @@ UsByteModel::Schedule UsByteModel::schedule(const Priorities& first, const Prior
   std::vector<Bytes> sent(profile_.tensors.size(), 0);
   using Entry = std::pair<std::uint32_t, TensorId>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> available;  // m_re > 0, by P₁
-  TensorId last = static_cast<TensorId>(sent.size());                       // L_old
-  Time clock = ready_.back();                                               // τ_ar of the next operation
+  TensorId last = static_cast<TensorId>(sent.size());                        // L_old
+  Time clock = ready_.back();                                                // τ_ar of the next operation
   const auto send = [&](TensorId tensor, Bytes bytes) {
     operations.push_back({{tensor, sent[tensor], bytes}, clock});
     sent[tensor] += bytes;
@@ -83,7 +85,8 @@ Time UsByteModel::iteration(const std::vector<Operation>& operations) const {
     gate = std::max(gate, add(operation.start, cost_(operation.slice.bytes)));
   }
   Time clock = profile_.backward();
-  for (std::size_t layer = 0; layer < arrived.size(); ++layer) clock = add(std::max(clock, arrived[layer]), profile_.layers[layer].forward);
+  for (std::size_t layer = 0; layer < arrived.size(); ++layer)
+    clock = add(std::max(clock, arrived[layer]), profile_.layers[layer].forward);
   return clock;
 }
 
@@ -145,23 +148,30 @@ Priorities given_order(const PhaseOrder& given, std::size_t count) {
   for (std::size_t place = 0; place < given.tensors.size(); ++place) {
     const TensorId tensor = given.tensors[place];
     if (tensor >= count || listed[tensor])
-      throw InputError(given.place, tensor >= count ? fmt::format("there is no tensor {}", tensor + 1) : fmt::format("tensor {} is listed twice", tensor + 1),
+      throw InputError(given.place,
+                       tensor >= count ? fmt::format("there is no tensor {}", tensor + 1)
+                                       : fmt::format("tensor {} is listed twice", tensor + 1),
                        fmt::format("each of 1 to {} once, 1 at the input", count));
     listed[tensor] = true;
     order[tensor] = static_cast<std::uint32_t>(place);
   }
   if (given.tensors.size() != count)
-    throw InputError(given.place, fmt::format("{} tensors are listed", given.tensors.size()), fmt::format("each of 1 to {} once, 1 at the input", count));
+    throw InputError(given.place, fmt::format("{} tensors are listed", given.tensors.size()),
+                     fmt::format("each of 1 to {} once, 1 at the input", count));
   return order;
 }
 
 Priorities order_of(const PhaseOrder& wanted, const UsByteModel& model, bool first) {
   const Priorities sequential = model.sequential();
   switch (wanted.kind) {
-    case PhaseOrder::Kind::Paper: return first ? model.greedy() : sequential;
-    case PhaseOrder::Kind::Sequential: return sequential;
-    case PhaseOrder::Kind::Random: return random_order(sequential.size(), wanted.seed, first ? 1 : 2);
-    case PhaseOrder::Kind::Given: return given_order(wanted, sequential.size());
+    case PhaseOrder::Kind::Paper:
+      return first ? model.greedy() : sequential;
+    case PhaseOrder::Kind::Sequential:
+      return sequential;
+    case PhaseOrder::Kind::Random:
+      return random_order(sequential.size(), wanted.seed, first ? 1 : 2);
+    case PhaseOrder::Kind::Given:
+      return given_order(wanted, sequential.size());
   }
   return sequential;
 }
@@ -170,7 +180,8 @@ Priorities order_of(const PhaseOrder& wanted, const UsByteModel& model, bool fir
 
 Plan plan_us_byte(const PlanRequest& request) {
   const UsByteModel model(request.profile, request.cost, request.options.partition.value_or(bytescheduler_partition));
-  const auto schedule = model.schedule(order_of(request.options.first_phase, model, true), order_of(request.options.second_phase, model, false));
+  const auto schedule = model.schedule(order_of(request.options.first_phase, model, true),
+                                       order_of(request.options.second_phase, model, false));
   Plan plan;
   plan.strategy = "us-byte";
   for (const UsByteModel::Operation& operation : schedule.operations)

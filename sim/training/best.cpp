@@ -50,7 +50,8 @@ Plan plan_most_urgent(const Profile& profile, const CommCost& cost) {
     Bytes bytes = left;
     if (next < list.size()) {
       const Time until = add(list[next].ready, start_up(list[next])) - clock;
-      const double share = static_cast<double>(until.count()) / static_cast<double>(std::max<std::int64_t>(1, cost.transfer(all).count()));
+      const double share = static_cast<double>(until.count()) /
+                           static_cast<double>(std::max<std::int64_t>(1, cost.transfer(all).count()));
       bytes = std::min(left, std::max<Bytes>(1, static_cast<Bytes>(std::min(share, 1.0) * static_cast<double>(all))));
     }
     append(plan.blocks, {tensor, sent[tensor], bytes});
@@ -69,14 +70,18 @@ namespace {
 class Search {
  public:
   Search(const Scenario& scenario, const Communication& communication)
-      : scenario_(scenario), communication_(communication), profile_(slowest_profile(scenario)),
-        fair_(scenario.options.sharing == Sharing::Fair || communication.model), splits_(!communication.model) {
+      : scenario_(scenario),
+        communication_(communication),
+        profile_(slowest_profile(scenario)),
+        fair_(scenario.options.sharing == Sharing::Fair || communication.model),
+        splits_(!communication.model) {
     bound_ = LowerBound(profile_, [&](Bytes bytes) { return communication.stages[0].least(bytes); }).of(profile_);
   }
 
   Plan run() {
     for (const Strategy& strategy : strategies())
-      if (strategy.plan) consider_with_variants(make_plan(strategy, {profile_, communication_.cost, scenario_.options.strategy}));
+      if (strategy.plan)
+        consider_with_variants(make_plan(strategy, {profile_, communication_.cost, scenario_.options.strategy}));
     if (!done()) consider_with_variants(plan_most_urgent(profile_, communication_.cost));
     if (!done()) vary_options();
     improve_starts();
@@ -101,8 +106,9 @@ class Search {
     SerialChannel serial(communication_.stages);
     FairChannel fair(communication_.stages);
     Server* const network = fair_ ? static_cast<Server*>(&fair) : &serial;
-    const std::vector<Resource> resources{{"compute", {.order = Order::AsListed}, Phase::Compute, &stream},
-                                          {"network", {plan.order, plan.window, plan.tick, Time(0)}, Phase::Communication, network}};
+    const std::vector<Resource> resources{
+        {"compute", {.order = Order::AsListed}, Phase::Compute, &stream},
+        {"network", {plan.order, plan.window, plan.tick, Time(0)}, Phase::Communication, network}};
     Timeline result = replay(unrolled.graph, resources);
     first_block_ = unrolled.block(0);
     return result;
@@ -129,7 +135,11 @@ class Search {
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     const auto key = [&](std::size_t i) {
       const Span& span = result.spans[first_block_ + i];
-      return std::tuple(span.start, plan.order == Order::Priority ? plan.blocks[i].priority : plan.order == Order::FirstReady ? span.ready.count() : 0, i);
+      return std::tuple(span.start,
+                        plan.order == Order::Priority     ? plan.blocks[i].priority
+                        : plan.order == Order::FirstReady ? span.ready.count()
+                                                          : 0,
+                        i);
     };
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
     Plan listed = plan;
@@ -159,7 +169,8 @@ class Search {
   }
 
   void consider_windows(Plan plan, Found& start) {
-    for (const std::int64_t count : {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{4}, std::int64_t{8}, std::int64_t{16}, Window::unlimited}) {
+    for (const std::int64_t count : {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{4},
+                                     std::int64_t{8}, std::int64_t{16}, Window::unlimited}) {
       if (done()) return;
       plan.window = {.count = count};
       consider(plan, start);
@@ -171,7 +182,8 @@ class Search {
     plan.order = Order::Priority;
     for (Block& block : plan.blocks) {
       block.priority = std::numeric_limits<std::int64_t>::max();
-      for (const Slice& slice : block.slices) block.priority = std::min<std::int64_t>(block.priority, profile_.tensors[slice.tensor].layer);
+      for (const Slice& slice : block.slices)
+        block.priority = std::min<std::int64_t>(block.priority, profile_.tensors[slice.tensor].layer);
     }
     return plan;
   }
@@ -193,7 +205,9 @@ class Search {
   void improve_starts() {
     constexpr std::size_t most = 6;
     std::stable_sort(starts_.begin(), starts_.end(), [](const Found& a, const Found& b) { return a.time < b.time; });
-    const auto same = [](const Found& a, const Found& b) { return a.time == b.time && a.plan.blocks.size() == b.plan.blocks.size(); };
+    const auto same = [](const Found& a, const Found& b) {
+      return a.time == b.time && a.plan.blocks.size() == b.plan.blocks.size();
+    };
     starts_.erase(std::unique(starts_.begin(), starts_.end(), same), starts_.end());
     starts_.resize(std::min(most, starts_.size()));
     for (std::size_t i = 0; i < starts_.size(); ++i) {
@@ -227,8 +241,10 @@ class Search {
       const auto before = std::find_if(block.slices.begin(), block.slices.end(), [&](const Slice& one) {
         return one.tensor == slice.tensor && one.offset + one.bytes == slice.offset;
       });
-      if (before == block.slices.end()) block.slices.push_back(slice);
-      else before->bytes += slice.bytes;
+      if (before == block.slices.end())
+        block.slices.push_back(slice);
+      else
+        before->bytes += slice.bytes;
     }
     block.priority = std::min(block.priority, plan.blocks[i + 1].priority);
     plan.blocks.erase(plan.blocks.begin() + static_cast<std::ptrdiff_t>(i) + 1);
@@ -288,8 +304,8 @@ class Search {
 Plan find_best(const Scenario& scenario, const Communication& communication) {
   const Plan found = Search(scenario, communication).run();
   require_complete(found, scenario.profile);
-  // Where the search does not see what will be simulated (luck, other fidelities), the others are compared with it there:
-  // but not message by message, which takes too long.
+  // Where the search does not see what will be simulated (luck, other fidelities), the others are compared with it
+  // there: but not message by message, which takes too long.
   const bool seen = !scenario.stragglers.jitter && communication.carrier.fidelity == "alpha-beta";
   if (seen || communication.carrier.fidelity == "message") return found;
   Plan best = found;

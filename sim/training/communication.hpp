@@ -26,14 +26,14 @@ Carrier carrier_of(const Scenario& scenario);
 std::string_view option_of(const Carrier& carrier);
 
 /// Throws InputError, before anything is simulated, for all that carrier_of() does, for a collective that does not sum
-/// gradients if there are any, for costs that the cluster file does not give, and for numbers of workers that the algorithm
-/// or the topology cannot have.
+/// gradients if there are any, for costs that the cluster file does not give, and for numbers of workers that the
+/// algorithm or the topology cannot have.
 void require_possible(const Scenario& scenario);
 
 struct Communication {
   Carrier carrier;
-  CommCost cost;      ///< of an all-reduce alone: a + b·M in every fidelity, or a measured table; what planners see
-  StageCosts stages;  ///< alpha-beta only
+  CommCost cost;        ///< of an all-reduce alone: a + b·M in every fidelity, or a measured table; what planners see
+  StageCosts stages;    ///< alpha-beta only
   std::string warning;  ///< costs that no such network can have; "" if none
   // The detailed fidelities only:
   NetworkSetup setup;

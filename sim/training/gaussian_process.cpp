@@ -1,8 +1,9 @@
 #include "sim/training/gaussian_process.hpp"
 
-#include <Eigen/Dense>
 #include <cmath>
 #include <limits>
+
+#include <Eigen/Dense>
 
 namespace allreplay {
 
@@ -43,7 +44,9 @@ GaussianProcess::GaussianProcess(std::vector<Point> points, const std::vector<do
     Eigen::MatrixXd kernel(count, count);
     for (Eigen::Index i = 0; i < count; ++i)
       for (Eigen::Index j = 0; j < count; ++j)
-        kernel(i, j) = matern(fit_->points[static_cast<std::size_t>(i)], fit_->points[static_cast<std::size_t>(j)], length) + (i == j ? noise : 0);
+        kernel(i, j) =
+            matern(fit_->points[static_cast<std::size_t>(i)], fit_->points[static_cast<std::size_t>(j)], length) +
+            (i == j ? noise : 0);
     const Eigen::LLT<Eigen::MatrixXd> factor(kernel);
     const Eigen::VectorXd weights = factor.solve(y);
     const double likelihood = -0.5 * y.dot(weights) - factor.matrixLLT().diagonal().array().log().sum();
@@ -59,7 +62,8 @@ GaussianProcess::~GaussianProcess() = default;
 
 GaussianProcess::Belief GaussianProcess::at(const Point& point) const {
   Eigen::VectorXd kernel(static_cast<Eigen::Index>(fit_->points.size()));
-  for (std::size_t i = 0; i < fit_->points.size(); ++i) kernel(static_cast<Eigen::Index>(i)) = matern(fit_->points[i], point, fit_->length);
+  for (std::size_t i = 0; i < fit_->points.size(); ++i)
+    kernel(static_cast<Eigen::Index>(i)) = matern(fit_->points[i], point, fit_->length);
   const double variance = 1 + noise - kernel.dot(fit_->factor.solve(kernel));
   return {fit_->offset + fit_->scale * kernel.dot(fit_->weights), fit_->scale * std::sqrt(std::max(0.0, variance))};
 }

@@ -1,9 +1,9 @@
 #include "sim/training/options.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "sim/cluster/cluster.hpp"
 
@@ -20,19 +20,22 @@ struct Rule {
 
 Bytes positive_size(const std::string& text, const Place& place) {
   const Bytes bytes = parse_size(text, place);
-  if (bytes <= 0) throw InputError(place, fmt::format("\"{}\" holds nothing", text), "a size above zero, such as \"25 MiB\"");
+  if (bytes <= 0)
+    throw InputError(place, fmt::format("\"{}\" holds nothing", text), "a size above zero, such as \"25 MiB\"");
   return bytes;
 }
 
 Time positive_time(const std::string& text, const Place& place) {
   const Time time = to_time(parse_duration(text, place));
-  if (time <= Time(0)) throw InputError(place, fmt::format("\"{}\" is no time", text), "a duration of at least 1 ps, such as \"5 ms\"");
+  if (time <= Time(0))
+    throw InputError(place, fmt::format("\"{}\" is no time", text), "a duration of at least 1 ps, such as \"5 ms\"");
   return time;
 }
 
 // A number of blocks, or a size.
 Window window(const std::string& text, const Place& place) {
-  if (text.find_first_not_of("0123456789+-. ") != std::string::npos) return {.count = Window::unlimited, .bytes = positive_size(text, place)};
+  if (text.find_first_not_of("0123456789+-. ") != std::string::npos)
+    return {.count = Window::unlimited, .bytes = positive_size(text, place)};
   return {.count = parse_integer(text, 1, 1'000'000'000, place)};
 }
 
@@ -42,14 +45,17 @@ PhaseOrder phase_order(const std::string& text, const Place& place, std::string_
   constexpr std::string_view random = "random:";
   constexpr auto most = std::numeric_limits<std::int64_t>::max();
   if (text.starts_with(random))
-    return {.kind = PhaseOrder::Kind::Random, .seed = static_cast<std::uint64_t>(parse_integer(text.substr(random.size()), 0, most, place))};
+    return {.kind = PhaseOrder::Kind::Random,
+            .seed = static_cast<std::uint64_t>(parse_integer(text.substr(random.size()), 0, most, place))};
   if (text.empty() || text.find_first_not_of("0123456789/") != std::string::npos)
-    throw InputError(place, fmt::format("'{}' is no order", text), fmt::format("{}{}random:SEED, or the tensors as 3/1/2", of_paper,
-                                                                              of_paper == "sequential" ? ", " : ", sequential, "));
+    throw InputError(place, fmt::format("'{}' is no order", text),
+                     fmt::format("{}{}random:SEED, or the tensors as 3/1/2", of_paper,
+                                 of_paper == "sequential" ? ", " : ", sequential, "));
   PhaseOrder order{.kind = PhaseOrder::Kind::Given, .place = place};
   for (std::size_t start = 0; start <= text.size();) {
     const std::size_t end = std::min(text.find('/', start), text.size());
-    order.tensors.push_back(static_cast<TensorId>(parse_integer(text.substr(start, end - start), 1, 1'000'000, place) - 1));
+    order.tensors.push_back(
+        static_cast<TensorId>(parse_integer(text.substr(start, end - start), 1, 1'000'000, place) - 1));
     start = end + 1;
   }
   return order;
@@ -58,10 +64,14 @@ PhaseOrder phase_order(const std::string& text, const Place& place, std::string_
 // Nothing where the paper's order is kept.
 std::string write_phase_order(const PhaseOrder& order) {
   switch (order.kind) {
-    case PhaseOrder::Kind::Paper: return "";
-    case PhaseOrder::Kind::Sequential: return "sequential";
-    case PhaseOrder::Kind::Random: return fmt::format("random:{}", order.seed);
-    case PhaseOrder::Kind::Given: break;
+    case PhaseOrder::Kind::Paper:
+      return "";
+    case PhaseOrder::Kind::Sequential:
+      return "sequential";
+    case PhaseOrder::Kind::Random:
+      return fmt::format("random:{}", order.seed);
+    case PhaseOrder::Kind::Given:
+      break;
   }
   std::string text;
   for (const TensorId tensor : order.tensors) text += (text.empty() ? "" : "/") + std::to_string(tensor + 1);
@@ -70,10 +80,12 @@ std::string write_phase_order(const PhaseOrder& order) {
 
 // One of two words.
 template <class Enum>
-Enum either(const std::string& text, const Place& place, std::string_view first, Enum one, std::string_view second, Enum other) {
+Enum either(const std::string& text, const Place& place, std::string_view first, Enum one, std::string_view second,
+            Enum other) {
   if (text == first) return one;
   if (text == second) return other;
-  throw InputError(place, fmt::format("'{}' is neither '{}' nor '{}'", text, first, second), fmt::format("{} or {}", first, second));
+  throw InputError(place, fmt::format("'{}' is neither '{}' nor '{}'", text, first, second),
+                   fmt::format("{} or {}", first, second));
 }
 
 const Rule rules[] = {
@@ -98,23 +110,32 @@ const Rule rules[] = {
        const Window& credit = o.strategy.credit;
        return credit.bytes == Window::unlimited ? std::to_string(credit.count) : write_size(credit.bytes);
      }},
-    {"first_phase", "us-byte: greedy (Algorithm 2), sequential, random:SEED, or the tensors as 3/1/2, counted from the input (greedy)",
+    {"first_phase",
+     "us-byte: greedy (Algorithm 2), sequential, random:SEED, or the tensors as 3/1/2, counted from the input (greedy)",
      [](Options& o, const std::string& v, const Place& p) { o.strategy.first_phase = phase_order(v, p, "greedy"); },
      [](const Options& o) { return write_phase_order(o.strategy.first_phase); }},
     {"second_phase", "us-byte: sequential (Theorem 1), random:SEED, or the tensors as 3/1/2 (sequential)",
-     [](Options& o, const std::string& v, const Place& p) { o.strategy.second_phase = phase_order(v, p, "sequential"); },
+     [](Options& o, const std::string& v, const Place& p) {
+       o.strategy.second_phase = phase_order(v, p, "sequential");
+     },
      [](const Options& o) { return write_phase_order(o.strategy.second_phase); }},
     {"sharing", "alpha-beta: blocks in flight together go one after another (serial) or share equally (fair)",
-     [](Options& o, const std::string& v, const Place& p) { o.sharing = either(v, p, "serial", Sharing::Serial, "fair", Sharing::Fair); },
+     [](Options& o, const std::string& v, const Place& p) {
+       o.sharing = either(v, p, "serial", Sharing::Serial, "fair", Sharing::Fair);
+     },
      [](const Options& o) { return std::string(o.sharing == Sharing::Serial ? "serial" : "fair"); }},
     {"servers", "parameter-server: how many servers there are (0: one on every worker)",
-     [](Options& o, const std::string& v, const Place& p) { o.collective.servers = parse_integer(v, 0, most_workers, p); },
+     [](Options& o, const std::string& v, const Place& p) {
+       o.collective.servers = parse_integer(v, 0, most_workers, p);
+     },
      [](const Options& o) { return std::to_string(o.collective.servers); }},
     {"tree_bandwidth", "double-binary-tree: b as printed in MG-WFBP's Table 2 (paper) or 2 beta + gamma (physical)",
      [](Options& o, const std::string& v, const Place& p) {
        o.collective.tree_bandwidth = either(v, p, "paper", TreeBandwidth::Paper, "physical", TreeBandwidth::Physical);
      },
-     [](const Options& o) { return std::string(o.collective.tree_bandwidth == TreeBandwidth::Paper ? "paper" : "physical"); }},
+     [](const Options& o) {
+       return std::string(o.collective.tree_bandwidth == TreeBandwidth::Paper ? "paper" : "physical");
+     }},
     {"chunks", "fluid, message: double-binary-tree cuts the bytes of each tree into this many (16)",
      [](Options& o, const std::string& v, const Place& p) { o.collective.chunks = parse_integer(v, 1, 1'000'000, p); },
      [](const Options& o) { return std::to_string(o.collective.chunks); }},

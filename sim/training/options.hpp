@@ -19,7 +19,7 @@ struct Options {
   CollectiveOptions collective;
   Sharing sharing = Sharing::Serial;
   std::map<std::string, Place> places;  ///< of the options that were set
-  std::int64_t iterations = 100;  ///< replayed when there is jitter; without it the period is exact
+  std::int64_t iterations = 100;        ///< replayed when there is jitter; without it the period is exact
 
   /// Sets one option from its text. Throws InputError at `place` for an unknown name or a bad value.
   void set(std::string_view name, const std::string& value, const Place& place);

@@ -12,27 +12,34 @@ namespace allreplay {
 
 namespace {
 
-constexpr int warm_up = 5;           // iterations with jitter before the period is taken
+constexpr int warm_up = 5;              // iterations with jitter before the period is taken
 constexpr int longest_search = 10'000;  // iterations until the workers' distances must have repeated
 
 // Where the simulation stands between two iterations.
 struct Mark {
-  Time start;                  // of the earliest class's next B_L
-  Time last_start;             // of the last one's
-  Time busy;                   // with any block in flight, so far
-  std::vector<Time> offsets;   // by class: how far its next B_L lies behind the earliest
-  std::vector<Time> computing; // by class: the sum of its bounds (LowerBound::computing), so far
+  Time start;                   // of the earliest class's next B_L
+  Time last_start;              // of the last one's
+  Time busy;                    // with any block in flight, so far
+  std::vector<Time> offsets;    // by class: how far its next B_L lies behind the earliest
+  std::vector<Time> computing;  // by class: the sum of its bounds (LowerBound::computing), so far
 };
 
 // Replays one iteration after another.
 class Training {
  public:
-  Training(const Scenario& scenario, const Communication& communication, const Plan& plan, std::vector<WorkerClass> classes)
-      : scenario_(scenario), communication_(communication), plan_(plan), classes_(std::move(classes)),
-        unrolled_(unroll(scenario.profile, plan, classes_)), bound_(scenario.profile, [&](Bytes bytes) { return least_time(communication, plan, bytes); }),
-        offsets_(classes_.size(), Time(0)), computing_(classes_.size(), Time(0)) {
+  Training(const Scenario& scenario, const Communication& communication, const Plan& plan,
+           std::vector<WorkerClass> classes)
+      : scenario_(scenario),
+        communication_(communication),
+        plan_(plan),
+        classes_(std::move(classes)),
+        unrolled_(unroll(scenario.profile, plan, classes_)),
+        bound_(scenario.profile, [&](Bytes bytes) { return least_time(communication, plan, bytes); }),
+        offsets_(classes_.size(), Time(0)),
+        computing_(classes_.size(), Time(0)) {
     for (const WorkerClass& one : classes_)
-      random_.emplace_back(scenario.stragglers.jitter ? scenario.stragglers.jitter->seed : 0, static_cast<std::uint64_t>(one.workers[0]));
+      random_.emplace_back(scenario.stragglers.jitter ? scenario.stragglers.jitter->seed : 0,
+                           static_cast<std::uint64_t>(one.workers[0]));
     // The first forward pass waits for nothing.
     std::vector<Time> starts;
     for (const WorkerClass& one : classes_) starts.push_back(slowed(scenario.profile, one.slowdown).forward());
@@ -75,9 +82,7 @@ class Training {
     const auto& jitter = scenario_.stragglers.jitter;
     if (!jitter) return;
     for (std::size_t c = 0; c < classes_.size(); ++c) {
-      const auto draw = [&](Time nominal) {
-        return scaled(nominal, classes_[c].slowdown * jitter->draw(random_[c]));
-      };
+      const auto draw = [&](Time nominal) { return scaled(nominal, classes_[c].slowdown * jitter->draw(random_[c])); };
       const std::vector<Layer>& layers = scenario_.profile.layers;
       for (std::size_t layer = layers.size(); layer-- > 0;)
         unrolled_.graph.task(unrolled_.backward(c, layer)).duration = draw(layers[layer].backward);
@@ -94,7 +99,8 @@ class Training {
       resources.push_back({"compute", {.order = Order::AsListed}, Phase::Compute, &stream});
     resources.push_back({"network",
                          {plan_.order, plan_.window, plan_.tick, *std::max_element(offsets_.begin(), offsets_.end())},
-                         Phase::Communication, network_.get()});
+                         Phase::Communication,
+                         network_.get()});
     return resources;
   }
 
@@ -163,7 +169,8 @@ Period mean_period(Training& training, std::int64_t iterations) {
     bound = std::max(bound, to.computing[c] - from.computing[c] - behind);
   }
   const double all = to_seconds(training.bound().all);
-  return {to_seconds(to.last_start - from.last_start) / count, to_seconds(to.busy - from.busy) / count, std::max(to_seconds(bound) / count, all)};
+  return {to_seconds(to.last_start - from.last_start) / count, to_seconds(to.busy - from.busy) / count,
+          std::max(to_seconds(bound) / count, all)};
 }
 
 // Without: an iteration depends only on how far the workers are apart at its start, so once that repeats, all does.
@@ -197,7 +204,8 @@ Metrics metrics_of(const Scenario& scenario, const Period& period, std::int64_t 
   metrics.collectives = collectives;
   metrics.speedup = workers * compute / metrics.iteration_s;
   metrics.efficiency = metrics.speedup / workers;
-  if (scenario.profile.batch_size) metrics.samples_per_s = workers * static_cast<double>(*scenario.profile.batch_size) / metrics.iteration_s;
+  if (scenario.profile.batch_size)
+    metrics.samples_per_s = workers * static_cast<double>(*scenario.profile.batch_size) / metrics.iteration_s;
   metrics.lower_bound_s = period.lower_bound_s;
   return metrics;
 }
@@ -223,7 +231,8 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
   result.plan = plan;
   Plan sent = plan;
   if (scenario.workers == 1) sent.blocks.clear();  // nobody to talk to
-  Training training(scenario, communication, sent, worker_classes(scenario.stragglers, scenario.workers, scenario.fold));
+  Training training(scenario, communication, sent,
+                    worker_classes(scenario.stragglers, scenario.workers, scenario.fold));
   const Period period = scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations)
                                                    : steady_period(training, slowest_profile(scenario));
   result.metrics = metrics_of(scenario, period, static_cast<std::int64_t>(training.unrolled().collectives()));

@@ -24,21 +24,21 @@ struct Scenario {
   std::string fidelity;    ///< "": the cluster's
   const Strategy* strategy = nullptr;
   Options options;
-  bool fold = true;  ///< identical workers are simulated once; results do not depend on it
-  bool reuse = true; ///< a collective that runs alone is priced once and reused (detailed fidelities)
+  bool fold = true;   ///< identical workers are simulated once; results do not depend on it
+  bool reuse = true;  ///< a collective that runs alone is priced once and reused (detailed fidelities)
   Place place_of_collective, place_of_fidelity;  ///< where complaints point, if these are not the cluster's
 };
 
 struct Metrics {
-  double iteration_s = 0;     ///< the steady period from the start of a backward pass to the next
-  double forward_s = 0;       ///< t_f of a worker that nothing slows
-  double backward_s = 0;      ///< t_b, likewise
-  double exposed_comm_s = 0;  ///< iteration − forward − backward − codec
-  double comm_busy_s = 0;     ///< time per iteration with any block in flight
-  double codec_s = 0;         ///< encoding and decoding on the compute stream
-  std::int64_t collectives = 0;  ///< started per iteration
-  double speedup = 0;            ///< N·(t_f + t_b) / iteration
-  double efficiency = 0;         ///< speedup / N
+  double iteration_s = 0;               ///< the steady period from the start of a backward pass to the next
+  double forward_s = 0;                 ///< t_f of a worker that nothing slows
+  double backward_s = 0;                ///< t_b, likewise
+  double exposed_comm_s = 0;            ///< iteration − forward − backward − codec
+  double comm_busy_s = 0;               ///< time per iteration with any block in flight
+  double codec_s = 0;                   ///< encoding and decoding on the compute stream
+  std::int64_t collectives = 0;         ///< started per iteration
+  double speedup = 0;                   ///< N·(t_f + t_b) / iteration
+  double efficiency = 0;                ///< speedup / N
   std::optional<double> samples_per_s;  ///< N·batch / iteration; none where the batch size is unknown
   std::optional<double> lower_bound_s;  ///< no lossless plan on this collective is faster
   std::int64_t events = 0;              ///< engine events of the whole simulation

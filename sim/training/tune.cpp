@@ -22,8 +22,10 @@ class Tuner {
     for (std::size_t i = 0; i < given.size(); ++i) point.push_back(place_of(request_.ranges[i], given[i]));
     const bool inside = std::all_of(point.begin(), point.end(), [](double x) { return x >= 0 && x <= 1; });
     if (inside) propose(point, given);
-    if (request_.method == TuneMethod::Grid) grid();
-    else bayes();
+    if (request_.method == TuneMethod::Grid)
+      grid();
+    else
+      bayes();
     measure_batch();
     return std::move(trials_);
   }
@@ -56,11 +58,13 @@ class Tuner {
   }
 
   void grid() {
-    const auto steps = static_cast<std::size_t>(std::pow(static_cast<double>(budget()) + 0.5, 1.0 / static_cast<double>(dimensions())));
+    const auto steps = static_cast<std::size_t>(
+        std::pow(static_cast<double>(budget()) + 0.5, 1.0 / static_cast<double>(dimensions())));
     std::vector<std::size_t> index(dimensions(), 0);
     for (;;) {
       Point point;
-      for (const std::size_t i : index) point.push_back(steps <= 1 ? 0.5 : static_cast<double>(i) / static_cast<double>(steps - 1));
+      for (const std::size_t i : index)
+        point.push_back(steps <= 1 ? 0.5 : static_cast<double>(i) / static_cast<double>(steps - 1));
       propose(point);
       std::size_t digit = dimensions();
       while (digit > 0 && ++index[digit - 1] >= std::max<std::size_t>(1, steps)) index[--digit] = 0;
@@ -85,7 +89,8 @@ class Tuner {
     }
     for (std::size_t i = 0; i < first; ++i) {
       Point point;
-      for (const auto& row : rows) point.push_back((static_cast<double>(row[i]) + random.uniform()) / static_cast<double>(first));
+      for (const auto& row : rows)
+        point.push_back((static_cast<double>(row[i]) + random.uniform()) / static_cast<double>(first));
       propose(point);
     }
     measure_batch();
@@ -103,7 +108,8 @@ class Tuner {
     std::vector<double> values;
     for (const Trial& trial : trials_) values.push_back(std::log(trial.iteration_s));
     if (values.size() < points_.size()) {
-      const GaussianProcess known({points_.begin(), points_.begin() + static_cast<std::ptrdiff_t>(values.size())}, values);
+      const GaussianProcess known({points_.begin(), points_.begin() + static_cast<std::ptrdiff_t>(values.size())},
+                                  values);
       for (std::size_t i = values.size(); i < points_.size(); ++i) values.push_back(known.at(points_[i]).mean);
     }
     const GaussianProcess model(points_, values);
@@ -139,7 +145,8 @@ std::vector<Trial> tune(const TuneRequest& request, const std::vector<std::strin
 }
 
 std::size_t fastest(const std::vector<Trial>& trials) {
-  const auto best = std::min_element(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) { return a.iteration_s < b.iteration_s; });
+  const auto best = std::min_element(trials.begin(), trials.end(),
+                                     [](const Trial& a, const Trial& b) { return a.iteration_s < b.iteration_s; });
   return static_cast<std::size_t>(best - trials.begin());
 }
 

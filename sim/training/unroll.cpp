@@ -1,9 +1,9 @@
 #include "sim/training/unroll.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <limits>
+
+#include <fmt/format.h>
 
 #include "sim/collective/stage.hpp"
 
@@ -46,7 +46,8 @@ void add_collectives(Unrolled& unrolled, const Plan& plan) {
   constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
   for (std::int64_t rank = 0; rank < count; ++rank) {
     const Block& block = plan.blocks[static_cast<std::size_t>(rank)];
-    add_collective(unrolled, block, split ? Stage::ReduceScatter : Stage::AllReduce, rank, split ? first : block.priority);
+    add_collective(unrolled, block, split ? Stage::ReduceScatter : Stage::AllReduce, rank,
+                   split ? first : block.priority);
   }
   if (!split) return;
   for (std::int64_t rank = 0; rank < count; ++rank) {

@@ -1,8 +1,8 @@
 #include "sim/workload/model.hpp"
 
-#include <fmt/format.h>
-
 #include <set>
+
+#include <fmt/format.h>
 
 namespace allreplay {
 

@@ -4,9 +4,12 @@ namespace allreplay {
 
 std::string to_string(Origin origin) {
   switch (origin) {
-    case Origin::Measured: return "measured";
-    case Origin::Imported: return "imported";
-    case Origin::Reconstructed: return "reconstructed";
+    case Origin::Measured:
+      return "measured";
+    case Origin::Imported:
+      return "imported";
+    case Origin::Reconstructed:
+      return "reconstructed";
   }
   return "";
 }

@@ -1,11 +1,11 @@
 #include "sim/workload/profile_file.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
+
+#include <fmt/format.h>
 
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
@@ -67,12 +67,14 @@ void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element,
                               microseconds(item.at("backward").number(), item.at("backward").place())});
   }
   if (next < model.layers.size())
-    trace.at("layers").fail(fmt::format("the layer '{}' of the model '{}' has no times here", model.layers[next].name, model.name),
-                            "every layer of the model, in its order");
+    trace.at("layers").fail(
+        fmt::format("the layer '{}' of the model '{}' has no times here", model.layers[next].name, model.name),
+        "every layer of the model, in its order");
 }
 
 Profile read_trace(const Json& trace) {
-  trace.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "layers", "details"});
+  trace.allow_only(
+      {"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "layers", "details"});
   Profile profile;
   const Model model = model_of(trace);
   profile.model = model.name;
@@ -82,7 +84,8 @@ Profile read_trace(const Json& trace) {
   profile.origin = read_origin(trace.at("origin"));
   profile.source = trace.at("source").text();
   profile.batch_size = trace.at("batch_size").integer(1, 1'000'000'000);
-  if (trace.at("unit").text() != "us") trace.at("unit").fail(fmt::format("'{}' is not the unit of a trace", trace.at("unit").text()), "us");
+  if (trace.at("unit").text() != "us")
+    trace.at("unit").fail(fmt::format("'{}' is not the unit of a trace", trace.at("unit").text()), "us");
   join_layers(trace, model, element_bytes(trace.at("precision")), profile);
   return profile;
 }
@@ -93,21 +96,30 @@ class CsvTable {
     if (rows_.empty()) throw InputError({file, ""}, "is empty", header_hint);
     for (std::size_t i = 0; i < rows_[0].fields.size(); ++i)
       if (!columns_.emplace(rows_[0].fields[i], i).second)
-        throw InputError({file, "line 1"}, fmt::format("the column '{}' stands twice", rows_[0].fields[i]), "each column once");
+        throw InputError({file, "line 1"}, fmt::format("the column '{}' stands twice", rows_[0].fields[i]),
+                         "each column once");
     for (const auto name : {"layer", "params", "forward_us", "backward_us"})
       if (!columns_.contains(name))
         throw InputError({file, "line 1"}, fmt::format("no column '{}'", name),
-                         rows_[0].fields[0].find_first_of(";\t") == std::string::npos ? header_hint : "separate the fields by commas");
+                         rows_[0].fields[0].find_first_of(";\t") == std::string::npos
+                             ? header_hint
+                             : "separate the fields by commas");
     for (std::size_t row = 1; row < rows_.size(); ++row)
       if (rows_[row].fields.size() != rows_[0].fields.size())
-        throw InputError(place(row), fmt::format("{} fields where the header has {}", rows_[row].fields.size(), rows_[0].fields.size()),
-                         "as many as the header");
+        throw InputError(
+            place(row),
+            fmt::format("{} fields where the header has {}", rows_[row].fields.size(), rows_[0].fields.size()),
+            "as many as the header");
   }
 
   std::size_t end() const { return rows_.size(); }  // rows 1 … end − 1 hold data
-  const std::string& field(std::size_t row, const std::string& column) const { return rows_[row].fields[columns_.at(column)]; }
+  const std::string& field(std::size_t row, const std::string& column) const {
+    return rows_[row].fields[columns_.at(column)];
+  }
   Place place(std::size_t row) const { return {file_, fmt::format("line {}", rows_[row].line)}; }
-  Place place(std::size_t row, const std::string& column) const { return {file_, fmt::format("line {}: {}", rows_[row].line, column)}; }
+  Place place(std::size_t row, const std::string& column) const {
+    return {file_, fmt::format("line {}: {}", rows_[row].line, column)};
+  }
 
  private:
   static constexpr auto header_hint = "the header layer,params,forward_us,backward_us";
@@ -126,7 +138,8 @@ Profile read_table(const std::string& file, const std::string& text, bool forwar
   };
   for (std::size_t row = 1; row < table.end(); ++row) {
     const std::string& name = table.field(row, "layer");
-    if (!names.insert(name).second) throw InputError(table.place(row, "layer"), fmt::format("a second layer '{}'", name), "each name once");
+    if (!names.insert(name).second)
+      throw InputError(table.place(row, "layer"), fmt::format("a second layer '{}'", name), "each name once");
     const auto params = parse_integer(table.field(row, "params"), 0, most_parameters, table.place(row, "params"));
     if (params > 0) profile.tensors.push_back({name, params, 4 * params, static_cast<LayerId>(profile.layers.size())});
     const bool blank = table.field(row, "forward_us").empty();
@@ -152,7 +165,8 @@ Profile read_profile(const std::string& name, std::optional<double> forward_rati
     for (Layer& layer : profile.layers) layer.forward = scaled(layer.backward, *forward_ratio);
   if (profile.layers.empty()) throw InputError({file, json ? "/layers" : ""}, "has no layers", "at least one layer");
   if (profile.tensors.empty())
-    throw InputError({file, json ? "/model" : ""}, "has no tensors: nothing is ever communicated", "at least one layer with parameters");
+    throw InputError({file, json ? "/model" : ""}, "has no tensors: nothing is ever communicated",
+                     "at least one layer with parameters");
   if (add(profile.forward(), profile.backward()) == Time(0))
     throw InputError({file, json ? "/layers" : ""}, "every layer's time is zero", "measured times in microseconds");
   return profile;

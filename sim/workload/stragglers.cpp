@@ -1,18 +1,21 @@
 #include "sim/workload/stragglers.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
+
+#include <fmt/format.h>
 
 namespace allreplay {
 
 double Jitter::draw(Random& random) const {
   switch (kind) {
-    case JitterKind::Normal: return std::max(0.0, 1 + sigma * random.normal());
-    case JitterKind::LogNormal: return std::exp(sigma * random.normal() - sigma * sigma / 2);
-    case JitterKind::Uniform: return std::max(0.0, 1 + sigma * std::sqrt(3.0) * (2 * random.uniform() - 1));
+    case JitterKind::Normal:
+      return std::max(0.0, 1 + sigma * random.normal());
+    case JitterKind::LogNormal:
+      return std::exp(sigma * random.normal() - sigma * sigma / 2);
+    case JitterKind::Uniform:
+      return std::max(0.0, 1 + sigma * std::sqrt(3.0) * (2 * random.uniform() - 1));
   }
   return 1;
 }
@@ -23,8 +26,10 @@ Slowdown read_slowdown(const Json& json, std::int64_t workers) {
   json.allow_only({"worker", "slowdown"});
   Slowdown slow{json.at("worker").integer(0, std::int64_t{1} << 32), json.at("slowdown").number()};
   if (slow.worker >= workers)
-    json.at("worker").fail(fmt::format("there is no worker {}", slow.worker), fmt::format("0 to {} with {} workers", workers - 1, workers));
-  if (!(slow.factor > 0 && slow.factor <= 1e6)) json.at("slowdown").fail(fmt::format("{} is not a slowdown", slow.factor), "a factor above 0, such as 1.5");
+    json.at("worker").fail(fmt::format("there is no worker {}", slow.worker),
+                           fmt::format("0 to {} with {} workers", workers - 1, workers));
+  if (!(slow.factor > 0 && slow.factor <= 1e6))
+    json.at("slowdown").fail(fmt::format("{} is not a slowdown", slow.factor), "a factor above 0, such as 1.5");
   return slow;
 }
 
@@ -32,13 +37,19 @@ Jitter read_jitter(const Json& json) {
   json.allow_only({"distribution", "sigma", "seed"});
   Jitter jitter;
   const std::string name = json.at("distribution").text();
-  if (name == "normal") jitter.kind = JitterKind::Normal;
-  else if (name == "lognormal") jitter.kind = JitterKind::LogNormal;
-  else if (name == "uniform") jitter.kind = JitterKind::Uniform;
-  else json.at("distribution").fail(fmt::format("unknown distribution '{}'", name), "normal, lognormal or uniform");
+  if (name == "normal")
+    jitter.kind = JitterKind::Normal;
+  else if (name == "lognormal")
+    jitter.kind = JitterKind::LogNormal;
+  else if (name == "uniform")
+    jitter.kind = JitterKind::Uniform;
+  else
+    json.at("distribution").fail(fmt::format("unknown distribution '{}'", name), "normal, lognormal or uniform");
   jitter.sigma = json.at("sigma").number();
-  if (!(jitter.sigma >= 0 && jitter.sigma <= 10)) json.at("sigma").fail(fmt::format("{} is not a relative deviation", jitter.sigma), "0 to 10, such as 0.05");
-  if (const auto seed = json.find("seed")) jitter.seed = static_cast<std::uint64_t>(seed->integer(0, std::int64_t{1} << 53));
+  if (!(jitter.sigma >= 0 && jitter.sigma <= 10))
+    json.at("sigma").fail(fmt::format("{} is not a relative deviation", jitter.sigma), "0 to 10, such as 0.05");
+  if (const auto seed = json.find("seed"))
+    jitter.seed = static_cast<std::uint64_t>(seed->integer(0, std::int64_t{1} << 53));
   return jitter;
 }
 
@@ -50,7 +61,8 @@ Stragglers read_stragglers(const Json& cluster, std::int64_t workers) {
     std::set<std::int64_t> seen;
     for (const Json& item : list->items()) {
       stragglers.slow.push_back(read_slowdown(item, workers));
-      if (!seen.insert(stragglers.slow.back().worker).second) item.fail("this worker is slowed twice", "one entry per worker");
+      if (!seen.insert(stragglers.slow.back().worker).second)
+        item.fail("this worker is slowed twice", "one entry per worker");
     }
   }
   if (const auto jitter = cluster.find("jitter")) stragglers.jitter = read_jitter(*jitter);

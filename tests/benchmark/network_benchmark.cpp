@@ -1,4 +1,5 @@
-// What a collective costs to simulate (docs/performance.md): one run of each line is one collective, laid out beforehand.
+// What a collective costs to simulate (docs/performance.md): one run of each line is one collective, laid out
+// beforehand.
 //   Ring/star, Ring/fat-tree   a ring all-reduce of 100 MB among N, every message
 //   RingScattered              the same, the ranks starting at random within a millisecond
 //   DoubleTree/fat-tree        double binary trees in 16 chunks of 100 MB, every message
@@ -7,13 +8,14 @@
 //   fluid_in_flight            640 blocks of 40 to 280 kB, four at a time, of the collective named; laying out included
 //   FluidBml                   BML on BCube(16, 4), 65,536 servers, laying out included
 //   BareHeap                   beside them: a heap with one event per message, and nothing else
+#include <queue>
+
 #include <benchmark/benchmark.h>
 
-#include <queue>
+#include "tests/network/networks.hpp"
 
 #include "sim/core/random.hpp"
 #include "sim/engine/replay.hpp"
-#include "tests/network/networks.hpp"
 
 namespace {
 
@@ -43,7 +45,8 @@ Timeline run(Server& server, const std::vector<Bytes>& blocks, std::int64_t wind
   return replay(graph, resources);
 }
 
-void measure(benchmark::State& state, const NetworkModel& model, const std::vector<Bytes>& blocks, std::int64_t window = 1) {
+void measure(benchmark::State& state, const NetworkModel& model, const std::vector<Bytes>& blocks,
+             std::int64_t window = 1) {
   for (auto _ : state) benchmark::DoNotOptimize(run(*model.server(), blocks, window));
   state.counters["messages"] = static_cast<double>(model.messages()) * static_cast<double>(blocks.size());
 }
@@ -65,7 +68,8 @@ void scattered(benchmark::State& state, const Topology& topology) {
   const auto rounds = std::make_shared<RoutedRounds>(ring_rounds(workers, 1, Stage::AllReduce), topology, 5e-6);
   Random random(1, 0);
   std::vector<Time> late;
-  for (Rank rank = 0; rank < workers; ++rank) late.push_back(Time(static_cast<std::int64_t>(random.below(1'000'000'000))));
+  for (Rank rank = 0; rank < workers; ++rank)
+    late.push_back(Time(static_cast<std::int64_t>(random.below(1'000'000'000))));
   for (auto _ : state) {
     MessageNetwork network({rounds}, topology.links(), 0, late);
     benchmark::DoNotOptimize(run(network, {all_bytes}));

@@ -2,14 +2,14 @@
 //   bare_event_loop      the bound: a heap of N events, popped and pushed, nothing else
 //   replay/…             task completions per second of a whole replayed iteration (items_per_second)
 //   plan/…               one plan for as many tensors as DenseNet-201 has
-#include <benchmark/benchmark.h>
-
 #include <queue>
 
+#include <benchmark/benchmark.h>
+
 #include "sim/core/random.hpp"
+#include "sim/network/alpha_beta.hpp"
 #include "sim/training/simulate.hpp"
 #include "sim/training/unroll.hpp"
-#include "sim/network/alpha_beta.hpp"
 
 namespace {
 
@@ -19,7 +19,8 @@ Profile synthetic(std::size_t layers) {
   Profile profile;
   Random random(1, 0);
   for (std::size_t layer = 0; layer < layers; ++layer) {
-    profile.layers.push_back({std::to_string(layer), to_time(100e-6 * random.uniform()), to_time(200e-6 * random.uniform())});
+    profile.layers.push_back(
+        {std::to_string(layer), to_time(100e-6 * random.uniform()), to_time(200e-6 * random.uniform())});
     const auto elements = static_cast<std::int64_t>(1 + random.below(100'000));
     profile.tensors.push_back({std::to_string(layer), elements, 4 * elements, static_cast<LayerId>(layer)});
   }
@@ -57,7 +58,8 @@ void replay_iteration(benchmark::State& state) {
     std::vector<Stream> streams(classes.size());
     SerialChannel network(cost);
     std::vector<Resource> resources;
-    for (Stream& stream : streams) resources.push_back({"compute", {.order = Order::AsListed}, Phase::Compute, &stream});
+    for (Stream& stream : streams)
+      resources.push_back({"compute", {.order = Order::AsListed}, Phase::Compute, &stream});
     resources.push_back({"network", {plan.order, plan.window}, Phase::Communication, &network});
     benchmark::DoNotOptimize(replay(unrolled.graph, resources));
     completions += static_cast<std::int64_t>(unrolled.graph.tasks().size());

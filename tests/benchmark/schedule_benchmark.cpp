@@ -56,7 +56,8 @@ BENCHMARK(best_fair)->ArgName("workers")->Arg(16)->Arg(128)->Arg(512)->Unit(benc
 
 void recommend_all(benchmark::State& state) {
   std::vector<Scenario> scenarios;
-  for (const Strategy& strategy : strategies()) scenarios.push_back(scenario("resnet50_k80_b16", strategy.name.data(), state.range(0)));
+  for (const Strategy& strategy : strategies())
+    scenarios.push_back(scenario("resnet50_k80_b16", strategy.name.data(), state.range(0)));
   for (auto _ : state) benchmark::DoNotOptimize(recommend(scenarios, {}));
 }
 BENCHMARK(recommend_all)->ArgName("workers")->Arg(16)->Arg(128)->Unit(benchmark::kMillisecond)->UseRealTime();

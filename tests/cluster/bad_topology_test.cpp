@@ -15,18 +15,21 @@ std::string complaint(const std::string& json, std::int64_t workers = 4) {
 }
 
 std::string graph(std::string_view hosts, std::string_view switches, std::string_view links) {
-  return R"({"kind": "graph", "link": {"latency": "1 us", "bandwidth": "1 GB/s"}, "hosts": [)" + std::string(hosts) + R"(], "switches": [)" +
-         std::string(switches) + R"(], "links": [)" + std::string(links) + "]}";
+  return R"({"kind": "graph", "link": {"latency": "1 us", "bandwidth": "1 GB/s"}, "hosts": [)" + std::string(hosts) +
+         R"(], "switches": [)" + std::string(switches) + R"(], "links": [)" + std::string(links) + "]}";
 }
 
 }  // namespace
 
 TEST_CASE("sizes that cannot be") {
-  CHECK(complaint(json_of("fat-tree", R"("ports": 5)")) == "cluster.json: /ports: 5 ports do not split into as many up as down (an even number, such as 6)");
+  CHECK(complaint(json_of("fat-tree", R"("ports": 5)")) ==
+        "cluster.json: /ports: 5 ports do not split into as many up as down (an even number, such as 6)");
   CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 0)")), Contains("/ports: 0 is not a whole number from 2"));
   CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 4.5)")), Contains("/ports: 4.5"));
-  CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 4, "oversubscription": 0.5)")), Contains("/oversubscription: 0.5"));
-  CHECK_THAT(complaint(json_of("torus", R"("dimensions": [4, 0])")), Contains("/dimensions/1: 0 is not a whole number from 1"));
+  CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 4, "oversubscription": 0.5)")),
+             Contains("/oversubscription: 0.5"));
+  CHECK_THAT(complaint(json_of("torus", R"("dimensions": [4, 0])")),
+             Contains("/dimensions/1: 0 is not a whole number from 1"));
   CHECK_THAT(complaint(json_of("torus", R"("dimensions": [4])")), Contains("/dimensions: has 1 dimensions"));
   CHECK_THAT(complaint(json_of("torus", R"("dimensions": 4)")), Contains("/dimensions: is a number"));
   CHECK_THAT(complaint(json_of("torus")), Contains("the key 'dimensions' is missing"));
@@ -36,66 +39,97 @@ TEST_CASE("sizes that cannot be") {
 }
 
 TEST_CASE("workers that do not fit") {
-  CHECK_THAT(complaint(json_of("bcube", R"("n": 4, "k": 2)"), 17), Contains("17 workers do not fit on the 16 hosts of this bcube (at most 16 workers"));
+  CHECK_THAT(complaint(json_of("bcube", R"("n": 4, "k": 2)"), 17),
+             Contains("17 workers do not fit on the 16 hosts of this bcube (at most 16 workers"));
   CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 4)"), 17), Contains("17 workers do not fit on the 16 hosts"));
-  CHECK_THAT(complaint(json_of("torus", R"("dimensions": [2, 2])"), 5), Contains("5 workers do not fit on the 4 hosts"));
-  CHECK_THAT(complaint(json_of("torus", R"("dimensions": [2, 2], "gpus_per_host": 2, "inner": {"latency": "0 s", "bandwidth": "1 GB/s"})"), 9),
-             Contains("9 workers do not fit on the 4 hosts of 2 GPUs"));
-  CHECK_THAT(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "b"]})"), 3), Contains("3 workers do not fit on the 2 hosts of this graph"));
+  CHECK_THAT(complaint(json_of("torus", R"("dimensions": [2, 2])"), 5),
+             Contains("5 workers do not fit on the 4 hosts"));
+  CHECK_THAT(
+      complaint(
+          json_of("torus",
+                  R"("dimensions": [2, 2], "gpus_per_host": 2, "inner": {"latency": "0 s", "bandwidth": "1 GB/s"})"),
+          9),
+      Contains("9 workers do not fit on the 4 hosts of 2 GPUs"));
+  CHECK_THAT(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "b"]})"), 3),
+             Contains("3 workers do not fit on the 2 hosts of this graph"));
 }
 
 TEST_CASE("sizes beyond what memory holds are refused before anything is built") {
   CHECK_THAT(complaint(json_of("bcube", R"("n": 16777216, "k": 24)")), Contains("at most 8388608 links"));
   CHECK_THAT(complaint(json_of("bcube", R"("n": 2, "k": 24)")), Contains("at most 8388608 links"));
   CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 16777216)")), Contains("at most 8388608 links"));
-  CHECK_THAT(complaint(json_of("torus", R"("dimensions": [16777216, 16777216, 16777216])")), Contains("at most 8388608 links"));
+  CHECK_THAT(complaint(json_of("torus", R"("dimensions": [16777216, 16777216, 16777216])")),
+             Contains("at most 8388608 links"));
   CHECK_THAT(complaint(json_of("star"), 1 << 24), Contains("at most 8388608 links"));
 }
 
 TEST_CASE("links that cannot be") {
-  CHECK_THAT(complaint(R"({"kind": "star", "link": {"latency": "1 us", "bandwidth": "0 Gbit/s"}})"), Contains("/link/bandwidth: \"0 Gbit/s\" carries nothing"));
-  CHECK_THAT(complaint(R"({"kind": "star", "link": {"latency": "-1 us", "bandwidth": "1 Gbit/s"}})"), Contains("/link/latency: \"-1 us\" is negative"));
-  CHECK_THAT(complaint(R"({"kind": "star", "link": {"latency": "1 us"}})"), Contains("/link: the key 'bandwidth' is missing"));
+  CHECK_THAT(complaint(R"({"kind": "star", "link": {"latency": "1 us", "bandwidth": "0 Gbit/s"}})"),
+             Contains("/link/bandwidth: \"0 Gbit/s\" carries nothing"));
+  CHECK_THAT(complaint(R"({"kind": "star", "link": {"latency": "-1 us", "bandwidth": "1 Gbit/s"}})"),
+             Contains("/link/latency: \"-1 us\" is negative"));
+  CHECK_THAT(complaint(R"({"kind": "star", "link": {"latency": "1 us"}})"),
+             Contains("/link: the key 'bandwidth' is missing"));
   CHECK_THAT(complaint(R"({"kind": "star"})"), Contains("the key 'link' is missing"));
   CHECK_THAT(complaint(json_of("star", R"("gpus_per_host": 2)")), Contains("the key 'inner' is missing"));
-  CHECK_THAT(complaint(json_of("star", R"("inner": {"latency": "0 s", "bandwidth": "1 GB/s"})")), Contains("/inner: links the GPUs of a host"));
+  CHECK_THAT(complaint(json_of("star", R"("inner": {"latency": "0 s", "bandwidth": "1 GB/s"})")),
+             Contains("/inner: links the GPUs of a host"));
 }
 
 TEST_CASE("unknown keys and kinds name the nearest known") {
   CHECK(complaint(json_of("fattree")) == "cluster.json: /kind: unknown topology 'fattree' (did you mean 'fat-tree'?)");
-  CHECK(complaint(json_of("fat-tree", R"("port": 4)")) == "cluster.json: /port: unknown key 'port' (did you mean 'ports'?)");
+  CHECK(complaint(json_of("fat-tree", R"("port": 4)")) ==
+        "cluster.json: /port: unknown key 'port' (did you mean 'ports'?)");
   CHECK_THAT(complaint(json_of("star", R"("ports": 4)")), Contains("/ports: unknown key 'ports'"));
-  CHECK_THAT(complaint(R"({"kind": "star", "link": {"latncy": "1 us", "bandwidth": "1 GB/s"}})"), Contains("did you mean 'latency'?"));
-  CHECK_THAT(complaint(json_of("star", R"("links": [{"betwen": ["h0", "s0"]}])")), Contains("/links/0/betwen: unknown key 'betwen' (did you mean 'between'?)"));
+  CHECK_THAT(complaint(R"({"kind": "star", "link": {"latncy": "1 us", "bandwidth": "1 GB/s"}})"),
+             Contains("did you mean 'latency'?"));
+  CHECK_THAT(complaint(json_of("star", R"("links": [{"betwen": ["h0", "s0"]}])")),
+             Contains("/links/0/betwen: unknown key 'betwen' (did you mean 'between'?)"));
 }
 
 TEST_CASE("changes that do not make sense") {
   const auto star = [](const std::string& links) { return json_of("star", R"("links": [)" + links + "]"); };
-  CHECK_THAT(complaint(star(R"({"between": ["h0", "h9"], "down": true})")), Contains("/links/0/between/1: there is no node 'h9' (names are like 'h0', 'h3', 's0')"));
-  CHECK_THAT(complaint(star(R"({"between": ["h0", "h1"], "down": true})")), Contains("/links/0/between: no link joins 'h0' and 'h1' ('h0' is linked to 's0')"));
+  CHECK_THAT(complaint(star(R"({"between": ["h0", "h9"], "down": true})")),
+             Contains("/links/0/between/1: there is no node 'h9' (names are like 'h0', 'h3', 's0')"));
+  CHECK_THAT(complaint(star(R"({"between": ["h0", "h1"], "down": true})")),
+             Contains("/links/0/between: no link joins 'h0' and 'h1' ('h0' is linked to 's0')"));
   CHECK_THAT(complaint(star(R"({"between": ["h0"], "down": true})")), Contains("/links/0/between: names 1 nodes"));
   CHECK_THAT(complaint(star(R"({"between": ["h0", "h0"], "down": true})")), Contains("links 'h0' to itself"));
   CHECK_THAT(complaint(star(R"({"between": ["h0", "s0"]})")), Contains("/links/0: changes nothing"));
-  CHECK_THAT(complaint(star(R"({"between": ["h0", "s0"], "bandwidth": "0 B/s"})")), Contains("/links/0/bandwidth: \"0 B/s\" carries nothing"));
-  CHECK_THAT(complaint(star(R"({"between": ["h0", "s0"], "down": true, "bandwidth": "1 B/s"})")), Contains("/links/0/down"));
-  CHECK_THAT(complaint(star(R"({"between": ["h0", "s0"], "latency": "1 s"}, {"between": ["s0", "h0"], "latency": "2 s"})")), Contains("/links/1: 's0' and 'h0' stand here twice"));
-  CHECK_THAT(complaint(star(R"({"between": ["h2", "s0"], "down": true})")), Contains("/links/0: the links that are down cut 'h2' off from 'h0'"));
+  CHECK_THAT(complaint(star(R"({"between": ["h0", "s0"], "bandwidth": "0 B/s"})")),
+             Contains("/links/0/bandwidth: \"0 B/s\" carries nothing"));
+  CHECK_THAT(complaint(star(R"({"between": ["h0", "s0"], "down": true, "bandwidth": "1 B/s"})")),
+             Contains("/links/0/down"));
+  CHECK_THAT(
+      complaint(star(R"({"between": ["h0", "s0"], "latency": "1 s"}, {"between": ["s0", "h0"], "latency": "2 s"})")),
+      Contains("/links/1: 's0' and 'h0' stand here twice"));
+  CHECK_THAT(complaint(star(R"({"between": ["h2", "s0"], "down": true})")),
+             Contains("/links/0: the links that are down cut 'h2' off from 'h0'"));
 }
 
 TEST_CASE("graphs that do not make sense") {
-  CHECK_THAT(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "c"]})")), Contains("/links/0/between/1: there is no node 'c'"));
-  CHECK_THAT(complaint(graph(R"("host1", "host2")", "", R"({"between": ["host1", "hosst2"]})")), Contains("did you mean 'host2'?"));
+  CHECK_THAT(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "c"]})")),
+             Contains("/links/0/between/1: there is no node 'c'"));
+  CHECK_THAT(complaint(graph(R"("host1", "host2")", "", R"({"between": ["host1", "hosst2"]})")),
+             Contains("did you mean 'host2'?"));
   CHECK_THAT(complaint(graph(R"("a", "a")", "", "")), Contains("/hosts/1: there are two nodes 'a'"));
   CHECK_THAT(complaint(graph(R"("a", "b")", R"("b")", "")), Contains("/switches/0: there are two nodes 'b'"));
   CHECK_THAT(complaint(graph("", "", "")), Contains("/hosts: is empty"));
   CHECK_THAT(complaint(graph(R"("")", "", "")), Contains("/hosts/0: is an empty name"));
   CHECK_THAT(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "a"]})")), Contains("links 'a' to itself"));
-  CHECK_THAT(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "b"]}, {"between": ["b", "a"]})")), Contains("/links/1: these two are linked twice"));
-  CHECK_THAT(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "b"], "bandwidth": "0 B/s"})")), Contains("/links/0/bandwidth"));
-  CHECK_THAT(complaint(graph(R"("a", "b", "c", "d")", "", R"({"between": ["a", "b"]}, {"between": ["c", "d"]})")), Contains("/links: no way leads from 'a' to 'c'"));
-  CHECK_THAT(complaint(R"({"kind": "graph", "hosts": ["a", "b"], "links": [{"between": ["a", "b"], "latency": "1 us"}]})"), Contains("/links/0: the key 'bandwidth' is missing"));
-  CHECK_THAT(complaint(graph(R"("a", "b", "c", "d")", "", R"({"between": ["a", "b"]}, {"between": ["b", "c"]}, {"between": ["c", "d"], "down": true})")),
-             Contains("/links/2: the links that are down cut 'd' off from 'a'"));
+  CHECK_THAT(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "b"]}, {"between": ["b", "a"]})")),
+             Contains("/links/1: these two are linked twice"));
+  CHECK_THAT(complaint(graph(R"("a", "b")", "", R"({"between": ["a", "b"], "bandwidth": "0 B/s"})")),
+             Contains("/links/0/bandwidth"));
+  CHECK_THAT(complaint(graph(R"("a", "b", "c", "d")", "", R"({"between": ["a", "b"]}, {"between": ["c", "d"]})")),
+             Contains("/links: no way leads from 'a' to 'c'"));
+  CHECK_THAT(
+      complaint(R"({"kind": "graph", "hosts": ["a", "b"], "links": [{"between": ["a", "b"], "latency": "1 us"}]})"),
+      Contains("/links/0: the key 'bandwidth' is missing"));
+  CHECK_THAT(
+      complaint(graph(R"("a", "b", "c", "d")", "",
+                      R"({"between": ["a", "b"]}, {"between": ["b", "c"]}, {"between": ["c", "d"], "down": true})")),
+      Contains("/links/2: the links that are down cut 'd' off from 'a'"));
 }
 
 TEST_CASE("a cluster file may leave beta to its topology, but not alpha") {
@@ -107,6 +141,8 @@ TEST_CASE("a cluster file may leave beta to its topology, but not alpha") {
   CHECK(cluster(R"("alpha": "1 us", "bandwidth": "1 GB/s", )" + topology).network.beta == 1e-9);
   CHECK_THAT(error_message([&] { cluster(topology); }), Contains("/network: the key 'alpha' is missing"));
   CHECK_THAT(error_message([&] { cluster(R"("alpha": "1 us")"); }), Contains("/network: the key 'beta' is missing"));
-  CHECK_THAT(error_message([&] { cluster(R"("alpha": "1 us", "topologi": 1)"); }), Contains("did you mean 'topology'?"));
-  CHECK_THAT(error_message([&] { cluster(R"("alpha": "1 us", "topology": {"kind": "star"})"); }), Contains("c.json: /network/topology: the key 'link' is missing"));
+  CHECK_THAT(error_message([&] { cluster(R"("alpha": "1 us", "topologi": 1)"); }),
+             Contains("did you mean 'topology'?"));
+  CHECK_THAT(error_message([&] { cluster(R"("alpha": "1 us", "topology": {"kind": "star"})"); }),
+             Contains("c.json: /network/topology: the key 'link' is missing"));
 }

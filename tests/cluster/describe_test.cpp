@@ -70,7 +70,8 @@ TEST_CASE("diameters by rule are those of the routes") {
     agree("ring", hosts);
     agree("double-binary-tree", hosts);
   }
-  for (const char* dimensions : {"[1, 1]", "[2, 2]", "[3, 4]", "[2, 3, 4]"}) agree("torus", 1, std::string(R"("dimensions": )") + dimensions);
+  for (const char* dimensions : {"[1, 1]", "[2, 2]", "[3, 4]", "[2, 3, 4]"})
+    agree("torus", 1, std::string(R"("dimensions": )") + dimensions);
   for (const char* ports : {"2", "4", "6"}) agree("fat-tree", 2, std::string(R"("ports": )") + ports);
   agree("bcube", 1, R"("n": 2, "k": 1)");
   agree("bcube", 1, R"("n": 3, "k": 3)");
@@ -93,8 +94,9 @@ TEST_CASE("bisections are the least of all cuts") {
     agree("ring", hosts);
     agree("double-binary-tree", hosts);
   }
-  for (const char* dimensions : {"[1, 2]", "[1, 5]", "[2, 2]", "[2, 3]", "[2, 5]", "[2, 7]", "[3, 3]", "[3, 4]", "[4, 4]", "[3, 5]", "[2, 8]", "[5, 2]",
-                                 "[3, 6]", "[2, 9]", "[2, 2, 2]", "[2, 2, 3]", "[3, 2, 3]", "[2, 2, 4]"})
+  for (const char* dimensions :
+       {"[1, 2]", "[1, 5]", "[2, 2]", "[2, 3]", "[2, 5]", "[2, 7]", "[3, 3]", "[3, 4]", "[4, 4]", "[3, 5]", "[2, 8]",
+        "[5, 2]", "[3, 6]", "[2, 9]", "[2, 2, 2]", "[2, 2, 3]", "[3, 2, 3]", "[2, 2, 4]"})
     agree("torus", 1, std::string(R"("dimensions": )") + dimensions);
   agree("bcube", 1, R"("n": 5, "k": 1)");
   agree("bcube", 1, R"("n": 2, "k": 2)");
@@ -145,6 +147,6 @@ TEST_CASE("DOT names all nodes and links") {
         "  \"h0\" -- \"s0\" [label=\"8 Gbit/s, 1 us\"];\n"
         "  \"h1\" -- \"s0\" [label=\"100 Mbit/s, 1 us\"];\n"
         "}\n");
-  CHECK(to_dot(*build("ring", 3, R"("links": [{"between": ["h1", "h2"], "down": true}])"), "r").find("\"h1\" -- \"h2\" [label=\"down\", style=dashed];") !=
-        std::string::npos);
+  CHECK(to_dot(*build("ring", 3, R"("links": [{"between": ["h1", "h2"], "down": true}])"), "r")
+            .find("\"h1\" -- \"h2\" [label=\"down\", style=dashed];") != std::string::npos);
 }

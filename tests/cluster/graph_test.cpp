@@ -1,15 +1,16 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/cluster/topologies.hpp"
+
 #include "sim/core/random.hpp"
 #include "sim/core/time.hpp"
-#include "tests/cluster/topologies.hpp"
 
 namespace {
 
 std::string graph(std::string_view hosts, std::string_view switches, std::string_view links) {
-  return R"({"kind": "graph", "link": {"latency": "1 us", "bandwidth": "1 GB/s"}, "hosts": [)" + std::string(hosts) + R"(], "switches": [)" +
-         std::string(switches) + R"(], "links": [)" + std::string(links) + "]}";
+  return R"({"kind": "graph", "link": {"latency": "1 us", "bandwidth": "1 GB/s"}, "hosts": [)" + std::string(hosts) +
+         R"(], "switches": [)" + std::string(switches) + R"(], "links": [)" + std::string(links) + "]}";
 }
 
 // A random graph, mostly connected by a chain, with few different latencies so that ties abound.
@@ -24,7 +25,9 @@ TopologySpec random_graph(Random& random) {
   for (std::uint64_t i = random.below(2 * nodes); i > 0; --i)
     if (const auto a = random.below(nodes), b = random.below(nodes); a != b) pairs.insert(std::minmax(a, b));
   for (const auto& [a, b] : pairs)
-    spec.graph_links.push_back({static_cast<std::int64_t>(a), static_cast<std::int64_t>(b), {static_cast<double>(random.below(4)) * 0.1e-6, 1e9}});
+    spec.graph_links.push_back({static_cast<std::int64_t>(a),
+                                static_cast<std::int64_t>(b),
+                                {static_cast<double>(random.below(4)) * 0.1e-6, 1e9}});
   return spec;
 }
 
@@ -34,7 +37,8 @@ TEST_CASE("a graph takes the way of least latency, then of fewest links") {
   const auto topology = make_topology(spec_of(graph(R"("a", "b")", R"("slow", "x", "y")", R"(
       {"between": ["a", "slow"], "latency": "5 us"}, {"between": ["slow", "b"]},
       {"between": ["a", "x"]}, {"between": ["x", "y"], "bandwidth": "2 GB/s"}, {"between": ["y", "b"]},
-      {"between": ["x", "b"], "latency": "2 us"})")), 2);
+      {"between": ["x", "b"], "latency": "2 us"})")),
+                                      2);
   CHECK(topology->switches() == 3);
   CHECK(way(*topology, 0, 1) == "a x b");
   CHECK(topology->links()[6].bandwidth == 2e9);
@@ -43,7 +47,8 @@ TEST_CASE("a graph takes the way of least latency, then of fewest links") {
 TEST_CASE("equal ways are shared by destination") {
   const auto topology = make_topology(spec_of(graph(R"("a", "b", "c", "d")", R"("e0", "e1", "top0", "top1")", R"(
       {"between": ["a", "e0"]}, {"between": ["b", "e0"]}, {"between": ["c", "e1"]}, {"between": ["d", "e1"]},
-      {"between": ["e0", "top0"]}, {"between": ["e0", "top1"]}, {"between": ["e1", "top0"]}, {"between": ["e1", "top1"]})")), 4);
+      {"between": ["e0", "top0"]}, {"between": ["e0", "top1"]}, {"between": ["e1", "top0"]}, {"between": ["e1", "top1"]})")),
+                                      4);
   CHECK(way(*topology, 0, 2) == "a e0 top0 e1 c");
   CHECK(way(*topology, 0, 3) == "a e0 top1 e1 d");
   CHECK(way(*topology, 1, 2) == "b e0 top0 e1 c");
@@ -52,7 +57,8 @@ TEST_CASE("equal ways are shared by destination") {
 
 TEST_CASE("a link of a graph may be down") {
   const auto topology = make_topology(spec_of(graph(R"("a", "b", "c")", "", R"(
-      {"between": ["a", "b"], "down": true}, {"between": ["b", "c"]}, {"between": ["c", "a"]})")), 3);
+      {"between": ["a", "b"], "down": true}, {"between": ["b", "c"]}, {"between": ["c", "a"]})")),
+                                      3);
   CHECK(way(*topology, 0, 1) == "a c b");
 }
 

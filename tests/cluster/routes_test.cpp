@@ -48,7 +48,8 @@ void check_minimal(const Topology& topology) {
   const auto hops = shortest_hops(topology);
   for (std::int64_t from = 0; from < topology.hosts(); ++from)
     for (std::int64_t to = 0; to < topology.hosts(); ++to)
-      REQUIRE(route(topology, from, to).size() == static_cast<std::size_t>(hops[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]));
+      REQUIRE(route(topology, from, to).size() ==
+              static_cast<std::size_t>(hops[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)]));
 }
 
 // How many routes, of every host to every other, use a link: all counts there are, by what the link joins.
@@ -102,7 +103,8 @@ TEST_CASE("a torus corrects one dimension after the other") {
   CHECK(torus->links().size() == 2 * 24);
   CHECK(way(*torus, 0, 11) == "h0 h8 h11");  // (0, 0) to (2, 3): both ways round
   CHECK(way(*torus, 1, 7) == "h1 h5 h6 h7");
-  for (const char* dimensions : {"[1, 1]", "[2, 2]", "[2, 5]", "[5, 2]", "[4, 4]", "[1, 4]", "[2, 3, 4]", "[3, 3, 3]", "[4, 2, 2]"}) {
+  for (const char* dimensions :
+       {"[1, 1]", "[2, 2]", "[2, 5]", "[5, 2]", "[4, 4]", "[1, 4]", "[2, 3, 4]", "[3, 3, 3]", "[4, 2, 2]"}) {
     CAPTURE(dimensions);
     const auto one = build("torus", 1, std::string(R"("dimensions": )") + dimensions);
     check(*one);
@@ -198,12 +200,14 @@ TEST_CASE("several GPUs in a host hang on its node") {
   CHECK(star->links()[route(*star, 1, 3)[0]].bandwidth == 300e9);
   check(*star);
   check_minimal(*star);
-  check(*build("bcube", 1, R"("n": 3, "k": 2, "gpus_per_host": 2, "inner": {"latency": "0 us", "bandwidth": "1 GB/s"})"));
+  check(
+      *build("bcube", 1, R"("n": 3, "k": 2, "gpus_per_host": 2, "inner": {"latency": "0 us", "bandwidth": "1 GB/s"})"));
 }
 
 TEST_CASE("links that changed keep their routes, links that are down are gone around") {
   SECTION("degraded") {
-    const auto star = build("star", 3, R"("links": [{"between": ["s0", "h1"], "bandwidth": "0.1 GB/s", "latency": "7 us"}])");
+    const auto star =
+        build("star", 3, R"("links": [{"between": ["s0", "h1"], "bandwidth": "0.1 GB/s", "latency": "7 us"}])");
     for (const LinkId id : route(*star, 1, 2)) {
       const bool changed = star->links()[id].from == 1;
       CHECK(star->links()[id].bandwidth == (changed ? 0.1e9 : 1e9));
@@ -220,7 +224,8 @@ TEST_CASE("links that changed keep their routes, links that are down are gone ar
     for (std::int64_t from = 0; from < 16; ++from) {
       for (std::int64_t to = 0; to < 16; ++to) {
         const std::string before = way(*whole, from, to);
-        const bool meets = before.find("agg0 core0") != std::string::npos || before.find("core0 agg0") != std::string::npos;
+        const bool meets =
+            before.find("agg0 core0") != std::string::npos || before.find("core0 agg0") != std::string::npos;
         if (!meets) CHECK(way(*tree, from, to) == before);
         around += meets;
       }
@@ -239,7 +244,8 @@ TEST_CASE("links that changed keep their routes, links that are down are gone ar
     check(*ring);
   }
   SECTION("GPUs, too") {
-    const auto torus = build("torus", 8, R"("dimensions": [2, 2], "gpus_per_host": 2, "inner": {"latency": "0 us", "bandwidth": "1 GB/s"},
+    const auto torus = build(
+        "torus", 8, R"("dimensions": [2, 2], "gpus_per_host": 2, "inner": {"latency": "0 us", "bandwidth": "1 GB/s"},
         "links": [{"between": ["h0", "h1"], "down": true}, {"between": ["h3.gpu1", "h3"], "bandwidth": "2 GB/s"}])");
     CHECK(way(*torus, 0, 2) == "h0.gpu0 h0 h2 h3 h1 h1.gpu0");
     CHECK(torus->links()[route(*torus, 7, 6)[0]].bandwidth == 2e9);

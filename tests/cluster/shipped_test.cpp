@@ -1,5 +1,6 @@
-#include "sim/core/file.hpp"
 #include "tests/cluster/topologies.hpp"
+
+#include "sim/core/file.hpp"
 
 TEST_CASE("every shipped topology can be built for its workers, and reaches the last of them") {
   for (const std::string& name : list_data("topologies")) {

@@ -4,10 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "tests/catch.hpp"
+
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/make_topology.hpp"
 #include "sim/core/json.hpp"
-#include "tests/catch.hpp"
 
 using namespace allreplay;
 

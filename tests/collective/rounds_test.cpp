@@ -1,15 +1,16 @@
 // Every collective, run over symbols instead of bytes: in the end all have everything, and nothing twice.
 #include "sim/collective/rounds.hpp"
 
-#include "sim/collective/algorithm.hpp"
 #include "tests/catch.hpp"
+
+#include "sim/collective/algorithm.hpp"
 
 using namespace allreplay;
 
 namespace {
 
-// What each stream of each rank has of each piece: how often each rank's contribution is in it. Rounds go in lockstep, and
-// a stream sends what it had before the round: if it sent what it had not yet, something would be missing.
+// What each stream of each rank has of each piece: how often each rank's contribution is in it. Rounds go in lockstep,
+// and a stream sends what it had before the round: if it sent what it had not yet, something would be missing.
 class Contributions {
  public:
   Contributions(const Rounds& rounds, Purpose purpose) : rounds_(rounds) {
@@ -17,7 +18,9 @@ class Contributions {
     for (Rank rank = 0; rank < rounds.ranks; ++rank)
       for (std::uint32_t stream = 0; stream < rounds.streams; ++stream)
         for (std::int64_t piece = 0; piece < rounds.pieces; ++piece) {
-          const bool has = purpose == Purpose::AllGather ? piece == rank : purpose == Purpose::Broadcast ? rank == 0 : true;
+          const bool has = purpose == Purpose::AllGather   ? piece == rank
+                           : purpose == Purpose::Broadcast ? rank == 0
+                                                           : true;
           at(has_, rank, stream, piece)[rank] = has;
         }
   }
@@ -64,7 +67,8 @@ class Contributions {
 
 const Algorithm& named(const std::string& name) { return find_algorithm(name, {"test", ""}); }
 
-Rounds rounds_of(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {}, Stage stage = Stage::AllReduce) {
+Rounds rounds_of(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {},
+                 Stage stage = Stage::AllReduce) {
   return named(name).rounds(workers, options, stage, {"test", ""});
 }
 
@@ -82,8 +86,8 @@ void require_complete(const Contributions& contributions, const Rounds& rounds, 
 }
 
 void require_works(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {}) {
-  INFO(name << " among " << workers << ", servers " << options.servers << ", chunks " << options.chunks << ", groups " << options.groups << ", levels "
-            << options.levels);
+  INFO(name << " among " << workers << ", servers " << options.servers << ", chunks " << options.chunks << ", groups "
+            << options.groups << ", levels " << options.levels);
   const Rounds rounds = rounds_of(name, workers, options);
   const Purpose purpose = named(name).purpose;
   Contributions contributions(rounds, purpose);
@@ -93,7 +97,8 @@ void require_works(const std::string& name, std::int64_t workers, const Collecti
 
 void require_halves_work(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {}) {
   INFO("the halves of " << name << " among " << workers);
-  const Rounds first = rounds_of(name, workers, options, Stage::ReduceScatter), second = rounds_of(name, workers, options, Stage::AllGather);
+  const Rounds first = rounds_of(name, workers, options, Stage::ReduceScatter),
+               second = rounds_of(name, workers, options, Stage::AllGather);
   REQUIRE(first.pieces == second.pieces);
   Contributions contributions(first, Purpose::AllReduce);
   contributions.run(first);
@@ -105,7 +110,8 @@ void require_halves_work(const std::string& name, std::int64_t workers, const Co
 
 TEST_CASE("every collective gives everybody every contribution exactly once") {
   for (const std::int64_t n : {2, 3, 4, 5, 7, 8, 12, 16}) {
-    for (const char* name : {"ring", "binary-tree", "parameter-server", "all-gather", "topk-allgather", "reduce-scatter", "broadcast", "bml", "hierarchical"})
+    for (const char* name : {"ring", "binary-tree", "parameter-server", "all-gather", "topk-allgather",
+                             "reduce-scatter", "broadcast", "bml", "hierarchical"})
       require_works(name, n);
     for (const std::int64_t chunks : {1, 2, 5, 16}) require_works("double-binary-tree", n, {.chunks = chunks});
     for (std::int64_t servers = 1; servers <= n; ++servers) require_works("parameter-server", n, {.servers = servers});
@@ -123,7 +129,9 @@ TEST_CASE("every collective gives everybody every contribution exactly once") {
 
 TEST_CASE("the halves of a collective make the whole") {
   for (const std::int64_t n : {2, 4, 8, 16}) {
-    for (const char* name : {"ring", "halving-doubling", "parameter-server", "binary-tree", "double-binary-tree", "bml"}) require_halves_work(name, n);
+    for (const char* name :
+         {"ring", "halving-doubling", "parameter-server", "binary-tree", "double-binary-tree", "bml"})
+      require_halves_work(name, n);
     require_halves_work("hierarchical", n, {.groups = 2});
   }
   require_halves_work("bml", 9, {.levels = 2});
@@ -136,7 +144,8 @@ TEST_CASE("a collective that repeats a round says so") {
 }
 
 TEST_CASE("numbers of workers that an algorithm cannot serve") {
-  for (const char* name : {"halving-doubling", "recursive-doubling", "gtopk-tree"}) CHECK_THROWS_AS(rounds_of(name, 6), InputError);
+  for (const char* name : {"halving-doubling", "recursive-doubling", "gtopk-tree"})
+    CHECK_THROWS_AS(rounds_of(name, 6), InputError);
   CHECK_THROWS_AS(rounds_of("bml", 12, {.levels = 2}), InputError);
   CHECK_THROWS_AS(rounds_of("hierarchical", 10, {.groups = 3}), InputError);
   CHECK_THROWS_AS(rounds_of("parameter-server", 4, {.servers = 5}), InputError);

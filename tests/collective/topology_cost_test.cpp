@@ -1,14 +1,17 @@
-#include "sim/collective/comm_cost.hpp"
 #include "tests/catch.hpp"
+
+#include "sim/collective/comm_cost.hpp"
 
 using namespace allreplay;
 
 namespace {
 
 Network network(const std::string& rest) {
-  return read_cluster(Json::parse(R"({"name": "c", "workers": 16, "network": {"alpha": "10 us", "gamma": "0.5 ns/B", )" + rest +
-                                      R"("topology": {"kind": "fat-tree", "ports": 4, "oversubscription": 2,
-                                                      "link": {"latency": "1 us", "bandwidth": "1 GB/s"}}}})", "c.json"))
+  return read_cluster(
+             Json::parse(R"({"name": "c", "workers": 16, "network": {"alpha": "10 us", "gamma": "0.5 ns/B", )" + rest +
+                             R"("topology": {"kind": "fat-tree", "ports": 4, "oversubscription": 2,
+                                                      "link": {"latency": "1 us", "bandwidth": "1 GB/s"}}}})",
+                         "c.json"))
       .network;
 }
 

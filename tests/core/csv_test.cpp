@@ -24,5 +24,6 @@ TEST_CASE("fields that need quotes get them, and are read back") {
 }
 
 TEST_CASE("an open quote names its line") {
-  CHECK(error_message([] { parse_csv("a\nb,\"c\nd", "f.csv"); }) == "f.csv: line 2: a quote is never closed (close it with \")");
+  CHECK(error_message([] { parse_csv("a\nb,\"c\nd", "f.csv"); }) ==
+        "f.csv: line 2: a quote is never closed (close it with \")");
 }

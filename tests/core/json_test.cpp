@@ -21,12 +21,14 @@ TEST_CASE("what is no JSON is said in one line") {
     CHECK(message.starts_with("f.json: "));
     CHECK(message.find('\n') == std::string::npos);
   }
-  CHECK(error_message([] { Json::parse(R"({"a": 1, "a": 2})", "f.json"); }).find("'a' stands twice") != std::string::npos);
+  CHECK(error_message([] { Json::parse(R"({"a": 1, "a": 2})", "f.json"); }).find("'a' stands twice") !=
+        std::string::npos);
 }
 
 TEST_CASE("numbers are checked") {
   const Json json = Json::parse(R"({"n": 3, "x": 2.5, "big": 1e300})", "f");
   CHECK(json.at("n").integer(1, 5) == 3);
-  for (const auto* key : {"x", "big"}) CHECK(error_message([&] { json.at(key).integer(1, 5); }).find("whole number from 1 to 5") != std::string::npos);
+  for (const auto* key : {"x", "big"})
+    CHECK(error_message([&] { json.at(key).integer(1, 5); }).find("whole number from 1 to 5") != std::string::npos);
   CHECK(error_message([&] { json.at("n").duration(); }).find("has no unit") != std::string::npos);
 }

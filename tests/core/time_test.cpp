@@ -2,8 +2,9 @@
 
 #include <limits>
 
-#include "sim/core/error.hpp"
 #include "tests/catch.hpp"
+
+#include "sim/core/error.hpp"
 
 using namespace allreplay;
 

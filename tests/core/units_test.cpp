@@ -40,7 +40,8 @@ TEST_CASE("every documented unit is read") {
 TEST_CASE("a bad quantity says where, what and how") {
   CHECK(error_message([] { parse_duration("45", here); }) ==
         "file.json: /x: \"45\" has no unit (a duration such as \"45 us\"; units: s, ms, us, ns, ps)");
-  for (const auto* text : {"", "us", "-1 us", "nan us", "1 µs", "1 us us", "1 MB", "1e999 s", "inf s", "0x10 s", "1,5 ms"})
+  for (const auto* text :
+       {"", "us", "-1 us", "nan us", "1 µs", "1 us us", "1 MB", "1e999 s", "inf s", "0x10 s", "1,5 ms"})
     CHECK(error_message([&] { parse_duration(text, here); }).starts_with("file.json: /x: "));
   CHECK(error_message([] { parse_size("1e30 GB", here); }).find("too large") != std::string::npos);
   CHECK(error_message([] { parse_rate("10 Gbps", here); }).find("Gbit/s") != std::string::npos);

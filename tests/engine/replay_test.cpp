@@ -4,8 +4,9 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "sim/core/random.hpp"
 #include "tests/catch.hpp"
+
+#include "sim/core/random.hpp"
 
 using namespace allreplay;
 
@@ -38,7 +39,8 @@ Task task(ResourceId resource, std::int64_t rank, int duration, std::int64_t pri
 struct Contest {
   TaskGraph graph;
   Stream worker, channel;
-  std::vector<Time> starts(const QueueRule& rule, std::vector<std::int64_t> ranks, std::vector<std::int64_t> priorities) {
+  std::vector<Time> starts(const QueueRule& rule, std::vector<std::int64_t> ranks,
+                           std::vector<std::int64_t> priorities) {
     std::vector<TaskId> contenders;
     TaskId before = 0;
     for (std::size_t i = 0; i < 3; ++i) {
@@ -49,7 +51,8 @@ struct Contest {
       before = step;
     }
     graph.link();
-    const std::vector<Resource> resources{{"worker", {}, Phase::Compute, &worker}, {"channel", rule, Phase::Communication, &channel}};
+    const std::vector<Resource> resources{{"worker", {}, Phase::Compute, &worker},
+                                          {"channel", rule, Phase::Communication, &channel}};
     const Timeline timeline = replay(graph, resources);
     std::vector<Time> starts;
     for (const TaskId id : contenders) starts.push_back(timeline.spans[id].start);
@@ -77,15 +80,18 @@ TEST_CASE("priority: the smallest among the ready, without waiting for better on
 
 TEST_CASE("a tick delays admission to its next multiple after the origin") {
   // Multiples of 8 after 2: 2, 10, 18, 26. Ready at 1, 2, 3; free at 0, 12, 28: admitted at 2, 18, 34.
-  CHECK(Contest().starts({Order::FirstReady, {}, Time(8), Time(2)}, {0, 1, 2}, {0, 0, 0}) == Times{Time(2), Time(18), Time(34)});
+  CHECK(Contest().starts({Order::FirstReady, {}, Time(8), Time(2)}, {0, 1, 2}, {0, 0, 0}) ==
+        Times{Time(2), Time(18), Time(34)});
 }
 
 TEST_CASE("windows bound what is in flight, and a task larger than the window goes alone") {
   TaskGraph graph;
-  for (const std::int64_t bytes : {30, 40, 50, 200, 10}) graph.add(task(0, static_cast<std::int64_t>(graph.tasks().size()), 10, 0, bytes));
+  for (const std::int64_t bytes : {30, 40, 50, 200, 10})
+    graph.add(task(0, static_cast<std::int64_t>(graph.tasks().size()), 10, 0, bytes));
   graph.link();
   Parallel server;
-  const std::vector<Resource> resources{{"channel", {Order::AsListed, {Window::unlimited, 100}}, Phase::Communication, &server}};
+  const std::vector<Resource> resources{
+      {"channel", {Order::AsListed, {Window::unlimited, 100}}, Phase::Communication, &server}};
   const Timeline timeline = replay(graph, resources);
   // 30 + 40 fit; 50 comes when they end at 10 (30 + 40 + 50 > 100); 200 alone at 20; 10 at 30.
   const std::vector<int> expected{0, 0, 10, 20, 30};
@@ -103,7 +109,8 @@ TEST_CASE("all work of an instant is settled before communication is chosen") {
   graph.precede(b, urgent);
   graph.link();
   Stream worker, channel;
-  const std::vector<Resource> resources{{"worker", {}, Phase::Compute, &worker}, {"channel", {Order::Priority}, Phase::Communication, &channel}};
+  const std::vector<Resource> resources{{"worker", {}, Phase::Compute, &worker},
+                                        {"channel", {Order::Priority}, Phase::Communication, &channel}};
   const Timeline timeline = replay(graph, resources);
   CHECK(timeline.spans[urgent].start == Time(5));
   CHECK(timeline.spans[late].start == Time(15));
@@ -124,7 +131,8 @@ TEST_CASE("a task that can never start is named") {
 namespace {
 
 // A random layered graph on `streams` workers and one channel, its resources numbered by `order`.
-Timeline random_replay(std::uint64_t seed, const std::vector<ResourceId>& order, std::int64_t window, TaskGraph& graph) {
+Timeline random_replay(std::uint64_t seed, const std::vector<ResourceId>& order, std::int64_t window,
+                       TaskGraph& graph) {
   Random random(seed, 0);
   const std::size_t streams = order.size() - 1;
   std::vector<TaskId> last(streams);
@@ -135,7 +143,8 @@ Timeline random_replay(std::uint64_t seed, const std::vector<ResourceId>& order,
       if (step > 0) graph.precede(last[s], id);
       made.push_back(last[s] = id);
     }
-    const TaskId block = graph.add(task(order[streams], step, static_cast<int>(random.below(6)), static_cast<std::int64_t>(random.below(3))));
+    const TaskId block = graph.add(
+        task(order[streams], step, static_cast<int>(random.below(6)), static_cast<std::int64_t>(random.below(3))));
     for (const TaskId id : made) graph.precede(id, block);
   }
   graph.link();
@@ -165,12 +174,15 @@ TEST_CASE("the order of simultaneous events changes nothing, and no resource ser
       REQUIRE(reference.spans[id].start == shuffled.spans[id].start);
       REQUIRE(reference.spans[id].end == shuffled.spans[id].end);
       REQUIRE(reference.spans[id].ready <= reference.spans[id].start);
-      for (const TaskId successor : graph.successors(id)) REQUIRE(reference.spans[successor].start >= reference.spans[id].end);
-      // At the instant a task starts, at most `limit` tasks of its resource are in flight (those that take no time aside).
+      for (const TaskId successor : graph.successors(id))
+        REQUIRE(reference.spans[successor].start >= reference.spans[id].end);
+      // At the instant a task starts, at most `limit` tasks of its resource are in flight (those that take no time
+      // aside).
       const Task& one = graph.tasks()[id];
       std::int64_t in_flight = 0;
       for (TaskId other = 0; other < graph.tasks().size(); ++other)
-        if (graph.tasks()[other].resource == one.resource && reference.spans[other].start <= reference.spans[id].start &&
+        if (graph.tasks()[other].resource == one.resource &&
+            reference.spans[other].start <= reference.spans[id].start &&
             reference.spans[other].end > reference.spans[id].start)
           ++in_flight;
       REQUIRE(in_flight <= (one.resource == 4 ? window : 1));

@@ -27,9 +27,11 @@ TEST_CASE("what is no size") {
   CHECK_THROWS_AS(parse_sizes("ten", place), InputError);
 }
 
-// A ring among 4 at 1 GB/s without start-up moves 2·3/4 bytes per byte: 1.5 ms for 1 MB, algbw 2/3 GB/s, busbw the link's.
+// A ring among 4 at 1 GB/s without start-up moves 2·3/4 bytes per byte: 1.5 ms for 1 MB, algbw 2/3 GB/s, busbw the
+// link's.
 TEST_CASE("bandwidths as nccl-tests has them") {
-  const CollectivePricing ring{Purpose::AllReduce, 4, [](Bytes bytes) { return to_time(1.5e-9 * static_cast<double>(bytes)); }, 24, {}};
+  const CollectivePricing ring{
+      Purpose::AllReduce, 4, [](Bytes bytes) { return to_time(1.5e-9 * static_cast<double>(bytes)); }, 24, {}};
   const auto rows = measure_collective(ring, {0, 1'000'000});
   CHECK(rows[0].algbw_GBps == 0);
   CHECK(rows[0].messages == 0);

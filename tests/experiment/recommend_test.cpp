@@ -1,9 +1,10 @@
 #include "sim/experiment/recommend.hpp"
 
-#include "sim/experiment/framework.hpp"
-#include "sim/experiment/tuning.hpp"
 #include "tests/catch.hpp"
 #include "tests/training/scenario.hpp"
+
+#include "sim/experiment/framework.hpp"
+#include "sim/experiment/tuning.hpp"
 
 using namespace allreplay;
 

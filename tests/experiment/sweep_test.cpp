@@ -3,10 +3,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sim/core/csv.hpp"
-#include "sim/core/file.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
+
+#include "sim/core/csv.hpp"
+#include "sim/core/file.hpp"
 
 using namespace allreplay;
 namespace fs = std::filesystem;
@@ -20,7 +21,8 @@ class Folder {
     fs::create_directories(path_);
     write("profile.csv", "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n");
     write("cluster.json", R"({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}})");
-    write("sweep.json", R"({"name": "s", "profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 4, 8, 16],
+    write("sweep.json",
+          R"({"name": "s", "profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 4, 8, 16],
                             "collectives": ["ring", "binary-tree"], "strategies": ["wfbp", {"name": "ddp", "bucket_cap": "1 kB"}]})");
   }
   std::string operator()(const std::string& name) const { return (path_ / name).string(); }
@@ -54,14 +56,19 @@ TEST_CASE("every combination is a row, strategies fastest") {
 
 TEST_CASE("a cluster's entry may have lists of its own") {
   const Folder folder;
-  folder.write("own.json", R"({"profiles": ["profile.csv"], "workers": [2, 4], "collectives": ["ring"], "strategies": ["wfbp", "s-sgd"],
+  folder.write(
+      "own.json",
+      R"({"profiles": ["profile.csv"], "workers": [2, 4], "collectives": ["ring"], "strategies": ["wfbp", "s-sgd"],
                                "clusters": [{"cluster": "cluster.json", "workers": [16], "collectives": ["binary-tree", "halving-doubling"], "strategies": ["ddp"]},
                                             "cluster.json", {"cluster": "cluster.json", "fidelities": ["alpha-beta"]}]})");
   std::vector<std::string> found;
   for (const Request& request : read_sweep(folder("own.json")).requests)
-    found.push_back(std::to_string(*request.workers) + " " + request.collective + " " + request.strategy + " " + request.fidelity);
-  CHECK(found == std::vector<std::string>{"16 binary-tree ddp ", "16 halving-doubling ddp ", "2 ring wfbp ", "2 ring s-sgd ", "4 ring wfbp ", "4 ring s-sgd ",
-                                          "2 ring wfbp alpha-beta", "2 ring s-sgd alpha-beta", "4 ring wfbp alpha-beta", "4 ring s-sgd alpha-beta"});
+    found.push_back(std::to_string(*request.workers) + " " + request.collective + " " + request.strategy + " " +
+                    request.fidelity);
+  CHECK(found == std::vector<std::string>{"16 binary-tree ddp ", "16 halving-doubling ddp ", "2 ring wfbp ",
+                                          "2 ring s-sgd ", "4 ring wfbp ", "4 ring s-sgd ", "2 ring wfbp alpha-beta",
+                                          "2 ring s-sgd alpha-beta", "4 ring wfbp alpha-beta",
+                                          "4 ring s-sgd alpha-beta"});
 }
 
 TEST_CASE("what is wrong with a cluster's own lists is told where it stands") {
@@ -70,8 +77,10 @@ TEST_CASE("what is wrong with a cluster's own lists is told where it stands") {
     folder.write("bad.json", R"({"profiles": ["profile.csv"], "strategies": ["wfbp"], "clusters": [)" + cluster + "]}");
     return error_message([&] { read_sweep(folder("bad.json")); });
   };
-  CHECK(complaint(R"({"cluster": "cluster.json", "collective": ["ring"]})").find("/clusters/0/collective: ") != std::string::npos);
-  CHECK(complaint(R"({"cluster": "cluster.json", "workers": []})").find("/clusters/0/workers: is empty") != std::string::npos);
+  CHECK(complaint(R"({"cluster": "cluster.json", "collective": ["ring"]})").find("/clusters/0/collective: ") !=
+        std::string::npos);
+  CHECK(complaint(R"({"cluster": "cluster.json", "workers": []})").find("/clusters/0/workers: is empty") !=
+        std::string::npos);
   CHECK(complaint(R"({"cluster": "none"})").find("/clusters/0/cluster: no cluster 'none'") != std::string::npos);
   CHECK(complaint(R"({"workers": [4]})").find("/clusters/0") != std::string::npos);
 }
@@ -85,34 +94,45 @@ TEST_CASE("an option may take several values: a row each, the last option fastes
     found.push_back(request.strategy);
     for (const OptionText& option : request.options) found.back() += " " + option.value;
   }
-  CHECK(found == std::vector<std::string>{"wfbp", "us-byte 1 kB sequential", "us-byte 1 kB random:3", "us-byte 1 kB random:4",
-                                          "us-byte 2 kB sequential", "us-byte 2 kB random:3", "us-byte 2 kB random:4"});
+  CHECK(found == std::vector<std::string>{"wfbp", "us-byte 1 kB sequential", "us-byte 1 kB random:3",
+                                          "us-byte 1 kB random:4", "us-byte 2 kB sequential", "us-byte 2 kB random:3",
+                                          "us-byte 2 kB random:4"});
 }
 
 TEST_CASE("what is wrong with an option's values is told where it stands") {
   const Folder folder;
   const auto complaint = [&](const std::string& value) {
-    folder.write("bad.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": [{"name": "us-byte", "second_phase": )" + value + "}]}");
+    folder.write(
+        "bad.json",
+        R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": [{"name": "us-byte", "second_phase": )" +
+            value + "}]}");
     return error_message([&] { run_sweep(read_sweep(folder("bad.json")), {.progress = false}); });
   };
   const std::string place = folder("bad.json") + ": /strategies/0/second_phase";
   CHECK(complaint("[]") == place + ": is empty (at least one value)");
-  CHECK(complaint(R"({"each": "random", "from": 1, "to": 2})") == place + "/each: 'random' has no place for the number ({} where it stands, such as random:{})");
-  CHECK(complaint(R"({"each": "random:{}", "from": 2, "to": 1})") == place + ": is reversed: from 2 to 1 (\"from\" at most \"to\")");
-  CHECK(complaint(R"({"each": "random:{}", "from": 1, "to": 100001})") == place + ": makes more than 100000 rows (fewer values)");
+  CHECK(complaint(R"({"each": "random", "from": 1, "to": 2})") ==
+        place + "/each: 'random' has no place for the number ({} where it stands, such as random:{})");
+  CHECK(complaint(R"({"each": "random:{}", "from": 2, "to": 1})") ==
+        place + ": is reversed: from 2 to 1 (\"from\" at most \"to\")");
+  CHECK(complaint(R"({"each": "random:{}", "from": 1, "to": 100001})") ==
+        place + ": makes more than 100000 rows (fewer values)");
   CHECK(complaint(R"({"each": "random:{}", "from": 1})").find("/second_phase: ") != std::string::npos);
-  CHECK(complaint(R"({"each": "random:{}", "from": 1, "to": 2, "by": 2})").find("/second_phase/by: ") != std::string::npos);
+  CHECK(complaint(R"({"each": "random:{}", "from": 1, "to": 2, "by": 2})").find("/second_phase/by: ") !=
+        std::string::npos);
   CHECK(complaint(R"({"each": "random:{}", "from": 1.5, "to": 2})").find("/second_phase/from: ") != std::string::npos);
   CHECK(complaint(R"(["sequential", "sideways"])").find("/second_phase/1: ") != std::string::npos);
-  CHECK(complaint(R"({"each": "random:{}", "from": 1, "to": 400}, "first_phase": {"each": "random:{}", "from": 1, "to": 400})").find(
-            "_phase: makes more than 100000 rows") != std::string::npos);
+  CHECK(
+      complaint(
+          R"({"each": "random:{}", "from": 1, "to": 400}, "first_phase": {"each": "random:{}", "from": 1, "to": 400})")
+          .find("_phase: makes more than 100000 rows") != std::string::npos);
 }
 
 TEST_CASE("a sweep of too many rows is refused") {
   const Folder folder;
   folder.write("bad.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 4],
                                "strategies": [{"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": 60000}}]})");
-  CHECK(error_message([&] { read_sweep(folder("bad.json")); }).find("makes more than 100000 rows") != std::string::npos);
+  CHECK(error_message([&] { read_sweep(folder("bad.json")); }).find("makes more than 100000 rows") !=
+        std::string::npos);
 }
 
 TEST_CASE("rows are the same, in the same order, whatever the number of jobs") {
@@ -145,19 +165,28 @@ TEST_CASE("resume refuses the file of another sweep, and leaves it alone") {
   const Folder folder;
   run_sweep(read_sweep(folder("sweep.json")), {.out = folder("out.csv"), .progress = false});
   const std::string before = read_file(folder("out.csv"));
-  folder.write("sweep.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["s-sgd", "wfbp"]})");
-  CHECK(error_message([&] { run_sweep(read_sweep(folder("sweep.json")), {.out = folder("out.csv"), .resume = true, .progress = false}); }) ==
-        folder("out.csv") + ": has 16 rows, the sweep 2 (the file of this sweep)");
+  folder.write("sweep.json",
+               R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["s-sgd", "wfbp"]})");
+  CHECK(error_message([&] {
+          run_sweep(read_sweep(folder("sweep.json")), {.out = folder("out.csv"), .resume = true, .progress = false});
+        }) == folder("out.csv") + ": has 16 rows, the sweep 2 (the file of this sweep)");
   CHECK(read_file(folder("out.csv")) == before);
 }
 
 TEST_CASE("everything is checked before anything is written") {
   const Folder folder;
-  folder.write("bad.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 0], "strategies": ["wfbp"]})");
-  CHECK(error_message([&] { run_sweep(read_sweep(folder("bad.json")), {.out = folder("bad.csv"), .progress = false}); }).find("/workers/1: ") != std::string::npos);
-  folder.write("bad.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["wfbp", {"name": "ddp", "bucket_cap": "0 B"}]})");
-  CHECK(error_message([&] { run_sweep(read_sweep(folder("bad.json")), {.out = folder("bad.csv"), .progress = false}); }).find("/strategies/1/bucket_cap: ") !=
-        std::string::npos);
+  folder.write(
+      "bad.json",
+      R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 0], "strategies": ["wfbp"]})");
+  CHECK(error_message([&] {
+          run_sweep(read_sweep(folder("bad.json")), {.out = folder("bad.csv"), .progress = false});
+        }).find("/workers/1: ") != std::string::npos);
+  folder.write(
+      "bad.json",
+      R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["wfbp", {"name": "ddp", "bucket_cap": "0 B"}]})");
+  CHECK(error_message([&] {
+          run_sweep(read_sweep(folder("bad.json")), {.out = folder("bad.csv"), .progress = false});
+        }).find("/strategies/1/bucket_cap: ") != std::string::npos);
   CHECK(!fs::exists(folder("bad.csv")));
 }
 
@@ -169,4 +198,15 @@ TEST_CASE("every shipped sweep is read and its first rows run") {
     sweep.requests.resize(std::min<std::size_t>(sweep.requests.size(), 10));
     CHECK(run_sweep(sweep, {.jobs = 2, .progress = false}).size() == sweep.requests.size());
   }
+}
+
+TEST_CASE("a sweep writes over its own earlier result, and over nothing else") {
+  const Folder folder;
+  const Sweep sweep = read_sweep(folder("sweep.json"));
+  run_sweep(sweep, {.out = folder("out.csv"), .progress = false});
+  CHECK_NOTHROW(run_sweep(sweep, {.out = folder("out.csv"), .progress = false}));
+  const std::string before = read_file(folder("sweep.json"));
+  CHECK(error_message([&] { run_sweep(sweep, {.out = folder("sweep.json"), .progress = false}); }) ==
+        folder("sweep.json") + ": exists and is no result of a sweep (another file)");
+  CHECK(read_file(folder("sweep.json")) == before);
 }

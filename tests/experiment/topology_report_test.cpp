@@ -8,10 +8,12 @@ using namespace allreplay;
 namespace {
 
 Cluster cluster(const std::string& network) {
-  return read_cluster(Json::parse(R"({"name": "mine", "workers": 4, "network": {"alpha": "1 us", )" + network + "}}", "mine.json"));
+  return read_cluster(
+      Json::parse(R"({"name": "mine", "workers": 4, "network": {"alpha": "1 us", )" + network + "}}", "mine.json"));
 }
 
-const std::string cube = R"("topology": {"kind": "bcube", "n": 2, "k": 2, "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}})";
+const std::string cube =
+    R"("topology": {"kind": "bcube", "n": 2, "k": 2, "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}})";
 
 }  // namespace
 

@@ -3,11 +3,12 @@
 #include <map>
 #include <set>
 
-#include "sim/core/json.hpp"
-#include "sim/experiment/run.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
+
+#include "sim/core/json.hpp"
+#include "sim/experiment/run.hpp"
 
 using namespace allreplay;
 
@@ -30,13 +31,15 @@ TEST_CASE("a timeline has a process per class, no overlap on a thread, and an ar
     arrows_from += phase == "s";
     arrows_to += phase == "f";
   }
-  CHECK(processes == std::set<std::string>{"3 workers like worker 0", "worker 1 (x1.5 as slow)", "network: ring, 4 workers"});
+  CHECK(processes ==
+        std::set<std::string>{"3 workers like worker 0", "worker 1 (x1.5 as slow)", "network: ring, 4 workers"});
   const std::size_t blocks = outcome.result.plan.blocks.size() * outcome.result.episodes.size();
   CHECK(collectives == blocks);
   CHECK(arrows_from == blocks);
   CHECK(arrows_to == blocks);
   for (auto& [thread, list] : slices) {
     std::sort(list.begin(), list.end());
-    for (std::size_t i = 1; i < list.size(); ++i) REQUIRE(list[i].first >= list[i - 1].first + list[i - 1].second - 1e-5);
+    for (std::size_t i = 1; i < list.size(); ++i)
+      REQUIRE(list[i].first >= list[i - 1].first + list[i - 1].second - 1e-5);
   }
 }

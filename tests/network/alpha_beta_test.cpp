@@ -1,7 +1,8 @@
 #include "sim/network/alpha_beta.hpp"
 
-#include "sim/engine/replay.hpp"
 #include "tests/catch.hpp"
+
+#include "sim/engine/replay.hpp"
 
 using namespace allreplay;
 

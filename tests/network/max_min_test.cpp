@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <set>
 
+#include "tests/catch.hpp"
+
 #include "sim/core/random.hpp"
 #include "sim/network/fair_links.hpp"
-#include "tests/catch.hpp"
 
 using namespace allreplay;
 
@@ -25,8 +26,8 @@ std::vector<double> rates_of(const std::vector<double>& capacities, const Routes
   return max_min_rates(capacities, flows);
 }
 
-// No link carries more than it can, and every flow has a bottleneck: a full link on which nobody is faster. (Then it can
-// only gain if a slower or equal one there loses.)
+// No link carries more than it can, and every flow has a bottleneck: a full link on which nobody is faster. (Then it
+// can only gain if a slower or equal one there loses.)
 void require_max_min(const std::vector<double>& capacities, const Routes& routes, const std::vector<double>& rates) {
   std::vector<double> carried(capacities.size(), 0), fastest(capacities.size(), 0);
   for (std::size_t f = 0; f < routes.size(); ++f)
@@ -72,8 +73,8 @@ TEST_CASE("max-min by hand") {
 }
 
 TEST_CASE("max-min with amounts and counts") {
-  // Flow 0 uses all of link 0 and half of link 1 at full speed; flow 1 only link 1. Link 0 alone lets flow 0 have 1, and
-  // link 1 is full when x/2 + x = 1: both 2/3.
+  // Flow 0 uses all of link 0 and half of link 1 at full speed; flow 1 only link 1. Link 0 alone lets flow 0 have 1,
+  // and link 1 is full when x/2 + x = 1: both 2/3.
   const std::vector<LinkUse> a = {{0, 1}, {1, 0.5}}, b = {{1, 1}};
   const auto rates = max_min_rates(std::vector<double>{1, 1}, std::vector<SharedFlow>{{a}, {b}});
   CHECK(rates[0] == Approx(2.0 / 3));

@@ -3,12 +3,13 @@
 
 #include <cmath>
 
-#include "sim/core/random.hpp"
-#include "sim/engine/replay.hpp"
-#include "sim/network/fluid.hpp"
 #include "tests/catch.hpp"
 #include "tests/network/naive_message.hpp"
 #include "tests/network/networks.hpp"
+
+#include "sim/core/random.hpp"
+#include "sim/engine/replay.hpp"
+#include "sim/network/fluid.hpp"
 
 using namespace allreplay;
 
@@ -26,7 +27,8 @@ Rounds arrows(Rank ranks, std::int64_t pieces, const std::vector<std::vector<Arr
   for (const std::vector<Arrow>& round : rounds)
     result.rounds.push_back({1, [round](Rank from, std::int64_t, std::vector<Send>& out) {
                                for (const Arrow& arrow : round)
-                                 if (arrow.from == from) out.push_back({.to = arrow.to, .count = arrow.pieces, .reduce = arrow.reduce});
+                                 if (arrow.from == from)
+                                   out.push_back({.to = arrow.to, .count = arrow.pieces, .reduce = arrow.reduce});
                              }});
   return result;
 }
@@ -52,7 +54,8 @@ std::vector<Time> ends(Server& server, const std::vector<Block>& blocks) {
       for (const TaskId id : done) result[id] = now;
     }
     for (; started < blocks.size() && blocks[started].at == now; ++started)
-      server.start(static_cast<TaskId>(started), {.bytes = blocks[started].bytes, .service = blocks[started].service}, now);
+      server.start(static_cast<TaskId>(started), {.bytes = blocks[started].bytes, .service = blocks[started].service},
+                   now);
   }
 }
 
@@ -71,8 +74,8 @@ TEST_CASE("contended cases by hand") {
   CHECK(end_of(arrows(4, 150, {{{0, 2, 100}, {1, 2, 50}}}), *hosts) == Time(150));
   // Out of host 0 at 1/3 each; 30 are there at 90, then 30 left of 60 at 1/2: at 150; then 30 left of 90: at 180.
   CHECK(end_of(arrows(4, 180, {{{0, 1, 30}, {0, 2, 60}, {0, 3, 90}}}), *hosts) == Time(180));
-  // 0 → 2 and 0 → 3 share a way out, 1 → 3 shares a way in with the latter: 1/2 each. 0 → 3 is there at 40. Then 0 → 2 and
-  // 1 → 3 are alone: 100 − 20 = 80 left, there at 120; 60 − 20 = 40 left, there at 80.
+  // 0 → 2 and 0 → 3 share a way out, 1 → 3 shares a way in with the latter: 1/2 each. 0 → 3 is there at 40. Then 0 → 2
+  // and 1 → 3 are alone: 100 − 20 = 80 left, there at 120; 60 − 20 = 40 left, there at 80.
   CHECK(end_of(arrows(4, 180, {{{0, 2, 100}, {0, 3, 20}, {1, 3, 60}}}), *hosts) == Time(120));
   // Full duplex: an exchange takes as long as one way.
   CHECK(end_of(arrows(2, 200, {{{0, 1, 100}, {1, 0, 100}}}), *star(2, link(0, 1e12))) == Time(100));
@@ -84,15 +87,15 @@ TEST_CASE("start-ups overlap, reductions do not") {
   CHECK(end_of(arrows(4, 200, {{{0, 2, 100}, {1, 2, 100}}}), *hosts, 10 * ps) == Time(216));
   // Each is then reduced for 0.5·100, one after the other.
   CHECK(end_of(arrows(4, 200, {{{0, 2, 100, true}, {1, 2, 100, true}}}), *hosts, 10 * ps, 0.5 * ps) == Time(316));
-  // A shorter one that is there at 116 is reduced, 116 … 141, while the other's 50 left move at full speed: there at 166,
-  // reduced until 216.
+  // A shorter one that is there at 116 is reduced, 116 … 141, while the other's 50 left move at full speed: there at
+  // 166, reduced until 216.
   CHECK(end_of(arrows(4, 200, {{{0, 2, 100, true}, {1, 2, 50, true}}}), *hosts, 10 * ps, 0.5 * ps) == Time(216));
 }
 
 TEST_CASE("a send waits for its data only") {
   const auto hosts = star(4, link(0, 1e12));
-  // 0 → 1 → 2 while 0 → 3 of the first round is still on its way: from 20 on (at 1/2 each) 0 → 3 is alone with 90 left, until
-  // 110; 1 → 2 goes at 20 and is there at 30.
+  // 0 → 1 → 2 while 0 → 3 of the first round is still on its way: from 20 on (at 1/2 each) 0 → 3 is alone with 90 left,
+  // until 110; 1 → 2 goes at 20 and is there at 30.
   CHECK(end_of(arrows(4, 110, {{{0, 1, 10}, {0, 3, 100}}, {{1, 2, 10}}}), *hosts) == Time(110));
   // Rank 0 has nothing to wait for in the second round, and sends at once: three share its way out.
   CHECK(end_of(arrows(4, 60, {{{0, 1, 10}, {0, 2, 10}}, {{0, 3, 10}}}), *hosts) == Time(30));
@@ -111,7 +114,8 @@ TEST_CASE("against the naive simulator") {
   networks.push_back({"bcube", bcube(3, 2, 9, links), 9});
   networks.push_back({"bcube", bcube(2, 3, 8, links), 8});
   networks.push_back({"ring", make_topology({.kind = TopologyKind::Ring, .link = links}, 7), 7});
-  networks.push_back({"torus", make_topology({.kind = TopologyKind::Torus, .link = links, .dimensions = {2, 4}}, 8), 8});
+  networks.push_back(
+      {"torus", make_topology({.kind = TopologyKind::Torus, .link = links, .dimensions = {2, 4}}, 8), 8});
   std::uint64_t seed = 0;
   for (const Network& network : networks)
     for (const Algorithm& algorithm : algorithms()) {
@@ -125,7 +129,8 @@ TEST_CASE("against the naive simulator") {
         continue;
       }
       for (const std::size_t count : {1, 3}) {
-        INFO(algorithm.name << " on " << network.name << " of " << network.workers << ", " << count << " together, seed " << seed);
+        INFO(algorithm.name << " on " << network.name << " of " << network.workers << ", " << count
+                            << " together, seed " << seed);
         Random random(seed++, 0);
         std::vector<Block> blocks;
         Time at{0};
@@ -135,13 +140,16 @@ TEST_CASE("against the naive simulator") {
         }
         const double alpha = 1.9e-9, gamma = seed % 2 == 0 ? 0 : 1.7e-12;
         NaiveNetwork naive(*network.topology, alpha, gamma);
-        for (const Block& block : blocks) naive.start(rounds, static_cast<double>(block.bytes), static_cast<double>(block.at.count()));
+        for (const Block& block : blocks)
+          naive.start(rounds, static_cast<double>(block.bytes), static_cast<double>(block.at.count()));
         const std::vector<double> expected = naive.run();
-        MessageNetwork fast({std::make_shared<RoutedRounds>(rounds, *network.topology, alpha)}, network.topology->links(), gamma);
+        MessageNetwork fast({std::make_shared<RoutedRounds>(rounds, *network.topology, alpha)},
+                            network.topology->links(), gamma);
         const std::vector<Time> found = ends(fast, blocks);
         // Rounding of ends, and of who reduces first, adds up along the longest chain.
         for (std::size_t i = 0; i < count; ++i)
-          CHECK(std::abs(static_cast<double>(found[i].count()) - expected[i]) <= 2.0 * static_cast<double>(rounds.length() * static_cast<std::int64_t>(count)) + 2);
+          CHECK(std::abs(static_cast<double>(found[i].count()) - expected[i]) <=
+                2.0 * static_cast<double>(rounds.length() * static_cast<std::int64_t>(count)) + 2);
       }
     }
 }
@@ -168,19 +176,22 @@ TEST_CASE("reuse changes nothing") {
 }
 
 TEST_CASE("equal collectives in flight share equally, in both fidelities") {
-  // A ring among 4 with M = 4·10⁶ B at 10⁹ B/s: a round's million bytes take 1 ms alone, 2 ms when two share; start-ups are
-  // nothing. Two that start together end at 2·6 rounds; one that starts when the other is through half of its rounds shares the
-  // second half: 3 + 6, then 3 alone.
+  // A ring among 4 with M = 4·10⁶ B at 10⁹ B/s: a round's million bytes take 1 ms alone, 2 ms when two share; start-ups
+  // are nothing. Two that start together end at 2·6 rounds; one that starts when the other is through half of its
+  // rounds shares the second half: 3 + 6, then 3 alone.
   const auto hosts = star(4, link(0, 1e9));
   for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message}) {
     const NetworkModel model(setup("ring", 4, fidelity), *hosts);
-    CHECK(ends(*model.server(), {{4'000'000, Time(0)}, {4'000'000, Time(0)}}) == std::vector<Time>{to_time(12e-3), to_time(12e-3)});
-    CHECK(ends(*model.server(), {{4'000'000, Time(0)}, {4'000'000, to_time(3e-3)}}) == std::vector<Time>{to_time(9e-3), to_time(12e-3)});
+    CHECK(ends(*model.server(), {{4'000'000, Time(0)}, {4'000'000, Time(0)}}) ==
+          std::vector<Time>{to_time(12e-3), to_time(12e-3)});
+    CHECK(ends(*model.server(), {{4'000'000, Time(0)}, {4'000'000, to_time(3e-3)}}) ==
+          std::vector<Time>{to_time(9e-3), to_time(12e-3)});
   }
 }
 
 TEST_CASE("collectives on different links do not meet") {
-  // Two shapes: 0 → 1 and 2 → 3 share nothing, so both run at full speed; both with 0 → 2 share host 0's way out with the one.
+  // Two shapes: 0 → 1 and 2 → 3 share nothing, so both run at full speed; both with 0 → 2 share host 0's way out with
+  // the one.
   const auto hosts = star(4, link(0, 1e12));
   auto shapes = std::make_shared<Shapes>();
   std::vector<std::shared_ptr<const RoundLoads>> loads;
@@ -190,7 +201,8 @@ TEST_CASE("collectives on different links do not meet") {
   FluidNetwork two(loads, shapes, 0, 0);
   CHECK(ends(two, {{100, Time(0), 0}, {100, Time(0), 1}}) == std::vector<Time>{Time(100), Time(100)});
   FluidNetwork three(loads, shapes, 0, 0);
-  CHECK(ends(three, {{100, Time(0), 0}, {100, Time(0), 1}, {100, Time(0), 2}}) == std::vector<Time>{Time(200), Time(100), Time(200)});
+  CHECK(ends(three, {{100, Time(0), 0}, {100, Time(0), 1}, {100, Time(0), 2}}) ==
+        std::vector<Time>{Time(200), Time(100), Time(200)});
 }
 
 TEST_CASE("every message is counted") {

@@ -1,5 +1,5 @@
-// The fidelity `message` a second time, as plainly as can be: every message is an object that knows what it waits for, all
-// rates are computed from scratch at every event, and nothing is rounded.
+// The fidelity `message` a second time, as plainly as can be: every message is an object that knows what it waits for,
+// all rates are computed from scratch at every event, and nothing is rounded.
 #pragma once
 
 #include <limits>
@@ -14,12 +14,13 @@ namespace allreplay {
 
 class NaiveNetwork {
  public:
-  NaiveNetwork(const Topology& topology, double alpha, double gamma) : topology_(topology), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {}
+  NaiveNetwork(const Topology& topology, double alpha, double gamma)
+      : topology_(topology), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {}
 
   /// A collective of so many bytes, started at so many ps. Its number is its place among them.
   void start(const Rounds& rounds, double bytes, double at) {
-    std::map<std::uint32_t, std::vector<std::size_t>> into;      // by slot: messages of the rounds before
-    std::map<std::uint32_t, std::size_t> last;                   // by channel
+    std::map<std::uint32_t, std::vector<std::size_t>> into;  // by slot: messages of the rounds before
+    std::map<std::uint32_t, std::size_t> last;               // by channel
     const std::size_t collective = ends_.size();
     ends_.push_back(at);
     for (const Round& round : rounds.rounds)

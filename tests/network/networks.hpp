@@ -21,10 +21,15 @@ inline std::unique_ptr<Topology> bcube(std::int64_t n, std::int64_t k, std::int6
   return make_topology({.kind = TopologyKind::BCube, .link = link, .n = n, .k = k}, workers);
 }
 
-inline NetworkSetup setup(const std::string& collective, std::int64_t workers, Fidelity fidelity, double alpha = 0, double gamma = 0,
-                          const CollectiveOptions& options = {}) {
-  return {.fidelity = fidelity, .algorithm = &find_algorithm(collective, {"test", ""}), .workers = workers, .alpha = alpha, .gamma = gamma,
-          .options = options, .place = {"test", ""}};
+inline NetworkSetup setup(const std::string& collective, std::int64_t workers, Fidelity fidelity, double alpha = 0,
+                          double gamma = 0, const CollectiveOptions& options = {}) {
+  return {.fidelity = fidelity,
+          .algorithm = &find_algorithm(collective, {"test", ""}),
+          .workers = workers,
+          .alpha = alpha,
+          .gamma = gamma,
+          .options = options,
+          .place = {"test", ""}};
 }
 
 }  // namespace allreplay

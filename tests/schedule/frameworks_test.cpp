@@ -65,6 +65,7 @@ TEST_CASE("frameworks' plans send every byte once") {
     StrategyOptions options;
     options.bucket_cap = options.threshold = static_cast<Bytes>(1 + random.below(5'000'000));
     options.cycle = to_time(static_cast<double>(1 + random.below(1000)) * 1e-6);
-    for (const auto* name : {"ddp", "horovod"}) CHECK_NOTHROW(make_plan(find_strategy(name, {}), {profile, no_cost, options}));
+    for (const auto* name : {"ddp", "horovod"})
+      CHECK_NOTHROW(make_plan(find_strategy(name, {}), {profile, no_cost, options}));
   }
 }

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 
-#include "sim/schedule/gradients.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
+
+#include "sim/schedule/gradients.hpp"
 
 using namespace allreplay;
 

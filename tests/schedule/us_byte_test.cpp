@@ -3,9 +3,10 @@
 
 #include <algorithm>
 
-#include "sim/schedule/gradients.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
+
+#include "sim/schedule/gradients.hpp"
 
 using namespace allreplay;
 
@@ -25,7 +26,8 @@ Profile layered(Random& random, std::size_t layers) {
 
 // Whole-nanosecond a and b: no rounding.
 CommCost random_cost(Random& random, bool start_up = true) {
-  return {start_up ? static_cast<double>(random.below(600)) * 1e-6 : 0, static_cast<double>(1 + random.below(3)) * 1e-9};
+  return {start_up ? static_cast<double>(random.below(600)) * 1e-6 : 0,
+          static_cast<double>(1 + random.below(3)) * 1e-9};
 }
 
 Bytes random_partition(Random& random) { return static_cast<Bytes>(4 * (1 + random.below(100'000))); }
@@ -39,7 +41,8 @@ struct Sent {
 // The first phase by its meaning, one partition after another: at each partition's end the channel turns to the most
 // urgent tensor that is ready by then, and an operation ends when that is another one, or when there is nothing left of
 // its own, or with the backward pass.
-std::vector<Sent> partition_by_partition(const Profile& profile, const CommCost& cost, Bytes partition, const Priorities& order) {
+std::vector<Sent> partition_by_partition(const Profile& profile, const CommCost& cost, Bytes partition,
+                                         const Priorities& order) {
   std::vector<Time> ready(profile.tensors.size());
   for (const Gradient& gradient : gradients(profile)) ready[gradient.tensor] = gradient.ready;
   std::vector<Bytes> left;
@@ -48,7 +51,8 @@ std::vector<Sent> partition_by_partition(const Profile& profile, const CommCost&
   const auto most_urgent = [&](Time now) {
     TensorId best = static_cast<TensorId>(left.size());
     for (TensorId tensor = 0; tensor < left.size(); ++tensor)
-      if (left[tensor] > 0 && ready[tensor] <= now && (best == left.size() || order[tensor] < order[best])) best = tensor;
+      if (left[tensor] > 0 && ready[tensor] <= now && (best == left.size() || order[tensor] < order[best]))
+        best = tensor;
     return best;
   };
   Time now{0};
@@ -115,7 +119,8 @@ TEST_CASE("US-Byte's Theorem 1: no second-phase order beats the sequential one")
     const UsByteModel model(profile, cost, random_partition(random));
     const Priorities first = random.below(2) == 0 ? model.greedy() : shuffled(random, profile.tensors.size());
     const Time best = model.schedule(first, model.sequential()).iteration;
-    for_all_orders(profile.tensors.size(), [&](const Priorities& second) { REQUIRE(best <= model.schedule(first, second).iteration); });
+    for_all_orders(profile.tensors.size(),
+                   [&](const Priorities& second) { REQUIRE(best <= model.schedule(first, second).iteration); });
   }
 }
 
@@ -131,7 +136,9 @@ TEST_CASE("US-Byte's Algorithm 2 against all first-phase orders") {
       const Time greedy = model.schedule(model.greedy(), model.sequential()).iteration;
       REQUIRE(greedy <= model.schedule(model.sequential(), model.sequential()).iteration);
       Time best = never;
-      for_all_orders(layers, [&](const Priorities& first) { best = std::min(best, model.schedule(first, model.sequential()).iteration); });
+      for_all_orders(layers, [&](const Priorities& first) {
+        best = std::min(best, model.schedule(first, model.sequential()).iteration);
+      });
       REQUIRE(best <= greedy);
       if (layers <= 3) REQUIRE(greedy == best);
       exact += greedy == best;
@@ -140,7 +147,8 @@ TEST_CASE("US-Byte's Algorithm 2 against all first-phase orders") {
       sum += ratio;
     }
     // docs/schedules.md has these figures.
-    INFO(layers << " layers: " << exact << " of " << rounds << " optimal, on average " << sum / rounds << " and at worst " << worst << " times the optimum");
+    INFO(layers << " layers: " << exact << " of " << rounds << " optimal, on average " << sum / rounds
+                << " and at worst " << worst << " times the optimum");
     CHECK(exact >= 6 * rounds / 10);
     CHECK(sum / rounds < 1.01);
     CHECK(worst < 1.25);
@@ -176,5 +184,6 @@ TEST_CASE("given and random orders of US-Byte's phases") {
   options.second_phase = {.kind = PhaseOrder::Kind::Random, .seed = 7};
   const Plan once = plan_us_byte({profile, cost, options}), again = plan_us_byte({profile, cost, options});
   REQUIRE(once.blocks.size() == again.blocks.size());
-  for (std::size_t i = 0; i < once.blocks.size(); ++i) CHECK(once.blocks[i].slices.front().tensor == again.blocks[i].slices.front().tensor);
+  for (std::size_t i = 0; i < once.blocks.size(); ++i)
+    CHECK(once.blocks[i].slices.front().tensor == again.blocks[i].slices.front().tensor);
 }

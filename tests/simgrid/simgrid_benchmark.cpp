@@ -1,21 +1,22 @@
-// Collectives of 100 MB in SimGrid and in `message`, timed one after the other (docs/performance.md): an actor per rank, as
-// SimGrid's users write them, on SimGrid's own star and Fat-Tree; CM02, no cross-traffic, all else as SimGrid has it.
-// Every line is a process of its own: there is one SimGrid per process.
+// Collectives of 100 MB in SimGrid and in `message`, timed one after the other (docs/performance.md): an actor per
+// rank, as SimGrid's users write them, on SimGrid's own star and Fat-Tree; CM02, no cross-traffic, all else as SimGrid
+// has it. Every line is a process of its own: there is one SimGrid per process.
 //   simgrid_benchmark [NAME…]      the lines whose names contain any of these (default: all)
-#include <fmt/format.h>
-#include <sys/resource.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <functional>
 #include <simgrid/s4u.hpp>
 #include <string>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/network/networks.hpp"
 
 #include "sim/core/time.hpp"
 #include "sim/network/network_model.hpp"
-#include "tests/network/networks.hpp"
 
 using namespace allreplay;
 namespace sg = simgrid::s4u;
@@ -31,7 +32,9 @@ std::vector<sg::Host*> simgrid_star(int workers) {
   std::vector<sg::Host*> hosts;
   for (int rank = 0; rank < workers; ++rank) {
     auto* host = zone->create_host("h" + std::to_string(rank), 1e9)->seal();
-    auto* link = zone->create_split_duplex_link("l" + std::to_string(rank), ten_gigabit.bandwidth)->set_latency(ten_gigabit.latency)->seal();
+    auto* link = zone->create_split_duplex_link("l" + std::to_string(rank), ten_gigabit.bandwidth)
+                     ->set_latency(ten_gigabit.latency)
+                     ->seal();
     zone->add_route(host->get_netpoint(), nullptr, nullptr, nullptr, {{link, sg::LinkInRoute::Direction::UP}}, true);
     hosts.push_back(host);
   }
@@ -50,10 +53,12 @@ std::vector<sg::Host*> simgrid_fat_tree(int workers) {
   std::vector<sg::Host*> hosts;
   const auto make_host = [&](sg::NetZone* zone, const std::vector<unsigned long>&, unsigned long id) {
     hosts.push_back(zone->create_host("h" + std::to_string(id), 1e9)->seal());
-    return std::pair<simgrid::kernel::routing::NetPoint*, simgrid::kernel::routing::NetPoint*>(hosts.back()->get_netpoint(), nullptr);
+    return std::pair<simgrid::kernel::routing::NetPoint*, simgrid::kernel::routing::NetPoint*>(
+        hosts.back()->get_netpoint(), nullptr);
   };
-  auto* zone = sg::create_fatTree_zone("fat-tree", nullptr, {3, {k / 2, k / 2, k}, {1, k / 2, k / 2}, {1, 1, 1}}, sg::ClusterCallbacks(make_host), ten_gigabit.bandwidth,
-                                       ten_gigabit.latency, sg::Link::SharingPolicy::SPLITDUPLEX);
+  auto* zone = sg::create_fatTree_zone("fat-tree", nullptr, {3, {k / 2, k / 2, k}, {1, k / 2, k / 2}, {1, 1, 1}},
+                                       sg::ClusterCallbacks(make_host), ten_gigabit.bandwidth, ten_gigabit.latency,
+                                       sg::Link::SharingPolicy::SPLITDUPLEX);
   zone->seal();
   hosts.resize(static_cast<std::size_t>(workers));
   return hosts;
@@ -61,7 +66,9 @@ std::vector<sg::Host*> simgrid_fat_tree(int workers) {
 
 std::string payload = "x";  // what is sent does not matter, only how long it takes
 
-sg::Mailbox* box(const std::string& kind, int from, int to) { return sg::Mailbox::by_name(fmt::format("{} {} {}", kind, from, to)); }
+sg::Mailbox* box(const std::string& kind, int from, int to) {
+  return sg::Mailbox::by_name(fmt::format("{} {} {}", kind, from, to));
+}
 
 void ring_actors(const std::vector<sg::Host*>& hosts) {
   const int workers = static_cast<int>(hosts.size());
@@ -77,7 +84,8 @@ void ring_actors(const std::vector<sg::Host*>& hosts) {
     });
 }
 
-// Both trees, up and down by an actor each; the root turns every chunk round. One message at a time per edge and direction.
+// Both trees, up and down by an actor each; the root turns every chunk round. One message at a time per edge and
+// direction.
 void tree_actors(const std::vector<sg::Host*>& hosts) {
   const int workers = static_cast<int>(hosts.size());
   constexpr auto bytes = static_cast<std::uint64_t>(all_bytes / 2 / chunks);
@@ -122,8 +130,12 @@ void tree_actors(const std::vector<sg::Host*>& hosts) {
 
 double simgrid_run(int workers, bool fat, bool trees) {
   int count = 5;
-  const char* arguments[] = {"benchmark", "--cfg=network/model:CM02", "--cfg=network/crosstraffic:0", "--cfg=network/TCP-gamma:0",
-                             "--log=root.thres:critical", nullptr};
+  const char* arguments[] = {"benchmark",
+                             "--cfg=network/model:CM02",
+                             "--cfg=network/crosstraffic:0",
+                             "--cfg=network/TCP-gamma:0",
+                             "--log=root.thres:critical",
+                             nullptr};
   sg::Engine engine(&count, const_cast<char**>(arguments));
   const auto hosts = fat ? simgrid_fat_tree(workers) : simgrid_star(workers);
   trees ? tree_actors(hosts) : ring_actors(hosts);
@@ -148,8 +160,10 @@ void measure(const std::string& name, const std::function<double()>& run) {
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     rusage used{};
     getrusage(RUSAGE_SELF, &used);
-    const double cpu = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) + 1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
-    fmt::print("{:<36} {:8.3f} s  CPU {:8.3f} s  {:5.0f} MB  simulated {:.9f} s\n", name, took.count(), cpu, static_cast<double>(used.ru_maxrss) / 1024, found);
+    const double cpu = static_cast<double>(used.ru_utime.tv_sec + used.ru_stime.tv_sec) +
+                       1e-6 * static_cast<double>(used.ru_utime.tv_usec + used.ru_stime.tv_usec);
+    fmt::print("{:<36} {:8.3f} s  CPU {:8.3f} s  {:5.0f} MB  simulated {:.9f} s\n", name, took.count(), cpu,
+               static_cast<double>(used.ru_maxrss) / 1024, found);
     std::fflush(stdout);
     _exit(0);
   }
@@ -166,7 +180,8 @@ int main(int count, char** words) {
     bool fat, trees;
   };
   for (const Line& line : {Line{512, false, false}, {2048, false, false}, {2048, true, false}, {1024, true, true}}) {
-    const std::string name = fmt::format("{}/{}/{}", line.trees ? "double-trees" : "ring", line.fat ? "fat-tree" : "star", line.workers);
+    const std::string name =
+        fmt::format("{}/{}/{}", line.trees ? "double-trees" : "ring", line.fat ? "fat-tree" : "star", line.workers);
     bool wanted = count == 1;
     for (int word = 1; word < count; ++word) wanted |= name.find(words[word]) != std::string::npos;
     if (!wanted) continue;

@@ -1,15 +1,14 @@
 // The same messages on the same links in SimGrid (network model CM02, no cross-traffic) and in `message`.
 //
-// SimGrid gets our routes, and a communication per message, with the dependencies that rounds.hpp gives it. Two things are
-// arranged so that both mean the same: CM02 favours routes of low latency, so only the links at the hosts have any (the
-// same for all routes); and its TCP window, which bounds a rate by latency, is switched off. Its lazy updates are off, too: with
-// them it ends double binary trees on the star 1.6e-6 earlier than without.
-#include <sys/wait.h>
-#include <unistd.h>
-
+// SimGrid gets our routes, and a communication per message, with the dependencies that rounds.hpp gives it. Two things
+// are arranged so that both mean the same: CM02 favours routes of low latency, so only the links at the hosts have any
+// (the same for all routes); and its TCP window, which bounds a rate by latency, is switched off. Its lazy updates are
+// off, too: with them it ends double binary trees on the star 1.6e-6 earlier than without.
 #include <cstdlib>
 #include <map>
 #include <simgrid/s4u.hpp>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "tests/catch.hpp"
 #include "tests/network/networks.hpp"
@@ -38,15 +37,23 @@ class EdgeLatency final : public Topology {
 double run_simgrid(const Rounds& rounds, const Topology& topology, double bytes) {
   namespace sg = simgrid::s4u;
   int count = 7;
-  const char* arguments[] = {"test", "--cfg=network/model:CM02", "--cfg=network/crosstraffic:0", "--cfg=network/TCP-gamma:0",
-                             "--cfg=network/optim:Full", "--cfg=surf/precision:1e-12", "--log=root.thres:critical", nullptr};
+  const char* arguments[] = {"test",
+                             "--cfg=network/model:CM02",
+                             "--cfg=network/crosstraffic:0",
+                             "--cfg=network/TCP-gamma:0",
+                             "--cfg=network/optim:Full",
+                             "--cfg=surf/precision:1e-12",
+                             "--log=root.thres:critical",
+                             nullptr};
   sg::Engine engine(&count, const_cast<char**>(arguments));
   auto* zone = sg::create_full_zone("zone");
   std::vector<sg::Host*> hosts;
-  for (Rank rank = 0; rank < rounds.ranks; ++rank) hosts.push_back(zone->create_host("h" + std::to_string(rank), 1e9)->seal());
+  for (Rank rank = 0; rank < rounds.ranks; ++rank)
+    hosts.push_back(zone->create_host("h" + std::to_string(rank), 1e9)->seal());
   std::vector<sg::Link*> links;
   for (const Link& link : topology.links())
-    links.push_back(zone->create_link("l" + std::to_string(links.size()), link.bandwidth)->set_latency(link.latency)->seal());
+    links.push_back(
+        zone->create_link("l" + std::to_string(links.size()), link.bandwidth)->set_latency(link.latency)->seal());
   std::map<std::pair<Rank, Rank>, bool> routed;
   std::map<std::uint32_t, std::vector<sg::CommPtr>> into, latest;  // by slot: of all rounds before, of this one
   std::map<std::uint32_t, sg::CommPtr> channel;
@@ -74,7 +81,8 @@ double run_simgrid(const Rounds& rounds, const Topology& topology, double bytes)
         round.sends(from, turn, sends);
         for (const Send& send : sends) {
           auto comm = sg::Comm::sendto_init(hosts[from], hosts[send.to]);
-          comm->set_payload_size(static_cast<std::uint64_t>(bytes * static_cast<double>(send.count) * rounds.piece_share));
+          comm->set_payload_size(
+              static_cast<std::uint64_t>(bytes * static_cast<double>(send.count) * rounds.piece_share));
           for (const auto& before : into[from * rounds.streams + send.stream]) before->add_successor(comm);
           if (send.channel != no_channel) {
             if (channel.count(send.channel)) channel[send.channel]->add_successor(comm);
@@ -122,10 +130,12 @@ TEST_CASE("SimGrid finds the same times") {
   networks.emplace_back("star", std::make_unique<EdgeLatency>(star(16, links)));
   networks.emplace_back("fat-tree", std::make_unique<EdgeLatency>(fat_tree(4, 16, links)));
   for (const auto& [name, topology] : networks)
-    for (const char* collective : {"ring", "recursive-doubling", "halving-doubling", "binary-tree", "parameter-server", "double-binary-tree"}) {
+    for (const char* collective :
+         {"ring", "recursive-doubling", "halving-doubling", "binary-tree", "parameter-server", "double-binary-tree"}) {
       const NetworkSetup what = setup(collective, 16, Fidelity::Message);
       const double ours = to_seconds(NetworkModel(what, *topology).alone(bytes));
-      const double theirs = simgrid_time(what.algorithm->rounds(16, what.options, Stage::AllReduce, what.place), *topology, static_cast<double>(bytes));
+      const double theirs = simgrid_time(what.algorithm->rounds(16, what.options, Stage::AllReduce, what.place),
+                                         *topology, static_cast<double>(bytes));
       INFO(collective << " on " << name);
       CHECK(ours == Approx(theirs).epsilon(1e-8));
     }

@@ -1,21 +1,25 @@
 #include "sim/training/best.hpp"
 
-#include "sim/training/communication.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
+
+#include "sim/training/communication.hpp"
 
 using namespace allreplay;
 
 namespace {
 
 Scenario random_scenario(Random& random) {
-  const double alpha = static_cast<double>(random.below(300)) * 1e-6, beta = static_cast<double>(random.below(30)) * 1e-10;
-  Scenario scenario = scenario_of(random_profile(random, 12), "best", static_cast<std::int64_t>(2 + random.below(7)), alpha, beta);
+  const double alpha = static_cast<double>(random.below(300)) * 1e-6,
+               beta = static_cast<double>(random.below(30)) * 1e-10;
+  Scenario scenario =
+      scenario_of(random_profile(random, 12), "best", static_cast<std::int64_t>(2 + random.below(7)), alpha, beta);
   if (random.below(4) == 0) scenario.stragglers.slow = {{1, 1 + static_cast<double>(random.below(100)) / 100}};
   if (random.below(2) == 0) scenario.options.strategy.partition = static_cast<Bytes>(100'000 + random.below(4'000'000));
   if (random.below(2) == 0) scenario.options.strategy.credit.count = static_cast<std::int64_t>(1 + random.below(8));
-  scenario.options.strategy.bucket_cap = scenario.options.strategy.threshold = static_cast<Bytes>(1 + random.below(8'000'000));
+  scenario.options.strategy.bucket_cap = scenario.options.strategy.threshold =
+      static_cast<Bytes>(1 + random.below(8'000'000));
   scenario.options.sharing = random.below(2) == 0 ? Sharing::Serial : Sharing::Fair;
   return scenario;
 }
@@ -23,7 +27,8 @@ Scenario random_scenario(Random& random) {
 void check_never_worse(const Scenario& scenario) {
   const Result best = simulate(scenario);
   CHECK(best.plan.strategy == "best");
-  REQUIRE(best.metrics.iteration_s >= *best.metrics.lower_bound_s - 1e-12 * static_cast<double>(best.metrics.collectives));
+  REQUIRE(best.metrics.iteration_s >=
+          *best.metrics.lower_bound_s - 1e-12 * static_cast<double>(best.metrics.collectives));
   for (const Strategy& strategy : strategies()) {
     Scenario other = scenario;
     other.strategy = &strategy;
@@ -38,11 +43,13 @@ Plan random_plan(Random& random, const Profile& profile) {
   for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor)
     for (Bytes sent = 0; sent < profile.tensors[tensor].bytes;) {
       const Bytes left = profile.tensors[tensor].bytes - sent;
-      const Bytes bytes = random.below(2) == 0 ? left : static_cast<Bytes>(1 + random.below(static_cast<std::uint64_t>(left)));
+      const Bytes bytes =
+          random.below(2) == 0 ? left : static_cast<Bytes>(1 + random.below(static_cast<std::uint64_t>(left)));
       plan.blocks.push_back({{{tensor, sent, bytes}}, static_cast<std::int64_t>(random.below(10))});
       sent += bytes;
     }
-  for (std::size_t left = plan.blocks.size(); left > 1; --left) std::swap(plan.blocks[left - 1], plan.blocks[random.below(left)]);
+  for (std::size_t left = plan.blocks.size(); left > 1; --left)
+    std::swap(plan.blocks[left - 1], plan.blocks[random.below(left)]);
   plan.order = static_cast<Order>(random.below(3));
   plan.window.count = static_cast<std::int64_t>(1 + random.below(6));
   plan.barrier = random.below(4) == 0 ? Barrier::Iteration : Barrier::Layer;
@@ -89,7 +96,8 @@ TEST_CASE("where transfers go one after another, no plan of all-reduces beats th
     require_complete(urgent, scenario.profile);
     const double time = simulate(scenario, urgent).metrics.iteration_s;
     for (int other = 0; other < 60; ++other)  // cuts fall between whole bytes, and durations on whole picoseconds
-      REQUIRE(time <= simulate(scenario, random_plan(random, scenario.profile)).metrics.iteration_s + 1e-9 * static_cast<double>(urgent.blocks.size() * 2));
+      REQUIRE(time <= simulate(scenario, random_plan(random, scenario.profile)).metrics.iteration_s +
+                          1e-9 * static_cast<double>(urgent.blocks.size() * 2));
   }
 }
 

@@ -1,10 +1,11 @@
 // Replays against the equations of the MG-WFBP paper, worked out here a second time.
 #include <algorithm>
 
-#include "sim/schedule/gradients.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
+
+#include "sim/schedule/gradients.hpp"
 
 using namespace allreplay;
 
@@ -26,7 +27,9 @@ Time wfbp_equation(const Profile& profile) {
   return std::max(before, compute(profile));
 }
 
-double iteration(const Profile& profile, std::string_view strategy) { return simulate(scenario_of(profile, strategy, 2, alpha, beta)).metrics.iteration_s; }
+double iteration(const Profile& profile, std::string_view strategy) {
+  return simulate(scenario_of(profile, strategy, 2, alpha, beta)).metrics.iteration_s;
+}
 
 }  // namespace
 

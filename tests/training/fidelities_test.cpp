@@ -10,8 +10,8 @@ namespace {
 Scenario on_star(Random& random, std::string_view strategy, std::int64_t workers) {
   Scenario scenario = scenario_of(random_profile(random, 8), strategy, workers, 20e-6, 0);
   scenario.cluster.network.beta.reset();
-  scenario.cluster.network.topology =
-      read_topology(Json::parse(R"({"kind": "star", "link": {"latency": "2 us", "bandwidth": "10 Gbit/s"}})", "topology"));
+  scenario.cluster.network.topology = read_topology(
+      Json::parse(R"({"kind": "star", "link": {"latency": "2 us", "bandwidth": "10 Gbit/s"}})", "topology"));
   return scenario;
 }
 
@@ -31,7 +31,8 @@ TEST_CASE("on an idle star the fidelities give the same iteration, with straggle
         Scenario scenario = on_star(random, strategy, 8);
         scenario.collective = collective;
         if (round % 2 == 1) scenario.stragglers.slow = {{3, 1.3}};
-        const double closed = iteration(scenario, "alpha-beta"), blocks = 2 * static_cast<double>(scenario.profile.bytes() / 100'000 + 30);
+        const double closed = iteration(scenario, "alpha-beta"),
+                     blocks = 2 * static_cast<double>(scenario.profile.bytes() / 100'000 + 30);
         INFO(strategy << " " << collective);
         REQUIRE(iteration(scenario, "fluid") == Approx(closed).margin(14e-12 * blocks));
         REQUIRE(iteration(scenario, "message") == Approx(closed).margin(14e-12 * blocks));

@@ -12,22 +12,29 @@ namespace {
 
 // Eight workers on a random topology, in a detailed fidelity.
 void put_on_topology(Scenario& scenario, Random& random) {
-  const auto pick = [&](std::initializer_list<const char*> names) { return std::string(names.begin()[random.below(names.size())]); };
+  const auto pick = [&](std::initializer_list<const char*> names) {
+    return std::string(names.begin()[random.below(names.size())]);
+  };
   const std::string link = R"("link": {"latency": "1 us", "bandwidth": "10 Gbit/s"})";
-  const std::string shape = pick({R"("kind": "star")", R"("kind": "fat-tree", "ports": 4)", R"("kind": "bcube", "n": 2, "k": 3)", R"("kind": "torus", "dimensions": [4, 4])"});
+  const std::string shape = pick({R"("kind": "star")", R"("kind": "fat-tree", "ports": 4)",
+                                  R"("kind": "bcube", "n": 2, "k": 3)", R"("kind": "torus", "dimensions": [4, 4])"});
   scenario.cluster.network.topology = read_topology(Json::parse("{" + shape + ", " + link + "}", "topology"));
   scenario.cluster.network.beta.reset();
   scenario.cluster.network.gamma = random.below(2) == 0 ? 0 : 1e-11;
   scenario.workers = 8;
   scenario.fidelity = pick({"fluid", "message", "alpha-beta"});
-  scenario.collective = pick({"ring", "parameter-server", "halving-doubling", "double-binary-tree", "hierarchical", "binary-tree"});
+  scenario.collective =
+      pick({"ring", "parameter-server", "halving-doubling", "double-binary-tree", "hierarchical", "binary-tree"});
 }
 
 Scenario random_scenario(Random& random, std::string_view strategy) {
-  const double alpha = static_cast<double>(random.below(200)) * 1e-6, beta = static_cast<double>(random.below(20)) * 1e-10;
-  Scenario scenario = scenario_of(random_profile(random, 15), strategy, static_cast<std::int64_t>(2 + random.below(9)), alpha, beta);
+  const double alpha = static_cast<double>(random.below(200)) * 1e-6,
+               beta = static_cast<double>(random.below(20)) * 1e-10;
+  Scenario scenario =
+      scenario_of(random_profile(random, 15), strategy, static_cast<std::int64_t>(2 + random.below(9)), alpha, beta);
   if (random.below(3) == 0) scenario.stragglers.slow = {{1, 1 + static_cast<double>(random.below(100)) / 100}};
-  scenario.options.strategy.bucket_cap = scenario.options.strategy.threshold = static_cast<Bytes>(1 + random.below(8'000'000));
+  scenario.options.strategy.bucket_cap = scenario.options.strategy.threshold =
+      static_cast<Bytes>(1 + random.below(8'000'000));
   scenario.options.strategy.cycle = to_time(static_cast<double>(1 + random.below(2000)) * 1e-6);
   scenario.options.sharing = random.below(2) == 0 ? Sharing::Serial : Sharing::Fair;
   return scenario;
@@ -82,7 +89,8 @@ void check_window(const Result& result) {
       const Span& span = timeline.spans[u.block(other)];
       in_flight += span.start <= start && start < span.end;
       if (result.plan.order == Order::AsListed && other < index) REQUIRE(span.start <= start);
-      if (result.plan.order == Order::FirstReady && span.ready < timeline.spans[u.block(index)].ready) REQUIRE(span.start <= start);
+      if (result.plan.order == Order::FirstReady && span.ready < timeline.spans[u.block(index)].ready)
+        REQUIRE(span.start <= start);
     }
     REQUIRE(in_flight <= result.plan.window.count);
   }
@@ -103,7 +111,8 @@ TEST_CASE("every strategy obeys causality, its window and the lower bound, in ev
       check_window(result);
       // Each block's a + b·M is rounded once: half a picosecond a block; in the detailed fidelities, one a round.
       const double rounds = scenario.fidelity.empty() ? 1 : 50;
-      REQUIRE(result.metrics.iteration_s >= *result.metrics.lower_bound_s - 1e-12 * rounds * static_cast<double>(result.metrics.collectives));
+      REQUIRE(result.metrics.iteration_s >=
+              *result.metrics.lower_bound_s - 1e-12 * rounds * static_cast<double>(result.metrics.collectives));
       REQUIRE(result.metrics.comm_busy_s <= result.metrics.iteration_s);
       REQUIRE(result.metrics.speedup <= static_cast<double>(scenario.workers) * (1 + 1e-12));
     }

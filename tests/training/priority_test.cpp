@@ -1,8 +1,9 @@
 // Strategies that overlap communication with the next forward pass: what their papers' models say of them.
-#include "sim/schedule/us_byte.hpp"
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
+
+#include "sim/schedule/us_byte.hpp"
 
 using namespace allreplay;
 
@@ -25,7 +26,9 @@ Time iteration_with_credit(Scenario scenario, std::int64_t blocks) {
 
 double microseconds(Random& random, std::uint64_t below) { return static_cast<double>(random.below(below)) * 1e-6; }
 
-UsByteModel model_of(const Scenario& scenario, const CommCost& cost) { return {scenario.profile, cost, *scenario.options.strategy.partition}; }
+UsByteModel model_of(const Scenario& scenario, const CommCost& cost) {
+  return {scenario.profile, cost, *scenario.options.strategy.partition};
+}
 
 }  // namespace
 
@@ -65,7 +68,8 @@ TEST_CASE("limits of US-Byte's paper") {
     Scenario scenario = random_scenario(random, "us-byte", 0);
     scenario.options.strategy.partition = static_cast<Bytes>(4 * (1 + random.below(500'000)));
     // No latency: US-Byte <= ByteScheduler with credit 1 <= WFBP.
-    const Time us_byte = iteration(scenario, "us-byte"), byte_scheduler = iteration_with_credit(scenario, 1), wfbp = iteration(scenario, "wfbp");
+    const Time us_byte = iteration(scenario, "us-byte"), byte_scheduler = iteration_with_credit(scenario, 1),
+               wfbp = iteration(scenario, "wfbp");
     REQUIRE(us_byte <= byte_scheduler);
     REQUIRE(byte_scheduler <= wfbp);
     // With latency: WFBP is less than twice as slow as US-Byte, which sends every tensor at least once, too.
@@ -75,7 +79,8 @@ TEST_CASE("limits of US-Byte's paper") {
     scenario.cluster.network.alpha = scenario.cluster.network.beta = 0;
     const Time compute = scenario.profile.forward() + scenario.profile.backward();
     for (const Strategy& strategy : strategies())
-      if (strategy.name != "horovod") REQUIRE(iteration(scenario, strategy.name) == compute);  // which waits for its cycle
+      if (strategy.name != "horovod")
+        REQUIRE(iteration(scenario, strategy.name) == compute);  // which waits for its cycle
   }
 }
 
@@ -84,8 +89,10 @@ TEST_CASE("no ready block of a deeper layer is admitted while one nearer to the 
   for (int round = 0; round < 200; ++round) {
     Scenario scenario = random_scenario(random, round % 2 == 0 ? "bytescheduler" : "p3", microseconds(random, 300));
     scenario.options.strategy.partition = static_cast<Bytes>(4 * (1 + random.below(200'000)));
-    scenario.options.strategy.credit = random.below(2) == 0 ? Window{.count = static_cast<std::int64_t>(1 + random.below(5))}
-                                                            : Window{.count = Window::unlimited, .bytes = static_cast<Bytes>(1 + random.below(2'000'000))};
+    scenario.options.strategy.credit =
+        random.below(2) == 0
+            ? Window{.count = static_cast<std::int64_t>(1 + random.below(5))}
+            : Window{.count = Window::unlimited, .bytes = static_cast<Bytes>(1 + random.below(2'000'000))};
     scenario.options.sharing = random.below(2) == 0 ? Sharing::Serial : Sharing::Fair;
     if (random.below(3) == 0) scenario.stragglers.slow = {{1, 1.5}};
     const Result result = simulate(scenario);
@@ -127,7 +134,9 @@ TEST_CASE("DeAR's reduce-scatters go before its all-gathers, which wait for the 
         for (const Slice& slice : result.plan.blocks[block].slices)
           REQUIRE(gather.end <= spans[u.forward(c, scenario.profile.tensors[slice.tensor].layer)].start);
       }
-      for (std::size_t other = 0; other < u.blocks; ++other) REQUIRE_FALSE((gather.start < spans[u.block(other, 0)].start && spans[u.block(other, 0)].ready <= gather.start));
+      for (std::size_t other = 0; other < u.blocks; ++other)
+        REQUIRE_FALSE(
+            (gather.start < spans[u.block(other, 0)].start && spans[u.block(other, 0)].ready <= gather.start));
       // Alone a half costs half the start-up and half the bytes' time: here α and β·M/2.
       REQUIRE(reduce.end - reduce.start == gather.end - gather.start);
     }

@@ -4,7 +4,8 @@
 #include "sim/training/simulate.hpp"
 
 /// `workers` on a ring of alpha-beta links, in s and s/B.
-inline allreplay::Scenario scenario_of(allreplay::Profile profile, std::string_view strategy, std::int64_t workers, double alpha, double beta) {
+inline allreplay::Scenario scenario_of(allreplay::Profile profile, std::string_view strategy, std::int64_t workers,
+                                       double alpha, double beta) {
   allreplay::Scenario scenario;
   scenario.profile = std::move(profile);
   scenario.cluster.name = "test";

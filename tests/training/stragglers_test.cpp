@@ -45,7 +45,8 @@ TEST_CASE("the slow worker's gradients decide when blocks start") {
 TEST_CASE("folding identical workers changes nothing") {
   Random random(21, 0);
   for (int round = 0; round < 60; ++round) {
-    Scenario scenario = scenario_of(random_profile(random, 8), strategies()[round % strategies().size()].name, 6, 50e-6, 1e-9);
+    Scenario scenario =
+        scenario_of(random_profile(random, 8), strategies()[round % strategies().size()].name, 6, 50e-6, 1e-9);
     if (round % 3 > 0) scenario.stragglers.slow = {{1, 1.25}, {4, 1.25}, {5, 0.5}};
     scenario.options.strategy.cycle = to_time(300e-6);
     const Metrics folded = simulate(scenario).metrics;

@@ -3,10 +3,11 @@
 #include <cmath>
 #include <set>
 
-#include "sim/training/gaussian_process.hpp"
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 #include "tests/training/scenario.hpp"
+
+#include "sim/training/gaussian_process.hpp"
 
 using namespace allreplay;
 
@@ -44,8 +45,8 @@ TEST_CASE("ranges as users write them") {
   CHECK(std::isnan(place_of(size, "7")));
   CHECK(parse_range("credit=1:16", bytescheduler(), place).kind == Range::Kind::Count);
   CHECK(parse_range("credit=1MB:16MB", bytescheduler(), place).kind == Range::Kind::Size);
-  for (const char* bad : {"partition", "partition=1MB", "partition=2MB:1MB", "partition=1MB:1MB", "partition=0B:1MB", "partition=1:2", "credit=0:4",
-                          "bucket_cap=1MB:2MB", "=1:2", "credit=:", "credit=-1:4"}) {
+  for (const char* bad : {"partition", "partition=1MB", "partition=2MB:1MB", "partition=1MB:1MB", "partition=0B:1MB",
+                          "partition=1:2", "credit=0:4", "bucket_cap=1MB:2MB", "=1:2", "credit=:", "credit=-1:4"}) {
     INFO(bad);
     CHECK_THROWS_AS(parse_range(bad, bytescheduler(), place), InputError);
   }
@@ -73,7 +74,8 @@ TEST_CASE("Bayesian optimisation finds the valley, repeats itself, and never tri
     for (std::size_t i = 0; i < trials.size(); ++i) REQUIRE(trials[i].values == again[i].values);
   }
   const std::vector<Range> few{{"x", Range::Kind::Count, 1, 3}};
-  const auto all = tune({few, 40, TuneMethod::Bayes, 1}, {"2"}, [](const auto& settings) { return std::vector<double>(settings.size(), 1.0); });
+  const auto all = tune({few, 40, TuneMethod::Bayes, 1}, {"2"},
+                        [](const auto& settings) { return std::vector<double>(settings.size(), 1.0); });
   CHECK(all.size() == 3);
 }
 

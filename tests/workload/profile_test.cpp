@@ -2,11 +2,12 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
 #include "sim/core/file.hpp"
 #include "sim/workload/model.hpp"
 #include "sim/workload/profile_file.hpp"
-#include "tests/catch.hpp"
-#include "tests/error_message.hpp"
 
 using namespace allreplay;
 
@@ -44,11 +45,14 @@ TEST_CASE("a trace joins times and tensors by layer") {
 TEST_CASE("a layer of the model without times is a tensor without a layer") {
   std::string text = trace;
   text.replace(text.find("\"fc\", \"forward\""), 4, "\"fd\"");
-  CHECK(error_message([&] { read_profile(temporary("missing.json", text)); }).find("/layers: the layer 'fc' of the model 'm' has no times here") != std::string::npos);
+  CHECK(error_message([&] {
+          read_profile(temporary("missing.json", text));
+        }).find("/layers: the layer 'fc' of the model 'm' has no times here") != std::string::npos);
 }
 
 TEST_CASE("a CSV has one fp32 tensor per row with parameters") {
-  const std::string file = temporary("t.csv", "layer,params,forward_us,backward_us,extra\nc1,10,1,2,x\npool,0,3,4,y\n\"f,c\",5,5,6,z\n");
+  const std::string file =
+      temporary("t.csv", "layer,params,forward_us,backward_us,extra\nc1,10,1,2,x\npool,0,3,4,y\n\"f,c\",5,5,6,z\n");
   const Profile profile = read_profile(file);
   REQUIRE(profile.tensors.size() == 2);
   CHECK(profile.tensors[1].name == "f,c");

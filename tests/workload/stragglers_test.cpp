@@ -8,14 +8,18 @@
 using namespace allreplay;
 
 TEST_CASE("slow workers and jitter are read and checked") {
-  const auto read = [](const std::string& text, std::int64_t workers = 4) { return read_stragglers(Json::parse(text, "c.json"), workers); };
-  const Stragglers stragglers = read(R"({"stragglers": [{"worker": 3, "slowdown": 1.5}], "jitter": {"distribution": "lognormal", "sigma": 0.1, "seed": 7}})");
+  const auto read = [](const std::string& text, std::int64_t workers = 4) {
+    return read_stragglers(Json::parse(text, "c.json"), workers);
+  };
+  const Stragglers stragglers = read(
+      R"({"stragglers": [{"worker": 3, "slowdown": 1.5}], "jitter": {"distribution": "lognormal", "sigma": 0.1, "seed": 7}})");
   CHECK(stragglers.slow.at(0).factor == 1.5);
   CHECK(stragglers.jitter->kind == JitterKind::LogNormal);
   CHECK(error_message([&] { read(R"({"stragglers": [{"worker": 4, "slowdown": 1.5}]})"); }) ==
         "c.json: /stragglers/0/worker: there is no worker 4 (0 to 3 with 4 workers)");
-  for (const auto* bad : {R"([{"worker": 0, "slowdown": 0}])", R"([{"worker": 0, "slowdown": -1}])", R"([{"worker": 0}])",
-                          R"([{"worker": 0, "slowdown": 2}, {"worker": 0, "slowdown": 3}])", R"([{"worker": 0.5, "slowdown": 2}])"})
+  for (const auto* bad :
+       {R"([{"worker": 0, "slowdown": 0}])", R"([{"worker": 0, "slowdown": -1}])", R"([{"worker": 0}])",
+        R"([{"worker": 0, "slowdown": 2}, {"worker": 0, "slowdown": 3}])", R"([{"worker": 0.5, "slowdown": 2}])"})
     CHECK(!error_message([&] { read(std::string(R"({"stragglers": )") + bad + "}"); }).empty());
   CHECK(!error_message([&] { read(R"({"jitter": {"distribution": "gamma", "sigma": 0.1}})"); }).empty());
   CHECK(!error_message([&] { read(R"({"jitter": {"distribution": "normal", "sigma": -1}})"); }).empty());
