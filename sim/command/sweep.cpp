@@ -14,7 +14,8 @@ namespace {
 
 struct Arguments {
   std::string file, jobs = "2", out;
-  bool resume = false, csv = false, json = false;
+  std::string collective, fidelity;
+  bool resume = false, csv = false, json = false, no_reuse = false;
 };
 
 void print(const Arguments& arguments, const std::vector<Outcome>& outcomes) {
@@ -37,7 +38,8 @@ void execute(const Arguments& arguments) {
   how.resume = arguments.resume;
   if (arguments.resume && arguments.out.empty())
     throw InputError(argument("--resume"), "there is no file to go on with", "give --out FILE.csv, too");
-  const Sweep sweep = read_sweep(arguments.file);
+  const Sweep sweep = read_sweep(arguments.file, {arguments.collective, arguments.fidelity, argument("--collective"),
+                                                  argument("--fidelity"), !arguments.no_reuse});
   const std::vector<Outcome> outcomes = run_sweep(sweep, how);
   for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
   print(arguments, outcomes);
@@ -59,6 +61,9 @@ void add_sweep(CLI::App& app) {
       ->capture_default_str();
   command->add_option("--out", arguments->out, "write the rows to this CSV file, each as soon as it is finished");
   command->add_flag("--resume", arguments->resume, "keep the rows that --out already has and go on after them");
+  command->add_option("--collective", arguments->collective, "this one instead of the file's");
+  command->add_option("--fidelity", arguments->fidelity, "this one instead of the file's");
+  command->add_flag("--no-reuse", arguments->no_reuse, "fluid, message: simulate every collective");
   auto* json = command->add_flag("--json", arguments->json, "print a JSON array instead of the table");
   command->add_flag("--csv", arguments->csv, "print CSV instead of the table")->excludes(json);
   command->footer(

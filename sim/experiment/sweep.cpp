@@ -102,6 +102,12 @@ std::vector<OptionText> option_values(const std::string& option, const Json& jso
 }
 
 // Every combination of the values of a strategy's options, the last option fastest.
+// One choice, the file's none, where the command line has decided.
+std::vector<std::optional<Json>> choices_unless(const std::string& decided, const Json& cluster, const Json& sweep,
+                                                std::string_view key) {
+  return decided.empty() ? choices_of(cluster, sweep, key) : std::vector<std::optional<Json>>{std::nullopt};
+}
+
 std::vector<std::vector<OptionText>> option_choices(const Json& strategy) {
   std::vector<std::vector<OptionText>> choices{{}};
   if (!strategy.is_object()) return choices;
@@ -129,7 +135,7 @@ void set_strategy(Request& request, const Json& json) {
 
 }  // namespace
 
-Sweep read_sweep(const std::string& name) {
+Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
   const std::string file = find_data("configs", name, "sweep");
   const Json json = Json::read(file);
   json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "collectives", "fidelities",
@@ -143,10 +149,15 @@ Sweep read_sweep(const std::string& name) {
     for (const auto& cluster : choices(json, "clusters")) {
       if (cluster->is_object()) cluster->allow_only({"cluster", "workers", "collectives", "fidelities", "strategies"});
       for (const auto& workers : choices_of(*cluster, json, "workers"))
-        for (const auto& collective : choices_of(*cluster, json, "collectives"))
-          for (const auto& fidelity : choices_of(*cluster, json, "fidelities"))
+        for (const auto& collective : choices_unless(instead.collective, *cluster, json, "collectives"))
+          for (const auto& fidelity : choices_unless(instead.fidelity, *cluster, json, "fidelities"))
             for (const auto& strategy : choices_of(*cluster, json, "strategies")) {
               Request request;
+              request.collective = instead.collective;
+              request.place_of_collective = instead.place_of_collective;
+              request.fidelity = instead.fidelity;
+              request.place_of_fidelity = instead.place_of_fidelity;
+              request.reuse = instead.reuse;
               set_profile(request, *profile, file);
               set_cluster(request, *cluster, file);
               if (workers) {

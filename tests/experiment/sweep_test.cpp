@@ -210,3 +210,10 @@ TEST_CASE("a sweep writes over its own earlier result, and over nothing else") {
         folder("sweep.json") + ": exists and is no result of a sweep (another file)");
   CHECK(read_file(folder("sweep.json")) == before);
 }
+
+TEST_CASE("the command line's collective and fidelity stand instead of the file's lists") {
+  const Folder folder;
+  const Sweep sweep = read_sweep(folder("sweep.json"), {.collective = "recursive-doubling"});
+  REQUIRE(sweep.requests.size() == 8);  // 4 sizes x 2 strategies; the file's two collectives are one
+  for (const Request& request : sweep.requests) CHECK(request.collective == "recursive-doubling");
+}
