@@ -65,6 +65,7 @@ void require_complete(const Profile& profile, const Place& file) {
 
 std::span<const Importer> importers() {
   static const std::vector<Importer> all{
+      {"kineto", "PyTorch profiler (Kineto): a Chrome trace of training on a GPU", {}, is_kineto, read_kineto},
       {"csv", "a table with the columns layer, params, forward_us, backward_us", {}, is_csv, read_csv},
   };
   return all;
