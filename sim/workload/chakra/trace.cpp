@@ -1,6 +1,7 @@
 #include "sim/workload/chakra/trace.hpp"
 
 #include <array>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -18,7 +19,8 @@ std::optional<ChakraValue> value_of(const Json& json) {
   if (json.is_string()) return json.text();
   if (json.is_number()) {
     const double number = json.number();
-    if (number == static_cast<double>(static_cast<std::int64_t>(number))) return static_cast<std::int64_t>(number);
+    const bool whole = std::abs(number) <= static_cast<double>(largest) && number == std::floor(number);
+    if (whole) return static_cast<std::int64_t>(number);
     return number;
   }
   if (json.is_array()) {
@@ -63,7 +65,7 @@ std::string chakra_kind_name(std::uint64_t kind) {
   return kind < kind_names.size() ? std::string(kind_names[kind]) : fmt::format("type {}", kind);
 }
 
-ChakraTrace read_chakra_json(const Json& json) {
+ChakraTrace parse_chakra_json(const Json& json) {
   ChakraTrace trace;
   if (!json.find("workload_graph") && json.find("nodes"))
     json.fail("is a trace of the host's operators without durations",

@@ -23,8 +23,8 @@ std::string chakra_kind_name(std::uint64_t kind);
 /// The kinds of collectives; the numbers are the schema's.
 enum class ChakraCollective : std::int64_t { AllReduce = 0, AllGather = 2, ReduceScatter = 7 };
 
-using ChakraValue = std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>,
-                                 std::vector<std::string>>;
+using ChakraValue =
+    std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<std::string>>;
 using ChakraAttributes = std::map<std::string, ChakraValue>;
 
 struct ChakraNode {
@@ -59,6 +59,6 @@ ChakraTrace decode_chakra(std::string_view bytes, const std::string& file);
 std::string encode_chakra(const ChakraTrace& trace);
 
 /// Throws InputError.
-ChakraTrace read_chakra_json(const Json& json);
+ChakraTrace parse_chakra_json(const Json& json);
 
 }  // namespace allreplay

@@ -51,8 +51,8 @@ const Parallelism* parallelism_of(std::string_view line) {
 
 constexpr std::size_t columns = 12;
 constexpr std::int64_t most_cycles = std::int64_t{1} << 53;
-constexpr std::array<std::string_view, 7> communications{
-    "NONE", "ALLREDUCE", "ALLGATHER", "ALLTOALL", "REDUCESCATTER", "ALLREDUCEALLTOALL", "ALLTOALLV"};
+constexpr std::array<std::string_view, 7> communications{"NONE",          "ALLREDUCE",         "ALLGATHER", "ALLTOALL",
+                                                         "REDUCESCATTER", "ALLREDUCEALLTOALL", "ALLTOALLV"};
 
 // Compute, and what is communicated after it.
 struct Phase {
@@ -123,15 +123,15 @@ class Reader {
     input_ = allreplay::add(input_, input);
     longest_input_ = std::max(longest_input_, input);
     delays_ += row.update_delay > 0;
-    profile.layers.push_back(
-        {std::string(row.name), time(row.forward.cycles, place), allreplay::add(input, weight)});
+    profile.layers.push_back({std::string(row.name), time(row.forward.cycles, place), allreplay::add(input, weight)});
   }
 
   Imported finish() {
     if (input_ > Time(0))
-      note(fmt::format("a layer's backward time is its weight-gradient and its input-gradient part ({} in all); its "
-                       "gradient counts as ready after both, in ASTRA-sim after the first, up to {} earlier",
-                       format_duration(to_seconds(input_)), format_duration(to_seconds(longest_input_))));
+      note(
+          fmt::format("a layer's backward time is its weight-gradient and its input-gradient part ({} in all); its "
+                      "gradient counts as ready after both, in ASTRA-sim after the first, up to {} earlier",
+                      format_duration(to_seconds(input_)), format_duration(to_seconds(longest_input_))));
     if (first_input_ > Time(0) && parallelism_.name == "DATA")
       note(fmt::format("the input gradient of the first layer, which ASTRA-sim never computes, is counted: {}",
                        format_duration(to_seconds(first_input_))));
@@ -140,9 +140,10 @@ class Reader {
       note(fmt::format("not data-parallel, left out: {} {}{}, {} in all, the first of '{}'", sum.count, what,
                        sum.count == 1 ? "" : "s", format_size(sum.bytes), sum.first));
     if (parallelism_.hybrid)
-      note(fmt::format("{}: the profile is one worker's share, and only its gradients' all-reduces travel; what "
-                       "workers that share a layer exchange is missing from its iteration",
-                       parallelism_.name));
+      note(
+          fmt::format("{}: the profile is one worker's share, and only its gradients' all-reduces travel; what "
+                      "workers that share a layer exchange is missing from its iteration",
+                      parallelism_.name));
     return std::move(imported_);
   }
 
@@ -209,7 +210,8 @@ Imported read_astra_sim(ByteSource& source, const ImportOptions& options) {
                      suggest(words(lines[0].text)[0], known));
   }
   if (!parallelism->refuse.empty())
-    throw InputError(first, fmt::format("{} makes no data-parallel profile: {}", parallelism->name, parallelism->refuse),
+    throw InputError(first,
+                     fmt::format("{} makes no data-parallel profile: {}", parallelism->name, parallelism->refuse),
                      "DATA, or a hybrid whose gradients are all-reduced");
   const Place second{source.file(), fmt::format("line {}", lines[1].number)};
   const auto count = static_cast<std::size_t>(parse_integer(words(lines[1].text)[0], 1, 1'000'000, second));

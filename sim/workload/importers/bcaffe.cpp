@@ -69,10 +69,10 @@ std::vector<Iteration> read_iterations(std::string_view text, const std::string&
   }
   for (const Iteration& iteration : iterations)
     if (iteration.size() != iterations[0].size())
-      throw InputError({file, fmt::format("line {}", iteration.back().line)},
-                       fmt::format("an iteration of {} blobs ends here, the first has {}", iteration.size(),
-                                   iterations[0].size()),
-                       "a log that was not cut");
+      throw InputError(
+          {file, fmt::format("line {}", iteration.back().line)},
+          fmt::format("an iteration of {} blobs ends here, the first has {}", iteration.size(), iterations[0].size()),
+          "a log that was not cut");
   return iterations;
 }
 
@@ -108,14 +108,16 @@ Imported read_bcaffe(ByteSource& source, const ImportOptions&) {
     for (std::size_t column = 0; column < communication.size(); ++column)
       communication[column] += blob.communication[column];
   }
-  imported.notes.push_back(fmt::format("{} iterations were logged; the last with backward times was read",
-                                       iterations.size()));
-  imported.notes.push_back(fmt::format("the log names no layers: consecutive blobs with equal backward times are one "
-                                       "layer's; {} blobs, {} layers",
-                                       timed->size(), profile.layers.size()));
+  imported.notes.push_back(
+      fmt::format("{} iterations were logged; the last with backward times was read", iterations.size()));
+  imported.notes.push_back(
+      fmt::format("the log names no layers: consecutive blobs with equal backward times are one "
+                  "layer's; {} blobs, {} layers",
+                  timed->size(), profile.layers.size()));
   if (padded)
-    imported.notes.push_back("every blob's elements are a multiple of 64: sizes as they travel, padded; the model has "
-                             "fewer parameters");
+    imported.notes.push_back(
+        "every blob's elements are a multiple of 64: sizes as they travel, padded; the model has "
+        "fewer parameters");
   for (std::size_t column = 0; column < communication.size(); ++column)
     imported.notes.push_back(fmt::format("left out: measured communication (column {}), {:.6g} ms in all", column + 4,
                                          communication[column] / 1e3));

@@ -1,10 +1,10 @@
 // The output of `caffe time`: the net in protobuf's text format, the shapes of its layers' outputs, and the mean
 // forward and backward time of every layer, in milliseconds.
 
-#include <map>
 #include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/core/units.hpp"
 #include "sim/workload/importers/caffe_net.hpp"
@@ -47,11 +47,10 @@ class Log {
     if (message.starts_with("Initializing net from parameters:")) {
       in_net_ = true;
       net_.clear();
-      shapes_.clear();
-    } else if (message.starts_with("Setting up ")) {
-      set_up_ = message.substr(11);
-    } else if (message.starts_with("Top shape: ")) {
-      shapes_[set_up_].push_back(shape(message.substr(11), place));
+      set_up_.clear();
+    } else if (message.starts_with("Creating Layer ")) {
+      set_up_.push_back({std::string(message.substr(15)), {}, {}, {}});
+    } else if (set_up(message, place)) {
     } else if (message.starts_with("Average time per layer")) {
       layers_.clear();
     } else if (const auto all = milliseconds(message, "Average Forward pass:", place)) {
@@ -76,7 +75,7 @@ class Log {
     if (net_.empty())
       throw InputError({file_, ""}, "has no net: the sizes of the gradients are unknown",
                        "the whole output of `caffe time`, from its first line");
-    const auto blobs = caffe_blobs(net_, shapes_, file_);
+    const CaffeNet net = caffe_net(net_, set_up_, file_);
     Imported imported;
     Profile& profile = imported.profile;
     profile.framework = "Caffe";
@@ -85,21 +84,22 @@ class Log {
       if (!layer.backward)
         throw InputError(layer.place, fmt::format("no backward time of '{}' follows", layer.name),
                          "forward and backward times of every layer");
-      if (const auto found = blobs.find(layer.name); found != blobs.end()) {
+      if (const auto found = net.blobs.find(layer.name); found != net.blobs.end()) {
         ++used;
         for (const CaffeBlob& blob : found->second)
           profile.tensors.push_back({blob.name, blob.elements, 0, static_cast<LayerId>(profile.layers.size())});
       }
       profile.layers.push_back({layer.name, layer.forward, *layer.backward});
     }
-    if (used < blobs.size())
-      throw InputError({file_, ""}, fmt::format("{} layers with parameters have no times", blobs.size() - used),
+    if (used < net.blobs.size())
+      throw InputError({file_, ""}, fmt::format("{} layers with parameters have no times", net.blobs.size() - used),
                        "times of the net that the log prints last");
-    if (const auto first = shapes_.find(layers_[0].name); first != shapes_.end() && !first->second[0].empty())
-      profile.batch_size = first->second[0][0];
+    if (!set_up_.empty() && !set_up_[0].shapes.empty() && !set_up_[0].shapes[0].empty())
+      profile.batch_size = set_up_[0].shapes[0][0];
     compare(imported, "forward", profile.forward(), forward_pass_);
     compare(imported, "backward", profile.backward(), backward_pass_);
-    imported.notes.push_back("parameters were counted from the net that the log prints; weights and biases travel apart");
+    imported.notes.push_back(
+        "parameters were counted from the net that the log prints; weights and biases travel apart");
     return imported;
   }
 
@@ -111,6 +111,24 @@ class Log {
     Place place;
   };
 
+  // What Caffe says of the layer that it creates: "NAME <- BLOB", "NAME -> BLOB (in-place)", "Top shape: 128 3 …".
+  bool set_up(std::string_view message, const Place& place) {
+    if (set_up_.empty()) return false;
+    CaffeSetup& layer = set_up_.back();
+    if (message.starts_with("Top shape: ")) {
+      layer.shapes.push_back(shape(message.substr(11), place));
+      return true;
+    }
+    if (!message.starts_with(layer.name)) return false;
+    message.remove_prefix(layer.name.size());
+    const bool bottom = message.starts_with(" <- "), top = message.starts_with(" -> ");
+    if (!bottom && !top) return false;
+    message.remove_prefix(4);
+    const std::string_view blob = message.substr(0, message.find(" (in-place)"));
+    (bottom ? layer.bottoms : layer.tops).emplace_back(blob);
+    return true;
+  }
+
   // "128 3 224 224 (19267584)"
   static CaffeShape shape(std::string_view text, const Place& place) {
     CaffeShape shape;
@@ -121,17 +139,16 @@ class Log {
 
   void compare(Imported& imported, std::string_view pass, Time sum, std::optional<double> whole_ms) const {
     if (!whole_ms || *whole_ms <= 0) return;
-    imported.notes.push_back(fmt::format("the layers' {} times sum up to {:.6g} ms, {:.2f} % less than the {:.6g} ms of "
-                                         "the whole pass: what lies between layers was left out",
-                                         pass, to_seconds(sum) * 1e3, 100 * (1 - to_seconds(sum) * 1e3 / *whole_ms),
-                                         *whole_ms));
+    imported.notes.push_back(
+        fmt::format("the layers' {} times sum up to {:.6g} ms, {:.2f} % less than the {:.6g} ms of "
+                    "the whole pass: what lies between layers was left out",
+                    pass, to_seconds(sum) * 1e3, 100 * (1 - to_seconds(sum) * 1e3 / *whole_ms), *whole_ms));
   }
 
   const std::string& file_;
   bool in_net_ = false;
   std::vector<TextLine> net_;
-  std::string set_up_;
-  std::map<std::string, std::vector<CaffeShape>> shapes_;
+  std::vector<CaffeSetup> set_up_;
   std::vector<Timed> layers_;
   std::optional<double> forward_pass_, backward_pass_;
 };

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -61,7 +62,8 @@ class Reader {
     if (layers_.empty())
       fail("no compute node says which pass it belongs to",
            "names that end in _FWD, _BWD, _BWD_WG or _BWD_IG, as Chakra's text converter writes them");
-    if (backward_of_.empty()) fail("has no backward compute nodes", "nodes whose names end in _BWD, _BWD_WG or _BWD_IG");
+    if (backward_of_.empty())
+      fail("has no backward compute nodes", "nodes whose names end in _BWD, _BWD_WG or _BWD_IG");
     add_layers();
     if (!take_listed_tensors())
       for (const std::size_t index : order) take_collective(index);
@@ -208,8 +210,8 @@ class Reader {
     if (!layer) return skip("all-reduce that waits for no backward node", Time(0));
     if (node.name.ends_with("_ALLREDUCE") && !taken_.insert(node.name).second)
       return skip("all-reduce of a later iteration", Time(0));
-    const Bytes element = element_bytes(options_.precision.empty() ? imported_.profile.precision : options_.precision)
-                              .value_or(4);
+    const Bytes element =
+        element_bytes(options_.precision.empty() ? imported_.profile.precision : options_.precision).value_or(4);
     if (*bytes % element != 0)
       throw InputError(node.place, fmt::format("{} bytes of gradients are no whole number of elements", *bytes),
                        fmt::format("a multiple of {}, or another --precision", element));
@@ -220,7 +222,7 @@ class Reader {
     const auto collectives = std::count_if(trace_.nodes.begin(), trace_.nodes.end(), [](const ChakraNode& node) {
       return node.kind == static_cast<std::uint64_t>(ChakraKind::Collective);
     });
-    note(fmt::format("{} nodes; how the {} collectives were merged, ordered and waited for was left out", 
+    note(fmt::format("{} nodes; how the {} collectives were merged, ordered and waited for was left out",
                      trace_.nodes.size(), collectives));
     for (const auto& [what, sum] : skipped_)
       note(fmt::format("left out: {} nodes ({}), {} in all", sum.first, what, format_duration(to_seconds(sum.second))));
@@ -231,14 +233,14 @@ class Reader {
   const std::string& file_;
   const ImportOptions& options_;
   Imported imported_;
-  std::vector<std::vector<std::size_t>> waits_for_;           // by node
-  std::vector<LayerTimes> layers_;                            // as they were met
-  std::map<std::string, std::size_t> layer_index_;            // in layers_
-  std::vector<std::size_t> forward_order_;                    // of layers_
-  std::vector<std::size_t> position_;                         // of each of layers_ in the forward pass
-  std::map<std::size_t, std::size_t> backward_of_;            // the layer of a backward node
-  std::set<std::pair<std::string, std::string_view>> seen_;   // parts of the first iteration
-  std::set<std::string> taken_;                               // all-reduces of the first iteration
+  std::vector<std::vector<std::size_t>> waits_for_;          // by node
+  std::vector<LayerTimes> layers_;                           // as they were met
+  std::map<std::string, std::size_t> layer_index_;           // in layers_
+  std::vector<std::size_t> forward_order_;                   // of layers_
+  std::vector<std::size_t> position_;                        // of each of layers_ in the forward pass
+  std::map<std::size_t, std::size_t> backward_of_;           // the layer of a backward node
+  std::set<std::pair<std::string, std::string_view>> seen_;  // parts of the first iteration
+  std::set<std::string> taken_;                              // all-reduces of the first iteration
   std::map<std::string, std::pair<int, Time>> skipped_;
   int cut_ = 0;
 };
@@ -259,7 +261,7 @@ Imported read_chakra(ByteSource& source, const ImportOptions& options) {
 }
 
 Imported read_chakra_json(ByteSource& source, const ImportOptions& options) {
-  const ChakraTrace trace = read_chakra_json(Json::parse(source.rest(), source.file()));
+  const ChakraTrace trace = parse_chakra_json(Json::parse(source.rest(), source.file()));
   return Reader(trace, source.file(), options).read();
 }
 

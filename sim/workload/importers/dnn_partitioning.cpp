@@ -39,8 +39,8 @@ double bytes(const Json& json) {
 }
 
 struct Graph {
-  std::vector<Node> nodes;          // forward and backward ones
-  std::vector<std::size_t> forward;  // indices, as they stand in the file
+  std::vector<Node> nodes;                                     // forward and backward ones
+  std::vector<std::size_t> forward;                            // indices, as they stand in the file
   std::map<std::size_t, std::size_t> backward_of_group, twin;  // twin: of a forward node, its backward node
   std::vector<Edge> edges;
 };
@@ -69,7 +69,8 @@ Graph read_graph(const Json& json) {
   for (const Json& item : json.at("edges").items()) {
     const auto end = [&](std::string_view key) {
       const auto found = index.find(item.at(key).integer(0, most));
-      if (found == index.end()) item.at(key).fail(fmt::format("there is no node {}", item.at(key).dump()), "a node's id");
+      if (found == index.end())
+        item.at(key).fail(fmt::format("there is no node {}", item.at(key).dump()), "a node's id");
       return found->second;
     };
     graph.edges.push_back({end("sourceId"), end("destId"), bytes(item.at("size"))});
@@ -105,10 +106,9 @@ std::vector<std::size_t> forward_order(Graph& graph, const Json& json) {
   }
   std::vector<std::size_t> order = topological_order(waits_for);
   if (order.size() < waits_for.size())
-    json.at("edges").fail(
-        fmt::format("the graph is cyclic at '{}'",
-                    graph.nodes[graph.forward[first_missing(order, waits_for.size())]].name),
-        "no node may wait for itself");
+    json.at("edges").fail(fmt::format("the graph is cyclic at '{}'",
+                                      graph.nodes[graph.forward[first_missing(order, waits_for.size())]].name),
+                          "no node may wait for itself");
   for (std::size_t& node : order) node = graph.forward[node];
   return order;
 }
