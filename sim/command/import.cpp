@@ -14,7 +14,7 @@ namespace allreplay {
 namespace {
 
 struct Arguments {
-  std::string file, from, out, batch, forward_ratio, clock;
+  std::string file, from, out, batch, forward_ratio, clock, match;
   ImportOptions options;
 };
 
@@ -38,6 +38,7 @@ ImportOptions options_of(const Arguments& arguments) {
   if (!options.precision.empty() && !element_bytes(options.precision))
     throw InputError(argument("--precision"), fmt::format("unknown precision '{}'", options.precision),
                      "fp32, tf32, fp16 or bf16");
+  if (!arguments.match.empty()) options.match = read_model(Json::read(find_data("models", arguments.match, "model")));
   return options;
 }
 
@@ -89,6 +90,8 @@ void add_import(CLI::App& app) {
   command->add_option("--out", arguments->out, "the trace to write")->required();
   command->add_option("--batch", arguments->batch, "samples per mini-batch, where the file does not say");
   command->add_option("--model", arguments->options.model, "the model's name (the file's)");
+  command->add_option("--match", arguments->match,
+                      "name the layers with parameters, and split them into tensors, as this model has them");
   command->add_option("--device", arguments->options.device, "what it ran on, where the file does not say");
   command->add_option("--framework", arguments->options.framework, "what ran it, where the file does not say");
   command->add_option("--precision", arguments->options.precision, "fp32 (default), tf32, fp16 or bf16");
@@ -98,7 +101,9 @@ void add_import(CLI::App& app) {
   command->add_flag("--keep-overhead", arguments->options.keep_overhead, "subtract nothing as the profiler's own cost");
   command->footer(
       "What was skipped, subtracted or attributed is reported, and kept in the trace's \"details\".\n"
-      "Example:\n  allreplay import mine.csv --batch 32 --model mine --device V100 --out mine.json");
+      "Examples:\n"
+      "  allreplay import worker0.pt.trace.json.gz --match resnet50 --out traces/resnet50_mine.json\n"
+      "  allreplay import graph.txt --batch 128 --device V100 --out traces/vgg16_pipedream.json");
   command->callback([arguments] { execute(*arguments); });
 }
 

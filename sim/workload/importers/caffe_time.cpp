@@ -100,6 +100,9 @@ class Log {
     compare(imported, "backward", profile.backward(), backward_pass_);
     imported.notes.push_back(
         "parameters were counted from the net that the log prints; weights and biases travel apart");
+    if (!net.guessed.empty())
+      imported.notes.push_back(
+          fmt::format("glog cut the net's definition; taken by their names: {}", fmt::join(net.guessed, ", ")));
     return imported;
   }
 

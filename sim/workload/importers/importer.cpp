@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
@@ -36,10 +37,43 @@ void set_if_given(std::string& value, const std::string& given, const std::strin
   value = as_text(value);
 }
 
-// "resnet50" of "there/resnet50.pt.trace.json.gz".
+// "resnet50_torch1.9" of "there/resnet50_torch1.9.pt.trace.json.gz".
 std::string stem(const std::string& file) {
-  const std::string name = std::filesystem::path(file).filename().string();
-  return name.substr(0, name.find('.', 1));
+  std::filesystem::path name = std::filesystem::path(file).filename();
+  const std::set<std::string> known{".gz", ".json", ".trace", ".pt", ".txt", ".csv", ".log", ".et"};
+  while (known.contains(name.extension().string())) name = name.stem();
+  return name.string();
+}
+
+// The layers with parameters get the names and the tensors of the model's.
+void match(Profile& profile, const Model& model, const Place& file) {
+  std::map<LayerId, std::int64_t> parameters;
+  for (const Tensor& tensor : profile.tensors) parameters[tensor.layer] += tensor.elements;
+  profile.tensors.clear();
+  auto next = parameters.begin();
+  for (const ModelLayer& layer : model.layers) {
+    std::int64_t expected = 0;
+    for (const ModelTensor& tensor : layer.tensors) expected += tensor.elements;
+    if (expected == 0) continue;
+    if (next == parameters.end())
+      throw InputError(file, fmt::format("has no layer for '{}' of the model '{}'", layer.name, model.name),
+                       fmt::format("{} parameters", expected));
+    if (next->second != expected)
+      throw InputError(file,
+                       fmt::format("the layer '{}' has {} parameters where '{}' of the model '{}' has {}",
+                                   profile.layers[next->first].name, next->second, layer.name, model.name, expected),
+                       "the same layers in the same order");
+    profile.layers[next->first].name = layer.name;
+    for (const ModelTensor& tensor : layer.tensors)
+      profile.tensors.push_back({tensor.name, tensor.elements, 0, next->first});
+    ++next;
+  }
+  if (next != parameters.end())
+    throw InputError(file,
+                     fmt::format("the layer '{}' has parameters, and no layer of the model '{}' is left for them",
+                                 profile.layers[next->first].name, model.name),
+                     "the same layers in the same order");
+  profile.model = model.name;
 }
 
 void set_forward(Imported& imported, const ImportOptions& options, const Place& file) {
@@ -72,6 +106,7 @@ std::span<const Importer> importers() {
       {"caffe-time", "the output of `caffe time`", {}, is_caffe_time, read_caffe_time},
       {"bcaffe", "a log of B-Caffe: backward times only", {}, is_bcaffe, read_bcaffe},
       {"dnn-partitioning", "a training graph of dnn-partitioning, JSON", {}, is_dnn_partitioning, read_dnn_partitioning},
+      {"pipedream", "PipeDream's profile: graph.txt", {"keep-overhead"}, is_pipedream, read_pipedream},
       {"csv", "a table with the columns layer, params, forward_us, backward_us", {}, is_csv, read_csv},
   };
   return all;
@@ -101,6 +136,11 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   const Place file{source.file(), ""};
   Imported imported = importer.read(source, options);
   Profile& profile = imported.profile;
+  if (options.match) {
+    match(profile, *options.match, file);
+    imported.notes.push_back(fmt::format(
+        "layers with parameters are named as those of the model '{}', and have its tensors", options.match->name));
+  }
   set_if_given(profile.model, options.model, stem(source.file()));
   set_if_given(profile.device, options.device, "unknown");
   set_if_given(profile.framework, options.framework, "unknown");

@@ -11,6 +11,7 @@
 
 #include "sim/core/error.hpp"
 #include "sim/workload/importers/byte_source.hpp"
+#include "sim/workload/model.hpp"
 #include "sim/workload/profile.hpp"
 
 namespace allreplay {
@@ -21,6 +22,7 @@ struct ImportOptions {
   std::string model, device, framework, precision;
   std::optional<double> forward_ratio;  ///< every layer's forward time becomes this times its backward time
   std::optional<double> clock;          ///< Hz, of formats that count cycles
+  std::optional<Model> match;           ///< whose layers the file's are, in order: gives them names and tensors
   bool keep_overhead = false;           ///< leave in what the importer would subtract as the profiler's own cost
 };
 

@@ -47,7 +47,7 @@ struct Step {
 };
 
 // Where the time of a kernel goes that belongs to no layer.
-enum class Elsewhere : std::uint8_t { BeforeFirst, Optimizer, Communication, Unmatched, Other, Unlaunched, count };
+enum class Elsewhere : std::uint8_t { BeforeFirst, Optimizer, Communication, Unmatched, Other, count };
 constexpr std::string_view elsewhere_names[] = {"before the first layer (copies of the input)",
                                                 "the optimizer",
                                                 "communication (NCCL)",

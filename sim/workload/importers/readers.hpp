@@ -8,6 +8,9 @@ namespace allreplay {
 bool is_kineto(std::string_view file, std::string_view head);
 Imported read_kineto(ByteSource& source, const ImportOptions& options);
 
+bool is_pipedream(std::string_view file, std::string_view head);
+Imported read_pipedream(ByteSource& source, const ImportOptions& options);
+
 bool is_csv(std::string_view file, std::string_view head);
 Imported read_csv(ByteSource& source, const ImportOptions& options);
 
