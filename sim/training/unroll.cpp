@@ -23,14 +23,6 @@ void add_compute(Unrolled& unrolled, const Profile& profile, std::size_t index) 
   for (const Layer& layer : profile.layers) append(layer.forward);
 }
 
-// Backward runs from the last layer to the first, so a block is ready when its first layer is. Forward is a chain: what
-// the first of the block's layers waits for, the others wait for, too.
-LayerId first_layer(const Block& block, const Profile& profile) {
-  LayerId first = std::numeric_limits<LayerId>::max();
-  for (const Slice& slice : block.slices) first = std::min(first, profile.tensors[slice.tensor].layer);
-  return first;
-}
-
 void add_collective(Unrolled& unrolled, const Block& block, Stage stage, std::int64_t rank, std::int64_t priority) {
   unrolled.graph.add({.resource = unrolled.network(),
                       .rank = rank,
@@ -57,11 +49,13 @@ void add_collectives(Unrolled& unrolled, const Plan& plan) {
 }
 
 void add_dependencies(Unrolled& unrolled, const Profile& profile, const Plan& plan, std::size_t index) {
+  // Forward is a chain: what the first of the block's layers waits for, the others wait for, too.
   const LayerId first = first_layer(plan.blocks[index], profile);
+  const LayerId ready = ready_layer(plan, plan.blocks[index], profile);
   const TaskId start = unrolled.block(index), end = unrolled.block(index, unrolled.stages - 1);
   if (start != end) unrolled.graph.precede(start, end);
   for (std::size_t worker_class = 0; worker_class < unrolled.classes; ++worker_class) {
-    unrolled.graph.precede(unrolled.backward(worker_class, plan.release == Release::Backward ? 0 : first), start);
+    unrolled.graph.precede(unrolled.backward(worker_class, ready), start);
     if (start != end) unrolled.graph.precede(unrolled.backward(worker_class, 0), end);
     unrolled.graph.precede(end, unrolled.forward(worker_class, plan.barrier == Barrier::Iteration ? 0 : first));
   }

@@ -219,7 +219,7 @@ class Net {
         if (!layer.bottoms.empty() && (bottom.empty() || top.empty()))
           throw InputError({file_, ""}, fmt::format("does not say the shapes of '{}'", layer.name),
                            "Caffe's lines 'Setting up' and 'Top shape'");
-        auto blobs = CaffeLayer(layer.name, *definition, bottom, top, definition->place).blobs();
+        auto blobs = CaffeLayer(layer.name, *definition, bottom, top, place_of(*definition)).blobs();
         if (!blobs.empty()) net_.blobs[layer.name] = std::move(blobs);
       }
       for (std::size_t i = 0; i < std::min(layer.tops.size(), layer.shapes.size()); ++i)
@@ -229,6 +229,8 @@ class Net {
   }
 
  private:
+  Place place_of(const Message& definition) const { return {file_, definition.place.path}; }
+
   const Message* definition_of(const CaffeSetup& layer, const CaffeShape& bottom, const CaffeShape& top) {
     if (const auto found = defined_.find(layer.name); found != defined_.end()) return found->second;
     if (layer.bottoms.size() != 1 || layer.tops.size() != 1 || layer.bottoms == layer.tops) return nullptr;
