@@ -1,4 +1,5 @@
 #include "sim/experiment/export.hpp"
+#include "sim/experiment/report.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -67,6 +68,7 @@ void execute(const Arguments& arguments) {
   const std::vector<std::string> written = files(arguments, exporter, scenario.workers);
   for (const std::string& file : written) write_file(file, exported.text);
   for (const std::string& note : exported.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print(stderr, "{}", caveat(scenario.profile));
   if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
     fmt::print(stderr, "note: the cluster's stragglers and jitter were left out: every worker is the profile's\n");
   if (written.size() > 1)
