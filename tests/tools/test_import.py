@@ -180,6 +180,36 @@ class PipeDreamOriginals(Import):
         self.refused("of the model 'vgg16' has", PIPEDREAM / "resnet50_graph.txt", "--batch", "1", "--match", "vgg16")
 
 
+@unittest.skipUnless(KINETO.exists() and PIPEDREAM.exists(), f"no originals in {REFERENCE}")
+class ThreeSources(Import):
+    """ResNet-50 on a V100 at batch 32 by Kineto, PipeDream (a quarter of batch 128) and gaps between gradients."""
+
+    def test_every_strategy_agrees(self):
+        kineto, _ = self.imported(KINETO, "--match", "resnet50")
+        units = [layer["name"] for layer in kineto["layers"]]
+        pipedream, _ = self.imported(PIPEDREAM / "resnet50_graph.txt", "--batch", 128, "--match", "resnet50")
+        gaps = {}  # of tensors "layer1.0.conv1.weight"
+        for row in csv.DictReader(open(REFERENCE / "profiles/resnet50_v100_b32_espresso_pertensor.csv", encoding="utf-8")):
+            layer = row["layer"].rpartition(".")[0]
+            gaps[layer] = gaps.get(layer, 0) + float(row["backward_us"])
+        quarter = {}  # what has no parameters counts to the layer before it, as in the Kineto import
+        for layer in pipedream["layers"]:
+            unit = layer["name"] if layer["name"] in units else unit
+            quarter[unit] = quarter.get(unit, 0) + layer["backward"] / 4
+        times = []
+        for source in ({layer["name"]: layer["backward"] for layer in kineto["layers"]}, quarter, gaps):
+            self.assertEqual(sorted(source), sorted(units))
+            rows = [f"{unit},{count},,{source[unit]}\n" for unit, count in zip(units, parameters(kineto)[0])]
+            self.write("units.csv", "layer,params,forward_us,backward_us\n" + "".join(rows))
+            done = self.run_program("compare", "--profile", "units.csv", "--forward-ratio", "0.5", "--cluster", "k80-10gbe",
+                                    "--workers", "16", "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            times.append({row["strategy"]: row["iteration_s"] for row in json.loads(done.stdout)})
+        for strategy in times[0]:
+            of_all = [one[strategy] for one in times]
+            self.assertLess(max(of_all) / min(of_all), 1.05, strategy)
+
+
 @unittest.skipUnless(REFERENCE.exists(), f"no reference data at {REFERENCE}")
 class Tables(Import):
     """CSV tables become the same traces that `--profile` reads them as."""
