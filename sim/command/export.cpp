@@ -1,11 +1,11 @@
 #include "sim/experiment/export.hpp"
-#include "sim/experiment/report.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
+#include "sim/experiment/report.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -29,6 +29,8 @@ void require_meaning(const Arguments& arguments, const Exporter& exporter) {
          "plans for a cluster, and there is none", "add --cluster C");
   refuse(!arguments.scenario.cluster.empty() && arguments.strategy.empty(), "--cluster",
          "changes nothing without a strategy", "add --strategy S, or leave it out");
+  refuse(!arguments.scenario.codec.empty() && arguments.scenario.codec != "none", "--codec",
+         "none of the formats has compressed gradients", "leave it out");
   refuse(!arguments.clock.empty() && !exporter.clocks, "--clock",
          fmt::format("the format {} counts no cycles", exporter.name), "leave it out");
   refuse(arguments.per_worker && exporter.name != "chakra" && exporter.name != "chakra-json", "--per-worker",
