@@ -6,6 +6,7 @@
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/timeline_picture.hpp"
 #include "sim/picture/picture_file.hpp"
+#include "sim/training/communication.hpp"
 
 namespace allreplay {
 
@@ -29,22 +30,44 @@ void print_json(const std::vector<Outcome>& outcomes) {
   fmt::print("{}\n", to_json(rows));
 }
 
-void execute(Arguments arguments) {
+// Where nothing was asked for by name: every strategy that this collective can carry.
+std::vector<Scenario> all_possible(const Arguments& arguments, Library& library) {
+  std::vector<Scenario> scenarios;
+  for (const Strategy& strategy : strategies()) {
+    Scenario scenario = library.resolve(arguments.scenario.request(std::string(strategy.name)));
+    try {
+      require_possible(scenario);
+    } catch (const InputError& error) {
+      if (strategy.stages != Stages::Split) throw;
+      warn(fmt::format("{} is left out: {}", strategy.name, error.what()));
+      continue;
+    }
+    scenarios.push_back(std::move(scenario));
+  }
+  return scenarios;
+}
+
+// All are checked before the first is run.
+std::vector<Scenario> scenarios_of(const Arguments& arguments) {
+  Library library;
+  if (arguments.strategies.empty()) return all_possible(arguments, library);
+  std::vector<Scenario> scenarios;
+  for (const std::string& name : arguments.strategies) {
+    Request request = arguments.scenario.request(CLI::detail::trim_copy(name));
+    request.place_of_strategy = argument("--strategies");
+    scenarios.push_back(library.resolve(request));
+    require_possible(scenarios.back());
+  }
+  return scenarios;
+}
+
+void execute(const Arguments& arguments) {
   for (const auto& [file, option] : {std::pair(arguments.plot, "--plot"), {arguments.timeline, "--timeline"}}) {
     if (file.empty()) continue;
     require_picture(file, argument(option));
     require_not_input(file, option, {arguments.scenario.profile, arguments.scenario.cluster});
   }
-  if (arguments.strategies.empty())
-    for (const Strategy& strategy : strategies()) arguments.strategies.emplace_back(strategy.name);
-  Library library;
-  std::vector<Scenario> scenarios;  // all are checked before the first is run
-  for (std::string& name : arguments.strategies) {
-    name = CLI::detail::trim_copy(name);
-    Request request = arguments.scenario.request(name);
-    request.place_of_strategy = argument("--strategies");
-    scenarios.push_back(library.resolve(request));
-  }
+  std::vector<Scenario> scenarios = scenarios_of(arguments);
   std::vector<Outcome> outcomes;
   for (Scenario& scenario : scenarios) outcomes.push_back(run(std::move(scenario)));
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(compare_chart(outcomes)));

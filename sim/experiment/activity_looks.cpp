@@ -11,8 +11,14 @@ std::string to_string(Activity activity) {
       return "backward";
     case Activity::Forward:
       return "forward";
-    case Activity::AllReduce:
-      return to_string(Stage::AllReduce);
+    case Activity::Encode:
+      return "encode";
+    case Activity::Decode:
+      return "decode";
+    case Activity::Codec:
+      return "encode and decode";
+    case Activity::Collective:
+      return "collective";
     case Activity::ReduceScatter:
       return to_string(Stage::ReduceScatter);
     case Activity::AllGather:
@@ -33,9 +39,15 @@ Look look_of(Activity activity) {
       return {.fill = style::blue};
     case Activity::Forward:
       return {.fill = style::pale_blue};
-    case Activity::AllReduce:
-    case Activity::ReduceScatter:
+    case Activity::Encode:
+    case Activity::Codec:
+      return {.fill = style::black};
+    case Activity::Decode:
+      return {.fill = style::purple};
+    case Activity::Collective:
       return {.fill = style::orange};
+    case Activity::ReduceScatter:
+      return {.fill = style::green};
     case Activity::AllGather:
       return {.fill = style::yellow};
   }
@@ -49,8 +61,6 @@ Look look_of_waiting() {
           .line = style::vermilion,
           .width = 0.6};
 }
-
-Look look_of_codec() { return {.fill = colour(0x8C8C8C)}; }
 
 Look look_of_exposed() { return {.hatch = Hatch::Rising, .hatch_colour = colour(0x8A3B00)}; }
 

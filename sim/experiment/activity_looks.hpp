@@ -18,7 +18,6 @@ TimeUnit unit_for(double seconds);
 
 Look look_of(Activity activity);
 Look look_of_waiting();  ///< computing that waits for communication
-Look look_of_codec();    ///< encoding and decoding
 Look look_of_exposed();  ///< laid over communication for which computing waits
 
 }  // namespace allreplay

@@ -29,7 +29,7 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
   };
   add_part("forward", &Metrics::forward_s, look_of(Activity::Forward));
   add_part("backward", &Metrics::backward_s, look_of(Activity::Backward));
-  add_part("codec", &Metrics::codec_s, look_of_codec());
+  add_part("codec", &Metrics::codec_s, look_of(Activity::Codec));
   add_part("exposed communication", &Metrics::exposed_comm_s, look_of_waiting());
   for (const Outcome& outcome : outcomes) {
     chart.bars.emplace_back(outcome.scenario.strategy->name);

@@ -31,8 +31,9 @@ std::string window_text(const Window& window) {
 }  // namespace
 
 std::string title(const Scenario& scenario, const Result& result) {
-  return fmt::format("{} on {}: {} worker{}, {}, {}", scenario.profile.name, scenario.cluster.name, scenario.workers,
-                     scenario.workers == 1 ? "" : "s", result.collective, result.fidelity);
+  return fmt::format("{} on {}: {} worker{}, {}, {}{}", scenario.profile.name, scenario.cluster.name, scenario.workers,
+                     scenario.workers == 1 ? "" : "s", result.collective, result.fidelity,
+                     scenario.codec ? ", " + scenario.codec->name : "");
 }
 
 std::string caveat(const Profile& profile) {

@@ -18,7 +18,7 @@ namespace allreplay {
 namespace {
 
 constexpr double page_width = 1000;
-constexpr double compute_height = 26, lane_height = 20, most_lanes_height = 180;
+constexpr double compute_height = 26, codec_height = 14, lane_height = 20, most_lanes_height = 180;
 constexpr double next_width = 26;     // of the beginning of the next iteration
 constexpr double thin = 1.2;          // what is thinner is drawn together with its neighbours
 constexpr std::size_t most_rows = 8;  // of classes of workers
@@ -35,9 +35,9 @@ struct Episodes {
   explicit Episodes(const Outcome& one) : outcome(one), rows(timeline_rows(one, one.result.episodes.back())) {
     const Episode& episode = one.result.episodes.back();
     zero = episode.start;
-    for (std::size_t c = 0; c < rows.compute.size(); ++c) {
+    for (std::size_t c = 0; c < one.result.classes.size(); ++c) {
       starts.push_back(to_seconds(episode.timeline.spans[one.result.unrolled.lead_in(c)].end));
-      ends.push_back(at(rows.compute[c].bars.back().end));
+      ends.push_back(at(rows.streams[c].bars.back().end));
     }
     iteration = {*std::max_element(starts.begin(), starts.end()), *std::max_element(ends.begin(), ends.end())};
   }
@@ -48,7 +48,7 @@ struct Episodes {
   std::vector<Interval> waits(std::size_t c) const {
     std::vector<Interval> waits;
     double until = starts[c];
-    for (const Bar& bar : rows.compute[c].bars) {
+    for (const Bar& bar : rows.streams[c].bars) {
       if (at(bar.start) > until) waits.push_back({until, at(bar.start)});
       until = at(bar.end);
     }
@@ -93,7 +93,7 @@ class Panel {
     top = add_heading(top);
     top = add_measures(top);
     const std::vector<std::size_t> shown = timeline_.shown();
-    for (const std::size_t c : shown) top = add_compute(c, top);
+    for (const std::size_t c : shown) top = add_streams(c, top);
     if (shown.size() < timeline_.ends.size()) {
       note(top, fmt::format("and {} workers that end sooner", timeline_.ends.size() - shown.size()));
       top += 14;
@@ -130,9 +130,10 @@ class Panel {
 
   double add_heading(double top) {
     const auto& [scenario, result, wall_s] = timeline_.outcome;
-    const std::string name =
-        fmt::format("{}: iteration {}, exposed communication {}", scenario.strategy->name,
-                    format_duration(result.metrics.iteration_s), format_duration(result.metrics.exposed_comm_s));
+    const Metrics& metrics = result.metrics;
+    std::string name = fmt::format("{}: iteration {}, exposed communication {}", scenario.strategy->name,
+                                   format_duration(metrics.iteration_s), format_duration(metrics.exposed_comm_s));
+    if (metrics.codec_s > 0) name += ", codec " + format_duration(metrics.codec_s);
     drawing_.add(Rectangle{{0, top - 2, page_width, 18}, {.fill = colour(0xFFFFFF)}, {}});  // over the grid
     drawing_.add(Text{.at = {style::margin, top + 12},
                       .text = name,
@@ -179,8 +180,19 @@ class Panel {
         .at = {middle, y + 3.6}, .text = text, .size = 10, .align = Align::Middle, .colour = *look.line, .kind = kind});
   }
 
+  double add_streams(std::size_t c, double top) {
+    top = add_compute(c, top);
+    const std::size_t codec = timeline_.ends.size() + c;
+    if (codec >= timeline_.rows.streams.size()) return top;
+    const TimelineRow& row = timeline_.rows.streams[codec];
+    add_row_name(top + codec_height / 2, row.name);
+    add_bars(row, top, codec_height);
+    add_labels(row, top, codec_height);
+    return top + codec_height + 4;
+  }
+
   double add_compute(std::size_t c, double top) {
-    const TimelineRow& row = timeline_.rows.compute[c];
+    const TimelineRow& row = timeline_.rows.streams[c];
     const double bars = top + 13;
     add_phase(row, Activity::Backward, top);
     add_phase(row, Activity::Forward, top);
@@ -268,6 +280,9 @@ class Panel {
     if (width > 3 && height > 4) {
       look.line = colour(0xFFFFFF);
       look.width = 0.7;
+    } else if (width < thin) {  // or it would fade
+      look.line = look.fill;
+      look.width = 0.6;
     }
     drawing_.add(
         Rectangle{{x(start), top, width, height},
@@ -280,9 +295,11 @@ class Panel {
   void add_label(const Bar& bar, const Box& box) {
     constexpr double size = style::small_size;
     if (box.height < size + 2) return;
+    const bool of_block = bar.activity != Activity::Backward && bar.activity != Activity::Forward;
+    const bool dark =
+        bar.activity == Activity::Backward || bar.activity == Activity::Encode || bar.activity == Activity::Codec;
     std::vector<std::string> names{bar.name};
-    if (const std::size_t open = bar.name.find('(');
-        bar.activity != Activity::Backward && bar.activity != Activity::Forward)
+    if (const std::size_t open = bar.name.find('('); of_block)
       names = {bar.name.substr(open + 1, bar.name.size() - open - 2), bar.name.substr(0, open - 1),
                std::to_string(bar.item)};
     for (const std::string& name : names) {
@@ -294,7 +311,7 @@ class Panel {
                         .text = name,
                         .size = size,
                         .align = Align::Middle,
-                        .colour = bar.activity == Activity::Backward ? colour(0xFFFFFF) : style::ink,
+                        .colour = dark ? colour(0xFFFFFF) : style::ink,
                         .kind = "name"});
       return;
     }
@@ -347,16 +364,17 @@ class Panel {
           Text{.at = {left_ - 8, y}, .text = text, .size = style::small_size, .align = Align::End, .colour = ink});
     };
     explain(top + 10, "gradients are ready ↓", style::faint_ink);
-    explain(top + 22, "forward may go on ↑", style::vermilion);
+    explain(top + 22, timeline_.outcome.result.unrolled.decodes ? "decoding may begin ↑" : "forward may go on ↑",
+            style::vermilion);
     std::set<std::pair<double, double>> drawn;
     for (const Gate& made : rows.made) {
-      const double from = x(timeline_.at(rows.compute[made.before.row].bars[made.before.bar].end));
+      const double from = x(timeline_.at(rows.streams[made.before.row].bars[made.before.bar].end));
       const double to = x(timeline_.at(rows.network[made.after.row].bars[made.after.bar].start));
       if (drawn.emplace(from, to).second) add_arrow({from, top}, {to, bottom}, style::faint_ink);
     }
     for (const Gate& gate : rows.gates) {
       const Bar& block = rows.network[gate.before.row].bars[gate.before.bar];
-      if (rows.compute[gate.after.row].bars[gate.after.bar].start != block.end) continue;  // it came in time
+      if (rows.streams[gate.after.row].bars[gate.after.bar].start != block.end) continue;  // it came in time
       const double at = x(timeline_.at(block.end));
       add_arrow({at, bottom}, {at, top}, style::vermilion);
     }
@@ -383,7 +401,7 @@ std::vector<LegendEntry> legend_of(const std::vector<Episodes>& timelines) {
   std::set<Activity> activities;
   bool waits = false;
   for (const Episodes& one : timelines) {
-    for (const auto& rows : {one.rows.compute, one.rows.network})
+    for (const auto& rows : {one.rows.streams, one.rows.network})
       for (const TimelineRow& row : rows)
         for (const Bar& bar : row.bars) activities.insert(bar.activity);
     for (std::size_t c = 0; c < one.ends.size(); ++c) waits = waits || !one.waits(c).empty();
@@ -409,7 +427,7 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   double longest = 0, names = text_width("gradients are ready ↓", style::small_size);
   for (const Episodes& one : timelines) {
     longest = std::max(longest, *std::max_element(one.ends.begin(), one.ends.end()));
-    for (const TimelineRow& row : one.rows.compute) names = std::max(names, text_width(row.name, 10));
+    for (const TimelineRow& row : one.rows.streams) names = std::max(names, text_width(row.name, 10));
   }
   const double left = style::margin + std::min(names, 190.0) + 8;
   const Box field{left, 0, page_width - left - style::margin - next_width, 0};

@@ -9,12 +9,22 @@
 
 namespace allreplay {
 
-enum class Activity : std::uint8_t { Backward, Forward, AllReduce, ReduceScatter, AllGather };
+enum class Activity : std::uint8_t {
+  Backward,
+  Forward,
+  Encode,
+  Decode,
+  Codec,       ///< encoding and decoding in one
+  Collective,  ///< in one stage: an all-reduce, or what carries a codec
+  ReduceScatter,
+  AllGather
+};
 
 struct Bar {
   Activity activity = Activity::Backward;
   std::string name;                 ///< "conv1", "block 3 (fc.weight, fc.bias)"
   std::size_t item = 0;             ///< the layer, from 0 at the input; or the plan's block
+  Bytes bytes = 0;                  ///< of a collective, as they travel
   Time ready{0}, start{0}, end{0};  ///< on the common clock of all iterations
 };
 
@@ -34,10 +44,12 @@ struct Gate {
 };
 
 struct TimelineRows {
-  std::vector<TimelineRow> compute;  ///< one per class of workers: B_L … B_1, F_1 … F_L
-  std::vector<TimelineRow> network;  ///< as many as blocks are ever in flight together, the first that is free first
-  std::vector<Gate> made;   ///< from the backward task that makes a block ready on the last class to its collective
-  std::vector<Gate> gates;  ///< from a collective to the forward task (of class 0) that waits for its end
+  /// One compute stream per class of workers: B_L … B_1, F_1 … F_L, encodings and decodings between them. Where the
+  /// codec has streams of its own, one more per class, after all of those.
+  std::vector<TimelineRow> streams;
+  std::vector<TimelineRow> network;  ///< as many as blocks are ever in flight together; each takes the first free one
+  std::vector<Gate> made;   ///< from what makes a block ready on the last class, in `streams`, to its collective
+  std::vector<Gate> gates;  ///< from a block's last collective to what waits for it on class 0, in `streams`
 };
 
 /// The bars of one of the result's episodes.

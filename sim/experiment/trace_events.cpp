@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "sim/collective/stage.hpp"
+#include "sim/experiment/activity_looks.hpp"
 #include "sim/experiment/timeline_rows.hpp"
 
 namespace allreplay {
@@ -48,24 +48,39 @@ class Writer {
 
   void write(const TimelineRows& rows) {
     name_rows(rows);
-    for (std::size_t c = 0; c < rows.compute.size(); ++c)
-      for (const Bar& bar : rows.compute[c].bars) {
-        const bool backward = bar.activity == Activity::Backward;
+    for (std::size_t row = 0; row < rows.streams.size(); ++row)
+      for (const Bar& bar : rows.streams[row].bars)
         if (bar.end > bar.start)
-          events_.push_back(slice((backward ? "B " : "F ") + bar.name, backward ? "backward" : "forward",
-                                  static_cast<int>(c), 0, bar.start, bar.end, Value::object()));
-      }
+          events_.push_back(slice(name_of(bar), to_string(bar.activity).c_str(), process(row), thread(row), bar.start,
+                                  bar.end, Value::object()));
     for (std::size_t lane = 0; lane < rows.network.size(); ++lane)
       for (const Bar& bar : rows.network[lane].bars) write_collective(bar, static_cast<int>(lane));
     for (const Gate& made : rows.made) write_arrow(rows, made);
   }
 
+  // The streams of one class of workers are one process.
+  int process(std::size_t row) const { return static_cast<int>(row) % network_; }
+  int thread(std::size_t row) const { return static_cast<int>(row) / network_; }
+
+  static std::string name_of(const Bar& bar) {
+    switch (bar.activity) {
+      case Activity::Backward:
+        return "B " + bar.name;
+      case Activity::Forward:
+        return "F " + bar.name;
+      case Activity::Collective:
+        return bar.name;
+      default:
+        return to_string(bar.activity) + " of " + bar.name;
+    }
+  }
+
   // Each once: no block is in flight between two iterations, so each iteration begins with the first lane again.
   void name_rows(const TimelineRows& rows) {
-    for (; named_classes_ < rows.compute.size(); ++named_classes_) {
-      const int c = static_cast<int>(named_classes_);
-      events_.push_back(metadata("process_name", c, 0, rows.compute[named_classes_].name));
-      events_.push_back(metadata("thread_name", c, 0, "compute"));
+    for (; named_streams_ < rows.streams.size(); ++named_streams_) {
+      const int one = process(named_streams_), stream = thread(named_streams_);
+      if (stream == 0) events_.push_back(metadata("process_name", one, 0, rows.streams[named_streams_].name));
+      events_.push_back(metadata("thread_name", one, stream, stream == 0 ? "compute" : "codec"));
     }
     for (; named_lanes_ < rows.network.size(); ++named_lanes_)
       events_.push_back(
@@ -74,22 +89,19 @@ class Writer {
 
   void write_collective(const Bar& bar, int lane) {
     const Block& block = result_.plan.blocks[bar.item];
-    const std::string leg = bar.activity == Activity::ReduceScatter ? to_string(Stage::ReduceScatter) + " of "
-                            : bar.activity == Activity::AllGather   ? to_string(Stage::AllGather) + " of "
-                                                                    : "";
     events_.push_back(
-        slice(leg + bar.name, "collective", network_, lane, bar.start, bar.end,
-              {{"bytes", block.bytes()}, {"waited_us", us(bar.start - bar.ready)}, {"tensors", block.slices.size()}}));
+        slice(name_of(bar), "collective", network_, lane, bar.start, bar.end,
+              {{"bytes", bar.bytes}, {"waited_us", us(bar.start - bar.ready)}, {"tensors", block.slices.size()}}));
   }
 
-  // The arrow starts inside the backward task and ends at the collective.
+  // The arrow starts inside what makes the block ready and ends at the collective.
   void write_arrow(const TimelineRows& rows, const Gate& made) {
-    const Bar& before = rows.compute[made.before.row].bars[made.before.bar];
+    const Bar& before = rows.streams[made.before.row].bars[made.before.bar];
     const Value common{{"name", "ready"}, {"cat", "flow"}, {"id", flows_++}};
     Value from = common, to = common;
     from.update({{"ph", "s"},
-                 {"pid", static_cast<int>(made.before.row)},
-                 {"tid", 0},
+                 {"pid", process(made.before.row)},
+                 {"tid", thread(made.before.row)},
                  {"ts", us(before.start + (before.end - before.start) / 2)}});
     to.update({{"ph", "f"},
                {"bp", "e"},
@@ -103,7 +115,7 @@ class Writer {
   const Outcome& outcome_;
   const Result& result_;
   int network_;  // its process id; those before it are the worker classes
-  std::size_t named_classes_ = 0, named_lanes_ = 0;
+  std::size_t named_streams_ = 0, named_lanes_ = 0;
   int flows_ = 0;
   Value events_ = Value::array();
 };
