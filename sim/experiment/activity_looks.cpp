@@ -47,7 +47,7 @@ Look look_of(Activity activity) {
     case Activity::Collective:
       return {.fill = style::orange};
     case Activity::ReduceScatter:
-      return {.fill = style::green};
+      return {.fill = style::pale_green};
     case Activity::AllGather:
       return {.fill = style::yellow};
   }
