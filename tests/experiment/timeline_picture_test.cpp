@@ -73,6 +73,35 @@ TEST_CASE("exposed is what is in flight while computing waits") {
   }
 }
 
+TEST_CASE("codecs have bars on the compute stream or below it") {
+  for (const CodecStream stream : {CodecStream::Compute, CodecStream::Side})
+    for (const DecodeAt decode_at : {DecodeAt::Arrival, DecodeAt::Encode})
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        Random random(seed, 1);
+        Scenario scenario = scenario_of(random_profile(random, 12), "wfbp", 8, 50e-6, 1e-9);
+        scenario.codec = CodecCosts{"signsgd", &find_codec("signsgd", {}), "", "estimated", "", {1e-4}, {2e-5}};
+        scenario.options.codec.stream = stream;
+        scenario.options.codec.decode_at = decode_at;
+        scenario.stragglers.slow = {{2, 1.3}};
+        const Outcome outcome = run(scenario);
+        const Drawing drawing = timeline_picture({outcome});
+        require_legible(drawing);
+        const double scale = pixels_per_second(drawing, outcome);
+        // Each block takes 0.1 ms to encode and 8 payloads · 0.02 ms to decode, on both classes, 1.3 times as long on
+        // one.
+        const double codec = 2.3 * 2.6e-4 * static_cast<double>(outcome.result.plan.blocks.size());
+        double drawn = 0;
+        for (const char* kind : {"encode", "decode", "encode and decode"}) drawn += width_of(all(drawing, kind));
+        CHECK(drawn / scale == Approx(codec));
+        // The fast worker's row is the upper one.
+        double top = drawing.height, waiting = 0;
+        for (const Rectangle& one : all(drawing, "backward")) top = std::min(top, one.box.y);
+        for (const Rectangle& one : all(drawing, "waiting"))
+          if (one.box.y == top) waiting += one.box.width;
+        CHECK(waiting / scale == Approx(outcome.result.metrics.exposed_comm_s).margin(1e-11));
+      }
+}
+
 TEST_CASE("with stragglers each class has a row of its own length; the unslowed one shows what is exposed") {
   Random random(7, 0);
   Scenario scenario = scenario_of(random_profile(random, 10), "mg-wfbp", 8, 50e-6, 1e-9);
