@@ -120,7 +120,21 @@ TEST_CASE("with stragglers each class has a row of its own length; the unslowed 
   CHECK(lengths[0] == Approx(unslowed));
   CHECK(lengths[1] == Approx(1.5 * unslowed));
   CHECK(lengths[2] == Approx(1.2 * unslowed));
+  // In a steady period each class computes its own times, and waits for the rest.
+  const double compute = unslowed + outcome.result.metrics.forward_s;
+  const double factors[] = {1, 1.5, 1.2};
+  std::size_t row = 0;
+  for (const auto& [y, length] : backward)
+    CHECK(waiting[y] == Approx(outcome.result.metrics.iteration_s - factors[row++] * compute).margin(1e-11));
   CHECK(waiting[backward.begin()->first] == Approx(outcome.result.metrics.exposed_comm_s));
+  // Exposed on the one communication row: what lies below the unslowed worker's waiting.
+  double below = 0;
+  for (const Rectangle& block : all(drawing, "collective"))
+    for (const Rectangle& wait : all(drawing, "waiting"))
+      if (wait.box.y == backward.begin()->first)
+        below += std::max(0.0, std::min(block.box.right(), wait.box.right()) - std::max(block.box.x, wait.box.x));
+  CHECK(below > 0);
+  CHECK(width_of(all(drawing, "exposed")) == Approx(below));
 }
 
 TEST_CASE("with jitter every worker differs: those that end last are drawn") {

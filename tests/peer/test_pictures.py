@@ -111,9 +111,14 @@ class Timelines(Case):
     def test_what_waits_is_what_is_exposed(self):
         for strategy in STRATEGIES:
             with self.subTest(strategy):
-                metrics, _, picture = self.run_example(strategy)
+                metrics, slices, picture = self.run_example(strategy)
                 start, end = picture.measure("iteration")
                 scale = (end - start) / metrics["iteration_s"]
+                computing = sorted((event["ts"], event["ts"] + event["dur"]) for event in slices["backward"] + slices["forward"])
+                gaps = [(until, begin) for (_, until), (begin, _) in zip(computing, computing[1:]) if begin > until + 1e-6]
+                exposed = sum(max(0, min(end, event["ts"] + event["dur"]) - max(begin, event["ts"]))
+                              for event in slices["collective"] for begin, end in gaps)
+                self.assertAlmostEqual(picture.width("exposed"), exposed * 1e-6 * scale, delta=0.2)
                 self.assertAlmostEqual(picture.width("waiting"), metrics["exposed_comm_s"] * scale, delta=0.1)
                 start, end = picture.measure("bound")
                 self.assertAlmostEqual(end - start, metrics["lower_bound_s"] * scale, delta=0.02)
