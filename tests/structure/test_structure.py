@@ -23,6 +23,7 @@ USES = {  # directly; what those use may be used, too
 PACKAGES = {  # the modules whose sources may include a package's headers; only fmt's may stand in headers
     "fmt": set(USES),
     "nlohmann": {"core", "experiment"},
+    "rapidjson": {"workload"},
     "boost": {"core", "cluster"},
     "Eigen": {"collective", "training"},
     "oneapi": {"experiment"},
