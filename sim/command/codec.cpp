@@ -33,7 +33,11 @@ CodecRequest request_of(const Arguments& arguments) {
   ScenarioArguments words;
   words.options = arguments.options;
   Options options;
-  for (const OptionText& option : words.request("").options) options.set(option.name, option.value, option.place);
+  for (const OptionText& option : words.request("").options) {
+    options.set(option.name, option.value, option.place);
+    if (option.name != find_codec(arguments.codec, {}).option)
+      warn(fmt::format("{} changes nothing here: {} does not read it", option.name, arguments.codec));
+  }
   request.options = {options.codec.density, options.codec.bits,
                      static_cast<std::uint64_t>(parse_integer(arguments.seed, 0, INT64_MAX, argument("--seed")))};
 

@@ -56,7 +56,7 @@ std::span<const CompressorKind> compressors();
 /// Throws InputError at `place`, naming the nearest one.
 const CompressorKind& find_compressor(std::string_view name, const Place& place);
 
-/// The momentum of signum (Bernstein et al. 2018, section 6).
+/// The momentum of signum (Bernstein et al. 2018).
 constexpr float signum_momentum = 0.9f;
 
 }  // namespace allreplay

@@ -9,7 +9,7 @@
 namespace allreplay {
 
 /// One worker's memory. With momentum m > 0 it is Deep Gradient Compression's momentum correction with momentum factor
-/// masking (Lin et al. 2018, section 3.1-3.2): velocity u ← m·u + gradient, residual v ← v + u, and both start anew
+/// masking (Lin et al. 2018): velocity u ← m·u + gradient, residual v ← v + u, and both start anew
 /// where an element was sent.
 class ErrorFeedback {
  public:

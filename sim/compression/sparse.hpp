@@ -27,7 +27,7 @@ std::size_t kept(double density, std::size_t n);
 /// is larger than all, so that it is not hidden.
 std::vector<std::uint32_t> strongest(std::span<const float> values, std::size_t k);
 
-/// The same positions, found as Deep Gradient Compression (Lin et al. 2018, appendix) finds a threshold: from a sample
+/// The same positions, found as Deep Gradient Compression (Lin et al. 2018) finds a threshold: from a sample
 /// of a hundredth of the values, then exactly among those that pass. Where fewer than k pass, the paper sends fewer;
 /// here the threshold goes down to twice the rank in the sample, until k pass.
 std::vector<std::uint32_t> strongest_by_sample(std::span<const float> values, std::size_t k, Random& random);

@@ -11,6 +11,7 @@
 #include "sim/core/random.hpp"
 #include "sim/core/units.hpp"
 #include "sim/experiment/table.hpp"
+#include "sim/schedule/codec.hpp"
 
 namespace allreplay {
 
@@ -198,6 +199,17 @@ std::string_view name_of(Aggregation aggregation) {
   return "gtopk-tree";
 }
 
+// Whether the codec's payload depends on this option.
+bool reads(const CodecRequest& request, std::string_view option) {
+  return find_codec(request.codec->name, {}).option == option;
+}
+
+std::string described(const CodecRequest& request) {
+  if (reads(request, "density")) return fmt::format("{}, density {}", request.codec->name, request.options.density);
+  if (reads(request, "bits")) return fmt::format("{}, {} bits", request.codec->name, request.options.bits);
+  return std::string(request.codec->name);
+}
+
 double ratio(const CodecReport& report) {
   return 4 * static_cast<double>(report.request.elements) / static_cast<double>(report.round_trip.bytes);
 }
@@ -229,7 +241,7 @@ std::string codec_table(const CodecReport& report) {
   const RoundTrip& one = report.round_trip;
   const auto share = [](double value) { return fmt::format("{:.4g}", value); };
   const auto after = fmt::format("mean of {}", request.iterations);
-  std::string text = fmt::format("{}: {} {} elements in fp32, {} -> {} on the wire (1/{:.4g})\n\n", request.codec->name,
+  std::string text = fmt::format("{}: {} {} elements in fp32, {} -> {} on the wire (1/{:.4g})\n\n", described(request),
                                  request.elements, name_of(request.distribution), format_size(4 * request.elements),
                                  format_size(static_cast<Bytes>(one.bytes)), ratio(report));
   text += fmt::format("on this machine's {} (one core, median of {})\n", report.device, request.repetitions);
@@ -264,10 +276,12 @@ std::string codec_json(const CodecReport& report) {
   const auto or_null = [](const std::optional<double>& value) {
     return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
   };
+  auto options = nlohmann::ordered_json::object();
+  if (reads(request, "density")) options["density"] = request.options.density;
+  if (reads(request, "bits")) options["bits"] = request.options.bits;
   nlohmann::ordered_json json{{"codec", request.codec->name},
                               {"elements", request.elements},
-                              {"density", request.options.density},
-                              {"bits", request.options.bits},
+                              {"options", options},
                               {"distribution", name_of(request.distribution)},
                               {"seed", request.options.seed},
                               {"bytes", one.bytes},

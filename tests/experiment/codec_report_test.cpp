@@ -6,6 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 
+#include "sim/schedule/codec.hpp"
+
 using namespace allreplay;
 
 namespace {
@@ -95,6 +97,27 @@ TEST_CASE("gTop-k loses as printed, and conserving only what rounding does") {
     CHECK(*conserving.lost < 1e-5);  // float: 2^-24 of each of 2000 residuals beside 20 applied
     gtopk.residuals = Residuals::AsPrinted;
     CHECK((*measure_codec(gtopk).aggregated->lost > 1e-3) == (workers > 2));
+  }
+}
+
+// What the timing model (sim/schedule/codec.cpp) assumes, against what is.
+TEST_CASE("codecs have the bytes, the feedback and the way of travelling that their timing assumes") {
+  CHECK(codecs().size() == compressors().size());
+  for (const Codec& codec : codecs()) {
+    const CompressorKind& kind = find_compressor(codec.name, {"test", ""});
+    CHECK(kind.error_feedback == codec.feedback);
+    CHECK((kind.aggregation == Aggregation::AllReduce) == codec.collective.empty());
+    CHECK((kind.aggregation == Aggregation::GTopKTree) == (codec.collective == "gtopk-tree"));
+    for (const std::size_t n : {1, 2, 7, 8, 9, 63, 1499, 1500, 12'345})
+      for (const double density : {0.001, 0.01, 1.0})
+        for (std::int64_t bits = 1; bits <= 16; ++bits) {
+          const std::vector<float> x(n, 1);
+          const Payload payload = kind.make({.density = density, .bits = bits}, 0)->encode(x);
+          CodecOptions options;
+          options.density = density;
+          options.bits = bits;
+          REQUIRE(std::ssize(payload) == codec.wire_bytes(static_cast<double>(n), options));
+        }
   }
 }
 
