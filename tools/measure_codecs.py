@@ -7,7 +7,7 @@ a line base + per_element * x is fitted: least squares of the relative deviation
 source. Written are CODEC_DEVICE.json, which `allreplay run --codec CODEC` takes for a profile of that device, and any
 run as --codec CODEC_DEVICE.
 
-Measure on a quiet machine with a Release build: the fit knows nothing of who else was computing.
+Measure with a Release build, best on a quiet machine: times are processor time, but caches and memory are shared.
 
 Examples:
   tools/measure_codecs.py                            all codecs into models/codecs/
@@ -76,7 +76,8 @@ def device_name(processor):
 
 def measure(program, codec, elements, options):
     """What `allreplay codec --json` says of one size."""
-    command = [program, "codec", "--codec", codec, "--elements", str(elements), "--iterations", "1", "--json"]
+    command = [program, "codec", "--codec", codec, "--elements", str(elements), "--iterations", "1", "--repetitions", "9",
+               "--json"]
     for option in options:
         command += ["--option", option]
     try:
@@ -113,7 +114,7 @@ class Parser(argparse.ArgumentParser):
 def exponent(text):
     """A power of two that `allreplay codec` takes."""
     value = int(text)
-    if not 0 <= value <= 28:
+    if not 0 <= value <= 27:
         raise ValueError
     return value
 

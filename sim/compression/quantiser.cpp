@@ -36,8 +36,7 @@ class Half : public Compressor {
 // An element becomes one of the evenly spaced points from −scale to +scale: 2^bits − 1 of them, so that zero is one
 // (s = 2^(bits−1) − 1 levels and the sign in QSGD's words); with one bit, the two ends. The two points beside it are
 // chosen at random so that the expectation is the element. The scale is the largest magnitude: with the Euclidean norm
-// of QSGD's definition, which buckets of some hundred elements keep small, nearly all of a long vector would become
-// zero.
+// of QSGD's definition, which buckets of some hundred elements keep small, most of a long vector would become zero.
 class Qsgd : public Compressor {
  public:
   Qsgd(int bits, Random random)

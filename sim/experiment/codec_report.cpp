@@ -1,8 +1,8 @@
 #include "sim/experiment/codec_report.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -42,10 +42,13 @@ double draw(Distribution distribution, Random& random) {
 // √c·(what all have in common) + √(1−c)·(new for every worker and iteration): any two correlate by c.
 class Gradients {
  public:
-  explicit Gradients(const CodecRequest& request) : request_(request), common_(drawn(0)) {}
+  explicit Gradients(const CodecRequest& request) : request_(request) {
+    if (request.correlation > 0) common_ = drawn(0);
+  }
 
   Vector next() {
     Vector gradient = drawn(++drawn_);
+    if (common_.empty()) return gradient;
     const auto own = static_cast<float>(std::sqrt(1 - request_.correlation));
     const auto shared = static_cast<float>(std::sqrt(request_.correlation));
     for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = shared * common_[i] + own * gradient[i];
@@ -92,14 +95,14 @@ double size_of(const Sum& x) {
   return sum;
 }
 
-// Seconds of one call: the median over `repetitions` rounds, each of as many calls as take a millisecond or more.
+// Processor seconds of one call, so that what else runs on the machine counts little: the median over `repetitions`
+// rounds, each of as many calls as take a millisecond or more.
 template <class Action>
 double measured(std::int64_t repetitions, const Action& action) {
-  using Clock = std::chrono::steady_clock;
   const auto seconds_of = [&](std::int64_t calls) {
-    const auto begin = Clock::now();
+    const std::clock_t begin = std::clock();
     for (std::int64_t call = 0; call < calls; ++call) action();
-    return std::chrono::duration<double>(Clock::now() - begin).count();
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   };
   std::int64_t calls = 1;
   while (seconds_of(calls) < 1e-3) calls *= 2;  // and warms up
@@ -244,7 +247,8 @@ std::string codec_table(const CodecReport& report) {
   std::string text = fmt::format("{}: {} {} elements in fp32, {} -> {} on the wire (1/{:.4g})\n\n", described(request),
                                  request.elements, name_of(request.distribution), format_size(4 * request.elements),
                                  format_size(static_cast<Bytes>(one.bytes)), ratio(report));
-  text += fmt::format("on this machine's {} (one core, median of {})\n", report.device, request.repetitions);
+  text +=
+      fmt::format("processor time on this machine's {} (one core, median of {})\n", report.device, request.repetitions);
   const auto speed = [&](double seconds) {
     return fmt::format("{:.3g} ns per element", seconds * 1e9 / static_cast<double>(request.elements));
   };

@@ -33,8 +33,9 @@ struct CodecRequest {
   Residuals residuals = Residuals::Conserving;
 };
 
-/// What workers × elements may be at most: four bytes each fit in a gibibyte.
-constexpr std::int64_t most_elements = std::int64_t{1} << 28;
+/// What workers × elements may be at most: more than most networks have, and what fits in the memory of most
+/// machines (some twenty bytes each).
+constexpr std::int64_t most_elements = std::int64_t{1} << 27;
 
 /// One worker, one gradient x. Errors are relative: ‖y − x‖ / ‖x‖.
 struct RoundTrip {
