@@ -2,9 +2,8 @@
 """Measure what codecs cost on this machine's processor, and write it as files that --codec takes.
 
 `allreplay codec` encodes and decodes random normal gradients of 2^6 to 2^24 elements on one core. To each codec's times
-a line base + per_element * x is fitted: least squares of the relative deviations, so that 64 elements count as much as
-16 million, with neither constant below zero. How far the line is from the worst of the points goes into the file's
-source. Written are CODEC_DEVICE.json, which `allreplay run --codec CODEC` takes for a profile of that device, and any
+a line base + per_element * x is fitted: least squares of log(line / time), so that 64 elements count as much as 16
+million. By which factor the line misses the worst of the points goes into the file's source. Written are CODEC_DEVICE.json, which `allreplay run --codec CODEC` takes for a profile of that device, and any
 run as --codec CODEC_DEVICE.
 
 Measure with a Release build, best on a quiet machine: times are processor time, but caches and memory are shared.
@@ -16,6 +15,7 @@ Examples:
 
 import argparse
 import json
+import math
 import os
 import re
 import subprocess
@@ -33,31 +33,31 @@ class InputError(Exception):
 
 
 class Line(NamedTuple):
-    """base + per_element * x, in seconds; `worst` is the largest relative deviation from the points."""
+    """base + per_element * x, in seconds; `worst` is the largest factor between it and a point."""
     base: float
     per_element: float
     worst: float
 
 
 def fit(points):
-    """The Line through (elements, seconds), least squares of (base + per_element * x) / t - 1, both >= 0."""
-    # With u = 1/t and v = x/t, base * u + per_element * v shall be 1: the normal equations of two unknowns.
-    rows = [(1 / t, x / t) for x, t in points]
-    uu, uv, vv = (sum(r[i] * r[j] for r in rows) for i, j in ((0, 0), (0, 1), (1, 1)))
-    u, v = (sum(r[i] for r in rows) for i in (0, 1))
-    # Where either comes out below zero, it is zero, and the other alone fits best.
-    candidates = [(u / uu, 0.0), (0.0, v / vv)]
-    determinant = uu * vv - uv * uv
-    if determinant > 1e-12 * uu * vv:
-        both = ((u * vv - v * uv) / determinant, (v * uu - u * uv) / determinant)
-        if min(both) >= 0:
-            candidates.append(both)
+    """The Line through (elements, seconds), least squares of log(line / time), base and per_element >= 0."""
+    # With the ratio r = base / per_element given, log per_element is the mean of log t - log(r + x); r is searched, from a
+    # base that does not count at the least size to a slope that does not count at the greatest.
+    times = [math.log(t) for _, t in points]
 
-    def squares(line):
-        return sum((line[0] * a + line[1] * b - 1) ** 2 for a, b in rows)
+    def line(ratio):
+        shape = [math.log(ratio + x) for x, _ in points]
+        scale = sum(t - s for t, s in zip(times, shape)) / len(points)
+        residuals = [scale + s - t for t, s in zip(times, shape)]
+        return (sum(e * e for e in residuals), math.exp(scale) * ratio, math.exp(scale),
+                math.exp(max(map(abs, residuals))))
 
-    base, per_element = min(candidates, key=squares)
-    return Line(base, per_element, max(abs(base * a + per_element * b - 1) for a, b in rows))
+    first, last = min(x for x, _ in points) * 1e-4, max(x for x, _ in points) * 1e4
+    for _ in range(6):  # each time closer around the best of 200
+        grid = [first * (last / first) ** (i / 200) for i in range(201)]
+        best = min(range(201), key=lambda i: line(grid[i])[0])
+        first, last = grid[max(best - 1, 0)], grid[min(best + 1, 200)]
+    return Line(*line(grid[best])[1:])
 
 
 def duration(seconds):
@@ -95,8 +95,8 @@ def measured_file(codec, results, device):
     lines = {what: fit([(r["elements"], r[f"{what}_s"]) for r in results]) for what in ("encode", "decode")}
     options = "".join(f", {name} {value}" for name, value in one["options"].items())
     source = (f"tools/measure_codecs.py on {one['device']}, one core, {results[0]['elements']} to {results[-1]['elements']} "
-              f"normal elements{options}; the lines miss the worst point by {100 * lines['encode'].worst:.0f} % (encode) and "
-              f"{100 * lines['decode'].worst:.0f} % (decode)")
+              f"normal elements{options}; the lines miss the worst point by a factor of {lines['encode'].worst:.2f} (encode) and "
+              f"{lines['decode'].worst:.2f} (decode)")
     times = [f'  "{what}": {{"base": "{duration(line.base)}", "per_element": "{duration(line.per_element)}"}}'
              for what, line in lines.items()]
     head = [f'  "{key}": {json.dumps(value)}' for key, value in (
@@ -146,7 +146,7 @@ def main():
         device = options.device or device_name(results[0]["device"])
         for what in ("encode", "decode"):
             line = fit([(r["elements"], r[f"{what}_s"]) for r in results])
-            print(f"{codec:<12}{what:<8}{duration(line.base):>12}{duration(line.per_element):>14}{100 * line.worst:>6.0f} %",
+            print(f"{codec:<12}{what:<8}{duration(line.base):>12}{duration(line.per_element):>14}{line.worst:>8.2f}",
                   flush=True)
         (options.out / f"{codec}_{device}.json").write_text(measured_file(codec, results, device), encoding="utf-8")
 

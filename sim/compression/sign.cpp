@@ -75,9 +75,10 @@ class Sign : public Compressor {
         return {-magnitude, magnitude};
       }
       case Scale::TwoMeans: {
-        const double above = sum_over(values, [](const auto& x) { return x.max(0.0).eval(); });
-        const double below = sum_over(values, [](const auto& x) { return x.min(0.0).eval(); });
-        return {mean(below, values.size() - set), mean(above, set)};
+        // Their sums without a branch on the sign, which no processor can guess.
+        const double total = sum_over(values, [](const auto& x) { return x.eval(); });
+        const double magnitude = sum_over(values, [](const auto& x) { return x.abs().eval(); });
+        return {mean((total - magnitude) / 2, values.size() - set), mean((total + magnitude) / 2, set)};
       }
     }
     return {-1, 1};

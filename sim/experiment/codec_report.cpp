@@ -95,13 +95,17 @@ double size_of(const Sum& x) {
   return sum;
 }
 
-// Processor seconds of one call, so that what else runs on the machine counts little: the median over `repetitions`
-// rounds, each of as many calls as take a millisecond or more.
+// Processor seconds of one action(i), so that what else runs on the machine counts little: the median over
+// `repetitions` rounds, each of as many calls as take a millisecond or more. i goes round below `end`.
 template <class Action>
-double measured(std::int64_t repetitions, const Action& action) {
+double measured(std::int64_t repetitions, std::size_t end, const Action& action) {
+  std::size_t next = 0;
   const auto seconds_of = [&](std::int64_t calls) {
     const std::clock_t begin = std::clock();
-    for (std::int64_t call = 0; call < calls; ++call) action();
+    for (std::int64_t call = 0; call < calls; ++call) {
+      action(next);
+      next = next + 1 < end ? next + 1 : 0;
+    }
     return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   };
   std::int64_t calls = 1;
@@ -112,6 +116,24 @@ double measured(std::int64_t repetitions, const Action& action) {
   const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
   std::nth_element(times.begin(), middle, times.end());
   return *middle;
+}
+
+// Small gradients are many, one after the other: of a single one the processor would learn every branch by heart.
+void measure_times(const CodecRequest& request, const Vector& x, RoundTrip& result) {
+  constexpr std::size_t enough = std::size_t{1} << 18;
+  const auto n = x.size();
+  CodecRequest several = request;
+  const std::size_t count = std::max<std::size_t>(1, enough / n);
+  several.elements = static_cast<std::int64_t>(count * n);
+  several.correlation = 0;
+  const Vector all = count == 1 ? Vector() : Gradients(several).next();
+  const auto gradient = [&](std::size_t i) { return count == 1 ? std::span(x) : std::span(all).subspan(i * n, n); };
+  const auto codec = request.codec->make(request.options, 0);
+  std::vector<Payload> payloads;
+  for (std::size_t i = 0; i < count; ++i) payloads.push_back(codec->encode(gradient(i)));
+  Vector y(n);
+  result.encode_s = measured(request.repetitions, count, [&](std::size_t i) { codec->encode(gradient(i)); });
+  result.decode_s = measured(request.repetitions, count, [&](std::size_t i) { codec->decode(payloads[i], y); });
 }
 
 RoundTrip round_trip(const CodecRequest& request, const Vector& x) {
@@ -125,9 +147,8 @@ RoundTrip round_trip(const CodecRequest& request, const Vector& x) {
     result.bytes = payload.size();
     result.error = relative_error(y, x);
     result.cosine = product(x, y) / std::sqrt(product(x, x) * product(y, y));
-    result.encode_s = measured(request.repetitions, [&] { codec->encode(x); });
-    result.decode_s = measured(request.repetitions, [&] { codec->decode(payload, y); });
   }
+  measure_times(request, x, result);
   const auto mean_error = [&](const auto& encode) {
     const auto codec = make();
     Sum sum(x.size());

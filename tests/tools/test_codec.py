@@ -118,21 +118,25 @@ class Fit(unittest.TestCase):
 
     def test_exact_line(self):
         line = tool.fit([(2**e, 3e-6 + 2e-9 * 2**e) for e in range(6, 25)])
-        self.assertAlmostEqual(line.base, 3e-6, delta=1e-12)
-        self.assertAlmostEqual(line.per_element, 2e-9, delta=1e-15)
-        self.assertLess(line.worst, 1e-9)
+        self.assertAlmostEqual(line.base, 3e-6, delta=1e-11)
+        self.assertAlmostEqual(line.per_element, 2e-9, delta=1e-14)
+        self.assertAlmostEqual(line.worst, 1, delta=1e-4)
 
     def test_small_sizes_count(self):
         """A step of 10 % at a million elements does not drown the base, as it would if seconds were squared."""
         line = tool.fit([(2**e, (3e-6 + 2e-9 * 2**e) * (1.1 if e >= 20 else 1)) for e in range(6, 25)])
         self.assertAlmostEqual(line.base, 3e-6, delta=0.2e-6)
 
-    def test_never_below_zero(self):
-        self.assertEqual(tool.fit([(1, 1.0), (2, 4.0), (3, 9.0)]).base, 0)  # the free line would start below
-        line = tool.fit([(1, 3.0), (2, 2.0)])
-        self.assertEqual(line.per_element, 0)
-        # base alone: minimise (b/3 - 1)^2 + (b/2 - 1)^2: b = (1/3 + 1/2) / (1/9 + 1/4) = 30/13
-        self.assertAlmostEqual(line.base, 30 / 13)
+    def test_half_and_double_are_alike(self):
+        """Points a factor of 2 above and below a line through the origin: the line, and not one nearer the lower."""
+        line = tool.fit([(2**e, 1e-9 * 2**e * (2 if e % 2 else 0.5)) for e in range(6, 26)])
+        self.assertAlmostEqual(line.per_element, 1e-9, delta=2e-10)
+        self.assertAlmostEqual(line.worst, 2, delta=0.5)
+
+    def test_flat(self):
+        line = tool.fit([(2**e, 5e-6) for e in range(6, 25)])
+        self.assertAlmostEqual(line.base, 5e-6, delta=1e-8)
+        self.assertLess(line.per_element * 2**24, 1e-8)
 
     def test_durations_and_names(self):
         self.assertEqual([tool.duration(t) for t in (0, 1.5e-12, 2.34567e-10, 2e-9, 3.1e-6, 0.25)],
