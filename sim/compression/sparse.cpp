@@ -49,10 +49,7 @@ std::vector<std::uint32_t> strongest(std::span<const float> values, std::size_t 
 }
 
 std::vector<std::uint32_t> strongest_by_sample(std::span<const float> values, std::size_t k, Random& random) {
-  // A hundredth, and enough that some ten of the sample are among the k strongest.
-  const std::size_t n = values.size();
-  const std::size_t wanted = std::clamp<std::size_t>(std::max(n / 100, 10 * n / k), 1, n);
-  const std::size_t stride = n / wanted;
+  const std::size_t n = values.size(), stride = std::min<std::size_t>(n, 100);
   std::vector<std::uint32_t> sample;
   sample.reserve(n / stride + 1);
   for (std::size_t i = random.below(stride); i < n; i += stride) sample.push_back(magnitude(values[i]));
