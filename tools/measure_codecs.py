@@ -94,8 +94,8 @@ def measured_file(codec, results, device):
     one = results[0]
     lines = {what: fit([(r["elements"], r[f"{what}_s"]) for r in results]) for what in ("encode", "decode")}
     options = "".join(f", {name} {value}" for name, value in one["options"].items())
-    source = (f"tools/measure_codecs.py on {one['device']}, one core, {results[0]['elements']} to {results[-1]['elements']} "
-              f"normal elements{options}; the lines miss the worst point by a factor of {lines['encode'].worst:.2f} (encode) and "
+    source = (f"tools/measure_codecs.py on {one['device']}, one core, {one['elements']} to {results[-1]['elements']} normal "
+              f"elements{options}; the lines miss the worst point by a factor of {lines['encode'].worst:.2f} (encode) and "
               f"{lines['decode'].worst:.2f} (decode)")
     times = [f'  "{what}": {{"base": "{duration(line.base)}", "per_element": "{duration(line.per_element)}"}}'
              for what, line in lines.items()]
@@ -146,8 +146,7 @@ def main():
         device = options.device or device_name(results[0]["device"])
         for what in ("encode", "decode"):
             line = fit([(r["elements"], r[f"{what}_s"]) for r in results])
-            print(f"{codec:<12}{what:<8}{duration(line.base):>12}{duration(line.per_element):>14}{line.worst:>8.2f}",
-                  flush=True)
+            print(f"{codec:<12}{what:<8}{duration(line.base):>12}{duration(line.per_element):>14}{line.worst:>8.2f}", flush=True)
         (options.out / f"{codec}_{device}.json").write_text(measured_file(codec, results, device), encoding="utf-8")
 
 
