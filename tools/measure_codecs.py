@@ -3,8 +3,9 @@
 
 `allreplay codec` encodes and decodes random normal gradients of 2^6 to 2^24 elements on one core. To each codec's times
 a line base + per_element * x is fitted: least squares of log(line / time), so that 64 elements count as much as 16
-million. By which factor the line misses the worst of the points goes into the file's source. Written are CODEC_DEVICE.json, which `allreplay run --codec CODEC` takes for a profile of that device, and any
-run as --codec CODEC_DEVICE.
+million. By which factor the line misses the worst of the points goes into the file's source. Written are
+CODEC_DEVICE.json, which `allreplay run --codec CODEC` takes for a profile of that device, and any run as --codec
+CODEC_DEVICE.
 
 Measure with a Release build, best on a quiet machine: times are processor time, but caches and memory are shared.
 
