@@ -12,11 +12,12 @@ USES = {  # directly; what those use may be used, too
     "engine": ["core"],
     "workload": ["core"],
     "cluster": ["core"],
+    "compression": ["core"],
     "collective": ["cluster"],
     "network": ["engine", "collective"],
     "schedule": ["workload", "collective"],
     "training": ["network", "schedule"],
-    "experiment": ["training"],
+    "experiment": ["training", "compression"],
     "command": ["experiment"],
     "main.cpp": ["command"],
 }
@@ -25,7 +26,7 @@ PACKAGES = {  # the modules whose sources may include a package's headers; only 
     "nlohmann": {"core", "experiment"},
     "rapidjson": {"workload"},
     "boost": {"core", "cluster"},
-    "Eigen": {"collective", "training"},
+    "Eigen": {"collective", "compression", "training"},
     "oneapi": {"experiment"},
     "CLI": {"command", "main.cpp"},
 }
