@@ -75,6 +75,7 @@ int run(int argc, char** argv) {
   allreplay::add_plan(app);
   allreplay::add_topology(app);
   allreplay::add_collective(app);
+  allreplay::add_calibrate(app);
   allreplay::add_tune(app);
   allreplay::add_recommend(app);
   allreplay::add_list(app);
