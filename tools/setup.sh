@@ -12,6 +12,7 @@ packages=(
   g++ cmake ninja-build ccache                        # the build: C++20, CMake 3.22 or newer
   libboost-dev libboost-graph-dev nlohmann-json3-dev  # what sim/ uses
   libfmt-dev libcli11-dev libeigen3-dev libtbb-dev
+  pkg-config libcairo2-dev fonts-dejavu-core          # sim/picture, and the letters in its pictures
   catch2 libbenchmark-dev                             # the tests and benchmarks
   python3 python3-matplotlib                          # tools/
 )
