@@ -5,7 +5,9 @@
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
+#include "sim/experiment/calibration_picture.hpp"
 #include "sim/experiment/calibration_report.hpp"
+#include "sim/picture/picture_file.hpp"
 #include "sim/training/options.hpp"
 
 namespace allreplay {
@@ -13,7 +15,7 @@ namespace allreplay {
 namespace {
 
 struct Arguments {
-  std::string file, workers, collective, format, time, from, to, gamma, line_rate, cluster_out, name;
+  std::string file, workers, collective, format, time, from, to, gamma, line_rate, cluster_out, name, plot;
   std::vector<std::string> options;
   bool table = false, json = false;
 };
@@ -60,6 +62,8 @@ CalibrationRequest calibration_request(const Arguments& arguments) {
 
 void execute(const Arguments& arguments) {
   require_not_input(arguments.cluster_out, "--cluster-out", {arguments.file});
+  require_not_input(arguments.plot, "--plot", {arguments.file});
+  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   const CalibrationRequest request = calibration_request(arguments);
   const Calibration calibration =
       calibrate(read_measurements(read_file(arguments.file), arguments.file, log_request(arguments)), request);
@@ -69,6 +73,7 @@ void execute(const Arguments& arguments) {
     write_file(arguments.cluster_out, calibration_cluster(calibration, name, arguments.table, request.line_rate,
                                                           argument(arguments.table ? "--table" : "--cluster-out")));
   }
+  if (!arguments.plot.empty()) write_picture(arguments.plot, calibration_picture(calibration));
   for (const std::string& warning : calibration.warnings) warn(warning);
   fmt::print("{}", arguments.json ? calibration_json(calibration, arguments.table)
                                   : calibration_text(calibration, arguments.table));
@@ -105,6 +110,7 @@ void add_calibrate(CLI::App& app) {
                     "take the table of several lines, not one line, for --cluster-out and busbw");
   auto* out = command->add_option("--cluster-out", arguments->cluster_out, "write a cluster file of the result");
   command->add_option("--name", arguments->name, "the cluster's name (the file's)")->needs(out);
+  command->add_option("--plot", arguments->plot, "draw the times, both fits and their errors: FILE.svg, .png or .pdf");
   command->add_flag("--json", arguments->json, "print one JSON object: seconds, and seconds per byte");
   command->footer(
       "T(M) = a + b·M is fitted in relative error, robust to outliers; alpha = a/c and beta = b/d for the algorithm's\n"
