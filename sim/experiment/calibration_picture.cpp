@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 
 #include <fmt/format.h>
 
@@ -32,7 +33,8 @@ struct Fits {
 
 Chart times(const Calibration& of, const Fits& fits) {
   Chart chart;
-  chart.title = fmt::format("{} among {} workers, from {}", of.algorithm->name, of.workers(), of.log.file);
+  chart.title = fmt::format("{} among {} workers, from {}", of.algorithm->name, of.workers(),
+                            std::filesystem::path(of.log.file).filename().string());
   chart.x = size_axis();
   chart.y = {.name = "time", .spacing = Spacing::Log10, .label = format_duration};
   Series measured{.name = "measured", .line = false, .style = of_measured};
@@ -57,18 +59,15 @@ Chart times(const Calibration& of, const Fits& fits) {
 Chart residuals(const Calibration& of, const Fits& fits) {
   Chart chart;
   chart.x = size_axis();
-  chart.y = {.name = "error (% of measured)"};
+  chart.y = {.name = "fitted / measured", .spacing = Spacing::Log2};
   chart.height = 160;
   Series line{.name = "line", .line = false, .style = of_line};
   Series table{.name = "table", .line = false, .style = of_table};
-  double least = 0;
   for (const Measurement& row : of.log.points) {
     const auto bytes = static_cast<double>(row.bytes);
-    line.points.push_back({bytes, 100 * (fits.by_line(bytes) / row.seconds - 1)});
-    table.points.push_back({bytes, 100 * (fits.by_table(bytes) / row.seconds - 1)});
-    least = std::min({least, line.points.back().y, table.points.back().y});
+    line.points.push_back({bytes, fits.by_line(bytes) / row.seconds});
+    table.points.push_back({bytes, fits.by_table(bytes) / row.seconds});
   }
-  if (least < 0) chart.y.from = least;
   chart.series.push_back(line);
   if (fits.with_table) chart.series.push_back(table);
   chart.note = fmt::format("fitted to {} rows from {} to {}; see docs/calibration.md", of.overall.rows,

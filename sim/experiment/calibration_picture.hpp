@@ -6,7 +6,7 @@
 
 namespace allreplay {
 
-/// Times by size, measured and by line and table, on logarithmic axes; below, the errors of both relative to what was
+/// Times by size, measured and by line and table, on logarithmic axes; below, both divided by what was
 /// measured.
 Drawing calibration_picture(const Calibration& calibration);
 
