@@ -13,6 +13,7 @@ packages=(
   libboost-dev libboost-graph-dev nlohmann-json3-dev  # what sim/ uses
   libfmt-dev libcli11-dev libeigen3-dev libtbb-dev
   rapidjson-dev zlib1g-dev
+  pkg-config libcairo2-dev fonts-dejavu-core          # sim/picture, and the letters in its pictures
   catch2 libbenchmark-dev                             # the tests and benchmarks
   python3 python3-matplotlib                          # tools/
 )
