@@ -14,6 +14,7 @@ packages=(
   libfmt-dev libcli11-dev libeigen3-dev libtbb-dev
   rapidjson-dev zlib1g-dev
   pkg-config libcairo2-dev fonts-dejavu-core          # sim/picture, and the letters in its pictures
+  rapidjson-dev zlib1g-dev libprotobuf-dev protobuf-compiler
   catch2 libbenchmark-dev                             # the tests and benchmarks
   python3 python3-matplotlib                          # tools/
 )

@@ -123,9 +123,7 @@ class Writer {
         {{"bytes", block.bytes()}, {"waited_us", us(span.start - span.ready)}, {"tensors", block.slices.size()}}));
     if (stage > 0) return;
     // The arrow starts inside the backward task of the class that was last to be ready, and ends at the collective.
-    LayerId layer = profile.tensors[block.slices[0].tensor].layer;
-    for (const Slice& one : block.slices) layer = std::min(layer, profile.tensors[one.tensor].layer);
-    if (result_.plan.release == Release::Backward) layer = 0;
+    const LayerId layer = ready_layer(result_.plan, block, profile);
     std::size_t last = 0;
     const auto ended = [&](std::size_t c) { return episode.timeline.spans[result_.unrolled.backward(c, layer)].end; };
     for (std::size_t c = 1; c < result_.classes.size(); ++c)

@@ -26,6 +26,8 @@ PACKAGES = {  # the modules whose sources may include a package's headers; only 
     "fmt": set(USES),
     "nlohmann": {"core", "experiment"},
     "rapidjson": {"workload"},
+    "chakra": {"workload"},  # what protoc makes of chakra.proto
+    "google": {"workload"},
     "boost": {"core", "cluster"},
     "Eigen": {"collective", "compression", "training"},
     "oneapi": {"experiment"},
