@@ -47,6 +47,17 @@ class Words(nn.Module):
         return self.head(checkpoint(self.block, self.frozen(x), use_reentrant=self.reentrant))
 
 
+class Far(nn.Module):
+    """Parameters of one module used before and after another."""
+
+    def __init__(self):
+        super().__init__()
+        self.shift, self.scale, self.layer = nn.Parameter(torch.zeros(4)), nn.Parameter(torch.ones(4)), nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.layer(x + self.shift) * self.scale
+
+
 class Pause(torch.autograd.Function):
     """The identity, taking its time."""
 
@@ -100,6 +111,10 @@ def words(batch, device):
 
 def words_reentrant(batch):
     return Words(reentrant=True), torch.randint(0, 50, (batch, 8))
+
+
+def far(batch):
+    return Far(), torch.randn(batch, 4)
 
 
 def slow(batch):

@@ -279,6 +279,15 @@ class Order(unittest.TestCase):
         self.assertIn("block.1", times[-1].forward)
         self.assertNotIn("block.1", times[-1].backward)  # its time is in block.2's
 
+    def test_gradients_far_apart_wait_for_the_last(self):
+        """The scale's gradient is the first, but it shares the layer of the shift, whose gradient is the last."""
+        self.assertEqual(self.independent(f"{OWN}:far")[::3], ["scale", "shift"])
+        _, _, times, marks = recorded(f"{OWN}:far", clock=Counter())
+        self.assertEqual(list(times[-1].backward), ["layer", "(root)"])
+        ticks = {name: moment for _, name, moment in marks[-1].ends}
+        self.assertEqual(times[-1].apart["(root)"], ticks["shift"] - ticks["scale"])
+        self.assertEqual(sum(times[-1].backward.values()), marks[-1].end - marks[-1].middle)
+
     def test_between_layers(self):
         """What runs between two layers belongs to the one before, forward and backward; the loss to the last."""
         _, _, times, _ = recorded(f"{OWN}:slow", iterations=5)
