@@ -172,7 +172,8 @@ def source_text(measured, facts, options):
              f"{whole.width / 1e3:.3f} ms), sum of the layers {measured.total() / 1e3:.3f} ms ({measured.difference():+.1%}); "
              "loss in the last layer, optimiser left out"]
     parts += [f"{name} {facts[key]}" for key, name in (("driver", "driver"), ("cuda", "CUDA"), ("cudnn", "cuDNN"),
-                                                        ("sm_clock", "SM clock"), ("memory_clock", "memory clock")) if key in facts]
+                                                        ("sm_clock", "SM clock"), ("memory_clock", "memory clock"),
+                                                        ("memory_used", "memory used")) if key in facts]
     if is_shared(facts):
         parts.append(f"the machine was shared (load {facts['load']} on {facts['cores']} cores)")
     return "; ".join(parts)
@@ -346,6 +347,7 @@ def prepare(options):
         raise InputError("--device: this PyTorch finds no CUDA GPU (--device cpu, or a PyTorch built for CUDA and a driver)")
     if (options.device.index or 0) >= torch.cuda.device_count():
         raise InputError(f"--device: there is no {options.device} ({torch.cuda.device_count()} GPUs, from cuda:0)")
+    options.device = torch.device("cuda", options.device.index or 0)
     torch.cuda.set_device(options.device)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = options.precision == "tf32"
     torch.backends.cudnn.benchmark = True  # choose the fastest kernels during warm-up, as training scripts do

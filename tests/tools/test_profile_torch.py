@@ -14,7 +14,9 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 import unittest
+import unittest.mock
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -290,7 +292,7 @@ class Order(unittest.TestCase):
 
     def test_between_layers(self):
         """What runs between two layers belongs to the one before, forward and backward; the loss to the last."""
-        _, _, times, _ = recorded(f"{OWN}:slow", iterations=5)
+        _, _, times, _ = recorded(f"{OWN}:slow", iterations=8)
         for layer, forward_ms, backward_ms in (("first", 20, 40), ("second", 10, 30)):
             # a sleep is never shorter; the shortest of several iterations is hardly longer
             self.assertTrue(forward_ms <= min(one.forward[layer] for one in times) / 1e3 < forward_ms + 9)
@@ -341,6 +343,49 @@ STAND_IN = textwrap.dedent("""
             loss = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
             return {"loss": loss, "logits": logits}
 """)
+
+
+class Event:
+    """As much of torch.cuda.Event as the clock uses, on the CPU's clock."""
+
+    def __init__(self, enable_timing):
+        assert enable_timing
+
+    def record(self):
+        self.nanoseconds = time.perf_counter_ns()
+
+    def elapsed_time(self, end):
+        return (end.nanoseconds - self.nanoseconds) / 1e6  # milliseconds
+
+
+class Gpu(InFolder):
+    """What can be checked of the GPU's part where there is none: the same events and queries, played by the CPU."""
+
+    def test_events(self):
+        subject = subjects.make_subject(f"{OWN}:slow", 2, None, CPU, torch.float32)
+        with unittest.mock.patch("torch.cuda.Event", Event), unittest.mock.patch.object(recorder.CudaClock, "settle", lambda: None):
+            hooks, measured = tool.measure(subject, recorder.CudaClock, 6, 1, 60)
+        self.assertEqual((hooks.ready, measured.layers, measured.iterations),
+                         (["second.bias", "second.weight", "first.bias", "first.weight"], ["first", "second"], 6))
+        self.assertTrue(20_000 <= measured.forward["first"].middle and 40_000 <= measured.backward["first"].middle)
+        self.assertGreaterEqual(measured.whole["iteration"].middle, 100_000)  # 20 + 10 + 40 + 30 ms of pauses
+
+    def test_facts(self):
+        """nvidia-smi is asked while the GPU works; an older one that lacks a field, or none, costs the facts only."""
+        script = self.folder / "nvidia-smi"
+        calls = []
+        for line, facts in (("535.104.05, 1980 MHz, 1980 MHz, 2619 MHz, 350.12 W, 700.00 W, 45, 81559 MiB",
+                             {"driver": "535.104.05", "sm_clock": "1980 MHz", "sm_clock_max": "1980 MHz", "memory_clock": "2619 MHz",
+                              "power": "350.12 W", "power_limit": "700.00 W", "temperature": "45", "memory": "81559 MiB"}),
+                            ('Field "power.draw" is not a valid field to query.', {})):
+            script.write_text(f"#!/bin/sh\nsleep 0.2\necho \"$@\" > '{self.folder}/asked'\necho '{line}'\n")
+            script.chmod(0o755)
+            with unittest.mock.patch.dict(os.environ, {"PATH": f"{self.folder}:{os.environ['PATH']}", "CUDA_VISIBLE_DEVICES": "4,6"}):
+                self.assertEqual(machine.gpu_facts(torch.device("cuda", 1), lambda: calls.append(time.sleep(0.01))), facts)
+            self.assertGreater(len(calls), 1)
+            self.assertTrue((self.folder / "asked").read_text().startswith("-i 6 --query-gpu=driver_version,clocks.sm,"))
+        with unittest.mock.patch.dict(os.environ, {"PATH": str(self.folder / "none")}):
+            self.assertEqual(machine.gpu_facts(torch.device("cuda", 0), calls.clear), {})
 
 
 class HuggingFace(InFolder):
