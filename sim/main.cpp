@@ -77,6 +77,7 @@ int run(int argc, char** argv) {
   allreplay::add_collective(app);
   allreplay::add_tune(app);
   allreplay::add_recommend(app);
+  allreplay::add_report(app);
   allreplay::add_list(app);
   require_known_words(app, argc, argv);
   try {

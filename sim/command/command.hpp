@@ -23,6 +23,7 @@ void add_topology(CLI::App& app);
 void add_collective(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_recommend(CLI::App& app);
+void add_report(CLI::App& app);
 void add_list(CLI::App& app);
 
 /// What --profile, --cluster and the options beside them were given as.

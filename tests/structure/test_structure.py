@@ -17,12 +17,13 @@ USES = {  # directly; what those use may be used, too
     "schedule": ["workload", "collective"],
     "training": ["network", "schedule"],
     "experiment": ["training"],
-    "command": ["experiment"],
+    "html": ["experiment"],
+    "command": ["html"],
     "main.cpp": ["command"],
 }
 PACKAGES = {  # the modules whose sources may include a package's headers; only fmt's may stand in headers
     "fmt": set(USES),
-    "nlohmann": {"core", "experiment"},
+    "nlohmann": {"core", "experiment", "html"},
     "boost": {"core", "cluster"},
     "Eigen": {"collective", "training"},
     "oneapi": {"experiment"},
