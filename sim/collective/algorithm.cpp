@@ -157,7 +157,7 @@ constexpr Algorithm all[] = {
     {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "", "", all_gather,
      Purpose::AllGather, gather_messages},
     {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "", "", gtopk_tree,
-     Purpose::AllReduce, gtopk_messages},
+     Purpose::Selection, gtopk_messages},
     {"reduce-scatter", "the first half of ring", "", "", reduce_scatter, Purpose::ReduceScatter, scatter_messages},
     {"broadcast", "down a binomial tree from rank 0", "", "", broadcast, Purpose::Broadcast, broadcast_messages},
 };

@@ -29,6 +29,7 @@ struct CollectiveOptions {
 enum class Purpose : std::uint8_t {
   AllReduce,      ///< everybody has the sum
   AllGather,      ///< everybody has everybody's payload (the block is one worker's)
+  Selection,      ///< everybody has the k largest of the sum (the block is one worker's)
   ReduceScatter,  ///< everybody has a part of the sum
   Broadcast,      ///< everybody has what rank 0 had
 };

@@ -28,7 +28,7 @@ void add_list(CLI::App& app);
 
 /// What --profile, --cluster and the options beside them were given as.
 struct ScenarioArguments {
-  std::string profile, cluster, workers, collective, fidelity, forward_ratio;
+  std::string profile, cluster, workers, collective, fidelity, codec, forward_ratio;
   std::vector<std::string> options;  ///< key=value
   bool no_reuse = false;
 

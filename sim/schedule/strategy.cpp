@@ -4,6 +4,7 @@
 
 #include "sim/schedule/dear.hpp"
 #include "sim/schedule/frameworks.hpp"
+#include "sim/schedule/mergecomp.hpp"
 #include "sim/schedule/merging.hpp"
 #include "sim/schedule/partitioning.hpp"
 #include "sim/schedule/us_byte.hpp"
@@ -31,6 +32,12 @@ std::span<const Strategy> strategies() {
        bytescheduler_partition},
       {"p3", "small slices by layer, the input side first, one at a time", {"partition"}, plan_p3, p3_partition},
       {"dear", "reduce-scatters in the backward pass, all-gathers in the next forward pass", {"threshold"}, plan_dear},
+      {"mergecomp",
+       "groups of tensors that are compressed and sent together, MergeComp's Algorithm 2",
+       {"groups", "stop", "grouping"},
+       plan_mergecomp,
+       0,
+       DecodeAt::Encode},
       {"best",
        "the best plan that a search finds, starting from all other strategies",
        {"partition", "credit", "bucket_cap", "first_bucket", "threshold", "cycle"},
