@@ -26,10 +26,12 @@ Request request_by_name(const ResultRow& row) {
   request.strategy = row.strategy;
   request.collective = row.collective;
   request.fidelity = row.fidelity;
+  request.codec = row.codec;
   for (const auto& [name, value] : row.options) request.options.push_back({name, value, {"options", name}});
   request.place_of_strategy = {"strategy", ""};
   request.place_of_collective = {"collective", ""};
   request.place_of_fidelity = {"fidelity", ""};
+  request.place_of_codec = {"codec", ""};
   return request;
 }
 

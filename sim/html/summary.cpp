@@ -44,7 +44,12 @@ class Group {
 
   Finding find() const {
     const ResultRow& any = result_.rows[group_.rows.front()];
-    Finding finding{fmt::format("{} on {}, {}, {}", any.profile, any.cluster, any.collective, any.fidelity), {}};
+    const bool one_collective = std::all_of(group_.rows.begin(), group_.rows.end(), [&](std::size_t row) {
+      return result_.rows[row].collective == any.collective;
+    });
+    Finding finding{fmt::format("{} on {}, {}{}", any.profile, any.cluster, one_collective ? any.collective + ", " : "",
+                                any.fidelity),
+                    {}};
     finding.sentences.push_back(who_is_fastest());
     finding.sentences.push_back(at_the_largest());
     finding.sentences.push_back(below_one_half());

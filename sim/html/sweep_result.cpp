@@ -19,6 +19,7 @@ const std::set<std::string> texts{"profile", "cluster", "strategy", "collective"
 const std::set<std::string> numbers{"workers",       "iteration_s",   "forward_s",   "backward_s", "exposed_comm_s",
                                     "comm_busy_s",   "codec_s",       "collectives", "speedup",    "efficiency",
                                     "samples_per_s", "lower_bound_s", "events",      "wall_s"};
+const std::set<std::string> later_texts{"codec"};  // files of earlier versions have none
 const std::set<std::string> may_be_empty{"samples_per_s", "lower_bound_s"};
 
 class Reader {
@@ -47,7 +48,11 @@ class Reader {
     row.collective = text(csv, "collective");
     row.fidelity = text(csv, "fidelity");
     row.origin = text(csv, "origin");
-    row.options = options(csv);
+    if (places_.count("codec") > 0) row.codec = text(csv, "codec");
+    row.options = row.distinctions = options(csv);
+    for (std::size_t i = 0; i < columns_.size(); ++i)  // columns of a later version
+      if (texts.count(columns_[i]) + numbers.count(columns_[i]) + later_texts.count(columns_[i]) == 0)
+        row.distinctions.emplace_back(columns_[i], csv.fields[i]);
     row.workers = parse_integer(text(csv, "workers"), 1, most_workers, {file_, line + ": workers"});
     row.iteration_s = *number(csv, "iteration_s");
     if (row.iteration_s <= 0)
@@ -80,9 +85,6 @@ class Reader {
       values.emplace_back(one.substr(0, equals), one.substr(equals + 1));
       start = end + 1;
     }
-    for (std::size_t i = 0; i < columns_.size(); ++i)  // a column of a later version tells rows apart as an option does
-      if (texts.count(columns_[i]) == 0 && numbers.count(columns_[i]) == 0 && !csv.fields[i].empty())
-        values.emplace_back(columns_[i], csv.fields[i]);
     return values;
   }
 
@@ -91,35 +93,45 @@ class Reader {
   std::map<std::string, std::size_t> places_;
 };
 
-// A strategy that stands in a group with several sets of options is named with those that differ.
+// "wfbp", or "wfbp + topk" with a codec.
+std::string head_of(const ResultRow& row) {
+  return row.codec.empty() ? row.strategy : row.strategy + " + " + row.codec;
+}
+
+// A strategy that stands in a group several times is named with what differs.
 void name_series(SweepResult& result, const ResultGroup& group) {
-  std::map<std::string, std::map<std::string, std::set<std::string>>> values;  // strategy, option, its values
-  std::map<std::string, std::size_t> count;                                    // rows of the strategy
-  std::map<std::pair<std::string, std::string>, std::size_t> given;            // those that have the option
+  std::map<std::string, std::size_t> rows;                                   // with this head
+  std::map<std::pair<std::string, std::string>, std::set<std::string>> all;  // head and distinction: its values
+  std::map<std::pair<std::string, std::string>, std::size_t> given;          // likewise: how many rows have it
   for (const std::size_t index : group.rows) {
-    const ResultRow& row = result.rows[index];
-    ++count[row.strategy];
-    for (const auto& [name, value] : row.options) {
-      values[row.strategy][name].insert(value);
-      ++given[{row.strategy, name}];
+    const std::string head = head_of(result.rows[index]);
+    ++rows[head];
+    for (const auto& [name, value] : result.rows[index].distinctions) {
+      all[{head, name}].insert(value);
+      ++given[{head, name}];
     }
   }
   for (const std::size_t index : group.rows) {
     ResultRow& row = result.rows[index];
+    const std::string head = head_of(row);
     std::string differing;
-    for (const auto& [name, value] : row.options)
-      if (values[row.strategy][name].size() > 1 || given[{row.strategy, name}] < count[row.strategy])
+    for (const auto& [name, value] : row.distinctions)
+      if (all[{head, name}].size() > 1 || given[{head, name}] < rows[head])
         differing += fmt::format("{}{}={}", differing.empty() ? "" : ", ", name, value);
-    row.series = differing.empty() ? row.strategy : fmt::format("{} ({})", row.strategy, differing);
+    row.series = differing.empty() ? head : fmt::format("{} ({})", head, differing);
   }
 }
 
 void group_rows(SweepResult& result) {
   std::map<std::tuple<std::string, std::string, std::string, std::string>, std::size_t> known;
+  const bool coded =
+      std::any_of(result.rows.begin(), result.rows.end(), [](const ResultRow& row) { return !row.codec.empty(); });
   for (std::size_t i = 0; i < result.rows.size(); ++i) {
-    const ResultRow& row = result.rows[i];
+    ResultRow& row = result.rows[i];
+    if (coded) row.distinctions.emplace_back("collective", row.collective);
     const auto [place, fresh] =
-        known.emplace(std::tuple(row.profile, row.cluster, row.collective, row.fidelity), result.groups.size());
+        known.emplace(std::tuple(row.profile, row.cluster, coded ? std::string() : row.collective, row.fidelity),
+                      result.groups.size());
     if (fresh) result.groups.emplace_back();
     ResultGroup& group = result.groups[place->second];
     group.rows.push_back(i);

@@ -17,14 +17,17 @@ struct ResultRow {
   int line = 0;  ///< in the file, from 1
   std::vector<std::string> cells;
   std::string profile, cluster, strategy, collective, fidelity, origin;
+  std::string codec;  ///< "": none
   NamedValues options;
+  NamedValues distinctions;  ///< what may tell it from others in its group: options, and more
   std::int64_t workers = 0;
   double iteration_s = 0, speedup = 0, efficiency = 0;
   std::optional<double> lower_bound_s;
-  std::string series;  ///< the strategy, with what tells it from others of its name in the same group
+  std::string series;  ///< strategy and codec, with what tells it from others of that name in the same group
 };
 
-/// Rows that differ in workers and strategy only: what one chart shows.
+/// Rows that differ in workers, strategy and codec only (and collective, which a codec brings along): what one chart
+/// shows.
 struct ResultGroup {
   std::vector<std::size_t> rows;  ///< in the order of the file
 

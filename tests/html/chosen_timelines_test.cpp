@@ -47,6 +47,17 @@ TEST_CASE("options and collectives of a row are simulated, too") {
   }
 }
 
+TEST_CASE("rows with codecs are simulated again, too") {
+  const SweepResult result = swept(R"({"profiles": ["googlenet_k80_b32"], "clusters": ["k80-10gbe"], "workers": [64],
+    "codecs": ["none", "topk", "topk_p102-100", "fp16"], "strategies": ["wfbp", {"name": "mergecomp", "groups": 3}]})");
+  REQUIRE(result.groups.size() == 1);
+  for (const ResultRow& row : result.rows) {
+    SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {0}}}}}};
+    INFO(row.series);
+    CHECK(std::holds_alternative<Outcome>(choose_timelines(one, std::nullopt, 1).timelines.at(0).outcome));
+  }
+}
+
 TEST_CASE("a row that cannot be simulated again says why") {
   const auto problem = [](const SweepResult& result, const std::optional<Sweep>& sweep) {
     return std::get<std::string>(choose_timelines(result, sweep, 1).timelines.at(0).outcome);

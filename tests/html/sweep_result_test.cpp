@@ -30,19 +30,41 @@ TEST_CASE("a series is named with the options that tell it from others of its st
   CHECK(result.rows[5].series == "e");
 }
 
-TEST_CASE("a column that is not known tells rows apart as an option does") {
-  std::string text = result_header + result_row("p", "a", 8, 5) + result_row("p", "a", 8, 4);
-  const std::vector<std::string> added{",codec\n", ",topk\n", ",fp16\n"};
+namespace {
+
+// The same rows with one more column at the end, as a version might write that knows more.
+SweepResult with_column(const std::string& rows, const std::string& name, const std::vector<std::string>& cells) {
+  std::string text = result_header + rows;
   std::size_t at = 0;
-  for (const std::string& cell : added) {
+  for (const std::string& cell : [&] {
+         std::vector<std::string> all{name};
+         all.insert(all.end(), cells.begin(), cells.end());
+         return all;
+       }()) {
     at = text.find('\n', at);
-    text.replace(at, 1, cell);
-    at += cell.size();
+    text.insert(at, "," + cell);
+    at += cell.size() + 2;
   }
-  const std::string file = written("codec.csv", text);
-  const SweepResult result = read_sweep_result(file);
-  CHECK(result.rows[0].series == "a (codec=topk)");
-  CHECK(result.rows[1].series == "a (codec=fp16)");
+  return read_sweep_result(written("column.csv", text));
+}
+
+}  // namespace
+
+TEST_CASE("a column that is not known tells rows apart as an option does") {
+  const SweepResult result =
+      with_column(result_row("p", "a", 8, 5) + result_row("p", "a", 8, 4), "moon", {"full", "new"});
+  CHECK(result.rows[0].series == "a (moon=full)");
+  CHECK(result.rows[1].series == "a (moon=new)");
+}
+
+TEST_CASE("codecs are compared in one group, whatever collectives they bring") {
+  std::string rows = result_row("p", "a", 8, 5) + result_row("p", "a", 8, 4) + result_row("p", "a", 8, 3);
+  rows.replace(rows.rfind(",ring,"), 6, ",topk-allgather,");
+  const SweepResult result = with_column(rows, "codec", {"", "fp16", "topk"});
+  REQUIRE(result.groups.size() == 1);
+  CHECK(result.rows[0].series == "a");
+  CHECK(result.rows[1].series == "a + fp16");
+  CHECK(result.rows[2].series == "a + topk");
 }
 
 TEST_CASE("complaints about a CSV name its line and column") {

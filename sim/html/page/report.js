@@ -111,7 +111,8 @@ function makeFilters(changed) {
 
 // --- charts: grouping ------------------------------------------------------------------------------------------------
 
-const GROUPS = ["profile", "cluster", "collective", "fidelity"];
+const coded = rows.some((row) => row.codec); // codecs bring collectives of their own, and are compared in one chart
+const GROUPS = coded ? ["profile", "cluster", "fidelity"] : ["profile", "cluster", "collective", "fidelity"];
 
 /** Panels of series of points, or null where two rows would be one point. */
 function group(x, seriesOf, panelOf) {
@@ -431,7 +432,7 @@ function makeCharts() {
 const MOST_ROWS = 500;
 const TABLE = [
   ["profile", "profile"], ["cluster", "cluster"], ["collective", "collective"], ["fidelity", "fidelity"], ["workers", "workers", "count"],
-  ["strategy", "strategy"], ["iteration_s", "iteration", "time"], ["exposed_comm_s", "exposed comm.", "time"], ["codec_s", "codec", "time"],
+  ["strategy", "strategy"], ["codec", "codec"], ["iteration_s", "iteration", "time"], ["exposed_comm_s", "exposed comm.", "time"], ["codec_s", "compression", "time"],
   ["collectives", "collectives", "count"], ["speedup", "speed-up", "ratio"], ["efficiency", "efficiency", "percent"],
   ["above", "above bound", "percent"], ["samples_per_s", "throughput", "samples"], ["origin", "layer times"], ["options", "options", "options"]];
 const UNUSED = ["forward_s", "backward_s", "comm_busy_s", "lower_bound_s", "events", "wall_s"];
@@ -453,7 +454,7 @@ function makeColumn([key, title, kind]) {
 function makeTable() {
   const known = new Set([...TABLE.map(([key]) => key), ...UNUSED]);
   const extra = data.columns.filter((column) => !known.has(column)).map((column) => [column, column.replaceAll("_", " ")]);
-  const says = ([key]) => key !== "codec_s" || rows.some((row) => row.codec_s > 0);
+  const says = ([key]) => (key !== "codec_s" && key !== "codec") || rows.some((row) => row[key]);
   const constant = ([key, , kind]) => rows.length > 1 && (!kind || kind === "options") && distinct(rows.map((row) => row[key])).length === 1;
   const wanted = [...TABLE, ...extra].filter(says);
   const common = wanted.filter((one) => constant(one) && rows[0][one[0]] !== "");
@@ -523,12 +524,12 @@ const kindOf = (category) => (["backward", "forward", "collective"].includes(cat
 const KINDS = { backward: "backward pass", forward: "forward pass", collective: "collective", other: "compression" };
 
 /** A lane as it is drawn: its name and boxes {kind, start, end, name, bytes, waited}; a gap in computing is a box, too. */
-function readLane({ process, thread, spans }, processes) {
+function readLane({ process, thread, spans }, processes, waits) {
   const boxes = [];
   let until = spans[0][1];
   const computes = spans.some(([category]) => category === "backward" || category === "forward");
   for (const [category, start, length, name, size, waited] of spans) {
-    if (computes && start > until) boxes.push({ kind: "wait", start: until, end: start, name: "waits for communication" });
+    if (computes && start > until) boxes.push({ kind: "wait", start: until, end: start, name: waits });
     boxes.push({ kind: kindOf(category), start, end: start + length, name, size, waited });
     until = Math.max(until, start + length);
   }
@@ -547,7 +548,7 @@ function makeTimelines() {
   const groups = new Map();
   for (const timeline of data.timelines) {
     const row = rows[timeline.row];
-    const key = `${row.profile} on ${row.cluster}, ${row.workers} workers, ${row.collective}, ${row.fidelity}`;
+    const key = `${row.profile} on ${row.cluster}, ${row.workers} workers, ${coded ? "" : `${row.collective}, `}${row.fidelity}`;
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push({ ...timeline, row });
   }
@@ -582,7 +583,8 @@ function drawTimeline(figure, timelines, title, kinds) {
     const text = `${row.series}, the ${first ? "fastest" : "slowest"}: ${duration(row.iteration_s)} an iteration, ${duration(row.exposed_comm_s)} exposed`;
     texts.push({ y: height - 8, text, short, bold: true });
     const processes = read.filter(({ spans }) => spans.some(([category]) => category === "backward")).length;
-    const list = read.map((lane) => readLane(lane, processes));
+    const told = row.codec_s === 0 || read.some(({ spans }) => spans.some(([category]) => kindOf(category) === "other"));
+    const list = read.map((lane) => readLane(lane, processes, told ? "waits for communication" : "compresses, or waits for communication"));
     for (const computes of [true, false]) {
       const some = list.filter((lane) => lane.computes === computes);
       for (const lane of some.slice(0, MOST_LANES)) {
