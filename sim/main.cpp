@@ -81,6 +81,7 @@ int run(int argc, char** argv) {
   allreplay::add_recommend(app);
   allreplay::add_import(app);
   allreplay::add_export(app);
+  allreplay::add_report(app);
   allreplay::add_list(app);
   require_known_words(app, argc, argv);
   try {

@@ -27,6 +27,7 @@ void add_tune(CLI::App& app);
 void add_recommend(CLI::App& app);
 void add_import(CLI::App& app);
 void add_export(CLI::App& app);
+void add_report(CLI::App& app);
 void add_list(CLI::App& app);
 
 /// What --profile, --cluster and the options beside them were given as.

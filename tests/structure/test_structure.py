@@ -19,12 +19,13 @@ USES = {  # directly; what those use may be used, too
     "training": ["network", "schedule"],
     "picture": ["core"],
     "experiment": ["training", "compression", "picture"],
-    "command": ["experiment"],
+    "html": ["experiment"],
+    "command": ["html"],
     "main.cpp": ["command"],
 }
 PACKAGES = {  # the modules whose sources may include a package's headers; only fmt's may stand in headers
     "fmt": set(USES),
-    "nlohmann": {"core", "experiment"},
+    "nlohmann": {"core", "experiment", "html"},
     "rapidjson": {"workload"},
     "chakra": {"workload"},  # what protoc makes of chakra.proto
     "google": {"workload"},
