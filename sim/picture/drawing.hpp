@@ -102,7 +102,8 @@ double text_width(std::string_view text, double size, bool bold = false);
 /// does.
 std::string fitted(std::string_view text, double size, double most, bool bold = false);
 
-/// The text broken into lines no wider than `most`: at spaces, and within words that are wider.
+/// The text broken into lines no wider than `most`: at spaces and ends of lines, and
+/// within words that are wider.
 std::vector<std::string> wrapped(std::string_view text, double size, double most, bool bold = false);
 
 /// The text as UTF-8 that every viewer takes: what is no character becomes U+FFFD.

@@ -34,7 +34,7 @@ double add_note(Drawing& drawing, double top, const std::string& note) {
 }
 
 double add_legend(Drawing& drawing, double top, const std::vector<LegendEntry>& entries) {
-  constexpr double sample = 26, gap = 6, between = 18, height = 18;
+  constexpr double sample = 22, gap = 6, between = 14, height = 18;
   if (entries.empty()) return top;
   double x = style::margin;
   for (const LegendEntry& entry : entries) {

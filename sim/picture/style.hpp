@@ -16,7 +16,8 @@ inline constexpr Colour ink = colour(0x222222), faint_ink = colour(0x666666), gr
 
 inline constexpr Colour blue = colour(0x0072B2), vermilion = colour(0xD55E00), green = colour(0x009E73),
                         black = colour(0x000000), purple = colour(0xCC79A7), orange = colour(0xE69F00),
-                        sky = colour(0x56B4E9), yellow = colour(0xF0E442), pale_blue = colour(0xBFDCEF);
+                        sky = colour(0x56B4E9), yellow = colour(0xF0E442), pale_blue = colour(0xBFDCEF),
+                        pale_green = colour(0x66C2A5);
 
 inline constexpr std::array palette{blue, vermilion, green, black, purple, orange, sky};
 

@@ -63,7 +63,9 @@ std::string fitted(std::string_view text, double size, double most, bool bold) {
 
 std::vector<std::string> wrapped(std::string_view text, double size, double most, bool bold) {
   std::vector<std::string> lines;
-  std::string rest = displayable(text);
+  std::string rest(text);
+  std::replace(rest.begin(), rest.end(), '\n', ' ');
+  rest = displayable(rest);
   while (!rest.empty()) {
     const std::size_t space = std::min(rest.find(' '), rest.size());
     std::string word = rest.substr(0, space);
