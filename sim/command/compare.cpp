@@ -3,6 +3,7 @@
 
 #include "sim/command/command.hpp"
 #include "sim/experiment/run.hpp"
+#include "sim/training/communication.hpp"
 
 namespace allreplay {
 
@@ -25,17 +26,39 @@ void print_json(const std::vector<Outcome>& outcomes) {
   fmt::print("{}\n", to_json(rows));
 }
 
-void execute(Arguments arguments) {
-  if (arguments.strategies.empty())
-    for (const Strategy& strategy : strategies()) arguments.strategies.emplace_back(strategy.name);
+// Where nothing was asked for by name: every strategy that this collective can carry.
+std::vector<Scenario> all_possible(const Arguments& arguments, Library& library) {
+  std::vector<Scenario> scenarios;
+  for (const Strategy& strategy : strategies()) {
+    Scenario scenario = library.resolve(arguments.scenario.request(std::string(strategy.name)));
+    try {
+      require_possible(scenario);
+    } catch (const InputError& error) {
+      if (strategy.stages != Stages::Split) throw;
+      warn(fmt::format("{} is left out: {}", strategy.name, error.what()));
+      continue;
+    }
+    scenarios.push_back(std::move(scenario));
+  }
+  return scenarios;
+}
+
+// All are checked before the first is run.
+std::vector<Scenario> scenarios_of(const Arguments& arguments) {
   Library library;
-  std::vector<Scenario> scenarios;  // all are checked before the first is run
-  for (std::string& name : arguments.strategies) {
-    name = CLI::detail::trim_copy(name);
-    Request request = arguments.scenario.request(name);
+  if (arguments.strategies.empty()) return all_possible(arguments, library);
+  std::vector<Scenario> scenarios;
+  for (const std::string& name : arguments.strategies) {
+    Request request = arguments.scenario.request(CLI::detail::trim_copy(name));
     request.place_of_strategy = argument("--strategies");
     scenarios.push_back(library.resolve(request));
+    require_possible(scenarios.back());
   }
+  return scenarios;
+}
+
+void execute(const Arguments& arguments) {
+  std::vector<Scenario> scenarios = scenarios_of(arguments);
   std::vector<Outcome> outcomes;
   for (Scenario& scenario : scenarios) outcomes.push_back(run(std::move(scenario)));
   for (const Outcome& outcome : outcomes) warn(outcome.result.warning);

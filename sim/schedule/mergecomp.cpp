@@ -26,6 +26,7 @@ class Partitions {
       : list_(gradients(request.profile)),
         cost_(request.cost),
         forward_(request.profile.forward()),
+        rest_(request.profile.backward() - list_.back().ready),
         bytes_before_(list_.size() + 1, 0) {
     std::transform_inclusive_scan(list_.begin(), list_.end(), bytes_before_.begin() + 1, std::plus<>(),
                                   [](const Gradient& gradient) { return gradient.bytes; });
@@ -40,8 +41,7 @@ class Partitions {
     const Time ready = list_[end - 1].ready, ready_before = before.end == 0 ? Time(0) : list_[before.end - 1].ready;
     const auto& codec = cost_.compression();
     const Time work = codec ? add(codec->encode(bytes), codec->decode(bytes)) : Time(0);
-    const bool beside = codec && codec->stream() == CodecStream::Side;
-    const Time start = beside ? std::max(before.encoded, ready) : add(before.encoded, ready - ready_before);
+    const Time start = beside() ? std::max(before.encoded, ready) : add(before.encoded, ready - ready_before);
     const Time encoded = add(start, work);
     return {encoded, add(std::max(before.arrived, encoded), cost_(bytes)), end, 0};
   }
@@ -49,7 +49,7 @@ class Partitions {
   Time objective(const Ends& ends) const {
     Progress progress;
     for (const std::size_t end : ends) progress = with_group(progress, end);
-    return add(progress.arrived, forward_);
+    return iteration(progress);
   }
 
   // argmin over X_y of F, exactly, for any h and g: dynamic programme over (groups, gradients), keeping every pair of
@@ -74,7 +74,7 @@ class Partitions {
     }
     std::size_t best = reached[count].front();
     for (const std::size_t one : reached[count])
-      if (all[one].arrived < all[best].arrived) best = one;
+      if (iteration(all[one]) < iteration(all[best])) best = one;
     Ends ends;
     for (; all[best].end > 0; best = all[best].before) ends.push_back(all[best].end);
     std::reverse(ends.begin(), ends.end());
@@ -103,6 +103,14 @@ class Partitions {
   }
 
  private:
+  bool beside() const { return cost_.compression() && cost_.compression()->stream() == CodecStream::Side; }
+
+  // F, once all groups are in `all`. The paper's layers all have tensors; where the first do not, they may end last.
+  Time iteration(const Progress& all) const {
+    const Time computed = beside() ? add(list_.back().ready, rest_) : add(all.encoded, rest_);
+    return add(std::max(all.arrived, computed), forward_);
+  }
+
   static void keep(std::vector<Progress>& all, std::vector<std::size_t>& front, const Progress& candidate) {
     const auto beats = [](const Progress& a, const Progress& b) {
       return a.encoded <= b.encoded && a.arrived <= b.arrived;
@@ -116,7 +124,7 @@ class Partitions {
 
   std::vector<Gradient> list_;
   const BlockCost& cost_;
-  Time forward_;
+  Time forward_, rest_;  // t_f, and the backward work after the last gradient
   std::vector<Bytes> bytes_before_;
 };
 

@@ -31,7 +31,13 @@ std::span<const Strategy> strategies() {
        plan_us_byte,
        bytescheduler_partition},
       {"p3", "small slices by layer, the input side first, one at a time", {"partition"}, plan_p3, p3_partition},
-      {"dear", "reduce-scatters in the backward pass, all-gathers in the next forward pass", {"threshold"}, plan_dear},
+      {"dear",
+       "reduce-scatters in the backward pass, all-gathers in the next forward pass",
+       {"threshold"},
+       plan_dear,
+       0,
+       DecodeAt::Arrival,
+       Stages::Split},
       {"mergecomp",
        "groups of tensors that are compressed and sent together, MergeComp's Algorithm 2",
        {"groups", "stop", "grouping"},
@@ -57,6 +63,7 @@ const Strategy& find_strategy(std::string_view name, const Place& place) {
 
 Plan make_plan(const Strategy& strategy, const PlanRequest& request) {
   Plan plan = strategy.plan(request);
+  plan.stages = strategy.stages;
   require_complete(plan, request.profile);
   return plan;
 }

@@ -63,6 +63,7 @@ struct Strategy {
                    request);  ///< nullptr for `best`, which replays plans and so stands above (sim/training/best.hpp)
   Bytes partition = 0;        ///< its default `partition`; 0 if it cuts nothing
   DecodeAt decode_at = DecodeAt::Arrival;  ///< its default
+  Stages stages = Stages::AllReduce;       ///< of its plans
 };
 
 std::span<const Strategy> strategies();

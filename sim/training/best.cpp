@@ -310,7 +310,7 @@ Plan find_best(const Scenario& scenario, const Communication& communication) {
   Plan best = found;
   double least = simulate(scenario, found).metrics.iteration_s;
   for (const Strategy& strategy : strategies()) {
-    if (!strategy.plan) continue;
+    if (!strategy.plan || (strategy.stages == Stages::Split && !communication.carrier.algorithm->splits)) continue;
     Scenario other = scenario;
     other.strategy = &strategy;
     const Result result = simulate(other);

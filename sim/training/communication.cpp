@@ -182,8 +182,10 @@ void require_possible(const Scenario& scenario) {
     return;
   }
   make_topology(*network.topology, scenario.workers);
-  if (scenario.workers > 1)
-    carrier.algorithm->rounds(scenario.workers, carrier.options, Stage::AllReduce, place_of_collective(scenario));
+  if (scenario.workers <= 1) return;
+  const bool split = scenario.strategy && scenario.strategy->stages == Stages::Split;
+  for (const Stage stage : {Stage::AllReduce, split ? Stage::AllGather : Stage::AllReduce})
+    rounds_of(*carrier.algorithm, scenario.workers, carrier.options, stage, place_of_collective(scenario));
 }
 
 Communication communication_of(const Scenario& scenario) {
