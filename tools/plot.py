@@ -340,7 +340,7 @@ class Page:
     def name_groups(self, axes, names):
         """The names of what stands at 0, 1, … on the horizontal axis; slanted where they would touch."""
         axes.set_xticks(range(len(names)))
-        room = (COLUMN - self._left - self.RIGHT) / max(1, len(names))
+        room = (COLUMN - self.LEFT - self.RIGHT) / max(1, len(names))
         if max(map(len, names)) * self.LETTER < 0.95 * room:
             axes.set_xticklabels(names)
             return
@@ -349,14 +349,11 @@ class Page:
 
     def finish(self, handles):
         """Place everything, now that the legend is known; then the figure is ready to save."""
-        between = self._between + self._slanted
-        wide, pitch = self._wide, self.TITLE + self._height + between
-        foot = 0.04 + self.LINE * len(self._note) + self.BELOW + self._slanted
-        wide, pitch = self._wide, self.TITLE + self._height + self.BELOW
-        foot = 0.04 + self.LINE * len(self._note) + self.BELOW
+        below = self.BELOW + self._slanted
+        wide, pitch = self._wide, self.TITLE + self._height + below
+        foot = 0.04 + self.LINE * len(self._note) + below
         legend = self._legend(handles)
-        tall = foot + pitch * self._rows - between + legend
-        tall = foot + pitch * self._rows - self.BELOW + legend
+        tall = foot + pitch * self._rows - below + legend
         self.figure.set_size_inches(wide, tall)
         for place, axes in enumerate(self.axes):
             column, row = place % self._columns, place // self._columns

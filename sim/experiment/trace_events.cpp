@@ -75,26 +75,6 @@ class Writer {
     }
   }
 
-  void write_block(const Episode& episode, std::size_t index) {
-    const Profile& profile = outcome_.scenario.profile;
-    const std::size_t blocks = result_.unrolled.blocks, stage = index / blocks;
-    const Block& block = result_.plan.blocks[index % blocks];
-    const Span& span = episode.timeline.spans[result_.unrolled.block(index)];
-    const Time start = add(episode.start, span.start), end = add(episode.start, span.end);
-    const int lane = lanes_.take(start, end);
-    const std::string leg =
-        result_.unrolled.stages == 1 ? "" : to_string(stage == 0 ? Stage::ReduceScatter : Stage::AllGather) + " of ";
-    events_.push_back(slice(
-        leg + describe(block, profile, index % blocks), "collective", network_, lane, start, end,
-        {{"bytes", block.bytes()}, {"waited_us", us(span.start - span.ready)}, {"tensors", block.slices.size()}}));
-    if (stage > 0) return;
-    // The arrow starts inside the backward task of the class that was last to be ready, and ends at the collective.
-    const LayerId layer = ready_layer(result_.plan, block, profile);
-    std::size_t last = 0;
-    const auto ended = [&](std::size_t c) { return episode.timeline.spans[result_.unrolled.backward(c, layer)].end; };
-    for (std::size_t c = 1; c < result_.classes.size(); ++c)
-      if (ended(c) > ended(last)) last = c;
-    const Span& made = episode.timeline.spans[result_.unrolled.backward(last, layer)];
   // Each once: no block is in flight between two iterations, so each iteration begins with the first lane again.
   void name_rows(const TimelineRows& rows) {
     for (; named_streams_ < rows.streams.size(); ++named_streams_) {
@@ -112,6 +92,8 @@ class Writer {
     events_.push_back(
         slice(name_of(bar), "collective", network_, lane, bar.start, bar.end,
               {{"bytes", bar.bytes}, {"waited_us", us(bar.start - bar.ready)}, {"tensors", block.slices.size()}}));
+  }
+
   // The arrow starts inside what makes the block ready and ends at the collective.
   void write_arrow(const TimelineRows& rows, const Gate& made) {
     const Bar& before = rows.streams[made.before.row].bars[made.before.bar];
