@@ -308,6 +308,17 @@ TEST_CASE("kernels of a PyTorch trace find their layers") {
   CHECK(any_contains(imported.notes, "a step lasted 999 us"));
 }
 
+TEST_CASE("the last operator to note a number made its node") {
+  // As batch norm does: its count of batches, which has no gradient, is increased before the operator that has one.
+  Kineto trace;
+  trace.layer(10, 1, 100, 200).op("aten::add_", 45, 2, R"("Sequence number": 3, "Fwd thread id": 0)").kernel(6);
+  const Profile profile = import_text("kineto", trace.layer(50, 3, 300, 400).text()).profile;
+  REQUIRE(profile.layers.size() == 2);
+  CHECK(profile.layers[1].name == "linear#2");
+  CHECK(profile.layers[0].forward == us(107));
+  CHECK(profile.layers[1].forward == us(301));
+}
+
 TEST_CASE("half precision is read off the gradients") {
   CHECK(import_text("kineto", Kineto().of("c10::BFloat16").layer(10, 1, 1, 1).text()).profile.bytes() == 80);
   CHECK(import_text("kineto", Kineto().of("c10::Half").layer(10, 1, 1, 1).text()).profile.precision == "fp16");
