@@ -193,17 +193,21 @@ def read_rows(path, options):
         if options["x"] is None:
             options["x"] = tuned_option(header) if options["kind"] == "trials" else "workers"
         named = [options["x"], *as_list(options["series"]), *as_list(options["panels"]), *options["where"], *options["mark"]]
-        for column in dict.fromkeys([*numbers, *named]):
-            if column not in header:
-                raise InputError(f"{path}: line 1: no column '{column}' ({nearest(column, header)})")
         rows = []
         for row in reader:
             place = f"{path}: line {reader.line_num}"
             if None in row or None in row.values():
                 raise InputError(f"{place}: has not as many fields as the header ({len(header)})")
+            row = with_options(row)
             for column in numbers:
-                row[column] = number(row[column], f"{place}: {column}")
+                if column in row:
+                    row[column] = number(row[column], f"{place}: {column}")
             rows.append(row)
+        known = list(dict.fromkeys([*header, *(column for row in rows for column in row)]))
+        for column in dict.fromkeys([*numbers, *named]):
+            if column not in known:
+                raise InputError(f"{path}: line 1: no column '{column}' ({nearest(column, known)})")
+        rows = [{column: row.get(column, "") for column in known} for row in rows]
     except csv.Error as error:
         raise InputError(f"{path}: line {reader.line_num}: {error} (CSV)") from None
     if not rows:
@@ -217,6 +221,12 @@ def read_rows(path, options):
                 raise InputError(f"{path}: no row has {column} = {' or '.join(values)} (\"{key}\" selects at least one row)")
         rows = chosen if key == "where" else rows
     return rows
+
+
+def with_options(row):
+    """The row with a column for each of its options ("groups=2;stop=0"), but for those that are columns already."""
+    options = [text.split("=", 1) for text in row.get("options", "").split(";") if "=" in text]
+    return {**dict(options), **row}
 
 
 def values_of(wanted):
@@ -321,6 +331,7 @@ class Page:
     """A figure laid out in inches: the legend on top, panels, a note at the bottom. Nothing covers anything."""
 
     LEFT, RIGHT, TITLE, BELOW, LINE = 0.6, 0.12, 0.2, 0.42, 0.11  # around a panel; a line of the note
+    LETTER = 0.06  # the width of one, of those at the axes
 
     def __init__(self, columns, rows, height, note, left=LEFT, between=0):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -330,14 +341,26 @@ class Page:
         self.axes = [self.figure.add_axes((0, 0, 1, 1), label=str(place)) for place in range(columns * rows)]
         self._columns, self._rows, self._height, self._left, self._between = columns, rows, height, left, between
         self._wide = COLUMN * columns
+        self._slanted = 0  # inches that slanted names take below the axes
         self._note = textwrap.wrap(note, int(self._wide * 23))
+
+    def name_groups(self, axes, names):
+        """The names of what stands at 0, 1, … on the horizontal axis; slanted where they would touch."""
+        axes.set_xticks(range(len(names)))
+        room = (COLUMN - self._left - self.RIGHT) / max(1, len(names))
+        if max(map(len, names)) * self.LETTER < 0.95 * room:
+            axes.set_xticklabels(names)
+            return
+        axes.set_xticklabels(names, rotation=35, ha="right", rotation_mode="anchor")
+        self._slanted = max(self._slanted, 0.6 * self.LETTER * max(map(len, names)))
 
     def finish(self, handles):
         """Place everything, now that the legend is known; then the figure is ready to save."""
-        wide, pitch = self._wide, self.TITLE + self._height + self._between
-        foot = 0.04 + self.LINE * len(self._note) + self.BELOW
+        between = self._between + self._slanted
+        wide, pitch = self._wide, self.TITLE + self._height + between
+        foot = 0.04 + self.LINE * len(self._note) + self.BELOW + self._slanted
         legend = self._legend(handles)
-        tall = foot + pitch * self._rows - self._between + legend
+        tall = foot + pitch * self._rows - between + legend
         self.figure.set_size_inches(wide, tall)
         for place, axes in enumerate(self.axes):
             column, row = place % self._columns, place // self._columns
@@ -495,8 +518,7 @@ def draw_bars(rows, panels, options):
                     stack_bar(axes, middle, 0.88 * width, points[x], scale, style.bar(name))
                     if roomy:
                         axes.text(middle, 0.02 * longest * scale, name, rotation=90, ha="center", va="bottom", fontsize=6)
-        axes.set_xticks(range(len(groups)))
-        axes.set_xticklabels(groups)
+        page.name_groups(axes, groups)
         axes.tick_params(axis="x", length=0)
         axes.set_xlim(-0.55, len(groups) - 0.45)
         axes.set_ylim(0, longest * scale * 1.05)
@@ -517,6 +539,12 @@ def stack_bar(axes, x, width, row, scale, exposed):
         bottom += part
 
 
+def number_text(value):
+    """A number above its column: four digits, or all before the point."""
+    value = float(f"{value:.9g}")
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}"
+
+
 # --- columns ---------------------------------------------------------------------------------------------------------
 
 def draw_columns(rows, panels, options):
@@ -535,9 +563,8 @@ def draw_columns(rows, panels, options):
                 middle = group + (index - (len(columns) - 1) / 2) * width
                 axes.bar(middle, height, 0.88 * width, zorder=2, **style.bar(name))
                 if len(groups) / width <= 12:  # room for the numbers
-                    axes.text(middle, height, f"{float(f'{height:.9g}'):.4g}", ha="center", va="bottom", fontsize=6)
-        axes.set_xticks(range(len(groups)))
-        axes.set_xticklabels([label(options, group) for group in groups])
+                    axes.text(middle, height, number_text(height), ha="center", va="bottom", fontsize=6)
+        page.name_groups(axes, [label(options, group) for group in groups])
         axes.tick_params(axis="x", length=0)
         axes.set_xlim(-0.55, len(groups) - 0.45)
         axes.set_ylim(0, 1.1 * max(heights) or 1)

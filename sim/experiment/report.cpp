@@ -28,6 +28,13 @@ std::string title(const Scenario& scenario, const Result& result) {
 
 std::string options_of(const Scenario& scenario) { return plain_text(identity(scenario).back().cell); }
 
+// What compresses, and whose times those are.
+std::string codec_text(const Scenario& scenario) {
+  if (!scenario.codec) return "";
+  return fmt::format("{} ({}; times {} on {})", scenario.codec->name, scenario.codec->codec->summary,
+                     scenario.codec->origin, scenario.codec->device);
+}
+
 std::string window_text(const Window& window) {
   if (window.bytes != Window::unlimited) return format_size(window.bytes);
   if (window.count == Window::unlimited) return "unlimited";
@@ -46,10 +53,12 @@ std::string run_report(const Outcome& outcome) {
   const Metrics& m = result.metrics;
   std::vector<std::pair<std::string, std::string>> lines{
       {"strategy", std::string(scenario.strategy->name)},
+      {"codec", codec_text(scenario)},
       {"options", options_of(scenario)},
       {"iteration", format_duration(m.iteration_s)},
       {"  forward", format_duration(m.forward_s)},
       {"  backward", format_duration(m.backward_s)},
+      {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
       {"  exposed communication", fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
                                               percent(m.exposed_comm_s / m.iteration_s))},
       {"communication in flight", fmt::format("{} in {} collectives", format_duration(m.comm_busy_s), m.collectives)},
@@ -76,6 +85,7 @@ std::string compare_report(const std::vector<Outcome>& outcomes) {
   }
   const auto& [scenario, result, wall_s] = outcomes.front();
   std::string text = title(scenario, result);
+  if (scenario.codec) text += "\n" + codec_text(scenario);
   text += fmt::format("\nforward {}, backward {}, {} of gradients", format_duration(result.metrics.forward_s),
                       format_duration(result.metrics.backward_s), format_size(scenario.profile.bytes()));
   double bound = std::numeric_limits<double>::infinity();  // plans in two stages have one of their own
@@ -85,16 +95,16 @@ std::string compare_report(const std::vector<Outcome>& outcomes) {
 }
 
 std::string sweep_report(const std::vector<Outcome>& outcomes) {
-  std::vector<std::vector<std::string>> rows{{"profile", "cluster", "workers", "collective", "fidelity", "strategy",
-                                              "iteration", "exposed comm.", "collectives", "speed-up", "efficiency",
-                                              "above bound"}};
+  std::vector<std::vector<std::string>> rows{{"profile", "cluster", "workers", "collective", "fidelity", "codec",
+                                              "strategy", "iteration", "exposed comm.", "collectives", "speed-up",
+                                              "efficiency", "above bound"}};
   std::string caveats;
   for (const auto& [scenario, result, wall_s] : outcomes) {
     const Metrics& m = result.metrics;
     rows.push_back({scenario.profile.name, scenario.cluster.name, std::to_string(scenario.workers), result.collective,
-                    result.fidelity, std::string(scenario.strategy->name), format_duration(m.iteration_s),
-                    format_duration(m.exposed_comm_s), std::to_string(m.collectives), fmt::format("{:.2f}", m.speedup),
-                    percent(m.efficiency), above_bound(m)});
+                    result.fidelity, scenario.codec ? scenario.codec->name : "-", std::string(scenario.strategy->name),
+                    format_duration(m.iteration_s), format_duration(m.exposed_comm_s), std::to_string(m.collectives),
+                    fmt::format("{:.2f}", m.speedup), percent(m.efficiency), above_bound(m)});
     const std::string one = caveat(scenario.profile);
     if (caveats.find(one) == std::string::npos) caveats += one;
   }

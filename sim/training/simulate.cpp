@@ -1,6 +1,7 @@
 #include "sim/training/simulate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 
@@ -214,7 +215,8 @@ Metrics metrics_of(const Scenario& scenario, const Period& period, std::int64_t 
   metrics.backward_s = to_seconds(scenario.profile.backward());
   metrics.codec_s = to_seconds(codec);
   const double compute = metrics.forward_s + metrics.backward_s;
-  metrics.exposed_comm_s = metrics.iteration_s - compute - metrics.codec_s;
+  const double exposed = metrics.iteration_s - compute - metrics.codec_s;
+  metrics.exposed_comm_s = std::abs(exposed) < 0.5e-12 ? 0 : exposed;  // below the clock's tick there is only rounding
   metrics.comm_busy_s = period.comm_busy_s;
   metrics.collectives = collectives;
   metrics.speedup = workers * compute / metrics.iteration_s;
