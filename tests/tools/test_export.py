@@ -52,9 +52,9 @@ class Case(unittest.TestCase):
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
-    def iteration(self, profile, *arguments):
+    def iteration(self, profile, strategy):
         """The simulated time of one, in seconds."""
-        out, _ = self.works("run", "--profile", profile, "--cluster", "k80-10gbe", "--strategy", "wfbp", "--json", *arguments)
+        out, _ = self.works("run", "--profile", profile, "--cluster", "k80-10gbe", "--strategy", strategy, "--json")
         return json.loads(out)["iteration_s"]
 
 
@@ -161,10 +161,9 @@ class Export(Case):
                     self.assertIn("reconstructed", notes)  # as those traces are
                     back, _ = self.imported("file", *lacking)
                     if form.startswith("chakra"):  # whole
-                        self.assertEqual(self.iteration("trace.json"), self.iteration(profile))
+                        self.assertEqual(self.iteration("trace.json", "wfbp"), self.iteration(profile, "wfbp"))
                     else:  # a tensor for each layer, so not in as many pieces; all merged, the same
-                        one = ["--strategy", "sync-easgd"]
-                        self.assertEqual(self.iteration("trace.json", *one), self.iteration(profile, *one))
+                        self.assertEqual(self.iteration("trace.json", "sync-easgd"), self.iteration(profile, "sync-easgd"))
                     shipped = json.loads((ROOT / f"traces/{profile}.json").read_text(encoding="utf-8"))
                     self.assertEqual([layer["name"] for layer in back["layers"]], [layer["name"] for layer in shipped["layers"]])
                     for key in ("forward", "backward"):
