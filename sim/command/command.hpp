@@ -21,8 +21,12 @@ void add_sweep(CLI::App& app);
 void add_plan(CLI::App& app);
 void add_topology(CLI::App& app);
 void add_collective(CLI::App& app);
+void add_codec(CLI::App& app);
+void add_calibrate(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_recommend(CLI::App& app);
+void add_import(CLI::App& app);
+void add_export(CLI::App& app);
 void add_report(CLI::App& app);
 void add_list(CLI::App& app);
 void add_man(CLI::App& app);         ///< of all commands of `app`, which has to live on

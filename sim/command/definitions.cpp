@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace allreplay {
 
@@ -27,6 +28,30 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--method", {.name = "METHOD", .words = {"bayes", "grid"}}},
       {"--option", {.name = "KEY=VALUE", .list = "options"}},
       {"--over", {.name = "KEY=LO:HI", .list = "options"}},
+      {"import --from", {.name = "FORMAT", .list = "importers"}},
+      {"export --to", {.name = "FORMAT"}},
+      {"calibrate --format", {.name = "FORMAT"}},
+      {"calibrate --from", {.name = "SIZE"}},
+      {"calibrate --to", {.name = "SIZE"}},
+      {"calibrate --time", {.name = "TIME", .words = {"out-of-place", "in-place", "avg", "min", "max"}}},
+      {"--gamma", {.name = "TIME/B"}},
+      {"--line-rate", {.name = "RATE"}},
+      {"--model", {.name = "NAME", .list = "models"}},
+      {"--match", {.name = "MODEL", .list = "models", .file = true}},
+      {"--precision", {.name = "PRECISION", .words = {"fp32", "tf32", "fp16", "bf16"}}},
+      {"--distribution", {.name = "DISTRIBUTION", .words = {"normal", "laplace", "lognormal"}}},
+      {"--residuals", {.name = "RULE", .words = {"conserving", "as-printed"}}},
+      {"--correlation", {.name = "RATIO"}},
+      {"--clock", {.name = "GHZ"}},
+      {"--name", {.name = "NAME"}},
+      {"--device", {.name = "NAME"}},
+      {"import --framework", {.name = "NAME"}},
+      {"--batch", number},
+      {"--elements", number},
+      {"--iterations", number},
+      {"--repetitions", number},
+      {"--cluster-out", file},
+      {"FILE", file},
       {"--bytes", {.name = "SIZE"}},
       {"--forward-ratio", {.name = "RATIO"}},
       {"--efficiency", {.name = "RATIO"}},
@@ -59,11 +84,26 @@ ValueKind kind_of(const CLI::App& command, const CLI::Option& option) {
 
 bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
+// What follows the first line of a help text: "\n  NAME: what it is", for each value that there is.
+std::vector<std::string> listed_values(const std::string& help) {
+  std::vector<std::string> values;
+  for (std::size_t at = help.find('\n'); at != std::string::npos; at = help.find('\n', at + 1)) {
+    const std::size_t name = help.find_first_not_of(" \n", at), end = help.find(':', name);
+    if (name != std::string::npos && end != std::string::npos) values.push_back(help.substr(name, end - name));
+  }
+  return values;
+}
+
+// The keys of --option stand in many commands, and are told once; other values stand in their line.
+std::string one_line(const std::string& help, bool keys) {
+  std::string line = help.substr(0, help.find('\n'));
+  if (line.size() == help.size()) return line;
+  if (line.ends_with(':')) line.pop_back();
+  return keys ? line : fmt::format("{}: {}", line, fmt::join(listed_values(help), ", "));
+}
+
 OptionDefinition definition_of(const CLI::App& command, const CLI::Option& option) {
   OptionDefinition definition;
-  const std::string help = option.get_description();
-  definition.help = help.substr(0, help.find('\n'));  // what follows is told once, for all commands
-  if (definition.help.ends_with(':')) definition.help.pop_back();
   definition.standard = option.get_default_str();
   definition.positional = option.get_positional();
   definition.required = option.get_required();
@@ -73,6 +113,10 @@ OptionDefinition definition_of(const CLI::App& command, const CLI::Option& optio
   for (const std::string& name : option.get_snames()) definition.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) definition.names.push_back("--" + name);
   if (!definition.flag) definition.value = kind_of(command, option);
+  const std::string help = option.get_description();
+  const bool keys = definition.value.list == "options";
+  definition.help = one_line(help, keys);
+  if (!keys && definition.value.words.empty()) definition.value.words = listed_values(help);
   return definition;
 }
 

@@ -18,7 +18,7 @@ struct ValueKind {
 
 struct OptionDefinition {
   std::vector<std::string> names;  ///< "-p", "--profile"; of a positional its name
-  std::string help;                ///< one line
+  std::string help;                ///< one line, with the values that it lists
   std::string standard;            ///< its default; "" where it has none
   bool positional = false, flag = false, required = false, repeatable = false;
   ValueKind value;

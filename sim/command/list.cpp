@@ -4,6 +4,7 @@
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
 #include "sim/experiment/table.hpp"
+#include "sim/workload/importers/importer.hpp"
 
 namespace allreplay {
 
@@ -51,6 +52,9 @@ Rows rows_of(const std::string& what) {
       rows.push_back({std::string(kind.name), std::string(kind.summary)});
   else if (what == "options")
     for (const OptionHelp& option : option_help()) rows.push_back({option.name, option.help});
+  else if (what == "importers")
+    for (const Importer& importer : importers())
+      rows.push_back({std::string(importer.name), std::string(importer.summary)});
   else if (what == "profiles")
     return data("traces");
   else if (what == "clusters")
@@ -64,7 +68,7 @@ Rows rows_of(const std::string& what) {
 
 const std::vector<std::string>& listable() {
   static const std::vector<std::string> known{"strategies", "collectives", "codecs", "topologies", "options",
-                                              "profiles",   "clusters",    "models", "configs"};
+                                              "profiles",   "clusters",    "models", "configs",    "importers"};
   return known;
 }
 

@@ -3,30 +3,16 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.hpp"
+#include "sim/core/text.hpp"
 
 namespace allreplay {
 
 namespace {
 
-// The length of the UTF-8 sequence that starts here, or 0 if it is none (RFC 3629; control characters are refused).
-std::size_t character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
-  const unsigned first = byte(0);
-  if (first < 0x20) return first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xC2 && first < 0xE0   ? 2
-                             : first >= 0xE0 && first < 0xF0 ? 3
-                             : first >= 0xF0 && first < 0xF5 ? 4
-                                                             : 0;
-  for (std::size_t i = 1; i < length; ++i)
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  return length;
-}
-
 void require_text(std::string_view text, const std::string& file) {
   int line = 1;
   while (!text.empty()) {
-    const std::size_t length = character(text);
+    const std::size_t length = character_length(text);
     if (length == 0)
       throw InputError({file, fmt::format("line {}", line)}, "is not text", "UTF-8 without control characters");
     line += text.front() == '\n';

@@ -1,5 +1,7 @@
 #include "sim/workload/profile.hpp"
 
+#include <map>
+
 namespace allreplay {
 
 std::string to_string(Origin origin) {
@@ -30,6 +32,14 @@ Bytes Profile::bytes() const {
   Bytes sum = 0;
   for (const Tensor& tensor : tensors) sum += tensor.bytes;
   return sum;
+}
+
+// Mixed precision in fp16 or bf16 communicates two bytes (MG-WFBP, section 5.3).
+std::optional<Bytes> element_bytes(const std::string& precision) {
+  static const std::map<std::string, Bytes> bytes{{"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}};
+  const auto found = bytes.find(precision);
+  if (found == bytes.end()) return std::nullopt;
+  return found->second;
 }
 
 Profile slowed(const Profile& profile, double factor) {

@@ -50,6 +50,9 @@ struct Profile {
   Bytes bytes() const;    ///< of all gradients
 };
 
+/// Bytes of one gradient element in fp32, tf32, fp16 or bf16; nothing for other names.
+std::optional<Bytes> element_bytes(const std::string& precision);
+
 /// The same profile on a worker that takes `factor` times as long for everything.
 Profile slowed(const Profile& profile, double factor);
 

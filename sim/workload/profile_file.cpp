@@ -32,12 +32,10 @@ Origin read_origin(const Json& json) {
   json.fail(fmt::format("'{}' is no origin", text), "measured, imported or reconstructed");
 }
 
-// Bytes of one gradient element. Mixed precision in fp16 or bf16 communicates two bytes (MG-WFBP, section 5.3).
-Bytes element_bytes(const Json& json) {
-  static const std::map<std::string, Bytes> bytes{{"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}};
-  const auto found = bytes.find(json.text());
-  if (found == bytes.end()) json.fail(fmt::format("unknown precision '{}'", json.text()), "fp32, tf32, fp16 or bf16");
-  return found->second;
+Bytes read_precision(const Json& json) {
+  const auto bytes = element_bytes(json.text());
+  if (!bytes) json.fail(fmt::format("unknown precision '{}'", json.text()), "fp32, tf32, fp16 or bf16");
+  return *bytes;
 }
 
 Model model_of(const Json& trace) {
@@ -86,7 +84,7 @@ Profile read_trace(const Json& trace) {
   profile.batch_size = trace.at("batch_size").integer(1, 1'000'000'000);
   if (trace.at("unit").text() != "us")
     trace.at("unit").fail(fmt::format("'{}' is not the unit of a trace", trace.at("unit").text()), "us");
-  join_layers(trace, model, element_bytes(trace.at("precision")), profile);
+  join_layers(trace, model, read_precision(trace.at("precision")), profile);
   return profile;
 }
 
@@ -128,6 +126,8 @@ class CsvTable {
   std::map<std::string, std::size_t> columns_;
 };
 
+}  // namespace
+
 Profile read_table(const std::string& file, const std::string& text, bool forward_follows) {
   const CsvTable table(file, parse_csv(text, file));
   Profile profile;
@@ -151,11 +151,12 @@ Profile read_table(const std::string& file, const std::string& text, bool forwar
   return profile;
 }
 
-}  // namespace
-
 Profile read_profile(const std::string& name, std::optional<double> forward_ratio) {
   const std::string file = find_data("traces", name, "profile");
-  const std::string text = read_file(file);
+  return parse_profile(read_file(file), file, forward_ratio);
+}
+
+Profile parse_profile(const std::string& text, const std::string& file, std::optional<double> forward_ratio) {
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   const bool json = (start != std::string::npos && text[start] == '{') || file.ends_with(".json");
   Profile profile = json ? read_trace(Json::parse(text, file)) : read_table(file, text, forward_ratio.has_value());

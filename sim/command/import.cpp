@@ -1,0 +1,110 @@
+#include <algorithm>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "sim/command/command.hpp"
+#include "sim/core/file.hpp"
+#include "sim/experiment/table.hpp"
+#include "sim/workload/importers/importer.hpp"
+#include "sim/workload/trace_writer.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Arguments {
+  std::string file, from, out, batch, forward_ratio, clock, match;
+  ImportOptions options;
+};
+
+double positive(const std::string& text, const std::string& option) {
+  const double value = parse_number(text, argument(option));
+  if (!(value > 0)) throw InputError(argument(option), fmt::format("{} is not above 0", text), "a positive number");
+  return value;
+}
+
+ImportOptions options_of(const Arguments& arguments) {
+  ImportOptions options = arguments.options;
+  if (!arguments.batch.empty())
+    options.batch_size = parse_integer(arguments.batch, 1, 1'000'000'000, argument("--batch"));
+  if (!arguments.forward_ratio.empty()) {
+    options.forward_ratio = parse_number(arguments.forward_ratio, argument("--forward-ratio"));
+    if (!(*options.forward_ratio >= 0 && *options.forward_ratio <= 1000))
+      throw InputError(argument("--forward-ratio"), fmt::format("{} is no ratio", arguments.forward_ratio),
+                       "0 to 1000, such as 0.5");
+  }
+  if (!arguments.clock.empty()) options.clock = positive(arguments.clock, "--clock") * 1e9;
+  if (!options.precision.empty() && !element_bytes(options.precision))
+    throw InputError(argument("--precision"), fmt::format("unknown precision '{}'", options.precision),
+                     "fp32, tf32, fp16 or bf16");
+  if (!arguments.match.empty()) options.match = read_model(Json::read(find_data("models", arguments.match, "model")));
+  return options;
+}
+
+// An option that the format does not read would be a silent mistake.
+void require_read(const Importer& importer, const ImportOptions& options) {
+  const auto require = [&](bool given, std::string_view name) {
+    if (given && std::find(importer.options.begin(), importer.options.end(), name) == importer.options.end())
+      throw InputError(argument(fmt::format("--{}", name)),
+                       fmt::format("the format {} has no use for it", importer.name), "leave it out");
+  };
+  require(options.clock.has_value(), "clock");
+  require(options.keep_overhead, "keep-overhead");
+}
+
+std::string summary(const Profile& profile) {
+  std::int64_t parameters = 0;
+  for (const Tensor& tensor : profile.tensors) parameters += tensor.elements;
+  return format_table({{"model", profile.model},
+                       {"source", profile.source},
+                       {"device", fmt::format("{}, {}, {}", profile.device, profile.framework, profile.precision)},
+                       {"batch size", fmt::format("{}", *profile.batch_size)},
+                       {"layers", fmt::format("{}", profile.layers.size())},
+                       {"tensors", fmt::format("{}", profile.tensors.size())},
+                       {"parameters", fmt::format("{}", parameters)},
+                       {"forward", format_duration(to_seconds(profile.forward()))},
+                       {"backward", format_duration(to_seconds(profile.backward()))}});
+}
+
+void execute(const Arguments& arguments) {
+  const ImportOptions options = options_of(arguments);
+  require_not_input(arguments.out, "--out", {arguments.file});
+  const Importer* importer = arguments.from.empty() ? nullptr : &find_importer(arguments.from, argument("--from"));
+  ByteSource source(arguments.file);
+  if (!importer) importer = &recognise(source);
+  require_read(*importer, options);
+  const Imported imported = import_profile(*importer, source, options);
+  write_file(arguments.out, trace_json(imported.profile, imported.notes));
+  for (const std::string& note : imported.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print("{}", summary(imported.profile));
+}
+
+}  // namespace
+
+void add_import(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("import", "make a trace of what another profiler or simulator wrote");
+  command->add_option("file", arguments->file, "what to read; .gz is decompressed")->required();
+  command->add_option("--from", arguments->from, "its format (by its look); see `allreplay list importers`");
+  command->add_option("--out", arguments->out, "the trace to write")->required();
+  command->add_option("--batch", arguments->batch, "samples per mini-batch, where the file does not say");
+  command->add_option("--model", arguments->options.model, "the model's name (the file's)");
+  command->add_option("--match", arguments->match,
+                      "name the layers with parameters, and split them into tensors, as this model has them");
+  command->add_option("--device", arguments->options.device, "what it ran on, where the file does not say");
+  command->add_option("--framework", arguments->options.framework, "what ran it, where the file does not say");
+  command->add_option("--precision", arguments->options.precision, "fp32 (default), tf32, fp16 or bf16");
+  command->add_option("--forward-ratio", arguments->forward_ratio,
+                      "set every layer's forward time to this times its backward time");
+  command->add_option("--clock", arguments->clock, "GHz, of formats that count cycles (1)");
+  command->add_flag("--keep-overhead", arguments->options.keep_overhead, "subtract nothing as the profiler's own cost");
+  command->footer(
+      "What was skipped, subtracted or attributed is reported, and kept in the trace's \"details\".\n"
+      "Examples:\n"
+      "  allreplay import worker0.pt.trace.json.gz --match resnet50 --out traces/resnet50_mine.json\n"
+      "  allreplay import graph.txt --batch 128 --device V100 --out traces/vgg16_pipedream.json");
+  command->callback([arguments] { execute(*arguments); });
+}
+
+}  // namespace allreplay

@@ -1,0 +1,15 @@
+// Writing profiles as trace files. Format: docs/formats.md.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "sim/workload/profile.hpp"
+
+namespace allreplay {
+
+/// The trace with its model inline, a line per layer. read_profile() gives the same profile back; its name is that of
+/// the file. `notes` go into "details". Needs a batch size, and names that are UTF-8.
+std::string trace_json(const Profile& profile, std::span<const std::string> notes = {});
+
+}  // namespace allreplay
