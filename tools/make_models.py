@@ -198,6 +198,42 @@ def lenet5_tensorflow():
     return [conv("conv1", 1, 32, 28), conv("conv2", 32, 64, 14), dense("fc1", 7 * 7 * 64, 1024, 1), dense("fc2", 1024, 10, 1)]
 
 
+# --- ResNet-50 for CIFAR-10 -------------------------------------------------------------------------------------------
+
+def bare_convolution(name, inputs, outputs, kernel, size):
+    """A convolution without bias: channels in and out, kernel width, height = width of the output."""
+    return layer(name, outputs * inputs * kernel * kernel * size * size, outputs * size * size,
+                 [(f"{name}.weight", (outputs, inputs, kernel, kernel))])
+
+
+def batch_normalisation(name, channels, size):
+    """A batch normalisation of so many channels."""
+    return layer(name, 2 * channels * size * size, channels * size * size, [(f"{name}.weight", (channels,)), (f"{name}.bias", (channels,))])
+
+
+def bottleneck(name, inputs, width, stride, size):
+    """A bottleneck block with an output of height = width = `size`; its shortcut is a convolution where the shape changes."""
+    before, outputs = size * stride, 4 * width
+    rows = [("1", inputs, width, 1, before), ("2", width, width, 3, size), ("3", width, outputs, 1, size)]
+    if inputs != outputs:
+        rows.append(("shortcut", inputs, outputs, 1, size))
+    layers = []
+    for part, into, out, kernel, place in rows:
+        layers += [bare_convolution(f"{name}.conv{part}", into, out, kernel, place), batch_normalisation(f"{name}.bn{part}", out, place)]
+    return layers
+
+
+def resnet50_cifar10():
+    """ResNet-50 on 32x32 images: a 3x3 stem at full size, no pooling before the blocks, ten classes."""
+    layers = [bare_convolution("conv1", 3, 64, 3, 32), batch_normalisation("bn1", 64, 32)]
+    inputs = 64
+    for stage, (width, blocks, stride, size) in enumerate([(64, 3, 1, 32), (128, 4, 2, 16), (256, 6, 2, 8), (512, 3, 2, 4)], start=1):
+        for block in range(blocks):
+            layers += bottleneck(f"layer{stage}.{block}", inputs, width, stride if block == 0 else 1, size)
+            inputs = 4 * width
+    return layers + [dense("fc", inputs, 10, 1)]
+
+
 # --- sequence models -------------------------------------------------------------------------------------------------
 
 def dense(name, inputs, outputs, tokens):
@@ -318,6 +354,8 @@ DERIVED = {  # name: (function, title, input, source)
     "lenet5_tensorflow": (lenet5_tensorflow, "LeNet-5, wide", "1x28x28",
                           "TensorFlow's tutorial \"Deep MNIST for experts\" (mnist_deep.py); it has the 3.27 million parameters that BML "
                           "(Wang et al., NeurIPS 2018) gives for its LeNet-5"),
+    "resnet50_cifar10": (resnet50_cifar10, "ResNet-50 for CIFAR-10", "3x32x32",
+                         RESNET + ", with the 3x3 stem and 32x32 images that MergeComp (Wang et al. 2021, footnote 2) trains"),
     "lstm_ptb": (lstm_ptb, "two-layer LSTM of width 1500 for Penn Treebank", "35 tokens",
                  "Zaremba et al. 2014 (arXiv 1409.2329), the large configuration"),
 }

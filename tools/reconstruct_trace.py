@@ -106,6 +106,8 @@ K40C = Gpu(flops=4.29e12, bandwidth=288e9)
 # NVIDIA Tesla P100 datasheet, SXM2: 10.6 TFLOP/s in single precision at boost, which a lone GPU holds; 732 GB/s.
 P100 = Gpu(flops=10.6e12, bandwidth=732e9)
 P100_PCIE = Gpu(flops=9.3e12, bandwidth=732e9)  # the same datasheet, PCIe, 16 GB
+# No data sheet is public: 3200 cores by gTop-k's Table III; 1683 MHz boost and 440 GB/s (320 bit at 11 Gbit/s) by its board makers.
+P102 = Gpu(flops=10.8e12, bandwidth=440e9)
 V100 = Gpu(flops=15.7e12, bandwidth=900e9)  # NVIDIA Tesla V100 datasheet, SXM2
 TENSORFLOW = "TensorFlow's benchmarks (tensorflow.org/performance/benchmarks, 2017)"
 
@@ -165,6 +167,31 @@ def of_bml(model, server_batch):
     return Trace(model, batch, total_of(K40C, model, batch) / efficiency, source, K40C, "two Tesla K40C", "TensorFlow", 2)
 
 
+def of_gtopk(model, batch, total_s, steps=1):
+    """A trace with a published total: one P102-100, whose batch may be made in several accumulated steps."""
+    source = (f"total: {total_s:.4g} s per iteration at {batch}, gTop-k (Shi et al. 2019), Table VI" +
+              (f"; accumulated over {steps} batches of {batch // steps}: only the last one's backward pass makes gradients ready, here all" if steps > 1 else ""))
+    return Trace(model, batch, total_s, source, P102, "P102-100", "PyTorch 0.4")
+
+
+def of_mergecomp_cifar():
+    """ResNet-50 on CIFAR-10 with a published total, on one V100."""
+    source = "total: about 64 ms per iteration at 64, MergeComp (Wang et al. 2021), section 3.2, 1 GPU"
+    return Trace("resnet50_cifar10", 64, 0.064, source, V100, "Tesla V100", "PyTorch 1.7")
+
+
+# MergeComp gives no total for its ResNet-101. The nearest published: ResNet-50, same family, same GPU, same framework.
+KINETO_BATCH, KINETO_TOTAL_S = 32, 0.09718
+
+
+def of_mergecomp_imagenet():
+    """ResNet-101 at the efficiency that ResNet-50 has on a V100."""
+    efficiency = total_of(V100, "resnet50", KINETO_BATCH) / KINETO_TOTAL_S
+    source = (f"no total is published: the roofline's, divided by {efficiency:.3f}, the part of it that ResNet-50 reaches at {KINETO_BATCH} "
+              f"({1000 * KINETO_TOTAL_S:.1f} ms of kernels, sample trace of PyTorch's Kineto, V100-DGXS, PyTorch 1.9)")
+    return Trace("resnet101", 64, total_of(V100, "resnet101", 64) / efficiency, source, V100, "Tesla V100", "PyTorch 1.7")
+
+
 def shipped():
     """{name: Trace} of everything that --all writes."""
     traces = {
@@ -177,6 +204,12 @@ def shipped():
         "googlenet_p100_b128": of_dell(),
         "mobilenet_v2_v100_b32": of_torchvision(),
         "bert_base_v100_b32": of_paddle_benchmark(),
+        "vgg16_cifar10_p102_b128": of_gtopk("vgg16_cifar10", 128, 0.097),
+        "resnet20_p102_b128": of_gtopk("resnet20", 128, 0.146),
+        "alexnet_p102_b64": of_gtopk("alexnet", 64, 0.369),
+        "resnet50_p102_b256": of_gtopk("resnet50", 256, 4.842, steps=16),
+        "resnet50_cifar10_v100_b64": of_mergecomp_cifar(),
+        "resnet101_v100_b64": of_mergecomp_imagenet(),
     }
     traces.update({f"lenet5_2xk40c_b{batch}": of_bml("lenet5_tensorflow", batch) for batch in (128, 256, 512, 1024)})
     traces.update({f"vgg19_2xk40c_b{batch}": of_bml("vgg19", batch) for batch in (4, 16, 32, 64)})

@@ -62,11 +62,6 @@ Rank power_of_two(std::string_view name, std::int64_t workers, const Place& plac
   return static_cast<Rank>(workers);
 }
 
-void require_whole(std::string_view name, Stage stage, const Place& place) {
-  if (stage != Stage::AllReduce)
-    throw InputError(place, fmt::format("{} has no reduce-scatter and all-gather halves", name), "ring, for example");
-}
-
 using Options = CollectiveOptions;
 
 Rounds ring_messages(std::int64_t n, const Options&, Stage stage, const Place&) {
@@ -89,8 +84,7 @@ Rounds halving_messages(std::int64_t n, const Options&, Stage stage, const Place
   return halving_doubling_rounds(power_of_two("halving-doubling", n, place), stage);
 }
 
-Rounds doubling_messages(std::int64_t n, const Options&, Stage stage, const Place& place) {
-  require_whole("recursive-doubling", stage, place);
+Rounds doubling_messages(std::int64_t n, const Options&, Stage, const Place& place) {
   return recursive_doubling_rounds(power_of_two("recursive-doubling", n, place));
 }
 
@@ -115,18 +109,15 @@ Rounds bml_messages(std::int64_t workers, const Options& options, Stage stage, c
   return bml_rounds(root, options.levels, stage);
 }
 
-Rounds scatter_messages(std::int64_t n, const Options&, Stage stage, const Place& place) {
-  require_whole("reduce-scatter", stage, place);
+Rounds scatter_messages(std::int64_t n, const Options&, Stage, const Place&) {
   return ring_rounds(static_cast<Rank>(n), 1, Stage::ReduceScatter);
 }
 
-Rounds broadcast_messages(std::int64_t n, const Options&, Stage stage, const Place& place) {
-  require_whole("broadcast", stage, place);
+Rounds broadcast_messages(std::int64_t n, const Options&, Stage, const Place&) {
   return binomial_rounds(static_cast<Rank>(n), Stage::AllGather);
 }
 
-Rounds gather_messages(std::int64_t n, const Options&, Stage stage, const Place& place) {
-  require_whole("all-gather", stage, place);
+Rounds gather_messages(std::int64_t n, const Options&, Stage, const Place&) {
   return all_gather_rounds(static_cast<Rank>(n));
 }
 
@@ -143,7 +134,7 @@ constexpr Algorithm all[] = {
     {"halving-doubling", "recursive halving, then recursive doubling", "", "", halving_doubling, Purpose::AllReduce,
      halving_messages},
     {"recursive-doubling", "log N exchanges of everything", "", "", recursive_doubling, Purpose::AllReduce,
-     doubling_messages},
+     doubling_messages, false},
     {"binary-tree", "reduce up and broadcast down one binomial tree", "", "", binary_tree, Purpose::AllReduce,
      binomial_messages},
     {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "servers", "servers",
@@ -153,18 +144,27 @@ constexpr Algorithm all[] = {
     {"bml", "a thread per level of a BCube: aggregation, then broadcast", "", "", bml, Purpose::AllReduce,
      bml_messages},
     {"all-gather", "log N exchanges of all payloads held so far", "", "", all_gather, Purpose::AllGather,
-     gather_messages},
+     gather_messages, false},
     {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "", "", all_gather,
-     Purpose::AllGather, gather_messages},
+     Purpose::AllGather, gather_messages, false},
     {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "", "", gtopk_tree,
-     Purpose::AllReduce, gtopk_messages},
-    {"reduce-scatter", "the first half of ring", "", "", reduce_scatter, Purpose::ReduceScatter, scatter_messages},
-    {"broadcast", "down a binomial tree from rank 0", "", "", broadcast, Purpose::Broadcast, broadcast_messages},
+     Purpose::Selection, gtopk_messages},
+    {"reduce-scatter", "the first half of ring", "", "", reduce_scatter, Purpose::ReduceScatter, scatter_messages,
+     false},
+    {"broadcast", "down a binomial tree from rank 0", "", "", broadcast, Purpose::Broadcast, broadcast_messages, false},
 };
 
 }  // namespace
 
 std::span<const Algorithm> algorithms() { return all; }
+
+Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options, Stage stage,
+                 const Place& place) {
+  if (stage != Stage::AllReduce && !algorithm.splits)
+    throw InputError(place, fmt::format("{} has no reduce-scatter and all-gather halves", algorithm.name),
+                     "ring, for example");
+  return algorithm.rounds(workers, options, stage, place);
+}
 
 const Algorithm& find_algorithm(std::string_view name, const Place& place) {
   std::vector<std::string> names;

@@ -29,6 +29,7 @@ struct CollectiveOptions {
 enum class Purpose : std::uint8_t {
   AllReduce,      ///< everybody has the sum
   AllGather,      ///< everybody has everybody's payload (the block is one worker's)
+  Selection,      ///< everybody has the k largest of the sum (the block is one worker's)
   ReduceScatter,  ///< everybody has a part of the sum
   Broadcast,      ///< everybody has what rank 0 had
 };
@@ -49,11 +50,17 @@ struct Algorithm {
   /// Dimensionless, for N >= 2 workers; logarithms are real, base 2, where N is no power of two.
   Coefficients (*coefficients)(double workers, const CollectiveOptions& options);
   Purpose purpose = Purpose::AllReduce;
-  /// For N >= 2 workers. Throws InputError at `place` for numbers of workers that it cannot serve message by message.
+  /// See rounds_of().
   Rounds (*rounds)(std::int64_t workers, const CollectiveOptions& options, Stage stage, const Place& place) = nullptr;
+  bool splits = true;  ///< message by message it has a reduce-scatter and an all-gather half
 };
 
 std::span<const Algorithm> algorithms();
+
+/// The messages of one stage, for N >= 2 workers. Throws InputError at `place` for numbers of workers that the
+/// algorithm cannot serve message by message, and for halves that it does not have.
+Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options, Stage stage,
+                 const Place& place);
 
 /// Throws InputError at `place`, naming the nearest known one.
 const Algorithm& find_algorithm(std::string_view name, const Place& place);

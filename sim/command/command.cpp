@@ -35,6 +35,7 @@ Request ScenarioArguments::request(const std::string& strategy) const {
   request.strategy = strategy;
   request.collective = collective;
   request.fidelity = fidelity;
+  request.codec = codec;
   request.reuse = !no_reuse;
   if (!workers.empty()) request.workers = one_number_of_workers(workers);
   if (!forward_ratio.empty()) request.forward_ratio = parse_number(forward_ratio, argument("--forward-ratio"));
@@ -44,6 +45,7 @@ Request ScenarioArguments::request(const std::string& strategy) const {
   request.place_of_strategy = argument("--strategy");
   request.place_of_collective = argument("--collective");
   request.place_of_fidelity = argument("--fidelity");
+  request.place_of_codec = argument("--codec");
   for (const std::string& option : options) {
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos)
@@ -75,6 +77,8 @@ void add_scenario_options(CLI::App& command, ScenarioArguments& arguments) {
                      "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
   command.add_option("--fidelity", arguments.fidelity,
                      "how communication is priced (the cluster file's): alpha-beta, fluid or message");
+  command.add_option("--codec", arguments.codec,
+                     "compress gradients (none); a name from `allreplay list codecs`, or a file");
   command.add_flag("--no-reuse", arguments.no_reuse,
                    "fluid, message: simulate every collective, also one that runs alone as one before did");
   command.add_option("--forward-ratio", arguments.forward_ratio,

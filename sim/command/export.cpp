@@ -5,6 +5,7 @@
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
+#include "sim/experiment/report.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -28,6 +29,8 @@ void require_meaning(const Arguments& arguments, const Exporter& exporter) {
          "plans for a cluster, and there is none", "add --cluster C");
   refuse(!arguments.scenario.cluster.empty() && arguments.strategy.empty(), "--cluster",
          "changes nothing without a strategy", "add --strategy S, or leave it out");
+  refuse(!arguments.scenario.codec.empty() && arguments.scenario.codec != "none", "--codec",
+         "none of the formats has compressed gradients", "leave it out");
   refuse(!arguments.clock.empty() && !exporter.clocks, "--clock",
          fmt::format("the format {} counts no cycles", exporter.name), "leave it out");
   refuse(arguments.per_worker && exporter.name != "chakra" && exporter.name != "chakra-json", "--per-worker",
@@ -67,6 +70,7 @@ void execute(const Arguments& arguments) {
   const std::vector<std::string> written = files(arguments, exporter, scenario.workers);
   for (const std::string& file : written) write_file(file, exported.text);
   for (const std::string& note : exported.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print(stderr, "{}", caveat(scenario.profile));
   if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
     fmt::print(stderr, "note: the cluster's stragglers and jitter were left out: every worker is the profile's\n");
   if (written.size() > 1)

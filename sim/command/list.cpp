@@ -41,6 +41,12 @@ Rows rows_of(const std::string& what) {
   else if (what == "collectives")
     for (const Algorithm& algorithm : algorithms())
       rows.push_back({std::string(algorithm.name), std::string(algorithm.summary)});
+  else if (what == "codecs")
+    for (const std::string& name : list_data("models/codecs")) {
+      const Json json = Json::read(find_data("models/codecs", name, "codec"));
+      const CodecCosts costs = read_codec(json, name);
+      rows.push_back({name, fmt::format("{}; {} on {}", costs.codec->summary, costs.origin, costs.device)});
+    }
   else if (what == "topologies")
     for (const KindSummary& kind : topology_kinds())
       rows.push_back({std::string(kind.name), std::string(kind.summary)});
@@ -62,8 +68,8 @@ Rows rows_of(const std::string& what) {
 
 void add_list(CLI::App& app) {
   auto what = std::make_shared<std::string>();
-  const std::vector<std::string> known{"strategies", "collectives", "topologies", "options",  "profiles",
-                                       "clusters",   "models",      "configs",    "importers"};
+  const std::vector<std::string> known{"strategies", "collectives", "codecs", "topologies", "options",
+                                       "profiles",   "clusters",    "models", "configs",    "importers"};
   CLI::App* command = app.add_subcommand("list", "what there is to choose from");
   command->add_option("what", *what, fmt::format("{}", fmt::join(known, ", ")))->required();
   command->callback([what, known] {

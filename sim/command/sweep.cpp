@@ -14,7 +14,7 @@ namespace {
 
 struct Arguments {
   std::string file, jobs = "2", out;
-  std::string collective, fidelity;
+  std::string collective, fidelity, codec;
   bool resume = false, csv = false, json = false, no_reuse = false;
 };
 
@@ -38,8 +38,13 @@ void execute(const Arguments& arguments) {
   how.resume = arguments.resume;
   if (arguments.resume && arguments.out.empty())
     throw InputError(argument("--resume"), "there is no file to go on with", "give --out FILE.csv, too");
-  const Sweep sweep = read_sweep(arguments.file, {arguments.collective, arguments.fidelity, argument("--collective"),
-                                                  argument("--fidelity"), !arguments.no_reuse});
+  const Sweep sweep = read_sweep(arguments.file, {.collective = arguments.collective,
+                                                  .fidelity = arguments.fidelity,
+                                                  .codec = arguments.codec,
+                                                  .place_of_collective = argument("--collective"),
+                                                  .place_of_fidelity = argument("--fidelity"),
+                                                  .place_of_codec = argument("--codec"),
+                                                  .reuse = !arguments.no_reuse});
   const std::vector<Outcome> outcomes = run_sweep(sweep, how);
   for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
   print(arguments, outcomes);
@@ -63,6 +68,7 @@ void add_sweep(CLI::App& app) {
   command->add_flag("--resume", arguments->resume, "keep the rows that --out already has and go on after them");
   command->add_option("--collective", arguments->collective, "this one instead of the file's");
   command->add_option("--fidelity", arguments->fidelity, "this one instead of the file's");
+  command->add_option("--codec", arguments->codec, "this one instead of the file's; none for gradients as they are");
   command->add_flag("--no-reuse", arguments->no_reuse, "fluid, message: simulate every collective");
   auto* json = command->add_flag("--json", arguments->json, "print a JSON array instead of the table");
   command->add_flag("--csv", arguments->csv, "print CSV instead of the table")->excludes(json);

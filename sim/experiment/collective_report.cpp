@@ -40,6 +40,7 @@ double bus_factor(Purpose purpose, std::int64_t workers) {
   const auto n = static_cast<double>(workers);
   switch (purpose) {
     case Purpose::AllReduce:
+    case Purpose::Selection:
       return 2 * (n - 1) / n;
     case Purpose::ReduceScatter:
       return (n - 1) / n;

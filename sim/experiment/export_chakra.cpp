@@ -56,6 +56,7 @@ class Writer {
     metadata["framework"] = profile_.framework;
     metadata["precision"] = profile_.precision;
     metadata["source"] = profile_.source;
+    metadata["origin"] = to_string(profile_.origin);
     metadata["strategy"] = plan_.strategy;
     if (profile_.batch_size) metadata["batch_size"] = *profile_.batch_size;
   }

@@ -1,7 +1,6 @@
 #include "sim/experiment/report.hpp"
 
-#include <cmath>
-#include <limits>
+#include <algorithm>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,12 +20,14 @@ std::string above_bound(const Metrics& metrics) {
   return fmt::format("{:.1f} %", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
 }
 
-std::string title(const Scenario& scenario, const Result& result) {
-  return fmt::format("{} on {}: {} worker{}, {}, {}", scenario.profile.name, scenario.cluster.name, scenario.workers,
-                     scenario.workers == 1 ? "" : "s", result.collective, result.fidelity);
-}
-
 std::string options_of(const Scenario& scenario) { return plain_text(identity(scenario).back().cell); }
+
+// What compresses, and whose times those are.
+std::string codec_text(const Scenario& scenario) {
+  if (!scenario.codec) return "";
+  return fmt::format("{} ({}; times {} on {})", scenario.codec->name, scenario.codec->codec->summary,
+                     scenario.codec->origin, scenario.codec->device);
+}
 
 std::string window_text(const Window& window) {
   if (window.bytes != Window::unlimited) return format_size(window.bytes);
@@ -36,9 +37,22 @@ std::string window_text(const Window& window) {
 
 }  // namespace
 
+std::string title(const Scenario& scenario, const Result& result) {
+  return fmt::format("{} on {}: {} worker{}, {}, {}{}", scenario.profile.name, scenario.cluster.name, scenario.workers,
+                     scenario.workers == 1 ? "" : "s", result.collective, result.fidelity,
+                     scenario.codec ? ", " + scenario.codec->name : "");
+}
+
 std::string caveat(const Profile& profile) {
   if (profile.origin != Origin::Reconstructed) return "";
   return fmt::format("note: the times of {} are reconstructed, not measured ({})\n", profile.name, profile.source);
+}
+
+std::optional<double> lower_bound(const std::vector<Outcome>& outcomes) {
+  std::optional<double> least;  // plans in two stages have a bound of their own
+  for (const Outcome& outcome : outcomes)
+    if (const auto bound = outcome.result.metrics.lower_bound_s) least = std::min(least.value_or(*bound), *bound);
+  return least;
 }
 
 std::string run_report(const Outcome& outcome) {
@@ -46,10 +60,12 @@ std::string run_report(const Outcome& outcome) {
   const Metrics& m = result.metrics;
   std::vector<std::pair<std::string, std::string>> lines{
       {"strategy", std::string(scenario.strategy->name)},
+      {"codec", codec_text(scenario)},
       {"options", options_of(scenario)},
       {"iteration", format_duration(m.iteration_s)},
       {"  forward", format_duration(m.forward_s)},
       {"  backward", format_duration(m.backward_s)},
+      {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
       {"  exposed communication", fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
                                               percent(m.exposed_comm_s / m.iteration_s))},
       {"communication in flight", fmt::format("{} in {} collectives", format_duration(m.comm_busy_s), m.collectives)},
@@ -76,25 +92,25 @@ std::string compare_report(const std::vector<Outcome>& outcomes) {
   }
   const auto& [scenario, result, wall_s] = outcomes.front();
   std::string text = title(scenario, result);
+  if (scenario.codec) text += "\n" + codec_text(scenario);
   text += fmt::format("\nforward {}, backward {}, {} of gradients", format_duration(result.metrics.forward_s),
                       format_duration(result.metrics.backward_s), format_size(scenario.profile.bytes()));
-  double bound = std::numeric_limits<double>::infinity();  // plans in two stages have one of their own
-  for (const Outcome& outcome : outcomes) bound = std::min(bound, outcome.result.metrics.lower_bound_s.value_or(bound));
-  if (std::isfinite(bound)) text += fmt::format("; no lossless schedule is faster than {}", format_duration(bound));
+  if (const auto bound = lower_bound(outcomes))
+    text += fmt::format("; no lossless schedule is faster than {}", format_duration(*bound));
   return text + "\n\n" + format_table(rows) + caveat(scenario.profile);
 }
 
 std::string sweep_report(const std::vector<Outcome>& outcomes) {
-  std::vector<std::vector<std::string>> rows{{"profile", "cluster", "workers", "collective", "fidelity", "strategy",
-                                              "iteration", "exposed comm.", "collectives", "speed-up", "efficiency",
-                                              "above bound"}};
+  std::vector<std::vector<std::string>> rows{{"profile", "cluster", "workers", "collective", "fidelity", "codec",
+                                              "strategy", "iteration", "exposed comm.", "collectives", "speed-up",
+                                              "efficiency", "above bound"}};
   std::string caveats;
   for (const auto& [scenario, result, wall_s] : outcomes) {
     const Metrics& m = result.metrics;
     rows.push_back({scenario.profile.name, scenario.cluster.name, std::to_string(scenario.workers), result.collective,
-                    result.fidelity, std::string(scenario.strategy->name), format_duration(m.iteration_s),
-                    format_duration(m.exposed_comm_s), std::to_string(m.collectives), fmt::format("{:.2f}", m.speedup),
-                    percent(m.efficiency), above_bound(m)});
+                    result.fidelity, scenario.codec ? scenario.codec->name : "-", std::string(scenario.strategy->name),
+                    format_duration(m.iteration_s), format_duration(m.exposed_comm_s), std::to_string(m.collectives),
+                    fmt::format("{:.2f}", m.speedup), percent(m.efficiency), above_bound(m)});
     const std::string one = caveat(scenario.profile);
     if (caveats.find(one) == std::string::npos) caveats += one;
   }

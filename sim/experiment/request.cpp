@@ -1,5 +1,8 @@
 #include "sim/experiment/request.hpp"
 
+#include <cctype>
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "sim/core/file.hpp"
@@ -35,6 +38,35 @@ const Library::ClusterFile& Library::cluster(const std::string& name) {
 
 const Cluster& Library::cluster_named(const std::string& name) { return cluster(name).cluster; }
 
+namespace {
+
+constexpr std::string_view codec_folder = "models/codecs";
+
+// "Tesla P102-100" as file names have it: "tesla-p102-100".
+std::string slug(std::string_view text) {
+  std::string result;
+  for (const char c : text)
+    result += std::isalnum(static_cast<unsigned char>(c))
+                  ? static_cast<char>(std::tolower(static_cast<unsigned char>(c)))
+                  : '-';
+  return result;
+}
+
+}  // namespace
+
+// A file as it stands; a method for the profile's device where its times are known there, else wherever they are.
+const CodecCosts& Library::codec(const Request& request, const std::string& device) {
+  const auto on_device = locate_data(codec_folder, fmt::format("{}_{}", request.codec, slug(device)));
+  const auto anywhere = on_device ? on_device : locate_data(codec_folder, request.codec);
+  if (!anywhere)
+    throw InputError(request.place_of_codec, fmt::format("no codec '{}'", request.codec),
+                     suggest(request.codec, list_data(codec_folder)));
+  const auto known = codecs_.find(*anywhere);
+  if (known != codecs_.end()) return known->second;
+  const std::string name = std::filesystem::path(*anywhere).stem().string();
+  return codecs_.emplace(*anywhere, read_codec(Json::read(*anywhere), name)).first->second;
+}
+
 Scenario Library::resolve_network(const Request& request) {
   const Cluster& named = cluster(request.cluster).cluster;
   Scenario scenario;
@@ -60,6 +92,11 @@ Scenario Library::resolve(const Request& request) {
   scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy);
   auto& partition = scenario.options.strategy.partition;
   if (!partition && scenario.strategy->partition > 0) partition = scenario.strategy->partition;
+  if (request.codec.empty() || request.codec == "none") return scenario;
+  scenario.codec = codec(request, scenario.profile.device);
+  scenario.place_of_codec = request.place_of_codec;
+  auto& decode_at = scenario.options.codec.decode_at;
+  if (!decode_at) decode_at = scenario.strategy->decode_at;
   return scenario;
 }
 

@@ -28,11 +28,13 @@ struct Request {
   std::optional<std::int64_t> workers;
   std::string collective;  ///< "": the cluster's
   std::string fidelity;    ///< "": the cluster's
+  std::string codec;       ///< a method, a file, or a name in models/codecs/; "" or "none": gradients as they are
   std::string strategy;
   std::vector<OptionText> options;
   bool reuse = true;  ///< of the price of a collective that runs alone (detailed fidelities)
   // Where complaints about the names above point.
-  Place place_of_profile, place_of_ratio, place_of_workers, place_of_strategy, place_of_collective, place_of_fidelity;
+  Place place_of_profile, place_of_ratio, place_of_workers, place_of_strategy, place_of_collective, place_of_fidelity,
+      place_of_codec;
 };
 
 /// Reads each file once, however many scenarios use it. Not safe for use by several threads.
@@ -53,9 +55,11 @@ class Library {
  private:
   struct ClusterFile;
   const ClusterFile& cluster(const std::string& name);
+  const CodecCosts& codec(const Request& request, const std::string& device);
 
   std::map<std::pair<std::string, std::optional<double>>, Profile> profiles_;
   std::map<std::string, std::shared_ptr<const ClusterFile>> clusters_;
+  std::map<std::string, CodecCosts> codecs_;  // by file
 };
 
 }  // namespace allreplay

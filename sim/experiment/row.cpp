@@ -10,6 +10,8 @@ namespace allreplay {
 
 namespace {
 
+using namespace std::string_view_literals;
+
 // The options that matter to this scenario, with their values, defaults included.
 NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) {
   NamedValues values;
@@ -19,6 +21,10 @@ NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) 
   };
   for (const std::string_view name : scenario.strategy->options) append(name);
   if (const std::string_view name = option_of(carrier); !name.empty()) append(name);
+  if (scenario.codec)
+    for (const std::string_view name :
+         {scenario.codec->codec->option, "encode"sv, "decode"sv, "codec_stream"sv, "decode_at"sv})
+      append(name);
   if (scenario.stragglers.jitter) append("iterations");
   return values;
 }
@@ -57,6 +63,7 @@ Row identity(const Scenario& scenario) {
           {"workers", scenario.workers},
           {"collective", std::string(carrier.algorithm->name)},
           {"fidelity", carrier.fidelity},
+          {"codec", scenario.codec ? Cell(scenario.codec->name) : Cell()},
           {"origin", to_string(scenario.profile.origin)},
           {"options", effective_options(scenario, carrier)}};
 }

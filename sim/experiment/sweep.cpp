@@ -101,13 +101,13 @@ std::vector<OptionText> option_values(const std::string& option, const Json& jso
   return values;
 }
 
-// Every combination of the values of a strategy's options, the last option fastest.
 // One choice, the file's none, where the command line has decided.
 std::vector<std::optional<Json>> choices_unless(const std::string& decided, const Json& cluster, const Json& sweep,
                                                 std::string_view key) {
   return decided.empty() ? choices_of(cluster, sweep, key) : std::vector<std::optional<Json>>{std::nullopt};
 }
 
+// Every combination of the values of a strategy's options, the last option fastest.
 std::vector<std::vector<OptionText>> option_choices(const Json& strategy) {
   std::vector<std::vector<OptionText>> choices{{}};
   if (!strategy.is_object()) return choices;
@@ -139,7 +139,7 @@ Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
   const std::string file = find_data("configs", name, "sweep");
   const Json json = Json::read(file);
   json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "collectives", "fidelities",
-                   "strategies", "plot"});
+                   "codecs", "strategies", "plot"});
   for (const auto key : {"profiles", "clusters", "strategies"}) json.at(key);
   Sweep sweep;
   if (const auto given = json.find("name")) sweep.name = given->text();
@@ -147,38 +147,46 @@ Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
   if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
   for (const auto& profile : choices(json, "profiles"))
     for (const auto& cluster : choices(json, "clusters")) {
-      if (cluster->is_object()) cluster->allow_only({"cluster", "workers", "collectives", "fidelities", "strategies"});
+      if (cluster->is_object())
+        cluster->allow_only({"cluster", "workers", "collectives", "fidelities", "codecs", "strategies"});
       for (const auto& workers : choices_of(*cluster, json, "workers"))
         for (const auto& collective : choices_unless(instead.collective, *cluster, json, "collectives"))
           for (const auto& fidelity : choices_unless(instead.fidelity, *cluster, json, "fidelities"))
-            for (const auto& strategy : choices_of(*cluster, json, "strategies")) {
-              Request request;
-              request.collective = instead.collective;
-              request.place_of_collective = instead.place_of_collective;
-              request.fidelity = instead.fidelity;
-              request.place_of_fidelity = instead.place_of_fidelity;
-              request.reuse = instead.reuse;
-              set_profile(request, *profile, file);
-              set_cluster(request, *cluster, file);
-              if (workers) {
-                request.workers = workers->integer(1, most_workers);
-                request.place_of_workers = workers->place();
+            for (const auto& codec : choices_unless(instead.codec, *cluster, json, "codecs"))
+              for (const auto& strategy : choices_of(*cluster, json, "strategies")) {
+                Request request;
+                request.collective = instead.collective;
+                request.place_of_collective = instead.place_of_collective;
+                request.fidelity = instead.fidelity;
+                request.place_of_fidelity = instead.place_of_fidelity;
+                request.codec = instead.codec;
+                request.place_of_codec = instead.place_of_codec;
+                request.reuse = instead.reuse;
+                set_profile(request, *profile, file);
+                set_cluster(request, *cluster, file);
+                if (workers) {
+                  request.workers = workers->integer(1, most_workers);
+                  request.place_of_workers = workers->place();
+                }
+                if (collective) {
+                  request.collective = collective->text();
+                  request.place_of_collective = collective->place();
+                }
+                if (fidelity) {
+                  request.fidelity = fidelity->text();
+                  request.place_of_fidelity = fidelity->place();
+                }
+                if (codec) {
+                  request.codec = beside(file, codec->text());
+                  request.place_of_codec = codec->place();
+                }
+                set_strategy(request, *strategy);
+                for (auto& options : option_choices(*strategy)) {
+                  if (sweep.requests.size() == most_rows) fail_as_too_many(json);
+                  request.options = std::move(options);
+                  sweep.requests.push_back(request);
+                }
               }
-              if (collective) {
-                request.collective = collective->text();
-                request.place_of_collective = collective->place();
-              }
-              if (fidelity) {
-                request.fidelity = fidelity->text();
-                request.place_of_fidelity = fidelity->place();
-              }
-              set_strategy(request, *strategy);
-              for (auto& options : option_choices(*strategy)) {
-                if (sweep.requests.size() == most_rows) fail_as_too_many(json);
-                request.options = std::move(options);
-                sweep.requests.push_back(request);
-              }
-            }
     }
   return sweep;
 }

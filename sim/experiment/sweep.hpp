@@ -21,13 +21,14 @@ struct Sweep {
 struct SweepOverrides {
   std::string collective;
   std::string fidelity;
-  Place place_of_collective, place_of_fidelity;
+  std::string codec;
+  Place place_of_collective, place_of_fidelity, place_of_codec;
   bool reuse = true;  ///< see Request::reuse
 };
 
-/// Reads and expands a sweep file: the values of an option vary fastest, then strategies, fidelities, collectives,
-/// workers, clusters and profiles. A cluster's entry may have lists of its own instead of the sweep's. Paths stand
-/// relative to the file, or to the working directory. Throws InputError.
+/// Reads and expands a sweep file: the values of an option vary fastest, then strategies, codecs, fidelities,
+/// collectives, workers, clusters and profiles. A cluster's entry may have lists of its own instead of the sweep's.
+/// Paths stand relative to the file, or to the working directory. Throws InputError.
 Sweep read_sweep(const std::string& name, const SweepOverrides& instead = {});
 
 struct SweepRun {

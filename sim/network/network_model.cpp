@@ -53,7 +53,7 @@ NetworkModel::NetworkModel(const NetworkSetup& setup, const Topology& topology) 
   for (const Stage stage : {Stage::AllReduce, Stage::ReduceScatter, Stage::AllGather}) {
     if (stage != Stage::AllReduce && !setup.split) break;
     // One worker sends nothing.
-    const Rounds rounds = setup.workers > 1 ? setup.algorithm->rounds(setup.workers, setup.options, stage, setup.place)
+    const Rounds rounds = setup.workers > 1 ? rounds_of(*setup.algorithm, setup.workers, setup.options, stage, setup.place)
                                             : Rounds{.ranks = 1};
     state_->loads.push_back(std::make_shared<RoundLoads>(rounds, topology, *state_->shapes));
     if (setup.fidelity == Fidelity::Message)

@@ -21,7 +21,6 @@ Plan plan_dear(const PlanRequest& request) {
   for (Block& block : plan.blocks) block.priority = request.profile.tensors[block.slices.back().tensor].layer;
   plan.order = Order::Priority;
   plan.barrier = Barrier::Layer;
-  plan.stages = Stages::Split;
   return plan;
 }
 

@@ -39,7 +39,7 @@ Plan plan_sync_easgd(const PlanRequest& request) {
 // T(p) + T(p') − T(p + p'), which is `a` where T is a + b·M. A tie is not merged.
 Plan plan_mg_wfbp(const PlanRequest& request) {
   const auto list = gradients(request.profile);
-  const CommCost& cost = request.cost;
+  const BlockCost& cost = request.cost;
   std::vector<std::size_t> ends;
   Time start = list[0].ready;  // τ_c of the block that is being gathered
   Bytes bytes = list[0].bytes;

@@ -4,6 +4,7 @@
 
 #include "sim/schedule/dear.hpp"
 #include "sim/schedule/frameworks.hpp"
+#include "sim/schedule/mergecomp.hpp"
 #include "sim/schedule/merging.hpp"
 #include "sim/schedule/partitioning.hpp"
 #include "sim/schedule/us_byte.hpp"
@@ -30,7 +31,19 @@ std::span<const Strategy> strategies() {
        plan_us_byte,
        bytescheduler_partition},
       {"p3", "small slices by layer, the input side first, one at a time", {"partition"}, plan_p3, p3_partition},
-      {"dear", "reduce-scatters in the backward pass, all-gathers in the next forward pass", {"threshold"}, plan_dear},
+      {"dear",
+       "reduce-scatters in the backward pass, all-gathers in the next forward pass",
+       {"threshold"},
+       plan_dear,
+       0,
+       DecodeAt::Arrival,
+       Stages::Split},
+      {"mergecomp",
+       "groups of tensors that are compressed and sent together, MergeComp's Algorithm 2",
+       {"groups", "stop", "grouping"},
+       plan_mergecomp,
+       0,
+       DecodeAt::Encode},
       {"best",
        "the best plan that a search finds, starting from all other strategies",
        {"partition", "credit", "bucket_cap", "first_bucket", "threshold", "cycle"},
@@ -50,6 +63,7 @@ const Strategy& find_strategy(std::string_view name, const Place& place) {
 
 Plan make_plan(const Strategy& strategy, const PlanRequest& request) {
   Plan plan = strategy.plan(request);
+  plan.stages = strategy.stages;
   require_complete(plan, request.profile);
   return plan;
 }

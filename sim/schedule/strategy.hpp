@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/collective/comm_cost.hpp"
 #include "sim/core/error.hpp"
+#include "sim/schedule/codec.hpp"
 #include "sim/schedule/plan.hpp"
 #include "sim/workload/profile.hpp"
 
@@ -28,6 +28,13 @@ struct PhaseOrder {
   Place place;                    ///< where a complaint about them points
 };
 
+/// mergecomp: how the groups are found.
+enum class Grouping : std::uint8_t {
+  Search,   ///< Algorithm 2: one group more as long as that pays
+  Optimal,  ///< the best with exactly so many groups
+  Even,     ///< as many tensors in each, but for the remainder (the paper's naive partition)
+};
+
 /// What users may set; each strategy says which of these it reads.
 struct StrategyOptions {
   Bytes first_bucket = Bytes{1} << 20;   ///< ddp: cap of the first bucket, so that communication starts early
@@ -37,11 +44,14 @@ struct StrategyOptions {
   std::optional<Bytes> partition;        ///< the size of slices; the strategy's own default if not given
   Window credit{.count = 4};             ///< bytescheduler: how much may be in flight
   PhaseOrder first_phase, second_phase;  ///< us-byte
+  std::int64_t groups = 2;               ///< mergecomp: Y, or how many (MergeComp, section 5.2, recommends 2)
+  double stop = 0.01;                    ///< mergecomp: alpha of Algorithm 2; the paper gives no value
+  Grouping grouping = Grouping::Search;  ///< mergecomp
 };
 
 struct PlanRequest {
   const Profile& profile;  ///< as the slowest worker runs it: the last to be ready is what a block waits for
-  const CommCost& cost;    ///< of the collective that will carry the blocks
+  BlockCost cost;          ///< on the collective that will carry the blocks, with the codec if there is one
   const StrategyOptions& options;
 };
 
@@ -52,6 +62,8 @@ struct Strategy {
   Plan (*plan)(const PlanRequest&
                    request);  ///< nullptr for `best`, which replays plans and so stands above (sim/training/best.hpp)
   Bytes partition = 0;        ///< its default `partition`; 0 if it cuts nothing
+  DecodeAt decode_at = DecodeAt::Arrival;  ///< its default
+  Stages stages = Stages::AllReduce;       ///< of its plans
 };
 
 std::span<const Strategy> strategies();

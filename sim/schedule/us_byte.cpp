@@ -13,8 +13,8 @@
 
 namespace allreplay {
 
-UsByteModel::UsByteModel(const Profile& profile, const CommCost& cost, Bytes partition)
-    : profile_(profile), cost_(cost), partition_(partition), ready_(profile.tensors.size()) {
+UsByteModel::UsByteModel(const Profile& profile, BlockCost cost, Bytes partition)
+    : profile_(profile), cost_(std::move(cost)), partition_(partition), ready_(profile.tensors.size()) {
   for (const Gradient& gradient : gradients(profile)) ready_[gradient.tensor] = gradient.ready;
 }
 

@@ -17,7 +17,7 @@ using Priorities = std::vector<std::uint32_t>;
 
 class UsByteModel {
  public:
-  UsByteModel(const Profile& profile, const CommCost& cost, Bytes partition);
+  UsByteModel(const Profile& profile, BlockCost cost, Bytes partition);
 
   /// One all-reduce: bytes of one tensor.
   struct Operation {
@@ -44,7 +44,7 @@ class UsByteModel {
   Time iteration(const std::vector<Operation>& operations) const;
 
   const Profile& profile_;
-  const CommCost& cost_;
+  BlockCost cost_;
   Bytes partition_;
   std::vector<Time> ready_;  // by tensor
 };

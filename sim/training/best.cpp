@@ -31,7 +31,7 @@ void append(std::vector<Block>& blocks, const Slice& slice) {
 
 }  // namespace
 
-Plan plan_most_urgent(const Profile& profile, const CommCost& cost) {
+Plan plan_most_urgent(const Profile& profile, const BlockCost& cost) {
   const auto list = gradients(profile);
   const auto start_up = [&](const Gradient& one) { return cost(one.bytes) - cost.transfer(one.bytes); };
   Plan plan;
@@ -73,16 +73,17 @@ class Search {
       : scenario_(scenario),
         communication_(communication),
         profile_(slowest_profile(scenario)),
+        cost_(price_of_blocks(scenario, communication)),
         fair_(scenario.options.sharing == Sharing::Fair || communication.model),
         splits_(!communication.model) {
-    bound_ = LowerBound(profile_, [&](Bytes bytes) { return communication.stages[0].least(bytes); }).of(profile_);
+    if (!communication.compression)
+      bound_ = LowerBound(profile_, [&](Bytes bytes) { return communication.stages[0].least(bytes); }).of(profile_);
   }
 
   Plan run() {
     for (const Strategy& strategy : strategies())
-      if (strategy.plan)
-        consider_with_variants(make_plan(strategy, {profile_, communication_.cost, scenario_.options.strategy}));
-    if (!done()) consider_with_variants(plan_most_urgent(profile_, communication_.cost));
+      if (strategy.plan) consider_with_variants(make_plan(strategy, {profile_, cost_, scenario_.options.strategy}));
+    if (!done()) consider_with_variants(plan_most_urgent(profile_, cost_));
     if (!done()) vary_options();
     improve_starts();
     simplify();
@@ -100,16 +101,13 @@ class Search {
 
   // From the start of the slowest worker's backward pass to its next: that worker decides (no jitter).
   Timeline timeline(const Plan& plan) {
-    const Unrolled unrolled = unroll(profile_, plan, {WorkerClass{1, {0}}});
+    const Unrolled unrolled = unroll(profile_, plan, {WorkerClass{1, {0}}}, cost_.compression());
     replayed_ += unrolled.graph.tasks().size();
-    Stream stream;
+    std::vector<Stream> streams;
     SerialChannel serial(communication_.stages);
     FairChannel fair(communication_.stages);
-    Server* const network = fair_ ? static_cast<Server*>(&fair) : &serial;
-    const std::vector<Resource> resources{
-        {"compute", {.order = Order::AsListed}, Phase::Compute, &stream},
-        {"network", {plan.order, plan.window, plan.tick, Time(0)}, Phase::Communication, network}};
-    Timeline result = replay(unrolled.graph, resources);
+    Server& network = fair_ ? static_cast<Server&>(fair) : serial;
+    Timeline result = replay(unrolled.graph, resources_of(unrolled, plan, streams, network, Time(0)));
     first_block_ = unrolled.block(0);
     return result;
   }
@@ -196,7 +194,7 @@ class Search {
       options.partition = options.threshold = options.bucket_cap = size;
       for (const char* name : {"dear", "ddp", "bytescheduler"}) {
         if (done()) return;
-        consider_with_variants(make_plan(find_strategy(name, {}), {profile_, communication_.cost, options}));
+        consider_with_variants(make_plan(find_strategy(name, {}), {profile_, cost_, options}));
       }
     }
   }
@@ -290,6 +288,7 @@ class Search {
   const Scenario& scenario_;
   const Communication& communication_;
   Profile profile_;
+  BlockCost cost_;
   bool fair_;
   bool splits_;  // whether halves of a collective have prices of their own
   Time bound_{0};
@@ -311,7 +310,7 @@ Plan find_best(const Scenario& scenario, const Communication& communication) {
   Plan best = found;
   double least = simulate(scenario, found).metrics.iteration_s;
   for (const Strategy& strategy : strategies()) {
-    if (!strategy.plan) continue;
+    if (!strategy.plan || (strategy.stages == Stages::Split && !communication.carrier.algorithm->splits)) continue;
     Scenario other = scenario;
     other.strategy = &strategy;
     const Result result = simulate(other);

@@ -19,6 +19,6 @@ namespace allreplay {
 Plan find_best(const Scenario& scenario, const Communication& communication);
 
 /// The preemptive rule above, as a plan: cuts where a more urgent gradient comes.
-Plan plan_most_urgent(const Profile& profile, const CommCost& cost);
+Plan plan_most_urgent(const Profile& profile, const BlockCost& cost);
 
 }  // namespace allreplay

@@ -1,6 +1,7 @@
 #include "sim/training/communication.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include <fmt/format.h>
 
@@ -14,18 +15,23 @@ namespace {
 constexpr double longest_iteration_s = 1e5;  // over a day: a mistaken unit, and soon the end of the clock
 
 // The costs may each be acceptable, and an iteration yet beyond the clock: said before anything is simulated.
-void require_within_clock(const Scenario& scenario, const CommCost& cost) {
+void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
   double seconds = 0;
+  const auto count = [&](Bytes bytes) {
+    seconds += to_seconds(cost(bytes));
+    if (const auto& codec = cost.compression()) seconds += to_seconds(add(codec->encode(bytes), codec->decode(bytes)));
+  };
   try {
-    seconds = to_seconds(cost(scenario.profile.bytes()));
-    for (const Tensor& tensor : scenario.profile.tensors) seconds += to_seconds(cost(tensor.bytes));
+    count(scenario.profile.bytes());
+    for (const Tensor& tensor : scenario.profile.tensors) count(tensor.bytes);
   } catch (const TimeOverflow&) {
     seconds = longest_iteration_s * 2;
   }
   if (seconds > longest_iteration_s)
     throw InputError(scenario.cluster.network.place,
                      fmt::format("{} workers would communicate for over a day per iteration", scenario.workers),
-                     "check the units of alpha, beta or what was measured");
+                     scenario.codec ? "check the units of alpha, beta or what was measured, and of the codec's times"
+                                    : "check the units of alpha, beta or what was measured");
 }
 
 // Slices beyond this are a slip of the unit, and would fill the memory.
@@ -51,11 +57,17 @@ void require_bearable(const Scenario& scenario, const Carrier& carrier, const Ne
         "fluid, or fewer workers");
 }
 
+// The groups of `hierarchical` on a topology: one that holds all, unless they fill several.
+std::int64_t groups_on(const Topology& topology, std::int64_t workers) {
+  const std::int64_t size = topology.group_size();
+  return size > 1 && workers % size == 0 ? workers / size : 1;
+}
+
 // What a topology makes of a collective against its name.
 std::string caveat(const Scenario& scenario, const Carrier& carrier, const Topology& topology) {
   const std::int64_t size = topology.group_size();
   if (carrier.algorithm->name != "hierarchical" || size <= 1 || scenario.workers <= size ||
-      scenario.workers % size == 0)
+      groups_on(topology, scenario.workers) > 1)
     return "";
   return fmt::format("{} workers do not fill groups of {}: hierarchical runs as one group, a ring", scenario.workers,
                      size);
@@ -84,9 +96,8 @@ CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorith
   const auto& spec = scenario.cluster.network.topology;
   if (!spec) return options;
   if (spec->kind == TopologyKind::BCube) options.levels = spec->k;
-  if (algorithm.name != "hierarchical") return options;
-  const std::int64_t size = make_topology(*spec, scenario.workers)->group_size();
-  if (size > 1 && scenario.workers > size && scenario.workers % size == 0) options.groups = scenario.workers / size;
+  if (algorithm.name == "hierarchical")
+    options.groups = groups_on(*make_topology(*spec, scenario.workers), scenario.workers);
   return options;
 }
 
@@ -106,10 +117,47 @@ NetworkSetup setup_of(const Scenario& scenario, const Carrier& carrier) {
   return setup;
 }
 
+// Names the collectives that can carry what the scenario sends.
+std::string fitting(const Scenario& scenario) {
+  if (!scenario.codec) return "an all-reduce, such as ring";
+  std::vector<std::string_view> names;
+  for (const Algorithm& algorithm : algorithms())
+    if (carries(algorithm, *scenario.codec->codec)) names.push_back(algorithm.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
+  if (scenario.profile.tensors.empty()) return;
+  if (!scenario.codec && algorithm.purpose != Purpose::AllReduce)
+    throw InputError(place_of_collective(scenario), fmt::format("{} does not sum gradients", algorithm.name),
+                     fitting(scenario));
+  if (scenario.codec && !carries(algorithm, *scenario.codec->codec))
+    throw InputError(place_of_collective(scenario),
+                     fmt::format("{} cannot carry what {} makes", algorithm.name, scenario.codec->codec->name),
+                     fitting(scenario));
+  // Algorithm 3 pairs the ranks off: it has no meaning among others, not even as a price.
+  if (algorithm.purpose == Purpose::Selection && !std::has_single_bit(static_cast<std::uint64_t>(scenario.workers)))
+    throw InputError(place_of_collective(scenario),
+                     fmt::format("{} cannot serve {} workers", algorithm.name, scenario.workers),
+                     "a power of two, or --collective topk-allgather");
+}
+
+std::optional<Compression> compression_of(const Scenario& scenario, const Algorithm& algorithm, double slowdown) {
+  if (!scenario.codec || scenario.profile.tensors.empty()) return std::nullopt;
+  CodecOptions options = scenario.options.codec;
+  if (!options.decode_at && scenario.strategy) options.decode_at = scenario.strategy->decode_at;
+  const Tensor& tensor = scenario.profile.tensors.front();
+  return Compression(*scenario.codec, options, algorithm.purpose == Purpose::AllGather ? scenario.workers : 1,
+                     tensor.bytes / tensor.elements, slowdown);
+}
+
 }  // namespace
 
 Carrier carrier_of(const Scenario& scenario) {
-  const std::string& name = scenario.collective.empty() ? scenario.cluster.network.collective : scenario.collective;
+  const std::string_view coded = scenario.codec ? scenario.codec->codec->collective : "";
+  const std::string name = !scenario.collective.empty() ? scenario.collective
+                           : !coded.empty()             ? std::string(coded)
+                                                        : scenario.cluster.network.collective;
   const Algorithm& algorithm = find_algorithm(name, place_of_collective(scenario));
   return {&algorithm, fidelity_of(scenario), options_on(scenario, algorithm)};
 }
@@ -121,9 +169,7 @@ std::string_view option_of(const Carrier& carrier) {
 void require_possible(const Scenario& scenario) {
   const Carrier carrier = carrier_of(scenario);
   const Network& network = scenario.cluster.network;
-  if (!scenario.profile.tensors.empty() && carrier.algorithm->purpose != Purpose::AllReduce)
-    throw InputError(place_of_collective(scenario), fmt::format("{} does not sum gradients", carrier.algorithm->name),
-                     "an all-reduce, such as ring");
+  require_carried(scenario, *carrier.algorithm);
   if (carrier.algorithm->option == "servers" && carrier.options.servers > scenario.workers)
     throw InputError(scenario.options.place_of("servers"),
                      fmt::format("{} servers do not fit on {} workers", carrier.options.servers, scenario.workers),
@@ -131,12 +177,15 @@ void require_possible(const Scenario& scenario) {
   require_bearable(scenario);
   if (!detailed(carrier)) {
     require_within_clock(
-        scenario, price(network, *carrier.algorithm, scenario.workers, scenario.cluster.workers, carrier.options));
+        scenario, {price(network, *carrier.algorithm, scenario.workers, scenario.cluster.workers, carrier.options),
+                   compression_of(scenario, *carrier.algorithm, 1)});
     return;
   }
   make_topology(*network.topology, scenario.workers);
-  if (scenario.workers > 1)
-    carrier.algorithm->rounds(scenario.workers, carrier.options, Stage::AllReduce, place_of_collective(scenario));
+  if (scenario.workers <= 1) return;
+  const bool split = scenario.strategy && scenario.strategy->stages == Stages::Split;
+  for (const Stage stage : {Stage::AllReduce, split ? Stage::AllGather : Stage::AllReduce})
+    rounds_of(*carrier.algorithm, scenario.workers, carrier.options, stage, place_of_collective(scenario));
 }
 
 Communication communication_of(const Scenario& scenario) {
@@ -146,19 +195,31 @@ Communication communication_of(const Scenario& scenario) {
   if (!detailed(carrier)) {
     const StageCosts stages =
         price_stages(network, *carrier.algorithm, scenario.workers, scenario.cluster.workers, carrier.options);
-    return {carrier, stages[static_cast<std::size_t>(Stage::AllReduce)],
-            stages,  implausible(network, *carrier.algorithm, scenario.workers, carrier.options),
-            {},      nullptr,
-            nullptr};
+    return {.carrier = carrier,
+            .cost = stages[static_cast<std::size_t>(Stage::AllReduce)],
+            .stages = stages,
+            .compression = compression_of(scenario, *carrier.algorithm, 1),
+            .warning = implausible(network, *carrier.algorithm, scenario.workers, carrier.options)};
   }
-  std::shared_ptr<const Topology> topology = make_topology(*network.topology, scenario.workers);
+  const std::shared_ptr<const Topology> topology = make_topology(*network.topology, scenario.workers);
   const NetworkSetup setup = setup_of(scenario, carrier);
   auto model = std::make_shared<const NetworkModel>(setup, *topology);
   const CommCost cost = model->cost();
-  require_within_clock(scenario, cost);
+  const auto compression = compression_of(scenario, *carrier.algorithm, 1);
+  require_within_clock(scenario, {cost, compression});
   require_bearable(scenario, carrier, *model);
-  return {carrier,         cost, {cost, cost, cost}, caveat(scenario, carrier, *topology), setup, std::move(topology),
-          std::move(model)};
+  return {.carrier = carrier,
+          .cost = cost,
+          .stages = {cost, cost, cost},
+          .compression = compression,
+          .warning = caveat(scenario, carrier, *topology),
+          .setup = setup,
+          .topology = topology,
+          .model = model};
+}
+
+BlockCost price_of_blocks(const Scenario& scenario, const Communication& communication) {
+  return {communication.cost, compression_of(scenario, *communication.carrier.algorithm, slowest_factor(scenario))};
 }
 
 Communication prepared_for(const Plan& plan, Communication communication) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "sim/cluster/topology.hpp"
@@ -12,7 +13,7 @@
 
 namespace allreplay {
 
-/// Which algorithm, in which fidelity: the scenario's own words, or else the cluster's.
+/// Which algorithm, in which fidelity: the scenario's own words, or else the codec's, or else the cluster's.
 struct Carrier {
   const Algorithm* algorithm = nullptr;
   std::string fidelity;
@@ -25,16 +26,17 @@ Carrier carrier_of(const Scenario& scenario);
 /// The name of the option on which this carrier's times depend; "" if there is none.
 std::string_view option_of(const Carrier& carrier);
 
-/// Throws InputError, before anything is simulated, for all that carrier_of() does, for a collective that does not sum
-/// gradients if there are any, for costs that the cluster file does not give, and for numbers of workers that the
+/// Throws InputError, before anything is simulated, for all that carrier_of() does, for a collective that cannot carry
+/// the gradients if there are any, for costs that the cluster file does not give, and for numbers of workers that the
 /// algorithm or the topology cannot have.
 void require_possible(const Scenario& scenario);
 
 struct Communication {
   Carrier carrier;
-  CommCost cost;        ///< of an all-reduce alone: a + b·M in every fidelity, or a measured table; what planners see
-  StageCosts stages;    ///< alpha-beta only
-  std::string warning;  ///< costs that no such network can have; "" if none
+  CommCost cost;      ///< of an all-reduce alone: a + b·M in every fidelity, or a measured table; what planners see
+  StageCosts stages;  ///< alpha-beta only
+  std::optional<Compression> compression;  ///< of a worker that nothing slows
+  std::string warning;                     ///< costs that no such network can have; "" if none
   // The detailed fidelities only:
   NetworkSetup setup;
   std::shared_ptr<const Topology> topology;
@@ -43,6 +45,9 @@ struct Communication {
 
 /// Throws InputError as require_possible() does.
 Communication communication_of(const Scenario& scenario);
+
+/// What planners see: the codec is as slow as the slowest worker.
+BlockCost price_of_blocks(const Scenario& scenario, const Communication& communication);
 
 /// The same, able to carry the plan's stages.
 Communication prepared_for(const Plan& plan, Communication communication);

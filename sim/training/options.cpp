@@ -32,6 +32,24 @@ Time positive_time(const std::string& text, const Place& place) {
   return time;
 }
 
+Time any_time(const std::string& text, const Place& place) { return to_time(parse_duration(text, place)); }
+
+double share(const std::string& text, const Place& place, bool all_is_one) {
+  const double value = parse_number(text, place);
+  if (all_is_one ? !(value > 0 && value <= 1) : !(value >= 0 && value < 1))
+    throw InputError(place, fmt::format("{} is no share", text), all_is_one ? "above 0, at most 1" : "0 to below 1");
+  return value;
+}
+
+Grouping grouping(const std::string& text, const Place& place) {
+  if (text == "search") return Grouping::Search;
+  if (text == "optimal") return Grouping::Optimal;
+  if (text == "even") return Grouping::Even;
+  throw InputError(place, fmt::format("'{}' is no way of grouping", text), "search, optimal or even");
+}
+
+std::string write_optional(const std::optional<Time>& time) { return time ? write_duration(*time) : ""; }
+
 // A number of blocks, or a size.
 Window window(const std::string& text, const Place& place) {
   if (text.find_first_not_of("0123456789+-. ") != std::string::npos)
@@ -119,6 +137,44 @@ const Rule rules[] = {
        o.strategy.second_phase = phase_order(v, p, "sequential");
      },
      [](const Options& o) { return write_phase_order(o.strategy.second_phase); }},
+    {"groups", "mergecomp: Y of Algorithm 2, the most groups (2)",
+     [](Options& o, const std::string& v, const Place& p) { o.strategy.groups = parse_integer(v, 1, 1'000'000, p); },
+     [](const Options& o) { return std::to_string(o.strategy.groups); }},
+    {"stop", "mergecomp: alpha of Algorithm 2, the least relative gain that is worth another group (0.01)",
+     [](Options& o, const std::string& v, const Place& p) { o.strategy.stop = share(v, p, false); },
+     [](const Options& o) { return fmt::format("{}", o.strategy.stop); }},
+    {"grouping",
+     "mergecomp: Algorithm 2 (search), the best (optimal) or the even partition (even) into `groups` (search)",
+     [](Options& o, const std::string& v, const Place& p) { o.strategy.grouping = grouping(v, p); },
+     [](const Options& o) {
+       return std::string(o.strategy.grouping == Grouping::Search    ? "search"
+                          : o.strategy.grouping == Grouping::Optimal ? "optimal"
+                                                                     : "even");
+     }},
+    {"density", "topk, gtopk, dgc, randk: the share of the gradients that is sent (0.001)",
+     [](Options& o, const std::string& v, const Place& p) { o.codec.density = share(v, p, true); },
+     [](const Options& o) { return fmt::format("{}", o.codec.density); }},
+    {"bits", "qsgd: per gradient, its sign among them (8)",
+     [](Options& o, const std::string& v, const Place& p) { o.codec.bits = parse_integer(v, 1, 16, p); },
+     [](const Options& o) { return std::to_string(o.codec.bits); }},
+    {"encode", "with a codec: how long encoding a block takes (what the codec's file says)",
+     [](Options& o, const std::string& v, const Place& p) { o.codec.encode = any_time(v, p); },
+     [](const Options& o) { return write_optional(o.codec.encode); }},
+    {"decode", "with a codec: how long decoding a block takes, all payloads together (what the codec's file says)",
+     [](Options& o, const std::string& v, const Place& p) { o.codec.decode = any_time(v, p); },
+     [](const Options& o) { return write_optional(o.codec.decode); }},
+    {"codec_stream", "with a codec: it runs on the compute stream (compute) or beside it (side) (compute)",
+     [](Options& o, const std::string& v, const Place& p) {
+       o.codec.stream = either(v, p, "compute", CodecStream::Compute, "side", CodecStream::Side);
+     },
+     [](const Options& o) { return std::string(o.codec.stream == CodecStream::Compute ? "compute" : "side"); }},
+    {"decode_at", "with a codec: blocks are decoded on arrival (arrival; mergecomp: encode, lumped with the encoding)",
+     [](Options& o, const std::string& v, const Place& p) {
+       o.codec.decode_at = either(v, p, "arrival", DecodeAt::Arrival, "encode", DecodeAt::Encode);
+     },
+     [](const Options& o) {
+       return std::string(!o.codec.decode_at ? "" : *o.codec.decode_at == DecodeAt::Arrival ? "arrival" : "encode");
+     }},
     {"sharing", "alpha-beta: blocks in flight together go one after another (serial) or share equally (fair)",
      [](Options& o, const std::string& v, const Place& p) {
        o.sharing = either(v, p, "serial", Sharing::Serial, "fair", Sharing::Fair);

@@ -17,6 +17,7 @@ namespace allreplay {
 struct Options {
   StrategyOptions strategy;
   CollectiveOptions collective;
+  CodecOptions codec;
   Sharing sharing = Sharing::Serial;
   std::map<std::string, Place> places;  ///< of the options that were set
   std::int64_t iterations = 100;        ///< replayed when there is jitter; without it the period is exact

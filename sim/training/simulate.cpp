@@ -1,6 +1,7 @@
 #include "sim/training/simulate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 
@@ -33,7 +34,7 @@ class Training {
         communication_(communication),
         plan_(plan),
         classes_(std::move(classes)),
-        unrolled_(unroll(scenario.profile, plan, classes_)),
+        unrolled_(unroll(scenario.profile, plan, classes_, communication.compression)),
         bound_(scenario.profile, [&](Bytes bytes) { return least_time(communication, plan, bytes); }),
         offsets_(classes_.size(), Time(0)),
         computing_(classes_.size(), Time(0)) {
@@ -88,20 +89,25 @@ class Training {
         unrolled_.graph.task(unrolled_.backward(c, layer)).duration = draw(layers[layer].backward);
       for (std::size_t layer = 0; layer < layers.size(); ++layer)
         unrolled_.graph.task(unrolled_.forward(c, layer)).duration = draw(layers[layer].forward);
+      if (unrolled_.encodes) draw_codec(c, draw);
+    }
+  }
+
+  template <class Draw>
+  void draw_codec(std::size_t c, const Draw& draw) {
+    const Compression& codec = *communication_.compression;
+    for (std::size_t index = 0; index < unrolled_.blocks; ++index) {
+      const Bytes bytes = plan_.blocks[index].bytes();
+      const Time encode = codec.encode(bytes), decode = codec.decode(bytes);
+      unrolled_.graph.task(unrolled_.encode(c, index)).duration =
+          draw(unrolled_.decodes ? encode : add(encode, decode));
+      if (unrolled_.decodes) unrolled_.graph.task(unrolled_.decode(c, index)).duration = draw(decode);
     }
   }
 
   std::vector<Resource> make_resources() {
-    streams_.assign(classes_.size(), Stream());
     network_ = make_network(communication_, scenario_.options.sharing);
-    std::vector<Resource> resources;
-    for (Stream& stream : streams_)
-      resources.push_back({"compute", {.order = Order::AsListed}, Phase::Compute, &stream});
-    resources.push_back({"network",
-                         {plan_.order, plan_.window, plan_.tick, *std::max_element(offsets_.begin(), offsets_.end())},
-                         Phase::Communication,
-                         network_.get()});
-    return resources;
+    return resources_of(unrolled_, plan_, streams_, *network_, *std::max_element(offsets_.begin(), offsets_.end()));
   }
 
   // The lower bound of this iteration by the times that class c has in it.
@@ -192,35 +198,49 @@ Period steady_period(Training& training, const Profile& slowest) {
   }
 }
 
-Metrics metrics_of(const Scenario& scenario, const Period& period, std::int64_t collectives) {
+// What the codec takes of the compute stream of a worker that nothing slows.
+Time codec_time(const std::optional<Compression>& compression, const Plan& plan) {
+  Time sum{0};
+  if (!compression || compression->stream() == CodecStream::Side) return sum;
+  for (const Block& block : plan.blocks)
+    sum = add(sum, add(compression->encode(block.bytes()), compression->decode(block.bytes())));
+  return sum;
+}
+
+Metrics metrics_of(const Scenario& scenario, const Period& period, std::int64_t collectives, Time codec) {
   const auto workers = static_cast<double>(scenario.workers);
   Metrics metrics;
   metrics.iteration_s = period.iteration_s;
   metrics.forward_s = to_seconds(scenario.profile.forward());
   metrics.backward_s = to_seconds(scenario.profile.backward());
+  metrics.codec_s = to_seconds(codec);
   const double compute = metrics.forward_s + metrics.backward_s;
-  metrics.exposed_comm_s = metrics.iteration_s - compute - metrics.codec_s;
+  const double exposed = metrics.iteration_s - compute - metrics.codec_s;
+  metrics.exposed_comm_s = std::abs(exposed) < 0.5e-12 ? 0 : exposed;  // below the clock's tick there is only rounding
   metrics.comm_busy_s = period.comm_busy_s;
   metrics.collectives = collectives;
   metrics.speedup = workers * compute / metrics.iteration_s;
   metrics.efficiency = metrics.speedup / workers;
   if (scenario.profile.batch_size)
     metrics.samples_per_s = workers * static_cast<double>(*scenario.profile.batch_size) / metrics.iteration_s;
-  metrics.lower_bound_s = period.lower_bound_s;
+  if (!scenario.codec) metrics.lower_bound_s = period.lower_bound_s;
   return metrics;
 }
 
 }  // namespace
 
-Profile slowest_profile(const Scenario& scenario) {
-  return slowed(scenario.profile, slowest(worker_classes(scenario.stragglers, scenario.workers)));
+double slowest_factor(const Scenario& scenario) {
+  return slowest(worker_classes(scenario.stragglers, scenario.workers));
 }
+
+Profile slowest_profile(const Scenario& scenario) { return slowed(scenario.profile, slowest_factor(scenario)); }
 
 namespace {
 
 Plan make_plan(const Scenario& scenario, const Communication& communication) {
   if (!scenario.strategy->plan) return find_best(scenario, communication);
-  return make_plan(*scenario.strategy, {slowest_profile(scenario), communication.cost, scenario.options.strategy});
+  return make_plan(*scenario.strategy,
+                   {slowest_profile(scenario), price_of_blocks(scenario, communication), scenario.options.strategy});
 }
 
 Result simulate(const Scenario& scenario, const Plan& plan, const Communication& communication) {
@@ -235,7 +255,8 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
                     worker_classes(scenario.stragglers, scenario.workers, scenario.fold));
   const Period period = scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations)
                                                    : steady_period(training, slowest_profile(scenario));
-  result.metrics = metrics_of(scenario, period, static_cast<std::int64_t>(training.unrolled().collectives()));
+  result.metrics = metrics_of(scenario, period, static_cast<std::int64_t>(training.unrolled().collectives()),
+                              codec_time(communication.compression, sent));
   result.metrics.events = training.events();
   result.unrolled = training.unrolled();
   result.classes = training.classes();

@@ -23,10 +23,11 @@ struct Scenario {
   std::string collective;  ///< "": the cluster's
   std::string fidelity;    ///< "": the cluster's
   const Strategy* strategy = nullptr;
+  std::optional<CodecCosts> codec;  ///< none: gradients travel as they are
   Options options;
   bool fold = true;   ///< identical workers are simulated once; results do not depend on it
   bool reuse = true;  ///< a collective that runs alone is priced once and reused (detailed fidelities)
-  Place place_of_collective, place_of_fidelity;  ///< where complaints point, if these are not the cluster's
+  Place place_of_collective, place_of_fidelity, place_of_codec;  ///< where complaints point, if not at the cluster
 };
 
 struct Metrics {
@@ -35,12 +36,12 @@ struct Metrics {
   double backward_s = 0;                ///< t_b, likewise
   double exposed_comm_s = 0;            ///< iteration − forward − backward − codec
   double comm_busy_s = 0;               ///< time per iteration with any block in flight
-  double codec_s = 0;                   ///< encoding and decoding on the compute stream
+  double codec_s = 0;                   ///< encoding and decoding on the compute stream of an unslowed worker
   std::int64_t collectives = 0;         ///< started per iteration
   double speedup = 0;                   ///< N·(t_f + t_b) / iteration
   double efficiency = 0;                ///< speedup / N
   std::optional<double> samples_per_s;  ///< N·batch / iteration; none where the batch size is unknown
-  std::optional<double> lower_bound_s;  ///< no lossless plan on this collective is faster
+  std::optional<double> lower_bound_s;  ///< no lossless plan on this collective is faster; none with a codec
   std::int64_t events = 0;              ///< engine events of the whole simulation
 };
 
@@ -70,6 +71,9 @@ Plan plan_of(const Scenario& scenario);
 
 /// Another plan in the place of the strategy's.
 Result simulate(const Scenario& scenario, const Plan& plan);
+
+/// How many times as long as the profile says the slowest worker takes.
+double slowest_factor(const Scenario& scenario);
 
 /// What the last worker to be ready runs.
 Profile slowest_profile(const Scenario& scenario);

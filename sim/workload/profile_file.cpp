@@ -153,7 +153,10 @@ Profile read_table(const std::string& file, const std::string& text, bool forwar
 
 Profile read_profile(const std::string& name, std::optional<double> forward_ratio) {
   const std::string file = find_data("traces", name, "profile");
-  const std::string text = read_file(file);
+  return parse_profile(read_file(file), file, forward_ratio);
+}
+
+Profile parse_profile(const std::string& text, const std::string& file, std::optional<double> forward_ratio) {
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   const bool json = (start != std::string::npos && text[start] == '{') || file.ends_with(".json");
   Profile profile = json ? read_trace(Json::parse(text, file)) : read_table(file, text, forward_ratio.has_value());

@@ -16,6 +16,10 @@ namespace allreplay {
 /// forward_us needs it. Throws InputError.
 Profile read_profile(const std::string& name, std::optional<double> forward_ratio = std::nullopt);
 
+/// The same of a text, as if `file` held it.
+Profile parse_profile(const std::string& text, const std::string& file,
+                      std::optional<double> forward_ratio = std::nullopt);
+
 /// The CSV table `text` of `file`; its name, model and whether it is complete are the caller's to set and check.
 /// `forward_follows`: a blank forward_us is no error, as a ratio will replace it. Throws InputError.
 Profile read_table(const std::string& file, const std::string& text, bool forward_follows);

@@ -69,7 +69,7 @@ const Algorithm& named(const std::string& name) { return find_algorithm(name, {"
 
 Rounds rounds_of(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {},
                  Stage stage = Stage::AllReduce) {
-  return named(name).rounds(workers, options, stage, {"test", ""});
+  return rounds_of(named(name), workers, options, stage, {"test", ""});
 }
 
 void require_complete(const Contributions& contributions, const Rounds& rounds, Purpose purpose) {

@@ -154,7 +154,7 @@ TEST_CASE("B-Caffe: bad input") {
   CHECK_THAT(refused(blob("1, 640, 5, 1")), StartsWith("file: line 1: blob 1 where 0 was expected"));
   CHECK_THAT(refused(blob("0, 640, -5, 1")), StartsWith("file: line 1: -5 is negative"));
   CHECK_THAT(refused(blob("0, 6.5, 5, 1")), StartsWith("file: line 1: 6.5 is not a number of parameters"));
-  CHECK_THAT(refused(blob("0, many, 5, 1")), StartsWith("file: line 1: 'many'"));
+  CHECK_THAT(refused(blob("0, many, 5, 1")), StartsWith("file: line 1: ' many' is not a finite number"));
   CHECK_THAT(refused("x distributed.cpp:112] [0, 64, 5"), StartsWith("file: line 1: the list is cut"));
   CHECK_THAT(refused(blob("0, 64, 5, 1") + blob("1, 64, 5, 1") + blob("0, 64, 5, 1")),
              StartsWith("file: line 3: an iteration of 1 blobs ends here, the first has 2"));

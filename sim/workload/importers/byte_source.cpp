@@ -16,8 +16,12 @@ constexpr std::size_t piece_bytes = std::size_t{1} << 16;
 }  // namespace
 
 struct ByteSource::Stream {
-  gzFile file = nullptr;
+  explicit Stream(gzFile opened) : file(opened) {}
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
   ~Stream() { gzclose(file); }
+
+  gzFile file;
 };
 
 ByteSource::ByteSource(const std::string& file) : file_(file) {

@@ -94,6 +94,8 @@ class Reader {
     profile.device = text("device");
     profile.framework = text("framework");
     profile.precision = text("precision");
+    if (text("origin") == to_string(Origin::Reconstructed))
+      note(fmt::format("the times were reconstructed, not measured ({})", as_text(text("source"))));
     if (const auto batch = attribute<std::int64_t>(trace_.metadata, "batch_size"); batch && *batch > 0)
       profile.batch_size = batch;
   }
@@ -203,13 +205,13 @@ class Reader {
       return skip("collective other than all-reduce", Time(0));
     const auto bytes = attribute<std::int64_t>(node.attributes, "comm_size");
     if (!bytes || *bytes < 0) throw InputError(node.place, "an all-reduce without a comm_size", "its bytes, 0 or more");
+    if (node.name.ends_with("_ALLREDUCE") && !taken_.insert(node.name).second)
+      return skip("all-reduce of a later iteration", Time(0));
     std::optional<std::size_t> layer;
     for (const std::size_t other : waits_for_[index])
       if (const auto found = backward_of_.find(other); found != backward_of_.end())
         if (!layer || position_[found->second] < position_[*layer]) layer = found->second;
     if (!layer) return skip("all-reduce that waits for no backward node", Time(0));
-    if (node.name.ends_with("_ALLREDUCE") && !taken_.insert(node.name).second)
-      return skip("all-reduce of a later iteration", Time(0));
     const Bytes element =
         element_bytes(options_.precision.empty() ? imported_.profile.precision : options_.precision).value_or(4);
     if (*bytes % element != 0)
@@ -225,7 +227,8 @@ class Reader {
     note(fmt::format("{} nodes; how the {} collectives were merged, ordered and waited for was left out",
                      trace_.nodes.size(), collectives));
     for (const auto& [what, sum] : skipped_)
-      note(fmt::format("left out: {} nodes ({}), {} in all", sum.first, what, format_duration(to_seconds(sum.second))));
+      note(fmt::format("left out: {} nodes ({}){}", sum.first, what,
+                       sum.second > Time(0) ? ", " + format_duration(to_seconds(sum.second)) + " in all" : ""));
     if (cut_ > 0) note(fmt::format("{} control dependencies on nodes that are not in the file were left out", cut_));
   }
 

@@ -1,0 +1,108 @@
+#include <bit>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "sim/command/command.hpp"
+#include "sim/experiment/codec_report.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Arguments {
+  std::string codec, elements, workers = "1", distribution = "normal", correlation = "0", iterations = "10",
+                               repetitions = "5", seed = "1", residuals = "conserving";
+  std::vector<std::string> options;
+  bool json = false;
+};
+
+CodecRequest request_of(const Arguments& arguments) {
+  const auto number = [](const std::string& text, std::int64_t most, const char* option) {
+    return parse_integer(text, 1, most, argument(option));
+  };
+  CodecRequest request;
+  request.codec = &find_compressor(arguments.codec, argument("--codec"));
+  request.elements = number(arguments.elements, most_elements, "--elements");
+  request.workers = number(arguments.workers, most_workers, "--workers");
+  request.iterations = number(arguments.iterations, 1'000'000, "--iterations");
+  request.repetitions = number(arguments.repetitions, 1000, "--repetitions");
+  request.distribution = parse_distribution(arguments.distribution, argument("--distribution"));
+  request.correlation = parse_number(arguments.correlation, argument("--correlation"));
+
+  ScenarioArguments words;
+  words.options = arguments.options;
+  Options options;
+  for (const OptionText& option : words.request("").options) {
+    options.set(option.name, option.value, option.place);
+    if (option.name != find_codec(arguments.codec, {}).option)
+      warn(fmt::format("{} changes nothing here: {} does not read it", option.name, arguments.codec));
+  }
+  request.options = {options.codec.density, options.codec.bits,
+                     static_cast<std::uint64_t>(parse_integer(arguments.seed, 0, INT64_MAX, argument("--seed")))};
+
+  if (!(request.correlation >= 0 && request.correlation <= 1))
+    throw InputError(argument("--correlation"), fmt::format("{} is no correlation", arguments.correlation), "0 to 1");
+  if (arguments.residuals != "conserving" && arguments.residuals != "as-printed")
+    throw InputError(argument("--residuals"), fmt::format("no residuals '{}'", arguments.residuals),
+                     "conserving or as-printed");
+  if (arguments.residuals == "as-printed") request.residuals = Residuals::AsPrinted;
+  if (request.workers > most_elements / request.elements)
+    throw InputError(argument("--workers"),
+                     fmt::format("{} workers with {} elements each do not fit", request.workers, request.elements),
+                     fmt::format("at most {} elements in all", most_elements));
+  if (request.codec->aggregation == Aggregation::GTopKTree &&
+      !std::has_single_bit(static_cast<std::uint64_t>(request.workers)))
+    throw InputError(argument("--workers"), fmt::format("{} is no power of two", request.workers),
+                     fmt::format("{}'s tree pairs workers: 2, 4, 8, ...", request.codec->name));
+  return request;
+}
+
+void execute(const Arguments& arguments) {
+  const CodecReport report = measure_codec(request_of(arguments));
+  fmt::print("{}", arguments.json ? codec_json(report) : codec_table(report));
+}
+
+}  // namespace
+
+void add_codec(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command =
+      app.add_subcommand("codec", "run one codec on random gradients: bytes, times on this processor, errors");
+  command->add_option("-k,--codec", arguments->codec, "see `allreplay list codecs`")->required();
+  command->add_option("-e,--elements", arguments->elements, "of a gradient, in fp32; at most 2^27")->required();
+  command
+      ->add_option("-n,--workers", arguments->workers,
+                   "more than one: also exchange gradients, as the codec's collective does; a power of two for gtopk")
+      ->capture_default_str();
+  command->add_option("--iterations", arguments->iterations, "over how many the mean error and the exchange run")
+      ->capture_default_str();
+  command->add_option("--repetitions", arguments->repetitions, "of each measurement of time; the median counts")
+      ->capture_default_str();
+  command
+      ->add_option("--distribution", arguments->distribution,
+                   "of a gradient's elements: normal, laplace or lognormal (of either sign)")
+      ->capture_default_str();
+  command
+      ->add_option("--correlation", arguments->correlation,
+                   "between gradients of any two workers and iterations, 0 to 1")
+      ->capture_default_str();
+  command
+      ->add_option("--residuals", arguments->residuals,
+                   "gtopk: conserving (a receiver keeps what it drops) or as-printed (Algorithm 4, line 10)")
+      ->capture_default_str();
+  command->add_option("--seed", arguments->seed, "of all that is drawn")->capture_default_str();
+  command
+      ->add_option("-o,--option", arguments->options, "density=SHARE (0.001) or bits=NUMBER (8), any number of times")
+      ->allow_extra_args(false);
+  command->add_flag("--json", arguments->json, "print one JSON object");
+  command->footer(
+      "Errors are relative to the length of what is right: 0 is perfect, 1 as bad as sending nothing.\n"
+      "Examples:\n"
+      "  allreplay codec --codec qsgd --elements 1000000 --option bits=4\n"
+      "  allreplay codec --codec gtopk --elements 10000 --option density=0.01 --workers 16 --iterations 100 "
+      "--residuals as-printed");
+  command->callback([arguments] { execute(*arguments); });
+}
+
+}  // namespace allreplay

@@ -1,0 +1,55 @@
+#include "sim/compression/compressor.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/compression/kinds.hpp"
+
+namespace allreplay {
+
+namespace {
+
+template <Choice choice>
+std::unique_ptr<Compressor> sparsifier(const CompressionOptions& options, std::uint64_t stream) {
+  return make_sparsifier(choice, options, stream);
+}
+
+template <Scale scale>
+std::unique_ptr<Compressor> sign(const CompressionOptions&, std::uint64_t) {
+  return make_sign(scale);
+}
+
+std::unique_ptr<Compressor> signum(const CompressionOptions&, std::uint64_t) {
+  return make_sign(Scale::One, signum_momentum);
+}
+
+std::unique_ptr<Compressor> half(const CompressionOptions&, std::uint64_t) { return make_half(); }
+
+constexpr CompressorKind table[] = {
+    {"topk", Aggregation::AllGather, true, sparsifier<Choice::Strongest>},
+    {"gtopk", Aggregation::GTopKTree, true, sparsifier<Choice::Strongest>},
+    {"dgc", Aggregation::AllGather, true, sparsifier<Choice::Sampled>},
+    {"randk", Aggregation::AllGather, true, sparsifier<Choice::Random>},
+    {"fp16", Aggregation::AllReduce, false, half},
+    {"qsgd", Aggregation::AllGather, false, make_qsgd},
+    {"signsgd", Aggregation::AllGather, false, sign<Scale::One>},
+    {"ef-signsgd", Aggregation::AllGather, true, sign<Scale::Mean>},
+    {"onebit", Aggregation::AllGather, true, sign<Scale::TwoMeans>},
+    {"signum", Aggregation::AllGather, false, signum},
+};
+
+}  // namespace
+
+std::span<const CompressorKind> compressors() { return table; }
+
+const CompressorKind& find_compressor(std::string_view name, const Place& place) {
+  const auto found =
+      std::find_if(std::begin(table), std::end(table), [&](const auto& kind) { return kind.name == name; });
+  if (found != std::end(table)) return *found;
+  std::vector<std::string> names;
+  for (const CompressorKind& kind : table) names.emplace_back(kind.name);
+  throw InputError(place, fmt::format("no codec '{}'", name), suggest(name, names));
+}
+
+}  // namespace allreplay

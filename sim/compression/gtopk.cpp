@@ -1,0 +1,28 @@
+#include "sim/compression/gtopk.hpp"
+
+namespace allreplay {
+
+GlobalTopK gtopk_allreduce(std::vector<Sparse> local, std::size_t k) {
+  GlobalTopK all;
+  all.dropped.resize(local.size());
+  for (std::size_t step = 1; step < local.size(); step *= 2)
+    for (std::size_t receiver = 0; receiver < local.size(); receiver += 2 * step) {
+      Selection selection = select(sum(local[receiver], local[receiver + step]), k);
+      local[receiver] = std::move(selection.kept);
+      all.dropped[receiver] = sum(all.dropped[receiver], selection.dropped);
+    }
+  all.result = std::move(local.front());
+  return all;
+}
+
+Sparse naive_gtopk(const std::vector<Sparse>& local, std::size_t k) {
+  Sparse total;
+  for (const Sparse& one : local) total = sum(total, one);
+  return select(total, k).kept;
+}
+
+Sparse put_back(Residuals residuals, const Sparse& local, const GlobalTopK& exchanged, std::size_t rank) {
+  return residuals == Residuals::AsPrinted ? masked(local, exchanged.result, false) : exchanged.dropped[rank];
+}
+
+}  // namespace allreplay

@@ -1,0 +1,121 @@
+#include "sim/schedule/codec.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace allreplay {
+
+namespace {
+
+// Values and indices of four bytes each (gTop-k, section II-E), one of each at least.
+Bytes sparse(double elements, const CodecOptions& options) {
+  return 8 * std::max<Bytes>(1, std::llround(options.density * elements));
+}
+
+Bytes half(double elements, const CodecOptions&) { return static_cast<Bytes>(std::ceil(2 * elements)); }
+
+// And the norm.
+Bytes quantised(double elements, const CodecOptions& options) {
+  return static_cast<Bytes>(std::ceil(elements * static_cast<double>(options.bits) / 8)) + 4;
+}
+
+Bytes signs(double elements, const CodecOptions&) { return static_cast<Bytes>(std::ceil(elements / 8)); }
+
+// And one scale.
+Bytes scaled_signs(double elements, const CodecOptions& options) { return signs(elements, options) + 4; }
+
+// And a mean for either sign.
+Bytes two_means(double elements, const CodecOptions& options) { return signs(elements, options) + 8; }
+
+constexpr Codec all[] = {
+    {"topk", "the k largest gradients of each worker, all gathered", "density", "topk-allgather", true, sparse},
+    {"gtopk", "the k largest of the sum, selected up a tree", "density", "gtopk-tree", true, sparse},
+    {"dgc", "Deep Gradient Compression: top-k by a sampled threshold", "density", "all-gather", true, sparse},
+    {"randk", "k gradients at random", "density", "all-gather", true, sparse},
+    {"fp16", "half precision, all-reduced", "", "", false, half},
+    {"qsgd", "stochastic rounding to a few levels of the largest", "bits", "all-gather", false, quantised},
+    {"signsgd", "the signs", "", "all-gather", false, signs},
+    {"ef-signsgd", "the signs and their mean size, with error feedback", "", "all-gather", true, scaled_signs},
+    {"onebit", "the signs and a mean for either, with error feedback", "", "all-gather", true, two_means},
+    {"signum", "the signs of the momentum", "", "all-gather", false, signs},
+};
+
+CodecTime read_time(const Json& json) {
+  json.allow_only({"base", "per_element", "per_element_log2"});
+  CodecTime time;
+  time.base = json.at("base").duration();
+  time.per_element = json.at("per_element").duration();
+  if (const auto log2 = json.find("per_element_log2")) time.per_element_log2 = log2->duration();
+  return time;
+}
+
+}  // namespace
+
+std::span<const Codec> codecs() { return all; }
+
+const Codec& find_codec(std::string_view name, const Place& place) {
+  std::vector<std::string> names;
+  for (const Codec& codec : all) {
+    if (codec.name == name) return codec;
+    names.emplace_back(codec.name);
+  }
+  throw InputError(place, fmt::format("unknown codec '{}'", name), suggest(name, names));
+}
+
+bool carries(const Algorithm& algorithm, const Codec& codec) {
+  if (codec.collective.empty()) return algorithm.purpose == Purpose::AllReduce;
+  // Whatever is gathered can be decoded, and selected from, on arrival (gTop-k, Algorithm 2).
+  return algorithm.purpose == Purpose::AllGather || algorithm.name == codec.collective;
+}
+
+double CodecTime::operator()(double elements) const {
+  return base + elements * (per_element + per_element_log2 * std::log2(std::max(1.0, elements)));
+}
+
+CodecCosts read_codec(const Json& json, const std::string& name) {
+  json.allow_only({"codec", "device", "origin", "source", "encode", "decode"});
+  CodecCosts costs;
+  costs.name = name;
+  costs.codec = &find_codec(json.at("codec").text(), json.at("codec").place());
+  costs.device = json.at("device").text();
+  costs.origin = json.at("origin").text();
+  constexpr std::string_view origins[] = {"measured", "published", "estimated"};
+  if (std::find(std::begin(origins), std::end(origins), costs.origin) == std::end(origins))
+    json.at("origin").fail(fmt::format("unknown origin '{}'", costs.origin), "measured, published or estimated");
+  costs.source = json.at("source").text();
+  costs.encode = read_time(json.at("encode"));
+  costs.decode = read_time(json.at("decode"));
+  return costs;
+}
+
+Compression::Compression(CodecCosts costs, const CodecOptions& options, std::int64_t payloads, Bytes element_bytes,
+                         double slowdown)
+    : costs_(std::move(costs)),
+      options_(options),
+      payloads_(payloads),
+      element_bytes_(element_bytes),
+      slowdown_(slowdown) {}
+
+Bytes Compression::wire_bytes(Bytes gradients) const {
+  return gradients <= 0 ? 0 : costs_.codec->wire_bytes(elements(gradients), options_);
+}
+
+Time Compression::encode(Bytes gradients) const {
+  if (gradients <= 0) return Time(0);
+  if (options_.encode) return scaled(*options_.encode, slowdown_);
+  return scaled(to_time(costs_.encode(elements(gradients))), slowdown_);
+}
+
+// MergeComp, section 3.2: error feedback is another decoding; reading 28: a payload per worker where they are gathered.
+Time Compression::decode(Bytes gradients) const {
+  if (gradients <= 0) return Time(0);
+  if (options_.decode) return scaled(*options_.decode, slowdown_);
+  const std::int64_t passes = payloads_ + (costs_.codec->feedback ? 1 : 0);
+  return scaled(to_time(static_cast<double>(passes) * costs_.decode(elements(gradients))), slowdown_);
+}
+
+}  // namespace allreplay

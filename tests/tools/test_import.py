@@ -1,0 +1,275 @@
+#!/usr/bin/env python3
+"""allreplay import, as users run it: the published originals against their reduced tables, and bad input.
+
+ALLREPLAY_PROGRAM names the program (build/release/allreplay), ALLREPLAY_REFERENCE_DATA the folder of originals; what
+needs them is skipped where it is absent. Run: python3 tests/tools/test_import.py
+"""
+
+import csv
+import gzip
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build/release/allreplay"))
+REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
+KINETO = REFERENCE / "originals/kineto/resnet50_bs32_v100dgxs_torch1.9_worker0.1623143089861.pt.trace.json.gz"
+PIPEDREAM = REFERENCE / "originals/pipedream"
+
+GRAPH = """node2 -- Linear(4, 2) -- forward_compute_time=1.5, backward_compute_time=2.5, activation_size=8, parameter_size=40
+node1 -- Input -- forward_compute_time=9, backward_compute_time=0, activation_size=8, parameter_size=0
+node3 -- ReLU -- forward_compute_time=0.25, backward_compute_time=0.5, activation_size=[8; 4], parameter_size=0
+\tnode2 -- node3
+\tnode1 -- node2
+"""
+
+
+class Import(unittest.TestCase):
+    """In a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_program(self, *arguments):
+        """The finished process."""
+        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, check=False)
+
+    def imported(self, file, *arguments):
+        """(trace, what was said on standard error) of an import that works, and that `run` can use."""
+        done = self.run_program("import", file, "--out", "trace.json", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(all(line.startswith("note: ") for line in done.stderr.splitlines()), done.stderr)
+        trace = json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))
+        self.assertEqual(trace["origin"], "imported")
+        self.assertIn(Path(file).name, trace["source"])
+        self.assertEqual([f"note: {note}" for note in trace["details"]["notes"]], done.stderr.splitlines())
+        run = self.run_program("run", "--profile", "trace.json", "--cluster", "k80-10gbe", "--strategy", "wfbp", "--json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        result = json.loads(run.stdout)
+        self.assertAlmostEqual(1e6 * result["forward_s"], total(trace, "forward"), delta=1e-3)
+        self.assertAlmostEqual(1e6 * result["backward_s"], total(trace, "backward"), delta=1e-3)
+        return trace, done.stderr
+
+    def refused(self, pattern, *arguments):
+        """The import fails with one line that matches, and leaves nothing."""
+        before = sorted(self.folder.iterdir())
+        done = self.run_program("import", *arguments, "--out", "trace.json")
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertRegex(done.stderr, pattern)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+
+def total(trace, key):
+    """Microseconds of all layers."""
+    return sum(layer[key] for layer in trace["layers"])
+
+
+def parameters(trace):
+    """Per layer of the model, and in all."""
+    counts = [sum(tensor["shape"][0] for tensor in layer["tensors"]) for layer in trace["model"]["layers"]]
+    return counts, sum(counts)
+
+
+def reduced(name):
+    """The rows of a reduced table, as numbers."""
+    with open(REFERENCE / "profiles" / f"{name}.csv", encoding="utf-8") as file:
+        return [{**row, "params": int(row["params"]), "forward": float(row["forward_us"]),
+                 "backward": float(row["backward_us"])} for row in csv.DictReader(file)]
+
+
+@unittest.skipUnless(KINETO.exists(), f"no original at {KINETO}")
+class KinetoOriginal(Import):
+    """ResNet-50 at batch 32 on a V100, PyTorch 1.9."""
+
+    def test_equals_the_reduced_table(self):
+        trace, notes = self.imported(KINETO, "--match", "resnet50")
+        rows = reduced("resnet50_v100dgxs_b32_kineto")
+        counts, in_all = parameters(trace)
+        self.assertEqual([layer["name"] for layer in trace["layers"]], [row["layer"] for row in rows])
+        self.assertEqual(counts, [row["params"] for row in rows])
+        self.assertEqual(in_all, 25_557_032)
+        self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), 161)
+        self.assertEqual((trace["batch_size"], trace["device"], trace["precision"]), (32, "Tesla V100-DGXS-32GB", "fp32"))
+        # The table leaves out the loss (its softmax takes 9 us, its log-likelihood 1) and is rounded to 0.1 us.
+        for layer, row in list(zip(trace["layers"], rows))[:-1]:
+            self.assertAlmostEqual(layer["forward"], row["forward"], delta=0.06, msg=layer["name"])
+        self.assertAlmostEqual(total(trace, "forward"), sum(row["forward"] for row in rows), delta=10.5)
+        # Backward, the table counts what stands between two autograd nodes (AccumulateGrad, the sum of a residual's
+        # two gradients) to the second node. The trace has both before the first node's gradients are ready, so the
+        # import counts it to the first; neighbours differ by as much, and the sums up to any layer by at most the
+        # longest such sum (layer1: 3 x 32x256x56x56 x 4 bytes at 900 GB/s, 343 us at least; measured 373).
+        ahead = 0
+        for layer, row in zip(reversed(trace["layers"]), reversed(rows)):
+            ahead += layer["backward"] - row["backward"]
+            self.assertLess(abs(ahead), 380, layer["name"])
+        self.assertAlmostEqual(total(trace, "backward"), sum(row["backward"] for row in rows), delta=2)
+        for part in ("means over 6 of 6 steps", "the optimizer", "before the first layer"):
+            self.assertIn(part, notes)
+
+    def test_a_cut_gzip_file(self):
+        whole = KINETO.read_bytes()
+        for name, size in (("half", len(whole) // 2), ("no_end", len(whole) - 1)):
+            (self.folder / f"{name}.json.gz").write_bytes(whole[:size])
+            self.refused(r"\.json\.gz: the gzip file ends too early: it was cut \(.*\)$", f"{name}.json.gz")
+
+    def test_a_cut_or_damaged_trace(self):
+        text = gzip.decompress(KINETO.read_bytes()).decode(errors="replace")
+        self.refused(r"^cut\.json: byte \d+: not valid JSON: .* \(a whole trace: was it cut\?\)$",
+                     self.write("cut.json", text[:20_000_000]))
+        self.refused(r"^none\.json: has no kernels of a backward pass",
+                     self.write("none.json", re.sub(r'"cat": "Kernel"', '"cat": "Kernel that was"', text)
+                                .replace('"cat": "Memset"', '"cat": "none"')))
+        self.refused(r"^forward\.json: has no backward pass",
+                     self.write("forward.json", text.replace("AccumulateGrad", "Something")))
+        # A kernel's duration that no kernel has.
+        kernel = text.index('"ph": "X", "cat": "Kernel"')
+        dur = re.compile(r'"dur": \d+').search(text, kernel)
+        for value in ("-5", "3600000001", "NaN", "1e300", '"long"'):
+            self.refused(r"^bad\.json: /traceEvents/\d+/dur: .* is not a measured time \(0 to 3.6e9 us \(an hour\)\)$",
+                         self.write("bad.json", text[:dur.start()] + f'"dur": {value}' + text[dur.end():]))
+
+
+@unittest.skipUnless(PIPEDREAM.exists(), f"no originals at {PIPEDREAM}")
+class PipeDreamOriginals(Import):
+    """Four graphs that PipeDream's profiler wrote."""
+
+    def test_equal_the_reduced_tables(self):
+        for name, batch in (("resnet50", 128), ("vgg16", 128), ("gnmt", 64)):
+            with self.subTest(name):
+                rows = reduced(f"{name}_pipedream")
+                layers = [row for row in rows if not re.fullmatch(r"node\d+:Input\d*", row["layer"])]
+                trace, _ = self.imported(PIPEDREAM / f"{name}_graph.txt", "--batch", batch, "--keep-overhead")
+                names = [re.match(r"node\d+:[^(]*", row["layer"]).group() for row in layers]
+                self.assertEqual([layer["name"] for layer in trace["layers"]], names)
+                self.assertEqual(parameters(trace)[0], [row["params"] for row in layers])
+                for key in ("forward", "backward"):
+                    self.assertEqual([layer[key] for layer in trace["layers"]], [row[key] for row in layers])
+
+    def test_fixed_cost(self):
+        # The shortest timed module without parameters, read off the files; about 0.25 to 0.3 ms for the CNNs.
+        for name, least, timed in (("resnet50_graph", 275, 158), ("resnet50_partitioned_stage_ids", 257, 158),
+                                   ("vgg16_graph", 277, 36), ("alexnet_graph", 283, 18), ("gnmt_graph", 55, 17)):
+            with self.subTest(name):
+                file = PIPEDREAM / f"{name}.txt"
+                kept, _ = self.imported(file, "--batch", 1, "--keep-overhead")
+                trace, notes = self.imported(file, "--batch", 1)
+                self.assertIn(f"subtracted: {least} us from each of {timed} forward times", notes)
+                self.assertAlmostEqual(total(kept, "forward") - total(trace, "forward"), least * timed, places=3)
+                self.assertEqual(total(kept, "backward"), total(trace, "backward"))
+
+    def test_matches_the_models(self):
+        for file, model, tensors in (("resnet50_graph", "resnet50", 161), ("vgg16_graph", "vgg16", 32), ("alexnet_graph", "alexnet", 16)):
+            with self.subTest(model):
+                trace, _ = self.imported(PIPEDREAM / f"{file}.txt", "--batch", 128, "--match", model)
+                self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), tensors)
+                shipped = json.loads((ROOT / f"models/{model}.json").read_text(encoding="utf-8"))
+                self.assertEqual([layer["name"] for layer in trace["model"]["layers"] if layer["tensors"]],
+                                 [layer["name"] for layer in shipped["layers"] if layer.get("tensors")])
+        self.refused("of the model 'vgg16' has", PIPEDREAM / "resnet50_graph.txt", "--batch", "1", "--match", "vgg16")
+
+
+@unittest.skipUnless(KINETO.exists() and PIPEDREAM.exists(), f"no originals in {REFERENCE}")
+class ThreeSources(Import):
+    """ResNet-50 on a V100 at batch 32 by Kineto, PipeDream (a quarter of batch 128) and gaps between gradients."""
+
+    def test_every_strategy_agrees(self):
+        kineto, _ = self.imported(KINETO, "--match", "resnet50")
+        units = [layer["name"] for layer in kineto["layers"]]
+        pipedream, _ = self.imported(PIPEDREAM / "resnet50_graph.txt", "--batch", 128, "--match", "resnet50")
+        gaps = {}  # of tensors "layer1.0.conv1.weight"
+        for row in csv.DictReader(open(REFERENCE / "profiles/resnet50_v100_b32_espresso_pertensor.csv", encoding="utf-8")):
+            layer = row["layer"].rpartition(".")[0]
+            gaps[layer] = gaps.get(layer, 0) + float(row["backward_us"])
+        quarter = {}  # what has no parameters counts to the layer before it, as in the Kineto import
+        for layer in pipedream["layers"]:
+            unit = layer["name"] if layer["name"] in units else unit
+            quarter[unit] = quarter.get(unit, 0) + layer["backward"] / 4
+        times = []
+        for source in ({layer["name"]: layer["backward"] for layer in kineto["layers"]}, quarter, gaps):
+            self.assertEqual(sorted(source), sorted(units))
+            rows = [f"{unit},{count},,{source[unit]}\n" for unit, count in zip(units, parameters(kineto)[0])]
+            self.write("units.csv", "layer,params,forward_us,backward_us\n" + "".join(rows))
+            done = self.run_program("compare", "--profile", "units.csv", "--forward-ratio", "0.5", "--cluster", "k80-10gbe",
+                                    "--workers", "16", "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            times.append({row["strategy"]: row["iteration_s"] for row in json.loads(done.stdout)})
+        for strategy in times[0]:
+            of_all = [one[strategy] for one in times]
+            self.assertLess(max(of_all) / min(of_all), 1.05, strategy)
+
+
+@unittest.skipUnless(REFERENCE.exists(), f"no reference data at {REFERENCE}")
+class Tables(Import):
+    """CSV tables become the same traces that `--profile` reads them as."""
+
+    def test_csv(self):
+        for path in sorted((REFERENCE / "profiles").glob("*.csv")):
+            ratio = ["--forward-ratio", "0.5"]
+            with self.subTest(path.stem):
+                self.imported(path, "--batch", 32, *ratio)
+                runs = [self.run_program("run", "--profile", profile, *arguments, "--cluster", "k80-10gbe", "--strategy",
+                                         "mg-wfbp", "--json") for profile, arguments in ((path, ratio), ("trace.json", []))]
+                results = [json.loads(run.stdout) for run in runs]
+                self.assertEqual(results[0]["iteration_s"], results[1]["iteration_s"])
+
+
+class BadInput(Import):
+    """One line, exit status 2, nothing written."""
+
+    def test_files(self):
+        self.refused("^absent: cannot be read: ", "absent")
+        self.refused(": is a folder", ".")
+        self.refused("^empty: is empty", self.write("empty", ""))
+        self.refused("^odd: looks like no format that can be imported", self.write("odd", "hello\n"))
+        (self.folder / "no.gz").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\3 this was never compressed at all")
+        self.refused("^no.gz: the gzip file is damaged", "no.gz")
+
+    def test_options(self):
+        graph = self.write("graph.txt", GRAPH)
+        self.refused("^graph.txt: does not say the batch size", graph)
+        self.refused("^command line: --from: unknown format 'pipedrem' \\(did you mean 'pipedream'\\?\\)", graph, "--from", "pipedrem")
+        self.refused("^command line: --batch: ", graph, "--batch", "0")
+        self.refused("^command line: --precision: unknown precision 'fp8'", graph, "--batch", "1", "--precision", "fp8")
+        self.refused("^command line: --forward-ratio: -1 is no ratio", graph, "--batch", "1", "--forward-ratio", "-1")
+        self.refused("^command line: --clock: the format pipedream has no use for it", graph, "--batch", "1", "--clock", "1")
+        self.refused("no model of that name", graph, "--batch", "1", "--match", "resnot")
+        done = self.run_program("import", graph, "--batch", "1", "--out", graph)
+        self.assertEqual((done.returncode, (self.folder / graph).read_text(encoding="utf-8")), (2, GRAPH))
+
+    def test_what_was_said_holds(self):
+        trace, notes = self.imported(self.write("graph.txt.gz.txt", GRAPH), "--batch", 7, "--model", "tiny", "--device",
+                                     "a GPU", "--framework", "mine", "--precision", "bf16")
+        self.assertEqual([trace[key] for key in ("batch_size", "device", "framework", "precision")], [7, "a GPU", "mine", "bf16"])
+        self.assertEqual(trace["model"]["name"], "tiny")
+        self.assertEqual([(layer["forward"], layer["backward"]) for layer in trace["layers"]], [(1250, 2500), (0, 500)])
+        self.assertIn("1 input node (9 ms of loading data)", notes)
+
+    def test_a_graph_with_a_cycle(self):
+        self.refused(r"^graph: line \d: 'node\d' is on a cycle", self.write("graph", GRAPH + "\tnode3 -- node2\n"), "--batch", "1")
+        self.refused("^graph: line 6: there is no node 'node9'", self.write("graph", GRAPH + "\tnode3 -- node9\n"), "--batch", "1")
+
+    def test_nothing_replaces_what_was_there(self):
+        (self.folder / "trace.json").write_text("mine", encoding="utf-8")
+        self.refused("^graph: ", self.write("graph", GRAPH.replace("1.5", "-1.5")), "--batch", "1")
+        self.assertEqual((self.folder / "trace.json").read_text(encoding="utf-8"), "mine")
+
+    def test_listed(self):
+        listed = self.run_program("list", "importers").stdout
+        for name in ("kineto", "pipedream", "csv"):
+            self.assertRegex(listed, rf"(?m)^{name} ")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,41 @@
+"""A claim of a paper beside what the simulator says, and the verdict: what docs/reproduction.md is made of."""
+from typing import NamedTuple
+
+REPRODUCED, DIRECTION, NOT_REPRODUCED, IMPOSSIBLE = "reproduced", "same direction", "not reproduced", "impossible under the paper's own model"
+
+
+class Claim(NamedTuple):
+    """One row of the page."""
+    where: str  # in the paper
+    text: str  # what is claimed
+    paper: str  # as printed
+    ours: str
+    difference: str
+    verdict: str
+    why: str  # "" where the verdict needs no words
+
+
+def percent(value, digits=1):
+    return f"{100 * value:.{digits}f} %"
+
+
+def times(value):
+    return f"{value:.2f}x"
+
+
+def compared(where, text, paper, ours, why="", *, form=times, within=0.1, neutral=1.0):
+    """A number against a number: reproduced within that relative difference; in the same direction where both lie on the same side of
+    `neutral` (None: there is no direction)."""
+    difference = ours / paper - 1
+    same_side = neutral is not None and (paper - neutral) * (ours - neutral) > 0
+    verdict = REPRODUCED if abs(difference) <= within and (same_side or neutral is None) else DIRECTION if same_side else NOT_REPRODUCED
+    return Claim(where, text, form(paper), form(ours), f"{100 * difference:+.0f} %", verdict, why)
+
+
+def held(where, text, paper, ours, true, why=""):
+    """A statement that is true or false in our numbers."""
+    return Claim(where, text, paper, ours, "", REPRODUCED if true else NOT_REPRODUCED, why)
+
+
+def impossible(where, text, paper, ours, why):
+    return Claim(where, text, paper, ours, "", IMPOSSIBLE, why)
