@@ -191,6 +191,18 @@ class Export(Case):
         self.assertEqual(sum(node["runtime"] for node in nodes.values() if node["NodeType"] == 4),
                          round(sum(node["duration_ps"] for node in nodes.values() if node["NodeType"] == 4) / 1e6))
 
+    def test_the_longest_path_is_the_iteration(self):
+        cluster = json.loads((ROOT / "topologies/k80-10gbe.json").read_text(encoding="utf-8"))["network"]["measured"]
+        start_up, per_byte = (float(cluster[key].split()[0]) * scale for key, scale in (("a", 1e-6), ("b", 1e-9)))
+        for strategy in ("s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "optimal-merge", "ddp", "us-byte"):
+            self.works("export", "--to", "chakra-json", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe",
+                       "--strategy", strategy, "--out", "plan.json")
+            end = []
+            for node in json.loads((self.folder / "plan.json").read_text(encoding="utf-8"))["workload_graph"]:
+                lasts = start_up + per_byte * node["comm_size"] if node["NodeType"] == 7 else node["duration_ps"] * 1e-12
+                end.append(max((end[other] for other in node["data_deps"]), default=0) + lasts)
+            self.assertAlmostEqual(max(end), self.iteration("resnet50_k80_b16", strategy), places=9, msg=strategy)
+
     def test_a_file_for_each_worker(self):
         _, notes = self.works("export", "--to", "chakra", "--profile", "googlenet_k80_b32", "--workers", 3, "--per-worker",
                               "--out", "net")
