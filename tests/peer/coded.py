@@ -1,14 +1,15 @@
 """The peer, continued: codecs, MergeComp's groups, and a replay of any plan, task by task.
 
-Written, like `reference.py`, from the contract and the papers alone. Where that file gives every iteration in closed form,
-this one walks every task of every worker, because a codec shares the compute stream with the layers. It covers
-alpha-beta, both ways of sharing, windows in blocks or bytes, both barriers and split stages. Papers: MergeComp = Wang, Wu, Ng;
-gTop-k = Shi et al.
+Written, like `reference.py`, from the contract and the papers alone. Where that file gives every iteration in closed
+form, this one walks every task of every worker, because a codec shares the compute stream with the layers. It covers
+alpha-beta, both ways of sharing, windows in blocks or bytes, both barriers and split stages. Papers: MergeComp = Wang,
+Wu, Ng; gTop-k = Shi et al.
 
 Units: time in picoseconds, sizes in bytes, fractions until a duration becomes a task's or a message's.
 """
 
 import collections
+import functools
 import heapq
 import itertools
 import json
@@ -60,8 +61,8 @@ def duration(text):
 def read_codec(path):
     """(encode, decode) of a file in models/codecs, each a Line."""
     document = json.loads(path.read_text(encoding="utf-8"))
-    return tuple(Line(*(duration(document[stage].get(key, "0 s")) for key in ("base", "per_element", "per_element_log2")))
-                 for stage in ("encode", "decode"))
+    keys = ("base", "per_element", "per_element_log2")
+    return tuple(Line(*(duration(document[stage].get(key, "0 s")) for key in keys)) for stage in ("encode", "decode"))
 
 
 class Codec:
@@ -72,6 +73,7 @@ class Codec:
         self.kind, self.times, self.element, self.density, self.bits = KINDS[name], times, element, density, bits
         self.given = encode, decode
         self.decodings = (workers if collective in GATHERS else 1) + self.kind.feedback
+        self.wire, self.stage = functools.cache(self.wire), functools.cache(self.stage)
 
     def wire(self, size):
         return self.kind.wire(Fraction(size) / self.element, self.density, self.bits) if size else 0
@@ -142,19 +144,26 @@ def dear(layers, threshold=64 * 2**20):
     return Schedule(blocks, "priority", 1, None, "layer", split=True)
 
 
-def mergecomp_time(groups, tensors, layers, cost, codec, factor, side):
-    """F of Eq. 7, the end of the iteration, decoding lumped with encoding: computing goes through layers and codecs,
-    or the codecs have a stream of their own (`side`); communication follows."""
+def mergecomp_objective(tensors, layers, cost, codec, factor, side):
+    """F of Eq. 7 as a function of the groups, the end of the iteration, decoding lumped with encoding: computing goes
+    through layers and codecs, or the codecs have a stream of their own (`side`); communication follows."""
     slow = reference.slowed(layers, factor)
-    ready = reference.ready_times(slow, tensors)
-    held = coded = sent = 0  # for how long codecs held up the backward pass; when the last group was coded, and sent
-    for group in groups:
-        size = sum(tensors[place].bytes for place in group)
-        time = codec.lumped(size, factor) if codec else 0
-        coded = max(coded, ready[group[-1]] + held) + time
-        held += 0 if side else time
-        sent = max(sent, coded) + cost.duration(size)
-    return reference.forward_time(slow) + max(sent, reference.backward_time(slow) + held)
+    ready, forward, backward = (reference.ready_times(slow, tensors), reference.forward_time(slow),
+                                reference.backward_time(slow))
+    before = [0, *itertools.accumulate(tensor.bytes for tensor in tensors)]
+    send = functools.cache(cost.duration)
+    code = functools.cache(lambda size: codec.lumped(size, factor) if codec else 0)
+
+    def time(groups):
+        held = coded = sent = 0  # for how long codecs held the backward pass; when the last group was coded, and sent
+        for group in groups:
+            size = before[group[-1] + 1] - before[group[0]]
+            coded = max(coded, ready[group[-1]] + held) + code(size)
+            held += 0 if side else code(size)
+            sent = max(sent, coded) + send(size)
+        return forward + max(sent, backward + held)
+
+    return time
 
 
 def groupings(count, several):
@@ -170,8 +179,8 @@ def even_grouping(count, several):
 
 
 def mergecomp_stops(best, most, stop, slack=0):
-    """The numbers of groups with which Algorithm 2 may end: best(y) is F_min(y). More than one only where a comparison is
-    closer than `slack` (a picosecond or two of rounding decides it)."""
+    """The numbers of groups with which Algorithm 2 may end: best(y) is F_min(y). More than one only where a comparison
+    is closer than `slack` (a picosecond or two of rounding decides it)."""
     ends = set()
     for several in range(2, most + 1):
         gain = best(several - 1) - best(several)
@@ -207,10 +216,10 @@ class Serial:
 
     def admit(self, now, item, start_up, bytes_time):
         self.free = max(now + start_up, self.free) + bytes_time
-        self.ends.append((self.free, item))
+        self.ends.append((rounded(self.free), item))
 
     def next(self):
-        return rounded(self.ends[0][0]) if self.ends else None
+        return self.ends[0][0] if self.ends else None
 
     def complete(self):
         return self.ends.popleft()[1]
@@ -284,7 +293,7 @@ class Replay:
         self.origin, self.channel = max(starts), {"serial": Serial, "fair": Fair}[self.sharing]()
         self.compute = [Stream() for _ in starts]
         self.side = [Stream() for _ in starts]
-        self.holds = [[1] * self.depth for _ in starts]  # what each forward still waits for, the task before it included
+        self.holds = [[1] * self.depth for _ in starts]  # what each forward waits for, the task before included
         for holds in self.holds:
             for gates in self.gates:
                 for layer in gates:
@@ -295,7 +304,7 @@ class Replay:
         for worker, start in enumerate(starts):
             self.at(start, self.backward, worker, self.depth - 1)
         while self.events or self.flying:
-            self.now = min(([self.events[0][0]] if self.events else []) + ([self.channel.next()] if self.flying else []))
+            self.now = min([event[0] for event in self.events[:1]] + ([self.channel.next()] if self.flying else []))
             self.instant()
         return self.ends, self.busy
 
@@ -388,9 +397,10 @@ class Replay:
             self.offer(block, 0)
 
     def offer(self, block, stage):
-        """Among reduce-scatters that wait, the plan's order decides: as they become ready, in DeAR's."""
-        urgency = self.now if self.schedule.order == "first-ready" else self.schedule.blocks[block].priority
-        self.waiting.append((stage, 0 if self.schedule.split and stage == 0 else urgency, block))
+        """Joins the queue. Among reduce-scatters that wait the list decides: in DeAR's, as they become ready."""
+        urgency = {"first-ready": self.now, "as-listed": 0, "priority": self.schedule.blocks[block].priority}
+        by_list = self.schedule.split and stage == 0
+        heapq.heappush(self.waiting, (stage, 0 if by_list else urgency[self.schedule.order], block))
 
     def admit(self):
         """Starts the next block if the queue lets it."""
@@ -402,19 +412,16 @@ class Replay:
             if not any(time == next_tick and action == self.wake for time, _, action, _ in self.events):
                 self.at(next_tick, self.wake)
             return False
-        chosen = min(self.waiting)
-        if self.schedule.order == "as-listed":
-            chosen = next((item for item in self.waiting if item[2] == self.listed), None)
-            if chosen is None:
-                return False
-        stage, _, block = chosen
+        stage, _, block = self.waiting[0]
+        if self.schedule.order == "as-listed" and block != self.listed:
+            return False
         size = self.cost.wire(self.schedule.blocks[block].size)
         if self.schedule.window_bytes is None:
             if len(self.flying) >= self.schedule.window:
                 return False
         elif self.flying and sum(self.flying.values()) + size > self.schedule.window_bytes:
             return False
-        self.waiting.remove(chosen)
+        heapq.heappop(self.waiting)
         self.listed += 1
         if not self.flying:
             self.busy -= self.now
@@ -477,5 +484,5 @@ def simulate(layers, slowdowns, schedule, cost, coding, sharing="serial"):
     if coding.codec and not coding.side:
         codec = sum(coding.codec.lumped(block.size, 1) for block in schedule.blocks)
     speedup = Fraction(count * alone) / iteration if iteration else None
-    return Result(iteration, iteration - alone - codec, busy, codec, len(schedule.blocks) * (1 + schedule.split), speedup,
-                  speedup / count if iteration else None)
+    return Result(iteration, iteration - alone - codec, busy, codec, len(schedule.blocks) * (1 + schedule.split),
+                  speedup, speedup / count if iteration else None)
