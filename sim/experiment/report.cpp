@@ -165,6 +165,8 @@ std::string plan_json(const Scenario& scenario, const Plan& plan) {
               {"window", window},
               {"barrier", to_string(plan.barrier)}};
   if (plan.stages == Stages::Split) value["stages"] = {to_string(Stage::ReduceScatter), to_string(Stage::AllGather)};
+  if (plan.release == Release::Backward) value["release"] = "backward";
+  if (plan.tick > Time(0)) value["tick"] = write_duration(plan.tick);
   value["blocks"] = std::move(blocks);
   return value.dump(2);
 }

@@ -119,7 +119,7 @@ def scheduled_by_program(plan, layers):
                     {layer_of[piece["tensor"]] for piece in block["slices"]}, block["priority"])
               for block in plan["blocks"]]
     return Schedule(blocks, plan["order"], plan["window"].get("blocks"), plan["window"].get("bytes"), plan["barrier"],
-                    split="stages" in plan)
+                    after_backward=plan.get("release") == "backward", split="stages" in plan)
 
 
 def groups_of(plan, tensors):
