@@ -51,6 +51,8 @@ class Matching(unittest.TestCase):
 class Pages(unittest.TestCase):
     """Each page, as its reader follows it."""
 
+    maxDiff = None
+
     def follow(self, name):
         """Run a page's blocks; returns how many there were."""
         page = ROOT / name
