@@ -92,7 +92,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "command line: {} (see allreplay --help)\n", error.what());
+    const auto called = app.get_subcommands();
+    fmt::print(stderr, "command line: {} (see allreplay {}--help)\n", error.what(),
+               called.empty() ? "" : called.front()->get_name() + " ");
     return bad_input;
   }
   require_printed();
