@@ -76,9 +76,12 @@ int run(int argc, char** argv) {
   allreplay::add_topology(app);
   allreplay::add_collective(app);
   allreplay::add_codec(app);
+  allreplay::add_calibrate(app);
   allreplay::add_tune(app);
   allreplay::add_recommend(app);
   allreplay::add_import(app);
+  allreplay::add_export(app);
+  allreplay::add_report(app);
   allreplay::add_list(app);
   require_known_words(app, argc, argv);
   try {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draw the figures of a paper: speed-up, efficiency, bars of exposed communication, columns of any number, timelines.
+"""Draw the figures of a paper: speed-up, efficiency, bars of exposed communication, columns of any number.
 
   speedup     how many times faster than one worker, with the ideal as a dashed line; from a sweep's CSV
   efficiency  speed-up per worker, in per cent; from a sweep's CSV
@@ -8,8 +8,6 @@
   columns     any one number of a sweep's CSV, in any unit, written above its column
   histogram   how any one number of a sweep's CSV is distributed, with some rows marked
   trials      iteration times that `allreplay tune` tried, and the best so far; by the option tuned, when it is one
-  timeline    what computes and what communicates when, in one iteration; from what `allreplay run --timeline` writes,
-              several files one below the other on the same time axis
 
 Each panel is as wide as a column of a paper. The "plot" of a sweep's configuration says what to draw (docs/plots.md has
 its keys); --option changes one of them. The format of a picture follows from its name: .png, .svg or .pdf. The same
@@ -19,8 +17,6 @@ Examples:
   allreplay sweep mgwfbp_fig10 --out fig10.csv
   tools/plot.py fig10.csv --config configs/mgwfbp_fig10.json --out fig10.png fig10.svg
   tools/plot.py fig10.csv --kind efficiency --option where='{"workers": [64, 128, 256]}' --out efficiency.pdf
-  for s in wfbp mg-wfbp; do allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --strategy $s --timeline $s.json; done
-  tools/plot.py wfbp.json mg-wfbp.json --kind timeline --out timeline.png
   allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --out trials.csv
   tools/plot.py trials.csv --kind trials --out trials.png
 """
@@ -91,7 +87,7 @@ CSV_COLUMNS = {  # kind: the numbers that it draws
     "histogram": [],
     "trials": ["trial", "iteration_s", "best_so_far_s"],
 }
-KINDS = [*CSV_COLUMNS, "timeline"]
+KINDS = list(CSV_COLUMNS)
 
 KEYS = {  # key of "plot": (default, whether a value is right, what is right); docs/plots.md explains each
     "kind": ("speedup", lambda value: value in KINDS, ", ".join(KINDS)),
@@ -173,8 +169,6 @@ def read_options(arguments):
     if arguments.kind:
         check_option("--kind", "kind", arguments.kind)
         given["kind"] = arguments.kind
-    if "kind" not in given and all(name.endswith(".json") for name in arguments.input):
-        given["kind"] = "timeline"
     return {key: given.get(key, default) for key, (default, _, _) in KEYS.items()}
 
 
@@ -326,8 +320,7 @@ STRATEGY_LABELS = {  # in the order that fixes each one's style, the same in eve
     "ddp": "DDP", "horovod": "Horovod", "bytescheduler": "ByteScheduler", "us-byte": "US-Byte", "p3": "P3", "dear": "DeAR",
     "mergecomp": "MergeComp", "best": "Best found",
 }
-COMPUTE, FORWARD, BACKWARD, CODEC, EXPOSED = "#D9D9D9", "#BFDCEF", "#0072B2", "#8C8C8C", "#D55E00"
-COLLECTIVE = "#E69F00"
+COMPUTE, CODEC = "#D9D9D9", "#8C8C8C"
 
 COLUMN = 3.4  # inches: one column of a two-column paper, and of this figure
 RC = {"font.size": 8, "axes.titlesize": 8, "axes.labelsize": 8, "xtick.labelsize": 7, "ytick.labelsize": 7,
@@ -367,13 +360,13 @@ class Page:
     LEFT, RIGHT, TITLE, BELOW, LINE = 0.6, 0.12, 0.2, 0.42, 0.11  # around a panel; a line of the note
     LETTER = 0.06  # the width of one, of those at the axes
 
-    def __init__(self, columns, rows, height, note, left=LEFT, between=0):
+    def __init__(self, columns, rows, height, note):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
         self.figure = Figure()
         FigureCanvasAgg(self.figure)
         self.axes = [self.figure.add_axes((0, 0, 1, 1), label=str(place)) for place in range(columns * rows)]
-        self._columns, self._rows, self._height, self._left, self._between = columns, rows, height, left, between
+        self._columns, self._rows, self._height = columns, rows, height
         self._wide = COLUMN * columns
         self._slanted = 0  # inches that slanted names take below the axes
         self._note = textwrap.wrap(note, int(self._wide * 23))
@@ -381,7 +374,7 @@ class Page:
     def name_groups(self, axes, names):
         """The names of what stands at 0, 1, … on the horizontal axis; slanted where they would touch."""
         axes.set_xticks(range(len(names)))
-        room = (COLUMN - self._left - self.RIGHT) / max(1, len(names))
+        room = (COLUMN - self.LEFT - self.RIGHT) / max(1, len(names))
         if max(map(len, names)) * self.LETTER < 0.95 * room:
             axes.set_xticklabels(names)
             return
@@ -390,16 +383,16 @@ class Page:
 
     def finish(self, handles):
         """Place everything, now that the legend is known; then the figure is ready to save."""
-        between = self._between + self._slanted
-        wide, pitch = self._wide, self.TITLE + self._height + between
-        foot = 0.04 + self.LINE * len(self._note) + self.BELOW + self._slanted
+        below = self.BELOW + self._slanted
+        wide, pitch = self._wide, self.TITLE + self._height + below
+        foot = 0.04 + self.LINE * len(self._note) + below
         legend = self._legend(handles)
-        tall = foot + pitch * self._rows - between + legend
+        tall = foot + pitch * self._rows - below + legend
         self.figure.set_size_inches(wide, tall)
         for place, axes in enumerate(self.axes):
             column, row = place % self._columns, place // self._columns
-            axes.set_position(((column * COLUMN + self._left) / wide, (tall - legend - pitch * row - self.TITLE - self._height) / tall,
-                               (COLUMN - self._left - self.RIGHT) / wide, self._height / tall))
+            axes.set_position(((column * COLUMN + self.LEFT) / wide, (tall - legend - pitch * row - self.TITLE - self._height) / tall,
+                               (COLUMN - self.LEFT - self.RIGHT) / wide, self._height / tall))
         self.figure.legends[0].set_bbox_to_anchor((0.5, 1 - 0.04 / tall), self.figure.transFigure)
         self.figure.text(0.06 / wide, 0.04 / tall, "\n".join(self._note), fontsize=6, style="italic", color="#444444",
                          va="bottom", linespacing=1.15)
@@ -422,7 +415,7 @@ class Page:
 def page_of(panels, height, note):
     """A page with these panels: in a row up to four, else in several rows."""
     columns = len(panels) if len(panels) <= 4 else 3 if len(panels) <= 9 and len(panels) % 4 else 4
-    page = Page(columns, math.ceil(len(panels) / columns), height, note, between=Page.BELOW)
+    page = Page(columns, math.ceil(len(panels) / columns), height, note)
     for surplus in page.axes[len(panels):]:
         surplus.remove()
     del page.axes[len(panels):]
@@ -709,134 +702,10 @@ def spaced(places, count):
     return shown
 
 
-# --- timelines -------------------------------------------------------------------------------------------------------
-
-class Timeline:
-    """One iteration from a Chrome trace: lanes of boxes, from the start of a backward pass to the start of the next.
-
-    The iteration is steady: what reaches beyond its end is what reached into its start, and is drawn there.
-    """
-
-    def __init__(self, path):
-        trace = read_json(path)
-        try:
-            about = trace["otherData"]
-            self.profile, self.strategy, self.origin = str(about["profile"]), str(about["strategy"]), about.get("origin")
-            self.period = about["iteration_s"] * 1e6  # the trace counts in microseconds
-            if not 0 < self.period < math.inf:
-                raise InputError(f"{path}: /otherData/iteration_s: is {about['iteration_s']} (a time above 0)")
-            self.lanes, self.computes = {}, set()
-            self._read_lanes([event for event in trace["traceEvents"] if event["ph"] == "X"])
-            names = {(event["name"], event["pid"], event["tid"]): str(event["args"]["name"])
-                     for event in trace["traceEvents"] if event["ph"] == "M"}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(f"{path}: is no timeline: {type(error).__name__} {error} (what `allreplay run --timeline` writes)") from None
-        of_process = len(self.computes) > 1  # then "compute" would not say whose
-        self.names = {lane: names.get(("process_name", lane[0], 0) if of_process and lane in self.computes else
-                                      ("thread_name", *lane), "") for lane in self.lanes}
-
-    def _read_lanes(self, events):
-        backward = [event for event in events if event["cat"] == "backward"]
-        output_layer = min(backward, key=lambda event: event["ts"])["name"]
-        starts = {}  # of the last iteration in the file, the steady one, by worker
-        for event in backward:
-            if event["name"] == output_layer:
-                starts[event["pid"]] = max(event["ts"], starts.get(event["pid"], event["ts"]))
-        origin = max(starts.values())  # where the slowest worker, which sets the pace, begins
-        for event in events:
-            lane, begin = (event["pid"], event["tid"]), event["ts"]
-            if begin < starts.get(event["pid"], min(starts.values())):
-                continue  # of an earlier iteration
-            if event["pid"] in starts:
-                self.computes.add(lane)
-                what = event["cat"] if event["cat"] in ("forward", "backward") else "codec"
-            else:
-                what = "communication"
-            begin = (begin - origin) % self.period
-            end = begin + event["dur"]
-            boxes = self.lanes.setdefault(lane, [])
-            boxes.append((what, begin, min(end, self.period)))
-            if end > self.period * (1 + 1e-9):
-                boxes.append((what, 0, min(end - self.period, begin)))
-        self.lanes = {lane: sorted(self.lanes[lane], key=lambda box: box[1:]) for lane in sorted(self.lanes)}
-
-    def waits(self, lane):
-        """The gaps (begin, end) in which a worker has nothing to compute."""
-        ends = [0, *(end for _, _, end in self.lanes[lane])]
-        begins = [*(begin for _, begin, _ in self.lanes[lane]), self.period]
-        return [(end, begin) for end, begin in zip(ends, begins) if begin - end > 1e-6 * self.period]
-
-    def exposed(self):
-        """How long the fastest worker waits: what the program calls exposed communication."""
-        return max(sum(end - begin for begin, end in self.waits(lane)) for lane in self.computes)
-
-
-BOXES = {  # what: how it looks
-    "backward": {"facecolor": BACKWARD, "linewidth": 0, "label": "Backward"},
-    "forward": {"facecolor": FORWARD, "linewidth": 0, "label": "Forward"},
-    "codec": {"facecolor": CODEC, "linewidth": 0, "label": "Compression"},
-    "communication": {"facecolor": COLLECTIVE, "edgecolor": "black", "linewidth": 0.25, "label": "Communication"},
-    "exposed": {"facecolor": "white", "edgecolor": EXPOSED, "hatch": "//////", "linewidth": 0.5, "label": "Exposed (computation waits)"},
-}
-
-
-def draw_timelines(timelines, options):
-    """A timeline per file, one below the other."""
-    from matplotlib.patches import Patch
-    longest = max(timeline.period for timeline in timelines)
-    unit, scale = unit_for(longest * 1e-6)
-    scale *= 1e-6
-    note = reconstructed_note([(timeline.profile, timeline.origin) for timeline in timelines], options)
-    several = len({timeline.profile for timeline in timelines}) > 1
-    most = max(len(timeline.lanes) for timeline in timelines)
-    page = Page(1, len(timelines), 0.22 * most, note, 0.92 if any(len(timeline.computes) > 1 for timeline in timelines) else 0.74, 0.1)
-    drawn = set()
-    for axes, timeline in zip(page.axes, timelines):
-        for row, (lane, boxes) in enumerate(timeline.lanes.items()):
-            waits = [("exposed", *wait) for wait in timeline.waits(lane)] if lane in timeline.computes else []
-            for what, look in BOXES.items():
-                spans = [(begin * scale, (end - begin) * scale) for kind, begin, end in joined(boxes) + waits if kind == what]
-                if spans:
-                    axes.broken_barh(spans, (row - 0.38, 0.76), zorder=2, **look)
-                    drawn.add(what)
-        title = label(options, timeline.strategy)
-        if several:
-            title = f"{label(options, timeline.profile)}, {title}"
-        axes.set_title(f"{title}: {duration(timeline.period)}, {duration(timeline.exposed())} exposed", pad=3, loc="left")
-        axes.set_yticks(range(len(timeline.lanes)))
-        axes.set_yticklabels([textwrap.fill(timeline.names[lane], 18) for lane in timeline.lanes], fontsize=6.5, linespacing=0.9)
-        axes.tick_params(axis="y", length=0)
-        axes.tick_params(axis="x", labelbottom=axes is page.axes[-1])
-        axes.set_xlim(0, longest * scale)
-        axes.set_ylim(most - 0.5, -0.5)
-        axes.grid(True, axis="x")
-    page.axes[-1].set_xlabel(f"time ({unit})")
-    return page.finish([Patch(**look) for what, look in BOXES.items() if what in drawn])
-
-
-def joined(boxes):
-    """The boxes, with passes that follow without a gap as one; collectives stay apart."""
-    whole = []
-    for what, begin, end in boxes:
-        if whole and what != "communication" and whole[-1][0] == what and begin - whole[-1][2] < 1e-6 * end:
-            begin = whole.pop()[1]
-        whole.append((what, begin, end))
-    return whole
-
-
-def duration(microseconds):
-    """A duration for people: three digits and a unit."""
-    unit, scale = unit_for(microseconds * 1e-6) if microseconds > 0 else ("ms", 1)
-    return f"{microseconds * 1e-6 * scale:.3g} {unit}"
-
-
 # --- command ---------------------------------------------------------------------------------------------------------
 
 def reader(paths, options):
     """Read the input; what is returned draws it. So bad input is told before matplotlib is loaded, which takes a second."""
-    if options["kind"] == "timeline":
-        timelines = [Timeline(path) for path in paths]
-        return lambda: draw_timelines(timelines, options)
     if len(paths) > 1:
         raise InputError(f"{paths[1]}: is one file too many ({options['kind']} is drawn from one CSV)")
     rows = read_rows(paths[0], options)
@@ -881,9 +750,9 @@ def save(figure, outputs):
 def main(argv):
     """The command line; its exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("input", nargs="+", metavar="INPUT", help="the CSV of a sweep or a tuning; for timelines, one or more JSON files")
+    parser.add_argument("input", nargs="+", metavar="INPUT", help="the CSV of a sweep or a tuning")
     parser.add_argument("--config", metavar="FILE", help="the sweep's configuration, whose \"plot\" says what to draw")
-    parser.add_argument("--kind", help=f"what to draw: {', '.join(KINDS)} (default: the configuration's, else speedup for CSV, timeline for JSON)")
+    parser.add_argument("--kind", help=f"what to draw: {', '.join(KINDS)} (default: the configuration's, else speedup)")
     parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help=f"a key of \"plot\": {', '.join(KEYS)}; may be repeated")
     parser.add_argument("--out", nargs="+", required=True, type=Path, metavar="FILE", help="the pictures to write: .png, .svg or .pdf")
     arguments = parser.parse_args(argv)

@@ -1,10 +1,16 @@
 #!/usr/bin/env bash
-# Run Python with matplotlib: the first python3 on this machine that can import it.
+# Run Python with matplotlib, or another module: the first python3 on this machine that can import it.
 #
-#   tools/python.sh SCRIPT [ARGUMENT…]
+#   tools/python.sh [--with MODULE] SCRIPT [ARGUMENT…]
 #
 # Several Pythons may be installed, and the first in PATH need not be the one that the distribution's
 # python3-matplotlib belongs to. PYTHON=/path/to/python3 is tried before all others.
+
+module=matplotlib
+if [ "${1-}" = --with ]; then
+  module=${2-}
+  shift 2
+fi
 
 case "${1-}" in
   '' | -h | --help)
@@ -13,12 +19,12 @@ case "${1-}" in
 esac
 
 while IFS= read -r python; do
-  if [ -n "$python" ] && "$python" -c 'import matplotlib' 2> /dev/null; then
+  if [ -n "$python" ] && "$python" -c "import $module" 2> /dev/null; then
     exec "$python" "$@"
   fi
 done <<< "${PYTHON-}
 $(type -ap python3)
 /usr/bin/python3"
 
-echo "python.sh: no python3 can import matplotlib (install python3-matplotlib, e.g. with tools/setup.sh)" >&2
+echo "python.sh: no python3 can import $module (install python3-$module; tools/setup.sh --help says how)" >&2
 exit 1

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Install what allreplay is built, tested and plotted with, where it is missing.
 #
-#   tools/setup.sh
+#   tools/setup.sh                 what the README's commands need
+#   tools/setup.sh --with torch    also PyTorch and torchvision, for tools/profile_torch.py
+#   tools/setup.sh --with tests    also all that some tests skip without: PyTorch, a browser, a checker of schemas, a fuzzer
 #
 # On Debian and Ubuntu the missing packages come from the distribution through apt, with sudo when not root; nothing
 # is asked, and nothing is done when all are there. Elsewhere it lists what is needed.
@@ -12,10 +14,17 @@ packages=(
   g++ cmake ninja-build ccache                        # the build: C++20, CMake 3.22 or newer
   libboost-dev libboost-graph-dev nlohmann-json3-dev  # what sim/ uses
   libfmt-dev libcli11-dev libeigen3-dev libtbb-dev
-  rapidjson-dev zlib1g-dev
+  pkg-config libcairo2-dev fonts-dejavu-core          # sim/picture, and the letters in its pictures
+  rapidjson-dev zlib1g-dev libprotobuf-dev protobuf-compiler
   catch2 libbenchmark-dev                             # the tests and benchmarks
   python3 python3-matplotlib                          # tools/
 )
+case "$*" in
+  '') ;;
+  '--with torch') packages+=(python3-torch python3-torchvision) ;;
+  '--with tests') packages+=(python3-torch python3-torchvision chromium python3-jsonschema clang libclang-rt-dev) ;;
+  *) usage_error "does not know '$*'" ;;
+esac
 
 if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
   {

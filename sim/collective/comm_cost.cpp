@@ -40,26 +40,21 @@ Time CommCost::least(Bytes bytes) const {
   return to_time(per_byte * size);
 }
 
-namespace {
-
-struct Links {
-  double alpha, beta, gamma;
-};
-
-// α and β out of a measured a and b (readings 3 and 6): what the collective's coefficients make of them.
-Links solve(const MeasuredCost& measured, const CollectiveOptions& options) {
+LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options, const Place& place_of_gamma) {
   const Coefficients at = find_algorithm(measured.collective, measured.place / "collective")
                               .coefficients(static_cast<double>(measured.workers), options);
   const double beta = (measured.b - at.gamma * measured.gamma) / at.beta;
   if (beta < 0)
-    throw InputError(measured.place / "gamma",
+    throw InputError(place_of_gamma,
                      fmt::format("{} s/B leave less than nothing of b = {} s/B", measured.gamma, measured.b),
                      fmt::format("at most {} s/B", measured.b / at.gamma));
   return {measured.a / at.alpha, beta, measured.gamma};
 }
 
-Links links_of(const Network& network, std::int64_t workers, const CollectiveOptions& options) {
-  if (network.measured) return solve(*network.measured, options);
+namespace {
+
+LinkCosts links_of(const Network& network, std::int64_t workers, const CollectiveOptions& options) {
+  if (network.measured) return link_costs(*network.measured, options, network.measured->place / "gamma");
   if (network.topology && !network.beta) {
     const RouteBound bound = consecutive_route_bound(*make_topology(*network.topology, workers), workers);
     return {network.alpha.value_or(0) + bound.latency, 1 / bound.bandwidth, network.gamma};
@@ -82,7 +77,7 @@ StageCosts price_stages(const Network& network, const Algorithm& algorithm, std:
     for (CostPoint& point : half) point.seconds /= 2;
     return {CommCost(network.table), CommCost(half), CommCost(half)};
   }
-  const Links links = links_of(network, workers, options);
+  const LinkCosts links = links_of(network, workers, options);
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
   const double a = times.alpha * links.alpha, transfer = times.beta * links.beta, reduction = times.gamma * links.gamma;
   const double scattered = transfer / 2 + (network.measured ? reduction / 2 : reduction);

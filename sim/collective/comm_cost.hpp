@@ -45,6 +45,15 @@ class CommCost {
   std::vector<CostPoint> points_;
 };
 
+/// What single messages cost: start-up (s), and per byte sent and reduced (s/B).
+struct LinkCosts {
+  double alpha = 0, beta = 0, gamma = 0;
+};
+
+/// α and β out of a measured a and b (readings 3 and 6), by the coefficients of its collective:
+/// α = a/c_α, β = (b − c_γ·γ)/c_β. Throws InputError at `place_of_gamma` when γ leaves less than nothing of b.
+LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options, const Place& place_of_gamma);
+
 /// What each stage costs, by Stage.
 using StageCosts = std::array<CommCost, stage_count>;
 

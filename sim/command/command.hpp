@@ -22,9 +22,12 @@ void add_plan(CLI::App& app);
 void add_topology(CLI::App& app);
 void add_collective(CLI::App& app);
 void add_codec(CLI::App& app);
+void add_calibrate(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_recommend(CLI::App& app);
 void add_import(CLI::App& app);
+void add_export(CLI::App& app);
+void add_report(CLI::App& app);
 void add_list(CLI::App& app);
 
 /// What --profile, --cluster and the options beside them were given as.

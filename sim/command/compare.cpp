@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
+#include "sim/experiment/compare_picture.hpp"
 #include "sim/experiment/run.hpp"
+#include "sim/experiment/timeline_picture.hpp"
+#include "sim/picture/picture_file.hpp"
 #include "sim/training/communication.hpp"
 
 namespace allreplay {
@@ -12,6 +15,7 @@ namespace {
 struct Arguments {
   ScenarioArguments scenario;
   std::vector<std::string> strategies;
+  std::string plot, timeline;
   bool json = false, csv = false;
 };
 
@@ -58,9 +62,16 @@ std::vector<Scenario> scenarios_of(const Arguments& arguments) {
 }
 
 void execute(const Arguments& arguments) {
+  for (const auto& [file, option] : {std::pair(arguments.plot, "--plot"), {arguments.timeline, "--timeline"}}) {
+    if (file.empty()) continue;
+    require_picture(file, argument(option));
+    require_not_input(file, option, {arguments.scenario.profile, arguments.scenario.cluster});
+  }
   std::vector<Scenario> scenarios = scenarios_of(arguments);
   std::vector<Outcome> outcomes;
   for (Scenario& scenario : scenarios) outcomes.push_back(run(std::move(scenario)));
+  if (!arguments.plot.empty()) write_picture(arguments.plot, draw(compare_chart(outcomes)));
+  if (!arguments.timeline.empty()) write_picture(arguments.timeline, timeline_picture(outcomes));
   for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
   if (arguments.json)
     print_json(outcomes);
@@ -79,9 +90,13 @@ void add_compare(CLI::App& app) {
   command->add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them)")->delimiter(',');
   auto* json = command->add_flag("--json", arguments->json, "print a JSON array");
   command->add_flag("--csv", arguments->csv, "print CSV")->excludes(json);
+  command->add_option("--plot", arguments->plot, "draw what makes up each iteration as bars: FILE.svg, .png or .pdf");
+  command->add_option("--timeline", arguments->timeline,
+                      "draw the iterations one below the other on one time axis: FILE.svg, .png or .pdf");
   command->footer(
       "Example:\n  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategies "
-      "wfbp,mg-wfbp,optimal-merge");
+      "wfbp,mg-wfbp,optimal-merge\n"
+      "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --plot bars.svg --timeline timelines.svg");
   command->callback([arguments] { execute(*arguments); });
 }
 

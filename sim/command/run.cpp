@@ -1,11 +1,15 @@
 #include "sim/experiment/run.hpp"
 
+#include <filesystem>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
+#include "sim/experiment/timeline_picture.hpp"
 #include "sim/experiment/trace_events.hpp"
+#include "sim/picture/picture_file.hpp"
 
 namespace allreplay {
 
@@ -30,11 +34,22 @@ void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& out
   }
 }
 
+bool is_trace(const std::string& file) { return std::filesystem::path(file).extension() == ".json"; }
+
+void write_timeline(const std::string& file, const Outcome& outcome) {
+  if (is_trace(file))
+    write_file(file, trace_events(outcome));
+  else
+    write_picture(file, timeline_picture({outcome}));
+}
+
 void execute(const Arguments& arguments) {
+  if (!arguments.timeline.empty() && !is_trace(arguments.timeline))
+    require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
   require_not_input(arguments.timeline, "--timeline", {arguments.scenario.profile, arguments.scenario.cluster});
   Library library;
   const Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy)));
-  if (!arguments.timeline.empty()) write_file(arguments.timeline, trace_events(outcome));
+  if (!arguments.timeline.empty()) write_timeline(arguments.timeline, outcome);
   warn(outcome.result.warning);
   warn_of_idle_options(arguments.scenario, outcome);
   fmt::print("{}", arguments.json ? to_json(row_of(outcome)) + "\n" : run_report(outcome));
@@ -49,9 +64,10 @@ void add_run(CLI::App& app) {
   command->add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`")->required();
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->add_option("--timeline", arguments->timeline,
-                      "write the iteration as Chrome trace events, for ui.perfetto.dev");
+                      "draw the iteration: FILE.svg, .png or .pdf, a picture; FILE.json, a trace for ui.perfetto.dev");
   command->footer(
-      "Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategy mg-wfbp");
+      "Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategy mg-wfbp\n"
+      "  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --timeline wfbp.svg");
   command->callback([arguments] { execute(*arguments); });
 }
 

@@ -170,4 +170,11 @@ std::string write_duration(Time time) {
   return write_whole(time.count(), units);
 }
 
+std::string write_us(Time time) {
+  std::string text = fmt::format("{}.{:06}", time.count() / 1'000'000, time.count() % 1'000'000);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
 }  // namespace allreplay

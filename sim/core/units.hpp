@@ -32,5 +32,6 @@ std::string format_rate(double bytes_per_second);  ///< in bit/s, as networks ar
 // Exactly, as a file could hold them: the largest unit that leaves a whole number.
 std::string write_size(Bytes bytes);
 std::string write_duration(Time time);
+std::string write_us(Time time);  ///< microseconds without a unit, all digits of the picoseconds
 
 }  // namespace allreplay

@@ -1,7 +1,6 @@
 #include "sim/experiment/report.hpp"
 
-#include <cmath>
-#include <limits>
+#include <algorithm>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,11 +20,6 @@ std::string above_bound(const Metrics& metrics) {
   return fmt::format("{:.1f} %", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
 }
 
-std::string title(const Scenario& scenario, const Result& result) {
-  return fmt::format("{} on {}: {} worker{}, {}, {}", scenario.profile.name, scenario.cluster.name, scenario.workers,
-                     scenario.workers == 1 ? "" : "s", result.collective, result.fidelity);
-}
-
 std::string options_of(const Scenario& scenario) { return plain_text(identity(scenario).back().cell); }
 
 // What compresses, and whose times those are.
@@ -43,9 +37,22 @@ std::string window_text(const Window& window) {
 
 }  // namespace
 
+std::string title(const Scenario& scenario, const Result& result) {
+  return fmt::format("{} on {}: {} worker{}, {}, {}{}", scenario.profile.name, scenario.cluster.name, scenario.workers,
+                     scenario.workers == 1 ? "" : "s", result.collective, result.fidelity,
+                     scenario.codec ? ", " + scenario.codec->name : "");
+}
+
 std::string caveat(const Profile& profile) {
   if (profile.origin != Origin::Reconstructed) return "";
   return fmt::format("note: the times of {} are reconstructed, not measured ({})\n", profile.name, profile.source);
+}
+
+std::optional<double> lower_bound(const std::vector<Outcome>& outcomes) {
+  std::optional<double> least;  // plans in two stages have a bound of their own
+  for (const Outcome& outcome : outcomes)
+    if (const auto bound = outcome.result.metrics.lower_bound_s) least = std::min(least.value_or(*bound), *bound);
+  return least;
 }
 
 std::string run_report(const Outcome& outcome) {
@@ -88,9 +95,8 @@ std::string compare_report(const std::vector<Outcome>& outcomes) {
   if (scenario.codec) text += "\n" + codec_text(scenario);
   text += fmt::format("\nforward {}, backward {}, {} of gradients", format_duration(result.metrics.forward_s),
                       format_duration(result.metrics.backward_s), format_size(scenario.profile.bytes()));
-  double bound = std::numeric_limits<double>::infinity();  // plans in two stages have one of their own
-  for (const Outcome& outcome : outcomes) bound = std::min(bound, outcome.result.metrics.lower_bound_s.value_or(bound));
-  if (std::isfinite(bound)) text += fmt::format("; no lossless schedule is faster than {}", format_duration(bound));
+  if (const auto bound = lower_bound(outcomes))
+    text += fmt::format("; no lossless schedule is faster than {}", format_duration(*bound));
   return text + "\n\n" + format_table(rows) + caveat(scenario.profile);
 }
 

@@ -1,6 +1,7 @@
 // What people read: one run, several strategies side by side, a plan.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,12 @@ struct Outcome {
   Result result;
   double wall_s = 0;
 };
+
+/// "googlenet_k80_b32 on k80-10gbe: 64 workers, ring, alpha-beta": what strategies are compared on.
+std::string title(const Scenario& scenario, const Result& result);
+
+/// The least of the outcomes' lower bounds, in seconds: no lossless schedule is faster. None where no outcome has one.
+std::optional<double> lower_bound(const std::vector<Outcome>& outcomes);
 
 std::string run_report(const Outcome& outcome);
 

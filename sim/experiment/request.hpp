@@ -46,12 +46,14 @@ class Library {
   /// The same without profile and strategy, which the request need not name.
   Scenario resolve_network(const Request& request);
 
+  /// The request's profile; the rest need not be named. Throws InputError.
+  const Profile& profile(const Request& request);
+
   /// The cluster in that file, with the file's number of workers. Throws InputError.
   const Cluster& cluster_named(const std::string& name);
 
  private:
   struct ClusterFile;
-  const Profile& profile(const Request& request);
   const ClusterFile& cluster(const std::string& name);
   const CodecCosts& codec(const Request& request, const std::string& device);
 

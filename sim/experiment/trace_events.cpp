@@ -1,11 +1,10 @@
 #include "sim/experiment/trace_events.hpp"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "sim/collective/stage.hpp"
+#include "sim/experiment/activity_looks.hpp"
+#include "sim/experiment/timeline_rows.hpp"
 
 namespace allreplay {
 
@@ -25,50 +24,15 @@ Value slice(const std::string& name, const char* category, int pid, int tid, Tim
       {"dur", us(end - start)}, {"args", std::move(args)}};
 }
 
-std::string class_name(const WorkerClass& one) {
-  const auto count = one.workers.size();
-  std::string name = count == 1 ? fmt::format("worker {}", one.workers[0])
-                                : fmt::format("{} workers like worker {}", count, one.workers[0]);
-  return one.slowdown == 1 ? name : name + fmt::format(" (x{:g} as slow)", one.slowdown);
-}
-
-// Threads that show blocks side by side while more than one is in flight: each takes the first that is free.
-class Lanes {
- public:
-  int take(Time start, Time end) {
-    const auto lane = std::find_if(busy_until_.begin(), busy_until_.end(), [&](Time until) { return until <= start; });
-    const auto index = lane - busy_until_.begin();
-    if (lane == busy_until_.end())
-      busy_until_.push_back(end);
-    else
-      *lane = end;
-    return static_cast<int>(index);
-  }
-  std::size_t count() const { return busy_until_.size(); }
-
- private:
-  std::vector<Time> busy_until_;
-};
-
 class Writer {
  public:
   explicit Writer(const Outcome& outcome)
       : outcome_(outcome), result_(outcome.result), network_(static_cast<int>(result_.classes.size())) {}
 
   Value write() {
-    for (int c = 0; c < network_; ++c) {
-      events_.push_back(metadata("process_name", c, 0, class_name(result_.classes[static_cast<std::size_t>(c)])));
-      events_.push_back(metadata("thread_name", c, 0, "compute"));
-    }
     events_.push_back(metadata("process_name", network_, 0,
                                fmt::format("network: {}, {} workers", result_.collective, outcome_.scenario.workers)));
-    for (const Episode& episode : result_.episodes) {
-      write_compute(episode);
-      write_blocks(episode);
-    }
-    for (std::size_t lane = 0; lane < lanes_.count(); ++lane)
-      events_.push_back(metadata("thread_name", network_, static_cast<int>(lane),
-                                 lanes_.count() == 1 ? "collectives" : fmt::format("collectives {}", lane)));
+    for (const Episode& episode : result_.episodes) write(timeline_rows(outcome_, episode));
     return {{"displayTimeUnit", "ms"}, {"otherData", other_data()}, {"traceEvents", events_}};
   }
 
@@ -82,62 +46,68 @@ class Writer {
             {"iteration_s", result_.metrics.iteration_s}};
   }
 
-  void write_compute(const Episode& episode) {
-    const Unrolled& unrolled = result_.unrolled;
-    const auto write = [&](TaskId task, const std::string& name, const char* category, int pid) {
-      const Span& span = episode.timeline.spans[task];
-      if (span.end > span.start)
-        events_.push_back(slice(name, category, pid, 0, add(episode.start, span.start), add(episode.start, span.end),
-                                Value::object()));
-    };
-    for (int c = 0; c < network_; ++c)
-      for (std::size_t layer = 0; layer < unrolled.layers; ++layer) {
-        const std::string& name = outcome_.scenario.profile.layers[layer].name;
-        write(unrolled.backward(static_cast<std::size_t>(c), layer), "B " + name, "backward", c);
-        write(unrolled.forward(static_cast<std::size_t>(c), layer), "F " + name, "forward", c);
-      }
+  void write(const TimelineRows& rows) {
+    name_rows(rows);
+    for (std::size_t row = 0; row < rows.streams.size(); ++row)
+      for (const Bar& bar : rows.streams[row].bars)
+        if (bar.end > bar.start)
+          events_.push_back(slice(name_of(bar), to_string(bar.activity).c_str(), process(row), thread(row), bar.start,
+                                  bar.end, Value::object()));
+    for (std::size_t lane = 0; lane < rows.network.size(); ++lane)
+      for (const Bar& bar : rows.network[lane].bars) write_collective(bar, static_cast<int>(lane));
+    for (const Gate& made : rows.made) write_arrow(rows, made);
   }
 
-  void write_blocks(const Episode& episode) {
-    const Unrolled& unrolled = result_.unrolled;
-    std::vector<std::size_t> by_start(unrolled.collectives());
-    for (std::size_t i = 0; i < by_start.size(); ++i) by_start[i] = i;
-    std::sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {
-      return std::pair(episode.timeline.spans[unrolled.block(a)].start, a) <
-             std::pair(episode.timeline.spans[unrolled.block(b)].start, b);
-    });
-    for (const std::size_t index : by_start) write_block(episode, index);
+  // The streams of one class of workers are one process.
+  int process(std::size_t row) const { return static_cast<int>(row) % network_; }
+  int thread(std::size_t row) const { return static_cast<int>(row) / network_; }
+
+  static std::string name_of(const Bar& bar) {
+    switch (bar.activity) {
+      case Activity::Backward:
+        return "B " + bar.name;
+      case Activity::Forward:
+        return "F " + bar.name;
+      case Activity::Collective:
+        return bar.name;
+      default:
+        return to_string(bar.activity) + " of " + bar.name;
+    }
   }
 
-  void write_block(const Episode& episode, std::size_t index) {
-    const Profile& profile = outcome_.scenario.profile;
-    const std::size_t blocks = result_.unrolled.blocks, stage = index / blocks;
-    const Block& block = result_.plan.blocks[index % blocks];
-    const Span& span = episode.timeline.spans[result_.unrolled.block(index)];
-    const Time start = add(episode.start, span.start), end = add(episode.start, span.end);
-    const int lane = lanes_.take(start, end);
-    const std::string leg =
-        result_.unrolled.stages == 1 ? "" : to_string(stage == 0 ? Stage::ReduceScatter : Stage::AllGather) + " of ";
-    events_.push_back(slice(
-        leg + describe(block, profile, index % blocks), "collective", network_, lane, start, end,
-        {{"bytes", block.bytes()}, {"waited_us", us(span.start - span.ready)}, {"tensors", block.slices.size()}}));
-    if (stage > 0) return;
-    // The arrow starts inside the backward task of the class that was last to be ready, and ends at the collective.
-    LayerId layer = profile.tensors[block.slices[0].tensor].layer;
-    for (const Slice& one : block.slices) layer = std::min(layer, profile.tensors[one.tensor].layer);
-    if (result_.plan.release == Release::Backward) layer = 0;
-    std::size_t last = 0;
-    const auto ended = [&](std::size_t c) { return episode.timeline.spans[result_.unrolled.backward(c, layer)].end; };
-    for (std::size_t c = 1; c < result_.classes.size(); ++c)
-      if (ended(c) > ended(last)) last = c;
-    const Span& made = episode.timeline.spans[result_.unrolled.backward(last, layer)];
+  // Each once: no block is in flight between two iterations, so each iteration begins with the first lane again.
+  void name_rows(const TimelineRows& rows) {
+    for (; named_streams_ < rows.streams.size(); ++named_streams_) {
+      const int one = process(named_streams_), stream = thread(named_streams_);
+      if (stream == 0) events_.push_back(metadata("process_name", one, 0, rows.streams[named_streams_].name));
+      events_.push_back(metadata("thread_name", one, stream, stream == 0 ? "compute" : "codec"));
+    }
+    for (; named_lanes_ < rows.network.size(); ++named_lanes_)
+      events_.push_back(
+          metadata("thread_name", network_, static_cast<int>(named_lanes_), rows.network[named_lanes_].name));
+  }
+
+  void write_collective(const Bar& bar, int lane) {
+    const Block& block = result_.plan.blocks[bar.item];
+    events_.push_back(
+        slice(name_of(bar), "collective", network_, lane, bar.start, bar.end,
+              {{"bytes", bar.bytes}, {"waited_us", us(bar.start - bar.ready)}, {"tensors", block.slices.size()}}));
+  }
+
+  // The arrow starts inside what makes the block ready and ends at the collective.
+  void write_arrow(const TimelineRows& rows, const Gate& made) {
+    const Bar& before = rows.streams[made.before.row].bars[made.before.bar];
     const Value common{{"name", "ready"}, {"cat", "flow"}, {"id", flows_++}};
     Value from = common, to = common;
     from.update({{"ph", "s"},
-                 {"pid", static_cast<int>(last)},
-                 {"tid", 0},
-                 {"ts", us(add(episode.start, made.start + (made.end - made.start) / 2))}});
-    to.update({{"ph", "f"}, {"bp", "e"}, {"pid", network_}, {"tid", lane}, {"ts", us(start)}});
+                 {"pid", process(made.before.row)},
+                 {"tid", thread(made.before.row)},
+                 {"ts", us(before.start + (before.end - before.start) / 2)}});
+    to.update({{"ph", "f"},
+               {"bp", "e"},
+               {"pid", network_},
+               {"tid", static_cast<int>(made.after.row)},
+               {"ts", us(rows.network[made.after.row].bars[made.after.bar].start)}});
     events_.push_back(from);
     events_.push_back(to);
   }
@@ -145,7 +115,7 @@ class Writer {
   const Outcome& outcome_;
   const Result& result_;
   int network_;  // its process id; those before it are the worker classes
-  Lanes lanes_;
+  std::size_t named_streams_ = 0, named_lanes_ = 0;
   int flows_ = 0;
   Value events_ = Value::array();
 };

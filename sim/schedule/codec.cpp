@@ -37,7 +37,7 @@ constexpr Codec all[] = {
     {"dgc", "Deep Gradient Compression: top-k by a sampled threshold", "density", "all-gather", true, sparse},
     {"randk", "k gradients at random", "density", "all-gather", true, sparse},
     {"fp16", "half precision, all-reduced", "", "", false, half},
-    {"qsgd", "stochastic rounding to a few levels of the norm", "bits", "all-gather", false, quantised},
+    {"qsgd", "stochastic rounding to a few levels of the largest", "bits", "all-gather", false, quantised},
     {"signsgd", "the signs", "", "all-gather", false, signs},
     {"ef-signsgd", "the signs and their mean size, with error feedback", "", "all-gather", true, scaled_signs},
     {"onebit", "the signs and a mean for either, with error feedback", "", "all-gather", true, two_means},

@@ -1,6 +1,7 @@
 #include "sim/schedule/plan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include <fmt/format.h>
@@ -11,6 +12,16 @@ Bytes Block::bytes() const {
   Bytes sum = 0;
   for (const Slice& slice : slices) sum += slice.bytes;
   return sum;
+}
+
+LayerId first_layer(const Block& block, const Profile& profile) {
+  LayerId first = std::numeric_limits<LayerId>::max();
+  for (const Slice& slice : block.slices) first = std::min(first, profile.tensors[slice.tensor].layer);
+  return first;
+}
+
+LayerId ready_layer(const Plan& plan, const Block& block, const Profile& profile) {
+  return plan.release == Release::Backward ? 0 : first_layer(block, profile);
 }
 
 std::string to_string(Order order) {

@@ -57,6 +57,11 @@ struct Plan {
   Time tick{0};  ///< if positive, blocks start only at multiples of it after the start of the backward pass
 };
 
+/// The layer nearest to the input that the block holds a gradient of: the last to be ready, the first to be needed.
+LayerId first_layer(const Block& block, const Profile& profile);
+/// The layer whose backward makes the block ready.
+LayerId ready_layer(const Plan& plan, const Block& block, const Profile& profile);
+
 std::string to_string(Order order);
 std::string to_string(Barrier barrier);
 

@@ -1,7 +1,6 @@
 #include "sim/training/unroll.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -21,14 +20,6 @@ void add_compute(Unrolled& unrolled, const Profile& profile, std::size_t index) 
   append(Time(0));
   for (std::size_t layer = profile.layers.size(); layer-- > 0;) append(profile.layers[layer].backward);
   for (const Layer& layer : profile.layers) append(layer.forward);
-}
-
-// Backward runs from the last layer to the first, so a block is ready when its first layer is. Forward is a chain: what
-// the first of the block's layers waits for, the others wait for, too.
-LayerId first_layer(const Block& block, const Profile& profile) {
-  LayerId first = std::numeric_limits<LayerId>::max();
-  for (const Slice& slice : block.slices) first = std::min(first, profile.tensors[slice.tensor].layer);
-  return first;
 }
 
 void add_collectives(Unrolled& unrolled, const Plan& plan, const std::optional<Compression>& compression) {
@@ -76,9 +67,9 @@ void add_codec(Unrolled& unrolled, const Plan& plan, const std::vector<WorkerCla
 }
 
 void add_dependencies(Unrolled& unrolled, const Profile& profile, const Plan& plan, std::size_t index) {
-  const LayerId first = first_layer(plan.blocks[index], profile);
-  const LayerId made_by = plan.release == Release::Backward ? 0 : first;
-  const LayerId needed_by = plan.barrier == Barrier::Iteration ? 0 : first;
+  const LayerId made_by = ready_layer(plan, plan.blocks[index], profile);
+  // Forward is a chain: what the first of the block's layers waits for, the others wait for, too.
+  const LayerId needed_by = plan.barrier == Barrier::Iteration ? 0 : first_layer(plan.blocks[index], profile);
   const TaskId start = unrolled.block(index), end = unrolled.block(index, unrolled.stages - 1);
   TaskGraph& graph = unrolled.graph;
   if (start != end) graph.precede(start, end);

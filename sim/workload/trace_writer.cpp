@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/units.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -14,14 +16,6 @@ std::string quoted(const std::string& text) {
   rapidjson::StringBuffer buffer;
   rapidjson::Writer(buffer).String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
   return {buffer.GetString(), buffer.GetSize()};
-}
-
-// Microseconds with all digits of the picoseconds, and none too many.
-std::string us(Time time) {
-  std::string text = fmt::format("{}.{:06}", time.count() / 1'000'000, time.count() % 1'000'000);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.back() == '.') text.pop_back();
-  return text;
 }
 
 std::string model_layers(const Profile& profile) {
@@ -41,7 +35,7 @@ std::string times(const Profile& profile) {
   std::vector<std::string> lines;
   for (const Layer& layer : profile.layers)
     lines.push_back(fmt::format(R"(  {{"name": {}, "forward": {}, "backward": {}}})", quoted(layer.name),
-                                us(layer.forward), us(layer.backward)));
+                                write_us(layer.forward), write_us(layer.backward)));
   return fmt::format("{}", fmt::join(lines, ",\n"));
 }
 

@@ -165,7 +165,9 @@ def mg_wfbp(tensors, ready, cost):
 
     starts = communication_starts()
     for place in range(count - 1):  # lines 10-14
-        if ready[place + 1] - starts[place] < cost.a:  # Eq. 38
+        # Eq. 38; the gain is a where T is a straight line (Eq. 17), and not quite where bytes are compressed (coded.py).
+        gain = send[place] + cost(sizes[place + 1]) - cost(sizes[place] + sizes[place + 1])
+        if ready[place + 1] - starts[place] < gain:
             send[place] = Fraction(0)  # lines 16-19
             sizes[place + 1] += sizes[place]
             send[place + 1] = cost(sizes[place + 1])

@@ -328,11 +328,14 @@ class BadInput(unittest.TestCase):
     @unittest.skipUnless(pathlib.Path("/dev/full").is_char_device(), "needs /dev/full")
     def test_a_full_disk_is_said(self):
         run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--strategy", "wfbp"]
-        for arguments in ([*run, "--timeline", "/dev/full"], ["sweep", "sweep.json", "--out", "/dev/full"]):
-            with self.subTest(" ".join(arguments)):
-                done = subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True)
+        for name in ("full.json", "full.svg", "full.png"):
+            (self.folder / name).symlink_to("/dev/full")
+        for *arguments, out in (*([*run, "--timeline", f"full.{ending}"] for ending in ("json", "svg", "png")),
+                                ["sweep", "sweep.json", "--out", "/dev/full"]):
+            with self.subTest(" ".join([*arguments, out])):
+                done = subprocess.run([PROGRAM, *arguments, out], cwd=self.folder, capture_output=True)
                 self.assertNotEqual(done.returncode, 0)
-                self.assertIn(b"/dev/full", done.stderr)
+                self.assertIn(f"{out}: cannot be written: No space left on device".encode(), done.stderr)
         for arguments in ([*run, "--json"], ["list", "strategies"], ["sweep", "sweep.json"]):
             with self.subTest(" ".join(arguments) + " > /dev/full"), open("/dev/full", "wb") as full:
                 done = subprocess.run([PROGRAM, *arguments], cwd=self.folder, stdout=full, stderr=subprocess.PIPE)

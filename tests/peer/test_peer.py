@@ -14,6 +14,7 @@ import random
 import subprocess
 import tempfile
 import unittest
+from collections import namedtuple
 from fractions import Fraction
 
 import reference
@@ -72,13 +73,14 @@ def csv_text(layers):
     return "\n".join(["layer,params,forward_us,backward_us"] + rows) + "\n"
 
 
-def trace_text(layers):
+def trace_text(layers, precision="fp32"):
     """The same as a trace with an inline model, which may have several tensors in a layer."""
+    element = 4 if precision == "fp32" else 2
     model = {"name": "random", "layers": [
-        {"name": layer.name, "tensors": [{"name": name, "shape": [size // 4]} for name, size in layer.tensors]}
+        {"name": layer.name, "tensors": [{"name": name, "shape": [size // element]} for name, size in layer.tensors]}
         for layer in layers]}
     return json.dumps({
-        "model": model, "device": "none", "framework": "none", "batch_size": 1, "precision": "fp32",
+        "model": model, "device": "none", "framework": "none", "batch_size": 1, "precision": precision,
         "origin": "imported", "source": "random", "unit": "us",
         "layers": [{"name": layer.name, "forward": float(Fraction(layer.forward, MICROSECOND)),
                     "backward": float(Fraction(layer.backward, MICROSECOND))} for layer in layers]})
@@ -106,8 +108,11 @@ def random_layers(pick, round_numbers, several_tensors):
     return layers
 
 
+Network = namedtuple("Network", "document collective alpha beta gamma values")  # values: of the collective's options
+
+
 def random_network(pick, workers, round_numbers):
-    """A network as the cluster file writes it, its (a, b), and the options that belong to its collective."""
+    """A network as the cluster file writes it and as numbers, and the options that belong to its collective."""
     collective, options, values = pick.choice(reference.COLLECTIVES), {}, {}
     if collective == "parameter-server" and pick.random() < 0.5 and workers > 1:
         values["servers"] = pick.randint(1, workers)
@@ -134,18 +139,20 @@ def random_network(pick, workers, round_numbers):
             network["bandwidth"] = f"{decimal(8 * 10**6 / beta)} Mbit/s"
         else:
             network["beta"] = f"{decimal(beta / 10**6)} us/B"
-    return network, Cost(*reference.from_links(collective, workers, alpha, beta, gamma, **values), workers), options
+    return Network(network, collective, alpha, beta, gamma, values), options
+
+
+def all_reduce_cost(network, workers):
+    _, collective, alpha, beta, gamma, values = network
+    return Cost(*reference.from_links(collective, workers, alpha, beta, gamma, **values), workers)
 
 
 def random_case(pick, folder, name):
     round_numbers, several = pick.random() < 0.5, pick.random() < 0.5
     workers = pick.choice([2, 4, 8, 16] if round_numbers else [1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 33])
     layers = random_layers(pick, round_numbers, several)
-    network, cost, own = random_network(pick, workers, round_numbers)
-    slowdowns = [1] * workers
-    if pick.random() < 0.4:
-        for place in pick.sample(range(workers), pick.randint(1, workers)):
-            slowdowns[place] = pick.choice([Fraction(1), Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3)])
+    network, own = random_network(pick, workers, round_numbers)
+    slowdowns = random_slowdowns(pick, workers)
     options = {"cluster": own}
     if round_numbers:
         cycle, threshold, cap = pick.choice([1, 2, 5, 7]), 4 * pick.randint(1, 20), 4 * pick.randint(1, 20)
@@ -155,22 +162,33 @@ def random_case(pick, folder, name):
     elif pick.random() < 0.7:
         options |= {"horovod": {"cycle": ("2.5ms", 25 * 10**8), "threshold": ("8 MiB", 8 * 2**20)},
                     "ddp": {"bucket_cap": ("2 MiB", 2 * 2**20)}}
-    return Case(folder, layers, workers, network, cost, slowdowns, options, name, as_csv=not several)
+    return Case(folder, layers, workers, network.document, all_reduce_cost(network, workers), slowdowns, options, name,
+                as_csv=not several)
 
 
-class Peer(unittest.TestCase):
+def random_slowdowns(pick, workers):
+    slowdowns = [1] * workers
+    if pick.random() < 0.4:
+        for place in pick.sample(range(workers), pick.randint(1, workers)):
+            slowdowns[place] = pick.choice([Fraction(1), Fraction(5, 4), Fraction(3, 2), Fraction(2), Fraction(3)])
+    return slowdowns
+
+
+class Comparison(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-
-    # ---- comparisons ----
 
     def assert_time(self, seconds, picoseconds, what, blocks=1):
         """Equal to 1e-9 relative, or to one picosecond per rounded duration."""
         difference = abs(Fraction(seconds) * reference.SECOND - picoseconds)
         self.assertLessEqual(difference, max(2 + blocks, abs(picoseconds) / 10**9),
                              f"{what}: {seconds} s, the peer says {float(picoseconds) / reference.SECOND} s")
+
+
+class Peer(Comparison):
+    # ---- comparisons ----
 
     def assert_result(self, row, expected, what):
         if "collectives" in row and row["strategy"] != "optimal-merge":  # its grouping is not unique

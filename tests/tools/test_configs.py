@@ -63,14 +63,6 @@ class Configs(unittest.TestCase):
                 for picture in ("x.png", "x.svg"):
                     self.assertGreater(Path(folder, picture).stat().st_size, 10_000)
 
-    def test_timeline_of_the_program_is_drawn(self):
-        with tempfile.TemporaryDirectory(prefix="all replay ") as folder:
-            for strategy in ("wfbp", "mg-wfbp"):
-                self.run_in(folder, PROGRAM, "run", "--profile", "googlenet_k80_b32", "--cluster", "k80-10gbe", "--strategy", strategy,
-                            "--workers", "64", "--timeline", f"{strategy}.json")
-            self.run_in(folder, sys.executable, ROOT / "tools" / "plot.py", "wfbp.json", "mg-wfbp.json", "--out", "x.png")
-            self.assertGreater(Path(folder, "x.png").stat().st_size, 10_000)
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -35,20 +35,6 @@ RECONSTRUCTED = SWEEP + SWEEP.partition("\n")[2].replace("alexnet", "vgg16").rep
 SWEEP_KINDS = [kind for kind in tool.CSV_COLUMNS if kind != "trials"]
 
 
-def slice_of(category, pid, start, length, name="B fc"):
-    """A box of a timeline, in microseconds."""
-    return {"name": name, "cat": category, "ph": "X", "pid": pid, "tid": 0, "ts": start, "dur": length, "args": {}}
-
-
-# Backward from 100 to 300, waiting until 450, forward until 550: a period of 450 us, 150 of them exposed.
-TIMELINE = {"otherData": {"profile": "alexnet", "origin": "reconstructed", "strategy": "wfbp", "iteration_s": 450e-6},
-            "traceEvents": [{"name": "process_name", "ph": "M", "pid": 0, "tid": 0, "args": {"name": "4 workers like worker 0"}},
-                            {"name": "thread_name", "ph": "M", "pid": 0, "tid": 0, "args": {"name": "compute"}},
-                            {"name": "thread_name", "ph": "M", "pid": 1, "tid": 0, "args": {"name": "collectives"}},
-                            slice_of("backward", 0, 100, 100), slice_of("backward", 0, 200, 100, "B conv"),
-                            slice_of("collective", 1, 200, 250, "block 0 (fc)"), slice_of("forward", 0, 450, 100, "F conv")]}
-
-
 class Case(unittest.TestCase):
     """Runs the tool in an empty folder."""
 
@@ -179,33 +165,6 @@ class Pictures(Case):
             self.assertIn(note, self.texts("both.csv", "--kind", kind))
             self.assertNotIn("econstructed", " ".join(self.texts("sweep.csv", "--kind", kind)))
 
-    def test_timeline(self):
-        self.write("a.json", TIMELINE)
-        self.write("b.json", {**TIMELINE, "otherData": {**TIMELINE["otherData"], "strategy": "best"}})
-        texts = self.texts("a.json", "b.json")
-        for text in ("WFBP: 450 µs, 150 µs exposed", "Best found: 450 µs, 150 µs exposed", "compute", "collectives", "time (µs)",
-                     "Exposed (computation waits)", "Reconstructed profile: layer times are inferred, not measured."):
-            self.assertIn(text, texts)
-
-    def test_timeline_of_the_last_of_two_iterations(self):
-        events = TIMELINE["traceEvents"]
-        later = [{**event, "ts": event["ts"] + 450} for event in events if event["ph"] == "X"]
-        one = tool.Timeline(self.write("one.json", TIMELINE))
-        two = tool.Timeline(self.write("two.json", {**TIMELINE, "traceEvents": events + later}))
-        self.assertEqual((two.lanes, two.waits((0, 0))), (one.lanes, one.waits((0, 0))))
-        self.assertEqual(one.lanes[0, 0], [("backward", 0, 100), ("backward", 100, 200), ("forward", 350, 450)])
-
-    def test_timeline_of_a_slow_worker(self):
-        """Worker 1 takes twice as long: backward from 200 to 600, forward until 800, of a period of 600."""
-        slow = [slice_of("backward", 1, 200, 400), slice_of("forward", 1, 600, 200, "F fc")]
-        fast = [slice_of("backward", 0, 100, 200), slice_of("forward", 0, 600, 100, "F fc")]
-        about = {**TIMELINE["otherData"], "iteration_s": 600e-6}
-        timeline = tool.Timeline(self.write("x.json", {"otherData": about, "traceEvents": slow + fast}))
-        self.assertEqual(timeline.lanes[1, 0], [("backward", 0, 400), ("forward", 400, 600)])
-        # The fast worker began its backward pass 100 before the slow one, in the last sixth of the iteration before.
-        self.assertEqual(timeline.lanes[0, 0], [("backward", 0, 100), ("forward", 400, 500), ("backward", 500, 600)])
-        self.assertEqual((timeline.waits((0, 0)), timeline.exposed()), ([(100, 400)], 300))
-
     def test_as_a_program_from_any_python(self):
         self.write("sweep.csv", SWEEP)
         for command in ([TOOL], ["python3", TOOL], [ROOT / "tools" / "python.sh", TOOL]):
@@ -254,17 +213,11 @@ class BadInput(Case):
         self.refuses("--option scale=0: scale is 0 (a number above 0: one unit, in the unit of the column)", "sweep.csv", "--option", "scale=0")
         self.refuses("sweep.csv: line 1: no column 'iteration' (did you mean 'iteration_s'?)", "sweep.csv", "--kind", "columns",
                      "--option", "y=iteration")
-        self.refuses("--kind: kind is \"pie\" (one of speedup, efficiency, bars, columns, histogram, trials, timeline)", "sweep.csv", "--kind", "pie")
+        self.refuses("--kind: kind is \"pie\" (one of speedup, efficiency, bars, columns, histogram, trials)", "sweep.csv", "--kind", "pie")
         self.refuses("--option log: has no value (KEY=VALUE)", "sweep.csv", "--option", "log")
         self.refuses("sweep.csv: line 1: no column 'worker' (did you mean 'workers'?)", "sweep.csv", "--option", "x=worker")
         self.refuses("sweep.csv: no row has workers = 5 (\"where\" selects at least one row)", "sweep.csv", "--option", 'where={"workers": 5}')
         self.refuses("--out x.gif: unknown format '.gif' (.png, .svg, .pdf)", "sweep.csv", out="x.gif")
-
-    def test_timelines(self):
-        self.write("other.json", {"traceEvents": []})
-        self.write("zero.json", {**TIMELINE, "otherData": {**TIMELINE["otherData"], "iteration_s": 0}})
-        self.refuses("other.json: is no timeline: KeyError 'otherData' (what `allreplay run --timeline` writes)", "other.json")
-        self.refuses("zero.json: /otherData/iteration_s: is 0 (a time above 0)", "zero.json")
 
 
 class Documentation(unittest.TestCase):

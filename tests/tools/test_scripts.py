@@ -24,15 +24,16 @@ class Scripts(unittest.TestCase):
         """The finished process."""
         return subprocess.run([TOOLS / name, *arguments], cwd=self.folder, capture_output=True, text=True, check=False, **how)
 
-    def setup_with(self, **stubs):
+    def setup_with(self, *arguments, **stubs):
         """Run setup.sh where only NEEDED and these one-line scripts exist; returns (process, what apt-get was asked to do)."""
         for name in NEEDED:
-            (self.folder / name).symlink_to(shutil.which(name))
+            if not (self.folder / name).exists():
+                (self.folder / name).symlink_to(shutil.which(name))
         for name, line in stubs.items():
             path = self.folder / name.replace("_", "-")
             path.write_text(f"#!{shutil.which('bash')}\n{line}\n", encoding="utf-8")
             path.chmod(0o755)
-        done = self.run_script("setup.sh", env={**os.environ, "PATH": str(self.folder), "LOG": str(self.folder / "log")})
+        done = self.run_script("setup.sh", *arguments, env={**os.environ, "PATH": str(self.folder), "LOG": str(self.folder / "log")})
         log = self.folder / "log"
         return done, log.read_text(encoding="utf-8").splitlines() if log.exists() else []
 
@@ -46,7 +47,10 @@ class Scripts(unittest.TestCase):
 
     def test_wrong_arguments(self):
         for name, argument, start in [("demo.sh", "fig99", "demo.sh: no configs/fig99.json (there are: bml_fig5 "),
-                                      ("test.sh", "debug", "test.sh: no preset 'debug' (there are: dev release asan)")]:
+                                      ("test.sh", "debug", "test.sh: no preset 'debug' (there are: dev release asan)"),
+                                      ("setup.sh", "--with", "setup.sh: does not know '--with'"),
+                                      ("profile_all.sh", "--fast", "profile_all.sh: no option '--fast'"),
+                                      ("profile_all.sh", "--budget", "profile_all.sh: --budget needs a value")]:
             done = self.run_script(name, argument)
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertEqual(len(done.stderr.splitlines()), 1)
@@ -59,6 +63,14 @@ class Scripts(unittest.TestCase):
         done, asked = self.setup_with(dpkg_query=self.INSTALLED, apt_get=self.RECORD, id="echo 0")
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(asked, ["update -q", "install -y -q --no-install-recommends cmake"])
+
+    def test_installs_torch_where_asked(self):
+        installed = self.INSTALLED.replace("= cmake", "= python3-torch")
+        for arguments, asked in (((), []), (("--with", "torch"), ["python3-torch"])):
+            with self.subTest(arguments):
+                done, log = self.setup_with(*arguments, dpkg_query=installed, apt_get=self.RECORD, id="echo 0")
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(log[1:], [f"install -y -q --no-install-recommends {name}" for name in asked])
 
     def test_uses_sudo_unless_root(self):
         sudo = 'echo sudo >> "$LOG"; "$@"'

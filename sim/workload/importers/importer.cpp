@@ -100,6 +100,12 @@ void require_complete(const Profile& profile, const Place& file) {
 std::span<const Importer> importers() {
   static const std::vector<Importer> all{
       {"kineto", "PyTorch profiler (Kineto): a Chrome trace of training on a GPU", {}, is_kineto, read_kineto},
+      {"astra-sim", "ASTRA-sim 1.0 workload text; compute in cycles", {"clock"}, is_astra_sim, read_astra_sim},
+      {"chakra", "MLCommons Chakra execution trace, protobuf (.et)", {}, is_chakra, read_chakra},
+      {"chakra-json", "MLCommons Chakra execution trace, JSON", {}, is_chakra_json, read_chakra_json},
+      {"caffe-time", "the output of `caffe time`", {}, is_caffe_time, read_caffe_time},
+      {"bcaffe", "a log of B-Caffe: backward times only", {}, is_bcaffe, read_bcaffe},
+      {"dnn-partitioning", "a training graph of dnn-partitioning, JSON", {}, is_dnn_partitioning, read_dnn_partitioning},
       {"pipedream", "PipeDream's profile: graph.txt", {"keep-overhead"}, is_pipedream, read_pipedream},
       {"csv", "a table with the columns layer, params, forward_us, backward_us", {}, is_csv, read_csv},
   };

@@ -1,0 +1,111 @@
+#include "sim/experiment/export.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "sim/command/command.hpp"
+#include "sim/core/file.hpp"
+#include "sim/experiment/report.hpp"
+#include "sim/workload/profile_file.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Arguments {
+  ScenarioArguments scenario;
+  std::string to, strategy, clock, out;
+  bool per_worker = false;
+};
+
+// What the format has no use for would be a silent mistake.
+void require_meaning(const Arguments& arguments, const Exporter& exporter) {
+  const auto refuse = [&](bool given, std::string_view option, std::string_view wrong, std::string_view right) {
+    if (given) throw InputError(argument(std::string(option)), wrong, right);
+  };
+  refuse(!arguments.strategy.empty() && !exporter.plans, "--strategy",
+         fmt::format("the format {} holds no plan", exporter.name), "leave it out");
+  refuse(!arguments.strategy.empty() && arguments.scenario.cluster.empty(), "--strategy",
+         "plans for a cluster, and there is none", "add --cluster C");
+  refuse(!arguments.scenario.cluster.empty() && arguments.strategy.empty(), "--cluster",
+         "changes nothing without a strategy", "add --strategy S, or leave it out");
+  refuse(!arguments.scenario.codec.empty() && arguments.scenario.codec != "none", "--codec",
+         "none of the formats has compressed gradients", "leave it out");
+  refuse(!arguments.clock.empty() && !exporter.clocks, "--clock",
+         fmt::format("the format {} counts no cycles", exporter.name), "leave it out");
+  refuse(arguments.per_worker && exporter.name != "chakra" && exporter.name != "chakra-json", "--per-worker",
+         fmt::format("the format {} has one file for all workers", exporter.name), "leave it out");
+  refuse(arguments.per_worker && arguments.scenario.workers.empty() && arguments.scenario.cluster.empty(),
+         "--per-worker", "how many workers?", "add --workers N");
+}
+
+std::vector<std::string> files(const Arguments& arguments, const Exporter& exporter, std::int64_t workers) {
+  if (!arguments.per_worker) return {arguments.out};
+  std::vector<std::string> files;
+  for (std::int64_t worker = 0; worker < workers; ++worker)
+    files.push_back(fmt::format("{}.{}{}", arguments.out, worker, exporter.extension));
+  return files;
+}
+
+void execute(const Arguments& arguments) {
+  const Exporter& exporter = find_exporter(arguments.to, argument("--to"));
+  require_meaning(arguments, exporter);
+  require_not_input(arguments.out, "--out", {arguments.scenario.profile, arguments.scenario.cluster});
+  const Request request = arguments.scenario.request(arguments.strategy);
+  Library library;
+  Scenario scenario;
+  std::optional<Plan> plan;
+  if (arguments.strategy.empty()) {
+    scenario.profile = library.profile(request);
+    scenario.workers = request.workers.value_or(1);
+  } else {
+    scenario = library.resolve(request);
+    plan = plan_of(scenario);
+  }
+  ExportRequest wanted{scenario.profile, plan ? &*plan : nullptr, scenario.workers};
+  if (!arguments.clock.empty()) wanted.clock = parse_number(arguments.clock, argument("--clock")) * 1e9;
+  if (!(wanted.clock >= 1e3 && wanted.clock <= 1e12))
+    throw InputError(argument("--clock"), fmt::format("{} GHz is no clock", arguments.clock), "1e-6 to 1000");
+  const Exported exported = exporter.write(wanted);
+  const std::vector<std::string> written = files(arguments, exporter, scenario.workers);
+  for (const std::string& file : written) write_file(file, exported.text);
+  for (const std::string& note : exported.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print(stderr, "{}", caveat(scenario.profile));
+  if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
+    fmt::print(stderr, "note: the cluster's stragglers and jitter were left out: every worker is the profile's\n");
+  if (written.size() > 1)
+    fmt::print(stderr, "note: the {} files are equal: every worker does the same\n", written.size());
+  fmt::print(
+      "{}", fmt::format("{}: {} layers, forward {}, backward {}, {} of gradients{}\n", written.front(),
+                        scenario.profile.layers.size(), format_duration(to_seconds(scenario.profile.forward())),
+                        format_duration(to_seconds(scenario.profile.backward())), format_size(scenario.profile.bytes()),
+                        plan ? fmt::format(" in {} blocks of {}", plan->blocks.size(), plan->strategy) : ""));
+}
+
+}  // namespace
+
+void add_export(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("export", "write a profile, and its plan, for another simulator");
+  std::string known;
+  for (const Exporter& exporter : exporters()) known += fmt::format("\n  {}: {}", exporter.name, exporter.summary);
+  command->add_option("--to", arguments->to, "the format:" + known)->required();
+  command->add_option("--out", arguments->out, "the file to write")->required();
+  command->add_option("-s,--strategy", arguments->strategy,
+                      "write this strategy's plan, too, made for --cluster; see `allreplay list strategies`");
+  add_scenario_options(*command, arguments->scenario);
+  command->get_option("--cluster")->required(false);
+  command->add_option("--clock", arguments->clock, "astra-sim: GHz of its cycles (1)");
+  command->add_flag(
+      "--per-worker", arguments->per_worker,
+      "chakra: a file for each worker, OUT.0.et, OUT.1.et, …, as ASTRA-sim 2.0 wants them; all are equal");
+  command->footer(
+      "What the format cannot carry is reported. `allreplay import` reads all of these formats.\n"
+      "Examples:\n"
+      "  allreplay export --to astra-sim --profile resnet50_k80_b16 --out resnet50.txt\n"
+      "  allreplay export --to chakra --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8 --strategy mg-wfbp "
+      "--per-worker --out resnet50");
+  command->callback([arguments] { execute(*arguments); });
+}
+
+}  // namespace allreplay

@@ -1,0 +1,53 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "sim/command/command.hpp"
+#include "sim/core/file.hpp"
+#include "sim/core/units.hpp"
+#include "sim/html/report_page.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Arguments {
+  std::string file, config, out, timelines = "4";
+};
+
+void execute(const Arguments& arguments) {
+  const auto most = parse_integer(arguments.timelines, 0, 1000, argument("--timelines"));
+  require_not_input(arguments.out, "--out", {arguments.file, arguments.config});
+  const SweepResult result = read_sweep_result(arguments.file);
+  PageTitle title;
+  std::optional<Sweep> sweep;
+  if (!arguments.config.empty()) {
+    title = page_title(arguments.config);
+    sweep = read_sweep(arguments.config);
+  }
+  const ChosenTimelines chosen = choose_timelines(result, sweep, static_cast<std::size_t>(most));
+  write_file(arguments.out, report_page(result, chosen, title));
+  for (const ChosenTimeline& one : chosen.timelines)
+    if (const auto* problem = std::get_if<std::string>(&one.outcome))
+      warn(fmt::format("no timeline of {}: line {}: {}", arguments.file, result.rows[one.row].line, *problem));
+}
+
+}  // namespace
+
+void add_report(CLI::App& app) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("report", "make a web page of a sweep's CSV, to read anywhere and offline");
+  command->add_option("file", arguments->file, "what `allreplay sweep --out FILE.csv` wrote")->required();
+  command->add_option("--config", arguments->config,
+                      "the sweep file: its title, its \"plot\", and where its profiles and clusters are");
+  command->add_option("--out", arguments->out, "the page to write")->required();
+  command
+      ->add_option("--timelines", arguments->timelines,
+                   "how many rows to simulate again for a timeline: the fastest and the slowest of the largest size")
+      ->capture_default_str();
+  command->footer(
+      "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay report fig10.csv --config mgwfbp_fig10 "
+      "--out fig10.html");
+  command->callback([arguments] { execute(*arguments); });
+}
+
+}  // namespace allreplay

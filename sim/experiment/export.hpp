@@ -1,0 +1,55 @@
+// A profile and its plan for other simulators. What each format carries: docs/formats.md.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "sim/schedule/plan.hpp"
+#include "sim/workload/profile.hpp"
+
+namespace allreplay {
+
+struct ExportRequest {
+  const Profile& profile;
+  const Plan* plan = nullptr;  ///< nullptr: the profile alone
+  std::int64_t workers = 1;    ///< that share an all-gather of a plan in two stages
+  double clock = 1e9;          ///< Hz, of formats that count cycles
+};
+
+struct Exported {
+  std::string text;                ///< the file
+  std::vector<std::string> notes;  ///< what the format could not carry, with numbers: a sentence each
+};
+
+struct Exporter {
+  std::string_view name;
+  std::string_view summary;
+  std::string_view extension;
+  bool plans;   ///< it can carry a plan
+  bool clocks;  ///< it counts cycles
+  Exported (*write)(const ExportRequest& request);
+};
+
+std::span<const Exporter> exporters();
+
+/// Throws InputError at `place`, naming the nearest known one.
+const Exporter& find_exporter(std::string_view name, const Place& place);
+
+/// layer,params,forward_us,backward_us: a row per layer.
+Exported export_csv(const ExportRequest& request);
+
+/// ASTRA-sim 1.0's workload text, kind DATA. The backward pass stands as weight gradient: its all-reduce starts when
+/// all of the layer's backward has run. With a plan, the blocks that a layer makes ready are that layer's all-reduce.
+/// Throws InputError when times pass what can be counted in cycles.
+Exported export_astra_sim(const ExportRequest& request);
+
+/// One iteration, from the start of the backward pass to the next (as the engine replays it), as an execution trace of
+/// MLCommons Chakra: protobuf, or JSON. Without a plan, every tensor is a block of its own, as in wfbp.
+Exported export_chakra(const ExportRequest& request);
+Exported export_chakra_json(const ExportRequest& request);
+
+}  // namespace allreplay

@@ -1,0 +1,107 @@
+#include "sim/html/chosen_timelines.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "sim/core/units.hpp"
+#include "sim/experiment/progress.hpp"
+#include "sim/experiment/request.hpp"
+#include "sim/experiment/row.hpp"
+#include "sim/experiment/run.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using Rerun = std::variant<Outcome, std::string>;
+
+// Names a CSV holds, looked up again.
+Request request_by_name(const ResultRow& row) {
+  Request request;
+  request.profile = row.profile;
+  request.cluster = row.cluster;
+  request.workers = row.workers;
+  request.strategy = row.strategy;
+  request.collective = row.collective;
+  request.fidelity = row.fidelity;
+  request.codec = row.codec;
+  for (const auto& [name, value] : row.options) request.options.push_back({name, value, {"options", name}});
+  request.place_of_strategy = {"strategy", ""};
+  request.place_of_collective = {"collective", ""};
+  request.place_of_fidelity = {"fidelity", ""};
+  request.place_of_codec = {"codec", ""};
+  return request;
+}
+
+class Simulator {
+ public:
+  Simulator(const SweepResult& result, const std::optional<Sweep>& sweep) : result_(result), sweep_(sweep) {}
+
+  Rerun rerun(const ResultRow& row) {
+    try {
+      const auto scenario = sweep_ ? in_sweep(row) : library_.resolve(request_by_name(row));
+      if (!scenario) return std::string("the configuration has no such row");
+      Outcome outcome = run(*scenario);
+      if (const double now = outcome.result.metrics.iteration_s; now != row.iteration_s)
+        return fmt::format(
+            "it now takes {} an iteration, where the CSV says {}: the profile, the cluster or the program is "
+            "another than the sweep's{}",
+            format_duration(now), format_duration(row.iteration_s), way_out());
+      return outcome;
+    } catch (const InputError& error) {
+      return error.what() + way_out();
+    }
+  }
+
+ private:
+  std::string way_out() const { return sweep_ ? "" : "; --config CONFIG.json says which files were meant"; }
+
+  // The scenario of the sweep that the CSV calls by this row's names.
+  std::optional<Scenario> in_sweep(const ResultRow& row) {
+    for (const Request& request : sweep_->requests) {
+      if (request.strategy != row.strategy || request.workers.value_or(row.workers) != row.workers) continue;
+      if (std::filesystem::path(request.profile).stem() != std::filesystem::path(row.profile + ".json").stem())
+        continue;
+      Scenario scenario = library_.resolve(request);
+      if (is_of(row, identity(scenario))) return scenario;
+    }
+    return std::nullopt;
+  }
+
+  bool is_of(const ResultRow& row, const Row& names) const {
+    return std::all_of(names.begin(), names.end(), [&](const Column& column) {
+      const auto found = std::find(result_.columns.begin(), result_.columns.end(), column.name);
+      return found != result_.columns.end() &&
+             row.cells[static_cast<std::size_t>(found - result_.columns.begin())] == plain_text(column.cell);
+    });
+  }
+
+  const SweepResult& result_;
+  const std::optional<Sweep>& sweep_;
+  Library library_;
+};
+
+}  // namespace
+
+ChosenTimelines choose_timelines(const SweepResult& result, const std::optional<Sweep>& sweep, std::size_t most) {
+  std::vector<std::pair<std::size_t, bool>> candidates;
+  for (const ResultGroup& group : result.groups) {
+    const std::vector<std::size_t>& rows = group.by_workers.rbegin()->second;
+    candidates.emplace_back(rows.front(), true);
+    if (rows.size() > 1) candidates.emplace_back(rows.back(), false);
+  }
+  ChosenTimelines chosen;
+  chosen.left_out = candidates.size() - std::min(candidates.size(), most);
+  candidates.resize(candidates.size() - chosen.left_out);
+  Progress progress("timelines", candidates.size());
+  Simulator simulator(result, sweep);
+  for (const auto& [row, fastest] : candidates) {
+    chosen.timelines.push_back({row, fastest, simulator.rerun(result.rows[row])});
+    progress.advance();
+  }
+  return chosen;
+}
+
+}  // namespace allreplay

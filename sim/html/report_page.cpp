@@ -1,0 +1,177 @@
+#include "sim/html/report_page.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/core/file.hpp"
+#include "sim/experiment/trace_events.hpp"
+#include "sim/html/page_files.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using Value = nlohmann::ordered_json;
+
+std::string escaped(std::string_view text) {
+  std::string html;
+  for (const char c : text) switch (c) {
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      case '"':
+        html += "&quot;";
+        break;
+      default:
+        html += c;
+    }
+  return html;
+}
+
+// JSON that can stand in a script element: no "<", so neither </script> nor <!-- can occur.
+std::string for_script(const Value& value) {
+  const std::string json = value.dump(-1, ' ', false, Value::error_handler_t::replace);
+  std::string text;
+  for (const char c : json) c == '<' ? text += "\\u003c" : text += c;
+  return text;
+}
+
+// --- data ------------------------------------------------------------------------------------------------------------
+
+Value cell(const std::string& column, const std::string& text) {
+  if (!is_number_column(column)) return text;
+  return text.empty() ? Value() : Value(std::stod(text));
+}
+
+Value rows_of(const SweepResult& result) {
+  Value rows = Value::array();
+  for (const ResultRow& row : result.rows) {
+    Value cells = Value::array();
+    for (std::size_t i = 0; i < row.cells.size(); ++i) cells.push_back(cell(result.columns[i], row.cells[i]));
+    cells.push_back(row.series);
+    rows.push_back(std::move(cells));
+  }
+  return rows;
+}
+
+std::int64_t picoseconds(const Value& microseconds) { return std::llround(microseconds.get<double>() * 1e6); }
+
+// The trace events again, by lane: [kind, start, duration, name, bytes, wait], in picoseconds since the first.
+Value lanes_of(const Outcome& outcome) {
+  const Value trace = Value::parse(trace_events(outcome));
+  std::map<std::pair<int, int>, Value> lanes;
+  std::map<int, std::string> processes;
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+  for (const Value& event : trace["traceEvents"])
+    if (event["ph"] == "X") begin = std::min(begin, picoseconds(event["ts"]));
+  for (const Value& event : trace["traceEvents"]) {
+    const std::string phase = event["ph"];
+    const std::pair<int, int> thread(event["pid"], event["tid"]);
+    if (phase == "M" && event["name"] == "process_name") processes[thread.first] = event["args"]["name"];
+    if (phase == "M" && event["name"] == "thread_name") lanes[thread]["thread"] = event["args"]["name"];
+    if (phase != "X") continue;
+    const Value& details = event["args"];
+    Value span{event["cat"], picoseconds(event["ts"]) - begin, picoseconds(event["dur"]), event["name"]};
+    if (details.contains("bytes")) span.push_back(details["bytes"]);
+    if (details.contains("waited_us")) span.push_back(picoseconds(details["waited_us"]));
+    lanes[thread]["spans"].push_back(std::move(span));
+  }
+  Value list = Value::array();
+  for (auto& [thread, lane] : lanes) {
+    if (!lane.contains("spans")) continue;
+    std::sort(lane["spans"].begin(), lane["spans"].end(),
+              [](const Value& a, const Value& b) { return a[1].get<std::int64_t>() < b[1].get<std::int64_t>(); });
+    list.push_back({{"process", processes[thread.first]}, {"thread", lane["thread"]}, {"spans", lane["spans"]}});
+  }
+  return list;
+}
+
+Value timelines_of(const ChosenTimelines& chosen) {
+  Value list = Value::array();
+  for (const ChosenTimeline& one : chosen.timelines) {
+    Value value{{"row", one.row}, {"fastest", one.fastest}};
+    if (const auto* outcome = std::get_if<Outcome>(&one.outcome))
+      value["lanes"] = lanes_of(*outcome);
+    else
+      value["problem"] = std::get<std::string>(one.outcome);
+    list.push_back(std::move(value));
+  }
+  return list;
+}
+
+// --- words -----------------------------------------------------------------------------------------------------------
+
+std::string paragraph(const std::string& text, const std::string& type = "") {
+  if (text.empty()) return "";
+  return fmt::format("<p{}>{}</p>\n", type.empty() ? "" : " class=\"" + type + "\"", escaped(text));
+}
+
+std::string findings_html(const std::vector<Finding>& findings) {
+  constexpr std::size_t shown = 6;  // the rest unfolds
+  std::string html = "<ul class=\"findings\">\n";
+  for (std::size_t i = 0; i < findings.size(); ++i) {
+    if (i == shown && findings.size() > shown + 1)
+      html += fmt::format("</ul>\n<details><summary>{} more</summary>\n<ul class=\"findings\">\n", findings.size() - i);
+    html += fmt::format("<li><strong>{}</strong> ", escaped(findings[i].about));
+    for (const std::string& sentence : findings[i].sentences) html += escaped(sentence) + " ";
+    html.back() = '<';
+    html += "/li>\n";
+  }
+  html += "</ul>\n";
+  return findings.size() > shown + 1 ? html + "</details>\n" : html;
+}
+
+// The template with the text in place of {{name}}.
+void fill(std::string& page, std::string_view name, std::string_view text) {
+  const std::string hole = fmt::format("{{{{{}}}}}", name);
+  const std::size_t at = page.find(hole);
+  if (at == std::string::npos) throw std::logic_error(fmt::format("the page has no {}", hole));
+  page.replace(at, hole.size(), text);
+}
+
+}  // namespace
+
+PageTitle page_title(const std::string& config) {
+  const Json json = Json::read(find_data("configs", config, "sweep"));
+  PageTitle title;
+  if (const auto name = json.find("name")) title.name = name->text();
+  if (const auto text = json.find("reproduces")) title.reproduces = text->text();
+  if (const auto text = json.find("description")) title.description = text->text();
+  if (const auto plot = json.find("plot")) title.plot = plot->dump();
+  return title;
+}
+
+std::string report_page(const SweepResult& result, const ChosenTimelines& chosen, const PageTitle& title) {
+  const std::string file = std::filesystem::path(result.file).filename().string();
+  const std::string name = title.name.empty() ? std::filesystem::path(file).stem().string() : title.name;
+  const Summary summary = summarize(result);
+  const Value data{{"columns", result.columns},
+                   {"rows", rows_of(result)},
+                   {"plot", title.plot.empty() ? Value() : Value::parse(title.plot)},
+                   {"timelines", timelines_of(chosen)},
+                   {"leftOut", chosen.left_out}};
+  std::string page(page_html);  // the last holes first, so that no text that was filled in is searched
+  fill(page, "script", page_js);
+  fill(page, "data", for_script(data));
+  fill(page, "file", escaped(file));
+  fill(page, "summary",
+       paragraph(summary.overview, "overview") + paragraph(summary.warning, "warning") +
+           findings_html(summary.findings));
+  fill(page, "description", paragraph(title.reproduces, "reproduces") + paragraph(title.description));
+  fill(page, "heading", escaped(name));
+  fill(page, "style", page_css);
+  fill(page, "title", escaped(name));
+  return page;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,182 @@
+#include "sim/html/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "sim/core/units.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr double as_fast = 1.001;
+constexpr std::string_view search = "best";  // the strategy
+
+// Adding zero: a time that rounding left a picosecond below its bound is 0.0 % above it, not -0.0 %.
+std::string percent(double ratio) { return fmt::format("{:.1f} %", std::round(1000 * ratio) / 10 + 0.0); }
+
+std::string counted(std::size_t count, const std::string& noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with('y') ? "" : "s");
+}
+
+// "a", "a and b", "a, b and c"; of many the first four.
+std::string listed(std::vector<std::string> names) {
+  constexpr std::size_t most = 5;
+  if (names.size() > most) {
+    const std::size_t more = names.size() - (most - 1);
+    names.resize(most - 1);
+    names.push_back(fmt::format("{} more", more));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return text;
+}
+
+std::string workers_text(std::int64_t workers) { return fmt::format("{} worker{}", workers, workers == 1 ? "" : "s"); }
+
+class Group {
+ public:
+  Group(const SweepResult& result, const ResultGroup& group) : result_(result), group_(group) {}
+
+  Finding find() const {
+    const ResultRow& any = result_.rows[group_.rows.front()];
+    const bool one_collective = std::all_of(group_.rows.begin(), group_.rows.end(), [&](std::size_t row) {
+      return result_.rows[row].collective == any.collective;
+    });
+    Finding finding{fmt::format("{} on {}, {}{}", any.profile, any.cluster, one_collective ? any.collective + ", " : "",
+                                any.fidelity),
+                    {}};
+    finding.sentences.push_back(who_is_fastest());
+    finding.sentences.push_back(at_the_largest());
+    finding.sentences.push_back(below_one_half());
+    return finding;
+  }
+
+ private:
+  // The series that are as fast as the fastest with so many workers, in the order of the file.
+  std::vector<std::string> winners(const std::vector<std::size_t>& rows) const {
+    std::vector<std::size_t> chosen;
+    for (const std::size_t row : rows)
+      if (result_.rows[row].iteration_s <= as_fast * result_.rows[rows.front()].iteration_s) chosen.push_back(row);
+    std::sort(chosen.begin(), chosen.end());
+    std::vector<std::string> names;
+    for (const std::size_t row : chosen)
+      if (std::find(names.begin(), names.end(), result_.rows[row].series) == names.end())
+        names.push_back(result_.rows[row].series);
+    return names;
+  }
+
+  // What a search finds is never slower than the others; worth telling is who comes next.
+  bool has_search_and_others() const {
+    const auto is_search = [&](std::size_t row) { return result_.rows[row].strategy == search; };
+    return std::any_of(group_.rows.begin(), group_.rows.end(), is_search) &&
+           !std::all_of(group_.rows.begin(), group_.rows.end(), is_search);
+  }
+
+  // Sizes that follow each other and have a winner in common are told together.
+  std::string who_is_fastest() const {
+    struct Run {
+      std::int64_t from, to;
+      std::vector<std::string> names;
+    };
+    std::vector<Run> runs;
+    const bool searched = has_search_and_others();
+    for (const auto& [workers, all] : group_.by_workers) {
+      std::vector<std::size_t> rows;
+      for (const std::size_t row : all)
+        if (!searched || result_.rows[row].strategy != search) rows.push_back(row);
+      if (rows.empty()) continue;
+      const std::vector<std::string> names = winners(rows);
+      std::vector<std::string> common;
+      if (!runs.empty())
+        for (const std::string& name : runs.back().names)
+          if (std::find(names.begin(), names.end(), name) != names.end()) common.push_back(name);
+      if (common.empty())
+        runs.push_back({workers, workers, names});
+      else
+        runs.back() = {runs.back().from, workers, common};
+    }
+    std::vector<std::string> parts;
+    for (const Run& run : runs) {
+      const std::string where = runs.size() == 1     ? (group_.by_workers.size() == 1 ? "" : " at every size")
+                                : run.from == run.to ? fmt::format(" with {}", workers_text(run.from))
+                                                     : fmt::format(" with {} to {} workers", run.from, run.to);
+      parts.push_back(listed(run.names) + where);
+    }
+    return fmt::format("Fastest{}: {}.", searched ? " besides the search, best" : "", fmt::join(parts, "; "));
+  }
+
+  std::string at_the_largest() const {
+    const auto& [workers, rows] = *group_.by_workers.rbegin();
+    const ResultRow &best = result_.rows[rows.front()], &worst = result_.rows[rows.back()];
+    std::string text =
+        fmt::format("With {}, {} takes {} an iteration: speed-up {:.4g}, efficiency {}", workers_text(workers),
+                    best.series, format_duration(best.iteration_s), best.speedup, percent(best.efficiency));
+    if (best.lower_bound_s && *best.lower_bound_s > 0)
+      text += fmt::format(", {} above the lower bound", percent(best.iteration_s / *best.lower_bound_s - 1));
+    if (const double times = worst.iteration_s / best.iteration_s; times > as_fast)
+      text += fmt::format("; {}, the slowest, takes {:.2f} times as long", worst.series, times);
+    return text + ".";
+  }
+
+  // Each series with the first size at which it is below, or never.
+  std::string below_one_half() const {
+    std::vector<std::string> order;
+    std::map<std::string, std::optional<std::int64_t>> first;
+    for (const std::size_t index : group_.rows)
+      if (first.emplace(result_.rows[index].series, std::nullopt).second) order.push_back(result_.rows[index].series);
+    for (const auto& [workers, rows] : group_.by_workers)
+      for (const std::size_t index : rows)
+        if (const ResultRow& row = result_.rows[index]; row.efficiency < 0.5 && !first[row.series])
+          first[row.series] = workers;
+    std::vector<std::string> never;
+    std::map<std::int64_t, std::vector<std::string>> from;
+    for (const std::string& name : order) first[name] ? from[*first[name]].push_back(name) : never.push_back(name);
+    const std::int64_t largest = group_.by_workers.rbegin()->first;
+    if (from.empty()) return fmt::format("Efficiency stays above 50 % up to {}.", workers_text(largest));
+    std::vector<std::string> parts;
+    for (const auto& [workers, names] : from)
+      parts.push_back(fmt::format("from {} on for {}", workers_text(workers), listed(names)));
+    if (group_.by_workers.size() == 1) parts = {fmt::format("for {}", listed(from.begin()->second))};
+    return fmt::format("Efficiency is below 50 % {}{}.", fmt::join(parts, ", "),
+                       never.empty() ? "" : fmt::format("; never for {}", listed(never)));
+  }
+
+  const SweepResult& result_;
+  const ResultGroup& group_;
+};
+
+}  // namespace
+
+Summary summarize(const SweepResult& result) {
+  std::set<std::string> profiles, clusters, strategies;
+  std::vector<std::string> reconstructed;
+  std::int64_t least = result.rows.front().workers, most = least;
+  for (const ResultRow& row : result.rows) {
+    if (profiles.insert(row.profile).second && row.origin == "reconstructed") reconstructed.push_back(row.profile);
+    clusters.insert(row.cluster);
+    strategies.insert(row.strategy);
+    least = std::min(least, row.workers);
+    most = std::max(most, row.workers);
+  }
+  Summary summary;
+  summary.overview =
+      fmt::format("{}: {} on {} with {}, under {}.", counted(result.rows.size(), "row"),
+                  counted(profiles.size(), "profile"), counted(clusters.size(), "cluster"),
+                  least == most ? workers_text(most) : fmt::format("{} to {} workers", least, most),
+                  strategies.size() == 1 ? *strategies.begin() : fmt::format("{} strategies", strategies.size()));
+  if (!reconstructed.empty())
+    summary.warning = fmt::format(
+        "{} reconstructed: {} layer times are inferred from published totals, not measured. What is said here of {} "
+        "holds as far as that inference does.",
+        listed(reconstructed) + (reconstructed.size() == 1 ? " is" : " are"),
+        reconstructed.size() == 1 ? "its" : "their", reconstructed.size() == 1 ? "it" : "them");
+  for (const ResultGroup& group : result.groups) summary.findings.push_back(Group(result, group).find());
+  return summary;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,108 @@
+#include "sim/picture/bar_chart.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "sim/picture/axes.hpp"
+#include "sim/picture/drawing_parts.hpp"
+#include "sim/picture/style.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr double stacked_height = 17, grouped_height = 11, gap = 8;
+
+Look look_of(const BarChart& chart, std::size_t part) {
+  if (chart.parts[part].look) return *chart.parts[part].look;
+  constexpr Hatch hatches[] = {Hatch::None, Hatch::Rising, Hatch::Falling, Hatch::Crossed};
+  return {.fill = style::palette_colour(part), .hatch = hatches[part % 4], .hatch_colour = colour(0xFFFFFF)};
+}
+
+void require_whole(const BarChart& chart) {
+  bool whole = chart.value.spacing == Spacing::Linear && (chart.ends.empty() || chart.ends.size() == chart.bars.size());
+  for (const BarPart& part : chart.parts) {
+    whole = whole && part.values.size() == chart.bars.size();
+    for (const double value : part.values) whole = whole && value >= 0;
+  }
+  if (!whole) throw std::logic_error("a bar chart with values that are missing, negative, or not on a linear axis");
+}
+
+// The greatest length of any bar.
+double longest(const BarChart& chart) {
+  double longest = chart.mark ? chart.mark->value : 0;
+  for (std::size_t bar = 0; bar < chart.bars.size(); ++bar) {
+    double length = 0;
+    for (const BarPart& part : chart.parts)
+      length = chart.stacked ? length + part.values[bar] : std::max(length, part.values[bar]);
+    longest = std::max(longest, length);
+  }
+  return longest;
+}
+
+double widest(const std::vector<std::string>& texts) {
+  double widest = 0;
+  for (const std::string& text : texts) widest = std::max(widest, text_width(text, style::text_size));
+  return widest;
+}
+
+}  // namespace
+
+Drawing draw(const BarChart& chart) {
+  require_whole(chart);
+  Drawing drawing{.width = chart.width, .title = chart.title};
+  std::vector<LegendEntry> legend;
+  for (std::size_t part = 0; part < chart.parts.size(); ++part)
+    legend.push_back(swatch(chart.parts[part].name, look_of(chart, part)));
+  const Look mark{.line = style::ink, .width = 1.6, .dashes = {5, 2.5}};
+  if (chart.mark)
+    legend.push_back({chart.mark->name, [mark](Drawing& on, const Box& box) {
+                        const double x = box.x + box.width / 2;
+                        on.add(Path{.points = {{x, box.y - 2}, {x, box.bottom() + 2}}, .look = mark});
+                      }});
+  double top = add_title(drawing, style::margin, chart.title);
+  top = add_legend(drawing, top + 6, legend) + 8;
+
+  const double height = chart.stacked ? stacked_height : grouped_height * static_cast<double>(chart.parts.size());
+  const double left = style::margin + widest(chart.bars) + 8;
+  const double right = std::max(widest(chart.ends) + 8, style::margin) + style::margin;
+  const Box field{left, top, chart.width - left - right, (height + gap) * static_cast<double>(chart.bars.size()) + gap};
+  const Scale scale = scale_with_room(chart.value, {0, longest(chart)}, field.width);
+  const double bottom = add_axis_below(drawing, field, chart.value, scale);
+  const auto x_of = [&](double value) { return field.x + field.width * scale.share(value); };
+  for (std::size_t bar = 0; bar < chart.bars.size(); ++bar) {
+    double y = top + gap + (height + gap) * static_cast<double>(bar), end = 0;
+    const double middle = y + height / 2 + 4;
+    drawing.add(Text{.at = {field.x - 8, middle},
+                     .text = chart.bars[bar],
+                     .align = Align::End,
+                     .colour = style::ink,
+                     .kind = "bar"});
+    for (std::size_t part = 0; part < chart.parts.size(); ++part) {
+      const double value = chart.parts[part].values[bar], from = chart.stacked ? end : 0;
+      end = from + value;
+      if (value > 0)
+        drawing.add(Rectangle{
+            {x_of(from), y, x_of(end) - x_of(from), chart.stacked ? height : grouped_height - 1},
+            look_of(chart, part),
+            {"part", fmt::format("{}, {}: {}", chart.bars[bar], chart.parts[part].name, chart.value.label(value))}});
+      if (!chart.stacked) y += grouped_height;
+    }
+    if (!chart.ends.empty())
+      drawing.add(
+          Text{.at = {field.right() + 8, middle}, .text = chart.ends[bar], .colour = style::ink, .kind = "end"});
+  }
+  if (chart.mark) {
+    const double x = x_of(chart.mark->value);
+    drawing.add(
+        Path{.points = {{x, field.y}, {x, field.bottom()}}, .look = mark, .meaning = {"mark", chart.mark->name}});
+  }
+  drawing.add(
+      Path{.points = {{field.x, field.y}, {field.x, field.bottom()}}, .look = {.line = style::ink, .width = 0.8}});
+  drawing.height = add_note(drawing, bottom + 4, chart.note) + style::margin - 4;
+  return drawing;
+}
+
+}  // namespace allreplay

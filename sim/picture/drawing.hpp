@@ -1,0 +1,112 @@
+// A drawing is data: shapes on a page, in the order in which they are laid on each other. Writers turn it into files
+// (picture_file.hpp), tests look at it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace allreplay {
+
+/// In pixels of 1/96 inch, from the upper left corner; also what a chart shows, in the units of its axes.
+struct Position {
+  double x = 0, y = 0;
+};
+
+struct Box {
+  double x = 0, y = 0, width = 0, height = 0;
+
+  double right() const { return x + width; }
+  double bottom() const { return y + height; }
+};
+
+struct Colour {
+  std::uint8_t red = 0, green = 0, blue = 0;
+
+  bool operator==(const Colour&) const = default;
+};
+
+/// 0xRRGGBB, as web pages and palettes write it.
+constexpr Colour colour(std::uint32_t rgb) {
+  return {static_cast<std::uint8_t>(rgb >> 16), static_cast<std::uint8_t>(rgb >> 8), static_cast<std::uint8_t>(rgb)};
+}
+
+/// Lines over a filled shape, so that it is told from others in grey, too.
+enum class Hatch : std::uint8_t { None, Rising, Falling, Crossed };
+
+struct Look {
+  std::optional<Colour> fill;
+  Hatch hatch = Hatch::None;
+  Colour hatch_colour;
+  std::optional<Colour> line;
+  double width = 1;            ///< of the line
+  std::vector<double> dashes;  ///< on, off, …; a whole line if empty
+};
+
+/// What a shape stands for: `kind` is its class in an SVG file, `title` what hovering over it says there.
+struct Meaning {
+  std::string kind;
+  std::string title;
+};
+
+struct Rectangle {
+  Box box;
+  Look look;
+  Meaning meaning;
+};
+
+struct Circle {
+  Position centre;
+  double radius = 1;
+  Look look;
+  Meaning meaning;
+};
+
+struct Path {
+  std::vector<Position> points;
+  bool closed = false;
+  Look look;
+  Meaning meaning;
+};
+
+enum class Align : std::uint8_t { Start, Middle, End };
+
+struct Text {
+  Position at;  ///< of its base line
+  std::string text;
+  double size = 11;
+  Align align = Align::Start;
+  Colour colour;
+  bool bold = false, italic = false;
+  bool upwards = false;  ///< turned by a quarter, to be read from below to above
+  std::string kind;
+};
+
+using Shape = std::variant<Rectangle, Circle, Path, Text>;
+
+struct Drawing {
+  double width = 0, height = 0;
+  std::string title;  ///< for readers who do not see it
+  std::vector<Shape> shapes;
+
+  void add(Shape shape) { shapes.push_back(std::move(shape)); }
+};
+
+/// How wide a text is as drawn, in pixels, to about a tenth.
+double text_width(std::string_view text, double size, bool bold = false);
+
+/// `text` if it is no wider than `most`, else as much of its beginning as fits with "…" after it, or "" if nothing
+/// does.
+std::string fitted(std::string_view text, double size, double most, bool bold = false);
+
+/// The text broken into lines no wider than `most`: at spaces and ends of lines, and
+/// within words that are wider.
+std::vector<std::string> wrapped(std::string_view text, double size, double most, bool bold = false);
+
+/// The text as UTF-8 that every viewer takes: what is no character becomes U+FFFD.
+std::string displayable(std::string_view text);
+
+}  // namespace allreplay

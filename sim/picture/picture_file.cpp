@@ -1,0 +1,46 @@
+#include "sim/picture/picture_file.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "sim/core/file.hpp"
+#include "sim/picture/cairo.hpp"
+#include "sim/picture/svg.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Format {
+  std::string_view ending;
+  std::string (*write)(const Drawing&);
+};
+constexpr Format formats[] = {{".svg", to_svg}, {".png", to_png}, {".pdf", to_pdf}};
+
+const Format* format_of(const std::string& file) {
+  const std::string ending = std::filesystem::path(file).extension().string();
+  const auto* found = std::find_if(std::begin(formats), std::end(formats),
+                                   [&](const Format& format) { return format.ending == ending; });
+  return found == std::end(formats) ? nullptr : found;
+}
+
+}  // namespace
+
+bool is_picture(const std::string& file) { return format_of(file) != nullptr; }
+
+void require_picture(const std::string& file, const Place& place, const std::string& others) {
+  if (!is_picture(file))
+    throw InputError(place, fmt::format("'{}' has no ending of a picture", file), ".svg, .png, .pdf" + others);
+}
+
+void write_picture(const std::string& file, const Drawing& drawing) {
+  const Format* format = format_of(file);
+  if (!format) throw std::logic_error("no format for " + file);
+  write_file(file, format->write(drawing));
+}
+
+}  // namespace allreplay

@@ -1,0 +1,21 @@
+// Pictures as files.
+#pragma once
+
+#include <string>
+
+#include "sim/core/error.hpp"
+#include "sim/picture/drawing.hpp"
+
+namespace allreplay {
+
+/// Whether the name ends as pictures do: .svg, .png or .pdf.
+bool is_picture(const std::string& file);
+
+/// Throws InputError at `place` unless it does; `others` names further endings that would be right (", .json").
+void require_picture(const std::string& file, const Place& place, const std::string& others = "");
+
+/// Writes the drawing in the format that the file's name asks for, whole or not at all (`write_file`).
+/// REQUIRES: is_picture(file). Throws InputError.
+void write_picture(const std::string& file, const Drawing& drawing);
+
+}  // namespace allreplay

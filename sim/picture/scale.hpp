@@ -1,0 +1,43 @@
+// Where a number stands along an axis, and which numbers the axis names.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace allreplay {
+
+enum class Spacing : std::uint8_t { Linear, Log2, Log10 };
+
+/// A number as an axis writes it: 0.25, 40, 1e9.
+std::string plain_number(double value);
+
+struct Axis {
+  std::string name;  ///< with its unit: "time per iteration (ms)"
+  Spacing spacing = Spacing::Linear;
+  std::function<std::string(double)> label = plain_number;  ///< such as format_size, where numbers carry their unit
+  std::optional<double> from, to;  ///< otherwise what is shown, from 0 if linear, out to numbers that read well
+};
+
+class Scale {
+ public:
+  /// The numbers shown lie in [least, greatest]; about `most` (at least 2) ticks. REQUIRES: finite; positive if
+  /// the axis is logarithmic (std::logic_error).
+  Scale(const Axis& axis, double least, double greatest, std::size_t most);
+
+  /// 0 at the start of the axis, 1 at its end.
+  double share(double value) const;
+
+  const std::vector<double>& ticks() const { return ticks_; }
+
+ private:
+  void make_linear(const Axis& axis, double least, double greatest, std::size_t most);
+  void make_logarithmic(const Axis& axis, double least, double greatest, std::size_t most, double base);
+
+  bool logarithmic_ = false;
+  double from_ = 0, to_ = 1;
+  std::vector<double> ticks_;
+};
+
+}  // namespace allreplay

@@ -1,0 +1,64 @@
+// MLCommons Chakra execution traces: a graph of computations and communications, what one worker does. In a file it is
+// protobuf (.et: the metadata and the nodes, each with its length before it) or JSON ("workload_graph").
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "sim/core/json.hpp"
+
+namespace allreplay {
+
+/// The kinds of nodes that mean something here; the numbers are the schema's.
+enum class ChakraKind : std::uint64_t { Compute = 4, Send = 5, Receive = 6, Collective = 7 };
+constexpr std::uint64_t chakra_kinds = 11;  ///< 0 to 10 are defined
+std::string chakra_kind_name(std::uint64_t kind);
+
+/// The kinds of collectives; the numbers are the schema's.
+enum class ChakraCollective : std::int64_t { AllReduce = 0, AllGather = 2, ReduceScatter = 7 };
+
+using ChakraValue =
+    std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<std::string>>;
+using ChakraAttributes = std::map<std::string, ChakraValue>;
+
+struct ChakraNode {
+  std::uint64_t id = 0;
+  std::string name;
+  std::uint64_t kind = 0;
+  std::vector<std::uint64_t> control_dependencies, data_dependencies;
+  double microseconds = 0;  ///< whole ones in protobuf
+  ChakraAttributes attributes;
+  Place place;  ///< in the file that it was read from
+};
+
+struct ChakraTrace {
+  ChakraAttributes metadata;
+  std::vector<ChakraNode> nodes;
+};
+
+/// The attribute's value if it is there and of this type.
+template <class T>
+std::optional<T> attribute(const ChakraAttributes& attributes, const std::string& name) {
+  const auto found = attributes.find(name);
+  if (found == attributes.end() || !std::holds_alternative<T>(found->second)) return std::nullopt;
+  return std::get<T>(found->second);
+}
+
+/// Whether a file that starts like this can be Chakra's protobuf.
+bool is_chakra_protobuf(std::string_view head);
+
+/// Throws InputError, naming the message that is cut or damaged.
+ChakraTrace decode_chakra(std::string_view bytes, const std::string& file);
+/// Durations are rounded to whole microseconds.
+std::string encode_chakra(const ChakraTrace& trace);
+
+/// Throws InputError.
+ChakraTrace parse_chakra_json(const Json& json);
+
+}  // namespace allreplay

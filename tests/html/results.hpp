@@ -1,0 +1,50 @@
+// CSV files of sweeps, written by hand.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <unistd.h>
+
+#include "sim/core/file.hpp"
+#include "sim/html/sweep_result.hpp"
+
+namespace allreplay {
+
+inline const std::string result_header =
+    "profile,cluster,strategy,workers,collective,fidelity,origin,iteration_s,forward_s,backward_s,exposed_comm_s,"
+    "comm_busy_s,codec_s,collectives,speedup,efficiency,samples_per_s,lower_bound_s,options,events,wall_s\n";
+
+/// A row of a profile that computes for 1 s and 2 s and takes `iteration` seconds; the bound is 3 s.
+inline std::string result_row(const std::string& profile, const std::string& strategy, int workers, double iteration,
+                              const std::string& options = "", const std::string& origin = "measured") {
+  const double efficiency = 3 / iteration;
+  return profile + ",c," + strategy + "," + std::to_string(workers) + ",ring,alpha-beta," + origin + "," +
+         std::to_string(iteration) + ",1,2," + std::to_string(iteration - 3) + ",1,0,4," +
+         std::to_string(workers * efficiency) + "," + std::to_string(efficiency) + ",,3," + options + ",10,0.5\n";
+}
+
+/// A folder of this process's own, removed when it ends.
+class Folder {
+ public:
+  Folder() : path_(std::filesystem::temp_directory_path() / ("allreplay_html_" + std::to_string(::getpid()))) {
+    std::filesystem::create_directory(path_);
+  }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string file(const std::string& name) const { return (path_ / name).string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+/// The file of that name in that folder, with this text.
+inline std::string written(const std::string& name, const std::string& text) {
+  static const Folder folder;
+  write_file(folder.file(name), text);
+  return folder.file(name);
+}
+
+inline SweepResult result_of(const std::string& rows) {
+  return read_sweep_result(written("result.csv", result_header + rows));
+}
+
+}  // namespace allreplay

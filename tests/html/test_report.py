@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""`allreplay report` as a user runs it: what is on the page, what is refused. Run: python3 tests/html/test_report.py"""
+import csv
+import html.parser
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
+SWEEP = {"name": "small", "description": "a < b & c", "reproduces": "nothing published",
+         "profiles": ["googlenet_k80_b32", {"profile": "mine.csv", "forward_ratio": 0.5}], "clusters": ["k80-10gbe"],
+         "workers": [4, 64], "strategies": ["wfbp", "s-sgd", "best"], "plot": {"kind": "speedup", "labels": {"mine": "Mine </script>"}}}
+PROFILE = "layer,params,forward_us,backward_us\na,1000,,20\nb,3000000,,40000\n"
+VOID = {"meta", "link", "input", "br"}
+
+
+class Outline(html.parser.HTMLParser):
+    """Elements, ids and texts; complains of an element that is not closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links, self.text = [], [], [], {}
+        self.feed(text)
+        assert not self.open, self.open
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.links += [attrs[key] for key in ("src", "href", "action") if key in attrs]
+        if "id" in attrs:
+            self.ids.append(attrs["id"])
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open[-1] == tag, (tag, self.open)
+        self.open.pop()
+
+    def handle_data(self, data):
+        if self.open:
+            self.text[self.open[-1]] = self.text.get(self.open[-1], "") + data
+
+
+@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+class Report(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="all replay ")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        self.write("small.json", json.dumps(SWEEP))
+        self.write("mine.csv", PROFILE)
+        self.run_program("sweep", "small.json", "--out", "rows.csv")
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    def call(self, *arguments, folder=None):
+        return subprocess.run([PROGRAM, *arguments], cwd=folder or self.folder, capture_output=True, text=True, check=False)
+
+    def run_program(self, *arguments):
+        done = self.call(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def page(self, *arguments):
+        done = self.run_program("report", "rows.csv", "--out", "page.html", *arguments)
+        self.assertEqual(done.stdout, "")
+        return (self.folder / "page.html").read_text(encoding="utf-8"), done.stderr
+
+    def data(self, page):
+        return json.loads(re.search(r'id="data">(.*?)</script>', page, re.S)[1])
+
+    def test_a_page_that_needs_nothing_else(self):
+        page, complaints = self.page("--config", "small.json")
+        self.assertEqual(complaints, "")
+        outline = Outline(page)
+        self.assertEqual(outline.links, ["data:,"])
+        self.assertEqual(len(outline.ids), len(set(outline.ids)))
+        self.assertIn("small", outline.text["title"])
+        self.assertIn("a < b & c", outline.text["p"])
+        self.assertIn("googlenet_k80_b32 is reconstructed", outline.text["p"])
+        self.assertIn("googlenet_k80_b32 on k80-10gbe, ring, alpha-beta", outline.text["strong"])
+        self.assertNotRegex(page.split('id="data">')[0], r"https?://")
+        self.assertIn("default-src 'none'", page)
+
+    def test_the_numbers_of_the_csv(self):
+        data = self.data(self.page("--config", "small.json")[0])
+        with open(self.folder / "rows.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(data["rows"]), len(rows))
+        for cells, row in zip(data["rows"], rows):
+            for column, cell in zip(data["columns"], cells):
+                expected = row[column] if isinstance(cell, str) else float(row[column]) if row[column] else None
+                self.assertEqual(cell, expected, column)
+        self.assertEqual(data["plot"], SWEEP["plot"])
+
+    def test_timelines_are_of_the_rows(self):
+        """The fastest and the slowest of the largest size, and what they show adds up to the row's numbers."""
+        data = self.data(self.page("--config", "small.json", "--timelines", "4")[0])
+        rows = [dict(zip(data["columns"], cells)) for cells in data["rows"]]
+        self.assertEqual([(rows[one["row"]]["workers"], one["fastest"]) for one in data["timelines"]],
+                         [(64, True), (64, False)] * 2)
+        self.assertEqual(data["leftOut"], 0)
+        for one in data["timelines"]:
+            row = rows[one["row"]]
+            spans = [span for lane in one["lanes"] for span in lane["spans"]]
+            for kind, column in (("forward", "forward_s"), ("backward", "backward_s")):
+                self.assertAlmostEqual(sum(span[2] for span in spans if span[0] == kind) * 1e-12, row[column], 11)
+            collectives = [span for span in spans if span[0] == "collective"]
+            self.assertEqual(len(collectives), row["collectives"])
+            self.assertAlmostEqual(max(span[1] + span[2] for span in spans) * 1e-12, row["iteration_s"], 11)
+            self.assertEqual(min(span[1] for span in spans), 0)
+
+    def test_the_same_bytes(self):
+        self.assertEqual(self.page("--config", "small.json"), self.page("--config", "small.json"))
+        first = self.page()[0]
+        (self.folder / "rows.csv").rename(self.folder / "moved.csv")
+        (self.folder / "elsewhere").mkdir()
+        (self.folder / "moved.csv").rename(self.folder / "elsewhere" / "rows.csv")
+        self.run_program("report", "elsewhere/rows.csv", "--out", "page.html")
+        self.assertEqual(first, (self.folder / "page.html").read_text(encoding="utf-8"))
+
+    def test_names_that_lead_nowhere_are_said(self):
+        """Without the configuration nobody knows where mine.csv is, nor its forward times."""
+        page, complaints = self.page()
+        problems = [one.get("problem") for one in self.data(page)["timelines"]]
+        self.assertEqual([problem is None for problem in problems], [True, True, False, False])
+        self.assertIn("--config", problems[2])
+        self.assertIn("warning: no timeline of rows.csv: line", complaints)
+
+    def test_a_changed_profile_is_said(self):
+        self.write("mine.csv", PROFILE.replace("40000", "50000"))
+        problems = [one.get("problem") for one in self.data(self.page("--config", "small.json")[0])["timelines"]]
+        self.assertEqual([problem is None for problem in problems], [True, True, False, False])
+        self.assertIn("where the CSV says", problems[2])
+
+    def test_bad_input(self):
+        header, row = (self.folder / "rows.csv").read_text().splitlines()[:2]
+        self.write("empty.csv", "")
+        self.write("header.csv", header + "\n")
+        self.write("other.csv", "layer,params\na,1\n")
+        self.write("short.csv", f"{header}\n{row}\na,b\n")
+        self.write("word.csv", f"{header}\n{row.replace(',4,', ',four,')}\n")
+        self.write("bad.json", "{")
+        good = ["rows.csv", "--out", "out.html"]
+        for arguments, place in [
+                (["nowhere.csv", "--out", "out.html"], "nowhere.csv: "), ([".", "--out", "out.html"], ".: "),
+                (["empty.csv", "--out", "out.html"], "empty.csv: "), (["header.csv", "--out", "out.html"], "header.csv: "),
+                (["other.csv", "--out", "out.html"], "other.csv: line 1: "), (["short.csv", "--out", "out.html"], "short.csv: line 3: "),
+                (["word.csv", "--out", "out.html"], "word.csv: line 2: workers: "), ([*good, "--config", "bad.json"], "bad.json: "),
+                ([*good, "--config", "nowhere"], "nowhere: "), ([*good, "--timelines", "-1"], "command line: --timelines: "),
+                ([*good, "--timelines", "many"], "command line: --timelines: "), (["rows.csv"], "command line: "),
+                (["rows.csv", "--out", "rows.csv"], "command line: --out: "), (["rows.csv", "--out", "nowhere/out.html"], "nowhere/out.html: "),
+                ([*good, "--config", "small.json", "--out", "small.json"], "command line: ")]:
+            with self.subTest(" ".join(arguments)):
+                done = self.call("report", *arguments)
+                self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                self.assertRegex(done.stderr, r"\A[^\n]+ \([^\n]+\)\n\Z")
+                self.assertTrue(done.stderr.startswith(place), done.stderr)
+                self.assertFalse((self.folder / "out.html").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""The page of a sweep in a headless Chromium: mouse, keys, touch, phone, paper. Run: python3 tests/html/test_report_browser.py"""
+import csv
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import chromium
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
+
+CENTRE = "(e => { e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })"
+
+
+def shown(seconds):
+    """A duration as the page writes it: four digits in a unit of which there is at least one."""
+    unit, size = next((one for one in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)) if seconds >= one[1]))
+    return f"{float(f'{seconds / size:.4g}'):g} {unit}"
+
+
+@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+class Browser(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        folder = Path(cls.folder.name)
+        for command in (["sweep", "mgwfbp_fig10", "--out", "rows.csv"],
+                        ["report", "rows.csv", "--config", "mgwfbp_fig10", "--out", "page.html"],
+                        ["sweep", "usbyte_fig16", "--out", "many.csv"],
+                        ["report", "many.csv", "--timelines", "2", "--out", "many.html"]):
+            subprocess.run([PROGRAM, *command], cwd=folder, check=True, capture_output=True)
+        cls.file = folder / "page.html"
+        with open(folder / "rows.csv", encoding="utf-8", newline="") as file:
+            cls.rows = list(csv.DictReader(file))
+        cls.browser = chromium.Page()
+        cls.addClassCleanup(cls.browser.close)
+
+    def setUp(self):
+        self.browser.media()
+        self.browser.resize(1280, 900)
+        self.browser.open(self.file)
+
+    def tearDown(self):
+        self.assertEqual(self.browser.complaints, [])
+        self.assertTrue(all(url.startswith(("file:", "data:", "about:")) for url in self.browser.requests), self.browser.requests)
+
+    def run_script(self, script):
+        return self.browser.run(script)
+
+    def tip(self):
+        """{what: value} of the tooltip, its title under ''."""
+        return self.run_script("""(() => { const tip = document.getElementById('tip'); if (tip.hidden) return null;
+            const texts = tag => [...tip.querySelectorAll(tag)].map(e => e.textContent);
+            return Object.fromEntries([['', texts('strong')[0]], ...texts('dt').map((name, i) => [name, texts('dd')[i]])]); })()""")
+
+    def row(self, profile, strategy, workers):
+        """That row of the CSV."""
+        return next(row for row in self.rows if (row["profile"], row["strategy"], row["workers"]) == (profile, strategy, str(workers)))
+
+    def assert_tells(self, tip, row):
+        self.assertEqual(tip[""], row["strategy"])
+        self.assertEqual((tip["profile"], tip["workers"]), (row["profile"], row["workers"]))
+        self.assertEqual(tip["iteration"], shown(float(row["iteration_s"])))
+        self.assertAlmostEqual(float(tip["speed-up"]), float(row["speedup"]), delta=5e-4 * float(row["speedup"]))
+        self.assertEqual(tip["efficiency"], f"{100 * float(row['efficiency']):.1f} %")
+
+    def test_hovering_tells_the_row(self):
+        # The first chart's markers stand series by series, as in the file: s-sgd on 4 to 2048 workers, then wfbp.
+        for index, (strategy, workers) in ((0, ("s-sgd", 4)), (9, ("s-sgd", 2048)), (18, ("wfbp", 1024))):
+            x, y = self.run_script(f"{CENTRE}(document.querySelectorAll('.chart')[0].querySelectorAll('path')[{index}])")
+            self.browser.mouse("mouseMoved", x, y)
+            self.assert_tells(self.tip(), self.row("googlenet_k80_b32", strategy, workers))
+        self.browser.mouse("mouseMoved", 5, 5)
+        self.assertIsNone(self.tip())
+
+    def test_arrow_keys_go_from_point_to_point(self):
+        self.run_script("document.querySelectorAll('input[name=measure]')[0].focus()")
+        for _ in range(2):
+            self.browser.key("Tab")
+        self.assertEqual(self.run_script("[...document.querySelectorAll('.chart')].indexOf(document.activeElement)"), 1)
+        for _ in range(3):
+            self.browser.key("ArrowRight")
+        tip = self.tip()
+        self.assert_tells(tip, self.row("resnet50_107_k80_b16", "s-sgd", tip["workers"]))
+        self.browser.key("ArrowRight")
+        self.assertEqual(int(self.tip()["workers"]), 2 * int(tip["workers"]))
+        self.browser.key("ArrowUp")  # the next higher point with as many workers
+        higher = self.tip()
+        self.assertEqual(int(higher["workers"]), 2 * int(tip["workers"]))
+        self.assert_tells(higher, self.row("resnet50_107_k80_b16", higher[""], higher["workers"]))
+        self.assertNotEqual(higher[""], "s-sgd")
+        self.browser.key("Escape")
+        self.assertIsNone(self.tip())
+
+    def test_points_stand_where_their_values_are(self):
+        """On axes that are logarithmic, equal factors are equal distances: 4 to 8 workers as 1024 to 2048."""
+        at = self.run_script("""[...document.querySelectorAll('.chart')[0].querySelectorAll('path')].map(e =>
+            e.getAttribute('transform').match(/[\\d.]+/g).map(Number))""")
+        of = {(strategy, workers): at[10 * s + w] for s, strategy in enumerate(["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "optimal-merge"])
+              for w, workers in enumerate([4 << i for i in range(10)])}
+        step = of["wfbp", 8][0] - of["wfbp", 4][0]
+        self.assertGreater(step, 10)
+        self.assertAlmostEqual(of["wfbp", 2048][0] - of["wfbp", 1024][0], step, 6)
+        speedups = {key: float(self.row("googlenet_k80_b32", *key)["speedup"]) for key in of}
+        scale = (of["wfbp", 4][1] - of["optimal-merge", 2048][1]) / math.log(speedups["optimal-merge", 2048] / speedups["wfbp", 4])
+        for key, (_, y) in of.items():
+            self.assertAlmostEqual(y, of["wfbp", 4][1] - scale * math.log(speedups[key] / speedups["wfbp", 4]), 6)
+
+    def test_other_measures(self):
+        for value, text in (("efficiency", "Efficiency"), ("iteration", "Iteration time"), ("above", "Above the lower bound")):
+            self.run_script(f"document.querySelector('input[name=measure][value={value}]').click()")
+            self.assertEqual(self.run_script("document.getElementById('charts-heading').textContent"), f"{text} by workers")
+            self.assertEqual(self.run_script("document.querySelectorAll('.chart')[0].querySelectorAll('path').length"), 50)
+            self.assertNotIn("NaN", self.run_script("document.getElementById('panels').innerHTML"))
+
+    def column(self, name):
+        return self.run_script(f"""(() => {{ const i = [...document.querySelectorAll('th')].findIndex(e => e.dataset.column === '{name}');
+            return [...document.querySelectorAll('tbody tr')].map(row => row.cells[i].textContent); }})()""")
+
+    def test_sorting(self):
+        self.assertEqual(len(self.column("iteration_s")), 100)
+        before = self.column("strategy")
+        click = "document.querySelector('th[data-column={}] [role=button]').click()"
+        self.run_script(click.format("iteration_s"))
+        times = [float(text) for text in self.column("iteration_s")]
+        self.assertEqual(times, sorted(times))
+        expected = sorted(float(row["iteration_s"]) * 1e3 for row in self.rows)
+        for ours, theirs in zip(times, expected):
+            self.assertAlmostEqual(ours, theirs, delta=0.051)
+        self.assertEqual(self.run_script("document.querySelector('th[data-column=iteration_s]').getAttribute('aria-sort')"), "ascending")
+        self.run_script("document.querySelector('th[data-column=iteration_s] [role=button]').focus()")
+        self.browser.key("Enter", text="\r")
+        times = [float(text) for text in self.column("iteration_s")]
+        self.assertEqual(times, sorted(times, reverse=True))
+        self.run_script(click.format("strategy"))
+        self.assertEqual(self.column("strategy"), sorted(before))
+
+    def test_filtering(self):
+        self.run_script("(() => { const s = document.getElementById('search'); s.value = 'mg-wfbp 64'; s.dispatchEvent(new Event('input')); })()")
+        self.assertTrue(set(self.column("strategy")) == {"mg-wfbp"} and "64" in self.column("workers"))
+        self.run_script("(() => { const s = document.getElementById('search'); s.value = ''; s.dispatchEvent(new Event('input')); })()")
+        self.run_script("document.querySelector('input[data-facet=series][value=wfbp]').click()")
+        self.assertNotIn("wfbp", self.column("strategy"))
+        self.assertEqual(self.run_script("document.getElementById('count').textContent"), "80 of 100 rows")
+        self.assertEqual(self.run_script("document.querySelectorAll('.chart')[0].querySelectorAll('path').length"), 40)
+        self.run_script("document.querySelector('input[data-facet=profile]').click()")
+        self.assertEqual(self.run_script("document.querySelectorAll('.chart').length"), 1)
+
+    def range(self):
+        """From, to and whole, in seconds, of the first timeline."""
+        text = self.run_script("document.querySelector('.zoom output').textContent")
+        units = {"s": 1, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+        parts = text.replace(" to ", " ").replace(" of ", " ").split(" ")
+        return [float(number) * units[unit] for number, unit in zip(parts[::2], parts[1::2])]
+
+    def test_a_timeline_zooms_and_pans(self):
+        slowest = float(self.row("googlenet_k80_b32", "s-sgd", 2048)["iteration_s"])
+        start, end, whole = self.range()
+        self.assertEqual(start, 0)
+        self.assertAlmostEqual(end, slowest, delta=1e-3 * slowest)
+        x, y = self.run_script(f"{CENTRE}(document.querySelector('svg.timeline[tabindex]'))")
+        self.browser.mouse("mouseWheel", x, y, deltaX=0, deltaY=-300)
+        start, end, _ = self.range()
+        self.assertLess(end - start, 0.7 * whole)
+        self.assertAlmostEqual((start + end) / 2, whole / 2, delta=0.01 * whole)  # about the pointer
+        self.browser.mouse("mousePressed", x, y, button="left", clickCount=1)
+        self.browser.mouse("mouseMoved", x + 200, y, button="left", buttons=1)
+        self.browser.mouse("mouseReleased", x + 200, y, button="left", clickCount=1)
+        moved = self.range()
+        self.assertLess(moved[0], start)
+        self.assertAlmostEqual(moved[1] - moved[0], end - start, delta=0.002 * whole)
+        self.run_script("document.querySelector('svg.timeline[tabindex]').focus()")
+        self.browser.key("0", text="0")
+        self.assertEqual(self.range(), [0, whole, whole])
+        self.browser.key("+", text="+")
+        self.assertAlmostEqual(self.range()[0], whole / 4, delta=0.001 * whole)
+        self.browser.key("ArrowRight")
+        self.assertAlmostEqual(self.range()[0], whole / 4 + whole / 10, delta=0.001 * whole)
+        self.run_script("document.querySelectorAll('.zoom button')[2].click()")
+        self.assertEqual(self.range(), [0, whole, whole])
+        scrolled = self.run_script("scrollY")
+        self.browser.mouse("mouseWheel", x, y, deltaX=0, deltaY=100)  # nothing left to zoom out: the page scrolls
+        self.assertEqual(self.range(), [0, whole, whole])
+        self.run_script("new Promise(done => setTimeout(done, 300))")
+        self.assertGreater(self.run_script("scrollY"), scrolled)
+
+    def test_boxes_of_a_timeline_tell_themselves(self):
+        self.run_script("document.querySelector('svg.timeline[tabindex]').focus()")
+        self.browser.key("ArrowRight", modifiers=8)
+        self.assertEqual(self.tip()[""][:2], "B ")  # the backward pass of the output layer comes first
+        self.assertEqual(self.tip()["starts at"], "0 s")
+        self.browser.key("ArrowDown", modifiers=8)
+        self.assertTrue(self.tip()[""].startswith("block 0"), self.tip())
+        self.assertIn("MB", self.tip()["bytes"])
+        x, y = self.run_script(f"{CENTRE}(document.querySelector('svg.timeline[tabindex] rect.wait'))")
+        self.browser.mouse("mouseMoved", x, y)
+        self.assertEqual(self.tip()[""], "waits for communication")
+
+    def test_pinching(self):
+        self.browser.resize(390, 844, touch=True)
+        self.browser.open(self.file)
+        whole = self.range()[2]
+        x, y = self.run_script(f"{CENTRE}(document.querySelector('svg.timeline[tabindex]'))")
+        def touch(kind, spread):
+            points = [{"x": x - spread, "y": y, "id": 0}, {"x": x + spread, "y": y, "id": 1}] if spread else []
+            self.browser.call("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+            self.browser.settle()
+        touch("touchStart", 30)
+        for spread in (40, 60, 90, 120):
+            touch("touchMove", spread)
+        touch("touchEnd", 0)
+        start, end, _ = self.range()
+        self.assertLess(end - start, 0.5 * whole)
+
+    def test_a_phone(self):
+        for width in (320, 390, 768):
+            self.browser.resize(width, 844, touch=True)
+            for file in (self.file, self.file.with_name("many.html")):
+                self.browser.open(file)
+                self.assertLessEqual(self.run_script("document.documentElement.scrollWidth"), width)
+                wide = self.run_script("""[...document.querySelectorAll('body *')].filter(e => !e.closest('#table') && !e.closest('svg') &&
+                    e.getBoundingClientRect().right > innerWidth + 1).map(e => e.outerHTML.slice(0, 80))""")
+                self.assertEqual(wide, [])
+
+    def overlaps(self):
+        """Pairs of texts of one picture that cover each other."""
+        return self.run_script("""[...document.querySelectorAll('.chart, svg.timeline[tabindex]')].flatMap(picture => {
+            const boxes = [...picture.querySelectorAll('text')].map(e => [e.textContent, e.getBoundingClientRect()]);
+            return boxes.flatMap(([text, a], i) => boxes.slice(i + 1).filter(([, b]) => Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 &&
+                Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 3).map(([other]) => `${text} | ${other}`)); })""")
+
+    def test_labels_do_not_overlap(self):
+        for width in (320, 390, 800, 1280, 1920):
+            self.browser.resize(width, 900)
+            for file in (self.file, self.file.with_name("many.html")):
+                self.browser.open(file)
+                for value in ("speedup", "efficiency", "iteration"):
+                    self.run_script(f"document.querySelector('input[name=measure][value={value}]').click()")
+                    self.assertEqual(self.overlaps(), [], f"{file.name}, {value}, {width} wide")
+
+    def test_paper(self):
+        self.browser.media("print")
+        controls = self.run_script("""[...document.querySelectorAll('button, input, select, fieldset, .controls')]
+            .filter(e => e.getClientRects().length).map(e => e.outerHTML.slice(0, 80))""")
+        self.assertEqual(controls, [])
+        for what in (".chart", "svg.timeline[tabindex]", "table", ".warning", ".badge", "th"):
+            self.assertGreater(self.run_script(f"document.querySelector('{what}').getClientRects().length"), 0, what)
+        self.assertEqual(self.run_script("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.browser.media("print", "dark")
+        self.assertEqual(self.run_script("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.browser.media("")
+        pdf = self.browser.pdf()
+        self.assertTrue(pdf.startswith(b"%PDF"))
+
+    def test_dark(self):
+        self.browser.media("screen", "dark")
+        luminance = lambda colour: sum(map(float, colour[4:-1].split(",")))
+        self.assertLess(luminance(self.run_script("getComputedStyle(document.body).backgroundColor")), 150)
+        self.assertGreater(luminance(self.run_script("getComputedStyle(document.body).color")), 600)
+
+    def test_many_series_without_a_configuration(self):
+        """15 strategies with options at one size: bars, named with what tells them apart."""
+        self.browser.open(self.file.with_name("many.html"))
+        self.assertEqual(self.run_script("document.querySelectorAll('.chart').length"), 6)
+        texts = self.run_script("[...document.querySelectorAll('.chart')[0].querySelectorAll('text')].map(e => e.textContent)")
+        self.assertIn("us-byte (partition=100 kB)", texts)
+        self.assertIn("wfbp", texts)
+        self.assertEqual(self.run_script("document.querySelectorAll('.chart')[0].querySelectorAll('rect').length"), 15)
+
+
+if __name__ == "__main__":
+    if chromium.PROGRAM is None:
+        sys.exit(print("skipped: Chromium is not installed (Debian: chromium)"))
+    unittest.main()

@@ -1,0 +1,117 @@
+#include "sim/picture/chart.hpp"
+
+#include <algorithm>
+
+#include "tests/catch.hpp"
+#include "tests/picture/legible.hpp"
+
+#include "sim/picture/bar_chart.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+template <class Wanted>
+std::vector<Wanted> all(const Drawing& drawing, const std::string& kind) {
+  std::vector<Wanted> found;
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Wanted>(&shape); one && one->meaning.kind == kind) found.push_back(*one);
+  return found;
+}
+
+std::vector<Text> texts(const Drawing& drawing, const std::string& kind) {
+  std::vector<Text> found;
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Text>(&shape); one && one->kind == kind) found.push_back(*one);
+  return found;
+}
+
+Chart example() {
+  Chart chart;
+  chart.title = "All-reduce, measured and fitted";
+  chart.note = "a = 45 us, b = 2 ns/B";
+  chart.x = {.name = "size (B)", .spacing = Spacing::Log2};
+  chart.y = {.name = "time (s)", .spacing = Spacing::Log10};
+  Series measured{.name = "measured", .line = false}, fitted{.name = "fit", .markers = false, .style = 0};
+  for (double bytes = 8; bytes <= (1 << 30); bytes *= 2) {
+    measured.points.push_back({bytes, 1.1 * (45e-6 + 2e-9 * bytes)});
+    fitted.points.push_back({bytes, 45e-6 + 2e-9 * bytes});
+  }
+  chart.series = {measured, fitted};
+  return chart;
+}
+
+}  // namespace
+
+TEST_CASE("a chart shows each point at its place, below the legend") {
+  const Drawing drawing = draw(example());
+  require_legible(drawing);
+  const auto points = all<Circle>(drawing, "point");
+  REQUIRE(points.size() == 28);  // 2^3 … 2^30
+  // On a logarithmic axis doublings are equally far apart.
+  for (std::size_t i = 2; i < points.size(); ++i)
+    CHECK(points[i].centre.x - points[i - 1].centre.x == Approx(points[1].centre.x - points[0].centre.x));
+  // Every point lies a factor of 1.1 above the line: the same distance everywhere.
+  const auto lines = all<Path>(drawing, "line");
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0].meaning.title == "fit");
+  const double above = lines[0].points[0].y - points[0].centre.y;
+  CHECK(above > 0);
+  for (std::size_t i = 0; i < points.size(); ++i)
+    CHECK(lines[0].points[i].y - points[i].centre.y == Approx(above).epsilon(1e-6));
+  double legend = 0;
+  for (const Text& entry : texts(drawing, "legend")) legend = std::max(legend, entry.at.y);
+  for (const Circle& point : points) CHECK(point.centre.y - point.radius > legend);
+  CHECK(points[0].look.line == lines[0].look.line);  // the same style
+}
+
+TEST_CASE("many series and long names stay legible") {
+  Chart chart = example();
+  chart.series.clear();
+  for (int i = 0; i < 9; ++i)
+    chart.series.push_back(
+        {.name = "a strategy of a long name, " + std::to_string(i), .points = {{1, 1.0 + i}, {1e9, 2}}});
+  chart.title = std::string(60, 'x') + " " + std::string(60, 'y');
+  chart.width = 480;
+  const Drawing drawing = draw(chart);
+  CHECK(texts(drawing, "legend").size() == 9);
+  require_legible(drawing);
+}
+
+TEST_CASE("a chart of nothing, or of what an axis cannot show, is a fault of the caller") {
+  CHECK_THROWS_AS(draw(Chart{}), std::logic_error);
+  Chart chart = example();
+  chart.series[0].points[0].y = 0;
+  CHECK_THROWS_AS(draw(chart), std::logic_error);
+}
+
+TEST_CASE("bars are as long as their values, parts end to end or side by side") {
+  BarChart chart;
+  chart.title = "Time";
+  chart.value.name = "time (ms)";
+  chart.bars = {"wfbp", "mg-wfbp"};
+  chart.parts = {{"computing", {30, 30}, {}}, {"waiting", {20, 0}, {}}};
+  chart.ends = {"50 ms", "30 ms"};
+  chart.mark = BarMark{"bound", 25};
+  const Drawing drawing = draw(chart);
+  require_legible(drawing);
+  const auto parts = all<Rectangle>(drawing, "part");
+  REQUIRE(parts.size() == 3);  // nothing is drawn for 0
+  CHECK(parts[0].meaning.title == "wfbp, computing: 30");
+  CHECK(parts[1].box.width == Approx(parts[0].box.width * 20 / 30));
+  CHECK(parts[1].box.x == Approx(parts[0].box.right()));
+  CHECK(parts[2].box.width == Approx(parts[0].box.width));
+  const auto mark = all<Path>(drawing, "mark");
+  REQUIRE(mark.size() == 1);
+  CHECK(mark[0].points[0].x - parts[0].box.x == Approx(parts[0].box.width * 25 / 30));
+
+  chart.stacked = false;
+  const auto beside = all<Rectangle>(draw(chart), "part");
+  REQUIRE(beside.size() == 3);
+  CHECK(beside[1].box.x == Approx(beside[0].box.x));
+  CHECK(beside[1].box.y >= beside[0].box.bottom());
+  require_legible(draw(chart));
+
+  chart.parts[0].values.pop_back();
+  CHECK_THROWS_AS(draw(chart), std::logic_error);
+}

@@ -1,0 +1,238 @@
+#!/usr/bin/env python3
+"""allreplay export, and importers of what other simulators and profilers wrote: as users run them.
+
+ALLREPLAY_PROGRAM names the program (build/release/allreplay), ALLREPLAY_REFERENCE_DATA the folder of published originals;
+what needs them is skipped where it is absent. Run: python3 tests/tools/test_export.py
+"""
+
+import csv
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build/release/allreplay"))
+REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
+ORIGINALS = REFERENCE / "originals"
+
+
+class Case(unittest.TestCase):
+    """In a folder of its own."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_program(self, *arguments):
+        """The finished process."""
+        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, check=False)
+
+    def works(self, *arguments):
+        """(standard output, notes) of a command that works."""
+        done = self.run_program(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(all(line.startswith("note: ") for line in done.stderr.splitlines()), done.stderr)
+        return done.stdout, done.stderr
+
+    def imported(self, *arguments):
+        """(trace, notes) of an import that works."""
+        _, notes = self.works("import", *arguments, "--out", "trace.json")
+        return json.loads((self.folder / "trace.json").read_text(encoding="utf-8")), notes
+
+    def refused(self, pattern, *arguments):
+        """One line that matches, exit status 2, and no file is left."""
+        before = sorted(self.folder.iterdir())
+        done = self.run_program(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertRegex(done.stderr, pattern)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertEqual(sorted(self.folder.iterdir()), before)
+
+    def iteration(self, profile, *arguments):
+        """The simulated time of one, in seconds."""
+        out, _ = self.works("run", "--profile", profile, "--cluster", "k80-10gbe", "--strategy", "wfbp", "--json", *arguments)
+        return json.loads(out)["iteration_s"]
+
+
+def parameters(trace):
+    """Of each layer of the trace."""
+    model = {layer["name"]: sum(tensor["shape"][0] for tensor in layer["tensors"]) for layer in trace["model"]["layers"]}
+    return [model[layer["name"]] for layer in trace["layers"]]
+
+
+def total(trace, key):
+    """Microseconds of all layers."""
+    return sum(layer[key] for layer in trace["layers"])
+
+
+def reduced(name):
+    """The rows of a reduced table."""
+    with open(REFERENCE / "profiles" / f"{name}.csv", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@unittest.skipUnless(ORIGINALS.exists(), f"no originals at {ORIGINALS}")
+class Originals(Case):
+    """Published files give the layers, parameters and times in the tables reduced from them."""
+
+    def equals(self, trace, rows, backward_only=False):
+        self.assertEqual(parameters(trace), [int(row["params"]) for row in rows])
+        for layer, row in zip(trace["layers"], rows):  # the tables are rounded to 10 ns
+            self.assertAlmostEqual(layer["backward"], float(row["backward_us"]), delta=0.0051, msg=layer["name"])
+            if not backward_only:
+                self.assertAlmostEqual(layer["forward"], float(row["forward_us"]), delta=0.0051, msg=layer["name"])
+
+    def test_caffe_googlenet(self):
+        trace, notes = self.imported(ORIGINALS / "convnet_benchmarks/output_googlenet.log")
+        rows = reduced("googlenet_titanx_b128_caffe")
+        self.assertEqual([layer["name"] for layer in trace["layers"]], [row["layer"] for row in rows])
+        self.equals(trace, rows)
+        self.assertEqual((sum(parameters(trace)), trace["batch_size"]), (6_998_552, 128))
+        # Two blobs for each of the 58 layers with parameters, as Caffe sends them.
+        self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), 116)
+        self.assertIn("'inception_5b/3x3' as 'inception_5a/3x3'", notes)
+        self.assertIn("0.65 % less than the 146.263 ms", notes)  # the log's own totals
+        self.assertIn("0.30 % less than the 338.261 ms", notes)
+
+    def test_bcaffe_googlenet(self):
+        trace, notes = self.imported(ORIGINALS / "bcaffe_k80/tmp8comm.log", "--batch", 32, "--forward-ratio", 0.5)
+        rows = reduced("googlenet_k80_b32_caffe")
+        self.assertEqual(len(trace["layers"]), 64)
+        for layer, row in zip(trace["layers"], rows):
+            self.assertAlmostEqual(layer["backward"], float(row["backward_us"]), places=3)
+            self.assertAlmostEqual(layer["forward"], layer["backward"] / 2, places=5)
+        # The log's blobs are padded to multiples of 64 elements, those of the table are the model's.
+        for count, row in zip(parameters(trace), rows):
+            self.assertEqual(count % 64, 0)
+            self.assertLess(count - int(row["params"]), 2 * 64)
+        self.assertEqual((sum(parameters(trace)), sum(int(row["params"]) for row in rows)), (13_379_136, 13_378_280))
+        self.assertIn("128 blobs, 64 layers", notes)
+        for nodes, backward in ((2, 200.329), (4, 206.783)):  # sums over the logs' layers, ms
+            trace, _ = self.imported(ORIGINALS / f"bcaffe_k80/tmp{nodes}comm.log", "--batch", 32, "--forward-ratio", 0.5)
+            self.assertAlmostEqual(total(trace, "backward") / 1000, backward, places=3)
+        self.refused("has no forward times \\(give --forward-ratio R", "import", ORIGINALS / "bcaffe_k80/tmp2comm.log",
+                     "--batch", 32, "--out", "trace.json.new")
+
+    def test_dnn_partitioning_bert(self):
+        trace, _ = self.imported(ORIGINALS / "dnn_partitioning/bert24_training.json", "--batch", 2)
+        rows = reduced("bert_large_gpu_1024tokens")
+        self.assertEqual([layer["name"] for layer in trace["layers"]], [row["layer"] for row in rows])
+        self.equals(trace, rows)
+        self.assertEqual(sum(parameters(trace)), 367_480_636)
+
+    def test_astra_sim(self):
+        trace, notes = self.imported(ORIGINALS / "astra-sim/Resnet50_DataParallel.txt", "--batch", 32)
+        # ResNet-50 without its batch norms (53,120 parameters) and the last bias (1,000).
+        self.assertEqual((len(trace["layers"]), sum(parameters(trace))), (54, 25_557_032 - 53_120 - 1_000))
+        conv1 = trace["layers"][0]
+        self.assertEqual((conv1["forward"], conv1["backward"]), (13.003, 12.864 + 32.291))  # cycles of a nanosecond
+        self.assertIn("at 1 GHz", notes)
+        slower, _ = self.imported(ORIGINALS / "astra-sim/Resnet50_DataParallel.txt", "--batch", 32, "--clock", 0.5)
+        self.assertAlmostEqual(total(slower, "backward"), 2 * total(trace, "backward"), places=6)
+        for name, tensors, note in (("DLRM_HybridParallel", 7, "1 forward ALLTOALL, 96 KiB"),
+                                    ("Transformer_HybridParallel", 37, "12 forward ALLREDUCEs, 96 MiB"),
+                                    ("microAllReduce", 1, "MICRO")):
+            trace, notes = self.imported(ORIGINALS / f"astra-sim/{name}.txt", "--batch", 1)
+            self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), tensors)
+            self.assertIn(note, notes)
+
+    def test_chakra_samples_are_no_profiles(self):
+        self.refused("no compute node says which pass it belongs to", "import", ORIGINALS / "chakra/small_chakra.0.json",
+                     "--batch", 1, "--out", "trace.json")
+        self.refused("is a trace of the host's operators without durations", "import",
+                     ORIGINALS / "chakra/1.0.2-chakra.0.0.4.json", "--batch", 1, "--out", "trace.json")
+
+
+class Export(Case):
+    """What is written, and what comes back."""
+
+    PROFILES = ("googlenet_k80_b32", "resnet50_k80_b16")
+
+    def test_an_exported_profile_simulates_as_before(self):
+        for profile in self.PROFILES:
+            for form, lacking in (("chakra", []), ("chakra-json", []), ("astra-sim", ["--batch", 8, "--clock", 1000]), ("csv", ["--batch", 8])):
+                with self.subTest(profile=profile, format=form):
+                    clock = ["--clock", 1000] if form == "astra-sim" else []
+                    _, notes = self.works("export", "--to", form, "--profile", profile, "--out", "file", *clock)
+                    self.assertIn("reconstructed", notes)  # as those traces are
+                    back, _ = self.imported("file", *lacking)
+                    if form.startswith("chakra"):  # whole
+                        self.assertEqual(self.iteration("trace.json"), self.iteration(profile))
+                    else:  # a tensor for each layer, so not in as many pieces; all merged, the same
+                        one = ["--strategy", "sync-easgd"]
+                        self.assertEqual(self.iteration("trace.json", *one), self.iteration(profile, *one))
+                    shipped = json.loads((ROOT / f"traces/{profile}.json").read_text(encoding="utf-8"))
+                    self.assertEqual([layer["name"] for layer in back["layers"]], [layer["name"] for layer in shipped["layers"]])
+                    for key in ("forward", "backward"):
+                        self.assertAlmostEqual(total(back, key), total(shipped, key), places=4)
+
+    def test_a_plan_as_a_chakra_graph(self):
+        out, _ = self.works("export", "--to", "chakra-json", "--profile", "googlenet_k80_b32", "--cluster", "k80-10gbe",
+                            "--workers", 4, "--strategy", "mg-wfbp", "--out", "plan.json")
+        graph = json.loads((self.folder / "plan.json").read_text(encoding="utf-8"))
+        plan = json.loads(self.works("plan", "--profile", "googlenet_k80_b32", "--cluster", "k80-10gbe", "--workers", 4,
+                                     "--strategy", "mg-wfbp", "--json")[0])
+        nodes = {node["Id"]: node for node in graph["workload_graph"]}
+        reduces = [node for node in nodes.values() if node["NodeType"] == 7]
+        self.assertEqual([node["comm_size"] for node in reduces],
+                         [sum(piece["bytes"] for piece in block["slices"]) for block in plan["blocks"]])
+        self.assertTrue(all(node["comm_type"] == 0 for node in reduces))
+        self.assertIn(f"in {len(reduces)} blocks of mg-wfbp", out)
+        # Each waits for the backward node of a tensor that it holds, and for the one before it.
+        for before, node in zip([None, *reduces], reduces):
+            waits = [nodes[other] for other in node["data_deps"]]
+            self.assertEqual([one["Id"] for one in waits if one["NodeType"] == 7], [before["Id"]] if before else [])
+            self.assertEqual([one["Name"][-4:] for one in waits if one["NodeType"] == 4], ["_BWD"])
+        first = next(node for node in nodes.values() if node["Name"].endswith("_FWD"))
+        self.assertEqual(len(first["data_deps"]), len(reduces) + 1)  # the iteration's barrier, and the last backward
+        self.assertEqual(sum(node["runtime"] for node in nodes.values() if node["NodeType"] == 4),
+                         round(sum(node["duration_ps"] for node in nodes.values() if node["NodeType"] == 4) / 1e6))
+
+    def test_a_file_for_each_worker(self):
+        _, notes = self.works("export", "--to", "chakra", "--profile", "googlenet_k80_b32", "--workers", 3, "--per-worker",
+                              "--out", "net")
+        files = sorted(self.folder.iterdir())
+        self.assertEqual([file.name for file in files], ["net.0.et", "net.1.et", "net.2.et"])
+        self.assertEqual(len({file.read_bytes() for file in files}), 1)
+        self.assertIn("the 3 files are equal", notes)
+        self.imported("net.2.et")
+
+    def test_what_makes_no_sense(self):
+        given = ("export", "--profile", "googlenet_k80_b32", "--out", "file")
+        self.refused("--to: unknown format 'chakre' \\(did you mean 'chakra'", *given, "--to", "chakre")
+        self.refused("--strategy: the format csv holds no plan", *given, "--to", "csv", "--strategy", "wfbp", "--cluster", "k80-10gbe")
+        self.refused("--strategy: plans for a cluster", *given, "--to", "chakra", "--strategy", "wfbp")
+        self.refused("--cluster: changes nothing without a strategy", *given, "--to", "chakra", "--cluster", "k80-10gbe")
+        self.refused("--clock: the format chakra counts no cycles", *given, "--to", "chakra", "--clock", "1")
+        self.refused("--clock: 0 GHz is no clock", *given, "--to", "astra-sim", "--clock", "0")
+        self.refused("--per-worker: the format csv", *given, "--to", "csv", "--per-worker")
+        self.refused("--per-worker: how many workers", *given, "--to", "chakra", "--per-worker")
+        self.refused("--codec: none of the formats", *given, "--to", "chakra", "--codec", "fp16", "--strategy", "wfbp",
+                     "--cluster", "k80-10gbe")
+        self.refused("^no/folder/file: cannot be written", "export", "--profile", "googlenet_k80_b32", "--to", "csv", "--out",
+                     "no/folder/file")
+        self.refused("no such file, and no profile", "export", "--profile", "nothing", "--to", "csv", "--out", "file")
+
+
+class BadFiles(Case):
+    """One line, exit status 2, nothing written."""
+
+    def test_each_format(self):
+        for form in ("astra-sim", "chakra", "chakra-json", "caffe-time", "bcaffe", "dnn-partitioning"):
+            (self.folder / form).write_bytes(b"")
+            self.refused(f"^{form}: ", "import", form, "--from", form, "--batch", 1, "--out", "trace.json")
+        self.refused("^astra-sim: is empty", "import", "astra-sim", "--batch", 1, "--out", "trace.json")
+
+    def test_a_cut_et_file(self):
+        self.works("export", "--to", "chakra", "--profile", "googlenet_k80_b32", "--out", "net.et")
+        whole = (self.folder / "net.et").read_bytes()
+        (self.folder / "net.et").write_bytes(whole[:len(whole) // 2])
+        self.refused("^net.et: node \\d+: the file ends inside this message", "import", "net.et", "--out", "trace.json")
+
+
+if __name__ == "__main__":
+    unittest.main()

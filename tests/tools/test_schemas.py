@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""docs/schema against the shipped files and the program. Run: python3 tests/tools/test_schemas.py
+
+Every shipped file is valid; what the program refuses is not, but for what no schema can know; and the names that a schema lists
+are the program's.
+"""
+import copy
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SCHEMAS = ROOT / "docs" / "schema"
+PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
+FOLDERS = {"model": "models", "codec": "models/codecs", "trace": "traces", "cluster": "topologies", "sweep": "configs"}
+
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
+sys.path.insert(0, str(ROOT / "tests" / "peer"))
+import test_bad_input as bad  # pylint: disable=wrong-import-position
+from test_bad_input import REMOVE, changed
+
+
+def read(name):
+    """A schema."""
+    return json.loads((SCHEMAS / f"{name}.schema.json").read_text(encoding="utf-8"))
+
+
+def bundle():
+    """All schemas in one document, each under its name in $defs: how to find one beside another differs among versions of jsonschema."""
+    def moved(value, name):
+        if isinstance(value, list):
+            return [moved(one, name) for one in value]
+        if not isinstance(value, dict):
+            return value
+        value = {key: moved(one, name) for key, one in value.items() if key not in ("$id", "$schema")}
+        if isinstance(value.get("$ref"), str):
+            file, _, path = value["$ref"].partition("#")
+            value["$ref"] = f"#/$defs/{file.split('.')[0] or name}{path}"
+        return value
+    names = [file.name.split(".")[0] for file in SCHEMAS.glob("*.json")]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "$defs": {name: moved(read(name), name) for name in names}}
+
+
+def validator(name, part=""):
+    """What checks documents against a schema, or a part of it."""
+    return jsonschema.Draft202012Validator({**bundle(), "$ref": f"#/$defs/{name}{part}"})
+
+
+# What the program refuses and a schema cannot: it knows one value, one file, and no arithmetic.
+BEYOND = {
+    "trace": {
+        "names of other files": [("/model", "no-such-model")],
+        "names that stand twice": [("/model/layers/0/name", "b"), ("/model/layers/0/tensors/0/name", "b.w")],
+        "one list in another": [("/layers/0/name", "c")],
+        "products": [("/model/layers/0/tensors/0/shape", [10**11, 10**11])]},
+    "cluster": {
+        "one number in another": [("/stragglers/0/worker", 4)],
+        "numbers that pass the clock together": []},
+    "measured": {"arithmetic": [("/network/measured/gamma", "9 us/B")]},
+    "table": {"order": [("/network/table/1/bytes", "4 KiB")]},
+    "sweep": {
+        "names of other files": [("/profiles/0", "nowhere.json"), ("/clusters/0", "nowhere.json"), ("/codecs", ["topkk"])]},
+}
+
+TORUS = {"name": "t", "workers": 4, "network": {"alpha": "1 us", "topology": {
+    "kind": "torus", "dimensions": [2, 2], "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}}}
+GRAPH = {"name": "g", "workers": 2, "network": {"alpha": "1 us", "topology": {
+    "kind": "graph", "hosts": ["a", "b"], "switches": ["s"], "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"},
+    "links": [{"between": ["a", "s"]}, {"between": ["b", "s"], "latency": "3 us", "bandwidth": "1 Gbit/s"}]}}}
+GPUS = {"name": "h", "workers": 4, "network": {"alpha": "1 us", "topology": {
+    "kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}, "gpus_per_host": 2,
+    "inner": {"latency": "0 s", "bandwidth": "300 GB/s"}, "links": [{"between": ["h0", "s0"], "bandwidth": "1 Gbit/s"}]}}}
+CODEC = json.loads((ROOT / "models" / "codecs" / "topk_p102-100.json").read_text(encoding="utf-8"))
+OPTIONS = {"name": "o", "profiles": ["trace.json"], "clusters": ["plain.json"], "codecs": ["none", "topk"], "strategies": [
+    "wfbp", {"name": "bytescheduler", "credit": [4, "16 MB"], "partition": ["1 MB", "4 MB"]},
+    {"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": 3}}, {"name": "mergecomp", "groups": 2, "stop": 0.05, "density": 0.01}]}
+
+TOPOLOGY = "/network/topology"
+MORE = {  # kind of file: document, what to change in it, each refused by both
+    "cluster": [
+        (TORUS, [(f"{TOPOLOGY}/kind", "tours"), (f"{TOPOLOGY}/dimensions", [4]), (f"{TOPOLOGY}/dimensions", [2, 0]), (f"{TOPOLOGY}/dimensions", REMOVE),
+                 (f"{TOPOLOGY}/ports", 4), (f"{TOPOLOGY}/link", REMOVE), (f"{TOPOLOGY}/link/bandwidth", "0 bit/s"), (f"{TOPOLOGY}/link/bandwidth", "1 us"),
+                 (f"{TOPOLOGY}/link/latency", REMOVE), (f"{TOPOLOGY}/link/mtu", 1500), ("/network/alpha", REMOVE), (f"{TOPOLOGY}/inner", {"latency": "0 s", "bandwidth": "1 GB/s"})]),
+        (GRAPH, [(f"{TOPOLOGY}/hosts", []), (f"{TOPOLOGY}/hosts", ["a", "a"]), (f"{TOPOLOGY}/links", REMOVE), (f"{TOPOLOGY}/links/0/between", ["a"]),
+                 (f"{TOPOLOGY}/links/0/between", ["a", "a"]), (f"{TOPOLOGY}/links/1/latency", 3), (f"{TOPOLOGY}/links/1/down", "yes"), (f"{TOPOLOGY}/n", 2)]),
+        (GPUS, [(f"{TOPOLOGY}/gpus_per_host", 0), (f"{TOPOLOGY}/inner", REMOVE), (f"{TOPOLOGY}/gpus_per_host", 1), (f"{TOPOLOGY}/links/0/down", True),
+                (f"{TOPOLOGY}/links/0/bandwidth", REMOVE), (f"{TOPOLOGY}/links/0/between", ["h0", "h0"]), ("/network/bandwidth", 10),
+                ("/network/sharing", "equal"), ("/network/servers", -1), ("/network/chunks", 0), ("/network/tree_bandwidth", 2), ("/network/line_rate", "0 bit/s")])],
+    "codec": [(CODEC, [("/codec", "topkk"), ("/origin", "guessed"), ("/encode/base", "1"), ("/encode/per_element", REMOVE), ("/encode/per_layer", "1 s"),
+                       ("/decode", REMOVE), ("/device", 1), ("/unit", "us"), ("/decode/per_element_log2", 3)])],
+    "sweep": [(OPTIONS, [("/strategies/1/credit", [0]), ("/strategies/1/credit", []), ("/strategies/1/partition", ["1 MB", "4 ms"]), ("/strategies/1/partition", "0 B"),
+                         ("/strategies/2/second_phase", {"each": "random", "from": 1, "to": 3}), ("/strategies/2/second_phase", {"each": "random:{}", "from": 1}),
+                         ("/strategies/2/second_phase", "backwards"), ("/strategies/3/groups", 0), ("/strategies/3/stop", 1), ("/strategies/3/density", 2),
+                         ("/strategies/3/grouping", "odd"), ("/strategies/3/bits", 17), ("/strategies/3/encode", "5 B"), ("/strategies/3/codec_stream", "aside"),
+                         ("/strategies/3/decode_at", "never"), ("/strategies/3/iterations", 0), ("/strategies/3/sharing", "no"), ("/strategies/3/first_bucket", 5),
+                         ("/clusters/0", {"cluster": "plain.json", "worker": [2]}), ("/clusters/0", {"workers": [2]}), ("/clusters/0", {"cluster": "plain.json", "workers": [0]}),
+                         ("/profiles/0", {"profile": "trace.json", "forward_ratio": "half"}), ("/profiles/0", {"profile": "trace.json", "forward_ratio": -1}),
+                         ("/codecs", [1])])],
+}
+
+
+@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+class Schemas(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        for name, document in (("trace", bad.TRACE), ("cluster", bad.CLUSTER), ("plain", changed(bad.CLUSTER, "/jitter", REMOVE))):
+            self.write(f"{name}.json", document)
+
+    def write(self, name, document):
+        (self.folder / name).write_text(json.dumps(document), encoding="utf-8")
+
+    def program(self, kind, name):
+        """What the program says when it reads a file of this kind."""
+        run = ["run", "--profile", "trace.json", "--cluster", "plain.json", "--strategy", "wfbp"]
+        arguments = {"trace": ["run", "--profile", name, *run[3:]], "codec": [*run, "--codec", name], "sweep": ["sweep", name]}.get(
+            kind, ["run", "--profile", "trace.json", "--cluster", name, "--strategy", "wfbp"])
+        return subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True, text=True, check=False)
+
+    def program_says(self, *arguments):
+        """On standard error."""
+        run = ["run", "--profile", "trace.json", "--cluster", "plain.json", "--strategy", "wfbp"]
+        return subprocess.run([PROGRAM, *run, *arguments], cwd=self.folder, capture_output=True, text=True, check=False).stderr
+
+    def listed(self, what):
+        """The names that `allreplay list` gives."""
+        lines = subprocess.run([PROGRAM, "list", what], capture_output=True, text=True, check=True).stdout.splitlines()
+        return [line.split()[0] for line in lines[2:]]
+
+    def test_schemas_are_schemas(self):
+        for file in SCHEMAS.glob("*.json"):
+            with self.subTest(file.name):
+                schema = json.loads(file.read_text(encoding="utf-8"))
+                self.assertEqual(schema["$id"], file.name)
+                jsonschema.Draft202012Validator.check_schema(schema)
+
+    def test_references_lead_somewhere(self):
+        def references(value):
+            if isinstance(value, dict):
+                yield from ([value["$ref"]] if isinstance(value.get("$ref"), str) else [])
+            for one in value.values() if isinstance(value, dict) else value if isinstance(value, list) else []:
+                yield from references(one)
+        for file in SCHEMAS.glob("*.json"):
+            for reference in references(json.loads(file.read_text(encoding="utf-8"))):
+                other, _, path = reference.partition("#")
+                target = json.loads((SCHEMAS / (other or file.name)).read_text(encoding="utf-8"))
+                for step in path.strip("/").split("/") if path else []:
+                    self.assertIn(step, target, f"{file.name}: {reference}")
+                    target = target[step]
+
+    def test_examples_are_valid(self):
+        """Those of each schema, and of each part of it."""
+        def check(name, schema, part):
+            if isinstance(schema, dict):
+                for example in schema["examples"] if isinstance(schema.get("examples"), list) else []:
+                    self.assertEqual(list(validator(name, part).iter_errors(example)), [], f"{name}{part}: {example}")
+                for key, value in schema.items():
+                    if key != "examples":
+                        check(name, value, f"{part}/{key}")
+            elif isinstance(schema, list):
+                for place, value in enumerate(schema):
+                    check(name, value, f"{part}/{place}")
+        for file in SCHEMAS.glob("*.json"):
+            name = file.name.split(".")[0]
+            check(name, read(name), "")
+
+    def test_shipped_files_are_valid(self):
+        for name, folder in FOLDERS.items():
+            checker, files = validator(name), sorted((ROOT / folder).glob("*.json"))
+            self.assertTrue(files, folder)
+            for file in files:
+                with self.subTest(str(file.relative_to(ROOT))):
+                    error = jsonschema.exceptions.best_match(checker.iter_errors(json.loads(file.read_text(encoding="utf-8"))))
+                    self.assertIsNone(error)
+
+    def test_the_good_documents_are_good(self):
+        for kind, documents in {**{kind: [(bad.DOCUMENTS[kind][0], [])] for kind in bad.DOCUMENTS}, **MORE}.items():
+            for document, _ in documents:
+                schema = {"measured": "cluster", "table": "cluster"}.get(kind, kind)
+                self.assertIsNone(jsonschema.exceptions.best_match(validator(schema).iter_errors(document)), kind)
+                self.write("good.json", document)
+                self.assertEqual(self.program(kind, "good.json").returncode, 0, self.program(kind, "good.json").stderr)
+
+    def test_what_the_program_refuses_is_invalid(self):
+        """Of the documents in tests/peer/test_bad_input.py, which has the program refuse each."""
+        for kind, (document, unknown, missing, wrong) in bad.DOCUMENTS.items():
+            checker = validator({"measured": "cluster", "table": "cluster"}.get(kind, kind))
+            beyond = [case for cases in BEYOND.get(kind, {}).values() for case in cases]
+            for path, value in [*((f"{parent}/{key}", value) for parent, _, key, value in unknown), *((path, REMOVE) for path in missing), *wrong]:
+                with self.subTest(f"{kind}: {path} = {value!r}"):
+                    self.assertEqual(checker.is_valid(changed(document, path, value)), (path, value) in beyond)
+            for path, value in beyond:
+                with self.subTest(f"beyond a schema: {kind}: {path} = {value!r}"):
+                    self.write("bad.json", changed(document, path, value))
+                    self.assertEqual(self.program(kind, "bad.json").returncode, 2)
+
+    def test_more_that_both_refuse(self):
+        for kind, documents in MORE.items():
+            checker = validator(kind)
+            for document, changes in documents:
+                for path, value in changes:
+                    with self.subTest(f"{kind}: {path} = {'removed' if value is REMOVE else value!r}"):
+                        other = changed(document, path, value)
+                        self.assertFalse(checker.is_valid(other), "the schema accepts it")
+                        self.write("bad.json", other)
+                        done = self.program(kind, "bad.json")
+                        self.assertEqual(done.returncode, 2, f"the program accepts it: {done.stdout}")
+
+    def test_required_keys(self):
+        """A key that a schema requires is missed by the program, and one that it does not is not."""
+        for kind, document in (("trace", bad.TRACE), ("codec", CODEC), ("sweep", OPTIONS), ("cluster", bad.CLUSTER)):
+            for key in document:
+                with self.subTest(f"{kind}: {key}"):
+                    self.write("bad.json", changed(document, f"/{key}", REMOVE))
+                    self.assertEqual(self.program(kind, "bad.json").returncode == 2, key in read(kind)["required"])
+
+    def test_names(self):
+        """Strategies, collectives, topologies, codecs and options are those of the program."""
+        options = [name for name in read("options")["$defs"] if name not in ("count", "small_count", "phase")]
+        self.assertEqual(sorted(options), sorted(self.listed("options")))
+        sweep, cluster = read("sweep"), read("cluster")
+        strategy = sweep["properties"]["strategies"]["items"]["oneOf"][1]
+        self.assertEqual(sorted(strategy["properties"]), sorted(["name", *options]))
+        self.assertEqual(sorted(sweep["$defs"]["strategy"]["enum"]), sorted(self.listed("strategies")))
+        self.assertEqual(sorted(cluster["$defs"]["collective"]["enum"]), sorted(self.listed("collectives")))
+        self.assertEqual(sorted(cluster["$defs"]["topology"]["properties"]["kind"]["enum"]), sorted(self.listed("topologies")))
+        said = self.program_says("--fidelity", "nonsense")
+        self.assertIn(f"(known: {', '.join(cluster['$defs']['fidelity']['enum'])})", said)
+        methods = {json.loads(file.read_text(encoding="utf-8"))["codec"] for file in (ROOT / "models" / "codecs").glob("*.json")}
+        self.assertEqual(set(read("codec")["properties"]["codec"]["enum"]), methods)
+
+    def test_option_defaults(self):
+        """The default that a description names is the one that the program prints."""
+        lines = subprocess.run([PROGRAM, "list", "options"], capture_output=True, text=True, check=True).stdout.splitlines()[2:]
+        for line in lines:
+            name, about = line.split(None, 1)
+            said = re.findall(r"\(([^()]*)\)", about)[-1:]
+            self.assertEqual(re.findall(r"\(([^()]*)\)", read("options")["$defs"][name]["description"])[-1:], said, name)
+
+    def test_keys_of_plot(self):
+        """Those that tools/plot.py knows, with its kinds."""
+        spec = importlib.util.spec_from_file_location("plot", ROOT / "tools" / "plot.py")
+        plot = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(plot)
+        properties = read("sweep")["$defs"]["plot"]["properties"]
+        self.assertEqual(sorted(properties), sorted(plot.KEYS))
+        self.assertEqual(properties["kind"]["enum"], plot.KINDS)
+        checker = validator("sweep")
+        for key, value in (("kind", "pie"), ("colour", "red"), ("log", "yes"), ("scale", 0), ("labels", {"a": 1}), ("panels", []), ("where", [])):
+            sweep = {**copy.deepcopy(OPTIONS), "plot": {key: value}}
+            self.assertFalse(checker.is_valid(sweep), key)
+            self.assertTrue(key not in plot.KEYS or not plot.KEYS[key][1](value), key)
+
+
+if __name__ == "__main__":
+    if jsonschema is None:
+        sys.exit(print("skipped: jsonschema is not installed (Debian: python3-jsonschema)"))
+    unittest.main()

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Draw the pictures of docs/strategies.md: each strategy's iteration below that of WFBP, on a model of six layers.
+#
+#   tools/make_pictures.sh [FOLDER]      FOLDER is where they go (default: docs/pictures/strategies)
+#
+# Runs build/release/allreplay, or what $ALLREPLAY_PROGRAM names.
+
+source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
+
+folder=${1:-docs/pictures/strategies}
+[ $# -le 1 ] || usage_error "takes one folder, not $#"
+program=${ALLREPLAY_PROGRAM:-build/release/allreplay}
+[ -x "$program" ] || usage_error "no program $program (build it: tools/test.sh or tools/demo.sh)"
+
+compare() {
+  "$program" compare --profile docs/examples/six_layers.json --cluster docs/examples/eight_workers.json \
+    --option partition="4 MB" --option bucket_cap="16 MB" --option threshold="12 MB" "$@" > /dev/null
+}
+
+mkdir -p "$folder"
+compare --plot "$folder/all.svg"
+compare --strategies s-sgd,wfbp --timeline "$folder/wfbp.svg"
+for strategy in sync-easgd mg-wfbp optimal-merge ddp horovod bytescheduler p3 us-byte dear mergecomp best; do
+  compare --strategies "wfbp,$strategy" --timeline "$folder/$strategy.svg"
+done
