@@ -732,12 +732,12 @@ def load_matplotlib(arguments):
     matplotlib.rcParams.update(RC)
 
 
-def save(figure, outputs):
+def save(figure, outputs, dpi):
     """Write the pictures, once all of them are drawn."""
     pictures = []
     for path in outputs:
         picture = io.BytesIO()
-        figure.savefig(picture, format=path.suffix[1:].lower(), metadata=FORMATS[path.suffix.lower()])
+        figure.savefig(picture, format=path.suffix[1:].lower(), dpi=dpi, metadata=FORMATS[path.suffix.lower()])
         pictures.append(picture.getvalue())
     for path, picture in zip(outputs, pictures):
         try:
@@ -755,6 +755,7 @@ def main(argv):
     parser.add_argument("--kind", help=f"what to draw: {', '.join(KINDS)} (default: the configuration's, else speedup)")
     parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help=f"a key of \"plot\": {', '.join(KEYS)}; may be repeated")
     parser.add_argument("--out", nargs="+", required=True, type=Path, metavar="FILE", help="the pictures to write: .png, .svg or .pdf")
+    parser.add_argument("--dpi", type=int, choices=range(50, 1201), default=300, metavar="N", help="pixels per inch of a .png, 50 to 1200 (%(default)s)")
     arguments = parser.parse_args(argv)
     try:
         options = read_options(arguments)
@@ -763,7 +764,7 @@ def main(argv):
                 raise InputError(f"--out {path}: unknown format '{path.suffix}' ({', '.join(FORMATS)})")
         draw = reader(arguments.input, options)
         load_matplotlib(argv)
-        save(draw(), arguments.out)
+        save(draw(), arguments.out, arguments.dpi)
     except InputError as error:
         print(" ".join(str(error).split("\n")), file=sys.stderr)
         return 2

@@ -12,7 +12,7 @@ JOBS = {"bml_fig6": ("LeNet-5", [f"lenet5_2xk40c_b{batch}" for batch in (128, 25
 
 
 def units(value):
-    return f"{value:.3f} T_F"
+    return f"{value:.4f} T_F"
 
 
 def synchronisation(sweeps, cluster, collective):

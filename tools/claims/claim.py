@@ -21,6 +21,11 @@ def percent(value, digits=1):
     return f"{100 * value:.{digits}f} %"
 
 
+def relative(difference):
+    """A relative difference in whole per cent, never -0."""
+    return f"{round(100 * difference):+d} %"
+
+
 def times(value):
     return f"{value:.2f}x"
 
@@ -31,7 +36,7 @@ def compared(where, text, paper, ours, why="", *, form=times, within=0.1, neutra
     difference = ours / paper - 1
     same_side = neutral is not None and (paper - neutral) * (ours - neutral) > 0
     verdict = REPRODUCED if abs(difference) <= within and (same_side or neutral is None) else DIRECTION if same_side else NOT_REPRODUCED
-    return Claim(where, text, form(paper), form(ours), f"{100 * difference:+.0f} %", verdict, why)
+    return Claim(where, text, form(paper), form(ours), relative(difference), verdict, why)
 
 
 def ranged(where, text, paper, ours, why="", *, within=0.1):
@@ -40,7 +45,7 @@ def ranged(where, text, paper, ours, why="", *, within=0.1):
     ends = [mine / printed - 1 for mine, printed in zip(ours, paper)]
     ahead = min(ours) > 0.995 and max(ours) > 1.005
     verdict = REPRODUCED if ahead and max(map(abs, ends)) <= within else DIRECTION if ahead else NOT_REPRODUCED
-    return Claim(where, text, gains(paper), gains(ours), " and ".join(f"{100 * end:+.0f} %" for end in ends), verdict, why)
+    return Claim(where, text, gains(paper), gains(ours), " and ".join(map(relative, ends)), verdict, why)
 
 
 def gains(ends):

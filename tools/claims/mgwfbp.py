@@ -38,7 +38,7 @@ def simulated(sweeps):
             if (profile, strategy) == (GOOGLENET, "wfbp"):
                 double = ratio(sweeps, "mgwfbp_fig10", profile, strategy, 128)
                 why = (f"the ratio is steep here, {times(double)} on 128: WFBP needs 64 start-ups of {972 * 63 / 15 / 1000:.1f} ms and hides as much of them as the backward pass is long. "
-                       "Its length is reconstructed from the node's images/s; the profile that the authors measured is a quarter shorter ([validation](validation.md)), which gives 1.55x")
+                       "Its length is reconstructed from the node's images/s; the profile that the authors measured is a fifth shorter, and gives 1.52x ([validation](validation.md))")
             result.append(compared("section 6.4, Fig. 10", f"{NAMES[profile]}, 64 workers: MG-WFBP over {other[strategy]}", value, ours, why))
     for strategy in ("wfbp", "sync-easgd"):
         row = sweeps.row("mgwfbp_fig10", profile=RESNET, strategy=strategy, workers=64)

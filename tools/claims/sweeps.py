@@ -25,6 +25,11 @@ class Sweeps:
             sys.exit(f"{name}: {done.stderr.strip()}")
         return file
 
+    @staticmethod
+    def config(name):
+        """The sweep's configuration."""
+        return json.loads((ROOT / "configs" / f"{name}.json").read_text())
+
     def json(self, *command):
         """What another command of the program prints as JSON."""
         done = subprocess.run([self._program, *command], capture_output=True, text=True)
