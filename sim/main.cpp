@@ -8,7 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "sim/command/command.hpp"
+#include "sim/command/definitions.hpp"
 
 namespace {
 
@@ -83,6 +83,9 @@ int run(int argc, char** argv) {
   allreplay::add_export(app);
   allreplay::add_report(app);
   allreplay::add_list(app);
+  allreplay::add_man(app);
+  allreplay::add_completion(app);
+  allreplay::name_values(app);
   require_known_words(app, argc, argv);
   try {
     app.parse(argc, argv);

@@ -22,7 +22,7 @@ packages=(
 case "$*" in
   '') ;;
   '--with torch') packages+=(python3-torch python3-torchvision) ;;
-  '--with tests') packages+=(python3-torch python3-torchvision chromium python3-jsonschema clang libclang-rt-dev) ;;
+  '--with tests') packages+=(python3-torch python3-torchvision chromium python3-jsonschema mandoc groff zsh fish clang libclang-rt-dev) ;;
   *) usage_error "does not know '$*'" ;;
 esac
 

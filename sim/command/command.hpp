@@ -29,6 +29,11 @@ void add_import(CLI::App& app);
 void add_export(CLI::App& app);
 void add_report(CLI::App& app);
 void add_list(CLI::App& app);
+void add_man(CLI::App& app);         ///< of all commands of `app`, which has to live on
+void add_completion(CLI::App& app);  ///< likewise
+
+/// What `allreplay list` lists.
+const std::vector<std::string>& listable();
 
 /// What --profile, --cluster and the options beside them were given as.
 struct ScenarioArguments {

@@ -66,16 +66,24 @@ Rows rows_of(const std::string& what) {
 
 }  // namespace
 
+const std::vector<std::string>& listable() {
+  static const std::vector<std::string> known{"strategies", "collectives", "codecs", "topologies", "options",
+                                              "profiles",   "clusters",    "models", "configs",    "importers"};
+  return known;
+}
+
 void add_list(CLI::App& app) {
   auto what = std::make_shared<std::string>();
-  const std::vector<std::string> known{"strategies", "collectives", "codecs", "topologies", "options",
-                                       "profiles",   "clusters",    "models", "configs",    "importers"};
+  auto names = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("list", "what there is to choose from");
-  command->add_option("what", *what, fmt::format("{}", fmt::join(known, ", ")))->required();
-  command->callback([what, known] {
-    if (std::find(known.begin(), known.end(), *what) == known.end())
-      throw InputError(argument("list"), fmt::format("nothing is called '{}'", *what), suggest(*what, known));
-    fmt::print("{}", format_table(rows_of(*what)));
+  command->add_option("what", *what, fmt::format("{}", fmt::join(listable(), ", ")))->required();
+  command->add_flag("--names", *names, "only the names, one a line, for scripts");
+  command->callback([what, names] {
+    if (std::find(listable().begin(), listable().end(), *what) == listable().end())
+      throw InputError(argument("list"), fmt::format("nothing is called '{}'", *what), suggest(*what, listable()));
+    const Rows rows = rows_of(*what);
+    if (!*names) return fmt::print("{}", format_table(rows));
+    for (std::size_t i = 1; i < rows.size(); ++i) fmt::print("{}\n", rows[i][0]);
   });
 }
 

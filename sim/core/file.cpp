@@ -24,6 +24,9 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, impossible);
 }
 
+// The manifest of tools/get_public_traces.sh stands among the traces, and is none.
+bool is_data(std::string_view folder, const std::string& stem) { return folder != "traces" || stem != "public"; }
+
 std::vector<fs::path> homes() {
   std::vector<fs::path> homes{"."};
   if (const char* home = std::getenv("ALLREPLAY_HOME")) homes.emplace_back(home);
@@ -65,7 +68,8 @@ std::optional<std::string> locate_data(std::string_view folder, const std::strin
   if (is_file(name)) return name;
   for (const fs::path& home : homes())
     for (const std::string& file : {name, name + ".json"})
-      if (is_file(home / folder / file)) return (home / folder / file).lexically_normal().string();
+      if (is_data(folder, fs::path(file).stem().string()) && is_file(home / folder / file))
+        return (home / folder / file).lexically_normal().string();
   return std::nullopt;
 }
 
@@ -84,7 +88,8 @@ std::vector<std::string> list_data(std::string_view folder) {
   for (const fs::path& home : homes()) {
     std::error_code absent;
     for (const fs::directory_entry& entry : fs::directory_iterator(home / folder, absent))
-      if (entry.path().extension() == ".json") names.insert(entry.path().stem().string());
+      if (entry.path().extension() == ".json" && is_data(folder, entry.path().stem().string()))
+        names.insert(entry.path().stem().string());
   }
   return {names.begin(), names.end()};
 }

@@ -1,7 +1,6 @@
 #include "sim/experiment/timeline_rows.hpp"
 
 #include <algorithm>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -102,11 +101,11 @@ class RowMaker {
                                                     : Activity::AllGather;
     const BarPlace place = take_lane(bar_of(unrolled_.block(index), activity, name_of(block), block));
     const Plan& plan = result_.plan;
-    const LayerId first = first_layer(plan.blocks[block]);
+    const Profile& profile = outcome_.scenario.profile;
     if (stage == 0) {
       const auto made = [&](std::size_t c) {
         return unrolled_.encodes ? unrolled_.encode(c, block)
-                                 : unrolled_.backward(c, plan.release == Release::Backward ? 0 : first);
+                                 : unrolled_.backward(c, ready_layer(plan, plan.blocks[block], profile));
       };
       std::size_t last = 0;
       for (std::size_t c = 1; c < unrolled_.classes; ++c)
@@ -114,17 +113,12 @@ class RowMaker {
       rows_.made.push_back({places_[made(last)], place});
     }
     if (stage + 1 == unrolled_.stages) {
-      const TaskId after = unrolled_.decodes ? unrolled_.decode(0, block)
-                                             : unrolled_.forward(0, plan.barrier == Barrier::Iteration ? 0 : first);
+      const TaskId after =
+          unrolled_.decodes
+              ? unrolled_.decode(0, block)
+              : unrolled_.forward(0, plan.barrier == Barrier::Iteration ? 0 : first_layer(plan.blocks[block], profile));
       rows_.gates.push_back({place, places_[after]});
     }
-  }
-
-  LayerId first_layer(const Block& block) const {
-    LayerId first = std::numeric_limits<LayerId>::max();
-    for (const Slice& slice : block.slices)
-      first = std::min(first, outcome_.scenario.profile.tensors[slice.tensor].layer);
-    return first;
   }
 
   BarPlace take_lane(const Bar& bar) {

@@ -16,22 +16,28 @@ constexpr double longest_iteration_s = 1e5;  // over a day: a mistaken unit, and
 
 // The costs may each be acceptable, and an iteration yet beyond the clock: said before anything is simulated.
 void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
-  double seconds = 0;
-  const auto count = [&](Bytes bytes) {
-    seconds += to_seconds(cost(bytes));
-    if (const auto& codec = cost.compression()) seconds += to_seconds(add(codec->encode(bytes), codec->decode(bytes)));
+  double sending = 0, coding = 0;
+  const auto seconds = [](const auto& time) {
+    try {
+      return to_seconds(time());
+    } catch (const TimeOverflow&) {
+      return longest_iteration_s * 2;
+    }
   };
-  try {
-    count(scenario.profile.bytes());
-    for (const Tensor& tensor : scenario.profile.tensors) count(tensor.bytes);
-  } catch (const TimeOverflow&) {
-    seconds = longest_iteration_s * 2;
-  }
-  if (seconds > longest_iteration_s)
+  const auto count = [&](Bytes bytes) {
+    sending += seconds([&] { return cost(bytes); });
+    if (const auto& codec = cost.compression())
+      coding += seconds([&] { return add(codec->encode(bytes), codec->decode(bytes)); });
+  };
+  count(scenario.profile.bytes());
+  for (const Tensor& tensor : scenario.profile.tensors) count(tensor.bytes);
+  if (coding > longest_iteration_s)
+    throw InputError(scenario.place_of_codec, "encoding and decoding would take over a day per iteration",
+                     "check the units in the codec's file, and of the options encode and decode");
+  if (sending + coding > longest_iteration_s)
     throw InputError(scenario.cluster.network.place,
                      fmt::format("{} workers would communicate for over a day per iteration", scenario.workers),
-                     scenario.codec ? "check the units of alpha, beta or what was measured, and of the codec's times"
-                                    : "check the units of alpha, beta or what was measured");
+                     "check the units of alpha, beta or what was measured");
 }
 
 // Slices beyond this are a slip of the unit, and would fill the memory.
@@ -73,8 +79,11 @@ std::string caveat(const Scenario& scenario, const Carrier& carrier, const Topol
                      size);
 }
 
+// Who chose the collective: the user, the codec, or the cluster.
 Place place_of_collective(const Scenario& scenario) {
-  return scenario.collective.empty() ? scenario.cluster.network.place / "collective" : scenario.place_of_collective;
+  if (!scenario.collective.empty()) return scenario.place_of_collective;
+  if (scenario.codec && !scenario.codec->codec->collective.empty()) return scenario.place_of_codec;
+  return scenario.cluster.network.place / "collective";
 }
 
 std::string fidelity_of(const Scenario& scenario) {

@@ -25,14 +25,20 @@ Bytes positive_size(const std::string& text, const Place& place) {
   return bytes;
 }
 
+Time any_time(const std::string& text, const Place& place) {
+  try {
+    return to_time(parse_duration(text, place));
+  } catch (const TimeOverflow&) {
+    throw InputError(place, fmt::format("\"{}\" is longer than can be simulated", text), "at most 106 days");
+  }
+}
+
 Time positive_time(const std::string& text, const Place& place) {
-  const Time time = to_time(parse_duration(text, place));
+  const Time time = any_time(text, place);
   if (time <= Time(0))
     throw InputError(place, fmt::format("\"{}\" is no time", text), "a duration of at least 1 ps, such as \"5 ms\"");
   return time;
 }
-
-Time any_time(const std::string& text, const Place& place) { return to_time(parse_duration(text, place)); }
 
 double share(const std::string& text, const Place& place, bool all_is_one) {
   const double value = parse_number(text, place);

@@ -9,6 +9,7 @@ Units: time in picoseconds, sizes in bytes, fractions until a duration becomes a
 """
 
 import collections
+import functools
 import heapq
 import itertools
 import json
@@ -72,6 +73,7 @@ class Codec:
         self.kind, self.times, self.element, self.density, self.bits = KINDS[name], times, element, density, bits
         self.given = encode, decode
         self.decodings = (workers if collective in GATHERS else 1) + self.kind.feedback
+        self.wire, self.stage = functools.cache(self.wire), functools.cache(self.stage)
 
     def wire(self, size):
         return self.kind.wire(Fraction(size) / self.element, self.density, self.bits) if size else 0
@@ -142,19 +144,26 @@ def dear(layers, threshold=64 * 2**20):
     return Schedule(blocks, "priority", 1, None, "layer", split=True)
 
 
-def mergecomp_time(groups, tensors, layers, cost, codec, factor, side):
-    """F of Eq. 7, the end of the iteration, decoding lumped with encoding: computing goes through layers and codecs,
-    or the codecs have a stream of their own (`side`); communication follows."""
+def mergecomp_objective(tensors, layers, cost, codec, factor, side):
+    """F of Eq. 7 as a function of the groups, the end of the iteration, decoding lumped with encoding: computing goes
+    through layers and codecs, or the codecs have a stream of their own (`side`); communication follows."""
     slow = reference.slowed(layers, factor)
-    ready = reference.ready_times(slow, tensors)
-    held = coded = sent = 0  # for how long codecs held up the backward pass; when the last group was coded, and sent
-    for group in groups:
-        size = sum(tensors[place].bytes for place in group)
-        time = codec.lumped(size, factor) if codec else 0
-        coded = max(coded, ready[group[-1]] + held) + time
-        held += 0 if side else time
-        sent = max(sent, coded) + cost.duration(size)
-    return reference.forward_time(slow) + max(sent, reference.backward_time(slow) + held)
+    ready, forward, backward = (reference.ready_times(slow, tensors), reference.forward_time(slow),
+                                reference.backward_time(slow))
+    before = [0, *itertools.accumulate(tensor.bytes for tensor in tensors)]
+    send = functools.cache(cost.duration)
+    code = functools.cache(lambda size: codec.lumped(size, factor) if codec else 0)
+
+    def time(groups):
+        held = coded = sent = 0  # for how long codecs held the backward pass; when the last group was coded, and sent
+        for group in groups:
+            size = before[group[-1] + 1] - before[group[0]]
+            coded = max(coded, ready[group[-1]] + held) + code(size)
+            held += 0 if side else code(size)
+            sent = max(sent, coded) + send(size)
+        return forward + max(sent, backward + held)
+
+    return time
 
 
 def groupings(count, several):
@@ -207,10 +216,10 @@ class Serial:
 
     def admit(self, now, item, start_up, bytes_time):
         self.free = max(now + start_up, self.free) + bytes_time
-        self.ends.append((self.free, item))
+        self.ends.append((rounded(self.free), item))
 
     def next(self):
-        return rounded(self.ends[0][0]) if self.ends else None
+        return self.ends[0][0] if self.ends else None
 
     def complete(self):
         return self.ends.popleft()[1]
@@ -388,9 +397,10 @@ class Replay:
             self.offer(block, 0)
 
     def offer(self, block, stage):
-        """Among reduce-scatters that wait, the plan's order decides: as they become ready, in DeAR's."""
-        urgency = self.now if self.schedule.order == "first-ready" else self.schedule.blocks[block].priority
-        self.waiting.append((stage, 0 if self.schedule.split and stage == 0 else urgency, block))
+        """Joins the queue. Among reduce-scatters that wait, the plan's order decides: as they become ready, in DeAR's."""
+        urgency = {"first-ready": self.now, "as-listed": 0, "priority": self.schedule.blocks[block].priority}
+        by_list = self.schedule.split and stage == 0
+        heapq.heappush(self.waiting, (stage, 0 if by_list else urgency[self.schedule.order], block))
 
     def admit(self):
         """Starts the next block if the queue lets it."""
@@ -402,19 +412,16 @@ class Replay:
             if not any(time == next_tick and action == self.wake for time, _, action, _ in self.events):
                 self.at(next_tick, self.wake)
             return False
-        chosen = min(self.waiting)
-        if self.schedule.order == "as-listed":
-            chosen = next((item for item in self.waiting if item[2] == self.listed), None)
-            if chosen is None:
-                return False
-        stage, _, block = chosen
+        stage, _, block = self.waiting[0]
+        if self.schedule.order == "as-listed" and block != self.listed:
+            return False
         size = self.cost.wire(self.schedule.blocks[block].size)
         if self.schedule.window_bytes is None:
             if len(self.flying) >= self.schedule.window:
                 return False
         elif self.flying and sum(self.flying.values()) + size > self.schedule.window_bytes:
             return False
-        self.waiting.remove(chosen)
+        heapq.heappop(self.waiting)
         self.listed += 1
         if not self.flying:
             self.busy -= self.now

@@ -35,7 +35,10 @@ MEASURED = {"name": "measured", "workers": 4,
 TABLE = {"name": "table", "workers": 4, "network": {"collective": "ring", "table": [
     {"bytes": "4 KiB", "time": "161.8 us"}, {"bytes": "1 MiB", "time": "3 ms"}]}}
 SWEEP = {"name": "sweep", "profiles": ["trace.json"], "clusters": ["cluster.json"], "workers": [2, 4],
-         "collectives": ["ring"], "strategies": [{"name": "wfbp"}, {"name": "horovod", "cycle": "5 ms"}]}
+         "collectives": ["ring"], "codecs": ["none"], "strategies": [{"name": "wfbp"}, {"name": "horovod", "cycle": "5 ms"}]}
+CODEC = {"codec": "topk", "device": "none", "origin": "estimated", "source": "written for this test",
+         "encode": {"base": "0.1 ms", "per_element": "0.02 ns", "per_element_log2": "0.1 ns"},
+         "decode": {"base": "30 us", "per_element": "7 ps"}}
 CSV = "layer,params,forward_us,backward_us\na,12,1,2\nb,5,3,4\n"
 
 REMOVE = object()
@@ -122,10 +125,30 @@ DOCUMENTS = {
                ("/profiles", "trace.json"), ("/profiles/0", 1), ("/profiles/0", "nowhere.json"),
                ("/clusters/0", "nowhere.json"), ("/clusters/0", None), ("/workers/0", 0), ("/workers/0", "2"),
                ("/workers/0", -2), ("/workers/0", 10**30), ("/collectives/0", "rnig"),
-               ("/collectives/0", 1), ("/fidelities", ["fluidd"]), ("/fidelities", []), ("/codecs", ["topkk"]),
+               ("/collectives/0", 1), ("/fidelities", ["fluidd"]), ("/fidelities", []),
                ("/strategies/0", 1), ("/strategies/0/name", "wfpb"), ("/strategies/0/name", 1),
                ("/strategies/1/cycle", "0 ms"), ("/strategies/1/cycle", "5 MB"), ("/strategies/1/cycle", -5),
-               ("/strategies/1/threshold", "-1 B"), ("/strategies/1/threshold", "1 ms"), ("/name", 1), ("/plot", 1)]),
+               ("/strategies/1/threshold", "-1 B"), ("/strategies/1/threshold", "1 ms"), ("/name", 1), ("/plot", 1),
+               ("/codecs", []), ("/codecs", "topk"), ("/codecs/0", "topkk"), ("/codecs/0", 1), ("/codecs/0", None),
+               ("/codecs/0", "topk"),  # which this sweep's ring cannot carry
+               ("/codecs/0", {"name": "topk"}), ("/clusters/0", {"cluster": "cluster.json", "codecs": ["topkk"]}),
+               ("/clusters/0", {"cluster": "cluster.json", "codecs": []}),
+               ("/strategies/0/codec", "topk"), ("/strategies/0/density", 0), ("/strategies/0/density", 1.5),
+               ("/strategies/0/density", "nan"), ("/strategies/0/bits", 0), ("/strategies/0/bits", 17),
+               ("/strategies/0/groups", 0), ("/strategies/0/stop", 1), ("/strategies/0/grouping", "best"),
+               ("/strategies/0/encode", "-1 s"), ("/strategies/0/decode", 3), ("/strategies/0/codec_stream", "sid"),
+               ("/strategies/0/decode_at", "arival")]),
+    "codec": (CODEC, [("/", "", "devise", "x"), ("/encode", "/encode", "per_elment", "1 ns"),
+                      ("/decode", "/decode", "per_element_log", "1 ns")],
+              {**{f"/{key}": REMOVE for key in ("codec", "device", "origin", "source", "encode", "decode")},
+               **{f"/{stage}/{key}": REMOVE for stage in ("encode", "decode") for key in ("base", "per_element")}},
+              [("/codec", "topkk"), ("/codec", "none"), ("/codec", ""), ("/codec", 1), ("/codec", None), ("/device", 1),
+               ("/origin", "guessed"), ("/origin", "reconstructed"), ("/source", 3), ("/encode", []),
+               ("/encode", "1 ms"), ("/decode", None), ("/encode/base", 1), ("/encode/base", "1"),
+               ("/encode/base", "1 B"), ("/encode/base", "-1 us"), ("/encode/base", "nan s"),
+               ("/decode/base", "inf s"), ("/decode/base", "1e400 s"), ("/encode/per_element", "1 ns/B"),
+               ("/encode/per_element", "-1 ns"), ("/encode/per_element", 0), ("/encode/per_element_log2", "x"),
+               ("/decode/per_element_log2", "-1 ns"), ("/decode/per_element_log2", "1 GB/s")]),
 }
 
 CSVS = {
@@ -161,7 +184,7 @@ class BadInput(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         for name, document in (("trace", TRACE), ("cluster", CLUSTER), ("sweep", SWEEP), ("measured", MEASURED),
-                               ("table", TABLE)):
+                               ("table", TABLE), ("codec", CODEC)):
             self.write(f"{name}.json", json.dumps(document))
         self.write("profile.csv", CSV)
 
@@ -194,6 +217,9 @@ class BadInput(unittest.TestCase):
         """The command that reads this kind of file."""
         if kind == "sweep":
             return ["sweep", name, "--out", "out.csv"]
+        if kind == "codec":
+            return ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--strategy", "wfbp", "--codec", name,
+                    "--json", "--timeline", "out.json"]
         pair = ["--profile", name, "--cluster", "cluster.json"] if kind == "trace" else \
             ["--profile", "trace.json", "--cluster", name]
         return ["run", *pair, "--strategy", "wfbp", "--json", "--timeline", "out.json"]
@@ -247,7 +273,7 @@ class BadInput(unittest.TestCase):
                     self.refused(self.use(kind, "bad.json"), file="bad.json", says=key, title=f"{kind}: {key} twice")
 
     def test_files_that_are_not_json(self):
-        for kind in ("trace", "cluster", "sweep"):
+        for kind in ("trace", "cluster", "sweep", "codec"):
             for name, text in RAW_JSON.items():
                 if kind != "cluster" and name.startswith("duplicate"):
                     continue
@@ -268,7 +294,7 @@ class BadInput(unittest.TestCase):
 
     def test_paths(self):
         (self.folder / "folder").mkdir()
-        for kind in ("trace", "cluster", "sweep"):
+        for kind in ("trace", "cluster", "sweep", "codec"):
             for path in ("folder", "folder/", "nowhere.json", "no-such-name", "", "trace.json/x", "x" * 300 + ".json"):
                 self.refused(self.use(kind, path), title=f"{kind} is {path[:20]!r}")
         run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--strategy", "wfbp", "--json"]
@@ -369,6 +395,48 @@ class BadInput(unittest.TestCase):
                     self.assertEqual((done.stdout, done.stderr.count(b"\n")), (b"", 1), done.stderr)
                 self.assertEqual([path.name for path in self.folder.glob("*.partial*")], [])
 
+    def test_compression(self):
+        run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--json", "--strategy", "wfbp"]
+        topk = [*run, "--codec", "topk"]
+        for key, values in {
+                "density": ("0", "1.5", "nan", "inf", "-1", "", "x", "1e400", "1 %"),
+                "bits": ("0", "17", "-1", "1.5", "x", "", "nan"), "groups": ("0", "-1", "1.5", "x", "1" + "0" * 30),
+                "stop": ("1", "1.5", "-0.1", "nan", "x", ""), "grouping": ("best", ""), "codec_stream": ("sid", ""),
+                "decode_at": ("arival", ""), "encode": ("-1 s", "5", "1 B", "nan s", "1e400 s", ""),
+                "decode": ("-1us", "3", "1 ns/B", "inf s")}.items():
+            for value in values:
+                self.refused([*topk, "--option", f"{key}={value}"], file="command line", place=f"--option {key}")
+        self.refused([*topk, "--option", "denisty=0.1"], says="did you mean 'density'")
+        self.refused([*run, "--codec", "topkk"], place="--codec", says="did you mean 'topk'")
+        for name in ("topk,fp16", "no-such", "models/codecs", "profile.csv"):
+            self.refused([*run, "--codec", name])
+        self.refused([*run, "--codec", "topk", "--codec", "fp16"])
+
+        all_reduces = ("ring", "binary-tree", "recursive-doubling", "halving-doubling", "double-binary-tree",
+                       "parameter-server", "hierarchical")
+        for codec in ("topk", "gtopk", "dgc", "randk", "qsgd", "signsgd", "signum", "ef-signsgd", "onebit"):
+            for collective in (*all_reduces, "broadcast", "reduce-scatter", *(["gtopk-tree"] if codec != "gtopk" else [])):
+                self.refused([*run, "--codec", codec, "--collective", collective], file="command line",
+                             place="--collective", says=collective)
+        for collective in ("all-gather", "topk-allgather", "gtopk-tree", "broadcast", "reduce-scatter"):
+            self.refused([*run, "--codec", "fp16", "--collective", collective], place="--collective", says=collective)
+            self.refused([*run, "--collective", collective], place="--collective", says=collective)
+        for workers in ("3", "5", "6", "7", "12"):  # the codec chose the tree, nobody named it
+            self.refused([*run, "--codec", "gtopk", "--workers", workers], place="--codec", says=f"{workers} workers")
+            self.refused([*run, "--codec", "gtopk", "--collective", "gtopk-tree", "--workers", workers],
+                         place="--collective", says=f"{workers} workers")
+        self.write("bad.json", json.dumps({key: value for key, value in SWEEP.items() if key != "collectives"} |
+                                          {"workers": [2, 3], "codecs": ["none", "gtopk"]}))
+        self.refused(self.use("sweep", "bad.json"), file="bad.json", place="/codecs/1", says="3 workers")
+
+        for option in ("encode=1e9 s", "decode=1e300 s"):
+            self.refused([*topk, "--option", option], place="--option", says="106 days")
+        for option in ("encode=1e5 s", "decode=2e5 s", "encode=9e6 s"):
+            self.refused([*topk, "--option", option], place="--codec", says="over a day")
+        for time in ("1e5 s", "1e308 s"):
+            self.write("slow.json", json.dumps(changed(CODEC, "/encode/per_element", time)))
+            self.refused([*run, "--codec", "slow.json"], place="--codec", says="over a day")
+
     def test_command_line(self):
         run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--json"]
         compare = ["compare", "--profile", "trace.json", "--cluster", "cluster.json", "--json"]
@@ -380,7 +448,7 @@ class BadInput(unittest.TestCase):
         for workers in ("0", "-1", "x", "1.5", "", "1" + "0" * 30, "4 4", "0x4", "2147483648"):
             self.refused([*run, "--strategy", "wfbp", "--workers", workers])
         for option in ("cycle=0", "cycle=0ms", "cycle=-5ms", "cycle=5", "cycle=5MB", "cycle=nan ms", "cycle=1e400s",
-                       "cycle=", "cycle", "=", "", "threshold=0", "threshold=-1", "threshold=1ms", "threshold=1e400MB"):
+                       "cycle=1e9 s", "cycle=", "cycle", "=", "", "threshold=0", "threshold=-1", "threshold=1ms", "threshold=1e400MB"):
             self.refused([*run, "--strategy", "horovod", "--option", option])
         for option in ("bucket_cap=-1", "bucket_cap=0", "bucket_cap=x", "bucket_cap=5 ms", "bucket_cap=nan B"):
             self.refused([*run, "--strategy", "ddp", "--option", option])

@@ -5,6 +5,7 @@
 environment variables are those of `test_peer.py`; ALLREPLAY_CODEC_CASES is the number of random cases.
 """
 
+import functools
 import json
 import os
 import random
@@ -239,16 +240,9 @@ class Codecs(Comparison):
             self.assertEqual(groups, coded.even_grouping(count, most), what)
             return
 
-        def time(groups):
-            return coded.mergecomp_time(groups, tensors, scenario.layers, scenario.cost, scenario.codec, factor,
-                                       scenario.coding("mergecomp").side)
-
-        known = {}
-
-        def best(several):
-            if several not in known:
-                known[several] = min(map(time, coded.groupings(count, several)))
-            return known[several]
+        time = coded.mergecomp_objective(tensors, scenario.layers, scenario.cost, scenario.codec, factor,
+                                         scenario.coding("mergecomp").side)
+        best = functools.cache(lambda several: min(map(time, coded.groupings(count, several))))
 
         slack = 4 * (2 + most)
         ends = {most} if grouping == "optimal" else \

@@ -52,9 +52,9 @@ class Case(unittest.TestCase):
         self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
         self.assertEqual(sorted(self.folder.iterdir()), before)
 
-    def iteration(self, profile, *arguments):
+    def iteration(self, profile, strategy):
         """The simulated time of one, in seconds."""
-        out, _ = self.works("run", "--profile", profile, "--cluster", "k80-10gbe", "--strategy", "wfbp", "--json", *arguments)
+        out, _ = self.works("run", "--profile", profile, "--cluster", "k80-10gbe", "--strategy", strategy, "--json")
         return json.loads(out)["iteration_s"]
 
 
@@ -161,10 +161,9 @@ class Export(Case):
                     self.assertIn("reconstructed", notes)  # as those traces are
                     back, _ = self.imported("file", *lacking)
                     if form.startswith("chakra"):  # whole
-                        self.assertEqual(self.iteration("trace.json"), self.iteration(profile))
+                        self.assertEqual(self.iteration("trace.json", "wfbp"), self.iteration(profile, "wfbp"))
                     else:  # a tensor for each layer, so not in as many pieces; all merged, the same
-                        one = ["--strategy", "sync-easgd"]
-                        self.assertEqual(self.iteration("trace.json", *one), self.iteration(profile, *one))
+                        self.assertEqual(self.iteration("trace.json", "sync-easgd"), self.iteration(profile, "sync-easgd"))
                     shipped = json.loads((ROOT / f"traces/{profile}.json").read_text(encoding="utf-8"))
                     self.assertEqual([layer["name"] for layer in back["layers"]], [layer["name"] for layer in shipped["layers"]])
                     for key in ("forward", "backward"):
@@ -191,6 +190,18 @@ class Export(Case):
         self.assertEqual(len(first["data_deps"]), len(reduces) + 1)  # the iteration's barrier, and the last backward
         self.assertEqual(sum(node["runtime"] for node in nodes.values() if node["NodeType"] == 4),
                          round(sum(node["duration_ps"] for node in nodes.values() if node["NodeType"] == 4) / 1e6))
+
+    def test_the_longest_path_is_the_iteration(self):
+        cluster = json.loads((ROOT / "topologies/k80-10gbe.json").read_text(encoding="utf-8"))["network"]["measured"]
+        start_up, per_byte = (float(cluster[key].split()[0]) * scale for key, scale in (("a", 1e-6), ("b", 1e-9)))
+        for strategy in ("s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "optimal-merge", "ddp", "us-byte"):
+            self.works("export", "--to", "chakra-json", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe",
+                       "--strategy", strategy, "--out", "plan.json")
+            end = []
+            for node in json.loads((self.folder / "plan.json").read_text(encoding="utf-8"))["workload_graph"]:
+                lasts = start_up + per_byte * node["comm_size"] if node["NodeType"] == 7 else node["duration_ps"] * 1e-12
+                end.append(max((end[other] for other in node["data_deps"]), default=0) + lasts)
+            self.assertAlmostEqual(max(end), self.iteration("resnet50_k80_b16", strategy), places=9, msg=strategy)
 
     def test_a_file_for_each_worker(self):
         _, notes = self.works("export", "--to", "chakra", "--profile", "googlenet_k80_b32", "--workers", 3, "--per-worker",

@@ -382,6 +382,23 @@ TEST_CASE("times since 1970 keep their nanoseconds") {
   CHECK(import_text("kineto", text).profile.forward() == us(101));
 }
 
+TEST_CASE("a rounded span that outlasts its parent holds nothing of the next") {
+  Kineto trace;
+  const auto rounded = [&](const std::string& name, double start, double duration, int node, double kernel) {
+    trace.op(name, start, duration, fmt::format(R"("Sequence number": {}, "Fwd thread id": 0)", node)).kernel(kernel);
+  };
+  trace.layer(10, 1, 100, 200);         // its linear operator lasts from 10 to 20
+  rounded("aten::inner", 17, 4, 1, 5);  // inside, and to 21
+  rounded("aten::linear", 20, 9, 3, 300);
+  const auto node = R"("Sequence number": 3, "Fwd thread id": 1)";
+  trace.op("AddmmBackward0", 390, 8, node, "cpu_op", "2").kernel(400).gradient(400, "6");
+  const Profile profile = import_text("kineto", trace.text()).profile;
+  REQUIRE(profile.layers.size() == 2);
+  CHECK(profile.layers[0].forward == us(105));
+  CHECK(profile.layers[1].forward == us(301));  // with the relu, which starts at 30
+  CHECK(profile.layers[1].backward == us(402));
+}
+
 TEST_CASE("a PyTorch trace that is none") {
   const std::string good = Kineto().layer(10, 1, 100, 200).text();
   const auto with = [&](const std::string& old, const std::string& fresh) {

@@ -13,27 +13,28 @@ namespace {
 
 // A message of protobuf's text format: `key: value` and `key { … }`, in any number and order.
 struct Message {
+  std::string key;
   std::vector<std::pair<std::string, std::string>> values;
-  std::vector<std::pair<std::string, Message>> messages;
+  std::vector<Message> messages;
   Place place;
 
-  std::vector<std::string> all(std::string_view key) const {
+  std::vector<std::string> all(std::string_view name) const {
     std::vector<std::string> found;
-    for (const auto& [name, value] : values)
-      if (name == key) found.push_back(value);
+    for (const auto& [one, value] : values)
+      if (one == name) found.push_back(value);
     return found;
   }
-  std::string one(std::string_view key, std::string_view otherwise) const {
-    const std::vector<std::string> found = all(key);
+  std::string one(std::string_view name, std::string_view otherwise) const {
+    const std::vector<std::string> found = all(name);
     return found.empty() ? std::string(otherwise) : found.back();
   }
-  std::int64_t count(std::string_view key, std::int64_t otherwise) const {
-    return parse_integer(one(key, std::to_string(otherwise)), 0, 1'000'000'000'000, place);
+  std::int64_t count(std::string_view name, std::int64_t otherwise) const {
+    return parse_integer(one(name, std::to_string(otherwise)), 0, 1'000'000'000'000, place);
   }
-  bool flag(std::string_view key, bool otherwise) const { return one(key, otherwise ? "true" : "false") == "true"; }
-  const Message* message(std::string_view key) const {
-    for (const auto& [name, message] : messages)
-      if (name == key) return &message;
+  bool flag(std::string_view name, bool otherwise) const { return one(name, otherwise ? "true" : "false") == "true"; }
+  const Message* message(std::string_view name) const {
+    for (const Message& message : messages)
+      if (message.key == name) return &message;
     return nullptr;
   }
 };
@@ -93,7 +94,8 @@ class Parser {
       if (at_end()) break;
       if (tokens_[next_].text == "{") {
         ++next_;
-        message.messages.emplace_back(key.text, this->message(depth + 1));
+        message.messages.push_back(this->message(depth + 1));
+        message.messages.back().key = key.text;
         if (at_end()) break;
         ++next_;  // its }
       } else {
@@ -202,8 +204,8 @@ class Net {
  public:
   Net(const std::vector<TextLine>& definition, const std::string& file) : file_(file) {
     definition_ = Parser(definition, file).net();
-    for (const auto& [key, layer] : definition_.messages) {
-      if (key != "layer") continue;
+    for (const Message& layer : definition_.messages) {
+      if (layer.key != "layer") continue;
       defined_[layer.one("name", "")] = &layer;
       like_[last_part(layer.one("name", ""))] = &layer;
     }
@@ -239,7 +241,7 @@ class Net {
       return found->second;
     }
     if (top.size() == 2 && bottom.size() != 2) {
-      static const Message product{{{"type", "InnerProduct"}}, {}, {}};
+      static const Message product{"layer", {{"type", "InnerProduct"}}, {}, {}};
       net_.guessed.push_back(fmt::format("'{}' as fully connected", layer.name));
       return &product;
     }

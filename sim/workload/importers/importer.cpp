@@ -105,7 +105,11 @@ std::span<const Importer> importers() {
       {"chakra-json", "MLCommons Chakra execution trace, JSON", {}, is_chakra_json, read_chakra_json},
       {"caffe-time", "the output of `caffe time`", {}, is_caffe_time, read_caffe_time},
       {"bcaffe", "a log of B-Caffe: backward times only", {}, is_bcaffe, read_bcaffe},
-      {"dnn-partitioning", "a training graph of dnn-partitioning, JSON", {}, is_dnn_partitioning, read_dnn_partitioning},
+      {"dnn-partitioning",
+       "a training graph of dnn-partitioning, JSON",
+       {},
+       is_dnn_partitioning,
+       read_dnn_partitioning},
       {"pipedream", "PipeDream's profile: graph.txt", {"keep-overhead"}, is_pipedream, read_pipedream},
       {"csv", "a table with the columns layer, params, forward_us, backward_us", {}, is_csv, read_csv},
   };

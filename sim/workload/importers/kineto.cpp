@@ -117,6 +117,12 @@ class Attribution {
     return best;
   }
 
+  // A span that holds the present one.
+  struct Around {
+    Id span = none;
+    std::int64_t end = 0;
+  };
+
   // The spans of a thread nest: a walk in the order of their starts meets every root, with what is around it.
   void find_roots() {
     std::sort(trace_.spans.begin(), trace_.spans.end(), [](const KinetoSpan& a, const KinetoSpan& b) {
@@ -124,24 +130,26 @@ class Attribution {
     });
     forward_thread_ = find_forward_thread();
     root_of_.assign(trace_.spans.size(), none);
-    std::vector<Id> around;  // the spans that hold the present one
+    std::vector<Around> around;
     for (Id i = 0; i < trace_.spans.size(); ++i) {
       const KinetoSpan& span = trace_.spans[i];
       while (!around.empty() &&
-             (trace_.spans[around.back()].thread != span.thread || trace_.spans[around.back()].end <= span.start))
+             (trace_.spans[around.back().span].thread != span.thread || around.back().end <= span.start))
         around.pop_back();
       if (span.kind == Kind::Operator) add_operator(i, around);
-      if (span.end > span.start) around.push_back(i);
+      // Rounded to microseconds, a span may seem to outlast the one that holds it.
+      const std::int64_t end = around.empty() ? span.end : std::min(span.end, around.back().end);
+      if (end > span.start) around.push_back({i, end});
     }
   }
 
-  void add_operator(Id i, const std::vector<Id>& around) {
+  void add_operator(Id i, const std::vector<Around>& around) {
     const KinetoSpan& span = trace_.spans[i];
     Root root{span.start, span.end, span.name, span.dims};
-    for (const Id outer : around) {
-      const KinetoSpan& other = trace_.spans[outer];
+    for (const Around& outer : around) {
+      const KinetoSpan& other = trace_.spans[outer.span];
       if (other.kind == Kind::Operator) {
-        root_of_[i] = root_of_[outer];
+        root_of_[i] = root_of_[outer.span];
         break;
       }
       if (other.kind == Kind::Module)

@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""The manual page and shell completion, made from the command line's own definitions, in real shells.
+
+Run: python3 tests/command/test_man_and_completion.py
+"""
+import os
+import pty
+import re
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
+
+
+def output(*arguments):
+    """What a successful run of the program prints."""
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=True).stdout
+
+
+def names(what):
+    """What `allreplay list` names, read from its table."""
+    return [line.split()[0] for line in output("list", what).splitlines()[2:]]
+
+
+def commands():
+    """{command: its options}, as --help prints them."""
+    listed = re.findall(r"^  ([a-z]+) ", output("--help").split("Subcommands:")[1].split("First steps")[0], re.M)
+    return {command: re.findall(r"^  (?:-\w,)?(--[a-z-]+)", output(command, "--help"), re.M) for command in listed}
+
+
+@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+class Names(unittest.TestCase):
+    def test_names_alone(self):
+        for what in ("strategies", "collectives", "codecs", "topologies", "options", "profiles", "clusters", "models", "configs", "importers"):
+            self.assertEqual(output("list", what, "--names").splitlines(), names(what))
+
+    def test_words_that_are_always_the_same(self):
+        """What completion offers is what the program takes: it lists the rest when it is given something else."""
+        script = output("completion", "bash")
+        for command, option in (("run", "--fidelity"), ("recommend", "--framework"), ("tune", "--method")):
+            strategy = [] if command == "recommend" else ["--strategy", "ddp"]
+            done = subprocess.run([PROGRAM, command, "--profile", "googlenet_k80_b32", "--cluster", "k80-10gbe", *strategy, option, "nonsense"],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2)
+            offered = re.search(rf"{option}\) _allreplay_words '([^']*)'", script)[1].split()
+            said = set(re.findall(r"[a-z0-9-]+", done.stderr.split("(")[-1].split(")")[0])) - {"known", "or", "one", "of"}
+            self.assertEqual(set(offered), said, done.stderr)
+
+
+@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+class Manual(unittest.TestCase):
+    def test_every_command_option_and_key(self):
+        page = output("man").replace("\\-", "-")
+        self.assertEqual(page, output("man").replace("\\-", "-"))
+        sections = dict(re.findall(r"^\.SS ([a-z]+)\n(.*?)(?=^\.S[SH])", page, re.M | re.S))
+        self.assertEqual(list(sections), list(commands()))
+        for command, options in commands().items():
+            for option in options:
+                if option != "--help":
+                    self.assertIn(f"\\fB{option}\\fR", sections[command], command)
+        keys = page.split(".SH KEYS OF --option")[1].split(".SH")[0]
+        self.assertEqual(re.findall(r"^\.TP\n\\fB(.*)\\fR$", keys, re.M), names("options"))
+
+    @unittest.skipUnless(shutil.which("mandoc"), "mandoc is not installed")
+    def test_mandoc(self):
+        done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning"], input=output("man"), capture_output=True, text=True, check=False)
+        complaints = [line for line in done.stdout.splitlines() if "missing date" not in line]  # it would differ from build to build
+        self.assertEqual(complaints, [])
+
+    @unittest.skipUnless(shutil.which("groff"), "groff is not installed")
+    def test_groff(self):
+        done = subprocess.run(["groff", "-man", "-ww", "-Tutf8", "-P-c", "-P-b", "-P-u"], input=output("man"), capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for part in ("NAME", "SYNOPSIS", "EXIT STATUS", "allreplay sweep mgwfbp_fig10 --out fig10.csv", "ALLREPLAY_HOME"):
+            self.assertIn(part, done.stdout)
+
+
+@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+class Completion(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+        (self.folder / "my profile.csv").touch()
+        (self.folder / "mine.json").touch()
+        for shell in ("bash", "zsh", "fish"):
+            (self.folder / f"completion.{shell}").write_text(output("completion", shell), encoding="utf-8")
+        self.environment = {**os.environ, "PATH": f"{PROGRAM.resolve().parent}:{os.environ['PATH']}", "HOME": str(self.folder), "TERM": "dumb"}
+
+    def bash(self, *words):
+        """What bash offers for the last word."""
+        script = ('source completion.bash; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _allreplay; '
+                  '((${#COMPREPLY[@]})) && printf "%s\\n" "${COMPREPLY[@]}"; true')
+        done = subprocess.run(["bash", "-c", script, "bash", "allreplay", *words], cwd=self.folder, env=self.environment,
+                              capture_output=True, text=True, check=True)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.splitlines()
+
+    def test_bash_words(self):
+        self.assertEqual(self.bash(""), [*commands(), "--help", "--version"])
+        self.assertEqual(self.bash("re"), ["recommend", "report"])
+        for command, options in commands().items():
+            self.assertEqual([word for word in self.bash(command, "--") if word], options, command)
+
+    def test_bash_values(self):
+        self.assertEqual(self.bash("run", "--strategy", ""), names("strategies"))
+        self.assertEqual(self.bash("tune", "-s", "mg"), ["mg-wfbp"])
+        self.assertEqual(self.bash("run", "--strategy", "=", "dea"), ["dear"])
+        self.assertEqual(self.bash("run", "--collective", "="), names("collectives"))
+        self.assertEqual(self.bash("run", "--profile", "googlenet_k80"), ["googlenet_k80_b32"])
+        self.assertEqual(sorted(self.bash("run", "--profile", "m")), sorted([*(name for name in names("profiles") if name.startswith("m")), "mine.json", "my profile.csv"]))
+        self.assertEqual(self.bash("run", "--cluster", "k80"), ["k80-10gbe"])
+        self.assertEqual(self.bash("run", "--codec", "onebi"), ["onebit"])
+        self.assertEqual(self.bash("run", "--option", "bucket"), ["bucket_cap="])
+        self.assertEqual(self.bash("run", "--option", "bucket_cap", "=", "2"), [])
+        self.assertEqual(self.bash("compare", "--strategies", "wfbp,mg"), ["wfbp,mg-wfbp"])
+        self.assertEqual(self.bash("run", "--fidelity", ""), ["alpha-beta", "fluid", "message"])
+        self.assertEqual(self.bash("run", "--workers", ""), [])
+        self.assertEqual(self.bash("list", "coll"), ["collectives"])
+        self.assertEqual(self.bash("completion", ""), ["bash", "zsh", "fish"])
+        self.assertEqual(self.bash("sweep", "mgwfbp_fig8"), ["mgwfbp_fig8"])
+        self.assertEqual(self.bash("report", "mi"), ["mine.json"])
+
+    def typed(self, shell, setup, line):
+        """The line as an interactive shell shows it, after a tab at its end."""
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.chdir(self.folder)
+            os.execvpe(shell[0], shell, self.environment)
+        def read_until(mark, seconds=20):
+            text, end = "", time.monotonic() + seconds
+            while mark not in text:
+                if not select.select([terminal], [], [], max(0, end - time.monotonic()))[0]:
+                    self.fail(f"{shell[0]} shows {text!r}")
+                text += os.read(terminal, 65536).decode(errors="replace")
+            return text
+        try:
+            os.write(terminal, f"PS1=; {setup}; echo re''ady\n".encode())
+            read_until("ready\r\n")
+            os.write(terminal, f"echo {line}\t".encode() if not line.startswith("allreplay") else f"{line}\t".encode())
+            time.sleep(1)
+            os.write(terminal, b" en''d\n")  # whatever was completed is then an argument of a command that fails or not
+            return read_until("en''d")
+        finally:
+            os.close(terminal)
+            os.waitpid(pid, 0)
+
+    def test_bash_at_a_terminal(self):
+        self.assertIn("--strategy mg-wfbp", self.typed(["bash", "--norc", "-i"], "source completion.bash", "allreplay run --strategy mg"))
+
+    @unittest.skipUnless(shutil.which("zsh"), "zsh is not installed")
+    def test_zsh_at_a_terminal(self):
+        setup = "unsetopt zle_bracketed_paste 2>/dev/null; autoload -U compinit && compinit -u -D && source ./completion.zsh"
+        for line, completed in (("allreplay run --strategy mg", "--strategy mg-wfbp"), ("allreplay comple", "allreplay completion"),
+                                ("allreplay run --clus", "allreplay run --cluster")):
+            self.assertIn(completed, self.typed(["zsh", "-f", "-i"], setup, line))
+
+    @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
+    def test_fish(self):
+        def fish(line):
+            done = subprocess.run(["fish", "-c", f"source completion.fish; complete -C '{line}'"], cwd=self.folder, env=self.environment,
+                                  capture_output=True, text=True, check=True)
+            self.assertEqual(done.stderr, "")
+            return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
+        self.assertEqual(sorted(fish("allreplay ")), sorted(commands()))
+        self.assertEqual(fish("allreplay run --strategy mg"), ["mg-wfbp"])
+        self.assertEqual(fish("allreplay run --option bucket"), ["bucket_cap="])
+        self.assertIn("googlenet_k80_b32", fish("allreplay run --profile "))
+        self.assertEqual(sorted(fish("allreplay sweep --")), sorted(commands()["sweep"]))
+        self.assertEqual(sorted(fish("allreplay list c")), ["clusters", "codecs", "collectives", "configs"])
+
+    def test_unknown_shell(self):
+        done = subprocess.run([PROGRAM, "completion", "fsh"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertRegex(done.stderr, r"\Acommand line: completion: no shell 'fsh' \(did you mean .*\)\n\Z")
+
+    @unittest.skipUnless((PROGRAM.parent / "CMakeCache.txt").is_file(), "the program does not stand in a build folder")
+    def test_installation(self):
+        subprocess.run(["cmake", "--install", PROGRAM.parent, "--prefix", self.folder / "usr"], check=True, capture_output=True)
+        share = self.folder / "usr" / "share"
+        for path, text in (("man/man1/allreplay.1", output("man")), ("bash-completion/completions/allreplay", output("completion", "bash")),
+                           ("zsh/site-functions/_allreplay", output("completion", "zsh")), ("fish/vendor_completions.d/allreplay.fish", output("completion", "fish"))):
+            self.assertEqual((share / path).read_text(encoding="utf-8"), text, path)
+
+
+if __name__ == "__main__":
+    unittest.main()
