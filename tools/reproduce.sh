@@ -69,7 +69,7 @@ shown() {  # small ones, for reading
   local picture name
   for picture in docs/pictures/finding_*.png; do
     name=$(basename "$picture" .png)
-    tools/plot.py "$out/$name.csv" --config "configs/$name.json" --dpi 90 --out "$picture"
+    tools/plot.py "$out/$name.csv" --config "configs/$name.json" --dpi 80 --out "$picture"
   done
 }
 
