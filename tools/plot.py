@@ -375,7 +375,7 @@ class Page:
         """The names of what stands at 0, 1, … on the horizontal axis; slanted where they would touch."""
         axes.set_xticks(range(len(names)))
         room = (COLUMN - self.LEFT - self.RIGHT) / max(1, len(names))
-        if max(map(len, names)) * self.LETTER < 0.95 * room:
+        if max(map(len, names)) * self.LETTER < 0.9 * room:
             axes.set_xticklabels(names)
             return
         axes.set_xticklabels(names, rotation=35, ha="right", rotation_mode="anchor")
@@ -542,7 +542,7 @@ def draw_bars(rows, panels, options):
         unit, scale = unit_for(longest)
         width = 0.84 / len(panel)
         shortest = min(row["forward_s"] + row["backward_s"] for points in panel.values() for row in points.values())
-        roomy = len(groups) * len(panel) <= 24 and max(map(len, panel)) * 0.055 < BARS * shortest / longest  # for the names
+        roomy = len(groups) * len(panel) <= 24 and max(map(len, panel)) * 0.063 < BARS * shortest / longest  # for the names
         for index, (name, points) in enumerate(panel.items()):
             for group, x in enumerate(groups):
                 if x in points:
@@ -572,9 +572,9 @@ def stack_bar(axes, x, width, row, scale, exposed):
 
 
 def number_text(value):
-    """A number above its column: four digits, or all before the point."""
+    """A number above its column: four digits, or all before the point; two of small ones, which take as much room."""
     value = float(f"{value:.9g}")
-    return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}"
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}" if value >= 0.1 else f"{value:.2g}"
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
