@@ -8,11 +8,24 @@ namespace allreplay {
 
 namespace {
 
+// The character that starts at `at` in UTF-8, as roff names it; `at` moves to its last byte.
+std::string named(const std::string& text, std::size_t& at) {
+  const auto first = static_cast<unsigned char>(text[at]);
+  const int more = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : 1;
+  unsigned code = first & (0x3Fu >> more);
+  for (int i = 0; i < more && at + 1 < text.size(); ++i)
+    code = code << 6 | (static_cast<unsigned char>(text[++at]) & 0x3Fu);
+  return fmt::format("\\[u{:04X}]", code);
+}
+
 // Text as roff has it: no character means a command, and a hyphen can be copied into a shell.
 std::string roff(const std::string& text) {
   std::string result;
-  for (const char c : text) {
-    if (c == '\\')
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (static_cast<unsigned char>(c) >= 0x80)
+      result += named(text, at);
+    else if (c == '\\')
       result += "\\e";
     else if (c == '-')
       result += "\\-";

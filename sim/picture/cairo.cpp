@@ -6,6 +6,10 @@
 #include <memory>
 #include <stdexcept>
 
+// Fontconfig keeps what it has found for as long as the program runs; a leak checker, if there is one, asks for these.
+extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig"; }
+extern "C" const char* __lsan_default_options() { return "print_suppressions=0"; }
+
 namespace allreplay {
 
 namespace {

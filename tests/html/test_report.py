@@ -115,6 +115,16 @@ class Report(unittest.TestCase):
             self.assertAlmostEqual(max(span[1] + span[2] for span in spans) * 1e-12, row["iteration_s"], 11)
             self.assertEqual(min(span[1] for span in spans), 0)
 
+    def test_compression_stands_in_the_timeline(self):
+        self.write("coded.json", json.dumps({**SWEEP, "profiles": ["googlenet_k80_b32"], "codecs": ["topk"], "strategies": ["wfbp", "mg-wfbp"]}))
+        self.run_program("sweep", "coded.json", "--out", "rows.csv")
+        data = self.data(self.page("--config", "coded.json")[0])
+        for one in data["timelines"]:
+            row = dict(zip(data["columns"], data["rows"][one["row"]]))
+            codec = [span[2] for lane in one["lanes"] for span in lane["spans"] if span[0] not in ("forward", "backward", "collective")]
+            self.assertGreater(row["codec_s"], 0)
+            self.assertAlmostEqual(sum(codec) * 1e-12, row["codec_s"], 11)
+
     def test_the_same_bytes(self):
         self.assertEqual(self.page("--config", "small.json"), self.page("--config", "small.json"))
         first = self.page()[0]

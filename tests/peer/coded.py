@@ -1,9 +1,9 @@
 """The peer, continued: codecs, MergeComp's groups, and a replay of any plan, task by task.
 
-Written, like `reference.py`, from the contract and the papers alone. Where that file gives every iteration in closed form,
-this one walks every task of every worker, because a codec shares the compute stream with the layers. It covers
-alpha-beta, both ways of sharing, windows in blocks or bytes, both barriers and split stages. Papers: MergeComp = Wang, Wu, Ng;
-gTop-k = Shi et al.
+Written, like `reference.py`, from the contract and the papers alone. Where that file gives every iteration in closed
+form, this one walks every task of every worker, because a codec shares the compute stream with the layers. It covers
+alpha-beta, both ways of sharing, windows in blocks or bytes, both barriers and split stages. Papers: MergeComp = Wang,
+Wu, Ng; gTop-k = Shi et al.
 
 Units: time in picoseconds, sizes in bytes, fractions until a duration becomes a task's or a message's.
 """
@@ -61,8 +61,8 @@ def duration(text):
 def read_codec(path):
     """(encode, decode) of a file in models/codecs, each a Line."""
     document = json.loads(path.read_text(encoding="utf-8"))
-    return tuple(Line(*(duration(document[stage].get(key, "0 s")) for key in ("base", "per_element", "per_element_log2")))
-                 for stage in ("encode", "decode"))
+    keys = ("base", "per_element", "per_element_log2")
+    return tuple(Line(*(duration(document[stage].get(key, "0 s")) for key in keys)) for stage in ("encode", "decode"))
 
 
 class Codec:
@@ -179,8 +179,8 @@ def even_grouping(count, several):
 
 
 def mergecomp_stops(best, most, stop, slack=0):
-    """The numbers of groups with which Algorithm 2 may end: best(y) is F_min(y). More than one only where a comparison is
-    closer than `slack` (a picosecond or two of rounding decides it)."""
+    """The numbers of groups with which Algorithm 2 may end: best(y) is F_min(y). More than one only where a comparison
+    is closer than `slack` (a picosecond or two of rounding decides it)."""
     ends = set()
     for several in range(2, most + 1):
         gain = best(several - 1) - best(several)
@@ -293,7 +293,7 @@ class Replay:
         self.origin, self.channel = max(starts), {"serial": Serial, "fair": Fair}[self.sharing]()
         self.compute = [Stream() for _ in starts]
         self.side = [Stream() for _ in starts]
-        self.holds = [[1] * self.depth for _ in starts]  # what each forward still waits for, the task before it included
+        self.holds = [[1] * self.depth for _ in starts]  # what each forward waits for, the task before included
         for holds in self.holds:
             for gates in self.gates:
                 for layer in gates:
@@ -304,7 +304,7 @@ class Replay:
         for worker, start in enumerate(starts):
             self.at(start, self.backward, worker, self.depth - 1)
         while self.events or self.flying:
-            self.now = min(([self.events[0][0]] if self.events else []) + ([self.channel.next()] if self.flying else []))
+            self.now = min([event[0] for event in self.events[:1]] + ([self.channel.next()] if self.flying else []))
             self.instant()
         return self.ends, self.busy
 
@@ -397,7 +397,7 @@ class Replay:
             self.offer(block, 0)
 
     def offer(self, block, stage):
-        """Joins the queue. Among reduce-scatters that wait, the plan's order decides: as they become ready, in DeAR's."""
+        """Joins the queue. Among reduce-scatters that wait the list decides: in DeAR's, as they become ready."""
         urgency = {"first-ready": self.now, "as-listed": 0, "priority": self.schedule.blocks[block].priority}
         by_list = self.schedule.split and stage == 0
         heapq.heappush(self.waiting, (stage, 0 if by_list else urgency[self.schedule.order], block))
@@ -484,5 +484,5 @@ def simulate(layers, slowdowns, schedule, cost, coding, sharing="serial"):
     if coding.codec and not coding.side:
         codec = sum(coding.codec.lumped(block.size, 1) for block in schedule.blocks)
     speedup = Fraction(count * alone) / iteration if iteration else None
-    return Result(iteration, iteration - alone - codec, busy, codec, len(schedule.blocks) * (1 + schedule.split), speedup,
-                  speedup / count if iteration else None)
+    return Result(iteration, iteration - alone - codec, busy, codec, len(schedule.blocks) * (1 + schedule.split),
+                  speedup, speedup / count if iteration else None)

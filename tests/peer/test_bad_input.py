@@ -35,7 +35,8 @@ MEASURED = {"name": "measured", "workers": 4,
 TABLE = {"name": "table", "workers": 4, "network": {"collective": "ring", "table": [
     {"bytes": "4 KiB", "time": "161.8 us"}, {"bytes": "1 MiB", "time": "3 ms"}]}}
 SWEEP = {"name": "sweep", "profiles": ["trace.json"], "clusters": ["cluster.json"], "workers": [2, 4],
-         "collectives": ["ring"], "codecs": ["none"], "strategies": [{"name": "wfbp"}, {"name": "horovod", "cycle": "5 ms"}]}
+         "collectives": ["ring"], "codecs": ["none"],
+         "strategies": [{"name": "wfbp"}, {"name": "horovod", "cycle": "5 ms"}]}
 CODEC = {"codec": "topk", "device": "none", "origin": "estimated", "source": "written for this test",
          "encode": {"base": "0.1 ms", "per_element": "0.02 ns", "per_element_log2": "0.1 ns"},
          "decode": {"base": "30 us", "per_element": "7 ps"}}
@@ -218,8 +219,8 @@ class BadInput(unittest.TestCase):
         if kind == "sweep":
             return ["sweep", name, "--out", "out.csv"]
         if kind == "codec":
-            return ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--strategy", "wfbp", "--codec", name,
-                    "--json", "--timeline", "out.json"]
+            return ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--strategy", "wfbp", "--codec",
+                    name, "--json", "--timeline", "out.json"]
         pair = ["--profile", name, "--cluster", "cluster.json"] if kind == "trace" else \
             ["--profile", "trace.json", "--cluster", name]
         return ["run", *pair, "--strategy", "wfbp", "--json", "--timeline", "out.json"]
@@ -415,7 +416,8 @@ class BadInput(unittest.TestCase):
         all_reduces = ("ring", "binary-tree", "recursive-doubling", "halving-doubling", "double-binary-tree",
                        "parameter-server", "hierarchical")
         for codec in ("topk", "gtopk", "dgc", "randk", "qsgd", "signsgd", "signum", "ef-signsgd", "onebit"):
-            for collective in (*all_reduces, "broadcast", "reduce-scatter", *(["gtopk-tree"] if codec != "gtopk" else [])):
+            tree = ["gtopk-tree"] if codec != "gtopk" else []
+            for collective in (*all_reduces, "broadcast", "reduce-scatter", *tree):
                 self.refused([*run, "--codec", codec, "--collective", collective], file="command line",
                              place="--collective", says=collective)
         for collective in ("all-gather", "topk-allgather", "gtopk-tree", "broadcast", "reduce-scatter"):

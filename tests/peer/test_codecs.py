@@ -17,8 +17,8 @@ import coded
 import reference
 from coded import Block, Codec, Coding, Schedule, WireCost
 from reference import MICROSECOND, Layer
-from test_peer import PROFILES, PROGRAM, ROOT, SEED, Comparison, Network, all_reduce_cost, allreplay, csv_text, decimal, \
-    random_layers, random_network, random_slowdowns, trace_text, unique_names
+from test_peer import PROFILES, PROGRAM, ROOT, SEED, Comparison, Network, all_reduce_cost, allreplay, csv_text, \
+    decimal, random_layers, random_network, random_slowdowns, trace_text, unique_names
 
 CASES = int(os.environ.get("ALLREPLAY_CODEC_CASES", "200"))
 FILES = ROOT / "models" / "codecs"
@@ -32,8 +32,9 @@ class Scenario:
     """Numbers for the peer, and the same as files and arguments for the program."""
 
     def __init__(self, folder, layers, network, slowdowns, codec=None, constants=None, name="case", precision="fp32",
-                 profile=None, **options):
-        """constants: how the codec's file writes its stages; without them the project's own file is meant."""
+                 profile=None, carrier=None, **options):
+        """constants: how the codec's file writes its stages; without them the project's own file is meant. carrier: an
+        explicit collective."""
         self.layers, self.slowdowns, self.workers = layers, slowdowns, len(slowdowns)
         self.codec_name, self.options = codec, options  # the name of its file, as of profiles
         self.profile = profile or folder / f"{name}.json"
@@ -60,7 +61,8 @@ class Scenario:
                 path.write_text(json.dumps({"codec": codec, "device": "none", "origin": "estimated",
                                             "source": "random"} | constants))
             self.arguments += ["--codec", codec if constants is None else path]
-            self.collective = coded.KINDS[codec].collective or network.collective
+            self.collective = carrier or coded.KINDS[codec].collective or network.collective
+            self.arguments += ["--collective", carrier] if carrier else []
             own = {key: self.value(key) for key in ("density", "bits", "encode", "decode") if key in options}
             self.codec = Codec(codec, coded.read_codec(path), self.workers, self.collective,
                                4 if precision == "fp32" else 2, **own)
@@ -78,7 +80,6 @@ class Scenario:
         return Coding(self.codec, self.value("codec_stream", "compute") == "side", not lumped)
 
     def schedule(self, strategy):
-        tensors = reference.backward_order(self.layers)
         if strategy == "bytescheduler":
             credit = self.value("credit", 4)
             window = (credit, None) if isinstance(credit, int) else (None, credit[0])
@@ -89,7 +90,8 @@ class Scenario:
             return coded.dear(self.layers, self.value("threshold", 64 * 2**20))
         known = {"ddp": ["bucket_cap"], "horovod": ["cycle", "threshold"]}
         options = {key: self.value(key) for key in known.get(strategy, []) if key in self.options}
-        return coded.scheduled(reference.make_plan(strategy, self.layers, self.cost, self.slowdowns, **options), tensors)
+        plan = reference.make_plan(strategy, self.layers, self.cost, self.slowdowns, **options)
+        return coded.scheduled(plan, reference.backward_order(self.layers))
 
     def plan(self, strategy):
         return allreplay("plan", *self.arguments, "--strategy", strategy, "--json")
@@ -104,8 +106,8 @@ class Scenario:
 
 
 def split_costs(network, workers, cost):
-    """(a, b) of either half: half of a each, half of the transfer each, the reduction in the reduce-scatter; of what was
-    measured, half each."""
+    """(a, b) of either half: half of a each, half of the transfer each, the reduction in the reduce-scatter; of what
+    was measured, half each."""
     reduce = 0 if "measured" in network.document else cost.b - all_reduce_cost(network._replace(gamma=0), workers).b
     return [(cost.a / 2, (cost.b + reduce) / 2), (cost.a / 2, (cost.b - reduce) / 2)]
 
@@ -182,8 +184,11 @@ def random_scenario(pick, folder, name, codecs=tuple(coded.KINDS)):
         constants = {stage: random_stage(pick, round_numbers) for stage in ("encode", "decode")}
         if pick.random() < 0.1:
             constants = None
+    carrier = None
+    if codec is not None and coded.KINDS[codec].collective and pick.random() < 0.2:
+        carrier = pick.choice(coded.GATHERS)
     return Scenario(folder, random_layers(pick, round_numbers, True), network, random_slowdowns(pick, workers), codec,
-                    constants, name, pick.choice(["fp32", "fp32", "bf16"]),
+                    constants, name, pick.choice(["fp32", "fp32", "bf16"]), carrier=carrier,
                     **own | random_options(pick, codec, round_numbers))
 
 
@@ -324,8 +329,9 @@ class Codecs(Comparison):
                 ("onebit", "My Device", FILES / "onebit.json")):
             profile = json.loads(trace_text(layers)) | {"device": device}
             (self.folder / "trace.json").write_text(json.dumps(profile))
-            done = subprocess.run([PROGRAM, "run", "--profile", "trace.json", "--cluster", "links.json", "--codec", codec,
-                                   "--strategy", "wfbp", "--json"], cwd=self.folder, capture_output=True, text=True)
+            done = subprocess.run([PROGRAM, "run", "--profile", "trace.json", "--cluster", "links.json", "--codec",
+                                   codec, "--strategy", "wfbp", "--json"], cwd=self.folder, capture_output=True,
+                                  text=True)
             name = codec.split("_")[0]
             expected = Codec(name, coded.read_codec(path), 2, coded.KINDS[name].collective).lumped(4000, 1)
             with self.subTest(codec=codec, device=device):
@@ -335,7 +341,7 @@ class Codecs(Comparison):
     def test_groups_against_brute_force(self):
         """Every number of groups of few tensors: all 2^(L-1) partitions, and Algorithm 2's way through their optima."""
         pick = random.Random(SEED + 5)
-        for number in range(CASES // 2):
+        for number in range(CASES):
             layers = random_layers(pick, number % 2 == 0, True)
             while not 1 <= sum(len(layer.tensors) for layer in layers) <= 9:
                 layers = random_layers(pick, number % 2 == 0, True)
@@ -363,8 +369,8 @@ class Codecs(Comparison):
         for path, (codec, options) in zip(sorted(PROFILES.glob("*.csv")), choices):
             ratio = Fraction(1, 2) if ",," in path.read_text(encoding="utf-8") else None
             layers = reference.read_csv(path, ratio)
-            scenario = Scenario(self.folder, layers, network, [Fraction(5, 4), 1, 1, 1], codec, name="real", profile=path,
-                                **options)
+            scenario = Scenario(self.folder, layers, network, [Fraction(5, 4), 1, 1, 1], codec, name="real",
+                                profile=path, **options)
             if ratio is not None:
                 scenario.arguments += ["--forward-ratio", "0.5"]
             strategies = [name for name in OWN + GIVEN if name not in GIVEN or unique_names(layers)]

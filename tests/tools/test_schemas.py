@@ -65,12 +65,13 @@ BEYOND = {
         "one list in another": [("/layers/0/name", "c")],
         "products": [("/model/layers/0/tensors/0/shape", [10**11, 10**11])]},
     "cluster": {
-        "one number in another": [("/stragglers/0/worker", 4)],
-        "numbers that pass the clock together": []},
+        "one number in another": [("/stragglers/0/worker", 4)]},
     "measured": {"arithmetic": [("/network/measured/gamma", "9 us/B")]},
     "table": {"order": [("/network/table/1/bytes", "4 KiB")]},
     "sweep": {
-        "names of other files": [("/profiles/0", "nowhere.json"), ("/clusters/0", "nowhere.json"), ("/codecs", ["topkk"])]},
+        "names of other files": [("/profiles/0", "nowhere.json"), ("/clusters/0", "nowhere.json"), ("/codecs/0", "topkk"),
+                                 ("/clusters/0", {"cluster": "cluster.json", "codecs": ["topkk"]})],
+        "what one name means for another": [("/codecs/0", "topk")]},
 }
 
 TORUS = {"name": "t", "workers": 4, "network": {"alpha": "1 us", "topology": {

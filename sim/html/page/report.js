@@ -524,12 +524,12 @@ const kindOf = (category) => (["backward", "forward", "collective"].includes(cat
 const KINDS = { backward: "backward pass", forward: "forward pass", collective: "collective", other: "compression" };
 
 /** A lane as it is drawn: its name and boxes {kind, start, end, name, bytes, waited}; a gap in computing is a box, too. */
-function readLane({ process, thread, spans }, processes, waits) {
+function readLane({ process, thread, spans }, processes) {
   const boxes = [];
   let until = spans[0][1];
   const computes = spans.some(([category]) => category === "backward" || category === "forward");
   for (const [category, start, length, name, size, waited] of spans) {
-    if (computes && start > until) boxes.push({ kind: "wait", start: until, end: start, name: waits });
+    if (computes && start > until) boxes.push({ kind: "wait", start: until, end: start, name: "waits for communication" });
     boxes.push({ kind: kindOf(category), start, end: start + length, name, size, waited });
     until = Math.max(until, start + length);
   }
@@ -583,8 +583,7 @@ function drawTimeline(figure, timelines, title, kinds) {
     const text = `${row.series}, the ${first ? "fastest" : "slowest"}: ${duration(row.iteration_s)} an iteration, ${duration(row.exposed_comm_s)} exposed`;
     texts.push({ y: height - 8, text, short, bold: true });
     const processes = read.filter(({ spans }) => spans.some(([category]) => category === "backward")).length;
-    const told = row.codec_s === 0 || read.some(({ spans }) => spans.some(([category]) => kindOf(category) === "other"));
-    const list = read.map((lane) => readLane(lane, processes, told ? "waits for communication" : "compresses, or waits for communication"));
+    const list = read.map((lane) => readLane(lane, processes));
     for (const computes of [true, false]) {
       const some = list.filter((lane) => lane.computes === computes);
       for (const lane of some.slice(0, MOST_LANES)) {
