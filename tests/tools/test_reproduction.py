@@ -62,6 +62,7 @@ class Verdicts(unittest.TestCase):
             return claim.ranged("", "", paper, ours).verdict
         self.assertEqual(verdict((1.11, 1.26), (1.05, 1.30)), claim.REPRODUCED)  # -5 and +3 %
         self.assertEqual(verdict((1.21, 1.56), (1.0, 1.28)), claim.DIRECTION)
+        self.assertEqual(verdict((1.09, 1.15), (1.0, 1.23)), claim.DIRECTION)  # -8 and +7 %, but no gain somewhere
         self.assertEqual(verdict((1.11, 1.26), (0.8, 1.28)), claim.NOT_REPRODUCED)  # behind somewhere
         self.assertEqual(verdict((1.04, 1.07), (1.0, 1.001)), claim.NOT_REPRODUCED)  # ahead nowhere
         self.assertEqual(claim.ranged("", "", (1.11, 1.26), (0.8, 1.28)).ours, "-20 to 28 %")

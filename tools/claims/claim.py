@@ -40,11 +40,11 @@ def compared(where, text, paper, ours, why="", *, form=times, within=0.1, neutra
 
 
 def ranged(where, text, paper, ours, why="", *, within=0.1):
-    """A range of gains against a range, as ratios of times (1.11 is 11 % ahead): reproduced where both ends are within that relative difference; in
-    the same direction where ours is nowhere behind by half a per cent and somewhere ahead by more than that."""
+    """A range of gains against a range, as ratios of times (1.11 is 11 % ahead): reproduced where ours is ahead everywhere by half a per cent and both ends
+    are within that relative difference; in the same direction where ours is nowhere behind by half a per cent and somewhere ahead by more than that."""
     ends = [mine / printed - 1 for mine, printed in zip(ours, paper)]
     ahead = min(ours) > 0.995 and max(ours) > 1.005
-    verdict = REPRODUCED if ahead and max(map(abs, ends)) <= within else DIRECTION if ahead else NOT_REPRODUCED
+    verdict = REPRODUCED if min(ours) > 1.005 and max(map(abs, ends)) <= within else DIRECTION if ahead else NOT_REPRODUCED
     return Claim(where, text, gains(paper), gains(ours), " and ".join(map(relative, ends)), verdict, why)
 
 
