@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The reconstructed traces and the tool that makes them. Run: python3 tests/tools/test_reconstruct_trace.py"""
 
-import importlib.util
 import json
+import math
 import os
 import subprocess
 import sys
@@ -14,12 +14,11 @@ ROOT = Path(__file__).resolve().parents[2]
 REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
 TOOL = ROOT / "tools" / "reconstruct_trace.py"
 
-spec = importlib.util.spec_from_file_location("reconstruct_trace", TOOL)
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
+sys.path.insert(0, str(TOOL.parent))
 
-V100 = tool.Gpu(15.7e12, 900e9)  # NVIDIA Tesla V100 SXM2 data sheet
-TITAN_X = tool.Gpu(6.144e12, 336.5e9)  # GeForce GTX Titan X (Maxwell): 3072 cores, 1000 MHz base clock
+import reconstruct_trace as tool  # noqa: E402
+
+V100, TITAN_X = tool.V100, tool.TITAN_X
 
 # (profile, model, GPU, batch, other rows added to the layer before them): direction -> what the check measured:
 # (sum of |difference| / total, correlation, largest running-sum deviation / total)
@@ -104,6 +103,19 @@ class Shipped(unittest.TestCase):
                 with self.subTest(model, batch=batch):
                     self.assertAlmostEqual(totals[f"{model}_v100_b{batch}"], share * tool.total_of(tool.V100_PCIE, model, batch) / efficiency, places=4)
                     self.assertIn("no total is published for this batch", read_trace(f"{model}_v100_b{batch}")["source"])
+
+    def test_us_bytes_gpus(self):
+        """The part of the roofline is that of the same model's published training: 97.2 ms at 32, 154 images/s at 64, 3.420 steps/s at 32."""
+        known = {"resnet50": (V100, 32, 0.09718), "vgg16": (tool.P100, 64, 64 / 154), "bert_base_128": (V100, 32, 1 / 3.420)}
+        for name, one in tool.shipped().items():
+            if one.gpu not in (tool.V100S, tool.RTX_3090):
+                continue
+            gpu, batch, total_s = known[one.model]
+            part = tool.total_of(gpu, one.model, batch) / total_s
+            with self.subTest(name):
+                self.assertAlmostEqual(tool.total_of(one.gpu, one.model, one.batch) / one.total_s, part, places=12)
+                self.assertIn("no total is published for this model on this GPU", read_trace(name)["source"])
+                self.assertIn(f"divided by {part:.3f}, the part of it", read_trace(name)["source"])
 
     def test_form(self):
         for name, one in tool.shipped().items():
@@ -194,6 +206,65 @@ class Agreement(unittest.TestCase):
                 self.assertEqual({key: tuple(round(value, 3) for value in one) for key, one in found.items()}, figures)
 
 
+def made_up(model, roofline, *measured):
+    """A held profile of this model, with these backward times."""
+    return tool.Held(tool.Known("", model, V100, "V100", 1), list(measured), list(roofline))
+
+
+class LeaveOneOut(unittest.TestCase):
+    """The error of the method, out of sample."""
+
+    def test_the_median_of_the_others(self):
+        """Others that reach 1/2 and 1/4 of the roofline: 3/8 in the middle, so a roofline of 3 s becomes 8 s."""
+        one, half, quarter = made_up("a", [1, 2], 4, 4), made_up("b", [1, 1], 2, 2), made_up("c", [1, 1], 4, 4)
+        self.assertEqual((half.efficiency(), quarter.efficiency()), (0.5, 0.25))
+        self.assertEqual(tool.predicted(one, [half, quarter]), 8)
+        self.assertIsNone(tool.predicted(one, []))
+
+    def test_a_profile_does_not_predict_itself(self):
+        """Its times doubled, it is predicted as before."""
+        profiles = REFERENCE / "profiles"
+        if not profiles.is_dir():
+            self.skipTest(f"no reference data: {profiles} is absent (set ALLREPLAY_REFERENCE_DATA)")
+        before = tool.leave_one_out(profiles)
+        with tempfile.TemporaryDirectory() as folder:
+            for known in tool.KNOWN:
+                (Path(folder) / known.file).write_bytes((profiles / known.file).read_bytes())
+            path = Path(folder) / "vgg16_pipedream.csv"
+            head, *rows = path.read_text(encoding="utf-8").splitlines()
+            doubled = [",".join([name, params, forward, str(2 * float(backward)), rest]) for name, params, forward, backward, rest in
+                       (row.split(",") for row in rows)]
+            path.write_text("\n".join([head, *doubled]), encoding="utf-8")
+            after = tool.leave_one_out(Path(folder))
+        for (one, error), (other, again) in zip(before, after):
+            with self.subTest(one.known.file):
+                if one.known.file != path.name:
+                    self.assertEqual((one.measured, error.split), (other.measured, again.split))
+                    continue
+                self.assertAlmostEqual(1 + error.other_models, 2 * (1 + again.other_models))  # the same seconds, of twice as many
+                self.assertAlmostEqual(1 + error.same_model, 2 * (1 + again.same_model))
+                self.assertAlmostEqual(error.split.difference, again.split.difference)
+
+    def test_the_documented_table(self):
+        profiles = REFERENCE / "profiles"
+        if not profiles.is_dir():
+            self.skipTest(f"no reference data: {profiles} is absent (set ALLREPLAY_REFERENCE_DATA)")
+        done = subprocess.run([sys.executable, TOOL, "--leave-one-out", profiles], capture_output=True, text=True, check=True)
+        self.assertEqual(len(done.stdout.splitlines()), 2 + len(tool.KNOWN) + 1)
+        self.assertIn(done.stdout, (ROOT / "docs/reconstruction.md").read_text(encoding="utf-8"), "put the tool's table into docs/reconstruction.md")
+
+    def test_splits_are_those_of_the_check(self):
+        """Where a profile names the model's layers, both ways of matching it find the same."""
+        path = REFERENCE / "profiles/resnet50_v100dgxs_b32_kineto.csv"
+        if not path.exists():
+            self.skipTest(f"no reference data: {path} is absent (set ALLREPLAY_REFERENCE_DATA)")
+        one = tool.held(path.parent, tool.KNOWN[0])
+        self.assertAlmostEqual(math.fsum(one.measured), 0.0644354)
+        _, found = tool.compare(tool.read_profile(path), tool.read_model("resnet50"), V100, 32, fold=False)
+        for ours, theirs in zip(tool.agreement(one.measured[::-1], one.roofline[::-1]), found["backward"]):
+            self.assertAlmostEqual(ours, theirs)
+
+
 class Command(unittest.TestCase):
     """The command line."""
 
@@ -243,6 +314,8 @@ class Command(unittest.TestCase):
 
     def test_bad_command_line(self):
         self.assertIn("MODEL is missing", self.refuse())
+        self.assertIn("--leave-one-out takes no MODEL", self.refuse("lenet5", "--leave-one-out", "x"))
+        self.assertIn("nonexistent/resnet50_v100dgxs_b32_kineto.csv: file: No such file", self.refuse("--leave-one-out", "/nonexistent"))
         self.assertIn("--batch is missing", self.refuse("lenet5"))
         self.assertIn("one of them", self.refuse("lenet5", *self.full, "--out", "x"))
         self.assertIn("invalid positive integer value: '0'", self.refuse("lenet5", "--batch", 0))
