@@ -67,13 +67,13 @@ void execute(const Arguments& arguments) {
   const CalibrationRequest request = calibration_request(arguments);
   const Calibration calibration =
       calibrate(read_measurements(read_file(arguments.file), arguments.file, log_request(arguments)), request);
+  if (!arguments.plot.empty()) write_picture(arguments.plot, calibration_picture(calibration));
   if (!arguments.cluster_out.empty()) {
     const std::string name =
         arguments.name.empty() ? std::filesystem::path(arguments.cluster_out).stem().string() : arguments.name;
     write_file(arguments.cluster_out, calibration_cluster(calibration, name, arguments.table, request.line_rate,
                                                           argument(arguments.table ? "--table" : "--cluster-out")));
   }
-  if (!arguments.plot.empty()) write_picture(arguments.plot, calibration_picture(calibration));
   for (const std::string& warning : calibration.warnings) warn(warning);
   fmt::print("{}", arguments.json ? calibration_json(calibration, arguments.table)
                                   : calibration_text(calibration, arguments.table));

@@ -37,7 +37,7 @@ void execute(const Arguments& arguments) {
   if (request.ranges.empty()) request.ranges = default_ranges(*scenario.strategy, scenario.profile);
   if (request.ranges.empty())
     throw InputError(argument("--strategy"), fmt::format("{} has no options to tune", scenario.strategy->name),
-                     "ddp, horovod, bytescheduler, us-byte, p3 or dear");
+                     "ddp, horovod, bytescheduler, us-byte, p3, dear or mergecomp");
   const Tuning tuning =
       run_tuning(scenario, request, static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))));
   if (!arguments.out.empty()) write_file(arguments.out, tuning_csv(tuning));

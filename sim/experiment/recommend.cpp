@@ -1,6 +1,8 @@
 #include "sim/experiment/recommend.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <tuple>
 
 #include <fmt/format.h>
 
@@ -57,8 +59,9 @@ Advice advise(const Scenario& scenario, const RecommendRequest& request) {
 std::string heading(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
-  return fmt::format("{} on {}, {}, {}\nforward {}, backward {}, {} of gradients in {} tensors", scenario.profile.name,
-                     scenario.cluster.name, result.collective, result.fidelity, format_duration(m.forward_s),
+  return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors",
+                     scenario.profile.name, scenario.cluster.name, result.collective, result.fidelity,
+                     scenario.codec ? ", " + scenario.codec->name : "", format_duration(m.forward_s),
                      format_duration(m.backward_s), format_size(scenario.profile.bytes()),
                      scenario.profile.tensors.size());
 }
@@ -101,7 +104,27 @@ std::vector<Advice>::const_iterator fastest_offered(const std::vector<Advice>& r
   });
 }
 
+// The least iteration time without compression, of some strategies as given, on the cluster's own collective.
+std::string whether_compression_pays(const Advice& fastest) {
+  std::string name;
+  double least = std::numeric_limits<double>::infinity();
+  for (const char* candidate : {"ddp", "optimal-merge", "bytescheduler", "dear"}) {
+    Scenario plain = fastest.tuned.scenario;
+    plain.codec.reset();
+    plain.collective.clear();
+    plain.strategy = &find_strategy(candidate, {});
+    plain.options.strategy = {};
+    const double time = simulate(plain).metrics.iteration_s;
+    if (time < least) std::tie(least, name) = std::pair(time, candidate);
+  }
+  const double now = metrics(fastest).iteration_s;
+  return fmt::format("Without compression {} takes {} as it comes: {}.\n", name, format_duration(least),
+                     now < least ? fmt::format("{} pays, {}", fastest.tuned.scenario.codec->name, saving(least, now))
+                                 : fmt::format("{} does not pay here", fastest.tuned.scenario.codec->name));
+}
+
 std::string what_to_do(const std::vector<Advice>& ranking) {
+  if (ranking.front().tuned.scenario.codec) return whether_compression_pays(ranking.front());
   std::string text;
   const auto first = fastest_offered(ranking);
   if (first != ranking.end()) {
@@ -179,15 +202,19 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
   for (const Advice& advice : sizes.back())
     append(std::string(strategy(advice).name),
            [&](const auto& ranking) { return metrics(find(ranking, strategy(advice).name)).efficiency; });
-  append("(lower bound)", [&](const auto& ranking) {
-    const Metrics& m = metrics(ranking.front());
-    return m.lower_bound_s ? (m.forward_s + m.backward_s) / *m.lower_bound_s : 1.0;
-  });
-  std::string text = heading(sizes.front().front()) + "\n\n" + format_table(rows) +
-                     "\nThe fastest of what maintained frameworks offer:\n";
+  if (metrics(sizes.front().front()).lower_bound_s)
+    append("(lower bound)", [&](const auto& ranking) {
+      const Metrics& m = metrics(ranking.front());
+      return m.lower_bound_s ? (m.forward_s + m.backward_s) / *m.lower_bound_s : 1.0;
+    });
+  std::string text =
+      heading(sizes.front().front()) + "\n\n" + format_table(rows) +
+      (sizes.front().front().tuned.scenario.codec ? "\nThe schedule to compress under:\n"
+                                                  : "\nThe fastest of what maintained frameworks offer:\n");
   for (const auto& ranking : sizes) {
     const auto offered = fastest_offered(ranking);
-    const Advice& advice = offered == ranking.end() ? ranking.front() : *offered;
+    const bool coded = ranking.front().tuned.scenario.codec.has_value();
+    const Advice& advice = coded || offered == ranking.end() ? ranking.front() : *offered;
     text += fmt::format("{:>8} workers: {}, {} with {}\n", advice.tuned.scenario.workers, strategy(advice).name,
                         format_duration(metrics(advice).iteration_s), advice.settings);
   }

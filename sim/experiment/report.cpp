@@ -8,6 +8,7 @@
 #include "sim/collective/stage.hpp"
 #include "sim/experiment/row.hpp"
 #include "sim/experiment/table.hpp"
+#include "sim/training/communication.hpp"
 
 namespace allreplay {
 
@@ -114,17 +115,29 @@ std::string sweep_report(const std::vector<Outcome>& outcomes) {
     const std::string one = caveat(scenario.profile);
     if (caveats.find(one) == std::string::npos) caveats += one;
   }
+  const bool alike = std::adjacent_find(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+                       return std::equal(a.begin(), a.begin() + 7, b.begin());  // up to the strategy
+                     }) != rows.end();
+  for (std::size_t i = 0; alike && i < rows.size(); ++i)
+    rows[i].push_back(i == 0 ? "options" : options_of(outcomes[i - 1].scenario));
   return format_table(rows) + caveats;
 }
 
 std::string plan_report(const Scenario& scenario, const Plan& plan) {
+  const std::optional<Compression> codec = communication_of(scenario).compression;
   std::vector<std::vector<std::string>> rows{{"block", "bytes", "slices", "priority", "tensors"}};
+  if (codec) rows[0].insert(rows[0].begin() + 2, {"on the wire", "encoding", "decoding"});
   for (std::size_t index = 0; index < plan.blocks.size(); ++index) {
     const Block& block = plan.blocks[index];
     const std::string names = describe(block, scenario.profile, index);
     const std::size_t open = names.find('(');
     rows.push_back({std::to_string(index), std::to_string(block.bytes()), std::to_string(block.slices.size()),
                     std::to_string(block.priority), names.substr(open + 1, names.size() - open - 2)});
+    if (!codec) continue;
+    const auto seconds = [](Time time) { return format_duration(to_seconds(time)); };
+    rows.back().insert(rows.back().begin() + 2,
+                       {std::to_string(codec->wire_bytes(block.bytes())), seconds(codec->encode(block.bytes())),
+                        seconds(codec->decode(block.bytes()))});
   }
   std::string text = fmt::format("{}: {} blocks, {}, window {}, the next forward waits for its {}", plan.strategy,
                                  plan.blocks.size(), to_string(plan.order), window_text(plan.window),

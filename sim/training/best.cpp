@@ -75,7 +75,7 @@ class Search {
         profile_(slowest_profile(scenario)),
         cost_(price_of_blocks(scenario, communication)),
         fair_(scenario.options.sharing == Sharing::Fair || communication.model),
-        splits_(!communication.model) {
+        splits_(!communication.model && !gathers(communication.carrier)) {
     if (!communication.compression)
       bound_ = LowerBound(profile_, [&](Bytes bytes) { return communication.stages[0].least(bytes); }).of(profile_);
   }
@@ -290,7 +290,7 @@ class Search {
   Profile profile_;
   BlockCost cost_;
   bool fair_;
-  bool splits_;  // whether halves of a collective have prices of their own
+  bool splits_;  // whether there are halves of the collective, with prices of their own
   Time bound_{0};
   Found best_;
   std::vector<Found> starts_;
@@ -310,7 +310,9 @@ Plan find_best(const Scenario& scenario, const Communication& communication) {
   Plan best = found;
   double least = simulate(scenario, found).metrics.iteration_s;
   for (const Strategy& strategy : strategies()) {
-    if (!strategy.plan || (strategy.stages == Stages::Split && !communication.carrier.algorithm->splits)) continue;
+    if (!strategy.plan || (strategy.stages == Stages::Split && !communication.carrier.algorithm->splits &&
+                           !gathers(communication.carrier)))
+      continue;
     Scenario other = scenario;
     other.strategy = &strategy;
     const Result result = simulate(other);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cctype>
 
 #include <fmt/format.h>
 
@@ -151,6 +152,25 @@ void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
                      "a power of two, or --collective topk-allgather");
 }
 
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// Codec times of another device than the profile's: said, unless the options replace them.
+std::string codec_caveat(const Scenario& scenario) {
+  if (!scenario.codec || (scenario.options.codec.encode && scenario.options.codec.decode)) return "";
+  const std::string here = lower_case(scenario.profile.device), there = lower_case(scenario.codec->device);
+  if (!here.empty() && (here.find(there) != std::string::npos || there.find(here) != std::string::npos)) return "";
+  return fmt::format("the times of {} are {} for {}, not for {}; measure them, or give --option encode and decode",
+                     scenario.codec->name, scenario.codec->origin, scenario.codec->device,
+                     scenario.profile.device.empty() ? "the profile's device" : scenario.profile.device);
+}
+
+std::string joined(const std::string& one, const std::string& other) {
+  return one.empty() ? other : other.empty() ? one : one + "; " + other;
+}
+
 std::optional<Compression> compression_of(const Scenario& scenario, const Algorithm& algorithm, double slowdown) {
   if (!scenario.codec || scenario.profile.tensors.empty()) return std::nullopt;
   CodecOptions options = scenario.options.codec;
@@ -170,6 +190,8 @@ Carrier carrier_of(const Scenario& scenario) {
   const Algorithm& algorithm = find_algorithm(name, place_of_collective(scenario));
   return {&algorithm, fidelity_of(scenario), options_on(scenario, algorithm)};
 }
+
+bool gathers(const Carrier& carrier) { return carrier.algorithm->purpose == Purpose::AllGather; }
 
 std::string_view option_of(const Carrier& carrier) {
   return detailed(carrier) ? carrier.algorithm->message_option : carrier.algorithm->option;
@@ -192,7 +214,7 @@ void require_possible(const Scenario& scenario) {
   }
   make_topology(*network.topology, scenario.workers);
   if (scenario.workers <= 1) return;
-  const bool split = scenario.strategy && scenario.strategy->stages == Stages::Split;
+  const bool split = scenario.strategy && scenario.strategy->stages == Stages::Split && !gathers(carrier);
   for (const Stage stage : {Stage::AllReduce, split ? Stage::AllGather : Stage::AllReduce})
     rounds_of(*carrier.algorithm, scenario.workers, carrier.options, stage, place_of_collective(scenario));
 }
@@ -208,7 +230,8 @@ Communication communication_of(const Scenario& scenario) {
             .cost = stages[static_cast<std::size_t>(Stage::AllReduce)],
             .stages = stages,
             .compression = compression_of(scenario, *carrier.algorithm, 1),
-            .warning = implausible(network, *carrier.algorithm, scenario.workers, carrier.options)};
+            .warning = joined(implausible(network, *carrier.algorithm, scenario.workers, carrier.options),
+                              codec_caveat(scenario))};
   }
   const std::shared_ptr<const Topology> topology = make_topology(*network.topology, scenario.workers);
   const NetworkSetup setup = setup_of(scenario, carrier);
@@ -221,7 +244,7 @@ Communication communication_of(const Scenario& scenario) {
           .cost = cost,
           .stages = {cost, cost, cost},
           .compression = compression,
-          .warning = caveat(scenario, carrier, *topology),
+          .warning = joined(caveat(scenario, carrier, *topology), codec_caveat(scenario)),
           .setup = setup,
           .topology = topology,
           .model = model};

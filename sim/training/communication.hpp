@@ -23,6 +23,9 @@ struct Carrier {
 /// Throws InputError for names that nobody knows, and for a detailed fidelity without a topology.
 Carrier carrier_of(const Scenario& scenario);
 
+/// Whether payloads are gathered. There is no sum to scatter then, and every block travels in one stage.
+bool gathers(const Carrier& carrier);
+
 /// The name of the option on which this carrier's times depend; "" if there is none.
 std::string_view option_of(const Carrier& carrier);
 

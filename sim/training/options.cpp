@@ -143,7 +143,7 @@ const Rule rules[] = {
        o.strategy.second_phase = phase_order(v, p, "sequential");
      },
      [](const Options& o) { return write_phase_order(o.strategy.second_phase); }},
-    {"groups", "mergecomp: Y of Algorithm 2, the most groups (2)",
+    {"groups", "mergecomp: Y of Algorithm 2, the most groups; how many, where grouping is not search (2)",
      [](Options& o, const std::string& v, const Place& p) { o.strategy.groups = parse_integer(v, 1, 1'000'000, p); },
      [](const Options& o) { return std::to_string(o.strategy.groups); }},
     {"stop", "mergecomp: alpha of Algorithm 2, the least relative gain that is worth another group (0.01)",

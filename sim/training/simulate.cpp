@@ -239,8 +239,10 @@ namespace {
 
 Plan make_plan(const Scenario& scenario, const Communication& communication) {
   if (!scenario.strategy->plan) return find_best(scenario, communication);
-  return make_plan(*scenario.strategy,
-                   {slowest_profile(scenario), price_of_blocks(scenario, communication), scenario.options.strategy});
+  Plan plan = make_plan(*scenario.strategy, {slowest_profile(scenario), price_of_blocks(scenario, communication),
+                                             scenario.options.strategy});
+  if (gathers(communication.carrier)) plan.stages = Stages::AllReduce;
+  return plan;
 }
 
 Result simulate(const Scenario& scenario, const Plan& plan, const Communication& communication) {

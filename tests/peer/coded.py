@@ -133,15 +133,15 @@ def partitions(layers, size, credit=None, credit_bytes=None):
     return Schedule(blocks, "priority", credit, credit_bytes, "layer")
 
 
-def dear(layers, threshold=64 * 2**20):
-    """Tensors fused in backward order up to the threshold, in two stages; all-gathers input side first."""
+def dear(layers, threshold=64 * 2**20, split=True):
+    """Tensors fused in backward order up to the threshold, in two stages (one where payloads are gathered); input side first."""
     blocks = []
     for tensor in reference.backward_order(layers):
         if blocks and blocks[-1].size + tensor.bytes <= threshold:
             blocks[-1] = Block(blocks[-1].size + tensor.bytes, blocks[-1].layers | {tensor.layer}, tensor.layer)
         else:
             blocks.append(Block(tensor.bytes, {tensor.layer}, tensor.layer))
-    return Schedule(blocks, "priority", 1, None, "layer", split=True)
+    return Schedule(blocks, "priority", 1, None, "layer", split=split)
 
 
 def mergecomp_objective(tensors, layers, cost, codec, factor, side):

@@ -87,7 +87,7 @@ class Scenario:
         if strategy == "p3":
             return coded.partitions(self.layers, self.value("partition", 200 * 10**3), 1)
         if strategy == "dear":
-            return coded.dear(self.layers, self.value("threshold", 64 * 2**20))
+            return coded.dear(self.layers, self.value("threshold", 64 * 2**20), self.collective not in coded.GATHERS)
         known = {"ddp": ["bucket_cap"], "horovod": ["cycle", "threshold"]}
         options = {key: self.value(key) for key in known.get(strategy, []) if key in self.options}
         plan = reference.make_plan(strategy, self.layers, self.cost, self.slowdowns, **options)

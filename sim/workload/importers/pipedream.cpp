@@ -130,6 +130,14 @@ std::vector<std::string> forward_order(Graph& graph, const std::string& file) {
   return order;
 }
 
+// A cut file has nodes whose edges are missing: layers that nothing feeds and nothing reads.
+void require_joined(const Graph& graph, const std::string& file) {
+  for (const auto& [id, node] : graph)
+    if (graph.size() > 1 && node.waits_for == 0 && node.next.empty())
+      throw InputError({file, fmt::format("line {}", node.line)}, fmt::format("no edge joins '{}' to the others", id),
+                       "the whole file: all nodes, then all edges");
+}
+
 // "Input", "Input0": the loading of data, not a layer.
 bool is_input(const Node& node) {
   return node.description.starts_with("Input") && node.parameters == 0 &&
@@ -157,6 +165,7 @@ bool is_pipedream(std::string_view, std::string_view head) {
 Imported read_pipedream(ByteSource& source, const ImportOptions& options) {
   GraphReader reader(source.file());
   Graph graph = reader.read(source.rest());
+  require_joined(graph, source.file());
   const Time cost = options.keep_overhead ? Time(0) : fixed_cost(graph);
   Imported imported;
   imported.profile.framework = "PyTorch";
