@@ -3,6 +3,7 @@
 
   speedup     how many times faster than one worker, with the ideal as a dashed line; from a sweep's CSV
   efficiency  speed-up per worker, in per cent; from a sweep's CSV
+  lines       any one number of a sweep's CSV, a line per series, alone or over that of another row
   bars        computation and, stacked on it, exposed communication of one iteration; from a sweep's CSV
   columns     any one number of a sweep's CSV, in any unit, written above its column
   histogram   how any one number of a sweep's CSV is distributed, with some rows marked
@@ -72,12 +73,18 @@ def is_where(value):
     return isinstance(value, dict)
 
 
+def is_over(value):
+    """Whether it names a column, or selects rows."""
+    return is_text(value) or is_where(value)
+
+
 CSV_COLUMNS = {  # kind: the numbers that it draws
     "speedup": ["speedup"],
     "efficiency": ["efficiency"],
+    "lines": [],  # and the one that "y" names
     "bars": ["forward_s", "backward_s", "codec_s", "exposed_comm_s"],
-    "columns": [],  # and the one that "y" names
-    "histogram": [],  # likewise
+    "columns": [],  # likewise
+    "histogram": [],
     "trials": ["trial", "iteration_s", "best_so_far_s"],
 }
 KINDS = list(CSV_COLUMNS)
@@ -86,6 +93,7 @@ KEYS = {  # key of "plot": (default, whether a value is right, what is right); d
     "kind": ("speedup", lambda value: value in KINDS, ", ".join(KINDS)),
     "x": (None, is_text, "the name of a column"),  # workers, or what was tuned
     "y": ("iteration_s", is_text, "the name of a column of numbers"),
+    "over": ({}, is_over, 'the name of a column of numbers, or {"column": value}'),
     "unit": ("s", is_text, "a text"),
     "scale": (1, is_positive, "a number above 0: one unit, in the unit of the column"),
     "series": ("strategy", is_columns, "a column, or a list of columns"),
@@ -173,7 +181,8 @@ def as_list(columns):
 
 def numbers_of(options):
     """The columns of numbers that are drawn."""
-    return CSV_COLUMNS[options["kind"]] or [options["y"]]
+    over = [options["over"]] if isinstance(options["over"], str) else []
+    return CSV_COLUMNS[options["kind"]] or [options["y"], *over]
 
 
 def read_rows(path, options):
@@ -186,7 +195,8 @@ def read_rows(path, options):
             raise InputError(f"{path}: is empty (the CSV of a sweep: a header and rows)")
         if options["x"] is None:
             options["x"] = tuned_option(header) if options["kind"] == "trials" else "workers"
-        named = [options["x"], *as_list(options["series"]), *as_list(options["panels"]), *options["where"], *options["mark"]]
+        named = [options["x"], *as_list(options["series"]), *as_list(options["panels"]), *options["where"], *options["mark"],
+                 *(options["over"] if is_where(options["over"]) else [])]
         rows = []
         for row in reader:
             place = f"{path}: line {reader.line_num}"
@@ -206,6 +216,8 @@ def read_rows(path, options):
         raise InputError(f"{path}: line {reader.line_num}: {error} (CSV)") from None
     if not rows:
         raise InputError(f"{path}: has a header, and no rows (at least one)")
+    if options["over"] and not CSV_COLUMNS[options["kind"]]:
+        rows = relative(path, rows, options)
     for key in ("where", "mark"):
         chosen = rows
         for column, wanted in options[key].items():
@@ -215,6 +227,28 @@ def read_rows(path, options):
                 raise InputError(f"{path}: no row has {column} = {' or '.join(values)} (\"{key}\" selects at least one row)")
         rows = chosen if key == "where" else rows
     return rows
+
+
+def relative(path, rows, options):
+    """The rows with "y" divided by "over": a column of the row, or the "y" of the row that it selects among its like."""
+    over, y = options["over"], options["y"]
+    if isinstance(over, str):
+        return [{**row, y: row[y] / number(row[over], f"{path}: {over}")} for row in rows]
+    base = {}
+    for row in rows:
+        if all(row[column] in values_of(wanted) for column, wanted in over.items()):
+            if base.setdefault(place_of(row, options), row) is not row:
+                raise InputError(f"{path}: two rows to divide {place_of(row, options)} by (\"over\" selects one)")
+    for row in rows:
+        if place_of(row, options) not in base:
+            raise InputError(f"{path}: no row to divide {place_of(row, options)} by (\"over\" selects one)")
+    return [{**row, y: row[y] / base[place_of(row, options)][y]} for row in rows]
+
+
+def place_of(row, options):
+    """Where a row is drawn, but for the columns that "over" decides."""
+    columns = [*as_list(options["panels"]), *as_list(options["series"]), options["x"]]
+    return ", ".join(label(options, row[column]) for column in columns if column not in options["over"])
 
 
 def with_options(row):
@@ -341,7 +375,7 @@ class Page:
         """The names of what stands at 0, 1, … on the horizontal axis; slanted where they would touch."""
         axes.set_xticks(range(len(names)))
         room = (COLUMN - self.LEFT - self.RIGHT) / max(1, len(names))
-        if max(map(len, names)) * self.LETTER < 0.95 * room:
+        if max(map(len, names)) * self.LETTER < 0.9 * room:
             axes.set_xticklabels(names)
             return
         axes.set_xticklabels(names, rotation=35, ha="right", rotation_mode="anchor")
@@ -380,7 +414,7 @@ class Page:
 
 def page_of(panels, height, note):
     """A page with these panels: in a row up to four, else in several rows."""
-    columns = len(panels) if len(panels) <= 4 else 3 if len(panels) <= 9 else 4
+    columns = len(panels) if len(panels) <= 4 else 3 if len(panels) <= 9 and len(panels) % 4 else 4
     page = Page(columns, math.ceil(len(panels) / columns), height, note)
     for surplus in page.axes[len(panels):]:
         surplus.remove()
@@ -405,16 +439,17 @@ IDEAL = {"color": "#666666", "linestyle": (0, (2, 2)), "linewidth": 0.9, "zorder
 
 
 def draw_curves(rows, panels, options):
-    """Speed-up or efficiency against x, a line per series."""
+    """Speed-up, efficiency or any one number against x, a line per series."""
     from matplotlib.lines import Line2D
     from matplotlib.ticker import NullLocator, PercentFormatter
     names = list(dict.fromkeys(name for panel in panels.values() for name in panel))
     style, kind = Style(names, options), options["kind"]
-    ideal = options["ideal"] and (kind == "efficiency" or options["x"] == "workers")
+    drawn, scale = (kind, 1) if kind in rows[0] else (options["y"], options["scale"])
+    ideal = options["ideal"] and (kind == "efficiency" or kind == "speedup" and options["x"] == "workers" or kind == "lines" and bool(options["over"]))
     page = page_of(panels, 2.2, note_of_rows(rows, options))
     for axes, (title, panel) in zip(page.axes, panels.items()):
         ticks, place = x_axis(panel)
-        values = [row[kind] for points in panel.values() for row in points.values()]
+        values = [row[drawn] / scale for points in panel.values() for row in points.values()]
         logarithmic = options["log"] and place is float and float(ticks[0]) > 0
         if logarithmic:
             axes.set_xscale("log", base=2)
@@ -425,7 +460,7 @@ def draw_curves(rows, panels, options):
         elif ideal:
             axes.axhline(1, **IDEAL)
         for name, points in panel.items():
-            across = sorted((place(x), row[kind]) for x, row in points.items())
+            across = sorted((place(x), row[drawn] / scale) for x, row in points.items())
             axes.plot(*zip(*across), clip_on=False, zorder=3, **style.line(name))
         shown = ticks[::math.ceil(len(ticks) / 11)]
         axes.set_xticks([place(tick) for tick in shown])
@@ -437,6 +472,10 @@ def draw_curves(rows, panels, options):
             axes.set_ylim(0, 1.02 * max(1, *values))
             axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=None))
             axes.set_ylabel("scaling efficiency (%)")
+        elif kind == "lines":
+            if options["log"] and max(values) > 6 * min(values):
+                powers_of_two(axes, values)
+            axes.set_ylabel(axis_name(drawn, options) + ("" if options["over"] else f" ({options['unit']})"))
         else:
             if logarithmic:
                 powers_of_two(axes, values + workers)
@@ -445,7 +484,7 @@ def draw_curves(rows, panels, options):
             axes.set_ylabel("speed-up over one worker")
     handles = [Line2D([], [], label=name, **style.line(name)) for name in names]
     if ideal:
-        handles.append(Line2D([], [], **IDEAL))
+        handles.append(Line2D([], [], **{**IDEAL, "label": options["labels"].get("ideal", "Equal") if kind == "lines" else IDEAL["label"]}))
     return page.finish(handles)
 
 
@@ -503,7 +542,7 @@ def draw_bars(rows, panels, options):
         unit, scale = unit_for(longest)
         width = 0.84 / len(panel)
         shortest = min(row["forward_s"] + row["backward_s"] for points in panel.values() for row in points.values())
-        roomy = len(groups) * len(panel) <= 24 and max(map(len, panel)) * 0.055 < BARS * shortest / longest  # for the names
+        roomy = len(groups) * len(panel) <= 24 and max(map(len, panel)) * 0.063 < BARS * shortest / longest  # for the names
         for index, (name, points) in enumerate(panel.items()):
             for group, x in enumerate(groups):
                 if x in points:
@@ -533,9 +572,9 @@ def stack_bar(axes, x, width, row, scale, exposed):
 
 
 def number_text(value):
-    """A number above its column: four digits, or all before the point."""
+    """A number above its column: four digits, or all before the point; two of small ones, which take as much room."""
     value = float(f"{value:.9g}")
-    return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}"
+    return f"{value:,.0f}" if value >= 10_000 else f"{value:.4g}" if value >= 0.1 else f"{value:.2g}"
 
 
 # --- columns ---------------------------------------------------------------------------------------------------------
@@ -562,7 +601,7 @@ def draw_columns(rows, panels, options):
         axes.set_xlim(-0.55, len(groups) - 0.45)
         axes.set_ylim(0, 1.1 * max(heights) or 1)
         axes.set_xlabel(axis_name(options["x"], options))
-        axes.set_ylabel(f"{axis_name(options['y'], options)} ({options['unit']})")
+        axes.set_ylabel(axis_name(options["y"], options) + ("" if options["over"] else f" ({options['unit']})"))
         axes.set_title(title, pad=4)
         axes.grid(True, axis="y")
     return page.finish([Patch(label=name, **style.bar(name)) for name in names])
@@ -693,12 +732,12 @@ def load_matplotlib(arguments):
     matplotlib.rcParams.update(RC)
 
 
-def save(figure, outputs):
+def save(figure, outputs, dpi):
     """Write the pictures, once all of them are drawn."""
     pictures = []
     for path in outputs:
         picture = io.BytesIO()
-        figure.savefig(picture, format=path.suffix[1:].lower(), metadata=FORMATS[path.suffix.lower()])
+        figure.savefig(picture, format=path.suffix[1:].lower(), dpi=dpi, metadata=FORMATS[path.suffix.lower()])
         pictures.append(picture.getvalue())
     for path, picture in zip(outputs, pictures):
         try:
@@ -716,6 +755,7 @@ def main(argv):
     parser.add_argument("--kind", help=f"what to draw: {', '.join(KINDS)} (default: the configuration's, else speedup)")
     parser.add_argument("--option", action="append", default=[], metavar="KEY=VALUE", help=f"a key of \"plot\": {', '.join(KEYS)}; may be repeated")
     parser.add_argument("--out", nargs="+", required=True, type=Path, metavar="FILE", help="the pictures to write: .png, .svg or .pdf")
+    parser.add_argument("--dpi", type=int, choices=range(50, 1201), default=300, metavar="N", help="pixels per inch of a .png, 50 to 1200 (%(default)s)")
     arguments = parser.parse_args(argv)
     try:
         options = read_options(arguments)
@@ -724,7 +764,7 @@ def main(argv):
                 raise InputError(f"--out {path}: unknown format '{path.suffix}' ({', '.join(FORMATS)})")
         draw = reader(arguments.input, options)
         load_matplotlib(argv)
-        save(draw(), arguments.out)
+        save(draw(), arguments.out, arguments.dpi)
     except InputError as error:
         print(" ".join(str(error).split("\n")), file=sys.stderr)
         return 2

@@ -198,6 +198,28 @@ def of_mergecomp_imagenet():
     return Trace("resnet101", 64, total_of(V100, "resnet101", 64) / efficiency, source, V100, "Tesla V100", "PyTorch 1.7")
 
 
+# MG-WFBP gives no total for its V100 (PCIe: 14 TFLOP/s and 900 GB/s by the same datasheet). The nearest published, with the
+# same framework: u39kun/deep-learning-benchmark (github.com), PyTorch 0.3.0 on a V100 of Amazon's p3 (SXM2), fp32, 224x224,
+# forward and backward of 16 images.
+V100_PCIE = Gpu(flops=14e12, bandwidth=900e9)
+P3_BATCH, P3_TOTALS_S = 16, {"resnet152": 0.1365, "densenet161": 0.1425}
+INCEPTION_V4_MACS = 6.16e9  # at 224x224 (MG-WFBP, Table 4); models/inceptionv4.json is at 299x299
+
+
+def of_mg_wfbp_v100(model, batch, nearest, share=1.0):
+    """A trace of MG-WFBP's V100: at the efficiency that the nearest network has on such a GPU; `share` of the model's MACs is done."""
+    efficiency = total_of(V100, nearest, P3_BATCH) / P3_TOTALS_S[nearest]
+    source = (f"no total is published for this batch on this GPU: the roofline's, divided by {efficiency:.3f}, the part of it that {nearest} reaches at "
+              f"{P3_BATCH} ({1000 * P3_TOTALS_S[nearest]:.1f} ms, u39kun/deep-learning-benchmark, V100 of Amazon's p3, PyTorch 0.3.0, fp32)" +
+              (f"; times {share:.3f} for images of 224x224 instead of 299x299" if share != 1 else ""))
+    return Trace(model, batch, share * total_of(V100_PCIE, model, batch) / efficiency, source, V100_PCIE, "Tesla V100 (PCIe)", "PyTorch")
+
+
+def inception_v4_share():
+    """Which part of the model's MACs images of 224x224 need."""
+    return INCEPTION_V4_MACS / sum(layer["forward_macs"] for layer in read_model("inceptionv4")["layers"])
+
+
 def of_kineto():
     """ResNet-50 with a published total, on one V100; measured layer by layer, so not shipped: what it says of the efficiency is used."""
     source = f"total: {1000 * KINETO_TOTAL_S:.1f} ms of kernels, sample trace of PyTorch's Kineto, V100-DGXS, PyTorch 1.9"
@@ -246,6 +268,11 @@ def shipped():
         "resnet50_rtx3090_b128": of_rtx_3090(of_kineto(), 128),
         "bert_base_rtx3090_b64": of_rtx_3090(of_paddle_benchmark(), 64),
     }
+    for large, small in ((128, 64), (32, 16)):  # MG-WFBP's Table 4 per GPU, and per node of four
+        traces[f"resnet152_v100_b{large}"] = of_mg_wfbp_v100("resnet152", large, "resnet152")
+        traces[f"inceptionv4_v100_b{large}"] = of_mg_wfbp_v100("inceptionv4", large, "resnet152", inception_v4_share())
+        traces[f"densenet161_v100_b{small}"] = of_mg_wfbp_v100("densenet161", small, "densenet161")
+        traces[f"densenet201_v100_b{small}"] = of_mg_wfbp_v100("densenet201", small, "densenet161")
     traces.update({f"lenet5_2xk40c_b{batch}": of_bml("lenet5_tensorflow", batch) for batch in (128, 256, 512, 1024)})
     traces.update({f"vgg19_2xk40c_b{batch}": of_bml("vgg19", batch) for batch in (4, 16, 32, 64)})
     return traces

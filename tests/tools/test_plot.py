@@ -107,6 +107,53 @@ class Pictures(Case):
             self.assertIn(text, texts)
         self.assertIn("iteration (s)", self.texts("sweep.csv", "--kind", "columns"))
 
+    def test_lines_over_other_rows(self):
+        self.write("sweep.csv", SWEEP)
+        texts = self.texts("sweep.csv", "--kind", "lines", "--option", "y=exposed_comm_s", "--option", "unit=s")
+        for text in ("exposed comm (s)", "WFBP", "workers"):
+            self.assertIn(text, texts)
+        self.assertNotIn("Equal", texts)
+        options = {"kind": "lines", "over": {"strategy": "best"}, "where": {"strategy": "wfbp"}, "labels": {"iteration_s": "times the best", "ideal": "as fast"}}
+        self.write("over.json", {"plot": options})
+        texts = self.texts("sweep.csv", "--config", "over.json")
+        for text in ("times the best", "as fast", "WFBP"):
+            self.assertIn(text, texts)
+        self.assertNotIn("Best found", texts)  # selected away, after the others were divided by it
+
+    def relative(self, **options):
+        """The iteration_s of the sweep's rows as they are drawn."""
+        defaults = {key: default for key, (default, _, _) in tool.KEYS.items()}
+        return [row["iteration_s"] for row in tool.read_rows("sweep.csv", {**defaults, "kind": "lines", **options})]
+
+    def test_over_divides_by_the_like(self):
+        self.write("sweep.csv", RECONSTRUCTED)
+        by_hand = [0.4 / 0.3, 1, 0.6 / 0.4, 1]  # WFBP and best of 4 workers, of 16
+        for mine, right in zip(self.relative(over={"strategy": "best"}), 2 * by_hand, strict=True):
+            self.assertAlmostEqual(mine, right)
+        by_hand = [1, 1, 0.6 / 0.4, 0.4 / 0.3]  # over the same strategy's with 4 workers
+        for mine, right in zip(self.relative(over={"workers": 4}), 2 * by_hand, strict=True):
+            self.assertAlmostEqual(mine, right)
+        by_hand = [0.4 / 3, 0.3 / 4, 0.6 / 8, 0.4 / 12]
+        for mine, right in zip(self.relative(over="speedup"), 2 * by_hand, strict=True):
+            self.assertAlmostEqual(mine, right)
+
+    def test_over_needs_one_row(self):
+        self.write("sweep.csv", SWEEP)
+        lines = ["sweep.csv", "--kind", "lines", "--option"]
+        self.refuses('sweep.csv: no row to divide alexnet, 4 by ("over" selects one)', *lines, 'over={"strategy": "p3"}')
+        self.refuses("sweep.csv: line 1: no column 'strategies' (did you mean 'strategy'?)", *lines, 'over={"strategies": "p3"}')
+        self.refuses("sweep.csv: line 1: no column 'backwards_s' (did you mean 'backward_s'?)", *lines, "over=backwards_s")
+        self.write("twice.csv", SWEEP + "alexnet,best,4,tree,measured,0.3,0.1,0.2,0,0,4,1\n")
+        self.refuses('twice.csv: two rows to divide alexnet, 4 by ("over" selects one)', "twice.csv", *lines[1:], 'over={"strategy": "best"}')
+        self.refuses('--option over=3: over is 3 (the name of a column of numbers, or {"column": value})', *lines, "over=3")
+
+    def test_pixels(self):
+        self.write("sweep.csv", SWEEP)
+        for dpi in ("60", "120"):
+            self.assertEqual(self.plot("sweep.csv", "--dpi", dpi, "--out", f"{dpi}.png"), (0, ""))
+        wide = [int.from_bytes((self.folder / f"{dpi}.png").read_bytes()[16:20], "big") for dpi in (60, 120)]
+        self.assertEqual(wide, [204, 408])  # 3.4 inches
+
     def test_histogram(self):
         rows = "".join(f"alexnet,us-byte,8,random:{seed},reconstructed,{0.3 + seed / 1000}\n" for seed in range(50))
         self.write("sweep.csv", "profile,strategy,workers,options,origin,iteration_s\nalexnet,us-byte,8,sequential,reconstructed,0.3\n" + rows)
@@ -213,7 +260,7 @@ class BadInput(Case):
         self.refuses("--option scale=0: scale is 0 (a number above 0: one unit, in the unit of the column)", "sweep.csv", "--option", "scale=0")
         self.refuses("sweep.csv: line 1: no column 'iteration' (did you mean 'iteration_s'?)", "sweep.csv", "--kind", "columns",
                      "--option", "y=iteration")
-        self.refuses("--kind: kind is \"pie\" (one of speedup, efficiency, bars, columns, histogram, trials)", "sweep.csv", "--kind", "pie")
+        self.refuses("--kind: kind is \"map\" (one of speedup, efficiency, lines, bars, columns, histogram, trials)", "sweep.csv", "--kind", "map")
         self.refuses("--option log: has no value (KEY=VALUE)", "sweep.csv", "--option", "log")
         self.refuses("sweep.csv: line 1: no column 'worker' (did you mean 'workers'?)", "sweep.csv", "--option", "x=worker")
         self.refuses("sweep.csv: no row has workers = 5 (\"where\" selects at least one row)", "sweep.csv", "--option", 'where={"workers": 5}')

@@ -93,6 +93,17 @@ class Shipped(unittest.TestCase):
                 self.assertIn("no total is published for this model on this GPU", trace["source"])
                 self.assertIn(f"each GPU computes {trace['batch_size'] // 2} of the server's {trace['batch_size']} samples", trace["source"])
 
+    def test_totals_of_mg_wfbps_v100(self):
+        """The roofline at the efficiency of u39kun's benchmark: 136.5 and 142.5 ms for 16 images; Inception-v4 does 6.16 of 12.284 GMACs at 224x224."""
+        totals = {name: one.total_s for name, one in tool.shipped().items()}
+        for model, nearest, share, large, small in (("resnet152", "resnet152", 1, 128, 32), ("inceptionv4", "resnet152", 6.16 / 12.284, 128, 32),
+                                                    ("densenet161", "densenet161", 1, 64, 16), ("densenet201", "densenet161", 1, 64, 16)):
+            efficiency = tool.total_of(V100, nearest, 16) / {"resnet152": 0.1365, "densenet161": 0.1425}[nearest]
+            for batch in (large, small):
+                with self.subTest(model, batch=batch):
+                    self.assertAlmostEqual(totals[f"{model}_v100_b{batch}"], share * tool.total_of(tool.V100_PCIE, model, batch) / efficiency, places=4)
+                    self.assertIn("no total is published for this batch", read_trace(f"{model}_v100_b{batch}")["source"])
+
     def test_us_bytes_gpus(self):
         """The part of the roofline is that of the same model's published training: 97.2 ms at 32, 154 images/s at 64, 3.420 steps/s at 32."""
         known = {"resnet50": (V100, 32, 0.09718), "vgg16": (tool.P100, 64, 64 / 154), "bert_base_128": (V100, 32, 1 / 3.420)}

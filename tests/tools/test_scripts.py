@@ -48,6 +48,9 @@ class Scripts(unittest.TestCase):
     def test_wrong_arguments(self):
         for name, argument, start in [("demo.sh", "fig99", "demo.sh: no configs/fig99.json (there are: bml_fig5 "),
                                       ("test.sh", "debug", "test.sh: no preset 'debug' (there are: dev release asan)"),
+                                      ("reproduce.sh", "fig99", "reproduce.sh: no configs/fig99.json (there are: bml_fig5 "),
+                                      ("reproduce.sh", "--jobs", "reproduce.sh: --jobs takes a number of at least 1, not ''"),
+                                      ("reproduce.sh", "--job", "reproduce.sh: no option --job"),
                                       ("setup.sh", "--with", "setup.sh: does not know '--with'"),
                                       ("profile_all.sh", "--fast", "profile_all.sh: no option '--fast'"),
                                       ("profile_all.sh", "--budget", "profile_all.sh: --budget needs a value")]:

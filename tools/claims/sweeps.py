@@ -1,5 +1,6 @@
 """The rows of the sweeps in configs/, as numbers."""
 import csv
+import json
 import pathlib
 import subprocess
 import sys
@@ -23,6 +24,18 @@ class Sweeps:
         if done.returncode != 0:
             sys.exit(f"{name}: {done.stderr.strip()}")
         return file
+
+    @staticmethod
+    def config(name):
+        """The sweep's configuration."""
+        return json.loads((ROOT / "configs" / f"{name}.json").read_text())
+
+    def json(self, *command):
+        """What another command of the program prints as JSON."""
+        done = subprocess.run([self._program, *command], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
 
     def rows(self, name, **wanted):
         """The rows whose columns (or options) have these values, in the order of the file."""

@@ -1,0 +1,208 @@
+"""Findings of our own: what the sweeps configs/finding_*.json say beyond the papers."""
+import json
+
+from claims.claim import percent, times
+from claims.sweeps import ROOT
+
+ABOVE = 1.01  # what is less than a per cent apart is called equal
+
+
+def table(head, rows):
+    """A table in Markdown; the first column is text."""
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "--:|" * (len(head) - 1)]
+    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows])
+
+
+def labels(sweeps, config):
+    return sweeps.config(config)["plot"]["labels"]
+
+
+def name_of(sweeps, config, value):
+    return labels(sweeps, config).get(value, value)
+
+
+def longest_gap(profile):
+    """Seconds: the longest that a gradient lets the next one wait, in a backward pass."""
+    trace = json.loads((ROOT / "traces" / f"{profile}.json").read_text())
+    model = json.loads((ROOT / "models" / f"{trace['model']}.json").read_text())
+    gaps, since = [], 0
+    for layer, about in zip(reversed(trace["layers"]), reversed(model["layers"])):
+        since += layer["backward"]
+        if about["tensors"]:
+            gaps.append(since)
+            since = 0
+    return max(gaps[1:]) * 1e-6
+
+
+def algorithm1(sweeps):
+    """Algorithm 1 of MG-WFBP against the exact optimum."""
+    config = "finding_algorithm1"
+    losses = {}
+    for row in sweeps.rows(config, strategy="mg-wfbp"):
+        best = sweeps.row(config, **{key: row[key] for key in ("profile", "cluster", "collective", "workers")}, strategy="optimal-merge")
+        losses.setdefault((row["profile"], row["cluster"], row["collective"]), {})[row["workers"]] = row["iteration_s"] / best["iteration_s"]
+    rows = []
+    for (profile, cluster, collective), loss in losses.items():
+        if collective == "ring":
+            worst = max(loss, key=loss.get)
+            first = next((str(workers) for workers, ratio in loss.items() if ratio > ABOVE), "–")
+            rows.append([f"{name_of(sweeps, config, profile)}, constants of {cluster}", first, f"{percent(loss[worst] - 1, 0)} at {worst}", percent(loss[2048] - 1, 0)])
+    single = {profile: min(row["workers"] for row in sweeps.rows(config, profile=profile, cluster="k80-10gbe", collective="ring", strategy="mg-wfbp") if row["collectives"] == 1)
+              for profile in sweeps.config(config)["profiles"]}
+    cascade = ", ".join(f"{name_of(sweeps, config, profile)} from {workers} workers ({972 * (workers - 1) / 15 / 1000:.1f} ms; its longest layer takes {1e3 * longest_gap(profile):.1f} ms)"
+                        for profile, workers in single.items())
+    trees = max(ratio for (_, _, collective), loss in losses.items() if collective != "ring" for ratio in loss.values())
+    return f"""MG-WFBP proves its Algorithm 1 optimal (Theorem 1); it is not ([models](models.md)). How much that costs, on 4 to 2048 workers:
+
+{table(["network", "loses 1 % from", "loses most", "at 2048 workers"], rows)}
+
+- Algorithm 1 merges a layer whenever the next gradient is ready within one start-up. Once the start-up exceeds the backward time of every single layer, each merge looks good by itself, and all layers
+  become one all-reduce that overlaps with nothing: {cascade}. The optimum sends early all the same. Where start-ups outweigh everything else, one all-reduce is nearly right and the loss shrinks again.
+- With start-ups that grow with log N (double binary trees, b = 2 beta + gamma) it loses {percent(trees - 1)} at most: on such collectives Algorithm 1 is good enough.
+- The exact optimum is a dynamic programme of a page (`sim/schedule/merging.cpp`), with no more input than Algorithm 1 has. There is no reason to use the other."""
+
+
+def lower_bound(sweeps):
+    """How far each strategy is from the lower bound."""
+    config = "finding_lower_bound"
+    networks = sweeps.config(config)["profiles"]
+    ratios = {}
+    for row in sweeps.rows(config):
+        ratios[row["strategy"], row["profile"], row["workers"]] = row["iteration_s"] / row["lower_bound_s"]
+    rows = [[f"`{strategy}`"] + [f"{ratios[strategy, network, 8]:.2f} / {ratios[strategy, network, 128]:.2f}" for network in networks]
+            for strategy in sweeps.config(config)["strategies"]]
+    best = max(ratio for (strategy, _, _), ratio in ratios.items() if strategy == "best")
+    merged = max(ratio for (strategy, _, _), ratio in ratios.items() if strategy == "optimal-merge")
+    ddp = max(ratio for (strategy, _, workers), ratio in ratios.items() if strategy == "ddp" and workers <= 128)
+    tensors = min(ratio for (strategy, _, workers), ratio in ratios.items() if strategy in ("wfbp", "us-byte") and workers == 512)
+    return f"""Iteration over the lower bound of all lossless schedules on the same collective ([models](models.md)), 10 Gbit/s, ring; on 8 / 128 workers, options as they come:
+
+{table(["strategy", *(name_of(sweeps, config, network) for network in networks)], rows)}
+
+- The bound is nearly tight: what `best` finds is within {percent(best - 1)} of it everywhere up to 512 workers.
+- All that sends a start-up per tensor ends up far away, whatever its order: `wfbp` and `us-byte` take at least {times(tensors)} the bound on 512 workers. Order matters while bytes are the limit, the
+  number of messages as soon as start-ups are.
+- The exact merge is within {percent(merged - 1, 0)}, PyTorch's untouched `ddp` within {percent(ddp - 1, 0)} up to 128 workers. What both leave is the next forward pass, which they do not overlap."""
+
+
+def pays(ratios):
+    """Where compression pays, of {x: ratio of iterations}: the range of x below one by a per cent."""
+    good = [x for x, ratio in ratios.items() if ratio < 1 / ABOVE]
+    if not good:
+        return "nowhere"
+    everywhere = len(good) == len(ratios)
+    return ("everywhere" if everywhere else str(good[0]) if len(good) == 1 else f"{good[0]} to {good[-1]}") + f" (best {times(1 / min(ratios.values()))})"
+
+
+def over_dense(sweeps, config, column, place=lambda value: value):
+    """{(profile, cluster or workers left over, codec): {x: iteration over the uncompressed one's}}"""
+    found = {}
+    other = "workers" if column == "cluster" else "cluster"
+    for row in sweeps.rows(config):
+        if row["codec"]:
+            dense = sweeps.row(config, profile=row["profile"], cluster=row["cluster"], workers=row["workers"], codec="")
+            found.setdefault((row["profile"], row[other], row["codec"]), {})[place(row[column])] = row["iteration_s"] / dense["iteration_s"]
+    return found
+
+
+def compression_table(sweeps, config, found, several=False):
+    codecs = list(dict.fromkeys(codec for _, _, codec in found))
+    rows = []
+    for profile, other in dict.fromkeys(key[:2] for key in found):
+        title = name_of(sweeps, config, profile) + (f", {name_of(sweeps, config, other)}" if several else "")
+        rows.append([title] + [pays(found[profile, other, codec]) for codec in codecs])
+    return table(["network", *(name_of(sweeps, config, codec) for codec in codecs)], rows)
+
+
+def compression(sweeps):
+    """Where compression pays."""
+    speed, size, gigabit = "finding_compression_bandwidth", "finding_compression_workers", "finding_compression_1gbe"
+    by_speed = over_dense(sweeps, speed, "cluster", lambda cluster: int(labels(sweeps, speed)[cluster]))
+    by_size, by_gigabit = over_dense(sweeps, size, "workers"), over_dense(sweeps, gigabit, "workers")
+    worst = {codec: [ratio for found in (by_speed, by_size) for (_, _, name), ratios in found.items() if name == codec for ratio in ratios.values()] for codec in ("fp16", "topk")}
+    return f"""Compressed against uncompressed gradients, both in the best groups that MergeComp's exact search finds (at most 4), so that neither side pays for needless start-ups. The codecs' times
+on V100 and P102-100 are estimates ([compression](compression.md)); what compression does to convergence is not counted. In brackets: the largest gain.
+
+8 V100, Gbit/s at which the codec is ahead by a per cent or more (links of 10 to 100 Gbit/s):
+
+{compression_table(sweeps, speed, by_speed)}
+
+Workers (2 to 128 V100) at which it is:
+
+{compression_table(sweeps, size, by_size, several=True)}
+
+Workers (2 to 64 P102-100, 1 Gbit/s, density 0.001) at which it is:
+
+{compression_table(sweeps, gigabit, by_gigabit)}
+
+- Once communication is merged and overlapped, compression has only the exposed rest to win, and pays its own time in full. It pays where bytes are exposed: most networks on 10 Gbit/s, only
+  BERT's 438 MB beyond 40, AlexNet and VGG-16 on 1 Gbit/s; not for ResNet-50 with its 16 accumulated batches there. ResNet-20's 1.1 MB gain by fewer start-ups: log N or 2 log N of them instead of the ring's 2(N-1).
+- Halving the bytes (`fp16`) costs {percent(max(worst["fp16"]) - 1, 0)} at worst in these rows; a thousandth of them, {percent(max(worst["topk"]) - 1, 0)} with Top-k, because selecting takes longer than sending would.
+- What is gathered (`dgc`, `ef-signsgd`, `topk`) grows with the number of workers and falls behind on large clusters; what is reduced (`fp16`, gTop-k's tree) does not."""
+
+
+def bml(sweeps):
+    """BML against ring and halving/doubling on equal cost."""
+    config = "finding_bml_equal_cost"
+    sizes = (16, 64, 256, 1024)
+
+    def time(profile, collective, workers, tree=False):
+        return next(row["comm_busy_s"] for row in sweeps.rows(config, profile=profile, collective=collective, workers=workers)
+                    if row["cluster"].startswith("fat-tree" if tree else "bcube"))
+    rows = []
+    for profile in ("1MB", "100MB"):
+        for title, collective, tree in (("BML, BCube(n,2)", "bml", False), ("ring, same BCube", "ring", False), ("halving/doubling, same BCube", "halving-doubling", False),
+                                        ("ring, two Fat-Trees", "ring", True), ("halving/doubling, two Fat-Trees", "halving-doubling", True)):
+            rows.append([f"{name_of(sweeps, config, profile)}: {title}"] + [f"{1e3 * time(profile, collective, workers, tree):.2f} ms" for workers in sizes])
+    cables = time("100MB", "halving-doubling", 1024) / time("100MB", "bml", 1024)
+    planes = time("100MB", "halving-doubling", 1024, True) / time("100MB", "bml", 1024)
+    small = time("1MB", "halving-doubling", 1024, True) / time("1MB", "bml", 1024)
+    switches = {cluster: sweeps.json("topology", "--cluster", cluster, "--json") for cluster in ("bcube-32-2-10gbe", "fat-tree-32-20gbe")}
+    bcube, fat_tree = (facts["switches"] / facts["hosts"] for facts in switches.values())
+    return f"""The paper compares BML on BCube with a parameter server on one port per server. Here everybody has two ports of 10 Gbit/s per server and 40 us of start-up: other all-reduces on the very same BCube, and on
+two Fat-Trees beside each other (drawn as one of 20 Gbit/s links).
+
+{table(["one synchronisation", *(f"{workers} servers" for workers in sizes)], rows)}
+
+- On the same cables BML is {times(cables)} as fast as halving/doubling with 100 MB: it alone keeps both ports busy. That is an advantage of the algorithm over algorithms that know one port, not of the topology.
+- Against two Fat-Trees, as many ports and the best known algorithm, its lead in bytes is gone ({times(planes)} with 100 MB on 1024 servers). It stays ahead where start-ups count
+  ({times(small)} with 1 MB): 2k rounds whatever N, against 2 log N.
+- What remains is the price: {bcube:.4f} switches of 32 ports per server, the two Fat-Trees {2 * fat_tree:.4f}."""
+
+
+def stragglers(sweeps):
+    """What stragglers do to each strategy."""
+    config, jitter = "finding_stragglers", "finding_jitter"
+    networks = sweeps.config(config)["profiles"]
+    strategies = sweeps.config(config)["strategies"]
+
+    def time(sweep, network, strategy, cluster):
+        return sweeps.row(sweep, profile=network, strategy=strategy, cluster=cluster)["iteration_s"]
+
+    def cell(network, strategy):
+        alone = time(config, network, strategy, "slow-1")
+        slow = [time(config, network, strategy, cluster) / alone for cluster in ("slow-1.25", "slow-2")]
+        shaken = time(jitter, network, strategy, "jitter-0.2") / time(jitter, network, strategy, "slow-1")
+        return f"{slow[0]:.2f} / {slow[1]:.2f} / {shaken:.3f}"
+    rows = [[f"`{strategy}`"] + [cell(network, strategy) for network in networks] for strategy in strategies]
+
+    def spread(cluster):
+        return max(max(times_) / min(times_) for times_ in ([time(config, network, strategy, cluster) for strategy in strategies] for network in networks))
+    return f"""16 workers, one of them 1.25 / 2 times as slow / jitter of 20 % on every task of all; iteration over the same strategy's without:
+
+{table(["strategy", *(name_of(sweeps, config, network) for network in networks)], rows)}
+
+- The better a strategy hides its communication, the more of a straggler's slowdown it shows: where nothing is exposed, an iteration is as long as the slowest worker computes. What is exposed hides part of it (WFBP
+  on 161 tensors, bound by start-ups: a quarter more computing costs it a few per cent).
+- Nobody can end before the straggler has computed, so a straggler makes strategies alike: the slowest takes {times(spread("slow-1"))} the time of the fastest without one,
+  {times(spread("slow-2"))} with one of factor 2. Scheduling gains little where a worker is slow.
+- Independent jitter of single tasks averages out over the layers of an iteration; it costs a few per cent even at 20 %. A worker that is slow all the time is what hurts."""
+
+
+FINDINGS = (  # title, what writes it, its sweeps, its picture in docs/pictures
+    ("Algorithm 1 of MG-WFBP against the exact optimum", algorithm1, ("finding_algorithm1",), "finding_algorithm1.png"),
+    ("How far each strategy is from the lower bound", lower_bound, ("finding_lower_bound",), "finding_lower_bound.png"),
+    ("Where compression pays", compression, ("finding_compression_bandwidth", "finding_compression_workers", "finding_compression_1gbe"), "finding_compression_workers.png"),
+    ("BML against ring and halving/doubling on equal cost", bml, ("finding_bml_equal_cost",), "finding_bml_equal_cost.png"),
+    ("What stragglers do to each strategy", stragglers, ("finding_stragglers", "finding_jitter"), "finding_stragglers.png"),
+)
