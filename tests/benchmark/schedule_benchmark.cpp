@@ -1,5 +1,6 @@
 // How fast plans are made, and how long searches and recommendations take. Each line of the output:
 //   plan/…        one plan: 161 tensors as in ResNet-50, 604 as in DenseNet-201, at the strategy's defaults
+//   mergecomp/…   the exact optimum for so many groups, under a codec with linear times
 //   best/…        the search of `best`
 //   recommend/…   all strategies tuned and ranked at one size, two trials at a time
 #include <benchmark/benchmark.h>
@@ -45,6 +46,18 @@ BENCHMARK_CAPTURE(plan, bytescheduler, "bytescheduler")->Arg(161)->Arg(604)->Uni
 BENCHMARK_CAPTURE(plan, p3, "p3")->Arg(161)->Arg(604)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(plan, dear, "dear")->Arg(161)->Arg(604)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(plan, best, "best")->Arg(161)->Arg(604)->Unit(benchmark::kMillisecond);
+
+void mergecomp(benchmark::State& state) {
+  Scenario one = deeper(scenario("resnet50_k80_b16", "mergecomp", 16), static_cast<std::size_t>(state.range(0)));
+  one.codec = CodecCosts{"dgc", &find_codec("dgc", {}), "", "estimated", "", {379e-6, 0.09e-9}, {114e-6, 0.03e-9}};
+  one.options.strategy.grouping = Grouping::Optimal;
+  one.options.strategy.groups = state.range(1);
+  for (auto _ : state) benchmark::DoNotOptimize(plan_of(one));
+}
+BENCHMARK(mergecomp)
+    ->ArgNames({"tensors", "groups"})
+    ->ArgsProduct({{161, 604}, {2, 4, 16}})
+    ->Unit(benchmark::kMillisecond);
 
 // Where the search has most to do: nothing meets the lower bound, and small start-ups make many cuts worth while.
 void best_fair(benchmark::State& state) {
