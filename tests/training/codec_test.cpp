@@ -160,6 +160,26 @@ TEST_CASE("codecs obey causality in every strategy and fidelity") {
     }
 }
 
+TEST_CASE("dear sends payloads that are gathered in one stage, and what is summed in two") {
+  Scenario scenario = coded("dear", 1 * ms);
+  CHECK(simulate(scenario).metrics.collectives == 1);  // all three tensors are fused
+  scenario.codec->codec = &find_codec("fp16", {});
+  CHECK(simulate(scenario).metrics.collectives == 2);
+}
+
+TEST_CASE("codec times of another device are warned of") {
+  Scenario scenario = coded("wfbp", 1 * ms);
+  scenario.profile.device = "Tesla K80 (one GK210 die)";
+  scenario.codec->device = "Tesla V100";
+  CHECK(simulate(scenario).warning.find("estimated for Tesla V100, not for Tesla K80") != std::string::npos);
+  scenario.profile.device = "Tesla V100 (SXM2)";
+  CHECK(simulate(scenario).warning.empty());
+  scenario.profile.device = "";
+  CHECK_FALSE(simulate(scenario).warning.empty());
+  scenario.options.codec.encode = scenario.options.codec.decode = Time(0);  // nothing of the file is used
+  CHECK(simulate(scenario).warning.empty());
+}
+
 TEST_CASE("a codec decides the collective, unless told otherwise") {
   Scenario scenario = coded("wfbp", 1 * ms);
   CHECK(simulate(scenario).collective == "all-gather");

@@ -249,6 +249,8 @@ TEST_CASE("a PipeDream graph that is none") {
   CHECK(
       contains(complaint("pipedream", graph + "\tnode4 -- node77\n", batch(1)), "line 11: there is no node 'node77'"));
   CHECK(contains(complaint("pipedream", graph + "hello\n", batch(1)), "line 11: is neither a node nor an edge"));
+  // Cut after the nodes: nothing joins them.
+  CHECK(contains(complaint("pipedream", graph.substr(0, graph.find("\n\t") + 1), batch(1)), "no edge joins 'node"));
   CHECK(contains(complaint("pipedream", with(graph, "1.250", "-1.250"), batch(1)),
                  "line 1: -1250 us is not a measured time"));
   CHECK(contains(complaint("pipedream", with(graph, "1.250", "nan"), batch(1)), "line 1"));
