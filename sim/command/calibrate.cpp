@@ -5,10 +5,10 @@
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
-#include "sim/experiment/calibration_picture.hpp"
-#include "sim/experiment/calibration_report.hpp"
 #include "sim/picture/picture_file.hpp"
+#include "sim/report/calibration_report.hpp"
 #include "sim/training/options.hpp"
+#include "sim/view/calibration_picture.hpp"
 
 namespace allreplay {
 

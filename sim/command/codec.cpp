@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
-#include "sim/experiment/codec_report.hpp"
+#include "sim/report/codec_report.hpp"
 
 namespace allreplay {
 

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
-#include "sim/experiment/collective_report.hpp"
+#include "sim/report/collective_report.hpp"
 
 namespace allreplay {
 

@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
-#include "sim/experiment/compare_picture.hpp"
 #include "sim/experiment/run.hpp"
-#include "sim/experiment/timeline_picture.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/training/communication.hpp"
+#include "sim/view/compare_picture.hpp"
+#include "sim/view/timeline_picture.hpp"
 
 namespace allreplay {
 

@@ -1,11 +1,11 @@
-#include "sim/experiment/export.hpp"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
-#include "sim/experiment/report.hpp"
+#include "sim/interchange/exporters/exporter.hpp"
+#include "sim/report/report.hpp"
+#include "sim/search/plan_of.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {

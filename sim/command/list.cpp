@@ -3,8 +3,8 @@
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
-#include "sim/experiment/table.hpp"
-#include "sim/workload/importers/importer.hpp"
+#include "sim/interchange/importers/importer.hpp"
+#include "sim/report/table.hpp"
 
 namespace allreplay {
 

@@ -2,7 +2,8 @@
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
-#include "sim/experiment/report.hpp"
+#include "sim/report/report.hpp"
+#include "sim/search/plan_of.hpp"
 
 namespace allreplay {
 

@@ -1,10 +1,9 @@
-#include "sim/experiment/recommend.hpp"
-
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
 #include "sim/experiment/framework.hpp"
+#include "sim/report/recommend_report.hpp"
 
 namespace allreplay {
 

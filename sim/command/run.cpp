@@ -7,9 +7,9 @@
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
-#include "sim/experiment/timeline_picture.hpp"
-#include "sim/experiment/trace_events.hpp"
 #include "sim/picture/picture_file.hpp"
+#include "sim/view/timeline_picture.hpp"
+#include "sim/view/trace_events.hpp"
 
 namespace allreplay {
 

@@ -1,4 +1,5 @@
 #include "sim/experiment/sweep.hpp"
+#include "sim/report/report.hpp"
 
 #include <cstdio>
 

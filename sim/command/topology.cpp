@@ -3,7 +3,7 @@
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
-#include "sim/experiment/topology_report.hpp"
+#include "sim/report/topology_report.hpp"
 
 namespace allreplay {
 

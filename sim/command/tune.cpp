@@ -3,7 +3,7 @@
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
-#include "sim/experiment/tuning.hpp"
+#include "sim/report/tuning_report.hpp"
 
 namespace allreplay {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/experiment/report.hpp"
+#include "sim/experiment/run.hpp"
 
 namespace allreplay {
 
@@ -26,14 +26,11 @@ struct RecommendRequest {
 /// start fewer collectives come first.
 std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request);
 
-/// One page: the ranking, what limits the iteration, and what to do.
-std::string recommend_report(const std::vector<Advice>& ranking);
-
-/// One page for several numbers of workers: efficiency by strategy, and where it falls under `line`.
-/// REQUIRES: the same strategies at each size.
-std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line);
-
-/// The columns of `run --json`, and: gap (above the lower bound), untuned_iteration_s, framework, settings.
-std::string recommend_json(const std::vector<std::vector<Advice>>& sizes);
+/// The least iteration time without compression, of some strategies as given, on the cluster's own collective.
+struct Uncompressed {
+  std::string strategy;
+  double iteration_s = 0;
+};
+Uncompressed fastest_uncompressed(const Scenario& scenario);
 
 }  // namespace allreplay

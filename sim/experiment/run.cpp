@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/search/plan_of.hpp"
+
 namespace allreplay {
 
 Outcome run(Scenario scenario) {

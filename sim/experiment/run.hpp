@@ -1,10 +1,16 @@
 // One scenario, simulated and timed.
 #pragma once
 
-#include "sim/experiment/report.hpp"
 #include "sim/experiment/row.hpp"
+#include "sim/training/simulate.hpp"
 
 namespace allreplay {
+
+struct Outcome {
+  Scenario scenario;
+  Result result;
+  double wall_s = 0;
+};
 
 Outcome run(Scenario scenario);
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/experiment/report.hpp"
 #include "sim/experiment/request.hpp"
+#include "sim/experiment/run.hpp"
 
 namespace allreplay {
 

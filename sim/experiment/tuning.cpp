@@ -1,27 +1,13 @@
 #include "sim/experiment/tuning.hpp"
 
-#include <algorithm>
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
-#include "sim/core/csv.hpp"
 #include "sim/experiment/run.hpp"
-#include "sim/experiment/table.hpp"
+#include "sim/search/plan_of.hpp"
 
 namespace allreplay {
-
-namespace {
-
-// How far above the fastest trial, as a bar of at most 20 marks for twice the time.
-std::string bar(double ratio) {
-  return std::string(static_cast<std::size_t>(std::clamp(20 * (ratio - 1), 0.0, 20.0) + 0.5), '#');
-}
-
-}  // namespace
 
 Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges,
                       const std::vector<std::string>& values) {
@@ -53,75 +39,6 @@ Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs
   tuning.best = fastest(tuning.trials);
   tuning.tuned = run(with_options(scenario, request.ranges, tuning.trials[tuning.best].values));
   return tuning;
-}
-
-std::string tuning_report(const Tuning& tuning) {
-  const double best = tuning.trials[tuning.best].iteration_s, given = tuning.given.result.metrics.iteration_s;
-  std::vector<std::vector<std::string>> rows{{"trial"}};
-  for (const Range& range : tuning.ranges) rows[0].push_back(range.option);
-  rows[0].insert(rows[0].end(), {"iteration", "above best", ""});
-  for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
-    const Trial& trial = tuning.trials[i];
-    std::vector<std::string> row{std::to_string(i + 1)};
-    row.insert(row.end(), trial.values.begin(), trial.values.end());
-    const double ratio = trial.iteration_s / best;
-    row.insert(row.end(), {format_duration(trial.iteration_s), fmt::format("{:.2f} %", 100 * (ratio - 1)),
-                           i == tuning.best ? "* best" : bar(ratio)});
-    rows.push_back(std::move(row));
-  }
-  const Scenario& scenario = tuning.given.scenario;
-  const Metrics& metrics = tuning.tuned.result.metrics;
-  std::string text = fmt::format("{}: {} on {}, {} workers, {}, {}\n\n{}\n", scenario.strategy->name,
-                                 scenario.profile.name, scenario.cluster.name, scenario.workers,
-                                 tuning.given.result.collective, tuning.given.result.fidelity, format_table(rows));
-  std::string settings;
-  for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
-    settings += fmt::format(" --option {}=\"{}\"", tuning.ranges[i].option, tuning.trials[tuning.best].values[i]);
-  text += fmt::format("best:{}: {}, {:.2f} % less than {} as given", settings, format_duration(best),
-                      100 * (1 - best / given), format_duration(given));
-  if (metrics.lower_bound_s)
-    text += fmt::format("; {:.1f} % above the lower bound", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
-  return text + "\n" + caveat(scenario.profile);
-}
-
-std::string tuning_csv(const Tuning& tuning) {
-  const Scenario& scenario = tuning.given.scenario;
-  const std::string about =
-      fmt::format("{},{},{},{},{}", csv_field(scenario.profile.name), csv_field(scenario.cluster.name),
-                  scenario.strategy->name, scenario.workers, to_string(scenario.profile.origin));
-  std::string text = "profile,cluster,strategy,workers,origin,trial";
-  for (const Range& range : tuning.ranges) text += "," + csv_field(range.option);
-  text += ",iteration_s,best_so_far_s\n";
-  double best = tuning.trials.front().iteration_s;
-  for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
-    best = std::min(best, tuning.trials[i].iteration_s);
-    text += fmt::format("{},{}", about, i + 1);
-    for (const std::string& value : tuning.trials[i].values) text += "," + csv_field(value);
-    text += fmt::format(",{},{}\n", tuning.trials[i].iteration_s, best);
-  }
-  return text;
-}
-
-std::string tuning_json(const Tuning& tuning) {
-  using Value = nlohmann::ordered_json;
-  const auto options = [&](const Trial& trial) {
-    Value value = Value::object();
-    for (std::size_t i = 0; i < tuning.ranges.size(); ++i) value[tuning.ranges[i].option] = trial.values[i];
-    return value;
-  };
-  Value trials = Value::array();
-  for (const Trial& trial : tuning.trials)
-    trials.push_back({{"options", options(trial)}, {"iteration_s", trial.iteration_s}});
-  const Metrics& metrics = tuning.tuned.result.metrics;
-  Value value{{"profile", tuning.given.scenario.profile.name},
-              {"cluster", tuning.given.scenario.cluster.name},
-              {"strategy", tuning.given.scenario.strategy->name},
-              {"workers", tuning.given.scenario.workers},
-              {"given_iteration_s", tuning.given.result.metrics.iteration_s},
-              {"best", {{"options", options(tuning.trials[tuning.best])}, {"iteration_s", metrics.iteration_s}}}};
-  value["lower_bound_s"] = metrics.lower_bound_s ? Value(*metrics.lower_bound_s) : Value();
-  value["trials"] = std::move(trials);
-  return value.dump(2);
 }
 
 }  // namespace allreplay

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/experiment/report.hpp"
-#include "sim/training/tune.hpp"
+#include "sim/experiment/run.hpp"
+#include "sim/search/tune.hpp"
 
 namespace allreplay {
 
@@ -23,10 +23,5 @@ Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges
 
 /// `jobs` trials at a time; the result does not depend on it.
 Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs);
-
-std::string tuning_report(const Tuning& tuning);
-std::string tuning_csv(
-    const Tuning& tuning);  ///< a row per trial: the scenario, trial, the options, iteration_s, best_so_far_s
-std::string tuning_json(const Tuning& tuning);
 
 }  // namespace allreplay

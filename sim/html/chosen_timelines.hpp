@@ -6,9 +6,9 @@
 #include <variant>
 #include <vector>
 
-#include "sim/experiment/report.hpp"
 #include "sim/experiment/sweep.hpp"
 #include "sim/html/sweep_result.hpp"
+#include "sim/report/report.hpp"
 
 namespace allreplay {
 

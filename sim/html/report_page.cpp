@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/core/file.hpp"
-#include "sim/experiment/trace_events.hpp"
 #include "sim/html/page_files.hpp"
+#include "sim/view/trace_events.hpp"
 
 namespace allreplay {
 

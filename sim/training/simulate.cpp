@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 
-#include "sim/training/best.hpp"
 #include "sim/training/communication.hpp"
 #include "sim/training/lower_bound.hpp"
 
@@ -235,16 +234,6 @@ double slowest_factor(const Scenario& scenario) {
 
 Profile slowest_profile(const Scenario& scenario) { return slowed(scenario.profile, slowest_factor(scenario)); }
 
-namespace {
-
-Plan make_plan(const Scenario& scenario, const Communication& communication) {
-  if (!scenario.strategy->plan) return find_best(scenario, communication);
-  Plan plan = make_plan(*scenario.strategy, {slowest_profile(scenario), price_of_blocks(scenario, communication),
-                                             scenario.options.strategy});
-  if (gathers(communication.carrier)) plan.stages = Stages::AllReduce;
-  return plan;
-}
-
 Result simulate(const Scenario& scenario, const Plan& plan, const Communication& communication) {
   Result result;
   result.collective = communication.carrier.algorithm->name;
@@ -266,18 +255,8 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
   return result;
 }
 
-}  // namespace
-
-Plan plan_of(const Scenario& scenario) { return make_plan(scenario, communication_of(scenario)); }
-
 Result simulate(const Scenario& scenario, const Plan& plan) {
   return simulate(scenario, plan, prepared_for(plan, communication_of(scenario)));
-}
-
-Result simulate(const Scenario& scenario) {
-  const Communication communication = communication_of(scenario);
-  const Plan plan = make_plan(scenario, communication);
-  return simulate(scenario, plan, prepared_for(plan, communication));
 }
 
 }  // namespace allreplay

@@ -63,14 +63,13 @@ struct Result {
   std::vector<Episode> episodes;  ///< the last one or two iterations
 };
 
-/// Throws InputError for what cannot be simulated, TimeOverflow where the clock ends.
-Result simulate(const Scenario& scenario);
+struct Communication;
 
-/// The plan alone. Planners see the profile as the slowest worker runs it.
-Plan plan_of(const Scenario& scenario);
-
-/// Another plan in the place of the strategy's.
+/// Replays the plan. Throws InputError for what cannot be simulated, TimeOverflow where the clock ends.
 Result simulate(const Scenario& scenario, const Plan& plan);
+
+/// The same on what communication_of() says, prepared for the plan.
+Result simulate(const Scenario& scenario, const Plan& plan, const Communication& communication);
 
 /// How many times as long as the profile says the slowest worker takes.
 double slowest_factor(const Scenario& scenario);

@@ -8,7 +8,7 @@
 
 #include "sim/core/random.hpp"
 #include "sim/network/alpha_beta.hpp"
-#include "sim/training/simulate.hpp"
+#include "sim/search/plan_of.hpp"
 #include "sim/training/unroll.hpp"
 
 namespace {

@@ -7,6 +7,7 @@
 
 #include "sim/experiment/recommend.hpp"
 #include "sim/experiment/request.hpp"
+#include "sim/search/plan_of.hpp"
 
 namespace {
 

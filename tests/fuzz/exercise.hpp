@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "sim/workload/importers/importer.hpp"
+#include "sim/interchange/importers/importer.hpp"
 
 /// Imports the bytes, gzipped or not. An InputError (one line) or TimeOverflow is a fine answer, and so is a profile
 /// whose trace is read back the same; anything else ends the program.

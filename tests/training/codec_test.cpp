@@ -5,6 +5,7 @@
 #include "tests/training/scenario.hpp"
 
 #include "sim/schedule/mergecomp.hpp"
+#include "sim/search/plan_of.hpp"
 #include "sim/training/communication.hpp"
 
 using namespace allreplay;

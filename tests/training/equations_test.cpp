@@ -6,6 +6,7 @@
 #include "tests/training/scenario.hpp"
 
 #include "sim/schedule/gradients.hpp"
+#include "sim/search/plan_of.hpp"
 
 using namespace allreplay;
 

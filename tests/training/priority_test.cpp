@@ -4,6 +4,7 @@
 #include "tests/training/scenario.hpp"
 
 #include "sim/schedule/us_byte.hpp"
+#include "sim/search/plan_of.hpp"
 
 using namespace allreplay;
 

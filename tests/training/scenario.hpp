@@ -1,7 +1,7 @@
 // Scenarios for tests of the training module.
 #pragma once
 
-#include "sim/training/simulate.hpp"
+#include "sim/search/plan_of.hpp"
 
 /// `workers` on a ring of alpha-beta links, in s and s/B.
 inline allreplay::Scenario scenario_of(allreplay::Profile profile, std::string_view strategy, std::int64_t workers,

@@ -1,0 +1,112 @@
+#include <cmath>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "sim/core/text.hpp"
+#include "sim/core/units.hpp"
+#include "sim/interchange/exporters/exporter.hpp"
+#include "sim/schedule/gradients.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// Names without blanks, each once.
+class Words {
+ public:
+  std::string word(const std::string& name) {
+    std::string word = name.empty() ? "layer" : as_text(name);
+    for (char& c : word)
+      if (std::isspace(static_cast<unsigned char>(c))) c = '_';
+    std::string one = word;
+    for (int count = 2; !taken_.insert(one).second; ++count) one = fmt::format("{}#{}", word, count);
+    changed_ += one != name;
+    return one;
+  }
+  int changed() const { return changed_; }
+
+ private:
+  std::set<std::string> taken_;
+  int changed_ = 0;
+};
+
+class Cycles {
+ public:
+  Cycles(double clock, const std::string& profile) : clock_(clock), profile_(profile) {}
+
+  std::int64_t of(Time time) {
+    constexpr double most = 9007199254740992.0;  // what a double counts exactly
+    const double exact = to_seconds(time) * clock_;
+    if (exact > most)
+      throw InputError({profile_, ""}, fmt::format("{} are too many cycles", write_duration(time)), "a slower --clock");
+    const std::int64_t cycles = std::llround(exact);
+    const Time back = to_time(static_cast<double>(cycles) / clock_);
+    if (back != time) ++rounded_;
+    drift_ += back - time;
+    return cycles;
+  }
+  int rounded() const { return rounded_; }
+  Time drift() const { return drift_; }
+
+ private:
+  double clock_;
+  const std::string& profile_;
+  int rounded_ = 0;
+  Time drift_{0};
+};
+
+// How many bytes each layer's all-reduce carries.
+std::vector<Bytes> bytes_by_layer(const ExportRequest& request) {
+  std::vector<Bytes> bytes(request.profile.layers.size());
+  if (!request.plan)
+    for (const Tensor& tensor : request.profile.tensors) bytes[tensor.layer] += tensor.bytes;
+  else
+    for (const Block& block : request.plan->blocks)
+      bytes[ready_layer(*request.plan, block, request.profile)] += block.bytes();
+  return bytes;
+}
+
+void add_notes_of_plan(const Plan& plan, std::vector<std::string>& notes) {
+  notes.push_back(
+      fmt::format("{}: its {} blocks stand at the layers that make them ready, several of one layer as one; "
+                  "imported again, gradients stay where the blocks are",
+                  plan.strategy, plan.blocks.size()));
+  notes.push_back("the order of the blocks and how many are in flight are ASTRA-sim's own (its system file)");
+  if (plan.barrier == Barrier::Iteration)
+    notes.push_back(
+        "a layer's next forward waits for its own all-reduce only, as ASTRA-sim does it, not for all blocks");
+  if (plan.stages == Stages::Split) notes.push_back("reduce-scatters and all-gathers became all-reduces");
+  if (plan.tick > Time(0)) notes.push_back(fmt::format("the tick of {} was left out", write_duration(plan.tick)));
+}
+
+}  // namespace
+
+Exported export_astra_sim(const ExportRequest& request) {
+  const Profile& profile = request.profile;
+  const std::vector<Bytes> bytes = bytes_by_layer(request);
+  Exported exported{fmt::format("DATA\n{}\n", profile.layers.size()), {}};
+  Words words;
+  Cycles cycles(request.clock, profile.name);
+  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+    const Layer& layer = profile.layers[i];
+    exported.text +=
+        fmt::format("{}\t-1\t{}\tNONE\t0\t0\tNONE\t0\t{}\t{}\t{}\t0\n", words.word(layer.name),
+                    cycles.of(layer.forward), cycles.of(layer.backward), bytes[i] > 0 ? "ALLREDUCE" : "NONE", bytes[i]);
+  }
+  exported.notes.push_back(
+      "the text has no batch size, model, device, precision and names of tensors: a layer's become one");
+  exported.notes.push_back(fmt::format(
+      "compute stands in cycles of {:g} GHz; the whole backward pass as weight gradient", request.clock / 1e9));
+  if (cycles.rounded() > 0)
+    exported.notes.push_back(
+        fmt::format("{} times were rounded to whole cycles, {}{} in all; a faster --clock keeps more", cycles.rounded(),
+                    cycles.drift() < Time(0) ? "-" : "+",
+                    write_duration(cycles.drift() < Time(0) ? -cycles.drift() : cycles.drift())));
+  if (words.changed() > 0)
+    exported.notes.push_back(fmt::format("{} names had blanks, which became '_'", words.changed()));
+  if (request.plan) add_notes_of_plan(*request.plan, exported.notes);
+  return exported;
+}
+
+}  // namespace allreplay

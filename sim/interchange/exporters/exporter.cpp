@@ -1,0 +1,57 @@
+#include "sim/interchange/exporters/exporter.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/core/csv.hpp"
+#include "sim/core/text.hpp"
+#include "sim/core/units.hpp"
+
+namespace allreplay {
+
+std::span<const Exporter> exporters() {
+  static const std::vector<Exporter> all{
+      {"chakra", "an iteration as an MLCommons Chakra execution trace (.et), as ASTRA-sim 2.0 reads it", ".et", true,
+       false, export_chakra},
+      {"chakra-json", "the same as JSON", ".json", true, false, export_chakra_json},
+      {"astra-sim", "a workload of ASTRA-sim 1.0: text, a line per layer", ".txt", true, true, export_astra_sim},
+      {"csv", "a table with the columns layer, params, forward_us, backward_us", ".csv", false, false, export_csv},
+  };
+  return all;
+}
+
+const Exporter& find_exporter(std::string_view name, const Place& place) {
+  std::vector<std::string> names;
+  for (const Exporter& exporter : exporters()) {
+    if (exporter.name == name) return exporter;
+    names.emplace_back(exporter.name);
+  }
+  throw InputError(place, fmt::format("unknown format '{}'", name), suggest(name, names));
+}
+
+Exported export_csv(const ExportRequest& request) {
+  const Profile& profile = request.profile;
+  std::vector<std::int64_t> parameters(profile.layers.size()), tensors(profile.layers.size());
+  for (const Tensor& tensor : profile.tensors) {
+    parameters[tensor.layer] += tensor.elements;
+    ++tensors[tensor.layer];
+  }
+  Exported exported{"layer,params,forward_us,backward_us\n", {}};
+  int merged = 0;
+  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+    const Layer& layer = profile.layers[i];
+    merged += tensors[i] > 1;
+    exported.text += fmt::format("{},{},{},{}\n", csv_field(as_text(layer.name)), parameters[i],
+                                 write_us(layer.forward), write_us(layer.backward));
+  }
+  exported.notes.push_back("a table has no batch size, model, device, framework and names of tensors");
+  if (merged > 0) exported.notes.push_back(fmt::format("the tensors of {} layers became one each", merged));
+  const auto one = profile.tensors.begin();
+  if (one != profile.tensors.end() && one->bytes != 4 * one->elements)
+    exported.notes.push_back(
+        fmt::format("a table's gradients have 4 bytes an element, these ({}) have not: import it "
+                    "with --precision {}",
+                    profile.precision, profile.precision));
+  return exported;
+}
+
+}  // namespace allreplay

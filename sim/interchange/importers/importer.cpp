@@ -1,0 +1,184 @@
+#include "sim/interchange/importers/importer.hpp"
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "sim/core/text.hpp"
+#include "sim/interchange/importers/readers.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr double longest_us = 3.6e9;
+constexpr double most_parameters = 1e12;
+
+// Names that are text, not empty, and each once: a second "relu" becomes "relu#2".
+class Names {
+ public:
+  std::string unique(const std::string& name, const std::string& otherwise) {
+    const std::string text = name.empty() ? otherwise : as_text(name);
+    std::string one = text;
+    for (int count = 2; !taken_.insert(one).second; ++count) one = fmt::format("{}#{}", text, count);
+    return one;
+  }
+
+ private:
+  std::set<std::string> taken_;
+};
+
+void set_if_given(std::string& value, const std::string& given, const std::string& otherwise) {
+  if (!given.empty()) value = given;
+  if (value.empty()) value = otherwise;
+  value = as_text(value);
+}
+
+// "resnet50_torch1.9" of "there/resnet50_torch1.9.pt.trace.json.gz".
+std::string stem(const std::string& file) {
+  std::filesystem::path name = std::filesystem::path(file).filename();
+  const std::set<std::string> known{".gz", ".json", ".trace", ".pt", ".txt", ".csv", ".log", ".et"};
+  while (known.contains(name.extension().string())) name = name.stem();
+  return name.string();
+}
+
+// The layers with parameters get the names and the tensors of the model's.
+void match(Profile& profile, const Model& model, const Place& file) {
+  std::map<LayerId, std::int64_t> parameters;
+  for (const Tensor& tensor : profile.tensors) parameters[tensor.layer] += tensor.elements;
+  profile.tensors.clear();
+  auto next = parameters.begin();
+  for (const ModelLayer& layer : model.layers) {
+    std::int64_t expected = 0;
+    for (const ModelTensor& tensor : layer.tensors) expected += tensor.elements;
+    if (expected == 0) continue;
+    if (next == parameters.end())
+      throw InputError(file, fmt::format("has no layer for '{}' of the model '{}'", layer.name, model.name),
+                       fmt::format("{} parameters", expected));
+    if (next->second != expected)
+      throw InputError(file,
+                       fmt::format("the layer '{}' has {} parameters where '{}' of the model '{}' has {}",
+                                   profile.layers[next->first].name, next->second, layer.name, model.name, expected),
+                       "the same layers in the same order");
+    profile.layers[next->first].name = layer.name;
+    for (const ModelTensor& tensor : layer.tensors)
+      profile.tensors.push_back({tensor.name, tensor.elements, 0, next->first});
+    ++next;
+  }
+  if (next != parameters.end())
+    throw InputError(file,
+                     fmt::format("the layer '{}' has parameters, and no layer of the model '{}' is left for them",
+                                 profile.layers[next->first].name, model.name),
+                     "the same layers in the same order");
+  profile.model = model.name;
+}
+
+void set_forward(Imported& imported, const ImportOptions& options, const Place& file) {
+  if (!imported.has_forward && !options.forward_ratio)
+    throw InputError(file, "has no forward times", "give --forward-ratio R to set them to R times the backward times");
+  if (!options.forward_ratio) return;
+  for (Layer& layer : imported.profile.layers) layer.forward = scaled(layer.backward, *options.forward_ratio);
+  imported.notes.push_back(
+      fmt::format("every layer's forward time was set to {:g} times its backward time", *options.forward_ratio));
+}
+
+void require_complete(const Profile& profile, const Place& file) {
+  if (profile.layers.empty()) throw InputError(file, "has no layers", "at least one layer with its times");
+  if (profile.tensors.empty())
+    throw InputError(file, "has no parameters: nothing would ever be communicated",
+                     "a file that says how many parameters the layers have");
+  if (add(profile.forward(), profile.backward()) == Time(0))
+    throw InputError(file, "every layer's time is zero", "measured times");
+  if (!profile.batch_size) throw InputError(file, "does not say the batch size", "give --batch B");
+}
+
+}  // namespace
+
+std::span<const Importer> importers() {
+  static const std::vector<Importer> all{
+      {"kineto", "PyTorch profiler (Kineto): a Chrome trace of training on a GPU", {}, is_kineto, read_kineto},
+      {"astra-sim", "ASTRA-sim 1.0 workload text; compute in cycles", {"clock"}, is_astra_sim, read_astra_sim},
+      {"chakra", "MLCommons Chakra execution trace, protobuf (.et)", {}, is_chakra, read_chakra},
+      {"chakra-json", "MLCommons Chakra execution trace, JSON", {}, is_chakra_json, read_chakra_json},
+      {"caffe-time", "the output of `caffe time`", {}, is_caffe_time, read_caffe_time},
+      {"bcaffe", "a log of B-Caffe: backward times only", {}, is_bcaffe, read_bcaffe},
+      {"dnn-partitioning",
+       "a training graph of dnn-partitioning, JSON",
+       {},
+       is_dnn_partitioning,
+       read_dnn_partitioning},
+      {"pipedream", "PipeDream's profile: graph.txt", {"keep-overhead"}, is_pipedream, read_pipedream},
+      {"csv", "a table with the columns layer, params, forward_us, backward_us", {}, is_csv, read_csv},
+  };
+  return all;
+}
+
+const Importer& find_importer(std::string_view name, const Place& place) {
+  std::vector<std::string> names;
+  for (const Importer& importer : importers()) {
+    if (importer.name == name) return importer;
+    names.emplace_back(importer.name);
+  }
+  throw InputError(place, fmt::format("unknown format '{}'", name), suggest(name, names));
+}
+
+const Importer& recognise(const ByteSource& source) {
+  std::vector<std::string_view> names;
+  for (const Importer& importer : importers()) {
+    if (importer.recognises(source.file(), source.head())) return importer;
+    names.push_back(importer.name);
+  }
+  throw InputError({source.file(), ""},
+                   source.head().empty() ? "is empty" : "looks like no format that can be imported",
+                   fmt::format("one of {}; --from FORMAT insists on one", fmt::join(names, ", ")));
+}
+
+Imported import_profile(const Importer& importer, ByteSource& source, const ImportOptions& options) {
+  const Place file{source.file(), ""};
+  Imported imported = importer.read(source, options);
+  Profile& profile = imported.profile;
+  if (options.match) {
+    match(profile, *options.match, file);
+    imported.notes.push_back(fmt::format(
+        "layers with parameters are named as those of the model '{}', and have its tensors", options.match->name));
+  }
+  set_if_given(profile.model, options.model, stem(source.file()));
+  set_if_given(profile.device, options.device, "unknown");
+  set_if_given(profile.framework, options.framework, "unknown");
+  set_if_given(profile.precision, options.precision, "fp32");
+  const auto bytes = element_bytes(profile.precision);
+  if (!bytes)
+    throw InputError(file, fmt::format("unknown precision '{}'", profile.precision), "fp32, tf32, fp16 or bf16");
+  if (options.batch_size) profile.batch_size = options.batch_size;
+  profile.name = profile.model;
+  profile.origin = Origin::Imported;
+  profile.source =
+      as_text(fmt::format("{} ({})", std::filesystem::path(source.file()).filename().string(), importer.name));
+  Names layers, tensors;
+  for (Layer& layer : profile.layers) layer.name = layers.unique(layer.name, "layer");
+  for (Tensor& tensor : profile.tensors) {
+    tensor.name = tensors.unique(tensor.name, profile.layers[tensor.layer].name);
+    tensor.bytes = tensor.elements * *bytes;
+  }
+  set_forward(imported, options, file);
+  require_complete(profile, file);
+  for (std::string& note : imported.notes) note = as_text(note);
+  return imported;
+}
+
+Time measured_us(double microseconds, const Place& place) {
+  if (!(microseconds >= 0 && microseconds <= longest_us))
+    throw InputError(place, fmt::format("{} us is not a measured time", microseconds), "0 to 3.6e9 us (an hour)");
+  return to_time(microseconds * 1e-6);
+}
+
+std::int64_t parameter_count(double count, const Place& place) {
+  if (!(count >= 0 && count <= most_parameters && count == std::floor(count)))
+    throw InputError(place, fmt::format("{} is not a number of parameters", count), "a whole number, 0 to 1e12");
+  return static_cast<std::int64_t>(count);
+}
+
+}  // namespace allreplay

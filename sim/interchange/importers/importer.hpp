@@ -1,0 +1,67 @@
+// What others measured, made a profile: one importer per file format, found by name or by the look of the file.
+// What each reads, attributes and subtracts: docs/importing.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "sim/interchange/importers/byte_source.hpp"
+#include "sim/workload/model.hpp"
+#include "sim/workload/profile.hpp"
+
+namespace allreplay {
+
+/// What users may say about a file. What they leave out comes from the file, where it has it.
+struct ImportOptions {
+  std::optional<std::int64_t> batch_size;
+  std::string model, device, framework, precision;
+  std::optional<double> forward_ratio;  ///< every layer's forward time becomes this times its backward time
+  std::optional<double> clock;          ///< Hz, of formats that count cycles
+  std::optional<Model> match;           ///< whose layers the file's are, in order: gives them names and tensors
+  bool keep_overhead = false;           ///< leave in what the importer would subtract as the profiler's own cost
+};
+
+struct Imported {
+  /// Layers in forward order with their times, tensors with their elements; device, framework, model, precision and
+  /// batch size as far as the file tells. The rest (bytes, origin, source, unique names) import_profile() sets.
+  Profile profile;
+  std::vector<std::string> notes;  ///< what was skipped, subtracted or attributed, with numbers: a sentence each
+  bool has_forward = true;         ///< false: the file has backward times only
+};
+
+struct Importer {
+  std::string_view name;
+  std::string_view summary;
+  std::vector<std::string_view> options;  ///< the special ones that it reads, as users name them: clock, keep-overhead
+  /// Whether a file of this name that starts with `head` is of this format. Must not take another format's.
+  bool (*recognises)(std::string_view file, std::string_view head);
+  /// Throws InputError.
+  Imported (*read)(ByteSource& source, const ImportOptions& options);
+};
+
+std::span<const Importer> importers();
+
+/// Throws InputError at `place`, naming the nearest known one.
+const Importer& find_importer(std::string_view name, const Place& place);
+
+/// The first importer that recognises the source. Throws InputError.
+const Importer& recognise(const ByteSource& source);
+
+/// Reads the source and makes of it a profile that is complete: origin `imported`, a source that names file and format,
+/// names that are text and unique, something to communicate, times that are not all zero, a batch size.
+/// Throws InputError.
+Imported import_profile(const Importer& importer, ByteSource& source, const ImportOptions& options);
+
+/// For importers: a layer's time. Throws InputError unless it is between 0 and an hour: anything else is no
+/// measurement, or not in this unit.
+Time measured_us(double microseconds, const Place& place);
+
+/// For importers: parameters in a tensor. Throws InputError unless it is a whole number between 0 and 1e12.
+std::int64_t parameter_count(double count, const Place& place);
+
+}  // namespace allreplay

@@ -1,0 +1,312 @@
+#include "sim/interchange/importers/kineto_events.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <rapidjson/error/en.h>
+#include <rapidjson/reader.h>
+
+#include <fmt/format.h>
+
+#include "sim/core/error.hpp"
+
+namespace allreplay {
+
+std::uint32_t Strings::number(const std::string& text) {
+  const auto [entry, fresh] = numbers_.emplace(text, static_cast<std::uint32_t>(texts_.size()));
+  if (fresh) texts_.push_back(&entry->first);
+  return entry->second;
+}
+
+namespace {
+
+constexpr int deepest = 64;                              // of brackets; a trace has 6
+constexpr std::int64_t longest_ns = 3'600'000'000'000;   // an hour
+constexpr std::int64_t last_us = 9'000'000'000'000'000;  // in the year 2255, if since 1970
+
+// RapidJSON's input: the pieces of a source. NUL, which no JSON contains, is the end.
+class Input {
+ public:
+  using Ch = char;
+  explicit Input(ByteSource& source) : source_(source) { refill(); }
+  Ch Peek() const { return at_ == end_ ? '\0' : *at_; }
+  Ch Take() {
+    if (at_ == end_) return '\0';
+    const Ch c = *at_++;
+    if (at_ == end_) refill();
+    return c;
+  }
+  std::size_t Tell() const { return before_ + static_cast<std::size_t>(at_ - begin_); }
+  // Of output streams; RapidJSON asks for them and does not call them.
+  Ch* PutBegin() { return nullptr; }
+  void Put(Ch) {}
+  void Flush() {}
+  std::size_t PutEnd(Ch*) { return 0; }
+
+ private:
+  void refill() {
+    before_ += static_cast<std::size_t>(end_ - begin_);
+    const std::string_view piece = source_.next();
+    begin_ = at_ = piece.data();
+    end_ = begin_ + piece.size();
+  }
+
+  ByteSource& source_;
+  const char *begin_ = nullptr, *at_ = nullptr, *end_ = nullptr;
+  std::size_t before_ = 0;
+};
+
+// Nanoseconds of "1623142623460111.125" microseconds, exactly: a double would lose the last digits.
+std::optional<std::int64_t> nanoseconds(const std::string& text) {
+  std::int64_t whole = 0;
+  const char* end = text.data() + text.size();
+  auto [at, error] = std::from_chars(text.data(), end, whole);
+  if (error == std::errc() && whole >= 0 && whole <= last_us && text[0] != '-') {
+    std::int64_t fraction = 0;
+    if (at != end && *at == '.') {
+      ++at;
+      for (std::int64_t digit = 100; at != end && *at >= '0' && *at <= '9'; ++at, digit /= 10)
+        fraction += digit * (*at - '0');
+    }
+    if (at == end) return 1000 * whole + fraction;
+  }
+  double value = 0;  // with an exponent
+  const auto [last, wrong] = std::from_chars(text.data(), end, value);
+  if (wrong != std::errc() || last != end || !(value >= 0 && value <= static_cast<double>(last_us)))
+    return std::nullopt;
+  return std::llround(value * 1000);
+}
+
+template <class Integer>
+Integer integer_or(const std::string& text, Integer otherwise) {
+  Integer value = 0;
+  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && at == text.data() + text.size() ? value : otherwise;
+}
+
+// What an event says, as text; cleared and filled again for each.
+struct Event {
+  std::string ph, category, name, tid, ts, dur;
+  std::string external, correlation, sequence, forward_thread, device, dims, type;
+  void clear() {
+    for (std::string* text : {&ph, &category, &name, &tid, &ts, &dur, &external, &correlation, &sequence,
+                              &forward_thread, &device, &dims, &type})
+      text->clear();
+  }
+};
+
+class Handler {
+ public:
+  Handler(const std::string& file, KinetoTrace& trace) : file_(file), trace_(trace) { trace_.dims.number(""); }
+
+  // RapidJSON's events. Numbers come as text (kParseNumbersAsStringsFlag), but for NaN and infinities.
+  bool Null() { return scalar("null", 4); }
+  bool Bool(bool) { return scalar("", 0); }
+  bool Int(int) { return true; }
+  bool Uint(unsigned) { return true; }
+  bool Int64(std::int64_t) { return true; }
+  bool Uint64(std::uint64_t) { return true; }
+  bool Double(double) { return scalar("nan", 3); }
+  bool RawNumber(const char* text, rapidjson::SizeType length, bool) { return scalar(text, length); }
+  bool String(const char* text, rapidjson::SizeType length, bool) { return scalar(text, length); }
+
+  bool StartObject() { return open(); }
+  bool StartArray() {
+    if (depth_ == 1 && section_ == Section::Events) found_ = true;
+    if (reads_dims() && depth_ == 6) event_.dims += '(';
+    return open();
+  }
+  bool EndObject(rapidjson::SizeType) {
+    --depth_;
+    if (depth_ == 2 && section_ == Section::Events) end_event();
+    if (depth_ == 2 && section_ == Section::Devices) {
+      trace_.devices[integer_or<std::int64_t>(event_.device, 0)] = event_.name;
+      event_.clear();
+    }
+    if (depth_ == 3) field_ = &ignored_;
+    return true;
+  }
+  bool EndArray(rapidjson::SizeType) {
+    --depth_;
+    if (reads_dims() && depth_ == 5) event_.dims += ';';
+    if (reads_dims() && depth_ == 6) event_.dims += ')';
+    return true;
+  }
+
+  bool Key(const char* text, rapidjson::SizeType length, bool) {
+    const std::string_view key(text, length);
+    if (depth_ == 1)
+      section_ = key == "traceEvents" ? Section::Events : key == "deviceProperties" ? Section::Devices : Section::Other;
+    else if (depth_ == 3)
+      field_ = &field(key);
+    else if (depth_ == 4)
+      field_ = in_args_ ? &argument(key) : &ignored_;
+    return true;
+  }
+
+  bool found() const { return found_; }
+
+ private:
+  enum class Section : std::uint8_t { Other, Events, Devices };
+
+  bool open() { return ++depth_ <= deepest; }
+
+  bool reads_dims() const { return field_ == &event_.dims && in_args_; }
+
+  std::string& field(std::string_view key) {
+    in_args_ = key == "args";
+    if (section_ == Section::Devices) return key == "name" ? event_.name : key == "id" ? event_.device : ignored_;
+    if (section_ != Section::Events) return ignored_;
+    if (key == "name") return event_.name;
+    if (key == "cat") return event_.category;
+    if (key == "ph") return event_.ph;
+    if (key == "ts") return event_.ts;
+    if (key == "dur") return event_.dur;
+    if (key == "tid") return event_.tid;
+    return ignored_;
+  }
+
+  std::string& argument(std::string_view key) {
+    if (key == "External id" || key == "external id") return event_.external;
+    if (key == "correlation") return event_.correlation;
+    if (key == "Sequence number") return event_.sequence;
+    if (key == "Fwd thread id") return event_.forward_thread;
+    if (key == "Input Dims" || key == "Input dims") return event_.dims;
+    if (key == "Input type") return event_.type;
+    if (key == "device") return event_.device;
+    return ignored_;
+  }
+
+  bool scalar(const char* text, rapidjson::SizeType length) {
+    if (section_ == Section::Other || field_ == &ignored_) return true;
+    const std::string_view value(text, length);
+    if (reads_dims()) {
+      if (depth_ < 6) return true;
+      const char last = event_.dims.empty() ? ';' : event_.dims.back();
+      if (last != ';' && last != '(' && last != ')') event_.dims += 'x';
+      event_.dims += value;
+    } else if (field_ == &event_.type) {
+      if (depth_ == 5 && event_.type.empty()) event_.type = value;
+    } else if (depth_ == (in_args_ ? 4 : 3)) {
+      *field_ = value;
+    }
+    return true;
+  }
+
+  std::int64_t time(const std::string& text, std::string_view key, std::int64_t most) const {
+    const auto value = nanoseconds(text);
+    if (!value || *value > most)
+      throw InputError({file_, fmt::format("/traceEvents/{}/{}", trace_.events, key)},
+                       fmt::format("{} us is not a measured time", text.empty() ? "''" : text),
+                       key == "dur" ? "0 to 3.6e9 us (an hour)" : "microseconds from 0");
+    return *value;
+  }
+
+  std::uint16_t thread() {
+    const std::uint32_t number = trace_.threads.number(event_.tid);
+    if (number > std::numeric_limits<std::uint16_t>::max())
+      throw InputError({file_, ""}, "has more than 65536 threads", "a trace of one process");
+    return static_cast<std::uint16_t>(number);
+  }
+
+  void end_event() {
+    if (event_.ph == "X") {
+      const std::string& category = event_.category;
+      if (category == "cpu_op" || category == "Operator" || category == "user_annotation")
+        end_operator();
+      else if (category == "python_function")
+        end_python();
+      else if (category == "kernel" || category == "Kernel" || category == "gpu_memcpy" || category == "Memcpy" ||
+               category == "gpu_memset" || category == "Memset")
+        end_kernel();
+      else if (category == "cuda_runtime" || category == "cuda_driver" || category == "Runtime")
+        end_launch();
+    }
+    event_.clear();
+    ++trace_.events;
+  }
+
+  KinetoSpan span(std::int64_t longest) {
+    KinetoSpan one;
+    one.start = time(event_.ts, "ts", std::numeric_limits<std::int64_t>::max());
+    one.end = one.start + time(event_.dur, "dur", longest);
+    one.thread = thread();
+    one.name = trace_.names.number(event_.name);
+    return one;
+  }
+
+  // A record_function has no "::" in its name and makes no autograd node; a custom autograd function does.
+  void end_operator() {
+    KinetoSpan one = span(longest_ns);
+    one.sequence = integer_or<std::int32_t>(event_.sequence, -1);
+    one.backward = one.sequence >= 0 && integer_or<std::uint64_t>(event_.forward_thread, 0) > 0;
+    if (event_.category == "user_annotation" ||
+        (one.sequence < 0 && event_.name.find("::") == std::string::npos && event_.dims.empty()))
+      one.kind = KinetoSpan::Kind::Annotation;
+    one.external = integer_or<std::uint32_t>(event_.external, 0);
+    one.dims = trace_.dims.number(event_.dims);
+    one.element = event_.type == "float"           ? KinetoSpan::Element::Float
+                  : event_.type == "c10::Half"     ? KinetoSpan::Element::Half
+                  : event_.type == "c10::BFloat16" ? KinetoSpan::Element::BFloat16
+                                                   : KinetoSpan::Element::Unknown;
+    trace_.spans.push_back(one);
+  }
+
+  void end_python() {
+    if (!event_.name.starts_with("nn.Module: ")) return;
+    event_.name.erase(0, 11);
+    KinetoSpan one = span(longest_ns);
+    one.kind = KinetoSpan::Kind::Module;
+    trace_.spans.push_back(one);
+  }
+
+  void end_kernel() {
+    KinetoKernel one;
+    one.duration = time(event_.dur, "dur", longest_ns);
+    one.external = integer_or<std::uint32_t>(event_.external, 0);
+    one.correlation = integer_or<std::uint32_t>(event_.correlation, 0);
+    one.communication = event_.name.starts_with("nccl");
+    ++trace_.used_by[integer_or<std::int64_t>(event_.device, 0)];
+    trace_.kernels.push_back(one);
+  }
+
+  void end_launch() {
+    KinetoLaunch one;
+    one.start = time(event_.ts, "ts", std::numeric_limits<std::int64_t>::max());
+    one.correlation = integer_or<std::uint32_t>(event_.correlation, 0);
+    one.thread = thread();
+    if (one.correlation != 0) trace_.launches.push_back(one);
+  }
+
+  const std::string& file_;
+  KinetoTrace& trace_;
+  Event event_;
+  std::string ignored_;
+  std::string* field_ = &ignored_;
+  Section section_ = Section::Other;
+  int depth_ = 0;
+  bool in_args_ = false, found_ = false;
+};
+
+}  // namespace
+
+KinetoTrace read_kineto_events(ByteSource& source) {
+  KinetoTrace trace;
+  Handler handler(source.file(), trace);
+  Input input(source);
+  rapidjson::Reader reader;
+  constexpr unsigned flags = rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
+  const rapidjson::ParseResult result = reader.Parse<flags>(input, handler);
+  if (result.Code() == rapidjson::kParseErrorTermination)
+    throw InputError({source.file(), fmt::format("byte {}", result.Offset())}, "brackets stand too deep",
+                     "a PyTorch profiler's trace");
+  if (!result)
+    throw InputError({source.file(), fmt::format("byte {}", result.Offset())},
+                     fmt::format("not valid JSON: {}", rapidjson::GetParseError_En(result.Code())),
+                     "a whole trace: was it cut?");
+  if (!handler.found()) throw InputError({source.file(), ""}, "has no list traceEvents", "a PyTorch profiler's trace");
+  return trace;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,71 @@
+// A PyTorch profiler (Kineto) Chrome trace, read as a stream into what the attribution of kernels needs: a few dozen
+// bytes per operator and kernel, whatever else the file says.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/interchange/importers/byte_source.hpp"
+
+namespace allreplay {
+
+/// Names by number.
+class Strings {
+ public:
+  std::uint32_t number(const std::string& text);
+  const std::string& text(std::uint32_t number) const { return *texts_[number]; }
+
+ private:
+  std::map<std::string, std::uint32_t> numbers_;
+  std::vector<const std::string*> texts_;
+};
+
+/// A span on a CPU thread: an operator, an annotation (record_function) or a module. Nanoseconds.
+struct KinetoSpan {
+  enum class Kind : std::uint8_t { Operator, Annotation, Module };
+  enum class Element : std::uint8_t { Unknown, Float, Half, BFloat16 };
+
+  std::int64_t start = 0;
+  std::int64_t end = 0;
+  std::uint32_t name = 0;
+  std::uint32_t dims = 0;      ///< the shapes of the inputs: "32x3x224x224;64x3x7x7;"
+  std::uint32_t external = 0;  ///< the id that its kernels carry; 0: none
+  std::int32_t sequence = -1;  ///< autograd's number of the node that a forward operator makes next, or a backward runs
+  std::uint16_t thread = 0;
+  Kind kind = Kind::Operator;
+  Element element = Element::Unknown;  ///< of the first input
+  bool backward = false;               ///< it runs an autograd node
+};
+
+/// What the GPU did: a kernel, a copy, a memset.
+struct KinetoKernel {
+  std::int64_t duration = 0;  ///< nanoseconds
+  std::uint32_t external = 0;
+  std::uint32_t correlation = 0;
+  bool communication = false;  ///< NCCL
+};
+
+/// A call of the CUDA runtime: where and when a kernel was launched.
+struct KinetoLaunch {
+  std::int64_t start = 0;
+  std::uint32_t correlation = 0;
+  std::uint16_t thread = 0;
+};
+
+struct KinetoTrace {
+  Strings names, dims, threads;
+  std::deque<KinetoSpan> spans;
+  std::deque<KinetoKernel> kernels;
+  std::deque<KinetoLaunch> launches;
+  std::map<std::int64_t, std::string> devices;   ///< name by number
+  std::map<std::int64_t, std::int64_t> used_by;  ///< kernels by number of the device
+  std::int64_t events = 0;
+};
+
+/// Throws InputError where the file is not JSON, or a time is negative, not a number, or over an hour.
+KinetoTrace read_kineto_events(ByteSource& source);
+
+}  // namespace allreplay

@@ -1,0 +1,201 @@
+// PipeDream's graph.txt: a node per module with times in milliseconds, and the edges between them, in any order.
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "sim/core/units.hpp"
+#include "sim/interchange/importers/readers.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Node {
+  std::string description;
+  Time forward{0}, backward{0};
+  std::int64_t parameters = 0;
+  std::vector<std::string> next;
+  std::int64_t waits_for = 0;  // nodes before it that have not been listed
+  int line = 0;
+};
+
+// node2 before node10.
+struct ByNumber {
+  bool operator()(const std::string& a, const std::string& b) const {
+    return a.size() != b.size() ? a.size() < b.size() : a < b;
+  }
+};
+using Graph = std::map<std::string, Node, ByNumber>;
+
+std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + separator.size());
+  }
+}
+
+constexpr auto a_line = "'node1 -- Conv2d(…) -- forward_compute_time=…, …' or '\\tnode1 -- node2'";
+
+class GraphReader {
+ public:
+  explicit GraphReader(const std::string& file) : file_(file) {}
+
+  Graph read(const std::string& text) {
+    std::vector<std::pair<int, std::string_view>> edges;
+    for (const std::string_view raw : split(text, "\n")) {
+      ++line_;
+      const std::string_view line = raw.substr(0, raw.find_last_not_of(" \t\r") + 1);
+      if (line.empty()) continue;
+      if (line.find("forward_compute_time=") != std::string_view::npos)
+        add_node(line);
+      else
+        edges.emplace_back(line_, line.substr(line.find_first_not_of(" \t")));
+    }
+    for (const auto& [number, edge] : edges) {
+      line_ = number;
+      add_edge(edge);
+    }
+    return std::move(graph_);
+  }
+
+  bool has_stages() const { return has_stages_; }
+
+ private:
+  Place place() const { return {file_, fmt::format("line {}", line_)}; }
+
+  // The id, a description that may hold anything, the numbers, and perhaps a stage_id.
+  void add_node(std::string_view line) {
+    std::vector<std::string_view> parts = split(line, " -- ");
+    if (parts.back().starts_with("stage_id=")) {
+      parts.pop_back();
+      has_stages_ = true;
+    }
+    const std::size_t first = line.find(" -- ");
+    if (parts.size() < 3 || !parts.back().starts_with("forward_compute_time="))
+      throw InputError(place(), "is no node", a_line);
+    Node node;
+    const auto numbers = static_cast<std::size_t>(parts.back().data() - line.data());
+    node.description = line.substr(first + 4, numbers - first - 8);
+    node.forward = measured_us(1000 * number(parts.back(), "forward_compute_time="), place());
+    node.backward = measured_us(1000 * number(parts.back(), "backward_compute_time="), place());
+    node.parameters = parameter_count(number(parts.back(), "parameter_size=") / 4, place());  // bytes of fp32
+    node.line = line_;
+    if (!graph_.emplace(parts.front(), std::move(node)).second)
+      throw InputError(place(), fmt::format("a second node '{}'", parts.front()), "each node once");
+  }
+
+  double number(std::string_view numbers, std::string_view key) const {
+    const std::size_t at = numbers.find(key);
+    if (at == std::string_view::npos) throw InputError(place(), fmt::format("has no {}…", key), a_line);
+    const std::string_view value = numbers.substr(at + key.size());
+    return parse_number(value.substr(0, value.find_first_of(", ")), place());
+  }
+
+  void add_edge(std::string_view edge) {
+    const std::vector<std::string_view> ends = split(edge, " -- ");
+    if (ends.size() != 2) throw InputError(place(), "is neither a node nor an edge", a_line);
+    for (const std::string_view end : ends)
+      if (!graph_.contains(std::string(end)))
+        throw InputError(place(), fmt::format("there is no node '{}'", end), "an edge between two of the file's nodes");
+    graph_[std::string(ends[0])].next.emplace_back(ends[1]);
+    ++graph_[std::string(ends[1])].waits_for;
+  }
+
+  std::string file_;
+  Graph graph_;
+  int line_ = 0;
+  bool has_stages_ = false;
+};
+
+// Every node after those that it waits for; of several, the smallest number first: they were numbered as they ran.
+std::vector<std::string> forward_order(Graph& graph, const std::string& file) {
+  std::set<std::string, ByNumber> ready;
+  for (const auto& [id, node] : graph)
+    if (node.waits_for == 0) ready.insert(id);
+  std::vector<std::string> order;
+  while (!ready.empty()) {
+    order.push_back(ready.extract(ready.begin()).value());
+    for (const std::string& next : graph[order.back()].next)
+      if (--graph[next].waits_for == 0) ready.insert(next);
+  }
+  for (const auto& [id, node] : graph)
+    if (node.waits_for > 0)
+      throw InputError({file, fmt::format("line {}", node.line)}, fmt::format("'{}' is on a cycle, or behind one", id),
+                       "a graph without cycles");
+  return order;
+}
+
+// A cut file has nodes whose edges are missing: layers that nothing feeds and nothing reads.
+void require_joined(const Graph& graph, const std::string& file) {
+  for (const auto& [id, node] : graph)
+    if (graph.size() > 1 && node.waits_for == 0 && node.next.empty())
+      throw InputError({file, fmt::format("line {}", node.line)}, fmt::format("no edge joins '{}' to the others", id),
+                       "the whole file: all nodes, then all edges");
+}
+
+// "Input", "Input0": the loading of data, not a layer.
+bool is_input(const Node& node) {
+  return node.description.starts_with("Input") && node.parameters == 0 &&
+         node.description.find_first_not_of("0123456789", 5) == std::string::npos;
+}
+
+// PipeDream times every module with the same fixed cost on top of the forward time. No module took less, so that the
+// shortest of those that do the least, the ones without parameters, is an upper bound of it, and close.
+Time fixed_cost(const Graph& graph) {
+  Time least{0};
+  for (const auto& [id, node] : graph)
+    if (node.parameters == 0 && !is_input(node) && node.forward > Time(0) && (least == Time(0) || node.forward < least))
+      least = node.forward;
+  return least;
+}
+
+}  // namespace
+
+bool is_pipedream(std::string_view, std::string_view head) {
+  const std::string_view line = head.substr(0, head.find('\n'));
+  return line.starts_with("node") && line.find(" -- ") != std::string_view::npos &&
+         head.find("forward_compute_time=") != std::string_view::npos;
+}
+
+Imported read_pipedream(ByteSource& source, const ImportOptions& options) {
+  GraphReader reader(source.file());
+  Graph graph = reader.read(source.rest());
+  require_joined(graph, source.file());
+  const Time cost = options.keep_overhead ? Time(0) : fixed_cost(graph);
+  Imported imported;
+  imported.profile.framework = "PyTorch";
+  Time loading{0}, subtracted{0};
+  std::int64_t inputs = 0, timed = 0;
+  for (const std::string& id : forward_order(graph, source.file())) {
+    const Node& node = graph[id];
+    if (is_input(node)) {
+      loading = add(loading, node.forward);
+      ++inputs;
+      continue;
+    }
+    const Time minus = std::min(cost, node.forward);
+    subtracted = add(subtracted, minus);
+    timed += minus > Time(0);
+    if (node.parameters > 0)
+      imported.profile.tensors.push_back(
+          {"", node.parameters, 0, static_cast<LayerId>(imported.profile.layers.size())});
+    imported.profile.layers.push_back({fmt::format("{}:{}", id, node.description.substr(0, node.description.find('('))),
+                                       node.forward - minus, node.backward});
+  }
+  imported.notes.push_back(fmt::format("left out: {} input node{} ({} of loading data)", inputs, inputs == 1 ? "" : "s",
+                                       format_duration(to_seconds(loading))));
+  if (cost > Time(0))
+    imported.notes.push_back(
+        fmt::format("subtracted: {} from each of {} forward times ({} in all), the least of any module without "
+                    "parameters, as the profiler's fixed cost (--keep-overhead leaves it in)",
+                    format_duration(to_seconds(cost)), timed, format_duration(to_seconds(subtracted))));
+  if (reader.has_stages()) imported.notes.emplace_back("left out: stage_id, the pipeline stage of each node");
+  return imported;
+}
+
+}  // namespace allreplay

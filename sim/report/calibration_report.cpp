@@ -1,0 +1,201 @@
+#include "sim/report/calibration_report.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/report/collective_report.hpp"
+#include "sim/report/table.hpp"
+#include "sim/training/options.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+std::string per_byte(double seconds) { return fmt::format("{:.4g} ns/B", seconds * 1e9); }
+std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
+
+double busbw(const Calibration& calibration, bool table) {
+  return static_cast<double>(calibration.largest()) / calibration.time_of_largest(table) *
+         bus_factor(calibration.algorithm->purpose, calibration.workers()) * 1e-9;
+}
+
+// The option of the algorithm that its coefficients depend on, as a user writes it: name and value, or "".
+std::pair<std::string, std::string> option_of(const Calibration& calibration) {
+  const std::string name(calibration.algorithm->option);
+  if (name.empty()) return {};
+  Options options;
+  options.collective = calibration.options;
+  return {name, options.get(name)};
+}
+
+std::string heading(const Calibration& calibration) {
+  const MeasurementLog& log = calibration.log;
+  const std::string benchmark = log.benchmark.empty() ? "" : fmt::format(" ({})", log.benchmark);
+  const auto [option, value] = option_of(calibration);
+  return fmt::format("{}: {}{}, {} times; {} rows from {} to {}\nread as {} among {} workers{}\n\n", log.file,
+                     log.format, benchmark, log.time, calibration.overall.rows, format_size(calibration.overall.from),
+                     format_size(calibration.largest()), calibration.algorithm->name, calibration.workers(),
+                     option.empty() ? "" : fmt::format(", {}={}", option, value));
+}
+
+std::string constants(const Calibration& calibration, bool table) {
+  const LineFit& line = calibration.line;
+  const auto error = [](bool held, const std::string& text) { return held ? std::string("held at 0") : text; };
+  std::vector<std::vector<std::string>> rows{{"constant", "value", "standard error", "of"}};
+  rows.push_back({"a", format_duration(line.a), error(line.a_held, format_duration(line.a_error)),
+                  "the start-up of the collective"});
+  rows.push_back({"b", per_byte(line.b), error(line.b_held, per_byte(line.b_error)), "its time per byte"});
+  rows.push_back({"alpha", format_duration(calibration.alpha), "", "the start-up of a message"});
+  rows.push_back({"beta", per_byte(calibration.beta), "", "its time per byte"});
+  rows.push_back({"gamma", per_byte(calibration.gamma), "", "a byte's reduction (given)"});
+  rows.push_back(
+      {"busbw", fmt::format("{:.4g} GB/s", busbw(calibration, table)), "",
+       fmt::format("a link at {}, by the {}", format_size(calibration.largest()), table ? "table" : "line")});
+  return format_table(rows) + "\n";
+}
+
+std::string errors(const Calibration& calibration) {
+  std::vector<std::vector<std::string>> rows{
+      {"sizes from", "to below", "rows", "line: median error", "worst", "table: median error", "worst"}};
+  const auto add = [&](const std::string& from, const std::string& to, const RelativeErrors& errors) {
+    rows.push_back({from, to, std::to_string(errors.rows), percent(errors.line_median), percent(errors.line_worst),
+                    percent(errors.table_median), percent(errors.table_worst)});
+  };
+  for (const RelativeErrors& decade : calibration.decades)
+    add(format_size(decade.from), format_size(decade.to), decade);
+  add("all", "", calibration.overall);
+  return format_table(rows) + "\n";
+}
+
+std::string pieces(const Calibration& calibration) {
+  std::vector<std::vector<std::string>> rows{{"piece from", "to", "sizes", "a", "b", "time at its ends"}};
+  std::size_t end = 0;
+  for (const Piece& piece : calibration.table.pieces) {
+    const double first = calibration.table.table[end].seconds, last = calibration.table.table[end + 1].seconds;
+    end += 2;
+    rows.push_back({write_size(piece.from), write_size(piece.to), std::to_string(piece.sizes), format_duration(piece.a),
+                    per_byte(piece.b), fmt::format("{} to {}", format_duration(first), format_duration(last))});
+  }
+  return format_table(rows) + "\n";
+}
+
+std::string verdict(const Calibration& calibration) {
+  const std::size_t count = calibration.table.pieces.size();
+  const std::string noise = percent(calibration.table.noise);
+  if (!calibration.table_is_better)
+    return fmt::format(
+        "The line serves: no range of sizes departs from it by more than the noise ({} of a time) explains.\n", noise);
+  const RelativeErrors worst =
+      *std::max_element(calibration.decades.begin(), calibration.decades.end(),
+                        [](const auto& one, const auto& other) { return one.line_median < other.line_median; });
+  return fmt::format(
+      "The table serves better: the times follow {} lines, beyond what their noise ({} of a time) explains. In the "
+      "median\n"
+      "of all rows one line is off by {}, the table by {}; from {} to {} by {} and {}.\n"
+      "--table --cluster-out FILE writes the table, which holds for {} among {} workers alone. Or fit one line to the\n"
+      "sizes that you send: --from \"{}\" is the last piece.\n",
+      count, noise, percent(calibration.overall.line_median), percent(calibration.overall.table_median),
+      format_size(worst.from), format_size(worst.to), percent(worst.line_median), percent(worst.table_median),
+      calibration.algorithm->name, calibration.workers(), write_size(calibration.table.pieces.back().from));
+}
+
+OrderedJson errors_json(const RelativeErrors& errors) {
+  return {{"from", errors.from},
+          {"to", errors.to},
+          {"rows", errors.rows},
+          {"line_median", errors.line_median},
+          {"line_worst", errors.line_worst},
+          {"table_median", errors.table_median},
+          {"table_worst", errors.table_worst}};
+}
+
+std::string text_of(const OrderedJson& json) {
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string calibration_text(const Calibration& calibration, bool table) {
+  return heading(calibration) + constants(calibration, table) + errors(calibration) + pieces(calibration) +
+         verdict(calibration);
+}
+
+std::string calibration_json(const Calibration& calibration, bool table) {
+  const MeasurementLog& log = calibration.log;
+  OrderedJson json{{"file", log.file},
+                   {"format", log.format},
+                   {"benchmark", log.benchmark},
+                   {"time", log.time},
+                   {"collective", calibration.algorithm->name},
+                   {"workers", calibration.workers()},
+                   {"rows", calibration.overall.rows},
+                   {"from", calibration.overall.from},
+                   {"to", calibration.largest()},
+                   {"a", calibration.line.a},
+                   {"b", calibration.line.b},
+                   {"alpha", calibration.alpha},
+                   {"beta", calibration.beta},
+                   {"gamma", calibration.gamma},
+                   {"a_error", calibration.line.a_error},
+                   {"b_error", calibration.line.b_error},
+                   {"busbw_GBps", busbw(calibration, table)},
+                   {"noise", calibration.table.noise},
+                   {"better", calibration.table_is_better ? "table" : "line"},
+                   {"errors", OrderedJson::array()},
+                   {"pieces", OrderedJson::array()},
+                   {"table", OrderedJson::array()},
+                   {"warnings", calibration.warnings}};
+  for (const RelativeErrors& decade : calibration.decades) json["errors"].push_back(errors_json(decade));
+  json["errors"].push_back(errors_json(calibration.overall));
+  for (const Piece& piece : calibration.table.pieces)
+    json["pieces"].push_back(
+        {{"from", piece.from}, {"to", piece.to}, {"sizes", piece.sizes}, {"a", piece.a}, {"b", piece.b}});
+  for (const CostPoint& point : calibration.table.table)
+    json["table"].push_back({{"bytes", point.bytes}, {"time_s", point.seconds}});
+  return text_of(json);
+}
+
+std::string calibration_cluster(const Calibration& calibration, const std::string& name, bool table,
+                                std::optional<double> line_rate, const Place& place) {
+  const MeasurementLog& log = calibration.log;
+  const bool all_reduce = calibration.algorithm->purpose == Purpose::AllReduce;
+  const auto us = [](double seconds) { return fmt::format("{} us", seconds * 1e6); };
+  const auto ns_per_byte = [](double seconds) { return fmt::format("{} ns/B", seconds * 1e9); };
+  OrderedJson network = OrderedJson::object();
+  if (table) {
+    if (!all_reduce)
+      throw InputError(place, fmt::format("{} does not sum gradients", calibration.algorithm->name),
+                       "without --table its line can be carried to an all-reduce");
+    for (const CostPoint& point : calibration.table.table)
+      network["table"].push_back({{"bytes", fmt::format("{} B", point.bytes)}, {"time", us(point.seconds)}});
+  } else {
+    if (calibration.line.b_held)
+      throw InputError(place, "times that do not grow with the size give no time per byte",
+                       "a log of larger sizes, or --table");
+    network["measured"] = {{"collective", calibration.algorithm->name},
+                           {"workers", calibration.workers()},
+                           {"a", us(calibration.line.a)},
+                           {"b", ns_per_byte(calibration.line.b)},
+                           {"gamma", ns_per_byte(calibration.gamma)}};
+  }
+  if (all_reduce) network["collective"] = calibration.algorithm->name;
+  if (line_rate) network["line_rate"] = fmt::format("{} bit/s", *line_rate * 8);
+  if (const auto [option, value] = option_of(calibration); option == "servers")
+    network[option] = calibration.options.servers;
+  else if (!option.empty())
+    network[option] = value;
+  return text_of(
+      {{"name", name},
+       {"description", fmt::format("{} among {} workers, fitted by allreplay calibrate to {} sizes from {} to {}",
+                                   calibration.algorithm->name, calibration.workers(), calibration.overall.rows,
+                                   write_size(calibration.overall.from), write_size(calibration.largest()))},
+       {"source", log.file},
+       {"workers", calibration.workers()},
+       {"network", network}});
+}
+
+}  // namespace allreplay

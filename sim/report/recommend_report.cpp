@@ -1,0 +1,179 @@
+#include "sim/report/recommend_report.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/experiment/framework.hpp"
+#include "sim/report/report.hpp"
+#include "sim/report/table.hpp"
+#include "sim/training/communication.hpp"
+
+namespace allreplay {
+
+namespace {
+
+const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metrics; }
+const Strategy& strategy(const Advice& advice) { return *advice.tuned.scenario.strategy; }
+
+std::string gap(const Advice& advice) {
+  const Metrics& m = metrics(advice);
+  return m.lower_bound_s ? percent(m.iteration_s / *m.lower_bound_s - 1) : "-";
+}
+
+std::string heading(const Advice& advice) {
+  const auto& [scenario, result, wall_s] = advice.tuned;
+  const Metrics& m = result.metrics;
+  return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors",
+                     scenario.profile.name, scenario.cluster.name, result.collective, result.fidelity,
+                     scenario.codec ? ", " + scenario.codec->name : "", format_duration(m.forward_s),
+                     format_duration(m.backward_s), format_size(scenario.profile.bytes()),
+                     scenario.profile.tensors.size());
+}
+
+// What no schedule can change.
+std::string limits(const Advice& advice) {
+  const auto& [scenario, result, wall_s] = advice.tuned;
+  const Metrics& m = result.metrics;
+  const double compute = m.forward_s + m.backward_s,
+               all = to_seconds(communication_of(scenario).cost(scenario.profile.bytes()));
+  if (!m.lower_bound_s) return "";
+  const double factor = slowest(worker_classes(scenario.stragglers, scenario.workers));
+  std::string text =
+      fmt::format("Computing takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
+                  factor > 1 ? " on the slowest worker" : "", format_duration(all));
+  const double ceiling = compute / *m.lower_bound_s;
+  if (factor > 1 && all <= factor * compute)
+    text += fmt::format(
+        "The slowest worker is the limit:\nthe others wait for it, and no schedule exceeds {} efficiency. Without it, "
+        "{} per iteration would be saved.",
+        percent(ceiling), format_duration((factor - 1) * compute));
+  else if (all > compute)
+    text += fmt::format(
+        "The network is the limit:\nno lossless schedule on this collective exceeds {} efficiency. Beyond that only "
+        "fewer bytes (compression,\n"
+        "half precision), more work per iteration (larger or accumulated batches) or a faster network help.",
+        percent(ceiling));
+  else
+    text +=
+        fmt::format("Communication can hide behind computation: up to {} efficiency is possible.", percent(ceiling));
+  return text + "\n";
+}
+
+std::string saving(double from, double to) { return fmt::format("{:.1f} % less", 100 * (1 - to / from)); }
+
+std::vector<Advice>::const_iterator fastest_offered(const std::vector<Advice>& ranking) {
+  return std::find_if(ranking.begin(), ranking.end(), [](const Advice& advice) {
+    const Framework* framework = framework_of(strategy(advice));
+    return framework && framework->maintained;
+  });
+}
+
+std::string whether_compression_pays(const Advice& fastest) {
+  const auto [name, least] = fastest_uncompressed(fastest.tuned.scenario);
+  const double now = metrics(fastest).iteration_s;
+  return fmt::format("Without compression {} takes {} as it comes: {}.\n", name, format_duration(least),
+                     now < least ? fmt::format("{} pays, {}", fastest.tuned.scenario.codec->name, saving(least, now))
+                                 : fmt::format("{} does not pay here", fastest.tuned.scenario.codec->name));
+}
+
+std::string what_to_do(const std::vector<Advice>& ranking) {
+  if (ranking.front().tuned.scenario.codec) return whether_compression_pays(ranking.front());
+  std::string text;
+  const auto first = fastest_offered(ranking);
+  if (first != ranking.end()) {
+    const double now = metrics(*first).iteration_s;
+    text += fmt::format("Of what maintained frameworks offer, {} is the fastest: {}", strategy(*first).name,
+                        first->settings);
+    text += now < first->given_s * (1 - 1e-4)
+                ? fmt::format(", {} time than as given ({}).\n", saving(first->given_s, now),
+                              format_duration(first->given_s))
+                : "; tuning gains nothing.\n";
+    const double best = metrics(ranking.front()).iteration_s;
+    if (best < now * (1 - 1e-3))
+      text += fmt::format("{} takes {} than that: {}.\n", strategy(ranking.front()).name, saving(now, best),
+                          ranking.front().settings);
+    else
+      text += "Nothing listed here is faster by more than 0.1 %.\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string recommend_report(const std::vector<Advice>& ranking) {
+  std::vector<std::vector<std::string>> rows{
+      {"", "strategy", "iteration", "untuned", "speed-up", "efficiency", "exposed comm.", "above bound", "settings"}};
+  for (const Advice& advice : ranking) {
+    const Metrics& m = metrics(advice);
+    rows.push_back({std::to_string(rows.size()), std::string(strategy(advice).name), format_duration(m.iteration_s),
+                    advice.given_s > m.iteration_s ? format_duration(advice.given_s) : "",
+                    fmt::format("{:.2f}", m.speedup), percent(m.efficiency), format_duration(m.exposed_comm_s),
+                    gap(advice), advice.settings});
+  }
+  const Scenario& scenario = ranking.front().tuned.scenario;
+  return fmt::format("{} workers: {}\n\n{}\n{}{}", scenario.workers, heading(ranking.front()), format_table(rows),
+                     limits(ranking.front()), what_to_do(ranking)) +
+         caveat(scenario.profile);
+}
+
+std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line) {
+  std::vector<std::vector<std::string>> rows{{"efficiency with"}};
+  for (const auto& ranking : sizes) rows[0].push_back(std::to_string(ranking.front().tuned.scenario.workers));
+  rows[0].push_back(fmt::format("at least {} %", 100 * line));
+  const auto find = [&](const std::vector<Advice>& ranking, std::string_view name) -> const Advice& {
+    return *std::find_if(ranking.begin(), ranking.end(),
+                         [&](const Advice& advice) { return strategy(advice).name == name; });
+  };
+  const auto append = [&](const std::string& name, const auto& efficiency) {
+    std::vector<std::string> row{name};
+    std::int64_t last = 0;
+    bool above = true;
+    for (const auto& ranking : sizes) {
+      const double value = efficiency(ranking);
+      above = above && value >= line;
+      if (above) last = ranking.front().tuned.scenario.workers;
+      row.push_back(percent(value));
+    }
+    row.push_back(last == 0 ? "at none" : above ? "at all" : fmt::format("up to {}", last));
+    rows.push_back(std::move(row));
+  };
+  for (const Advice& advice : sizes.back())
+    append(std::string(strategy(advice).name),
+           [&](const auto& ranking) { return metrics(find(ranking, strategy(advice).name)).efficiency; });
+  if (metrics(sizes.front().front()).lower_bound_s)
+    append("(lower bound)", [&](const auto& ranking) {
+      const Metrics& m = metrics(ranking.front());
+      return m.lower_bound_s ? (m.forward_s + m.backward_s) / *m.lower_bound_s : 1.0;
+    });
+  std::string text =
+      heading(sizes.front().front()) + "\n\n" + format_table(rows) +
+      (sizes.front().front().tuned.scenario.codec ? "\nThe schedule to compress under:\n"
+                                                  : "\nThe fastest of what maintained frameworks offer:\n");
+  for (const auto& ranking : sizes) {
+    const auto offered = fastest_offered(ranking);
+    const bool coded = ranking.front().tuned.scenario.codec.has_value();
+    const Advice& advice = coded || offered == ranking.end() ? ranking.front() : *offered;
+    text += fmt::format("{:>8} workers: {}, {} with {}\n", advice.tuned.scenario.workers, strategy(advice).name,
+                        format_duration(metrics(advice).iteration_s), advice.settings);
+  }
+  return text + caveat(sizes.front().front().tuned.scenario.profile);
+}
+
+std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
+  std::vector<Row> rows;
+  for (const auto& ranking : sizes)
+    for (const Advice& advice : ranking) {
+      Row row = row_of(advice.tuned);
+      const Metrics& m = metrics(advice);
+      const Framework* framework = framework_of(strategy(advice));
+      row.push_back({"gap", m.lower_bound_s ? Cell(m.iteration_s / *m.lower_bound_s - 1) : Cell()});
+      row.push_back({"untuned_iteration_s", advice.given_s});
+      row.push_back({"framework", framework ? Cell(std::string(framework->name)) : Cell()});
+      row.push_back({"settings", advice.settings});
+      rows.push_back(std::move(row));
+    }
+  return to_json(rows);
+}
+
+}  // namespace allreplay

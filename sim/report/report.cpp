@@ -1,0 +1,172 @@
+#include "sim/report/report.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/collective/stage.hpp"
+#include "sim/experiment/row.hpp"
+#include "sim/report/table.hpp"
+#include "sim/training/communication.hpp"
+
+namespace allreplay {
+
+namespace {
+
+std::string above_bound(const Metrics& metrics) {
+  if (!metrics.lower_bound_s) return "-";
+  return fmt::format("{:.1f} %", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
+}
+
+std::string options_of(const Scenario& scenario) { return plain_text(identity(scenario).back().cell); }
+
+// What compresses, and whose times those are.
+std::string codec_text(const Scenario& scenario) {
+  if (!scenario.codec) return "";
+  return fmt::format("{} ({}; times {} on {})", scenario.codec->name, scenario.codec->codec->summary,
+                     scenario.codec->origin, scenario.codec->device);
+}
+
+std::string window_text(const Window& window) {
+  if (window.bytes != Window::unlimited) return format_size(window.bytes);
+  if (window.count == Window::unlimited) return "unlimited";
+  return fmt::format("{} block{}", window.count, window.count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::string title(const Scenario& scenario, const Result& result) {
+  return fmt::format("{} on {}: {} worker{}, {}, {}{}", scenario.profile.name, scenario.cluster.name, scenario.workers,
+                     scenario.workers == 1 ? "" : "s", result.collective, result.fidelity,
+                     scenario.codec ? ", " + scenario.codec->name : "");
+}
+
+std::string caveat(const Profile& profile) {
+  if (profile.origin != Origin::Reconstructed) return "";
+  return fmt::format("note: the times of {} are reconstructed, not measured ({})\n", profile.name, profile.source);
+}
+
+std::optional<double> lower_bound(const std::vector<Outcome>& outcomes) {
+  std::optional<double> least;  // plans in two stages have a bound of their own
+  for (const Outcome& outcome : outcomes)
+    if (const auto bound = outcome.result.metrics.lower_bound_s) least = std::min(least.value_or(*bound), *bound);
+  return least;
+}
+
+std::string run_report(const Outcome& outcome) {
+  const auto& [scenario, result, wall_s] = outcome;
+  const Metrics& m = result.metrics;
+  std::vector<std::pair<std::string, std::string>> lines{
+      {"strategy", std::string(scenario.strategy->name)},
+      {"codec", codec_text(scenario)},
+      {"options", options_of(scenario)},
+      {"iteration", format_duration(m.iteration_s)},
+      {"  forward", format_duration(m.forward_s)},
+      {"  backward", format_duration(m.backward_s)},
+      {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
+      {"  exposed communication", fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
+                                              percent(m.exposed_comm_s / m.iteration_s))},
+      {"communication in flight", fmt::format("{} in {} collectives", format_duration(m.comm_busy_s), m.collectives)},
+      {"speed-up", fmt::format("{:.2f} of {} ({} efficiency)", m.speedup, scenario.workers, percent(m.efficiency))},
+      {"throughput", m.samples_per_s ? fmt::format("{:.1f} samples/s", *m.samples_per_s)
+                                     : "unknown: the profile gives no batch size"},
+      {"lower bound", m.lower_bound_s
+                          ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s), above_bound(m))
+                          : "none"}};
+  std::string text = title(scenario, result) + "\n\n";
+  for (const auto& [name, value] : lines)
+    if (!value.empty()) text += fmt::format("{:<24} {}\n", name, value);
+  return text + (caveat(scenario.profile).empty() ? "" : "\n" + caveat(scenario.profile));
+}
+
+std::string compare_report(const std::vector<Outcome>& outcomes) {
+  std::vector<std::vector<std::string>> rows{
+      {"strategy", "iteration", "exposed comm.", "collectives", "speed-up", "efficiency", "above bound", "options"}};
+  for (const auto& [scenario, result, wall_s] : outcomes) {
+    const Metrics& m = result.metrics;
+    rows.push_back({std::string(scenario.strategy->name), format_duration(m.iteration_s),
+                    format_duration(m.exposed_comm_s), std::to_string(m.collectives), fmt::format("{:.2f}", m.speedup),
+                    percent(m.efficiency), above_bound(m), options_of(scenario)});
+  }
+  const auto& [scenario, result, wall_s] = outcomes.front();
+  std::string text = title(scenario, result);
+  if (scenario.codec) text += "\n" + codec_text(scenario);
+  text += fmt::format("\nforward {}, backward {}, {} of gradients", format_duration(result.metrics.forward_s),
+                      format_duration(result.metrics.backward_s), format_size(scenario.profile.bytes()));
+  if (const auto bound = lower_bound(outcomes))
+    text += fmt::format("; no lossless schedule is faster than {}", format_duration(*bound));
+  return text + "\n\n" + format_table(rows) + caveat(scenario.profile);
+}
+
+std::string sweep_report(const std::vector<Outcome>& outcomes) {
+  std::vector<std::vector<std::string>> rows{{"profile", "cluster", "workers", "collective", "fidelity", "codec",
+                                              "strategy", "iteration", "exposed comm.", "collectives", "speed-up",
+                                              "efficiency", "above bound"}};
+  std::string caveats;
+  for (const auto& [scenario, result, wall_s] : outcomes) {
+    const Metrics& m = result.metrics;
+    rows.push_back({scenario.profile.name, scenario.cluster.name, std::to_string(scenario.workers), result.collective,
+                    result.fidelity, scenario.codec ? scenario.codec->name : "-", std::string(scenario.strategy->name),
+                    format_duration(m.iteration_s), format_duration(m.exposed_comm_s), std::to_string(m.collectives),
+                    fmt::format("{:.2f}", m.speedup), percent(m.efficiency), above_bound(m)});
+    const std::string one = caveat(scenario.profile);
+    if (caveats.find(one) == std::string::npos) caveats += one;
+  }
+  const bool alike = std::adjacent_find(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
+                       return std::equal(a.begin(), a.begin() + 7, b.begin());  // up to the strategy
+                     }) != rows.end();
+  for (std::size_t i = 0; alike && i < rows.size(); ++i)
+    rows[i].push_back(i == 0 ? "options" : options_of(outcomes[i - 1].scenario));
+  return format_table(rows) + caveats;
+}
+
+std::string plan_report(const Scenario& scenario, const Plan& plan) {
+  const std::optional<Compression> codec = communication_of(scenario).compression;
+  std::vector<std::vector<std::string>> rows{{"block", "bytes", "slices", "priority", "tensors"}};
+  if (codec) rows[0].insert(rows[0].begin() + 2, {"on the wire", "encoding", "decoding"});
+  for (std::size_t index = 0; index < plan.blocks.size(); ++index) {
+    const Block& block = plan.blocks[index];
+    const std::string names = describe(block, scenario.profile, index);
+    const std::size_t open = names.find('(');
+    rows.push_back({std::to_string(index), std::to_string(block.bytes()), std::to_string(block.slices.size()),
+                    std::to_string(block.priority), names.substr(open + 1, names.size() - open - 2)});
+    if (!codec) continue;
+    const auto seconds = [](Time time) { return format_duration(to_seconds(time)); };
+    rows.back().insert(rows.back().begin() + 2,
+                       {std::to_string(codec->wire_bytes(block.bytes())), seconds(codec->encode(block.bytes())),
+                        seconds(codec->decode(block.bytes()))});
+  }
+  std::string text = fmt::format("{}: {} blocks, {}, window {}, the next forward waits for its {}", plan.strategy,
+                                 plan.blocks.size(), to_string(plan.order), window_text(plan.window),
+                                 plan.barrier == Barrier::Iteration ? "iteration" : "layer");
+  if (plan.stages == Stages::Split) text += ", reduce-scatters first, all-gathers after the backward pass";
+  if (plan.release == Release::Backward) text += ", none before the backward pass ends";
+  if (plan.tick > Time(0)) text += fmt::format(", at multiples of {}", write_duration(plan.tick));
+  return text + "\n\n" + format_table(rows) + caveat(scenario.profile);
+}
+
+std::string plan_json(const Scenario& scenario, const Plan& plan) {
+  using Value = nlohmann::ordered_json;
+  Value blocks = Value::array();
+  for (const Block& block : plan.blocks) {
+    Value slices = Value::array();
+    for (const Slice& slice : block.slices)
+      slices.push_back(
+          {{"tensor", scenario.profile.tensors[slice.tensor].name}, {"offset", slice.offset}, {"bytes", slice.bytes}});
+    blocks.push_back({{"slices", slices}, {"priority", block.priority}});
+  }
+  const bool in_bytes = plan.window.bytes != Window::unlimited;
+  const Value window = in_bytes ? Value{{"bytes", plan.window.bytes}} : Value{{"blocks", plan.window.count}};
+  Value value{{"strategy", plan.strategy},
+              {"order", to_string(plan.order)},
+              {"window", window},
+              {"barrier", to_string(plan.barrier)}};
+  if (plan.stages == Stages::Split) value["stages"] = {to_string(Stage::ReduceScatter), to_string(Stage::AllGather)};
+  if (plan.release == Release::Backward) value["release"] = "backward";
+  if (plan.tick > Time(0)) value["tick"] = write_duration(plan.tick);
+  value["blocks"] = std::move(blocks);
+  return value.dump(2);
+}
+
+}  // namespace allreplay

@@ -1,0 +1,28 @@
+#include "sim/search/plan_of.hpp"
+
+#include "sim/search/best.hpp"
+#include "sim/training/communication.hpp"
+
+namespace allreplay {
+
+namespace {
+
+Plan plan_of(const Scenario& scenario, const Communication& communication) {
+  if (!scenario.strategy->plan) return find_best(scenario, communication);
+  Plan plan = make_plan(*scenario.strategy, {slowest_profile(scenario), price_of_blocks(scenario, communication),
+                                             scenario.options.strategy});
+  if (gathers(communication.carrier)) plan.stages = Stages::AllReduce;
+  return plan;
+}
+
+}  // namespace
+
+Plan plan_of(const Scenario& scenario) { return plan_of(scenario, communication_of(scenario)); }
+
+Result simulate(const Scenario& scenario) {
+  const Communication communication = communication_of(scenario);
+  const Plan plan = plan_of(scenario, communication);
+  return simulate(scenario, plan, prepared_for(plan, communication));
+}
+
+}  // namespace allreplay

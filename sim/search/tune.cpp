@@ -1,0 +1,153 @@
+#include "sim/search/tune.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "sim/core/random.hpp"
+#include "sim/search/gaussian_process.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using Setting = std::vector<std::string>;
+
+class Tuner {
+ public:
+  Tuner(const TuneRequest& request, const Measure& measure) : request_(request), measure_(measure) {}
+
+  std::vector<Trial> run(const Setting& given) {
+    Point point;
+    for (std::size_t i = 0; i < given.size(); ++i) point.push_back(place_of(request_.ranges[i], given[i]));
+    const bool inside = std::all_of(point.begin(), point.end(), [](double x) { return x >= 0 && x <= 1; });
+    if (inside) propose(point, given);
+    if (request_.method == TuneMethod::Grid)
+      grid();
+    else
+      bayes();
+    measure_batch();
+    return std::move(trials_);
+  }
+
+ private:
+  std::size_t dimensions() const { return request_.ranges.size(); }
+  std::size_t budget() const { return static_cast<std::size_t>(request_.budget); }
+  std::size_t chosen() const { return points_.size(); }
+
+  Setting setting_at(const Point& point) const {
+    Setting setting;
+    for (std::size_t i = 0; i < point.size(); ++i) setting.push_back(value_at(request_.ranges[i], point[i]));
+    return setting;
+  }
+
+  // Takes the setting into the next batch, unless it was taken before.
+  bool propose(const Point& point, Setting setting) {
+    if (chosen() >= budget() || !taken_.insert(setting).second) return false;
+    points_.push_back(point);
+    batch_.push_back(std::move(setting));
+    return true;
+  }
+  bool propose(const Point& point) { return propose(point, setting_at(point)); }
+
+  void measure_batch() {
+    if (batch_.empty()) return;
+    const std::vector<double> times = measure_(batch_);
+    for (std::size_t i = 0; i < batch_.size(); ++i) trials_.push_back({std::move(batch_[i]), times[i]});
+    batch_.clear();
+  }
+
+  void grid() {
+    const auto steps = static_cast<std::size_t>(
+        std::pow(static_cast<double>(budget()) + 0.5, 1.0 / static_cast<double>(dimensions())));
+    std::vector<std::size_t> index(dimensions(), 0);
+    for (;;) {
+      Point point;
+      for (const std::size_t i : index)
+        point.push_back(steps <= 1 ? 0.5 : static_cast<double>(i) / static_cast<double>(steps - 1));
+      propose(point);
+      std::size_t digit = dimensions();
+      while (digit > 0 && ++index[digit - 1] >= std::max<std::size_t>(1, steps)) index[--digit] = 0;
+      if (digit == 0) return;
+    }
+  }
+
+  Point random_point(Random& random) const {
+    Point point;
+    for (std::size_t i = 0; i < dimensions(); ++i) point.push_back(random.uniform());
+    return point;
+  }
+
+  void bayes() {
+    Random random(request_.seed, 0);
+    // A Latin hypercube to start with: each option's range is covered evenly.
+    const std::size_t first = std::min(budget(), 4 + 2 * dimensions());
+    std::vector<std::vector<std::size_t>> rows(dimensions(), std::vector<std::size_t>(first));
+    for (auto& row : rows) {
+      for (std::size_t i = 0; i < first; ++i) row[i] = i;
+      for (std::size_t left = first; left > 1; --left) std::swap(row[left - 1], row[random.below(left)]);
+    }
+    for (std::size_t i = 0; i < first; ++i) {
+      Point point;
+      for (const auto& row : rows)
+        point.push_back((static_cast<double>(row[i]) + random.uniform()) / static_cast<double>(first));
+      propose(point);
+    }
+    measure_batch();
+    while (chosen() < budget()) {
+      constexpr int side_by_side = 4;
+      for (int i = 0; i < side_by_side; ++i) propose_most_promising(random);
+      if (batch_.empty()) return;  // all that is left has been tried
+      measure_batch();
+    }
+  }
+
+  // The largest expected improvement among random points and neighbours of the best. Those of this batch that are not
+  // measured yet count as the model believes them to be (the "Kriging believer").
+  void propose_most_promising(Random& random) {
+    std::vector<double> values;
+    for (const Trial& trial : trials_) values.push_back(std::log(trial.iteration_s));
+    if (values.size() < points_.size()) {
+      const GaussianProcess known({points_.begin(), points_.begin() + static_cast<std::ptrdiff_t>(values.size())},
+                                  values);
+      for (std::size_t i = values.size(); i < points_.size(); ++i) values.push_back(known.at(points_[i]).mean);
+    }
+    const GaussianProcess model(points_, values);
+    const auto least = std::min_element(values.begin(), values.end());
+    const Point& best = points_[static_cast<std::size_t>(least - values.begin())];
+    Point winner;
+    double most = -1;
+    for (int candidate = 0; candidate < 400; ++candidate) {
+      Point point = random_point(random);
+      if (candidate % 2 == 1)
+        for (std::size_t i = 0; i < point.size(); ++i) point[i] = std::clamp(best[i] + 0.1 * random.normal(), 0.0, 1.0);
+      if (taken_.count(setting_at(point))) continue;
+      const double gain = expected_improvement(model.at(point), *least);
+      if (gain <= most) continue;
+      most = gain;
+      winner = std::move(point);
+    }
+    if (!winner.empty()) propose(winner);
+  }
+
+  const TuneRequest& request_;
+  const Measure& measure_;
+  std::vector<Point> points_;  // of all that were proposed, measured first
+  std::set<Setting> taken_;
+  std::vector<Setting> batch_;
+  std::vector<Trial> trials_;
+};
+
+}  // namespace
+
+std::vector<Trial> tune(const TuneRequest& request, const std::vector<std::string>& given, const Measure& measure) {
+  return Tuner(request, measure).run(given);
+}
+
+std::size_t fastest(const std::vector<Trial>& trials) {
+  const auto best = std::min_element(trials.begin(), trials.end(),
+                                     [](const Trial& a, const Trial& b) { return a.iteration_s < b.iteration_s; });
+  return static_cast<std::size_t>(best - trials.begin());
+}
+
+}  // namespace allreplay

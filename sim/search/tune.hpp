@@ -1,0 +1,41 @@
+// Tuning: which options give the least iteration time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "sim/search/search_space.hpp"
+
+namespace allreplay {
+
+enum class TuneMethod : std::uint8_t {
+  Grid,   ///< as many values of each option as the budget allows, evenly on the logarithmic scale
+  Bayes,  ///< Bayesian optimisation: random trials, then those of the largest expected improvement
+};
+
+struct TuneRequest {
+  std::vector<Range> ranges;  ///< at least one
+  std::int64_t budget = 32;   ///< trials, at most
+  TuneMethod method = TuneMethod::Bayes;
+  std::uint64_t seed = 1;
+};
+
+struct Trial {
+  std::vector<std::string> values;  ///< of each range's option
+  double iteration_s = 0;
+};
+
+/// Iteration times of several settings, in their order; they may be computed side by side.
+using Measure = std::function<std::vector<double>(const std::vector<std::vector<std::string>>& settings)>;
+
+/// The trials in their order. The first is `given` (the options as they are, by range) if it lies in the ranges, so
+/// that tuning never makes anything worse. No setting is tried twice. Settings are chosen four at a time, so that the
+/// result depends on the request alone, not on how many are measured at once.
+std::vector<Trial> tune(const TuneRequest& request, const std::vector<std::string>& given, const Measure& measure);
+
+/// The index of the fastest trial; the earliest among equals.
+std::size_t fastest(const std::vector<Trial>& trials);
+
+}  // namespace allreplay

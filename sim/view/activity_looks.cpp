@@ -1,0 +1,67 @@
+#include "sim/view/activity_looks.hpp"
+
+#include "sim/collective/stage.hpp"
+#include "sim/picture/style.hpp"
+
+namespace allreplay {
+
+std::string to_string(Activity activity) {
+  switch (activity) {
+    case Activity::Backward:
+      return "backward";
+    case Activity::Forward:
+      return "forward";
+    case Activity::Encode:
+      return "encode";
+    case Activity::Decode:
+      return "decode";
+    case Activity::Codec:
+      return "encode and decode";
+    case Activity::Collective:
+      return "collective";
+    case Activity::ReduceScatter:
+      return to_string(Stage::ReduceScatter);
+    case Activity::AllGather:
+      return to_string(Stage::AllGather);
+  }
+  return "";
+}
+
+TimeUnit unit_for(double seconds) {
+  for (const TimeUnit& unit : {TimeUnit{"s", 1}, TimeUnit{"ms", 1e-3}, TimeUnit{"us", 1e-6}})
+    if (seconds >= 2 * unit.seconds) return unit;
+  return {"ns", 1e-9};
+}
+
+Look look_of(Activity activity) {
+  switch (activity) {
+    case Activity::Backward:
+      return {.fill = style::blue};
+    case Activity::Forward:
+      return {.fill = style::pale_blue};
+    case Activity::Encode:
+    case Activity::Codec:
+      return {.fill = style::black};
+    case Activity::Decode:
+      return {.fill = style::purple};
+    case Activity::Collective:
+      return {.fill = style::orange};
+    case Activity::ReduceScatter:
+      return {.fill = style::pale_green};
+    case Activity::AllGather:
+      return {.fill = style::yellow};
+  }
+  return {};
+}
+
+Look look_of_waiting() {
+  return {.fill = colour(0xFFFFFF),
+          .hatch = Hatch::Rising,
+          .hatch_colour = style::vermilion,
+          .line = style::vermilion,
+          .width = 0.6};
+}
+
+Look look_of_exposed() { return {.hatch = Hatch::Rising, .hatch_colour = colour(0x8A3B00)}; }
+
+}  // namespace allreplay

@@ -1,0 +1,107 @@
+#include "sim/view/calibration_picture.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "sim/collective/comm_cost.hpp"
+#include "sim/picture/chart.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// Places of the series in the palette: the same in both charts.
+constexpr std::size_t of_line = 0, of_table = 1, of_measured = 3;
+
+Axis size_axis() {
+  return {.name = "message size", .spacing = Spacing::Log10, .label = [](double bytes) {
+            return format_size(static_cast<Bytes>(std::llround(bytes)));
+          }};
+}
+
+struct Fits {
+  LineFit line;
+  CommCost table;
+  bool with_table;  // of several pieces: else it is the line once more
+
+  double by_line(double bytes) const { return line.a + line.b * bytes; }
+  double by_table(double bytes) const { return to_seconds(table(static_cast<Bytes>(std::llround(bytes)))); }
+};
+
+Chart times(const Calibration& of, const Fits& fits) {
+  Chart chart;
+  chart.title = fmt::format("{} among {} workers, from {}", of.algorithm->name, of.workers(),
+                            std::filesystem::path(of.log.file).filename().string());
+  chart.x = size_axis();
+  chart.y = {.name = "time", .spacing = Spacing::Log10, .label = format_duration};
+  Series measured{.name = "measured", .line = false, .style = of_measured};
+  for (const Measurement& row : of.log.points) measured.points.push_back({static_cast<double>(row.bytes), row.seconds});
+  chart.series.push_back(measured);
+  Series line{.name = fmt::format("{} + {:.4g} ns/B", format_duration(of.line.a), of.line.b * 1e9),
+              .markers = false,
+              .style = of_line};
+  Series table{.name = fmt::format("table of {} pieces", of.table.pieces.size()), .markers = false, .style = of_table};
+  constexpr int steps = 400;  // a line is a curve on logarithmic axes
+  const double from = static_cast<double>(of.overall.from), to = static_cast<double>(of.largest());
+  for (int i = 0; i <= steps; ++i) {
+    const double bytes = from * std::pow(to / from, static_cast<double>(i) / steps);
+    line.points.push_back({bytes, fits.by_line(bytes)});
+    table.points.push_back({bytes, fits.by_table(bytes)});
+  }
+  chart.series.push_back(line);
+  if (fits.with_table) chart.series.push_back(table);
+  return chart;
+}
+
+Chart residuals(const Calibration& of, const Fits& fits) {
+  Chart chart;
+  chart.x = size_axis();
+  chart.y = {.name = "fitted / measured", .spacing = Spacing::Log2};
+  chart.height = 160;
+  Series line{.name = "line", .line = false, .style = of_line};
+  Series table{.name = "table", .line = false, .style = of_table};
+  for (const Measurement& row : of.log.points) {
+    const auto bytes = static_cast<double>(row.bytes);
+    line.points.push_back({bytes, fits.by_line(bytes) / row.seconds});
+    table.points.push_back({bytes, fits.by_table(bytes) / row.seconds});
+  }
+  chart.series.push_back(line);
+  if (fits.with_table) chart.series.push_back(table);
+  chart.note = fmt::format("fitted to {} rows from {} to {}; see docs/calibration.md", of.overall.rows,
+                           format_size(of.overall.from), format_size(of.largest()));
+  return chart;
+}
+
+struct Move {
+  double down;
+
+  void operator()(Rectangle& shape) const { shape.box.y += down; }
+  void operator()(Circle& shape) const { shape.centre.y += down; }
+  void operator()(Text& shape) const { shape.at.y += down; }
+  void operator()(Path& shape) const {
+    for (Position& point : shape.points) point.y += down;
+  }
+};
+
+// One drawing above the other. The background of the lower one comes after what stands above, and does not reach it.
+Drawing stacked(Drawing above, const Drawing& below) {
+  for (Shape shape : below.shapes) {
+    std::visit(Move{above.height}, shape);
+    above.add(std::move(shape));
+  }
+  above.height += below.height;
+  above.width = std::max(above.width, below.width);
+  return above;
+}
+
+}  // namespace
+
+Drawing calibration_picture(const Calibration& calibration) {
+  const Fits fits{calibration.line, CommCost(calibration.table.table), calibration.table.pieces.size() > 1};
+  return stacked(draw(times(calibration, fits)), draw(residuals(calibration, fits)));
+}
+
+}  // namespace allreplay

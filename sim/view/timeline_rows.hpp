@@ -1,0 +1,58 @@
+// A replayed iteration as people look at it: rows of bars. The trace for Perfetto and the pictures are drawn from
+// these.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/report/report.hpp"
+
+namespace allreplay {
+
+enum class Activity : std::uint8_t {
+  Backward,
+  Forward,
+  Encode,
+  Decode,
+  Codec,       ///< encoding and decoding in one
+  Collective,  ///< in one stage: an all-reduce, or what carries a codec
+  ReduceScatter,
+  AllGather
+};
+
+struct Bar {
+  Activity activity = Activity::Backward;
+  std::string name;                 ///< "conv1", "block 3 (fc.weight, fc.bias)"
+  std::size_t item = 0;             ///< the layer, from 0 at the input; or the plan's block
+  Bytes bytes = 0;                  ///< of a collective, as they travel
+  Time ready{0}, start{0}, end{0};  ///< on the common clock of all iterations
+};
+
+struct TimelineRow {
+  std::string name;       ///< "3 workers like worker 0", "worker 1 (x1.5 as slow)", "collectives"
+  std::vector<Bar> bars;  ///< none overlaps another; in order of time
+};
+
+/// Bar `bar` of row `row`.
+struct BarPlace {
+  std::size_t row = 0, bar = 0;
+};
+
+/// What one bar waits for in another row.
+struct Gate {
+  BarPlace before, after;
+};
+
+struct TimelineRows {
+  /// One compute stream per class of workers: B_L … B_1, F_1 … F_L, encodings and decodings between them. Where the
+  /// codec has streams of its own, one more per class, after all of those.
+  std::vector<TimelineRow> streams;
+  std::vector<TimelineRow> network;  ///< as many as blocks are ever in flight together; each takes the first free one
+  std::vector<Gate> made;   ///< from what makes a block ready on the last class, in `streams`, to its collective
+  std::vector<Gate> gates;  ///< from a block's last collective to what waits for it on class 0, in `streams`
+};
+
+/// The bars of one of the result's episodes.
+TimelineRows timeline_rows(const Outcome& outcome, const Episode& episode);
+
+}  // namespace allreplay

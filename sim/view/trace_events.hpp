@@ -1,0 +1,15 @@
+// A timeline for chrome://tracing and ui.perfetto.dev.
+#pragma once
+
+#include <string>
+
+#include "sim/report/report.hpp"
+
+namespace allreplay {
+
+/// The last replayed iterations as Chrome trace events (JSON): a process per class of workers with its compute
+/// thread, a process for the network with a thread per block in flight at once, blocks named by their tensors, and
+/// an arrow from the backward task that makes a block ready to its collective. Times in microseconds.
+std::string trace_events(const Outcome& outcome);
+
+}  // namespace allreplay

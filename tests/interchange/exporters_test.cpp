@@ -1,0 +1,184 @@
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "tests/catch.hpp"
+#include "tests/import_text.hpp"
+#include "tests/random_profile.hpp"
+#include "tests/training/scenario.hpp"
+
+#include "sim/interchange/chakra/trace.hpp"
+#include "sim/interchange/exporters/exporter.hpp"
+#include "sim/schedule/gradients.hpp"
+#include "sim/search/plan_of.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// As real ones are: times to the picosecond, names with blanks, commas and quotes, gradients of two bytes.
+Profile awkward_profile(Random& random) {
+  Profile profile = random_profile(random, 12);
+  const bool half = random.below(3) == 0;
+  profile.precision = half ? "bf16" : "fp32";
+  profile.device = "a GPU";
+  profile.framework = "PyTorch 2";
+  profile.batch_size = 1 + static_cast<std::int64_t>(random.below(64));
+  for (Layer& layer : profile.layers) {
+    if (random.below(2) == 0) layer.name += " \"x\", (3; 3)_BWD";
+    if (random.below(2) == 0) layer.forward += Time(static_cast<std::int64_t>(random.below(1'000'000)));
+    if (random.below(2) == 0) layer.backward += Time(static_cast<std::int64_t>(random.below(1'000'000)));
+  }
+  for (Tensor& tensor : profile.tensors) tensor.bytes = tensor.elements * (half ? 2 : 4);
+  return profile;
+}
+
+// Random merges, in the order of the backward pass.
+Plan random_plan(const Profile& profile, Random& random) {
+  const auto list = gradients(profile);
+  std::vector<std::size_t> ends;
+  for (std::size_t i = 1; i <= list.size(); ++i)
+    if (i == list.size() || random.below(2) == 0) ends.push_back(i);
+  Plan plan = merge("some", list, ends);
+  plan.barrier = random.below(2) == 0 ? Barrier::Iteration : Barrier::Layer;
+  plan.order = static_cast<Order>(random.below(3));
+  plan.stages = random.below(4) == 0 ? Stages::Split : Stages::AllReduce;
+  plan.release = random.below(4) == 0 ? Release::Backward : Release::Layer;
+  return plan;
+}
+
+ImportOptions lacking(const Profile& profile, double clock) {
+  ImportOptions options;
+  options.batch_size = profile.batch_size;
+  options.precision = profile.precision;
+  options.clock = clock;
+  return options;
+}
+
+void check_layers(const Profile& back, const Profile& profile) {
+  REQUIRE(back.layers.size() == profile.layers.size());
+  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+    CHECK(back.layers[i].name == profile.layers[i].name);
+    CHECK(back.layers[i].forward == profile.layers[i].forward);
+    CHECK(back.layers[i].backward == profile.layers[i].backward);
+  }
+}
+
+// Formats without tensors: each layer's became one.
+void check_bytes_by_layer(const Profile& back, const Profile& profile) {
+  std::vector<Bytes> is(profile.layers.size()), was(profile.layers.size());
+  for (const Tensor& tensor : back.tensors) is[tensor.layer] += tensor.bytes;
+  for (const Tensor& tensor : profile.tensors) was[tensor.layer] += tensor.bytes;
+  CHECK(is == was);
+}
+
+Exported written(const std::string& format, const ExportRequest& request) {
+  return find_exporter(format, {"test", ""}).write(request);
+}
+
+}  // namespace
+
+TEST_CASE("what Chakra exports carry comes back whole, under any plan") {
+  Random random(3, 0);
+  for (int round = 0; round < 200; ++round) {
+    const Profile profile = awkward_profile(random);
+    const Plan plan = random_plan(profile, random);
+    for (const std::string format : {"chakra", "chakra-json"}) {
+      const Exported exported = written(format, {profile, round % 2 == 0 ? &plan : nullptr, 4});
+      const Profile back = import_text(format, exported.text, {}).profile;  // nothing needs to be said beside it
+      check_layers(back, profile);
+      REQUIRE(back.tensors.size() == profile.tensors.size());
+      for (std::size_t i = 0; i < profile.tensors.size(); ++i) {
+        CHECK(back.tensors[i].name == profile.tensors[i].name);
+        CHECK(back.tensors[i].elements == profile.tensors[i].elements);
+        CHECK(back.tensors[i].bytes == profile.tensors[i].bytes);
+        CHECK(back.tensors[i].layer == profile.tensors[i].layer);
+      }
+      CHECK(back.batch_size == profile.batch_size);
+      CHECK(back.precision == profile.precision);
+      CHECK(back.device == profile.device);
+    }
+  }
+}
+
+TEST_CASE("what ASTRA-sim text and tables carry comes back") {
+  Random random(4, 0);
+  for (int round = 0; round < 200; ++round) {
+    Profile profile = awkward_profile(random);
+    const Profile table = import_text("csv", written("csv", {profile}).text,
+                                      [&] {
+                                        ImportOptions options = lacking(profile, 1);
+                                        options.clock.reset();
+                                        return options;
+                                      }())
+                              .profile;
+    check_layers(table, profile);
+    check_bytes_by_layer(table, profile);
+    for (std::size_t i = 0; i < profile.layers.size(); ++i) profile.layers[i].name = fmt::format("layer{}", i);
+    // A clock of 1 THz counts picoseconds.
+    const Exported text = written("astra-sim", {profile, nullptr, 1, 1e12});
+    const Profile back = import_text("astra-sim", text.text, lacking(profile, 1e12)).profile;
+    check_layers(back, profile);
+    check_bytes_by_layer(back, profile);
+  }
+}
+
+TEST_CASE("ASTRA-sim text, line by line: names without blanks, whole cycles, blocks where they are ready") {
+  Profile profile;
+  profile.name = profile.model = "p";
+  profile.precision = "fp32";
+  profile.layers = {{"a b", Time(1'499), Time(2'500)}, {"a_b", Time(0), Time(7'000)}, {"c", Time(1'000), Time(1'000)}};
+  profile.tensors = {{"t0", 10, 40, 0}, {"t1", 1, 4, 1}, {"t2", 2, 8, 2}, {"t3", 3, 12, 2}};
+  const Exported plain = export_astra_sim({profile});
+  CHECK(plain.text ==
+        "DATA\n3\n"
+        "a_b\t-1\t1\tNONE\t0\t0\tNONE\t0\t3\tALLREDUCE\t40\t0\n"
+        "a_b#2\t-1\t0\tNONE\t0\t0\tNONE\t0\t7\tALLREDUCE\t4\t0\n"
+        "c\t-1\t1\tNONE\t0\t0\tNONE\t0\t1\tALLREDUCE\t20\t0\n");
+  // 1.499 ns became 1, 2.5 became 3: 1 ps more in all.
+  CHECK(std::any_of(plain.notes.begin(), plain.notes.end(),
+                    [](const auto& note) { return note.starts_with("2 times were rounded to whole cycles, +1 ps"); }));
+  const auto list = gradients(profile);
+  const std::vector<std::size_t> ends{3, 4};  // t3, t2, t1 | t0
+  const Plan plan = merge("some", list, ends);
+  const Exported planned = export_astra_sim({profile, &plan});
+  CHECK(planned.text ==
+        "DATA\n3\n"
+        "a_b\t-1\t1\tNONE\t0\t0\tNONE\t0\t3\tALLREDUCE\t40\t0\n"
+        "a_b#2\t-1\t0\tNONE\t0\t0\tNONE\t0\t7\tALLREDUCE\t24\t0\n"
+        "c\t-1\t1\tNONE\t0\t0\tNONE\t0\t1\tNONE\t0\t0\n");
+}
+
+namespace {
+
+// When each node ends if collectives take as long as `cost` says and nothing but dependencies holds a node back.
+std::int64_t makespan_us(const ChakraTrace& trace, const std::function<std::int64_t(std::int64_t)>& cost) {
+  std::vector<std::int64_t> end(trace.nodes.size());
+  for (const ChakraNode& node : trace.nodes) {  // their ids are their places, and they wait for earlier ones only
+    std::int64_t start = 0;
+    for (const std::uint64_t id : node.data_dependencies) {
+      REQUIRE(id < node.id);
+      start = std::max(start, end[id]);
+    }
+    const auto bytes = attribute<std::int64_t>(node.attributes, "comm_size");
+    end[node.id] = start + (bytes ? cost(*bytes) : static_cast<std::int64_t>(node.microseconds));
+  }
+  return *std::max_element(end.begin(), end.end());
+}
+
+}  // namespace
+
+TEST_CASE("a Chakra export is an iteration: replayed by hand it lasts as long as the simulator says") {
+  Random random(5, 0);
+  for (int round = 0; round < 100; ++round) {
+    // A ring of two: T(M) = 2·50 us + M·1 us.
+    const Scenario scenario = scenario_of(random_profile(random, 10), "wfbp", 2, 50e-6, 1e-6);
+    Plan plan = random_plan(scenario.profile, random);
+    plan.stages = Stages::AllReduce;
+    if (plan.order == Order::Priority) plan.order = Order::FirstReady;
+    const ChakraTrace trace = decode_chakra(export_chakra({scenario.profile, &plan, 2}).text, "file");
+    const double simulated = simulate(scenario, plan).metrics.iteration_s;
+    CHECK(static_cast<double>(makespan_us(trace, [](std::int64_t bytes) { return 100 + bytes; })) * 1e-6 ==
+          Approx(simulated).epsilon(1e-12));
+  }
+}

@@ -1,0 +1,45 @@
+#include "sim/report/topology_report.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+Cluster cluster(const std::string& network) {
+  return read_cluster(
+      Json::parse(R"({"name": "mine", "workers": 4, "network": {"alpha": "1 us", )" + network + "}}", "mine.json"));
+}
+
+const std::string cube =
+    R"("topology": {"kind": "bcube", "n": 2, "k": 2, "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}})";
+
+}  // namespace
+
+TEST_CASE("the topology report, for people") {
+  CHECK(topology_table(cluster(cube)) ==
+        "cluster    mine\n"
+        "topology   bcube\n"
+        "workers    4\n"
+        "hosts      4\n"
+        "switches   4\n"
+        "links      8\n"
+        "diameter   4 links, 4 us\n"
+        "bisection  20 Gbit/s\n");
+}
+
+TEST_CASE("the topology report, for programs") {
+  const Json json = Json::parse(topology_json(cluster(cube)), "out");
+  CHECK(json.at("kind").text() == "bcube");
+  CHECK(json.at("switches").number() == 4);
+  CHECK(json.at("diameter_hops").number() == 4);
+  CHECK(json.at("diameter_s").number() == Approx(4e-6).epsilon(1e-12));
+  CHECK(json.at("bisection_GBps").number() == 2.5);
+  CHECK(json.at("bisection_exact").boolean());
+}
+
+TEST_CASE("a cluster without a topology has none to report") {
+  CHECK(error_message([] { topology_table(cluster(R"("beta": "1 ns/B")")); }) ==
+        "mine.json: /network: the cluster 'mine' has no topology (add \"topology\"; see docs/topologies.md)");
+}

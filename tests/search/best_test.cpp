@@ -1,0 +1,111 @@
+#include "sim/search/best.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/random_profile.hpp"
+#include "tests/training/scenario.hpp"
+
+#include "sim/search/plan_of.hpp"
+#include "sim/training/communication.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+Scenario random_scenario(Random& random) {
+  const double alpha = static_cast<double>(random.below(300)) * 1e-6,
+               beta = static_cast<double>(random.below(30)) * 1e-10;
+  Scenario scenario =
+      scenario_of(random_profile(random, 12), "best", static_cast<std::int64_t>(2 + random.below(7)), alpha, beta);
+  if (random.below(4) == 0) scenario.stragglers.slow = {{1, 1 + static_cast<double>(random.below(100)) / 100}};
+  if (random.below(2) == 0) scenario.options.strategy.partition = static_cast<Bytes>(100'000 + random.below(4'000'000));
+  if (random.below(2) == 0) scenario.options.strategy.credit.count = static_cast<std::int64_t>(1 + random.below(8));
+  scenario.options.strategy.bucket_cap = scenario.options.strategy.threshold =
+      static_cast<Bytes>(1 + random.below(8'000'000));
+  scenario.options.sharing = random.below(2) == 0 ? Sharing::Serial : Sharing::Fair;
+  return scenario;
+}
+
+void check_never_worse(const Scenario& scenario) {
+  const Result best = simulate(scenario);
+  CHECK(best.plan.strategy == "best");
+  REQUIRE(best.metrics.iteration_s >=
+          *best.metrics.lower_bound_s - 1e-12 * static_cast<double>(best.metrics.collectives));
+  for (const Strategy& strategy : strategies()) {
+    Scenario other = scenario;
+    other.strategy = &strategy;
+    INFO(strategy.name);
+    REQUIRE(best.metrics.iteration_s <= simulate(other).metrics.iteration_s);
+  }
+}
+
+// Any slices in any order, one at a time or several.
+Plan random_plan(Random& random, const Profile& profile) {
+  Plan plan;
+  for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor)
+    for (Bytes sent = 0; sent < profile.tensors[tensor].bytes;) {
+      const Bytes left = profile.tensors[tensor].bytes - sent;
+      const Bytes bytes =
+          random.below(2) == 0 ? left : static_cast<Bytes>(1 + random.below(static_cast<std::uint64_t>(left)));
+      plan.blocks.push_back({{{tensor, sent, bytes}}, static_cast<std::int64_t>(random.below(10))});
+      sent += bytes;
+    }
+  for (std::size_t left = plan.blocks.size(); left > 1; --left)
+    std::swap(plan.blocks[left - 1], plan.blocks[random.below(left)]);
+  plan.order = static_cast<Order>(random.below(3));
+  plan.window.count = static_cast<std::int64_t>(1 + random.below(6));
+  plan.barrier = random.below(4) == 0 ? Barrier::Iteration : Barrier::Layer;
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("best is never worse than any other strategy with the same options") {
+  Random random(61, 0);
+  for (int round = 0; round < 30; ++round) check_never_worse(random_scenario(random));
+}
+
+TEST_CASE("best is never worse on a measured table, with jitter, or alone") {
+  Random random(62, 0);
+  for (int round = 0; round < 5; ++round) {
+    Scenario scenario = random_scenario(random);
+    Network& network = scenario.cluster.network;
+    network.alpha.reset();
+    network.beta.reset();
+    network.table = {{64, 30e-6}, {8192, 180e-6}, {12288, 790e-6}, {1 << 20, 4700e-6}};
+    scenario.cluster.workers = scenario.workers;
+    check_never_worse(scenario);
+  }
+  for (int round = 0; round < 4; ++round) {
+    Scenario scenario = random_scenario(random);
+    scenario.stragglers.jitter = Jitter{.sigma = 0.1, .seed = 5};
+    scenario.options.iterations = 10;
+    check_never_worse(scenario);
+  }
+  Scenario alone = random_scenario(random);
+  alone.workers = 1;
+  alone.stragglers = {};
+  check_never_worse(alone);
+}
+
+TEST_CASE("where transfers go one after another, no plan of all-reduces beats the most urgent byte first") {
+  Random random(63, 0);
+  for (int round = 0; round < 60; ++round) {
+    Scenario scenario = random_scenario(random);
+    scenario.options.sharing = Sharing::Serial;
+    scenario.stragglers = {};
+    const Plan urgent = plan_most_urgent(scenario.profile, communication_of(scenario).cost);
+    require_complete(urgent, scenario.profile);
+    const double time = simulate(scenario, urgent).metrics.iteration_s;
+    for (int other = 0; other < 60; ++other)  // cuts fall between whole bytes, and durations on whole picoseconds
+      REQUIRE(time <= simulate(scenario, random_plan(random, scenario.profile)).metrics.iteration_s +
+                          1e-9 * static_cast<double>(urgent.blocks.size() * 2));
+  }
+}
+
+TEST_CASE("the search repeats itself") {
+  Random random(64, 0);
+  const Scenario scenario = random_scenario(random);
+  const Plan once = plan_of(scenario), again = plan_of(scenario);
+  REQUIRE(once.blocks.size() == again.blocks.size());
+  for (std::size_t i = 0; i < once.blocks.size(); ++i) REQUIRE(once.blocks[i].bytes() == again.blocks[i].bytes());
+}

@@ -1,0 +1,91 @@
+#include "sim/search/tune.hpp"
+
+#include <cmath>
+#include <set>
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+#include "tests/training/scenario.hpp"
+
+#include "sim/search/gaussian_process.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+const Place place{"command line", "--over"};
+
+const Strategy& bytescheduler() { return find_strategy("bytescheduler", {}); }
+
+// A valley over the logarithm of two counts, the bottom at (2^a, 2^b).
+Measure valley(double a, double b, std::set<std::vector<std::string>>* seen = nullptr) {
+  return [=](const std::vector<std::vector<std::string>>& settings) {
+    std::vector<double> times;
+    for (const auto& setting : settings) {
+      if (seen) REQUIRE(seen->insert(setting).second);
+      const double x = std::log2(std::stod(setting[0])) - a, y = std::log2(std::stod(setting[1])) - b;
+      times.push_back(1 + 0.01 * x * x + 0.02 * y * y);
+    }
+    return times;
+  };
+}
+
+const std::vector<Range> counts{{"x", Range::Kind::Count, 1, 4096}, {"y", Range::Kind::Count, 1, 4096}};
+
+}  // namespace
+
+TEST_CASE("ranges as users write them") {
+  const Range size = parse_range("partition=64KiB:16MiB", bytescheduler(), place);
+  CHECK(size.kind == Range::Kind::Size);
+  CHECK(size.low == 65536);
+  CHECK(value_at(size, 0) == "64 KiB");
+  CHECK(value_at(size, 1) == "16 MiB");
+  CHECK(value_at(size, 0.5) == "1 MiB");
+  CHECK(place_of(size, "1 MiB") == Approx(0.5));
+  CHECK(std::isnan(place_of(size, "7")));
+  CHECK(parse_range("credit=1:16", bytescheduler(), place).kind == Range::Kind::Count);
+  CHECK(parse_range("credit=1MB:16MB", bytescheduler(), place).kind == Range::Kind::Size);
+  for (const char* bad : {"partition", "partition=1MB", "partition=2MB:1MB", "partition=1MB:1MB", "partition=0B:1MB",
+                          "partition=1:2", "credit=0:4", "bucket_cap=1MB:2MB", "=1:2", "credit=:", "credit=-1:4"}) {
+    INFO(bad);
+    CHECK_THROWS_AS(parse_range(bad, bytescheduler(), place), InputError);
+  }
+}
+
+TEST_CASE("a grid covers the ends evenly and keeps its budget") {
+  std::set<std::vector<std::string>> seen;
+  const auto trials = tune({counts, 26, TuneMethod::Grid, 1}, {"7", "7"}, valley(3, 9, &seen));
+  CHECK(trials.size() == 26);  // 5 x 5, and the options as given
+  CHECK(trials[0].values == std::vector<std::string>{"7", "7"});
+  CHECK(seen.count({"1", "1"}) == 1);
+  CHECK(seen.count({"4096", "4096"}) == 1);
+  CHECK(trials[fastest(trials)].values == std::vector<std::string>{"8", "512"});
+  CHECK(tune({counts, 1, TuneMethod::Grid, 1}, {"0", "7"}, valley(3, 9)).size() == 1);  // as given lies outside
+}
+
+TEST_CASE("Bayesian optimisation finds the valley, repeats itself, and never tries a setting twice") {
+  for (const auto& [a, b] : {std::pair{3., 9.}, {0., 12.}, {6., 6.}}) {
+    std::set<std::vector<std::string>> seen;
+    const auto trials = tune({counts, 40, TuneMethod::Bayes, 1}, {"2", "2"}, valley(a, b, &seen));
+    CHECK(trials.size() == 40);
+    CHECK(trials[fastest(trials)].iteration_s < 1.01);
+    const auto again = tune({counts, 40, TuneMethod::Bayes, 1}, {"2", "2"}, valley(a, b));
+    REQUIRE(again.size() == trials.size());
+    for (std::size_t i = 0; i < trials.size(); ++i) REQUIRE(trials[i].values == again[i].values);
+  }
+  const std::vector<Range> few{{"x", Range::Kind::Count, 1, 3}};
+  const auto all = tune({few, 40, TuneMethod::Bayes, 1}, {"2"},
+                        [](const auto& settings) { return std::vector<double>(settings.size(), 1.0); });
+  CHECK(all.size() == 3);
+}
+
+TEST_CASE("a Gaussian process passes through what it was told, and doubts the rest") {
+  const GaussianProcess process({{0.0}, {0.5}, {1.0}}, {1, 3, 2});
+  CHECK(process.at({0.5}).mean == Approx(3).margin(0.01));
+  CHECK(process.at({0.5}).deviation < 0.02);
+  CHECK(process.at({0.25}).deviation > process.at({0.5}).deviation);
+  CHECK(expected_improvement({1, 0}, 3) == Approx(2));
+  CHECK(expected_improvement({3, 0}, 1) == 0);
+  CHECK(expected_improvement({1, 1}, 1) == Approx(1 / std::sqrt(2 * M_PI)));
+  CHECK(GaussianProcess({{0.5}}, {4}).at({0.1}).mean == Approx(4));
+}

@@ -1,0 +1,201 @@
+#include "sim/view/timeline_picture.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "tests/catch.hpp"
+#include "tests/picture/legible.hpp"
+#include "tests/random_profile.hpp"
+#include "tests/training/scenario.hpp"
+
+#include "sim/experiment/run.hpp"
+#include "sim/picture/svg.hpp"
+#include "sim/view/compare_picture.hpp"
+#include "sim/view/timeline_rows.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+std::vector<Rectangle> all(const Drawing& drawing, const std::string& kind) {
+  std::vector<Rectangle> found;
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Rectangle>(&shape); one && one->meaning.kind == kind) found.push_back(*one);
+  return found;
+}
+
+double width_of(const std::vector<Rectangle>& boxes) {
+  return std::accumulate(boxes.begin(), boxes.end(), 0.0,
+                         [](double sum, const Rectangle& one) { return sum + one.box.width; });
+}
+
+// The arrow as long as the iteration gives the scale of the picture.
+double pixels_per_second(const Drawing& drawing, const Outcome& outcome) {
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Path>(&shape); one && one->meaning.kind == "iteration")
+      return (one->points[1].x - one->points[0].x) / outcome.result.metrics.iteration_s;
+  return 0;
+}
+
+Outcome outcome_of(const std::string& strategy, std::uint64_t seed, std::size_t layers = 12) {
+  Random random(seed, 0);
+  return run(scenario_of(random_profile(random, layers), strategy, 8, 50e-6, 1e-9));
+}
+
+}  // namespace
+
+TEST_CASE("what a timeline shows is as long as the metrics say, for every strategy") {
+  for (const Strategy& strategy : strategies())
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      INFO(strategy.name << ", seed " << seed);
+      const Outcome outcome = outcome_of(std::string(strategy.name), seed);
+      const Metrics& metrics = outcome.result.metrics;
+      const Drawing drawing = timeline_picture({outcome});
+      const double scale = pixels_per_second(drawing, outcome);
+      REQUIRE(scale > 0);
+      CHECK(width_of(all(drawing, "backward")) / scale == Approx(metrics.backward_s));
+      CHECK(width_of(all(drawing, "forward")) / scale == Approx(metrics.forward_s));
+      CHECK(width_of(all(drawing, "waiting")) / scale == Approx(metrics.exposed_comm_s).margin(1e-11));
+      require_legible(drawing);
+    }
+}
+
+TEST_CASE("exposed is what is in flight while computing waits") {
+  // WFBP's channel is never idle while the next forward waits for it, and has one row.
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const Outcome outcome = outcome_of("wfbp", seed);
+    const Drawing drawing = timeline_picture({outcome});
+    const double scale = pixels_per_second(drawing, outcome);
+    CHECK(width_of(all(drawing, "collective")) / scale == Approx(outcome.result.metrics.comm_busy_s));
+    CHECK(width_of(all(drawing, "exposed")) / scale == Approx(outcome.result.metrics.exposed_comm_s).margin(1e-11));
+  }
+}
+
+TEST_CASE("codecs have bars on the compute stream or below it") {
+  for (const CodecStream stream : {CodecStream::Compute, CodecStream::Side})
+    for (const DecodeAt decode_at : {DecodeAt::Arrival, DecodeAt::Encode})
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        Random random(seed, 1);
+        Scenario scenario = scenario_of(random_profile(random, 12), "wfbp", 8, 50e-6, 1e-9);
+        scenario.codec = CodecCosts{"signsgd", &find_codec("signsgd", {}), "", "estimated", "", {1e-4}, {2e-5}};
+        scenario.options.codec.stream = stream;
+        scenario.options.codec.decode_at = decode_at;
+        scenario.stragglers.slow = {{2, 1.3}};
+        const Outcome outcome = run(scenario);
+        const Drawing drawing = timeline_picture({outcome});
+        require_legible(drawing);
+        const double scale = pixels_per_second(drawing, outcome);
+        // Each block takes 0.1 ms to encode and 8 payloads · 0.02 ms to decode, on both classes, 1.3 times as long on
+        // one.
+        const double codec = 2.3 * 2.6e-4 * static_cast<double>(outcome.result.plan.blocks.size());
+        double drawn = 0;
+        for (const char* kind : {"encode", "decode", "encode and decode"}) drawn += width_of(all(drawing, kind));
+        CHECK(drawn / scale == Approx(codec));
+        // The fast worker's row is the upper one.
+        double top = drawing.height, waiting = 0;
+        for (const Rectangle& one : all(drawing, "backward")) top = std::min(top, one.box.y);
+        for (const Rectangle& one : all(drawing, "waiting"))
+          if (one.box.y == top) waiting += one.box.width;
+        CHECK(waiting / scale == Approx(outcome.result.metrics.exposed_comm_s).margin(1e-11));
+      }
+}
+
+TEST_CASE("with stragglers each class has a row of its own length; the unslowed one shows what is exposed") {
+  Random random(7, 0);
+  Scenario scenario = scenario_of(random_profile(random, 10), "mg-wfbp", 8, 50e-6, 1e-9);
+  scenario.stragglers.slow = {{1, 1.5}, {3, 1.2}};
+  const Outcome outcome = run(scenario);
+  const Drawing drawing = timeline_picture({outcome});
+  require_legible(drawing);
+  const double scale = pixels_per_second(drawing, outcome);
+  std::map<double, double> backward, waiting;  // by row
+  for (const Rectangle& one : all(drawing, "backward")) backward[one.box.y] += one.box.width / scale;
+  for (const Rectangle& one : all(drawing, "waiting")) waiting[one.box.y] += one.box.width / scale;
+  REQUIRE(backward.size() == 3);
+  std::vector<double> lengths;
+  for (const auto& [row, length] : backward) lengths.push_back(length);
+  const double unslowed = outcome.result.metrics.backward_s;
+  CHECK(lengths[0] == Approx(unslowed));
+  CHECK(lengths[1] == Approx(1.5 * unslowed));
+  CHECK(lengths[2] == Approx(1.2 * unslowed));
+  // In a steady period each class computes its own times, and waits for the rest.
+  const double compute = unslowed + outcome.result.metrics.forward_s;
+  const double factors[] = {1, 1.5, 1.2};
+  std::size_t row = 0;
+  for (const auto& [y, length] : backward)
+    CHECK(waiting[y] == Approx(outcome.result.metrics.iteration_s - factors[row++] * compute).margin(1e-11));
+  CHECK(waiting[backward.begin()->first] == Approx(outcome.result.metrics.exposed_comm_s));
+  // Exposed on the one communication row: what lies below the unslowed worker's waiting.
+  double below = 0;
+  for (const Rectangle& block : all(drawing, "collective"))
+    for (const Rectangle& wait : all(drawing, "waiting"))
+      if (wait.box.y == backward.begin()->first)
+        below += std::max(0.0, std::min(block.box.right(), wait.box.right()) - std::max(block.box.x, wait.box.x));
+  CHECK(below > 0);
+  CHECK(width_of(all(drawing, "exposed")) == Approx(below));
+}
+
+TEST_CASE("with jitter every worker differs: those that end last are drawn") {
+  Random random(8, 0);
+  Scenario scenario = scenario_of(random_profile(random, 6), "wfbp", 30, 50e-6, 1e-9);
+  scenario.stragglers.jitter = Jitter{};
+  scenario.stragglers.jitter->sigma = 0.1;
+  const Outcome outcome = run(scenario);
+  const Drawing drawing = timeline_picture({outcome});
+  require_legible(drawing);
+  std::set<double> rows;
+  for (const Rectangle& one : all(drawing, "backward")) rows.insert(one.box.y);
+  CHECK(rows.size() == 8);
+  CHECK(to_svg(drawing).find("and 22 workers that end sooner") != std::string::npos);
+}
+
+TEST_CASE("thin bars are drawn together, and nothing is lost") {
+  Random random(9, 0);
+  Profile profile = random_profile(random, 3000);
+  const Outcome outcome = run(scenario_of(profile, "wfbp", 8, 1e-6, 1e-10));
+  const Drawing drawing = timeline_picture({outcome});
+  const double scale = pixels_per_second(drawing, outcome);
+  CHECK(all(drawing, "backward").size() < 1000);
+  CHECK(width_of(all(drawing, "backward")) / scale == Approx(outcome.result.metrics.backward_s));
+  CHECK(width_of(all(drawing, "waiting")) / scale == Approx(outcome.result.metrics.exposed_comm_s).margin(1e-11));
+  CHECK(to_svg(drawing).size() < 1'000'000);
+}
+
+TEST_CASE("one worker has nobody to talk to") {
+  Random random(10, 0);
+  const Outcome outcome = run(scenario_of(random_profile(random, 5), "wfbp", 1, 50e-6, 1e-9));
+  const Drawing drawing = timeline_picture({outcome});
+  CHECK(all(drawing, "collective").empty());
+  CHECK(all(drawing, "waiting").empty());
+  require_legible(drawing);
+}
+
+TEST_CASE("several outcomes share one time axis") {
+  const Outcome slow = outcome_of("sync-easgd", 3), fast = outcome_of("best", 3);
+  const Drawing drawing = timeline_picture({slow, fast});
+  require_legible(drawing);
+  std::vector<double> lengths;
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Path>(&shape); one && one->meaning.kind == "iteration")
+      lengths.push_back(one->points[1].x - one->points[0].x);
+  REQUIRE(lengths.size() == 2);
+  CHECK(lengths[0] / lengths[1] == Approx(slow.result.metrics.iteration_s / fast.result.metrics.iteration_s));
+}
+
+TEST_CASE("bars of a comparison are made of what the table has") {
+  const std::vector<Outcome> outcomes{outcome_of("wfbp", 4), outcome_of("sync-easgd", 4)};
+  const BarChart chart = compare_chart(outcomes);
+  require_legible(draw(chart));
+  REQUIRE(chart.bars == std::vector<std::string>{"wfbp", "sync-easgd"});
+  const bool in_ms = chart.value.name.find("(ms)") != std::string::npos;
+  const double unit = in_ms ? 1e-3 : chart.value.name.find("(us)") != std::string::npos ? 1e-6 : 1;
+  for (std::size_t bar = 0; bar < 2; ++bar) {
+    double sum = 0;
+    for (const BarPart& part : chart.parts) sum += part.values[bar];
+    CHECK(sum * unit == Approx(outcomes[bar].result.metrics.iteration_s));
+  }
+  REQUIRE(chart.mark);
+  CHECK(chart.mark->value * unit == Approx(*outcomes[0].result.metrics.lower_bound_s));
+}
