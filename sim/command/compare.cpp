@@ -38,7 +38,7 @@ std::vector<Scenario> all_possible(const Arguments& arguments, Library& library)
     try {
       require_possible(scenario);
     } catch (const InputError& error) {
-      if (strategy.stages != Stages::Split) throw;
+      if (!strategy.split) throw;
       warn(fmt::format("{} is left out: {}", strategy.name, error.what()));
       continue;
     }

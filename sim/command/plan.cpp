@@ -2,7 +2,8 @@
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
-#include "sim/report/report.hpp"
+#include "sim/interchange/plan_file.hpp"
+#include "sim/report/plan_report.hpp"
 #include "sim/search/plan_of.hpp"
 
 namespace allreplay {
@@ -19,7 +20,7 @@ void execute(const Arguments& arguments) {
   Library library;
   const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
   const Plan plan = plan_of(scenario);
-  fmt::print("{}", arguments.json ? plan_json(scenario, plan) + "\n" : plan_report(scenario, plan));
+  fmt::print("{}", arguments.json ? write_plan(plan, scenario.profile) + "\n" : plan_report(scenario, plan));
 }
 
 }  // namespace

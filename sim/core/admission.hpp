@@ -18,6 +18,7 @@ struct Window {
   static constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
   std::int64_t count = 1;
   std::int64_t bytes = unlimited;
+  bool operator==(const Window&) const = default;
 };
 
 }  // namespace allreplay

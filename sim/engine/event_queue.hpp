@@ -1,4 +1,4 @@
-// When each resource next has something to say.
+// When each server next has something to say.
 #pragma once
 
 #include <cstdint>
@@ -11,45 +11,45 @@
 
 namespace allreplay {
 
-/// One wake-up per resource, movable: an older entry of the heap is dropped when its turn comes.
+/// One wake-up per server, movable: an older entry of the heap is dropped when its turn comes.
 class EventQueue {
  public:
-  explicit EventQueue(std::size_t resources) : wake_(resources, never) {}
+  explicit EventQueue(std::size_t servers) : wake_(servers, never) {}
 
-  void schedule(ResourceId resource, Time at) {
-    if (wake_[resource] == at) return;
-    wake_[resource] = at;
-    if (at != never) heap_.push({at, resource});
+  void schedule(std::uint32_t server, Time at) {
+    if (wake_[server] == at) return;
+    wake_[server] = at;
+    if (at != never) heap_.push({at, server});
   }
 
-  /// The next instant at which some resource wakes.
+  /// The next instant at which some server wakes.
   std::optional<Time> next() {
     drop_stale();
     return heap_.empty() ? std::nullopt : std::optional(heap_.top().at);
   }
 
-  /// A resource that wakes at `instant`, once each.
-  std::optional<ResourceId> pop(Time instant) {
+  /// A server that wakes at `instant`, once each.
+  std::optional<std::uint32_t> pop(Time instant) {
     drop_stale();
     if (heap_.empty() || heap_.top().at != instant) return std::nullopt;
-    const ResourceId resource = heap_.top().resource;
+    const std::uint32_t server = heap_.top().server;
     heap_.pop();
-    wake_[resource] = never;
-    return resource;
+    wake_[server] = never;
+    return server;
   }
 
  private:
   struct Event {
     Time at;
-    ResourceId resource;
-    bool operator>(const Event& other) const { return at != other.at ? at > other.at : resource > other.resource; }
+    std::uint32_t server;
+    bool operator>(const Event& other) const { return at != other.at ? at > other.at : server > other.server; }
   };
 
   void drop_stale() {
-    while (!heap_.empty() && wake_[heap_.top().resource] != heap_.top().at) heap_.pop();
+    while (!heap_.empty() && wake_[heap_.top().server] != heap_.top().at) heap_.pop();
   }
 
-  std::vector<Time> wake_;  // by resource
+  std::vector<Time> wake_;  // by server
   std::priority_queue<Event, std::vector<Event>, std::greater<>> heap_;
 };
 

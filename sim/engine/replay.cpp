@@ -1,7 +1,6 @@
 #include "sim/engine/replay.hpp"
 
 #include <array>
-#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -13,9 +12,19 @@ namespace {
 
 class Replay {
  public:
-  Replay(const TaskGraph& graph, std::span<const Resource> resources)
-      : graph_(graph), resources_(resources), events_(resources.size()), dirty_(resources.size(), false) {
-    for (const Resource& resource : resources) queues_.emplace_back(resource.rule);
+  Replay(const TaskGraph& graph, const System& system)
+      : graph_(graph),
+        system_(system),
+        events_(system.servers.size()),
+        queues_of_(system.servers.size()),
+        dirty_(system.servers.size(), false),
+        slowdowns_(system.influences.size(), 1.0) {
+    for (const ServerUse& use : system.servers) servers_.push_back(use.server);
+    for (const QueueUse& queue : system.queues) {
+      queues_of_[queue.server].push_back(static_cast<QueueId>(queues_.size()));
+      queues_.emplace_back(queue.rule);
+      server_of_.push_back(queue.server);
+    }
     const auto counts = graph.predecessor_counts();
     waiting_.assign(counts.begin(), counts.end());
     timeline_.spans.resize(graph.tasks().size());
@@ -27,82 +36,118 @@ class Replay {
     dispatch(Time(0));
     while (const auto instant = events_.next()) {
       settle(*instant);    // every completion of this instant releases its successors
-      dispatch(*instant);  // only then do resources choose what to start
+      dispatch(*instant);  // only then do queues choose what to start
     }
     require_all_ended();
-    for (const Resource& resource : resources_) timeline_.events += resource.server->events();
+    for (const Server* server : servers_) timeline_.events += server->events();
     return std::move(timeline_);
   }
 
  private:
   void settle(Time instant) {
-    while (const auto resource = events_.pop(instant)) {
+    while (const auto woken = events_.pop(instant)) {
       ++timeline_.events;
       done_.clear();
-      resources_[*resource].server->complete(instant, done_);
+      servers_[*woken]->complete(instant, done_);
       for (const TaskId id : done_) {
+        const Task& task = graph_.tasks()[id];
         timeline_.spans[id].end = instant;
-        queues_[*resource].completed(graph_.tasks()[id]);
+        queues_[task.queue].completed(task);
         ++ended_;
         for (const TaskId successor : graph_.successors(id))
           if (--waiting_[successor] == 0) make_ready(successor, instant);
       }
-      touch(*resource);
+      touch(*woken);
     }
   }
 
   void dispatch(Time instant) {
-    for (std::vector<ResourceId>& touched : touched_) {
-      for (const ResourceId resource : touched) start_admitted(resource, instant);
+    for (std::vector<std::uint32_t>& touched : touched_) {
+      for (const std::uint32_t one : touched) start_admitted(one, instant);
       touched.clear();
       // Work without duration has ended already: it is settled before a later phase chooses.
       if (events_.next() == instant) return;
     }
+    influence(instant);
   }
 
-  void start_admitted(ResourceId resource, Time instant) {
-    dirty_[resource] = false;
-    Queue& queue = queues_[resource];
-    Server& server = *resources_[resource].server;
-    while (queue.admits(graph_, instant)) {
-      const TaskId id = queue.pop(graph_);
+  void start_admitted(std::uint32_t index, Time instant) {
+    dirty_[index] = false;
+    const std::vector<QueueId>& queues = queues_of_[index];
+    // Where several lanes share a server, what ends at once is settled before the next is chosen.
+    while (start_first_admitted(queues, instant))
+      if (queues.size() > 1 && servers_[index]->next_completion() == instant) break;
+    wake(index, instant);
+  }
+
+  bool start_first_admitted(const std::vector<QueueId>& queues, Time instant) {
+    for (const QueueId queue : queues) {
+      if (!queues_[queue].admits(graph_, instant)) continue;
+      const TaskId id = queues_[queue].pop(graph_);
       timeline_.spans[id].start = instant;
-      server.start(id, graph_.tasks()[id], instant);
+      servers_[server_of_[queue]]->start(id, graph_.tasks()[id], instant);
+      return true;
     }
-    events_.schedule(resource, std::min(server.next_completion(), queue.next_admission(graph_, instant)));
+    return false;
+  }
+
+  void wake(std::uint32_t index, Time instant) {
+    Time next = servers_[index]->next_completion();
+    for (const QueueId queue : queues_of_[index]) next = std::min(next, queues_[queue].next_admission(graph_, instant));
+    events_.schedule(index, next);
+  }
+
+  // Once nothing more happens in this instant: who slows whom until the next.
+  void influence(Time instant) {
+    for (std::size_t i = 0; i < slowdowns_.size(); ++i) {
+      const Influence& one = system_.influences[i];
+      double load = 0;
+      for (const std::uint32_t from : one.from) load += servers_[from]->load();
+      const double slowdown = one.slowdown(load);
+      if (slowdown == slowdowns_[i]) continue;
+      slowdowns_[i] = slowdown;
+      for (const std::uint32_t on : one.on) {
+        servers_[on]->slow(slowdown, instant);
+        wake(on, instant);
+      }
+    }
   }
 
   void make_ready(TaskId id, Time instant) {
     const Task& task = graph_.tasks()[id];
     timeline_.spans[id].ready = instant;
-    queues_[task.resource].push(id, task, instant);
-    touch(task.resource);
+    queues_[task.queue].push(id, task, instant);
+    touch(server_of_[task.queue]);
   }
 
-  void touch(ResourceId resource) {
-    if (dirty_[resource]) return;
-    dirty_[resource] = true;
-    touched_[static_cast<std::size_t>(resources_[resource].phase)].push_back(resource);
+  void touch(std::uint32_t index) {
+    if (dirty_[index]) return;
+    dirty_[index] = true;
+    touched_[static_cast<std::size_t>(system_.servers[index].phase)].push_back(index);
   }
 
   void require_all_ended() const {
     if (ended_ == waiting_.size()) return;
     for (TaskId id = 0; id < waiting_.size(); ++id)
       if (timeline_.spans[id].start == never)
-        throw std::logic_error(fmt::format("{} can never start on '{}': {}", graph_.name(id),
-                                           resources_[graph_.tasks()[id].resource].name,
-                                           waiting_[id] > 0 ? fmt::format("it waits for {} others", waiting_[id])
-                                                            : std::string("its queue does not admit it")));
+        throw Stuck(fmt::format("{} can never start on '{}': {}", graph_.name(id),
+                                system_.queues[graph_.tasks()[id].queue].name,
+                                waiting_[id] > 0 ? fmt::format("it waits for {} others", waiting_[id])
+                                                 : std::string("its queue does not admit it")));
     throw std::logic_error("a server never ends a task that it started");
   }
 
   const TaskGraph& graph_;
-  std::span<const Resource> resources_;
-  EventQueue events_;
+  const System& system_;
+  EventQueue events_;  // by server
+  std::vector<Server*> servers_;
   std::vector<Queue> queues_;
-  std::vector<std::uint32_t> waiting_;              // predecessors that have not ended, by task
-  std::vector<bool> dirty_;                         // whether a resource is among the touched
-  std::array<std::vector<ResourceId>, 2> touched_;  // by phase: resources that may have something to start
+  std::vector<std::uint32_t> server_of_;               // by queue
+  std::vector<std::vector<QueueId>> queues_of_;        // by server
+  std::vector<std::uint32_t> waiting_;                 // predecessors that have not ended, by task
+  std::vector<bool> dirty_;                            // whether a server is among the touched
+  std::array<std::vector<std::uint32_t>, 2> touched_;  // by phase: servers that may have something to start
+  std::vector<double> slowdowns_;                      // by influence
   std::vector<TaskId> done_;
   std::size_t ended_ = 0;
   Timeline timeline_;
@@ -110,6 +155,6 @@ class Replay {
 
 }  // namespace
 
-Timeline replay(const TaskGraph& graph, std::span<const Resource> resources) { return Replay(graph, resources).run(); }
+Timeline replay(const TaskGraph& graph, const System& system) { return Replay(graph, system).run(); }
 
 }  // namespace allreplay

@@ -1,8 +1,9 @@
-// The event engine: replays a task graph on resources and says what happened when.
+// The event engine: replays a task graph on queues and servers and says what happened when.
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -16,11 +17,30 @@ namespace allreplay {
 /// a later phase chooses, so that a network sees every gradient of the instant before it admits one.
 enum class Phase : std::uint8_t { Compute, Communication };
 
-struct Resource {
+struct ServerUse {
+  Server* server = nullptr;  ///< not owned; idle, with no task in flight
+  Phase phase = Phase::Compute;
+};
+
+struct QueueUse {
   std::string name;
   QueueRule rule;
-  Phase phase = Phase::Compute;
-  Server* server = nullptr;  ///< not owned; idle, with no task in flight
+  std::uint32_t server = 0;  ///< of System::servers; several queues may stand before one
+};
+
+/// What some servers do slows others: while those of `from` carry `load` together (Server::load), those of `on` take
+/// slowdown(load) times as long.
+struct Influence {
+  std::vector<std::uint32_t> from, on;
+  std::function<double(double load)> slowdown;
+};
+
+/// By number; a task names its queue (Task::queue). Queues before one server are asked in their order, the first again
+/// after every admission.
+struct System {
+  std::vector<QueueUse> queues;
+  std::vector<ServerUse> servers;
+  std::vector<Influence> influences;
 };
 
 /// What happened to one task.
@@ -32,12 +52,18 @@ struct Span {
 
 struct Timeline {
   std::vector<Span> spans;  ///< by TaskId
-  std::int64_t events = 0;  ///< resources woken, and what their servers count inside
+  std::int64_t events = 0;  ///< servers woken, and what they count inside
+};
+
+/// Tasks that wait for each other, or that their queue never admits.
+class Stuck : public std::logic_error {
+ public:
+  using std::logic_error::logic_error;
 };
 
 /// Replays `graph` from instant 0 until every task has ended. The result depends on nothing but the arguments:
 /// simultaneous events are settled in any order before anything is chosen, and choices have a total order.
-/// Throws std::logic_error naming a task that can never start, and TimeOverflow.
-Timeline replay(const TaskGraph& graph, std::span<const Resource> resources);
+/// Throws Stuck naming a task that can never start, and TimeOverflow.
+Timeline replay(const TaskGraph& graph, const System& system);
 
 }  // namespace allreplay

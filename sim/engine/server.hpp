@@ -1,6 +1,8 @@
 // What serves tasks: a GPU stream, an alpha-beta channel, a network of flows.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "sim/engine/task_graph.hpp"
@@ -21,16 +23,25 @@ class Server {
   /// Appends to `done` what ends at `now`, in a fixed order; possibly nothing (an instant may only mark progress).
   virtual void complete(Time now, std::vector<TaskId>& done) = 0;
 
+  /// How much of it others feel (Influence); 0 where nothing is in flight. It changes only at instants that
+  /// next_completion() has named, and with start().
+  virtual double load() const { return 0; }
+
+  /// From `now` on, all that it does takes `factor` times as long as when nobody slows it.
+  virtual void slow(double /*factor*/, Time /*now*/) {}
+
   /// Events inside the server that the engine does not see: messages of a collective, for example.
   virtual std::int64_t events() const { return 0; }
 };
 
-/// One task at a time, for as long as the task says. REQUIRES: a window of one task.
+/// One task at a time, for as long as the task says, or longer while it is slowed. REQUIRES: a window of one task.
 class Stream final : public Server {
  public:
   void start(TaskId id, const Task& task, Time now) override {
     running_ = id;
-    end_ = add(now, task.duration);
+    left_ = static_cast<double>(task.duration.count());
+    since_ = now;
+    end_ = slowdown_ == 1 ? add(now, task.duration) : end();
   }
   Time next_completion() const override { return end_; }
   void complete(Time now, std::vector<TaskId>& done) override {
@@ -38,10 +49,24 @@ class Stream final : public Server {
     done.push_back(running_);
     end_ = never;
   }
+  // Exact at piecewise constant speeds: what is left is not rounded, only the end is.
+  void slow(double factor, Time now) override {
+    if (end_ != never) {
+      left_ -= static_cast<double>((now - since_).count()) / slowdown_;
+      since_ = now;
+    }
+    slowdown_ = factor;
+    if (end_ != never) end_ = end();
+  }
 
  private:
+  Time end() const { return add(since_, Time(std::llround(std::max(0.0, left_) * slowdown_))); }
+
   TaskId running_ = 0;
+  double left_ = 0;  // ps, at full speed, when `since_` was
+  Time since_{0};
   Time end_ = never;
+  double slowdown_ = 1;
 };
 
 }  // namespace allreplay

@@ -12,11 +12,11 @@
 namespace allreplay {
 
 using TaskId = std::uint32_t;
-using ResourceId = std::uint32_t;
+using QueueId = std::uint32_t;
 
 struct Task {
-  ResourceId resource = 0;
-  std::int64_t rank = 0;      ///< its place among the tasks of its resource; unique there
+  QueueId queue = 0;
+  std::int64_t rank = 0;      ///< its place among the tasks of its queue; unique there
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
   std::int64_t bytes = 0;     ///< what it takes of a window in bytes
   Time duration{0};           ///< how long a Stream needs for it; other servers know better

@@ -53,12 +53,11 @@ double bus_factor(Purpose purpose, std::int64_t workers) {
 
 CollectivePricing collective_pricing(const Scenario& scenario) {
   const Communication communication = communication_of(scenario);
-  CollectivePricing pricing{communication.carrier.algorithm->purpose, scenario.workers, communication.cost, 0, {}};
-  if (const auto model = communication.model) {
-    pricing.time = [model](Bytes bytes) { return model->alone(bytes); };
-    pricing.messages = model->messages();
-    pricing.events = [model] { return model->pricing_events(); };
-  }
+  const auto fabric = communication.fabric;
+  CollectivePricing pricing{communication.carrier.algorithm->purpose, scenario.workers, {}, 0, {}};
+  pricing.time = [fabric](Bytes bytes) { return fabric->alone(bytes, Stage::AllReduce); };
+  pricing.messages = fabric->messages(Stage::AllReduce);
+  pricing.events = [fabric] { return fabric->pricing_events(); };
   return pricing;
 }
 

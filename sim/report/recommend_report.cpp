@@ -36,7 +36,7 @@ std::string limits(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
   const double compute = m.forward_s + m.backward_s,
-               all = to_seconds(communication_of(scenario).cost(scenario.profile.bytes()));
+               all = to_seconds(communication_of(scenario).fabric->price(Stage::AllReduce)(scenario.profile.bytes()));
   if (!m.lower_bound_s) return "";
   const double factor = slowest(worker_classes(scenario.stragglers, scenario.workers));
   std::string text =

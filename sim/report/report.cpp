@@ -3,12 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "sim/collective/stage.hpp"
 #include "sim/experiment/row.hpp"
 #include "sim/report/table.hpp"
-#include "sim/training/communication.hpp"
 
 namespace allreplay {
 
@@ -26,12 +23,6 @@ std::string codec_text(const Scenario& scenario) {
   if (!scenario.codec) return "";
   return fmt::format("{} ({}; times {} on {})", scenario.codec->name, scenario.codec->codec->summary,
                      scenario.codec->origin, scenario.codec->device);
-}
-
-std::string window_text(const Window& window) {
-  if (window.bytes != Window::unlimited) return format_size(window.bytes);
-  if (window.count == Window::unlimited) return "unlimited";
-  return fmt::format("{} block{}", window.count, window.count == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -119,54 +110,6 @@ std::string sweep_report(const std::vector<Outcome>& outcomes) {
   for (std::size_t i = 0; alike && i < rows.size(); ++i)
     rows[i].push_back(i == 0 ? "options" : options_of(outcomes[i - 1].scenario));
   return format_table(rows) + caveats;
-}
-
-std::string plan_report(const Scenario& scenario, const Plan& plan) {
-  const std::optional<Compression> codec = communication_of(scenario).compression;
-  std::vector<std::vector<std::string>> rows{{"block", "bytes", "slices", "priority", "tensors"}};
-  if (codec) rows[0].insert(rows[0].begin() + 2, {"on the wire", "encoding", "decoding"});
-  for (std::size_t index = 0; index < plan.blocks.size(); ++index) {
-    const Block& block = plan.blocks[index];
-    const std::string names = describe(block, scenario.profile, index);
-    const std::size_t open = names.find('(');
-    rows.push_back({std::to_string(index), std::to_string(block.bytes()), std::to_string(block.slices.size()),
-                    std::to_string(block.priority), names.substr(open + 1, names.size() - open - 2)});
-    if (!codec) continue;
-    const auto seconds = [](Time time) { return format_duration(to_seconds(time)); };
-    rows.back().insert(rows.back().begin() + 2,
-                       {std::to_string(codec->wire_bytes(block.bytes())), seconds(codec->encode(block.bytes())),
-                        seconds(codec->decode(block.bytes()))});
-  }
-  std::string text = fmt::format("{}: {} blocks, {}, window {}, the next forward waits for its {}", plan.strategy,
-                                 plan.blocks.size(), to_string(plan.order), window_text(plan.window),
-                                 plan.barrier == Barrier::Iteration ? "iteration" : "layer");
-  if (plan.stages == Stages::Split) text += ", reduce-scatters first, all-gathers after the backward pass";
-  if (plan.release == Release::Backward) text += ", none before the backward pass ends";
-  if (plan.tick > Time(0)) text += fmt::format(", at multiples of {}", write_duration(plan.tick));
-  return text + "\n\n" + format_table(rows) + caveat(scenario.profile);
-}
-
-std::string plan_json(const Scenario& scenario, const Plan& plan) {
-  using Value = nlohmann::ordered_json;
-  Value blocks = Value::array();
-  for (const Block& block : plan.blocks) {
-    Value slices = Value::array();
-    for (const Slice& slice : block.slices)
-      slices.push_back(
-          {{"tensor", scenario.profile.tensors[slice.tensor].name}, {"offset", slice.offset}, {"bytes", slice.bytes}});
-    blocks.push_back({{"slices", slices}, {"priority", block.priority}});
-  }
-  const bool in_bytes = plan.window.bytes != Window::unlimited;
-  const Value window = in_bytes ? Value{{"bytes", plan.window.bytes}} : Value{{"blocks", plan.window.count}};
-  Value value{{"strategy", plan.strategy},
-              {"order", to_string(plan.order)},
-              {"window", window},
-              {"barrier", to_string(plan.barrier)}};
-  if (plan.stages == Stages::Split) value["stages"] = {to_string(Stage::ReduceScatter), to_string(Stage::AllGather)};
-  if (plan.release == Release::Backward) value["release"] = "backward";
-  if (plan.tick > Time(0)) value["tick"] = write_duration(plan.tick);
-  value["blocks"] = std::move(blocks);
-  return value.dump(2);
 }
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-// What people read: one run, several strategies side by side, a plan.
+// What people read: one run, several strategies side by side.
 #pragma once
 
 #include <optional>
@@ -22,9 +22,6 @@ std::string compare_report(const std::vector<Outcome>& outcomes);
 
 /// Any outcomes, a line each.
 std::string sweep_report(const std::vector<Outcome>& outcomes);
-
-std::string plan_report(const Scenario& scenario, const Plan& plan);
-std::string plan_json(const Scenario& scenario, const Plan& plan);
 
 /// "" for measured and imported profiles; otherwise what readers have to be told about these times.
 std::string caveat(const Profile& profile);

@@ -4,7 +4,7 @@
 
 namespace allreplay {
 
-Plan plan_dear(const PlanRequest& request) {
+Draft draft_dear(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   std::vector<std::size_t> ends;
   Bytes bytes = list[0].bytes;
@@ -16,12 +16,13 @@ Plan plan_dear(const PlanRequest& request) {
     bytes += list[i].bytes;
   }
   ends.push_back(list.size());
-  Plan plan = merge("dear", list, ends);
+  Draft draft = merge("dear", list, ends);
   // The last gradient of a block is the nearest to the input. Reduce-scatters become ready as they are listed.
-  for (Block& block : plan.blocks) block.priority = request.profile.tensors[block.slices.back().tensor].layer;
-  plan.order = Order::Priority;
-  plan.barrier = Barrier::Layer;
-  return plan;
+  for (Block& block : draft.blocks) block.priority = request.profile.tensors[block.slices.back().tensor].layer;
+  draft.order = Order::Priority;
+  draft.barrier = Barrier::Layer;
+  draft.split = true;
+  return draft;
 }
 
 }  // namespace allreplay

@@ -7,6 +7,6 @@ namespace allreplay {
 
 /// Gradients fused in backward order up to `threshold`; reduce-scatters as they become ready, all-gathers after the
 /// backward pass, the input layer's first.
-Plan plan_dear(const PlanRequest& request);
+Draft draft_dear(const PlanRequest& request);
 
 }  // namespace allreplay

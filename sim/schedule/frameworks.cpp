@@ -4,7 +4,7 @@
 
 namespace allreplay {
 
-Plan plan_ddp(const PlanRequest& request) {
+Draft draft_ddp(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   std::vector<std::size_t> ends;
   Bytes bytes = 0;
@@ -15,12 +15,12 @@ Plan plan_ddp(const PlanRequest& request) {
     ends.push_back(i + 1);
     bytes = 0;
   }
-  Plan plan = merge("ddp", list, ends);
-  plan.order = Order::AsListed;
-  return plan;
+  Draft draft = merge("ddp", list, ends);
+  draft.order = Order::AsListed;
+  return draft;
 }
 
-Plan plan_horovod(const PlanRequest& request) {
+Draft draft_horovod(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   const Time cycle = request.options.cycle;
   const auto cycle_of = [&](const Gradient& gradient) { return (gradient.ready + cycle - Time(1)) / cycle; };
@@ -35,9 +35,9 @@ Plan plan_horovod(const PlanRequest& request) {
     bytes += list[i].bytes;
   }
   ends.push_back(list.size());
-  Plan plan = merge("horovod", list, ends);
-  plan.tick = cycle;
-  return plan;
+  Draft draft = merge("horovod", list, ends);
+  draft.tick = cycle;
+  return draft;
 }
 
 }  // namespace allreplay

@@ -7,10 +7,10 @@ namespace allreplay {
 
 /// PyTorch DistributedDataParallel: tensors in reverse order fill buckets; a bucket closes once it reaches its cap
 /// (the first has its own, smaller one), and buckets go strictly in order (Li et al., VLDB 2020, section 3.2).
-Plan plan_ddp(const PlanRequest& request);
+Draft draft_ddp(const PlanRequest& request);
 
 /// Horovod: at each cycle, what has become ready since the last is fused up to the threshold; a tensor above it
 /// goes alone (Sergeev, Del Balso 2018).
-Plan plan_horovod(const PlanRequest& request);
+Draft draft_horovod(const PlanRequest& request);
 
 }  // namespace allreplay

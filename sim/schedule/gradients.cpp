@@ -22,16 +22,16 @@ Block block_of(std::span<const Gradient> gradients) {
   return block;
 }
 
-Plan merge(std::string_view strategy, std::span<const Gradient> gradients, std::span<const std::size_t> ends) {
-  Plan plan;
-  plan.strategy = strategy;
+Draft merge(std::string_view strategy, std::span<const Gradient> gradients, std::span<const std::size_t> ends) {
+  Draft draft;
+  draft.strategy = strategy;
   std::size_t start = 0;
   for (const std::size_t end : ends) {
-    plan.blocks.push_back(block_of(gradients.subspan(start, end - start)));
-    plan.blocks.back().priority = static_cast<std::int64_t>(plan.blocks.size()) - 1;
+    draft.blocks.push_back(block_of(gradients.subspan(start, end - start)));
+    draft.blocks.back().priority = static_cast<std::int64_t>(draft.blocks.size()) - 1;
     start = end;
   }
-  return plan;
+  return draft;
 }
 
 }  // namespace allreplay

@@ -14,9 +14,9 @@ inline constexpr Bytes p3_partition = 200'000;               ///< P3's 50 000 pa
 std::vector<Slice> cut(TensorId tensor, Bytes bytes, Bytes partition);
 
 /// ByteScheduler (Peng et al., SOSP 2019): partitions by layer, the input side first, `credit` in flight.
-Plan plan_bytescheduler(const PlanRequest& request);
+Draft draft_bytescheduler(const PlanRequest& request);
 
 /// P3 (Jayarajan et al., MLSys 2019): the same with small slices, one at a time.
-Plan plan_p3(const PlanRequest& request);
+Draft draft_p3(const PlanRequest& request);
 
 }  // namespace allreplay

@@ -1,71 +1,92 @@
-// A plan: what travels together, in which order, how much at once, and what the next forward waits for.
+// A plan: which transfers a training step makes, what each waits for and what waits for it, and how they queue.
 // It has no clock: what happens when is the engine's.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/collective/stage.hpp"
 #include "sim/core/admission.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
+#include "sim/schedule/draft.hpp"
 #include "sim/workload/profile.hpp"
 
 namespace allreplay {
 
-/// Bytes [offset, offset + bytes) of a tensor.
-struct Slice {
-  TensorId tensor = 0;
-  Bytes offset = 0;
-  Bytes bytes = 0;
+/// A task of the compute stream, by name.
+enum class WorkKind : std::uint8_t { Backward, Forward };
+
+struct Work {
+  WorkKind kind = WorkKind::Backward;
+  LayerId layer = 0;
+  bool operator==(const Work&) const = default;
 };
 
-/// The unit of communication: slices that travel in one collective, admitted once all are ready on every worker.
-struct Block {
-  std::vector<Slice> slices;
+/// One collective over the bytes of a block.
+struct Transfer {
+  Stage op = Stage::AllReduce;
+  std::uint32_t block = 0;    ///< of Plan::blocks
+  std::uint32_t lane = 0;     ///< of Plan::lanes
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
-
-  Bytes bytes() const;
+  bool operator==(const Transfer&) const = default;
 };
 
-enum class Barrier : std::uint8_t {
-  Iteration,  ///< the first layer's forward waits for all blocks
-  Layer,      ///< each layer's forward waits for the blocks that hold a slice of it
+/// How the transfers of one communicator queue.
+struct Lane {
+  std::string name;
+  Order order = Order::FirstReady;
+  Window window;
+  Time tick{0};  ///< if positive, transfers start only at multiples of it after the start of the program
+  bool operator==(const Lane&) const = default;
 };
 
-/// When a block's gradients count as ready.
-enum class Release : std::uint8_t {
-  Layer,     ///< when its last layer's backward ends
-  Backward,  ///< when the whole backward pass ends
+/// A work or a transfer: its end where it comes before, its start where it comes after. Never a time.
+struct Moment {
+  enum class Of : std::uint8_t { Work, Transfer };
+  Of of = Of::Work;
+  std::uint32_t index = 0;  ///< of Plan::program, or of Plan::transfers
+  bool operator==(const Moment&) const = default;
 };
+inline Moment work(std::size_t index) { return {Moment::Of::Work, static_cast<std::uint32_t>(index)}; }
+inline Moment transfer(std::size_t index) { return {Moment::Of::Transfer, static_cast<std::uint32_t>(index)}; }
 
-/// The ways that blocks can travel.
-enum class Stages : std::uint8_t {
-  AllReduce,  ///< in one stage
-  Split,      ///< a reduce-scatter as for an all-reduce, and an all-gather once that and the backward pass have ended;
-              ///< reduce-scatters go before all-gathers, each in the plan's order
+/// `after` starts once `before` has ended: on every worker, where one of them is a transfer.
+struct Gate {
+  Moment before, after;
+  bool operator==(const Gate&) const = default;
 };
 
 struct Plan {
   std::string strategy;
+  /// The order of work on the compute stream: one period, from an instant at which no transfer is in flight.
+  std::vector<Work> program;
   std::vector<Block> blocks;
-  Order order = Order::FirstReady;
-  Window window;
-  Barrier barrier = Barrier::Iteration;
-  Stages stages = Stages::AllReduce;
-  Release release = Release::Layer;
-  Time tick{0};  ///< if positive, blocks start only at multiples of it after the start of the backward pass
+  std::vector<Transfer> transfers;
+  std::vector<Gate> gates;
+  std::vector<Lane> lanes;
+  std::optional<Travel> travel;  ///< what expand() made the transfers of; none in plans that were made without it
 };
 
-/// The layer nearest to the input that the block holds a gradient of: the last to be ready, the first to be needed.
-LayerId first_layer(const Block& block, const Profile& profile);
-/// The layer whose backward makes the block ready.
-LayerId ready_layer(const Plan& plan, const Block& block, const Profile& profile);
+/// B_L … B_1, F_1 … F_L. No block can be in flight at its start: F_L comes after all that waits for blocks.
+std::vector<Work> one_iteration(const Profile& profile);
 
+/// Writes out what a draft means, as transfers in one lane: an all-reduce a block, or a reduce-scatter and an
+/// all-gather. Reduce-scatters come first, in the list and by priority: all of the next forward pass waits for them.
+Plan expand(Draft draft, const Profile& profile);
+
+/// The draft that expand() wrote out. REQUIRES: plan.travel.
+Draft draft_of(Plan plan);
+
+/// "fc.weight, fc.bias", at most three of them.
+std::string names_of(const Block& block, const Profile& profile);
+/// "block 3 (fc.weight, fc.bias)": how people read a block.
+std::string describe(const Plan& plan, std::size_t block, const Profile& profile);
+
+std::string to_string(WorkKind kind);
 std::string to_string(Order order);
 std::string to_string(Barrier barrier);
-
-/// Throws std::logic_error, saying where, unless every byte of every gradient is in exactly one slice.
-void require_complete(const Plan& plan, const Profile& profile);
 
 }  // namespace allreplay

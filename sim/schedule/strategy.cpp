@@ -6,6 +6,7 @@
 #include "sim/schedule/frameworks.hpp"
 #include "sim/schedule/mergecomp.hpp"
 #include "sim/schedule/merging.hpp"
+#include "sim/schedule/needs.hpp"
 #include "sim/schedule/partitioning.hpp"
 #include "sim/schedule/us_byte.hpp"
 
@@ -13,35 +14,35 @@ namespace allreplay {
 
 std::span<const Strategy> strategies() {
   static const std::vector<Strategy> all{
-      {"s-sgd", "every tensor alone, none before the backward pass ends (naive)", {}, plan_s_sgd},
-      {"wfbp", "every tensor alone, as soon as it is ready", {}, plan_wfbp},
-      {"sync-easgd", "all tensors in one collective", {}, plan_sync_easgd},
-      {"mg-wfbp", "tensors merged by MG-WFBP's Algorithm 1, as printed", {}, plan_mg_wfbp},
-      {"optimal-merge", "the best of all contiguous merges (dynamic programme)", {}, plan_optimal_merge},
-      {"ddp", "PyTorch DDP's buckets", {"bucket_cap", "first_bucket"}, plan_ddp},
-      {"horovod", "Horovod's fusion of what is ready at each cycle", {"threshold", "cycle"}, plan_horovod},
+      {"s-sgd", "every tensor alone, none before the backward pass ends (naive)", {}, draft_s_sgd},
+      {"wfbp", "every tensor alone, as soon as it is ready", {}, draft_wfbp},
+      {"sync-easgd", "all tensors in one collective", {}, draft_sync_easgd},
+      {"mg-wfbp", "tensors merged by MG-WFBP's Algorithm 1, as printed", {}, draft_mg_wfbp},
+      {"optimal-merge", "the best of all contiguous merges (dynamic programme)", {}, draft_optimal_merge},
+      {"ddp", "PyTorch DDP's buckets", {"bucket_cap", "first_bucket"}, draft_ddp},
+      {"horovod", "Horovod's fusion of what is ready at each cycle", {"threshold", "cycle"}, draft_horovod},
       {"bytescheduler",
        "partitions by layer, the input side first, several in flight",
        {"partition", "credit"},
-       plan_bytescheduler,
+       draft_bytescheduler,
        bytescheduler_partition},
       {"us-byte",
        "unequal blocks in two phases, US-Byte's Algorithms 1 and 2",
        {"partition", "first_phase", "second_phase"},
-       plan_us_byte,
+       draft_us_byte,
        bytescheduler_partition},
-      {"p3", "small slices by layer, the input side first, one at a time", {"partition"}, plan_p3, p3_partition},
+      {"p3", "small slices by layer, the input side first, one at a time", {"partition"}, draft_p3, p3_partition},
       {"dear",
        "reduce-scatters in the backward pass, all-gathers in the next forward pass",
        {"threshold"},
-       plan_dear,
+       draft_dear,
        0,
        DecodeAt::Arrival,
-       Stages::Split},
+       true},
       {"mergecomp",
        "groups of tensors that are compressed and sent together, MergeComp's Algorithm 2",
        {"groups", "stop", "grouping"},
-       plan_mergecomp,
+       draft_mergecomp,
        0,
        DecodeAt::Encode},
       {"best",
@@ -61,10 +62,15 @@ const Strategy& find_strategy(std::string_view name, const Place& place) {
   throw InputError(place, fmt::format("unknown strategy '{}'", name), suggest(name, names));
 }
 
+Draft make_draft(const Strategy& strategy, const PlanRequest& request) {
+  Draft draft = strategy.draft(request);
+  draft.split = draft.split && request.splits;
+  return draft;
+}
+
 Plan make_plan(const Strategy& strategy, const PlanRequest& request) {
-  Plan plan = strategy.plan(request);
-  plan.stages = strategy.stages;
-  require_complete(plan, request.profile);
+  Plan plan = expand(make_draft(strategy, request), request.profile);
+  require_covered(plan, request.profile);
   return plan;
 }
 

@@ -53,17 +53,17 @@ struct PlanRequest {
   const Profile& profile;  ///< as the slowest worker runs it: the last to be ready is what a block waits for
   BlockCost cost;          ///< on the collective that will carry the blocks, with the codec if there is one
   const StrategyOptions& options;
+  bool splits = true;  ///< whether blocks can travel in two halves: payloads that are gathered cannot
 };
 
 struct Strategy {
   std::string_view name;
   std::string_view summary;
-  std::vector<std::string_view> options;  ///< those of StrategyOptions that it reads, as users name them
-  Plan (*plan)(const PlanRequest&
-                   request);  ///< nullptr for `best`, which replays plans and so stands above (sim/training/best.hpp)
-  Bytes partition = 0;        ///< its default `partition`; 0 if it cuts nothing
-  DecodeAt decode_at = DecodeAt::Arrival;  ///< its default
-  Stages stages = Stages::AllReduce;       ///< of its plans
+  std::vector<std::string_view> options;       ///< those of StrategyOptions that it reads, as users name them
+  Draft (*draft)(const PlanRequest& request);  ///< nullptr for `best`, which replays plans (sim/search/best.hpp)
+  Bytes partition = 0;                         ///< its default `partition`; 0 if it cuts nothing
+  DecodeAt decode_at = DecodeAt::Arrival;      ///< its default
+  bool split = false;                          ///< its blocks travel in two halves
 };
 
 std::span<const Strategy> strategies();
@@ -71,7 +71,9 @@ std::span<const Strategy> strategies();
 /// Throws InputError at `place`, naming the nearest known one.
 const Strategy& find_strategy(std::string_view name, const Place& place);
 
-/// The complete plan of `strategy` (require_complete holds).
+Draft make_draft(const Strategy& strategy, const PlanRequest& request);
+
+/// The draft, written out. It covers the needs.
 Plan make_plan(const Strategy& strategy, const PlanRequest& request);
 
 }  // namespace allreplay

@@ -178,17 +178,17 @@ Priorities order_of(const PhaseOrder& wanted, const UsByteModel& model, bool fir
 
 }  // namespace
 
-Plan plan_us_byte(const PlanRequest& request) {
+Draft draft_us_byte(const PlanRequest& request) {
   const UsByteModel model(request.profile, request.cost, request.options.partition.value_or(bytescheduler_partition));
   const auto schedule = model.schedule(order_of(request.options.first_phase, model, true),
                                        order_of(request.options.second_phase, model, false));
-  Plan plan;
-  plan.strategy = "us-byte";
+  Draft draft;
+  draft.strategy = "us-byte";
   for (const UsByteModel::Operation& operation : schedule.operations)
-    plan.blocks.push_back({{operation.slice}, static_cast<std::int64_t>(plan.blocks.size())});
-  plan.order = Order::AsListed;
-  plan.barrier = Barrier::Layer;
-  return plan;
+    draft.blocks.push_back({{operation.slice}, static_cast<std::int64_t>(draft.blocks.size())});
+  draft.order = Order::AsListed;
+  draft.barrier = Barrier::Layer;
+  return draft;
 }
 
 }  // namespace allreplay

@@ -50,6 +50,6 @@ class UsByteModel {
 };
 
 /// Theorem 1: in the second phase the sequential order is the best.
-Plan plan_us_byte(const PlanRequest& request);
+Draft draft_us_byte(const PlanRequest& request);
 
 }  // namespace allreplay

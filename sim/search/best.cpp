@@ -4,9 +4,11 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <queue>
 
 #include "sim/schedule/gradients.hpp"
+#include "sim/schedule/needs.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/communication.hpp"
 #include "sim/training/lower_bound.hpp"
@@ -32,10 +34,10 @@ void append(std::vector<Block>& blocks, const Slice& slice) {
 
 }  // namespace
 
-Plan plan_most_urgent(const Profile& profile, const BlockCost& cost) {
+Draft draft_most_urgent(const Profile& profile, const BlockCost& cost) {
   const auto list = gradients(profile);
   const auto start_up = [&](const Gradient& one) { return cost(one.bytes) - cost.transfer(one.bytes); };
-  Plan plan;
+  Draft draft;
   std::vector<Bytes> sent(profile.tensors.size(), 0);
   std::priority_queue<TensorId, std::vector<TensorId>, std::greater<>> ready;  // the nearest to the input on top
   std::size_t next = 0;  // of the gradients that have not come yet
@@ -55,15 +57,15 @@ Plan plan_most_urgent(const Profile& profile, const BlockCost& cost) {
                            static_cast<double>(std::max<std::int64_t>(1, cost.transfer(all).count()));
       bytes = std::min(left, std::max<Bytes>(1, static_cast<Bytes>(std::min(share, 1.0) * static_cast<double>(all))));
     }
-    append(plan.blocks, {tensor, sent[tensor], bytes});
+    append(draft.blocks, {tensor, sent[tensor], bytes});
     sent[tensor] += bytes;
     clock = add(clock, scaled(cost.transfer(all), static_cast<double>(bytes) / static_cast<double>(all)));
     if (bytes == left) ready.pop();
   }
-  plan.order = Order::AsListed;
-  plan.window = {.count = Window::unlimited};
-  plan.barrier = Barrier::Layer;
-  return plan;
+  draft.order = Order::AsListed;
+  draft.window = {.count = Window::unlimited};
+  draft.barrier = Barrier::Layer;
+  return draft;
 }
 
 namespace {
@@ -75,116 +77,128 @@ class Search {
         communication_(communication),
         profile_(slowest_profile(scenario)),
         cost_(price_of_blocks(scenario, communication)),
-        fair_(scenario.options.sharing == Sharing::Fair || communication.model),
-        splits_(!communication.model && !gathers(communication.carrier)) {
+        fair_(scenario.options.sharing == Sharing::Fair || communication.detailed()),
+        splits_(!communication.detailed() && !gathers(communication.carrier)),
+        channel_(channel_for(*communication.fabric, splits_), fair_ ? Sharing::Fair : Sharing::Serial) {
+    const CommCost cost = communication.fabric->price(Stage::AllReduce);
     if (!communication.compression)
-      bound_ = LowerBound(profile_, [&](Bytes bytes) { return communication.stages[0].least(bytes); }).of(profile_);
+      bound_ = LowerBound(profile_, [&](Bytes bytes) { return cost.least(bytes); }).of(profile_);
   }
 
   Plan run() {
     for (const Strategy& strategy : strategies())
-      if (strategy.plan) consider_with_variants(make_plan(strategy, {profile_, cost_, scenario_.options.strategy}));
-    if (!done()) consider_with_variants(plan_most_urgent(profile_, cost_));
+      if (strategy.draft) consider_with_variants(strategy.draft({profile_, cost_, scenario_.options.strategy}));
+    if (!done()) consider_with_variants(draft_most_urgent(profile_, cost_));
     if (!done()) vary_options();
     improve_starts();
     simplify();
-    best_.plan.strategy = "best";
-    return best_.plan;
+    best_.draft.strategy = "best";
+    return expand(best_.draft, profile_);
   }
 
  private:
   struct Found {
     Time time = never;
-    Plan plan;
+    Draft draft;
   };
+
+  // What blocks travel on while the search tries them.
+  static StageCosts channel_for(const Fabric& fabric, bool halves) {
+    const CommCost whole = fabric.price(Stage::AllReduce);
+    if (!halves) return {whole, whole, whole};
+    return {whole, fabric.price(Stage::ReduceScatter), fabric.price(Stage::AllGather)};
+  }
 
   bool done() const { return best_.time <= bound_ || replayed_ >= limit_; }
 
-  // From the start of the slowest worker's backward pass to its next: that worker decides (no jitter).
-  Timeline timeline(const Plan& plan) {
-    const Unrolled unrolled = unroll(profile_, plan, {WorkerClass{1, {0}}}, cost_.compression());
+  // From the start of the slowest worker's backward pass to its next: that worker decides (no jitter). The draft is
+  // lent to a plan, and comes back.
+  Timeline timeline(Draft& draft) {
+    Plan whole = expand(std::move(draft), profile_);
+    const Unrolled unrolled = unroll(profile_, whole, {WorkerClass{1, {0}}}, cost_.compression());
     replayed_ += unrolled.graph.tasks().size();
     std::vector<Stream> streams;
-    SerialChannel serial(communication_.stages);
-    FairChannel fair(communication_.stages);
-    Server& network = fair_ ? static_cast<Server&>(fair) : serial;
-    Timeline result = replay(unrolled.graph, resources_of(unrolled, plan, streams, network, Time(0)));
-    first_block_ = unrolled.block(0);
+    const std::unique_ptr<Server> network = channel_.server();
+    Timeline result = replay(unrolled.graph, system_of(unrolled, whole, streams, *network, Time(0)));
+    last_work_ = unrolled.last_work(0);
+    first_transfer_ = unrolled.transfer(0);
+    draft = draft_of(std::move(whole));
     return result;
   }
 
-  Time evaluate(const Plan& plan) {
-    const Timeline result = timeline(plan);
-    return result.spans[2 * profile_.layers.size()].end;  // the last layer's forward
+  Time evaluate(Draft& draft) {
+    const Timeline result = timeline(draft);
+    return result.spans[last_work_].end;
   }
 
-  // Keeps the plan where it is faster than what `than` holds, and as the best of all where it is that.
-  bool consider(const Plan& plan, Found& than) {
-    const Time time = evaluate(plan);
+  // Keeps the draft where it is faster than what `than` holds, and as the best of all where it is that.
+  bool consider(Draft& draft, Found& than) {
+    const Time time = evaluate(draft);
     if (time >= than.time) return false;
-    than = {time, plan};
+    than = {time, draft};
     if (time < best_.time) best_ = than;
     return true;
   }
+  bool consider(Draft&& draft, Found& than) { return consider(draft, than); }
 
   // The blocks in the order in which the replay admitted them.
-  Plan as_admitted(const Plan& plan) {
-    const Timeline result = timeline(plan);
-    std::vector<std::size_t> order(plan.blocks.size());
+  Draft as_admitted(Draft draft) {
+    const Timeline result = timeline(draft);
+    std::vector<std::size_t> order(draft.blocks.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     const auto key = [&](std::size_t i) {
-      const Span& span = result.spans[first_block_ + i];
+      const Span& span = result.spans[first_transfer_ + i];
       return std::tuple(span.start,
-                        plan.order == Order::Priority     ? plan.blocks[i].priority
-                        : plan.order == Order::FirstReady ? span.ready.count()
-                                                          : 0,
+                        draft.order == Order::Priority     ? draft.blocks[i].priority
+                        : draft.order == Order::FirstReady ? span.ready.count()
+                                                           : 0,
                         i);
     };
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-    Plan listed = plan;
+    Draft listed = draft;
     listed.order = Order::AsListed;
-    for (std::size_t i = 0; i < order.size(); ++i) listed.blocks[i] = plan.blocks[order[i]];
+    for (std::size_t i = 0; i < order.size(); ++i) listed.blocks[i] = draft.blocks[order[i]];
     return listed;
   }
 
-  // The plan; without its clock and with the layers' own gates; in the order that this made, with other windows; taken
+  // The draft; without its clock and with the layers' own gates; in the order that this made, with other windows; taken
   // apart into two stages. The fastest of them is a start for moves.
-  void consider_with_variants(Plan plan) {
-    if (plan.stages == Stages::Split && !splits_) return;
+  void consider_with_variants(Draft draft) {
+    if (draft.split && !splits_) return;
     Found start;
-    consider(plan, start);
-    plan.tick = Time(0);
-    plan.release = Release::Layer;
-    plan.barrier = Barrier::Layer;
-    if (!done()) consider(plan, start);
-    if (plan.stages == Stages::AllReduce && plan.order != Order::AsListed) plan = as_admitted(plan);
-    consider_windows(plan, start);
-    if (splits_ && plan.stages == Stages::AllReduce && plan.blocks.size() < 1000) {
+    consider(draft, start);
+    draft.tick = Time(0);
+    draft.release = Release::Layer;
+    draft.barrier = Barrier::Layer;
+    if (!done()) consider(draft, start);
+    if (!draft.split && draft.order != Order::AsListed) draft = as_admitted(draft);
+    consider_windows(draft, start);
+    if (splits_ && !draft.split && draft.blocks.size() < 1000) {
       Found apart;
-      consider_windows(taken_apart(plan), apart);
+      consider_windows(taken_apart(draft), apart);
       starts_.push_back(std::move(apart));
     }
     starts_.push_back(std::move(start));
   }
 
-  void consider_windows(Plan plan, Found& start) {
+  void consider_windows(Draft draft, Found& start) {
     for (const std::int64_t count : {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{4},
                                      std::int64_t{8}, std::int64_t{16}, Window::unlimited}) {
       if (done()) return;
-      plan.window = {.count = count};
-      consider(plan, start);
+      draft.window = {.count = count};
+      consider(draft, start);
     }
   }
 
-  Plan taken_apart(Plan plan) const {
-    plan.stages = Stages::Split;
-    plan.order = Order::Priority;
-    for (Block& block : plan.blocks) {
+  Draft taken_apart(Draft draft) const {
+    draft.split = true;
+    draft.order = Order::Priority;
+    for (Block& block : draft.blocks) {
       block.priority = std::numeric_limits<std::int64_t>::max();
       for (const Slice& slice : block.slices)
         block.priority = std::min<std::int64_t>(block.priority, profile_.tensors[slice.tensor].layer);
     }
-    return plan;
+    return draft;
   }
 
   // The strategies that have a size to choose, over sizes.
@@ -195,7 +209,7 @@ class Search {
       options.partition = options.threshold = options.bucket_cap = size;
       for (const char* name : {"dear", "ddp", "bytescheduler"}) {
         if (done()) return;
-        consider_with_variants(make_plan(find_strategy(name, {}), {profile_, cost_, options}));
+        consider_with_variants(find_strategy(name, {}).draft({profile_, cost_, options}));
       }
     }
   }
@@ -205,7 +219,7 @@ class Search {
     constexpr std::size_t most = 6;
     std::stable_sort(starts_.begin(), starts_.end(), [](const Found& a, const Found& b) { return a.time < b.time; });
     const auto same = [](const Found& a, const Found& b) {
-      return a.time == b.time && a.plan.blocks.size() == b.plan.blocks.size();
+      return a.time == b.time && a.draft.blocks.size() == b.draft.blocks.size();
     };
     starts_.erase(std::unique(starts_.begin(), starts_.end(), same), starts_.end());
     starts_.resize(std::min(most, starts_.size()));
@@ -219,24 +233,24 @@ class Search {
   // One round of moves at every place: merge with the next, change places with it, cut in two. Whether any was better.
   bool improve(Found& found) {
     bool better = false;
-    for (std::size_t i = 0; i < found.plan.blocks.size() && !done(); ++i) {
-      if (i + 1 < found.plan.blocks.size()) better |= consider(merged(found.plan, i), found);
-      if (i + 1 < found.plan.blocks.size()) better |= consider(swapped(found.plan, i), found);
-      if (found.plan.blocks[i].bytes() > 1) better |= consider(halved(found.plan, i), found);
+    for (std::size_t i = 0; i < found.draft.blocks.size() && !done(); ++i) {
+      if (i + 1 < found.draft.blocks.size()) better |= consider(merged(found.draft, i), found);
+      if (i + 1 < found.draft.blocks.size()) better |= consider(swapped(found.draft, i), found);
+      if (found.draft.blocks[i].bytes() > 1) better |= consider(halved(found.draft, i), found);
     }
-    const std::int64_t now = found.plan.window.count;
+    const std::int64_t now = found.draft.window.count;
     for (const std::int64_t count : {now - 1, now == Window::unlimited ? 0 : now + 1}) {
       if (done() || count < 1) continue;
-      Plan plan = found.plan;
-      plan.window.count = count;
-      better |= consider(plan, found);
+      Draft draft = found.draft;
+      draft.window.count = count;
+      better |= consider(draft, found);
     }
     return better;
   }
 
-  static Plan merged(Plan plan, std::size_t i) {
-    Block& block = plan.blocks[i];
-    for (const Slice& slice : plan.blocks[i + 1].slices) {
+  static Draft merged(Draft draft, std::size_t i) {
+    Block& block = draft.blocks[i];
+    for (const Slice& slice : draft.blocks[i + 1].slices) {
       const auto before = std::find_if(block.slices.begin(), block.slices.end(), [&](const Slice& one) {
         return one.tensor == slice.tensor && one.offset + one.bytes == slice.offset;
       });
@@ -245,44 +259,44 @@ class Search {
       else
         before->bytes += slice.bytes;
     }
-    block.priority = std::min(block.priority, plan.blocks[i + 1].priority);
-    plan.blocks.erase(plan.blocks.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    return plan;
+    block.priority = std::min(block.priority, draft.blocks[i + 1].priority);
+    draft.blocks.erase(draft.blocks.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    return draft;
   }
 
-  static Plan swapped(Plan plan, std::size_t i) {
-    std::swap(plan.blocks[i], plan.blocks[i + 1]);
-    std::swap(plan.blocks[i].priority, plan.blocks[i + 1].priority);
-    return plan;
+  static Draft swapped(Draft draft, std::size_t i) {
+    std::swap(draft.blocks[i], draft.blocks[i + 1]);
+    std::swap(draft.blocks[i].priority, draft.blocks[i + 1].priority);
+    return draft;
   }
 
-  static Plan halved(Plan plan, std::size_t i) {
-    Block first{{}, plan.blocks[i].priority}, second = first;
-    Bytes left = plan.blocks[i].bytes() / 2;
-    for (const Slice& slice : plan.blocks[i].slices) {
+  static Draft halved(Draft draft, std::size_t i) {
+    Block first{{}, draft.blocks[i].priority}, second = first;
+    Bytes left = draft.blocks[i].bytes() / 2;
+    for (const Slice& slice : draft.blocks[i].slices) {
       const Bytes bytes = std::min(left, slice.bytes);
       if (bytes > 0) first.slices.push_back({slice.tensor, slice.offset, bytes});
       if (bytes < slice.bytes) second.slices.push_back({slice.tensor, slice.offset + bytes, slice.bytes - bytes});
       left -= bytes;
     }
-    plan.blocks[i] = first;
-    plan.blocks.insert(plan.blocks.begin() + static_cast<std::ptrdiff_t>(i) + 1, second);
-    return plan;
+    draft.blocks[i] = first;
+    draft.blocks.insert(draft.blocks.begin() + static_cast<std::ptrdiff_t>(i) + 1, second);
+    return draft;
   }
 
   // As fast with less: fewer collectives, and fewer of them in flight.
   void simplify() {
-    const auto keeps = [&](const Plan& plan) {
-      if (replayed_ >= budget + budget / 2 || evaluate(plan) > best_.time) return false;
-      best_.plan = plan;
+    const auto keeps = [&](Draft draft) {
+      if (replayed_ >= budget + budget / 2 || evaluate(draft) > best_.time) return false;
+      best_.draft = draft;
       return true;
     };
-    for (std::size_t i = 0; i + 1 < best_.plan.blocks.size();)
-      if (!keeps(merged(best_.plan, i))) ++i;
-    for (std::int64_t count = 1; count < best_.plan.window.count && count <= 64; ++count) {
-      Plan plan = best_.plan;
-      plan.window = {.count = count};
-      if (keeps(plan)) break;
+    for (std::size_t i = 0; i + 1 < best_.draft.blocks.size();)
+      if (!keeps(merged(best_.draft, i))) ++i;
+    for (std::int64_t count = 1; count < best_.draft.window.count && count <= 64; ++count) {
+      Draft draft = best_.draft;
+      draft.window = {.count = count};
+      if (keeps(draft)) break;
     }
   }
 
@@ -292,18 +306,19 @@ class Search {
   BlockCost cost_;
   bool fair_;
   bool splits_;  // whether there are halves of the collective, with prices of their own
+  AlphaBetaFabric channel_;
   Time bound_{0};
   Found best_;
   std::vector<Found> starts_;
   std::size_t replayed_ = 0, limit_ = budget / 2;
-  TaskId first_block_ = 0;
+  TaskId last_work_ = 0, first_transfer_ = 0;  // of the replay before
 };
 
 }  // namespace
 
 Plan find_best(const Scenario& scenario, const Communication& communication) {
   const Plan found = Search(scenario, communication).run();
-  require_complete(found, scenario.profile);
+  require_covered(found, scenario.profile);
   // Where the search does not see what will be simulated (luck, other fidelities), the others are compared with it
   // there: but not message by message, which takes too long.
   const bool seen = !scenario.stragglers.jitter && communication.carrier.fidelity == "alpha-beta";
@@ -311,8 +326,8 @@ Plan find_best(const Scenario& scenario, const Communication& communication) {
   Plan best = found;
   double least = simulate(scenario, found).metrics.iteration_s;
   for (const Strategy& strategy : strategies()) {
-    if (!strategy.plan || (strategy.stages == Stages::Split && !communication.carrier.algorithm->splits &&
-                           !gathers(communication.carrier)))
+    if (!strategy.draft ||
+        (strategy.split && !communication.carrier.algorithm->splits && !gathers(communication.carrier)))
       continue;
     Scenario other = scenario;
     other.strategy = &strategy;

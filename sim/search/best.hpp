@@ -18,7 +18,7 @@ namespace allreplay {
 /// always in alpha-beta, with fair sharing where the fidelity is another. Deterministic.
 Plan find_best(const Scenario& scenario, const Communication& communication);
 
-/// The preemptive rule above, as a plan: cuts where a more urgent gradient comes.
-Plan plan_most_urgent(const Profile& profile, const BlockCost& cost);
+/// The preemptive rule above, as a draft: cuts where a more urgent gradient comes.
+Draft draft_most_urgent(const Profile& profile, const BlockCost& cost);
 
 }  // namespace allreplay

@@ -8,11 +8,9 @@ namespace allreplay {
 namespace {
 
 Plan plan_of(const Scenario& scenario, const Communication& communication) {
-  if (!scenario.strategy->plan) return find_best(scenario, communication);
-  Plan plan = make_plan(*scenario.strategy, {slowest_profile(scenario), price_of_blocks(scenario, communication),
-                                             scenario.options.strategy});
-  if (gathers(communication.carrier)) plan.stages = Stages::AllReduce;
-  return plan;
+  if (!scenario.strategy->draft) return find_best(scenario, communication);
+  return make_plan(*scenario.strategy, {slowest_profile(scenario), price_of_blocks(scenario, communication),
+                                        scenario.options.strategy, !gathers(communication.carrier)});
 }
 
 }  // namespace

@@ -54,13 +54,13 @@ void require_bearable(const Scenario& scenario) {
 }
 
 // At some 40 ns a message, this many take a quarter of an hour.
-void require_bearable(const Scenario& scenario, const Carrier& carrier, const NetworkModel& model) {
+void require_bearable(const Scenario& scenario, const Carrier& carrier, const Fabric& fabric) {
   constexpr std::int64_t most_messages = 20'000'000'000;
-  if (carrier.fidelity == "message" && model.messages() > most_messages)
+  if (carrier.fidelity == "message" && fabric.messages(Stage::AllReduce) > most_messages)
     throw InputError(
         scenario.fidelity.empty() ? scenario.cluster.network.place / "fidelity" : scenario.place_of_fidelity,
         fmt::format("one {} among {} workers sends {:.2g} messages", carrier.algorithm->name, scenario.workers,
-                    static_cast<double>(model.messages())),
+                    static_cast<double>(fabric.messages(Stage::AllReduce))),
         "fluid, or fewer workers");
 }
 
@@ -214,7 +214,7 @@ void require_possible(const Scenario& scenario) {
   }
   make_topology(*network.topology, scenario.workers);
   if (scenario.workers <= 1) return;
-  const bool split = scenario.strategy && scenario.strategy->stages == Stages::Split && !gathers(carrier);
+  const bool split = scenario.strategy && scenario.strategy->split && !gathers(carrier);
   for (const Stage stage : {Stage::AllReduce, split ? Stage::AllGather : Stage::AllReduce})
     rounds_of(*carrier.algorithm, scenario.workers, carrier.options, stage, place_of_collective(scenario));
 }
@@ -223,66 +223,54 @@ Communication communication_of(const Scenario& scenario) {
   require_possible(scenario);
   const Carrier carrier = carrier_of(scenario);
   const Network& network = scenario.cluster.network;
+  const auto compression = compression_of(scenario, *carrier.algorithm, 1);
   if (!detailed(carrier)) {
-    const StageCosts stages =
-        price_stages(network, *carrier.algorithm, scenario.workers, scenario.cluster.workers, carrier.options);
+    auto costs = price_stages(network, *carrier.algorithm, scenario.workers, scenario.cluster.workers, carrier.options);
     return {.carrier = carrier,
-            .cost = stages[static_cast<std::size_t>(Stage::AllReduce)],
-            .stages = stages,
-            .compression = compression_of(scenario, *carrier.algorithm, 1),
+            .fabric = std::make_shared<AlphaBetaFabric>(std::move(costs), scenario.options.sharing),
+            .compression = compression,
             .warning = joined(implausible(network, *carrier.algorithm, scenario.workers, carrier.options),
                               codec_caveat(scenario))};
   }
   const std::shared_ptr<const Topology> topology = make_topology(*network.topology, scenario.workers);
   const NetworkSetup setup = setup_of(scenario, carrier);
-  auto model = std::make_shared<const NetworkModel>(setup, *topology);
-  const CommCost cost = model->cost();
-  const auto compression = compression_of(scenario, *carrier.algorithm, 1);
-  require_within_clock(scenario, {cost, compression});
-  require_bearable(scenario, carrier, *model);
+  auto fabric = lay_on(setup, *topology);
+  require_within_clock(scenario, {fabric->price(Stage::AllReduce), compression});
+  require_bearable(scenario, carrier, *fabric);
   return {.carrier = carrier,
-          .cost = cost,
-          .stages = {cost, cost, cost},
+          .fabric = std::move(fabric),
           .compression = compression,
           .warning = joined(caveat(scenario, carrier, *topology), codec_caveat(scenario)),
           .setup = setup,
-          .topology = topology,
-          .model = model};
+          .topology = topology};
 }
 
 BlockCost price_of_blocks(const Scenario& scenario, const Communication& communication) {
-  return {communication.cost, compression_of(scenario, *communication.carrier.algorithm, slowest_factor(scenario))};
+  return {communication.fabric->price(Stage::AllReduce),
+          compression_of(scenario, *communication.carrier.algorithm, slowest_factor(scenario))};
 }
 
+namespace {
+
+bool uses_halves(const Plan& plan) {
+  return std::any_of(plan.transfers.begin(), plan.transfers.end(),
+                     [](const Transfer& transfer) { return transfer.op != Stage::AllReduce; });
+}
+
+}  // namespace
+
 Communication prepared_for(const Plan& plan, Communication communication) {
-  if (communication.model && plan.stages == Stages::Split && !communication.setup.split) {
+  if (communication.detailed() && uses_halves(plan) && !communication.setup.split) {
     communication.setup.split = true;
-    communication.model = std::make_shared<const NetworkModel>(communication.setup, *communication.topology);
+    communication.fabric = lay_on(communication.setup, *communication.topology);
   }
   return communication;
 }
 
-Time least_time(const Communication& communication, const Plan& plan, Bytes bytes) {
-  const bool several = plan.window.count > 1;
-  const bool split = plan.stages == Stages::Split;
-  if (const auto& model = communication.model) {
-    if (several) return model->least(bytes, split ? Stage::ReduceScatter : Stage::AllReduce);
-    return split ? add(model->alone(bytes, Stage::ReduceScatter), model->alone(bytes, Stage::AllGather))
-                 : model->alone(bytes);
-  }
-  const auto cost = [&](Stage stage) -> const CommCost& {
-    return communication.stages[static_cast<std::size_t>(stage)];
-  };
-  if (!split) return cost(Stage::AllReduce).least(bytes);
-  const CommCost &first = cost(Stage::ReduceScatter), &second = cost(Stage::AllGather);
-  // With several blocks in flight the start-up of an all-gather hides behind others.
-  return add(first.least(bytes), several ? second.transfer(bytes) : second.least(bytes));
-}
-
-std::unique_ptr<Server> make_network(const Communication& communication, Sharing sharing) {
-  if (communication.model) return communication.model->server();
-  if (sharing == Sharing::Fair) return std::make_unique<FairChannel>(communication.stages);
-  return std::make_unique<SerialChannel>(communication.stages);
+Time least_time(const Fabric& fabric, const Plan& plan, Bytes bytes) {
+  const bool several = plan.lanes.size() > 1 || plan.lanes.front().window.count > 1;
+  if (!uses_halves(plan)) return fabric.least(bytes, Stage::AllReduce, several);
+  return add(fabric.least(bytes, Stage::ReduceScatter, several), fabric.least_behind(bytes, Stage::AllGather, several));
 }
 
 }  // namespace allreplay

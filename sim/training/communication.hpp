@@ -1,4 +1,4 @@
-// What a scenario's blocks travel on: the cost that planners see, and the server that the engine sees.
+// What a scenario's transfers travel on.
 #pragma once
 
 #include <memory>
@@ -6,9 +6,7 @@
 #include <string>
 
 #include "sim/cluster/topology.hpp"
-#include "sim/collective/comm_cost.hpp"
-#include "sim/engine/server.hpp"
-#include "sim/network/network_model.hpp"
+#include "sim/network/rounds_fabric.hpp"
 #include "sim/training/simulate.hpp"
 
 namespace allreplay {
@@ -36,14 +34,14 @@ void require_possible(const Scenario& scenario);
 
 struct Communication {
   Carrier carrier;
-  CommCost cost;      ///< of an all-reduce alone: a + b·M in every fidelity, or a measured table; what planners see
-  StageCosts stages;  ///< alpha-beta only
+  std::shared_ptr<const Fabric> fabric;
   std::optional<Compression> compression;  ///< of a worker that nothing slows
   std::string warning;                     ///< costs that no such network can have; "" if none
   // The detailed fidelities only:
   NetworkSetup setup;
   std::shared_ptr<const Topology> topology;
-  std::shared_ptr<const NetworkModel> model;
+
+  bool detailed() const { return topology != nullptr; }
 };
 
 /// Throws InputError as require_possible() does.
@@ -52,14 +50,11 @@ Communication communication_of(const Scenario& scenario);
 /// What planners see: the codec is as slow as the slowest worker.
 BlockCost price_of_blocks(const Scenario& scenario, const Communication& communication);
 
-/// The same, able to carry the plan's stages.
+/// The same, able to carry the plan's transfers. Throws InputError where the collective has no halves.
 Communication prepared_for(const Plan& plan, Communication communication);
 
-/// The least time in which any blocks of these bytes in all can travel, in the stages and the window of `plan`.
-/// REQUIRES: prepared_for(plan).
-Time least_time(const Communication& communication, const Plan& plan, Bytes bytes);
-
-/// A fresh, idle network. REQUIRES: `communication`, prepared for the plan, outlives it.
-std::unique_ptr<Server> make_network(const Communication& communication, Sharing sharing);
+/// The least time in which any blocks of these bytes in all can travel, in the stages and with as many in flight as in
+/// `plan`. REQUIRES: prepared_for(plan).
+Time least_time(const Fabric& fabric, const Plan& plan, Bytes bytes);
 
 }  // namespace allreplay

@@ -34,7 +34,7 @@ class Training {
         plan_(plan),
         classes_(std::move(classes)),
         unrolled_(unroll(scenario.profile, plan, classes_, communication.compression)),
-        bound_(scenario.profile, [&](Bytes bytes) { return least_time(communication, plan, bytes); }),
+        bound_(scenario.profile, [&](Bytes bytes) { return least_time(*communication.fabric, plan, bytes); }),
         offsets_(classes_.size(), Time(0)),
         computing_(classes_.size(), Time(0)) {
     for (const WorkerClass& one : classes_)
@@ -49,16 +49,17 @@ class Training {
   /// Replays an iteration and moves on to the next.
   void step() {
     prepare();
-    const std::vector<Resource> resources = make_resources();
-    episodes_.push_back({start_, replay(unrolled_.graph, resources)});
+    const std::unique_ptr<Server> network = communication_.fabric->server();
+    const Time origin = *std::max_element(offsets_.begin(), offsets_.end());
+    episodes_.push_back({start_, replay(unrolled_.graph, system_of(unrolled_, plan_, streams_, *network, origin))});
     if (episodes_.size() > 2) episodes_.erase(episodes_.begin());
     const Timeline& timeline = episodes_.back().timeline;
     events_ += timeline.events;
     busy_ = add(busy_, communicating(timeline));
-    for (std::size_t c = 0; c < classes_.size(); ++c) computing_[c] = add(computing_[c], computing(c));
+    add_computing();
     std::vector<Time> starts;
     for (std::size_t c = 0; c < classes_.size(); ++c)
-      starts.push_back(add(start_, timeline.spans[unrolled_.forward(c, unrolled_.layers - 1)].end));
+      starts.push_back(add(start_, timeline.spans[unrolled_.last_work(c)].end));
     begin_at(starts);
   }
 
@@ -81,51 +82,34 @@ class Training {
     for (std::size_t c = 0; c < classes_.size(); ++c) unrolled_.graph.task(unrolled_.lead_in(c)).duration = offsets_[c];
     const auto& jitter = scenario_.stragglers.jitter;
     if (!jitter) return;
-    for (std::size_t c = 0; c < classes_.size(); ++c) {
-      const auto draw = [&](Time nominal) { return scaled(nominal, classes_[c].slowdown * jitter->draw(random_[c])); };
-      const std::vector<Layer>& layers = scenario_.profile.layers;
-      for (std::size_t layer = layers.size(); layer-- > 0;)
-        unrolled_.graph.task(unrolled_.backward(c, layer)).duration = draw(layers[layer].backward);
-      for (std::size_t layer = 0; layer < layers.size(); ++layer)
-        unrolled_.graph.task(unrolled_.forward(c, layer)).duration = draw(layers[layer].forward);
-      if (unrolled_.encodes) draw_codec(c, draw);
+    for (TaskId id = 0; id < unrolled_.labels.size(); ++id) {
+      const Label& label = unrolled_.labels[id];
+      if (label.kind == Label::Kind::LeadIn || label.kind == Label::Kind::Transfer) continue;
+      const Time nominal = nominal_time(label, unrolled_, scenario_.profile, plan_, communication_.compression);
+      const std::size_t c = label.worker_class;
+      unrolled_.graph.task(id).duration = scaled(nominal, classes_[c].slowdown * jitter->draw(random_[c]));
     }
   }
 
-  template <class Draw>
-  void draw_codec(std::size_t c, const Draw& draw) {
-    const Compression& codec = *communication_.compression;
-    for (std::size_t index = 0; index < unrolled_.blocks; ++index) {
-      const Bytes bytes = plan_.blocks[index].bytes();
-      const Time encode = codec.encode(bytes), decode = codec.decode(bytes);
-      unrolled_.graph.task(unrolled_.encode(c, index)).duration =
-          draw(unrolled_.decodes ? encode : add(encode, decode));
-      if (unrolled_.decodes) unrolled_.graph.task(unrolled_.decode(c, index)).duration = draw(decode);
+  // The lower bound of this iteration by the times that each class has in it.
+  void add_computing() {
+    std::vector<Time> all(classes_.size(), Time(0)), before = all;
+    for (TaskId id = 0; id < unrolled_.labels.size(); ++id) {
+      const Label& label = unrolled_.labels[id];
+      if (label.kind != Label::Kind::Backward && label.kind != Label::Kind::Forward) continue;
+      const Time time = unrolled_.graph.tasks()[id].duration;
+      all[label.worker_class] = add(all[label.worker_class], time);
+      if (label.item < bound_.first) before[label.worker_class] = add(before[label.worker_class], time);
     }
+    for (std::size_t c = 0; c < classes_.size(); ++c)
+      computing_[c] = add(computing_[c], bound_.computing(all[c], before[c]));
   }
 
-  std::vector<Resource> make_resources() {
-    network_ = make_network(communication_, scenario_.options.sharing);
-    return resources_of(unrolled_, plan_, streams_, *network_, *std::max_element(offsets_.begin(), offsets_.end()));
-  }
-
-  // The lower bound of this iteration by the times that class c has in it.
-  Time computing(std::size_t c) const {
-    Time all{0}, before{0};
-    for (std::size_t layer = 0; layer < unrolled_.layers; ++layer) {
-      const auto tasks = unrolled_.graph.tasks();
-      const Time both = add(tasks[unrolled_.backward(c, layer)].duration, tasks[unrolled_.forward(c, layer)].duration);
-      all = add(all, both);
-      if (layer < bound_.first) before = add(before, both);
-    }
-    return bound_.computing(all, before);
-  }
-
-  // How long any block is in flight: the union of their spans.
+  // How long any transfer is in flight: the union of their spans.
   Time communicating(const Timeline& timeline) const {
     std::vector<std::pair<Time, Time>> spans;
-    for (std::size_t index = 0; index < unrolled_.collectives(); ++index) {
-      const Span& span = timeline.spans[unrolled_.block(index)];
+    for (std::size_t index = 0; index < unrolled_.transfers; ++index) {
+      const Span& span = timeline.spans[unrolled_.transfer(index)];
       spans.emplace_back(span.start, span.end);
     }
     std::sort(spans.begin(), spans.end());
@@ -146,7 +130,6 @@ class Training {
   LowerBound bound_;
   std::vector<Random> random_;  // by class
   std::vector<Stream> streams_;
-  std::unique_ptr<Server> network_;
   std::vector<Time> offsets_, computing_;
   Time start_{0};
   Time busy_{0};
@@ -241,12 +224,16 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
   result.warning = communication.warning;
   result.plan = plan;
   Plan sent = plan;
-  if (scenario.workers == 1) sent.blocks.clear();  // nobody to talk to
+  if (scenario.workers == 1) {  // nobody to talk to
+    sent.blocks.clear();
+    sent.transfers.clear();
+    sent.gates.clear();
+  }
   Training training(scenario, communication, sent,
                     worker_classes(scenario.stragglers, scenario.workers, scenario.fold));
   const Period period = scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations)
                                                    : steady_period(training, slowest_profile(scenario));
-  result.metrics = metrics_of(scenario, period, static_cast<std::int64_t>(training.unrolled().collectives()),
+  result.metrics = metrics_of(scenario, period, static_cast<std::int64_t>(sent.transfers.size()),
                               codec_time(communication.compression, sent));
   result.metrics.events = training.events();
   result.unrolled = training.unrolled();

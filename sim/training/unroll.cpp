@@ -1,132 +1,167 @@
 #include "sim/training/unroll.hpp"
 
-#include <algorithm>
-
-#include <fmt/format.h>
-
-#include "sim/collective/stage.hpp"
-
 namespace allreplay {
 
 namespace {
 
-// Lead-in, backward and forward of one class: a chain.
-void add_compute(Unrolled& unrolled, const Profile& profile, std::size_t index) {
-  std::int64_t rank = 0;
-  const auto append = [&](Time duration) {
-    const TaskId id = unrolled.graph.add({.resource = unrolled.stream(index), .rank = rank, .duration = duration});
-    if (rank++ > 0) unrolled.graph.precede(id - 1, id);
-  };
-  append(Time(0));
-  for (std::size_t layer = profile.layers.size(); layer-- > 0;) append(profile.layers[layer].backward);
-  for (const Layer& layer : profile.layers) append(layer.forward);
-}
-
-void add_collectives(Unrolled& unrolled, const Plan& plan, const std::optional<Compression>& compression) {
-  const auto count = static_cast<std::int64_t>(plan.blocks.size());
-  const bool split = plan.stages == Stages::Split;
-  // However urgent an all-gather is, reduce-scatters go first: all of the next forward waits for them.
-  constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
-  const auto add_collective = [&](const Block& block, Stage stage, std::int64_t rank, std::int64_t priority) {
-    unrolled.graph.add({.resource = unrolled.network(),
-                        .rank = rank,
-                        .priority = priority,
-                        .bytes = compression ? compression->wire_bytes(block.bytes()) : block.bytes(),
-                        .service = static_cast<std::uint32_t>(stage)});
-  };
-  for (std::int64_t rank = 0; rank < count; ++rank) {
-    const Block& block = plan.blocks[static_cast<std::size_t>(rank)];
-    add_collective(block, split ? Stage::ReduceScatter : Stage::AllReduce, rank, split ? first : block.priority);
+class Unroller {
+ public:
+  Unroller(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
+           const std::optional<Compression>& compression)
+      : profile_(profile), plan_(plan), classes_(classes), compression_(compression) {
+    all_.classes = classes.size();
+    all_.works = plan.program.size();
+    all_.lanes = plan.lanes.size();
+    all_.transfers = plan.transfers.size();
+    all_.decodes = compression && compression->decode_at() == DecodeAt::Arrival;
+    all_.beside = compression && compression->stream() == CodecStream::Side;
   }
-  if (!split) return;
-  for (std::int64_t rank = 0; rank < count; ++rank) {
-    const Block& block = plan.blocks[static_cast<std::size_t>(rank)];
-    add_collective(block, Stage::AllGather, count + rank, block.priority);
-  }
-}
 
-// Encodings of all blocks on each class, and decodings unless they are lumped with them.
-void add_codec(Unrolled& unrolled, const Plan& plan, const std::vector<WorkerClass>& classes,
-               const Compression& compression) {
-  unrolled.encodes = true;
-  unrolled.decodes = compression.decode_at() == DecodeAt::Arrival;
-  unrolled.beside = compression.stream() == CodecStream::Side;
-  auto rank = static_cast<std::int64_t>(2 * unrolled.layers + 1);  // after the layers
-  const auto append = [&](auto time) {
-    for (std::size_t c = 0; c < classes.size(); ++c)
-      for (std::size_t index = 0; index < plan.blocks.size(); ++index)
-        unrolled.graph.add({.resource = unrolled.codec_stream(c),
-                            .rank = rank + static_cast<std::int64_t>(index),
-                            .duration = scaled(time(plan.blocks[index].bytes()), classes[c].slowdown)});
-    rank += static_cast<std::int64_t>(plan.blocks.size());
-  };
-  append([&](Bytes bytes) {
-    return unrolled.decodes ? compression.encode(bytes) : add(compression.encode(bytes), compression.decode(bytes));
-  });
-  if (unrolled.decodes) append([&](Bytes bytes) { return compression.decode(bytes); });
-}
-
-void add_dependencies(Unrolled& unrolled, const Profile& profile, const Plan& plan, std::size_t index) {
-  const LayerId made_by = ready_layer(plan, plan.blocks[index], profile);
-  // Forward is a chain: what the first of the block's layers waits for, the others wait for, too.
-  const LayerId needed_by = plan.barrier == Barrier::Iteration ? 0 : first_layer(plan.blocks[index], profile);
-  const TaskId start = unrolled.block(index), end = unrolled.block(index, unrolled.stages - 1);
-  TaskGraph& graph = unrolled.graph;
-  if (start != end) graph.precede(start, end);
-  for (std::size_t c = 0; c < unrolled.classes; ++c) {
-    if (start != end) graph.precede(unrolled.backward(c, 0), end);
-    graph.precede(unrolled.backward(c, made_by), unrolled.encodes ? unrolled.encode(c, index) : start);
-    if (unrolled.encodes) graph.precede(unrolled.encode(c, index), start);
-    if (unrolled.decodes) graph.precede(end, unrolled.decode(c, index));
-    graph.precede(unrolled.decodes ? unrolled.decode(c, index) : end, unrolled.forward(c, needed_by));
-    // On the compute stream the layers wait for the encoding (reading 26).
-    if (unrolled.encodes && !unrolled.beside)
-      graph.precede(unrolled.encode(c, index),
-                    made_by > 0 ? unrolled.backward(c, made_by - 1) : unrolled.forward(c, 0));
+  Unrolled unroll() {
+    for (std::uint32_t c = 0; c < all_.classes; ++c) add_works(c);
+    add_transfers();
+    if (compression_)
+      for (std::uint32_t c = 0; c < all_.classes; ++c) add_codec(c);
+    for (const Gate& gate : plan_.gates) add_gate(gate);
+    all_.graph.link();
+    return std::move(all_);
   }
-}
+
+ private:
+  TaskId add(const Label& label, Task task) {
+    all_.labels.push_back(label);
+    return all_.graph.add(task);
+  }
+
+  TaskId add_timed(const Label& label, QueueId queue, std::int64_t rank) {
+    const Time time = nominal_time(label, all_, profile_, plan_, compression_);
+    const double slowdown = classes_[label.worker_class].slowdown;
+    return add(label, {.queue = queue, .rank = rank, .duration = slowdown == 1 ? time : scaled(time, slowdown)});
+  }
+
+  void add_works(std::uint32_t c) {
+    add({Label::Kind::LeadIn, c, 0}, {.queue = all_.stream(c)});
+    std::int64_t rank = 1;
+    for (const Work& work : plan_.program) {
+      const auto kind = work.kind == WorkKind::Backward ? Label::Kind::Backward : Label::Kind::Forward;
+      const TaskId id = add_timed({kind, c, work.layer}, all_.stream(c), rank++);
+      all_.graph.precede(id - 1, id);
+    }
+  }
+
+  void add_transfers() {
+    std::vector<std::int64_t> ranks(plan_.lanes.size(), 0);
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
+      const Transfer& transfer = plan_.transfers[index];
+      const Bytes bytes = plan_.blocks[transfer.block].bytes();
+      add({Label::Kind::Transfer, 0, index}, {.queue = all_.lane(transfer.lane),
+                                              .rank = ranks[transfer.lane]++,
+                                              .priority = transfer.priority,
+                                              .bytes = compression_ ? compression_->wire_bytes(bytes) : bytes,
+                                              .service = static_cast<std::uint32_t>(transfer.op)});
+    }
+  }
+
+  // Encodings come before decodings of the same instant.
+  void add_codec(std::uint32_t c) {
+    const std::size_t blocks = plan_.blocks.size();
+    encodings_.resize(all_.classes * blocks);
+    decodings_.resize(all_.classes * blocks);
+    for (std::uint32_t block = 0; block < blocks; ++block) {
+      const auto rank = static_cast<std::int64_t>(1 + all_.works + block);
+      encodings_[c * blocks + block] = add_timed({Label::Kind::Encode, c, block}, all_.codec_stream(c), rank);
+      if (all_.decodes)
+        decodings_[c * blocks + block] =
+            add_timed({Label::Kind::Decode, c, block}, all_.codec_stream(c), rank + static_cast<std::int64_t>(blocks));
+    }
+  }
+
+  void add_gate(const Gate& gate) {
+    const bool from_work = gate.before.of == Moment::Of::Work, to_work = gate.after.of == Moment::Of::Work;
+    if (!from_work && !to_work)
+      all_.graph.precede(all_.transfer(gate.before.index), all_.transfer(gate.after.index));
+    else
+      for (std::size_t c = 0; c < all_.classes; ++c)
+        if (from_work && to_work)
+          all_.graph.precede(all_.work(c, gate.before.index), all_.work(c, gate.after.index));
+        else if (from_work)
+          add_departure(c, gate.before.index, gate.after.index);
+        else
+          add_arrival(c, gate.before.index, gate.after.index);
+  }
+
+  // Gradients are encoded before they are first sent, in the place of the next layer (reading 26).
+  void add_departure(std::size_t c, std::uint32_t place, std::uint32_t index) {
+    const Transfer& transfer = plan_.transfers[index];
+    const TaskId done = all_.work(c, place), start = all_.transfer(index);
+    if (!compression_ || transfer.op == Stage::AllGather) return all_.graph.precede(done, start);
+    const TaskId encode = encodings_[c * plan_.blocks.size() + transfer.block];
+    all_.graph.precede(done, encode);
+    all_.graph.precede(encode, start);
+    if (!all_.beside && place + 1 < all_.works) all_.graph.precede(encode, done + 1);
+  }
+
+  void add_arrival(std::size_t c, std::uint32_t index, std::uint32_t place) {
+    const Transfer& transfer = plan_.transfers[index];
+    const TaskId end = all_.transfer(index), waiting = all_.work(c, place);
+    if (!all_.decodes || transfer.op == Stage::ReduceScatter) return all_.graph.precede(end, waiting);
+    const TaskId decode = decodings_[c * plan_.blocks.size() + transfer.block];
+    all_.graph.precede(end, decode);
+    all_.graph.precede(decode, waiting);
+  }
+
+  const Profile& profile_;
+  const Plan& plan_;
+  const std::vector<WorkerClass>& classes_;
+  const std::optional<Compression>& compression_;
+  Unrolled all_;
+  std::vector<TaskId> encodings_, decodings_;  // by class and block
+};
 
 }  // namespace
 
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
                 const std::optional<Compression>& compression) {
-  Unrolled unrolled;
-  unrolled.classes = classes.size();
-  unrolled.layers = profile.layers.size();
-  unrolled.blocks = plan.blocks.size();
-  unrolled.stages = plan.stages == Stages::Split ? 2 : 1;
-  for (std::size_t index = 0; index < classes.size(); ++index)
-    add_compute(unrolled, classes[index].slowdown == 1 ? profile : slowed(profile, classes[index].slowdown), index);
-  add_collectives(unrolled, plan, compression);
-  if (compression) add_codec(unrolled, plan, classes, *compression);
-  for (std::size_t index = 0; index < plan.blocks.size(); ++index) add_dependencies(unrolled, profile, plan, index);
-  unrolled.graph.link();
-  return unrolled;
+  return Unroller(profile, plan, classes, compression).unroll();
 }
 
-std::vector<Resource> resources_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams,
-                                   Server& network, Time origin) {
-  streams.assign(unrolled.beside ? 2 * unrolled.classes : unrolled.classes, Stream());
-  std::vector<Resource> resources;
-  // The layers are a chain; what the codec has to do comes between them, first come, first served.
-  for (std::size_t c = 0; c < unrolled.classes; ++c) resources.push_back({"compute", {}, Phase::Compute, &streams[c]});
-  resources.push_back({"network", {plan.order, plan.window, plan.tick, origin}, Phase::Communication, &network});
-  for (std::size_t i = unrolled.classes; i < streams.size(); ++i)
-    resources.push_back({"codec", {}, Phase::Compute, &streams[i]});
-  return resources;
-}
-
-std::string describe(const Block& block, const Profile& profile, std::size_t index) {
-  std::string names;
-  constexpr std::size_t most = 3;
-  for (std::size_t i = 0; i < std::min(most, block.slices.size()); ++i) {
-    const Slice& slice = block.slices[i];
-    const Tensor& tensor = profile.tensors[slice.tensor];
-    names += (i > 0 ? ", " : "") + tensor.name;
-    if (slice.bytes != tensor.bytes) names += fmt::format("[{}+{}]", slice.offset, slice.bytes);
+Time nominal_time(const Label& label, const Unrolled& unrolled, const Profile& profile, const Plan& plan,
+                  const std::optional<Compression>& compression) {
+  const auto coded = [&] { return plan.blocks[label.item].bytes(); };
+  switch (label.kind) {
+    case Label::Kind::Backward:
+      return profile.layers[label.item].backward;
+    case Label::Kind::Forward:
+      return profile.layers[label.item].forward;
+    case Label::Kind::Encode:
+      return unrolled.decodes ? compression->encode(coded())
+                              : allreplay::add(compression->encode(coded()), compression->decode(coded()));
+    case Label::Kind::Decode:
+      return compression->decode(coded());
+    case Label::Kind::LeadIn:
+    case Label::Kind::Transfer:
+      break;
   }
-  if (block.slices.size() > most) names += fmt::format(", … {} more", block.slices.size() - most);
-  return fmt::format("block {} ({})", index, names);
+  return Time(0);
+}
+
+System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Server& network,
+                 Time origin) {
+  streams.assign(unrolled.beside ? 2 * unrolled.classes : unrolled.classes, Stream());
+  System system;
+  const auto serve = [&](Server& server, Phase phase) {
+    system.servers.push_back({&server, phase});
+    return static_cast<std::uint32_t>(system.servers.size() - 1);
+  };
+  // The program is a chain; what the codec has to do comes between its works, first come, first served.
+  for (std::size_t c = 0; c < unrolled.classes; ++c)
+    system.queues.push_back({"compute", {}, serve(streams[c], Phase::Compute)});
+  const std::uint32_t shared = serve(network, Phase::Communication);
+  for (const Lane& lane : plan.lanes)
+    system.queues.push_back({lane.name, {lane.order, lane.window, lane.tick, origin}, shared});
+  for (std::size_t i = unrolled.classes; i < streams.size(); ++i)
+    system.queues.push_back({"codec", {}, serve(streams[i], Phase::Compute)});
+  return system;
 }
 
 }  // namespace allreplay

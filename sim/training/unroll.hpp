@@ -1,8 +1,8 @@
-// A plan unrolled into the tasks of one iteration, from the start of the backward pass to the start of the next.
+// A plan unrolled into the tasks of one period of its program, each labelled with what it is.
 //
-// One iteration is enough. The last layer's forward comes after all others', and those wait for every block, so
-// when any worker starts its next backward pass the network is idle and all that is left of the past is how far
-// the workers are apart. That is what the lead-in tasks carry from one iteration to the next.
+// One period is enough where no transfer is in flight at its start: then all that is left of the past is how far the
+// workers are apart, and the lead-in tasks carry that from one period to the next. Plans are made so (Plan::program),
+// and uncovered() complains of transfers that nothing in the period waits for.
 #pragma once
 
 #include <cstdint>
@@ -18,41 +18,44 @@
 
 namespace allreplay {
 
+/// What a task is. Everything that reads a timeline reads these.
+struct Label {
+  enum class Kind : std::uint8_t {
+    LeadIn,    ///< how far the class starts behind the first
+    Backward,  ///< of layer `item`
+    Forward,   ///< likewise
+    Encode,    ///< of block `item`; lumped with its decoding unless Unrolled::decodes
+    Decode,    ///< of block `item`
+    Transfer,  ///< `item` of the plan
+  };
+  Kind kind = Kind::LeadIn;
+  std::uint32_t worker_class = 0;  ///< whose; 0 for transfers, which are everybody's
+  std::uint32_t item = 0;
+};
+
 struct Unrolled {
   TaskGraph graph;
+  std::vector<Label> labels;  ///< by task
   std::size_t classes = 0;
-  std::size_t layers = 0;
-  std::size_t blocks = 0;
-  std::size_t stages = 1;  ///< of each block
-  bool encodes = false;    ///< each block, on every class of workers
-  bool decodes = false;    ///< likewise, apart from the encoding
-  bool beside = false;     ///< encoding and decoding have a stream of their own
+  std::size_t works = 0;  ///< of each class: the length of the program
+  std::size_t lanes = 0;
+  std::size_t transfers = 0;
+  bool decodes = false;  ///< apart from the encoding
+  bool beside = false;   ///< encoding and decoding have a stream of their own
 
-  // Each class: its lead-in, B_L … B_1, F_1 … F_L. Then the first stages of all blocks, then the second ones. Then the
-  // encodings of each class, and the decodings.
-  TaskId lead_in(std::size_t worker_class) const { return static_cast<TaskId>(worker_class * (2 * layers + 1)); }
-  TaskId backward(std::size_t worker_class, std::size_t layer) const {
-    return lead_in(worker_class) + static_cast<TaskId>(layers - layer);
+  // Tasks: each class's lead-in and program; the transfers; each class's encodings and decodings.
+  TaskId lead_in(std::size_t worker_class) const { return static_cast<TaskId>(worker_class * (works + 1)); }
+  TaskId work(std::size_t worker_class, std::size_t place) const {
+    return lead_in(worker_class) + static_cast<TaskId>(1 + place);
   }
-  TaskId forward(std::size_t worker_class, std::size_t layer) const {
-    return lead_in(worker_class) + static_cast<TaskId>(layers + 1 + layer);
-  }
-  TaskId block(std::size_t index, std::size_t stage = 0) const {
-    return lead_in(classes) + static_cast<TaskId>(stage * blocks + index);
-  }
-  TaskId encode(std::size_t worker_class, std::size_t index) const {
-    return block(worker_class * blocks + index, stages);
-  }
-  TaskId decode(std::size_t worker_class, std::size_t index) const {
-    return encode(classes, 0) + encode(worker_class, index) - encode(0, 0);
-  }
-  std::size_t collectives() const { return stages * blocks; }
+  TaskId last_work(std::size_t worker_class) const { return work(worker_class, works - 1); }
+  TaskId transfer(std::size_t index) const { return lead_in(classes) + static_cast<TaskId>(index); }
 
-  // Resources: one compute stream per class, then the network, then one codec stream per class where it is beside.
-  ResourceId stream(std::size_t worker_class) const { return static_cast<ResourceId>(worker_class); }
-  ResourceId network() const { return static_cast<ResourceId>(classes); }
-  ResourceId codec_stream(std::size_t worker_class) const {
-    return static_cast<ResourceId>(beside ? classes + 1 + worker_class : worker_class);
+  // Queues: one compute stream per class, then the lanes, then one codec stream per class where it is beside.
+  QueueId stream(std::size_t worker_class) const { return static_cast<QueueId>(worker_class); }
+  QueueId lane(std::size_t index) const { return static_cast<QueueId>(classes + index); }
+  QueueId codec_stream(std::size_t worker_class) const {
+    return static_cast<QueueId>(beside ? classes + lanes + worker_class : worker_class);
   }
 };
 
@@ -60,12 +63,13 @@ struct Unrolled {
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
                 const std::optional<Compression>& compression = std::nullopt);
 
-/// The resources of an unrolled plan, idle, in the order of their ids. `streams` is filled with what serves all but the
-/// network. Ticks of the plan count from `origin`. REQUIRES: `streams` and `network` outlive them.
-std::vector<Resource> resources_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams,
-                                   Server& network, Time origin);
+/// How long a compute or codec task takes a worker that nothing slows. REQUIRES: no LeadIn, no Transfer.
+Time nominal_time(const Label& label, const Unrolled& unrolled, const Profile& profile, const Plan& plan,
+                  const std::optional<Compression>& compression);
 
-/// "block 3 (fc.weight, fc.bias)": how people read a block.
-std::string describe(const Block& block, const Profile& profile, std::size_t index);
+/// What an unrolled plan runs on, idle. `streams` is filled with what serves all but the network; ticks of the plan
+/// count from `origin`. REQUIRES: `streams` and `network` outlive it.
+System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Server& network,
+                 Time origin);
 
 }  // namespace allreplay

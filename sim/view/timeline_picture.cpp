@@ -299,9 +299,7 @@ class Panel {
     const bool dark =
         bar.activity == Activity::Backward || bar.activity == Activity::Encode || bar.activity == Activity::Codec;
     std::vector<std::string> names{bar.name};
-    if (const std::size_t open = bar.name.find('('); of_block)
-      names = {bar.name.substr(open + 1, bar.name.size() - open - 2), bar.name.substr(0, open - 1),
-               std::to_string(bar.item)};
+    if (of_block) names = {bar.tensors, fmt::format("block {}", bar.item), std::to_string(bar.item)};
     for (const std::string& name : names) {
       const double width = text_width(name, size) + 4, middle = box.x + box.width / 2;
       if (width + 2 > box.width) continue;
@@ -367,12 +365,12 @@ class Panel {
     explain(top + 22, timeline_.outcome.result.unrolled.decodes ? "decoding may begin ↑" : "forward may go on ↑",
             style::vermilion);
     std::set<std::pair<double, double>> drawn;
-    for (const Gate& made : rows.made) {
+    for (const Arrow& made : rows.made) {
       const double from = x(timeline_.at(rows.streams[made.before.row].bars[made.before.bar].end));
       const double to = x(timeline_.at(rows.network[made.after.row].bars[made.after.bar].start));
       if (drawn.emplace(from, to).second) add_arrow({from, top}, {to, bottom}, style::faint_ink);
     }
-    for (const Gate& gate : rows.gates) {
+    for (const Arrow& gate : rows.gates) {
       const Bar& block = rows.network[gate.before.row].bars[gate.before.bar];
       if (rows.streams[gate.after.row].bars[gate.after.bar].start != block.end) continue;  // it came in time
       const double at = x(timeline_.at(block.end));

@@ -1,6 +1,7 @@
 #include "sim/view/timeline_rows.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -16,6 +17,26 @@ std::string class_name(const WorkerClass& one, bool only) {
   return one.slowdown == 1 ? name : name + fmt::format(" (x{:g} as slow)", one.slowdown);
 }
 
+Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& plan) {
+  switch (label.kind) {
+    case Label::Kind::LeadIn:  // never drawn
+    case Label::Kind::Backward:
+      return Activity::Backward;
+    case Label::Kind::Forward:
+      return Activity::Forward;
+    case Label::Kind::Encode:
+      return unrolled.decodes ? Activity::Encode : Activity::Codec;
+    case Label::Kind::Decode:
+      return Activity::Decode;
+    case Label::Kind::Transfer:
+      break;
+  }
+  const Stage op = plan.transfers[label.item].op;
+  return op == Stage::AllReduce       ? Activity::Collective
+         : op == Stage::ReduceScatter ? Activity::ReduceScatter
+                                      : Activity::AllGather;
+}
+
 class RowMaker {
  public:
   RowMaker(const Outcome& outcome, const Episode& episode)
@@ -23,27 +44,40 @@ class RowMaker {
         result_(outcome.result),
         unrolled_(outcome.result.unrolled),
         episode_(episode),
-        places_(unrolled_.graph.tasks().size()) {}
+        places_(unrolled_.labels.size()),
+        made_by_(unrolled_.labels.size()) {}
 
   TimelineRows make() {
     rows_.streams.resize(unrolled_.beside ? 2 * unrolled_.classes : unrolled_.classes);
-    for (std::size_t c = 0; c < unrolled_.classes; ++c) add_streams(c);
-    std::vector<std::size_t> by_start(unrolled_.collectives());
+    add_streams();
+    find_makers();
+    std::vector<std::size_t> by_start(unrolled_.transfers);
     for (std::size_t i = 0; i < by_start.size(); ++i) by_start[i] = i;
     std::stable_sort(by_start.begin(), by_start.end(), [&](std::size_t a, std::size_t b) {
-      return span(unrolled_.block(a)).start < span(unrolled_.block(b)).start;
+      return span(unrolled_.transfer(a)).start < span(unrolled_.transfer(b)).start;
     });
-    for (const std::size_t index : by_start) add_collective(index);
+    for (const std::size_t index : by_start) add_transfer(index);
     return std::move(rows_);
   }
 
  private:
   const Span& span(TaskId task) const { return episode_.timeline.spans[task]; }
+  const Label& label(TaskId task) const { return unrolled_.labels[task]; }
+  bool on_stream(TaskId task) const {
+    return label(task).kind != Label::Kind::LeadIn && label(task).kind != Label::Kind::Transfer;
+  }
+  Stage op(TaskId task) const { return result_.plan.transfers[label(task).item].op; }
 
-  Bar bar_of(TaskId task, Activity activity, std::string name, std::size_t item) const {
+  Bar bar_of(TaskId task) const {
     const auto clock = [&](Time time) { return add(episode_.start, time); };
+    const Profile& profile = outcome_.scenario.profile;
+    const Activity activity = activity_of(label(task), unrolled_, result_.plan);
+    const bool layer = activity == Activity::Backward || activity == Activity::Forward;
+    const std::size_t item =
+        label(task).kind == Label::Kind::Transfer ? result_.plan.transfers[label(task).item].block : label(task).item;
     return {.activity = activity,
-            .name = std::move(name),
+            .name = layer ? profile.layers[item].name : describe(result_.plan, item, profile),
+            .tensors = layer ? "" : names_of(result_.plan.blocks[item], profile),
             .item = item,
             .bytes = unrolled_.graph.tasks()[task].bytes,
             .ready = clock(span(task).ready),
@@ -51,74 +85,45 @@ class RowMaker {
             .end = clock(span(task).end)};
   }
 
-  std::string name_of(std::size_t block) const {
-    return describe(result_.plan.blocks[block], outcome_.scenario.profile, block);
-  }
-
-  struct Piece {
-    TaskId task;
-    Activity activity;
-    std::size_t item;
-  };
-
-  void add_streams(std::size_t c) {
-    std::vector<Piece> layers, codec;
-    for (std::size_t layer = unrolled_.layers; layer-- > 0;)
-      layers.push_back({unrolled_.backward(c, layer), Activity::Backward, layer});
-    for (std::size_t layer = 0; layer < unrolled_.layers; ++layer)
-      layers.push_back({unrolled_.forward(c, layer), Activity::Forward, layer});
-    for (std::size_t block = 0; block < unrolled_.blocks; ++block) {
-      if (unrolled_.encodes)
-        codec.push_back({unrolled_.encode(c, block), unrolled_.decodes ? Activity::Encode : Activity::Codec, block});
-      if (unrolled_.decodes) codec.push_back({unrolled_.decode(c, block), Activity::Decode, block});
+  void add_streams() {
+    std::vector<std::vector<TaskId>> tasks(rows_.streams.size());  // by row
+    for (TaskId task = 0; task < unrolled_.labels.size(); ++task) {
+      if (!on_stream(task)) continue;
+      const bool codec = label(task).kind == Label::Kind::Encode || label(task).kind == Label::Kind::Decode;
+      tasks[label(task).worker_class + (codec && unrolled_.beside ? unrolled_.classes : 0)].push_back(task);
     }
-    const std::string name = class_name(result_.classes[c], unrolled_.classes == 1);
-    if (unrolled_.beside)
-      add_stream(unrolled_.classes + c, "codec of " + name, std::move(codec));
-    else
-      layers.insert(layers.end(), codec.begin(), codec.end());
-    add_stream(c, name, std::move(layers));
-  }
-
-  void add_stream(std::size_t row, const std::string& name, std::vector<Piece> pieces) {
-    std::stable_sort(pieces.begin(), pieces.end(), [&](const Piece& a, const Piece& b) {
-      return std::pair(span(a.task).start, span(a.task).end) < std::pair(span(b.task).start, span(b.task).end);
-    });
-    rows_.streams[row].name = name;
-    for (const Piece& piece : pieces) {
-      const bool layer = piece.activity == Activity::Backward || piece.activity == Activity::Forward;
-      places_[piece.task] = {row, rows_.streams[row].bars.size()};
-      rows_.streams[row].bars.push_back(
-          bar_of(piece.task, piece.activity,
-                 layer ? outcome_.scenario.profile.layers[piece.item].name : name_of(piece.item), piece.item));
+    for (std::size_t row = 0; row < tasks.size(); ++row) {
+      const std::string name = class_name(result_.classes[row % unrolled_.classes], unrolled_.classes == 1);
+      rows_.streams[row].name = row < unrolled_.classes ? name : "codec of " + name;
+      std::stable_sort(tasks[row].begin(), tasks[row].end(), [&](TaskId a, TaskId b) {
+        return std::pair(span(a).start, span(a).end) < std::pair(span(b).start, span(b).end);
+      });
+      for (const TaskId task : tasks[row]) {
+        places_[task] = {row, rows_.streams[row].bars.size()};
+        rows_.streams[row].bars.push_back(bar_of(task));
+      }
     }
   }
 
-  void add_collective(std::size_t index) {
-    const std::size_t block = index % unrolled_.blocks, stage = index / unrolled_.blocks;
-    const Activity activity = unrolled_.stages == 1 ? Activity::Collective
-                              : stage == 0          ? Activity::ReduceScatter
-                                                    : Activity::AllGather;
-    const BarPlace place = take_lane(bar_of(unrolled_.block(index), activity, name_of(block), block));
-    const Plan& plan = result_.plan;
-    const Profile& profile = outcome_.scenario.profile;
-    if (stage == 0) {
-      const auto made = [&](std::size_t c) {
-        return unrolled_.encodes ? unrolled_.encode(c, block)
-                                 : unrolled_.backward(c, ready_layer(plan, plan.blocks[block], profile));
-      };
-      std::size_t last = 0;
-      for (std::size_t c = 1; c < unrolled_.classes; ++c)
-        if (span(made(c)).end > span(made(last)).end) last = c;
-      rows_.made.push_back({places_[made(last)], place});
+  // By transfer: what on a stream made it ready, on the last class to get there.
+  void find_makers() {
+    for (TaskId task = 0; task < unrolled_.labels.size(); ++task) {
+      if (!on_stream(task)) continue;
+      for (const TaskId next : unrolled_.graph.successors(task)) {
+        if (label(next).kind != Label::Kind::Transfer || op(next) == Stage::AllGather) continue;
+        std::optional<TaskId>& maker = made_by_[next];
+        if (!maker || span(task).end > span(*maker).end) maker = task;
+      }
     }
-    if (stage + 1 == unrolled_.stages) {
-      const TaskId after =
-          unrolled_.decodes
-              ? unrolled_.decode(0, block)
-              : unrolled_.forward(0, plan.barrier == Barrier::Iteration ? 0 : first_layer(plan.blocks[block], profile));
-      rows_.gates.push_back({place, places_[after]});
-    }
+  }
+
+  void add_transfer(std::size_t index) {
+    const TaskId task = unrolled_.transfer(index);
+    const BarPlace place = take_lane(bar_of(task));
+    if (const auto maker = made_by_[task]) rows_.made.push_back({places_[*maker], place});
+    if (op(task) == Stage::ReduceScatter) return;
+    for (const TaskId next : unrolled_.graph.successors(task))
+      if (on_stream(next) && label(next).worker_class == 0) rows_.gates.push_back({place, places_[next]});
   }
 
   BarPlace take_lane(const Bar& bar) {
@@ -135,7 +140,8 @@ class RowMaker {
   const Result& result_;
   const Unrolled& unrolled_;
   const Episode& episode_;
-  std::vector<BarPlace> places_;  // by task; of those on streams
+  std::vector<BarPlace> places_;                // by task; of those on streams
+  std::vector<std::optional<TaskId>> made_by_;  // by task; of transfers
   TimelineRows rows_;
 };
 

@@ -23,6 +23,7 @@ enum class Activity : std::uint8_t {
 struct Bar {
   Activity activity = Activity::Backward;
   std::string name;                 ///< "conv1", "block 3 (fc.weight, fc.bias)"
+  std::string tensors;              ///< of a block: "fc.weight, fc.bias"
   std::size_t item = 0;             ///< the layer, from 0 at the input; or the plan's block
   Bytes bytes = 0;                  ///< of a collective, as they travel
   Time ready{0}, start{0}, end{0};  ///< on the common clock of all iterations
@@ -39,7 +40,7 @@ struct BarPlace {
 };
 
 /// What one bar waits for in another row.
-struct Gate {
+struct Arrow {
   BarPlace before, after;
 };
 
@@ -48,8 +49,8 @@ struct TimelineRows {
   /// codec has streams of its own, one more per class, after all of those.
   std::vector<TimelineRow> streams;
   std::vector<TimelineRow> network;  ///< as many as blocks are ever in flight together; each takes the first free one
-  std::vector<Gate> made;   ///< from what makes a block ready on the last class, in `streams`, to its collective
-  std::vector<Gate> gates;  ///< from a block's last collective to what waits for it on class 0, in `streams`
+  std::vector<Arrow> made;   ///< from what makes a block ready on the last class, in `streams`, to its collective
+  std::vector<Arrow> gates;  ///< from a block's last collective to what waits for it on class 0, in `streams`
 };
 
 /// The bars of one of the result's episodes.

@@ -55,7 +55,7 @@ class Writer {
                                   bar.end, Value::object()));
     for (std::size_t lane = 0; lane < rows.network.size(); ++lane)
       for (const Bar& bar : rows.network[lane].bars) write_collective(bar, static_cast<int>(lane));
-    for (const Gate& made : rows.made) write_arrow(rows, made);
+    for (const Arrow& made : rows.made) write_arrow(rows, made);
   }
 
   // The streams of one class of workers are one process.
@@ -95,7 +95,7 @@ class Writer {
   }
 
   // The arrow starts inside what makes the block ready and ends at the collective.
-  void write_arrow(const TimelineRows& rows, const Gate& made) {
+  void write_arrow(const TimelineRows& rows, const Arrow& made) {
     const Bar& before = rows.streams[made.before.row].bars[made.before.bar];
     const Value common{{"name", "ready"}, {"cat", "flow"}, {"id", flows_++}};
     Value from = common, to = common;

@@ -41,11 +41,11 @@ Timeline run(Server& server, const std::vector<Bytes>& blocks, std::int64_t wind
   TaskGraph graph;
   for (std::size_t i = 0; i < blocks.size(); ++i) graph.add({.rank = static_cast<std::int64_t>(i), .bytes = blocks[i]});
   graph.link();
-  const std::vector<Resource> resources{{"network", {Order::AsListed, {window}}, Phase::Communication, &server}};
-  return replay(graph, resources);
+  const System system{{{"network", {Order::AsListed, {window}}, 0}}, {{&server, Phase::Communication}}, {}};
+  return replay(graph, system);
 }
 
-void measure(benchmark::State& state, const NetworkModel& model, const std::vector<Bytes>& blocks,
+void measure(benchmark::State& state, const RoundsFabric& model, const std::vector<Bytes>& blocks,
              std::int64_t window = 1) {
   for (auto _ : state) benchmark::DoNotOptimize(run(*model.server(), blocks, window));
   state.counters["messages"] = static_cast<double>(model.messages()) * static_cast<double>(blocks.size());
@@ -53,13 +53,13 @@ void measure(benchmark::State& state, const NetworkModel& model, const std::vect
 
 void ring_star(benchmark::State& state) {
   const auto topology = star(state.range(0), ten_gigabit);
-  measure(state, NetworkModel(each("ring", state.range(0), Fidelity::Message), *topology), {all_bytes});
+  measure(state, *lay_on(each("ring", state.range(0), Fidelity::Message), *topology), {all_bytes});
 }
 BENCHMARK(ring_star)->Name("Ring/star")->Arg(512)->Arg(2048)->Unit(benchmark::kMillisecond);
 
 void ring_fat_tree(benchmark::State& state) {
   const auto topology = smallest_fat_tree(state.range(0));
-  measure(state, NetworkModel(each("ring", state.range(0), Fidelity::Message), *topology), {all_bytes});
+  measure(state, *lay_on(each("ring", state.range(0), Fidelity::Message), *topology), {all_bytes});
 }
 BENCHMARK(ring_fat_tree)->Name("Ring/fat-tree")->Arg(2048)->Unit(benchmark::kMillisecond);
 
@@ -82,7 +82,7 @@ BENCHMARK(scattered_fat_tree)->Name("RingScattered/fat-tree")->Arg(2048)->Unit(b
 
 void double_tree(benchmark::State& state) {
   const auto topology = smallest_fat_tree(state.range(0));
-  measure(state, NetworkModel(each("double-binary-tree", state.range(0), Fidelity::Message), *topology), {all_bytes});
+  measure(state, *lay_on(each("double-binary-tree", state.range(0), Fidelity::Message), *topology), {all_bytes});
 }
 BENCHMARK(double_tree)->Name("DoubleTree/fat-tree")->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
 
@@ -96,15 +96,15 @@ std::vector<Bytes> resnet50() {
 
 void resnet_rings(benchmark::State& state) {
   const auto topology = star(state.range(0), ten_gigabit);
-  measure(state, NetworkModel(each("ring", state.range(0), Fidelity::Message), *topology), resnet50());
+  measure(state, *lay_on(each("ring", state.range(0), Fidelity::Message), *topology), resnet50());
 }
 BENCHMARK(resnet_rings)->Name("ResNet50Rings")->Arg(256)->Unit(benchmark::kMillisecond);
 
 void fluid_rings(benchmark::State& state) {
   const auto topology = smallest_fat_tree(state.range(0));
   for (auto _ : state) {
-    const NetworkModel model(each("ring", state.range(0), Fidelity::Fluid), *topology);
-    benchmark::DoNotOptimize(run(*model.server(), resnet50()));
+    const auto model = lay_on(each("ring", state.range(0), Fidelity::Fluid), *topology);
+    benchmark::DoNotOptimize(run(*model->server(), resnet50()));
   }
 }
 BENCHMARK(fluid_rings)->Name("FluidRings")->Arg(2048)->Unit(benchmark::kMillisecond);
@@ -120,8 +120,8 @@ std::vector<Bytes> unequal(std::size_t count) {
 void fluid_in_flight(benchmark::State& state, const std::string& collective) {
   const auto topology = smallest_fat_tree(state.range(0));
   for (auto _ : state) {
-    const NetworkModel model(each(collective, state.range(0), Fidelity::Fluid), *topology);
-    benchmark::DoNotOptimize(run(*model.server(), unequal(640), 4));
+    const auto model = lay_on(each(collective, state.range(0), Fidelity::Fluid), *topology);
+    benchmark::DoNotOptimize(run(*model->server(), unequal(640), 4));
   }
 }
 BENCHMARK_CAPTURE(fluid_in_flight, ring, "ring")->Arg(2048)->Unit(benchmark::kMillisecond);
@@ -132,8 +132,8 @@ BENCHMARK_CAPTURE(fluid_in_flight, binary_tree, "binary-tree")->Arg(2048)->Unit(
 void fluid_servers(benchmark::State& state) {
   const auto topology = smallest_fat_tree(state.range(0));
   for (auto _ : state) {
-    const NetworkModel model(each("parameter-server", state.range(0), Fidelity::Fluid), *topology);
-    benchmark::DoNotOptimize(run(*model.server(), resnet50()));
+    const auto model = lay_on(each("parameter-server", state.range(0), Fidelity::Fluid), *topology);
+    benchmark::DoNotOptimize(run(*model->server(), resnet50()));
   }
 }
 BENCHMARK(fluid_servers)->Name("FluidParameterServer")->Arg(2048)->Unit(benchmark::kMillisecond);
@@ -143,7 +143,7 @@ void fluid_bml(benchmark::State& state) {
   for (auto _ : state) {
     NetworkSetup with_levels = each("bml", 65'536, Fidelity::Fluid);
     with_levels.options.levels = 4;
-    benchmark::DoNotOptimize(NetworkModel(with_levels, *topology).alone(all_bytes));
+    benchmark::DoNotOptimize(lay_on(with_levels, *topology)->alone(all_bytes));
   }
 }
 BENCHMARK(fluid_bml)->Name("FluidBml")->Unit(benchmark::kMillisecond)->Iterations(1);

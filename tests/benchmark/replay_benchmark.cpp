@@ -50,18 +50,14 @@ BENCHMARK(bare_event_loop)->Arg(1812);
 void replay_iteration(benchmark::State& state) {
   const Profile profile = synthetic(604);
   const StrategyOptions options;
-  const Plan plan = find_strategy("wfbp", {}).plan({profile, cost, options});
+  const Plan plan = make_plan(find_strategy("wfbp", {}), {profile, cost, options});
   const std::vector<WorkerClass> classes(static_cast<std::size_t>(state.range(0)), WorkerClass{1, {0}});
   const Unrolled unrolled = unroll(profile, plan, classes);
   std::int64_t completions = 0;
   for (auto _ : state) {
-    std::vector<Stream> streams(classes.size());
+    std::vector<Stream> streams;
     SerialChannel network(cost);
-    std::vector<Resource> resources;
-    for (Stream& stream : streams)
-      resources.push_back({"compute", {.order = Order::AsListed}, Phase::Compute, &stream});
-    resources.push_back({"network", {plan.order, plan.window}, Phase::Communication, &network});
-    benchmark::DoNotOptimize(replay(unrolled.graph, resources));
+    benchmark::DoNotOptimize(replay(unrolled.graph, system_of(unrolled, plan, streams, network, Time(0))));
     completions += static_cast<std::int64_t>(unrolled.graph.tasks().size());
   }
   state.SetItemsProcessed(completions);
@@ -82,7 +78,7 @@ BENCHMARK(whole_simulation)->Unit(benchmark::kMicrosecond);
 void plan(benchmark::State& state, const char* name) {
   const Profile profile = synthetic(604);
   const StrategyOptions options;
-  for (auto _ : state) benchmark::DoNotOptimize(find_strategy(name, {}).plan({profile, cost, options}));
+  for (auto _ : state) benchmark::DoNotOptimize(find_strategy(name, {}).draft({profile, cost, options}));
 }
 BENCHMARK_CAPTURE(plan, mg_wfbp, "mg-wfbp")->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(plan, optimal_merge, "optimal-merge")->Unit(benchmark::kMicrosecond);

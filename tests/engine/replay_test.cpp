@@ -31,8 +31,25 @@ class Parallel final : public Server {
   std::vector<std::pair<Time, TaskId>> running_;
 };
 
-Task task(ResourceId resource, std::int64_t rank, int duration, std::int64_t priority = 0, std::int64_t bytes = 0) {
-  return {resource, rank, priority, bytes, Time(duration)};
+// A queue before a server of its own.
+struct Use {
+  std::string name;
+  QueueRule rule;
+  Phase phase;
+  Server* server;
+};
+
+System system(const std::vector<Use>& uses) {
+  System system;
+  for (const Use& use : uses) {
+    system.queues.push_back({use.name, use.rule, static_cast<std::uint32_t>(system.servers.size())});
+    system.servers.push_back({use.server, use.phase});
+  }
+  return system;
+}
+
+Task task(QueueId queue, std::int64_t rank, int duration, std::int64_t priority = 0, std::int64_t bytes = 0) {
+  return {queue, rank, priority, bytes, Time(duration)};
 }
 
 // Tasks 0, 1, 2 become ready at 1, 2, 3 (by one worker), then compete for the channel, which takes 10 for each.
@@ -51,9 +68,8 @@ struct Contest {
       before = step;
     }
     graph.link();
-    const std::vector<Resource> resources{{"worker", {}, Phase::Compute, &worker},
-                                          {"channel", rule, Phase::Communication, &channel}};
-    const Timeline timeline = replay(graph, resources);
+    const Timeline timeline = replay(
+        graph, system({{"worker", {}, Phase::Compute, &worker}, {"channel", rule, Phase::Communication, &channel}}));
     std::vector<Time> starts;
     for (const TaskId id : contenders) starts.push_back(timeline.spans[id].start);
     return starts;
@@ -90,9 +106,8 @@ TEST_CASE("windows bound what is in flight, and a task larger than the window go
     graph.add(task(0, static_cast<std::int64_t>(graph.tasks().size()), 10, 0, bytes));
   graph.link();
   Parallel server;
-  const std::vector<Resource> resources{
-      {"channel", {Order::AsListed, {Window::unlimited, 100}}, Phase::Communication, &server}};
-  const Timeline timeline = replay(graph, resources);
+  const Timeline timeline =
+      replay(graph, system({{"channel", {Order::AsListed, {Window::unlimited, 100}}, Phase::Communication, &server}}));
   // 30 + 40 fit; 50 comes when they end at 10 (30 + 40 + 50 > 100); 200 alone at 20; 10 at 30.
   const std::vector<int> expected{0, 0, 10, 20, 30};
   for (TaskId id = 0; id < expected.size(); ++id) CHECK(timeline.spans[id].start == Time(expected[id]));
@@ -109,9 +124,8 @@ TEST_CASE("all work of an instant is settled before communication is chosen") {
   graph.precede(b, urgent);
   graph.link();
   Stream worker, channel;
-  const std::vector<Resource> resources{{"worker", {}, Phase::Compute, &worker},
-                                        {"channel", {Order::Priority}, Phase::Communication, &channel}};
-  const Timeline timeline = replay(graph, resources);
+  const Timeline timeline = replay(graph, system({{"worker", {}, Phase::Compute, &worker},
+                                                  {"channel", {Order::Priority}, Phase::Communication, &channel}}));
   CHECK(timeline.spans[urgent].start == Time(5));
   CHECK(timeline.spans[late].start == Time(15));
 }
@@ -124,15 +138,14 @@ TEST_CASE("a task that can never start is named") {
   graph.link();
   graph.name = [](TaskId id) { return id == 0 ? "egg" : "hen"; };
   Stream stream;
-  const std::vector<Resource> resources{{"farm", {}, Phase::Compute, &stream}};
-  CHECK_THROWS_WITH(replay(graph, resources), "egg can never start on 'farm': it waits for 1 others");
+  CHECK_THROWS_WITH(replay(graph, system({{"farm", {}, Phase::Compute, &stream}})),
+                    "egg can never start on 'farm': it waits for 1 others");
 }
 
 namespace {
 
-// A random layered graph on `streams` workers and one channel, its resources numbered by `order`.
-Timeline random_replay(std::uint64_t seed, const std::vector<ResourceId>& order, std::int64_t window,
-                       TaskGraph& graph) {
+// A random layered graph on `streams` workers and one channel, its queues numbered by `order`.
+Timeline random_replay(std::uint64_t seed, const std::vector<QueueId>& order, std::int64_t window, TaskGraph& graph) {
   Random random(seed, 0);
   const std::size_t streams = order.size() - 1;
   std::vector<TaskId> last(streams);
@@ -150,18 +163,18 @@ Timeline random_replay(std::uint64_t seed, const std::vector<ResourceId>& order,
   graph.link();
   std::vector<Stream> workers(streams);
   Parallel channel;
-  std::vector<Resource> resources(order.size());
-  for (std::size_t s = 0; s < streams; ++s) resources[order[s]] = {"worker", {}, Phase::Compute, &workers[s]};
-  resources[order[streams]] = {"channel", {Order::Priority, {window}}, Phase::Communication, &channel};
-  return replay(graph, resources);
+  std::vector<Use> uses(order.size());
+  for (std::size_t s = 0; s < streams; ++s) uses[order[s]] = {"worker", {}, Phase::Compute, &workers[s]};
+  uses[order[streams]] = {"channel", {Order::Priority, {window}}, Phase::Communication, &channel};
+  return replay(graph, system(uses));
 }
 
 }  // namespace
 
-TEST_CASE("the order of simultaneous events changes nothing, and no resource serves more than it may") {
+TEST_CASE("the order of simultaneous events changes nothing, and no server serves more than it may") {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    // Simultaneous events are settled by resource number: renumbering the resources shuffles them.
-    std::vector<ResourceId> order(5);
+    // Simultaneous events are settled by server number: renumbering the servers shuffles them.
+    std::vector<QueueId> order(5);
     std::iota(order.begin(), order.end(), 0u);
     const auto window = static_cast<std::int64_t>(1 + seed % 3);
     TaskGraph graph;
@@ -176,16 +189,15 @@ TEST_CASE("the order of simultaneous events changes nothing, and no resource ser
       REQUIRE(reference.spans[id].ready <= reference.spans[id].start);
       for (const TaskId successor : graph.successors(id))
         REQUIRE(reference.spans[successor].start >= reference.spans[id].end);
-      // At the instant a task starts, at most `limit` tasks of its resource are in flight (those that take no time
+      // At the instant a task starts, at most `limit` tasks of its queue are in flight (those that take no time
       // aside).
       const Task& one = graph.tasks()[id];
       std::int64_t in_flight = 0;
       for (TaskId other = 0; other < graph.tasks().size(); ++other)
-        if (graph.tasks()[other].resource == one.resource &&
-            reference.spans[other].start <= reference.spans[id].start &&
+        if (graph.tasks()[other].queue == one.queue && reference.spans[other].start <= reference.spans[id].start &&
             reference.spans[other].end > reference.spans[id].start)
           ++in_flight;
-      REQUIRE(in_flight <= (one.resource == 4 ? window : 1));
+      REQUIRE(in_flight <= (one.queue == 4 ? window : 1));
     }
   }
 }

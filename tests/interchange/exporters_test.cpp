@@ -34,15 +34,15 @@ Profile awkward_profile(Random& random) {
 }
 
 // Random merges, in the order of the backward pass.
-Plan random_plan(const Profile& profile, Random& random) {
+Draft random_draft(const Profile& profile, Random& random) {
   const auto list = gradients(profile);
   std::vector<std::size_t> ends;
   for (std::size_t i = 1; i <= list.size(); ++i)
     if (i == list.size() || random.below(2) == 0) ends.push_back(i);
-  Plan plan = merge("some", list, ends);
+  Draft plan = merge("some", list, ends);
   plan.barrier = random.below(2) == 0 ? Barrier::Iteration : Barrier::Layer;
   plan.order = static_cast<Order>(random.below(3));
-  plan.stages = random.below(4) == 0 ? Stages::Split : Stages::AllReduce;
+  plan.split = random.below(4) == 0;
   plan.release = random.below(4) == 0 ? Release::Backward : Release::Layer;
   return plan;
 }
@@ -82,7 +82,7 @@ TEST_CASE("what Chakra exports carry comes back whole, under any plan") {
   Random random(3, 0);
   for (int round = 0; round < 200; ++round) {
     const Profile profile = awkward_profile(random);
-    const Plan plan = random_plan(profile, random);
+    const Plan plan = expand(random_draft(profile, random), profile);
     for (const std::string format : {"chakra", "chakra-json"}) {
       const Exported exported = written(format, {profile, round % 2 == 0 ? &plan : nullptr, 4});
       const Profile back = import_text(format, exported.text, {}).profile;  // nothing needs to be said beside it
@@ -173,9 +173,10 @@ TEST_CASE("a Chakra export is an iteration: replayed by hand it lasts as long as
   for (int round = 0; round < 100; ++round) {
     // A ring of two: T(M) = 2·50 us + M·1 us.
     const Scenario scenario = scenario_of(random_profile(random, 10), "wfbp", 2, 50e-6, 1e-6);
-    Plan plan = random_plan(scenario.profile, random);
-    plan.stages = Stages::AllReduce;
-    if (plan.order == Order::Priority) plan.order = Order::FirstReady;
+    Draft draft = random_draft(scenario.profile, random);
+    draft.split = false;
+    if (draft.order == Order::Priority) draft.order = Order::FirstReady;
+    const Plan plan = expand(std::move(draft), scenario.profile);
     const ChakraTrace trace = decode_chakra(export_chakra({scenario.profile, &plan, 2}).text, "file");
     const double simulated = simulate(scenario, plan).metrics.iteration_s;
     CHECK(static_cast<double>(makespan_us(trace, [](std::int64_t bytes) { return 100 + bytes; })) * 1e-6 ==

@@ -15,9 +15,9 @@ std::vector<Time> ends(const std::vector<std::int64_t>& bytes, std::int64_t wind
   for (std::size_t i = 0; i < bytes.size(); ++i) graph.add({0, static_cast<std::int64_t>(i), 0, bytes[i], Time(0)});
   graph.link();
   Channel channel{CommCost(10e-12, 1e-12)};
-  const std::vector<Resource> resources{{"channel", {Order::AsListed, {window}}, Phase::Communication, &channel}};
+  const System system{{{"channel", {Order::AsListed, {window}}, 0}}, {{&channel, Phase::Communication}}, {}};
   std::vector<Time> result;
-  for (const Span& span : replay(graph, resources).spans) result.push_back(span.end);
+  for (const Span& span : replay(graph, system).spans) result.push_back(span.end);
   return result;
 }
 

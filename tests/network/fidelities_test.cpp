@@ -4,7 +4,7 @@
 #include "tests/catch.hpp"
 #include "tests/network/networks.hpp"
 
-#include "sim/network/network_model.hpp"
+#include "sim/network/rounds_fabric.hpp"
 
 using namespace allreplay;
 
@@ -17,8 +17,8 @@ void require_agreement(const std::string& collective, std::int64_t n, Bytes byte
                        const CollectiveOptions& options = {}) {
   const double alpha = 45.25e-6, latency = 1.3e-6, rate = 1.25e9, gamma = 0.037e-9;
   const auto topology = star(n, link(latency, rate));
-  const NetworkModel fluid(setup(collective, n, Fidelity::Fluid, alpha, gamma, options), *topology);
-  const NetworkModel message(setup(collective, n, Fidelity::Message, alpha, gamma, options), *topology);
+  const auto fluid = lay_on(setup(collective, n, Fidelity::Fluid, alpha, gamma, options), *topology);
+  const auto message = lay_on(setup(collective, n, Fidelity::Message, alpha, gamma, options), *topology);
   const Coefficients times = find_algorithm(collective, {"test", ""}).coefficients(static_cast<double>(n), options);
   // A route is two links long.
   const double closed =
@@ -26,9 +26,9 @@ void require_agreement(const std::string& collective, std::int64_t n, Bytes byte
   const double rounds = std::ceil(times.alpha);
   INFO(collective << " among " << n << ", " << bytes << " B, servers " << options.servers << ", groups "
                   << options.groups);
-  CHECK(std::abs(picoseconds(fluid.alone(bytes)) - closed * 1e12) <= rounds);
-  CHECK(std::abs(picoseconds(message.alone(bytes)) - closed * 1e12) <= rounds);
-  CHECK(std::abs(picoseconds(message.alone(bytes)) - picoseconds(fluid.alone(bytes))) <= rounds);
+  CHECK(std::abs(picoseconds(fluid->alone(bytes)) - closed * 1e12) <= rounds);
+  CHECK(std::abs(picoseconds(message->alone(bytes)) - closed * 1e12) <= rounds);
+  CHECK(std::abs(picoseconds(message->alone(bytes)) - picoseconds(fluid->alone(bytes))) <= rounds);
 }
 
 }  // namespace
@@ -53,8 +53,8 @@ TEST_CASE("alpha-beta, fluid and message agree on an idle star") {
 TEST_CASE("an empty block and a single worker take no time") {
   const auto topology = star(4, link(1e-6, 1e9));
   for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message}) {
-    CHECK(NetworkModel(setup("ring", 4, fidelity, 1e-6), *topology).alone(0) == Time(0));
-    CHECK(NetworkModel(setup("ring", 1, fidelity, 1e-6), *topology).alone(1000) == Time(0));
+    CHECK(lay_on(setup("ring", 4, fidelity, 1e-6), *topology)->alone(0) == Time(0));
+    CHECK(lay_on(setup("ring", 1, fidelity, 1e-6), *topology)->alone(1000) == Time(0));
   }
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("the papers' gradient synchronisation times") {
   const LinkSpec links = link(0, 1e9);  // T_F = 1 s
   const auto time = [&](const std::string& name, const Topology& topology, std::int64_t n, Fidelity fidelity,
                         const CollectiveOptions& options = {}, double alpha = 0) {
-    return to_seconds(NetworkModel(setup(name, n, fidelity, alpha, 0, options), topology).alone(bytes));
+    return to_seconds(lay_on(setup(name, n, fidelity, alpha, 0, options), topology)->alone(bytes));
   };
   for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message}) {
     INFO("fidelity " << static_cast<int>(fidelity));
@@ -106,10 +106,10 @@ TEST_CASE("Top-k and gTop-k aggregation times of gTop-k") {
   for (std::size_t i = 0; i < printed.size(); ++i) {
     const std::int64_t workers = 2 << i;
     for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message}) {
-      const NetworkModel topk(setup("topk-allgather", workers, fidelity, 0.436e-3, 1e-9), *topology);
-      const NetworkModel gtopk(setup("gtopk-tree", workers, fidelity, 0.436e-3, 1e-9), *topology);
-      CHECK(to_seconds(topk.alone(200'000)) * 1e3 == Approx(printed[i].first).margin(0.05).epsilon(0.005));
-      CHECK(to_seconds(gtopk.alone(200'000)) * 1e3 == Approx(printed[i].second).margin(0.05).epsilon(0.005));
+      const auto topk = lay_on(setup("topk-allgather", workers, fidelity, 0.436e-3, 1e-9), *topology);
+      const auto gtopk = lay_on(setup("gtopk-tree", workers, fidelity, 0.436e-3, 1e-9), *topology);
+      CHECK(to_seconds(topk->alone(200'000)) * 1e3 == Approx(printed[i].first).margin(0.05).epsilon(0.005));
+      CHECK(to_seconds(gtopk->alone(200'000)) * 1e3 == Approx(printed[i].second).margin(0.05).epsilon(0.005));
     }
   }
 }
@@ -119,12 +119,12 @@ TEST_CASE("Top-k and gTop-k aggregation times of gTop-k") {
 // (to 3) in tree 2; as many as any other rank.
 TEST_CASE("double binary trees in lockstep") {
   const auto topology = star(4, link(0, 1e9));
-  const NetworkModel fluid(setup("double-binary-tree", 4, Fidelity::Fluid, 1e-6), *topology);
-  CHECK(fluid.messages() == 2 * 3 * 2 * 16);
-  CHECK(to_seconds(fluid.alone(32)) == Approx(19e-6).epsilon(0.01));
-  const NetworkModel message(setup("double-binary-tree", 4, Fidelity::Message, 1e-6), *topology);
+  const auto fluid = lay_on(setup("double-binary-tree", 4, Fidelity::Fluid, 1e-6), *topology);
+  CHECK(fluid->messages() == 2 * 3 * 2 * 16);
+  CHECK(to_seconds(fluid->alone(32)) == Approx(19e-6).epsilon(0.01));
+  const auto message = lay_on(setup("double-binary-tree", 4, Fidelity::Message, 1e-6), *topology);
   // The longest chain of messages, each of which waits for the one before: as many as rounds.
-  CHECK(to_seconds(message.alone(32)) == Approx(19e-6).epsilon(0.01));
+  CHECK(to_seconds(message->alone(32)) == Approx(19e-6).epsilon(0.01));
 }
 
 TEST_CASE("what nothing on the network can beat") {
@@ -134,7 +134,7 @@ TEST_CASE("what nothing on the network can beat") {
     for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message})
       for (const Bytes bytes : {Bytes{1}, Bytes{1000}, Bytes{1'000'000}, Bytes{100'000'000}}) {
         INFO(name << " " << bytes);
-        const NetworkModel model(setup(name, 16, fidelity, 1e-6, 1e-11), *topology);
-        CHECK(model.least(bytes) <= model.alone(bytes));
+        const auto model = lay_on(setup(name, 16, fidelity, 1e-6, 1e-11), *topology);
+        CHECK(model->least(bytes) <= model->alone(bytes));
       }
 }

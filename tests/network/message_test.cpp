@@ -168,9 +168,9 @@ TEST_CASE("reuse changes nothing") {
         }
         NetworkSetup with = setup(name, 16, fidelity, 3e-6, 1e-11), without = with;
         without.reuse = false;
-        const NetworkModel model(with, *tree), plain(without, *tree);
+        const auto model = lay_on(with, *tree), plain(without, *tree);
         INFO(name << " seed " << seed);
-        const auto reused = ends(*model.server(), blocks), simulated = ends(*plain.server(), blocks);
+        const auto reused = ends(*model->server(), blocks), simulated = ends(*plain->server(), blocks);
         CHECK(reused == simulated);
       }
 }
@@ -181,10 +181,10 @@ TEST_CASE("equal collectives in flight share equally, in both fidelities") {
   // rounds shares the second half: 3 + 6, then 3 alone.
   const auto hosts = star(4, link(0, 1e9));
   for (const Fidelity fidelity : {Fidelity::Fluid, Fidelity::Message}) {
-    const NetworkModel model(setup("ring", 4, fidelity), *hosts);
-    CHECK(ends(*model.server(), {{4'000'000, Time(0)}, {4'000'000, Time(0)}}) ==
+    const auto model = lay_on(setup("ring", 4, fidelity), *hosts);
+    CHECK(ends(*model->server(), {{4'000'000, Time(0)}, {4'000'000, Time(0)}}) ==
           std::vector<Time>{to_time(12e-3), to_time(12e-3)});
-    CHECK(ends(*model.server(), {{4'000'000, Time(0)}, {4'000'000, to_time(3e-3)}}) ==
+    CHECK(ends(*model->server(), {{4'000'000, Time(0)}, {4'000'000, to_time(3e-3)}}) ==
           std::vector<Time>{to_time(9e-3), to_time(12e-3)});
   }
 }
@@ -209,9 +209,9 @@ TEST_CASE("every message is counted") {
   const auto hosts = star(8, link(0, 1e9));
   NetworkSetup each = setup("ring", 8, Fidelity::Message);
   each.reuse = false;
-  const NetworkModel model(each, *hosts);
-  CHECK(model.messages() == 2 * 7 * 8);
-  const auto server = model.server();
+  const auto model = lay_on(each, *hosts);
+  CHECK(model->messages() == 2 * 7 * 8);
+  const auto server = model->server();
   ends(*server, {{1000, Time(0)}, {1000, Time(0)}});
-  CHECK(server->events() == 2 * model.messages());
+  CHECK(server->events() == 2 * model->messages());
 }

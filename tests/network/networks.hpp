@@ -5,7 +5,7 @@
 #include <string>
 
 #include "sim/cluster/make_topology.hpp"
-#include "sim/network/network_model.hpp"
+#include "sim/network/rounds_fabric.hpp"
 
 namespace allreplay {
 

@@ -23,7 +23,7 @@ Profile backward(const std::vector<Bytes>& bytes, const std::vector<double>& rea
   return profile;
 }
 
-std::vector<Bytes> sizes(const Plan& plan) {
+std::vector<Bytes> sizes(const Draft& plan) {
   std::vector<Bytes> sizes;
   for (const Block& block : plan.blocks) sizes.push_back(block.bytes());
   return sizes;
@@ -38,12 +38,12 @@ TEST_CASE("ddp: a bucket closes once it reaches its cap, the first at 1 MiB") {
   // 0.5 + 0.75 reach 1 MiB; 20 + 4 do not reach 25, 20 + 4 + 8 do; the rest is the last bucket.
   const Profile profile = backward({mb / 2, mb * 3 / 4, 20 * mb, 4 * mb, 8 * mb, 3 * mb}, {1, 2, 3, 4, 5, 6});
   const StrategyOptions defaults;
-  const Plan plan = plan_ddp({profile, no_cost, defaults});
+  const Draft plan = draft_ddp({profile, no_cost, defaults});
   CHECK(sizes(plan) == std::vector<Bytes>{mb * 5 / 4, 32 * mb, 3 * mb});
   CHECK(plan.order == Order::AsListed);
   StrategyOptions small;
   small.bucket_cap = 4 * mb;
-  CHECK(sizes(plan_ddp({profile, no_cost, small})) == std::vector<Bytes>{mb * 5 / 4, 20 * mb, 4 * mb, 8 * mb, 3 * mb});
+  CHECK(sizes(draft_ddp({profile, no_cost, small})) == std::vector<Bytes>{mb * 5 / 4, 20 * mb, 4 * mb, 8 * mb, 3 * mb});
 }
 
 TEST_CASE("horovod: what became ready since the last cycle is fused up to the threshold") {
@@ -53,7 +53,7 @@ TEST_CASE("horovod: what became ready since the last cycle is fused up to the th
   // Cycles end at 5, 10, 15 ms. Ready at 0 (cycle 0: at once), 1, 4, 5 (cycle 1), 5.1, 9 (cycle 2), 14 (cycle 3).
   // In cycle 1, 40 + 40 fit and + 40 do not; in cycle 2, 150 exceeds the threshold and goes alone.
   const Profile profile = backward({8, 40, 40, 40, 150, 60, 12}, {0, 1, 4, 5, 5.1, 9, 14});
-  const Plan plan = plan_horovod({profile, no_cost, options});
+  const Draft plan = draft_horovod({profile, no_cost, options});
   CHECK(sizes(plan) == std::vector<Bytes>{8, 80, 40, 150, 60, 12});
   CHECK(plan.tick == options.cycle);
 }

@@ -31,7 +31,7 @@ TEST_CASE("ByteScheduler and P3 list slices by tensor, then offset, with the lay
   StrategyOptions options;
   options.partition = 400;
   options.credit = {.count = 7};
-  const Plan plan = make_plan(find_strategy("bytescheduler", {}), {profile, cost, options});
+  const Draft plan = make_draft(find_strategy("bytescheduler", {}), {profile, cost, options});
   REQUIRE(plan.blocks.size() == 5);
   CHECK(plan.blocks[1].slices[0].offset == 400);
   CHECK(plan.blocks[3].slices[0].tensor == 1);
@@ -40,7 +40,7 @@ TEST_CASE("ByteScheduler and P3 list slices by tensor, then offset, with the lay
   CHECK(plan.order == Order::Priority);
   CHECK(plan.window.count == 7);
   CHECK(plan.barrier == Barrier::Layer);
-  const Plan p3 = make_plan(find_strategy("p3", {}), {profile, cost, options});
+  const Draft p3 = make_draft(find_strategy("p3", {}), {profile, cost, options});
   CHECK(p3.window.count == 1);
   CHECK(p3.blocks.size() == 5);
   CHECK(make_plan(find_strategy("p3", {}), {profile, cost, StrategyOptions{}}).blocks.size() == 3);
@@ -51,10 +51,10 @@ TEST_CASE("DeAR fuses in backward order and gives the block nearest to the input
   const CommCost cost(1e-3, 1e-9);
   StrategyOptions options;
   options.threshold = 500;
-  const Plan plan = make_plan(find_strategy("dear", {}), {profile, cost, options});
+  const Draft plan = make_draft(find_strategy("dear", {}), {profile, cost, options});
   REQUIRE(plan.blocks.size() == 2);
   CHECK(plan.blocks[0].bytes() == 500);  // out.weight and in.bias
   CHECK(plan.blocks[0].priority == 0);
   CHECK(plan.blocks[1].bytes() == 1000);  // above the threshold: alone
-  CHECK(plan.stages == Stages::Split);
+  CHECK(plan.split);
 }

@@ -4,6 +4,7 @@
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
 
+#include "sim/schedule/needs.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/communication.hpp"
 
@@ -40,7 +41,7 @@ void check_never_worse(const Scenario& scenario) {
 
 // Any slices in any order, one at a time or several.
 Plan random_plan(Random& random, const Profile& profile) {
-  Plan plan;
+  Draft plan;
   for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor)
     for (Bytes sent = 0; sent < profile.tensors[tensor].bytes;) {
       const Bytes left = profile.tensors[tensor].bytes - sent;
@@ -54,7 +55,7 @@ Plan random_plan(Random& random, const Profile& profile) {
   plan.order = static_cast<Order>(random.below(3));
   plan.window.count = static_cast<std::int64_t>(1 + random.below(6));
   plan.barrier = random.below(4) == 0 ? Barrier::Iteration : Barrier::Layer;
-  return plan;
+  return expand(std::move(plan), profile);
 }
 
 }  // namespace
@@ -93,8 +94,10 @@ TEST_CASE("where transfers go one after another, no plan of all-reduces beats th
     Scenario scenario = random_scenario(random);
     scenario.options.sharing = Sharing::Serial;
     scenario.stragglers = {};
-    const Plan urgent = plan_most_urgent(scenario.profile, communication_of(scenario).cost);
-    require_complete(urgent, scenario.profile);
+    const Plan urgent =
+        expand(draft_most_urgent(scenario.profile, communication_of(scenario).fabric->price(Stage::AllReduce)),
+               scenario.profile);
+    require_covered(urgent, scenario.profile);
     const double time = simulate(scenario, urgent).metrics.iteration_s;
     for (int other = 0; other < 60; ++other)  // cuts fall between whole bytes, and durations on whole picoseconds
       REQUIRE(time <= simulate(scenario, random_plan(random, scenario.profile)).metrics.iteration_s +

@@ -16,7 +16,7 @@
 #include "tests/network/networks.hpp"
 
 #include "sim/core/time.hpp"
-#include "sim/network/network_model.hpp"
+#include "sim/network/rounds_fabric.hpp"
 
 using namespace allreplay;
 namespace sg = simgrid::s4u;
@@ -147,7 +147,7 @@ double our_run(int workers, bool fat, bool trees) {
   const auto topology = fat ? fat_tree(ports_for(workers), workers, ten_gigabit) : star(workers, ten_gigabit);
   NetworkSetup what = setup(trees ? "double-binary-tree" : "ring", workers, Fidelity::Message, 0);
   what.reuse = false;
-  return to_seconds(NetworkModel(what, *topology).alone(all_bytes));
+  return to_seconds(lay_on(what, *topology)->alone(all_bytes));
 }
 
 // In a process of its own: how long it takes by the clock and in processor time, its memory, and the time it finds.

@@ -133,7 +133,7 @@ TEST_CASE("SimGrid finds the same times") {
     for (const char* collective :
          {"ring", "recursive-doubling", "halving-doubling", "binary-tree", "parameter-server", "double-binary-tree"}) {
       const NetworkSetup what = setup(collective, 16, Fidelity::Message);
-      const double ours = to_seconds(NetworkModel(what, *topology).alone(bytes));
+      const double ours = to_seconds(lay_on(what, *topology)->alone(bytes));
       const double theirs = simgrid_time(what.algorithm->rounds(16, what.options, Stage::AllReduce, what.place),
                                          *topology, static_cast<double>(bytes));
       INFO(collective << " on " << name);

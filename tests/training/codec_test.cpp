@@ -3,6 +3,7 @@
 #include "tests/error_message.hpp"
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
+#include "tests/training/tasks.hpp"
 
 #include "sim/schedule/mergecomp.hpp"
 #include "sim/search/plan_of.hpp"
@@ -143,19 +144,18 @@ TEST_CASE("codecs obey causality in every strategy and fidelity") {
       }
       INFO(strategy.name << " " << codec.name << " round " << round);
       const Result result = simulate(scenario);
-      const Unrolled& u = result.unrolled;
+      const Tasks u(result);
       const auto& spans = result.episodes.back().timeline.spans;
-      REQUIRE(u.encodes);
       for (std::size_t index = 0; index < u.blocks; ++index)
         for (std::size_t c = 0; c < u.classes; ++c) {
           const Span& encode = spans[u.encode(c, index)];
           const Time arrived = spans[u.block(index, u.stages - 1)].end;
           REQUIRE(encode.end <= spans[u.block(index)].start);
-          if (u.decodes) REQUIRE(arrived <= spans[u.decode(c, index)].start);
+          if (u.unrolled.decodes) REQUIRE(arrived <= spans[u.decode(c, index)].start);
           for (const Slice& slice : result.plan.blocks[index].slices) {
             const LayerId layer = scenario.profile.tensors[slice.tensor].layer;
             REQUIRE(spans[u.backward(c, layer)].end <= encode.start);
-            REQUIRE((u.decodes ? spans[u.decode(c, index)].end : arrived) <= spans[u.forward(c, layer)].start);
+            REQUIRE((u.unrolled.decodes ? spans[u.decode(c, index)].end : arrived) <= spans[u.forward(c, layer)].start);
           }
         }
     }

@@ -5,6 +5,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
+#include "tests/training/tasks.hpp"
 
 using namespace allreplay;
 
@@ -42,7 +43,7 @@ Scenario random_scenario(Random& random, std::string_view strategy) {
 
 // Every slice starts after its layer's backward on every worker, and ends before the forward that waits for it.
 void check_causality(const Scenario& scenario, const Result& result) {
-  const Unrolled& u = result.unrolled;
+  const Tasks u(result);
   const Timeline& timeline = result.episodes.back().timeline;
   for (std::size_t index = 0; index < u.blocks; ++index) {
     const Span& block = timeline.spans[u.block(index)];
@@ -51,9 +52,10 @@ void check_causality(const Scenario& scenario, const Result& result) {
       const LayerId layer = scenario.profile.tensors[slice.tensor].layer;
       for (std::size_t c = 0; c < u.classes; ++c) {
         REQUIRE(timeline.spans[u.backward(c, layer)].end <= block.start);
-        if (result.plan.release == Release::Backward) REQUIRE(timeline.spans[u.backward(c, 0)].end <= block.start);
+        if (result.plan.travel->release == Release::Backward)
+          REQUIRE(timeline.spans[u.backward(c, 0)].end <= block.start);
         REQUIRE(end <= timeline.spans[u.forward(c, layer)].start);
-        if (result.plan.barrier == Barrier::Iteration) REQUIRE(end <= timeline.spans[u.forward(c, 0)].start);
+        if (result.plan.travel->barrier == Barrier::Iteration) REQUIRE(end <= timeline.spans[u.forward(c, 0)].start);
       }
     }
   }
@@ -61,7 +63,7 @@ void check_causality(const Scenario& scenario, const Result& result) {
 
 // Compute runs back to back in order, one layer at a time.
 void check_compute(const Result& result) {
-  const Unrolled& u = result.unrolled;
+  const Tasks u(result);
   const Timeline& timeline = result.episodes.back().timeline;
   for (std::size_t c = 0; c < u.classes; ++c) {
     Time until = timeline.spans[u.lead_in(c)].end;
@@ -80,19 +82,19 @@ void check_compute(const Result& result) {
 
 // Never more blocks in flight than the window, and each admitted in its plan's order.
 void check_window(const Result& result) {
-  const Unrolled& u = result.unrolled;
+  const Tasks u(result);
   const Timeline& timeline = result.episodes.back().timeline;
-  for (std::size_t index = 0; index < u.collectives(); ++index) {
-    const Time start = timeline.spans[u.block(index)].start;
+  for (std::size_t index = 0; index < u.transfers(); ++index) {
+    const Time start = timeline.spans[u.transfer(index)].start;
     std::int64_t in_flight = 0;
-    for (std::size_t other = 0; other < u.collectives(); ++other) {
-      const Span& span = timeline.spans[u.block(other)];
+    for (std::size_t other = 0; other < u.transfers(); ++other) {
+      const Span& span = timeline.spans[u.transfer(other)];
       in_flight += span.start <= start && start < span.end;
-      if (result.plan.order == Order::AsListed && other < index) REQUIRE(span.start <= start);
-      if (result.plan.order == Order::FirstReady && span.ready < timeline.spans[u.block(index)].ready)
+      if (result.plan.travel->order == Order::AsListed && other < index) REQUIRE(span.start <= start);
+      if (result.plan.travel->order == Order::FirstReady && span.ready < timeline.spans[u.transfer(index)].ready)
         REQUIRE(span.start <= start);
     }
-    REQUIRE(in_flight <= result.plan.window.count);
+    REQUIRE(in_flight <= result.plan.travel->window.count);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
+#include "tests/training/tasks.hpp"
 
 #include "sim/schedule/us_byte.hpp"
 #include "sim/search/plan_of.hpp"
@@ -111,8 +112,8 @@ TEST_CASE("no ready block of a deeper layer is admitted while one nearer to the 
           bytes += result.plan.blocks[other].bytes();
         }
       }
-      REQUIRE(count <= result.plan.window.count);
-      REQUIRE((count <= 1 || bytes <= result.plan.window.bytes));  // what is larger than the window goes alone
+      REQUIRE(count <= result.plan.travel->window.count);
+      REQUIRE((count <= 1 || bytes <= result.plan.travel->window.bytes));  // what is larger than the window goes alone
     }
   }
 }
@@ -124,9 +125,9 @@ TEST_CASE("DeAR's reduce-scatters go before its all-gathers, which wait for the 
     scenario.options.strategy.threshold = static_cast<Bytes>(4 * (1 + random.below(1'000'000)));
     if (random.below(3) == 0) scenario.stragglers.slow = {{1, 1.5}};
     const Result result = simulate(scenario);
-    const Unrolled& u = result.unrolled;
+    const Tasks u(result);
     const auto& spans = result.episodes.back().timeline.spans;
-    REQUIRE(u.collectives() == 2 * result.plan.blocks.size());
+    REQUIRE(u.transfers() == 2 * result.plan.blocks.size());
     for (std::size_t block = 0; block < u.blocks; ++block) {
       const Span reduce = spans[u.block(block, 0)], gather = spans[u.block(block, 1)];
       REQUIRE(reduce.end <= gather.start);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <set>
 
@@ -6,7 +7,6 @@
 #include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 #include "sim/interchange/exporters/exporter.hpp"
-#include "sim/schedule/gradients.hpp"
 
 namespace allreplay {
 
@@ -56,14 +56,21 @@ class Cycles {
   Time drift_{0};
 };
 
-// How many bytes each layer's all-reduce carries.
+// How many bytes each layer's all-reduce carries: of the transfers that wait for its backward pass.
 std::vector<Bytes> bytes_by_layer(const ExportRequest& request) {
   std::vector<Bytes> bytes(request.profile.layers.size());
-  if (!request.plan)
+  if (!request.plan) {
     for (const Tensor& tensor : request.profile.tensors) bytes[tensor.layer] += tensor.bytes;
-  else
-    for (const Block& block : request.plan->blocks)
-      bytes[ready_layer(*request.plan, block, request.profile)] += block.bytes();
+    return bytes;
+  }
+  const Plan& plan = *request.plan;
+  std::vector<std::uint32_t> made(plan.transfers.size(), 0);  // the last work that each waits for
+  for (const Gate& gate : plan.gates)
+    if (gate.before.of == Moment::Of::Work && gate.after.of == Moment::Of::Transfer)
+      made[gate.after.index] = std::max(made[gate.after.index], gate.before.index);
+  for (std::size_t index = 0; index < plan.transfers.size(); ++index)
+    if (plan.transfers[index].op != Stage::AllGather)
+      bytes[plan.program[made[index]].layer] += plan.blocks[plan.transfers[index].block].bytes();
   return bytes;
 }
 
@@ -73,11 +80,17 @@ void add_notes_of_plan(const Plan& plan, std::vector<std::string>& notes) {
                   "imported again, gradients stay where the blocks are",
                   plan.strategy, plan.blocks.size()));
   notes.push_back("the order of the blocks and how many are in flight are ASTRA-sim's own (its system file)");
-  if (plan.barrier == Barrier::Iteration)
+  const bool first_waits_for_all = std::all_of(plan.gates.begin(), plan.gates.end(), [&](const Gate& gate) {
+    return gate.after.of != Moment::Of::Work || plan.program[gate.after.index].layer == 0;
+  });
+  if (first_waits_for_all)
     notes.push_back(
         "a layer's next forward waits for its own all-reduce only, as ASTRA-sim does it, not for all blocks");
-  if (plan.stages == Stages::Split) notes.push_back("reduce-scatters and all-gathers became all-reduces");
-  if (plan.tick > Time(0)) notes.push_back(fmt::format("the tick of {} was left out", write_duration(plan.tick)));
+  if (std::any_of(plan.transfers.begin(), plan.transfers.end(),
+                  [](const Transfer& transfer) { return transfer.op != Stage::AllReduce; }))
+    notes.push_back("reduce-scatters and all-gathers became all-reduces");
+  for (const Lane& lane : plan.lanes)
+    if (lane.tick > Time(0)) notes.push_back(fmt::format("the tick of {} was left out", write_duration(lane.tick)));
 }
 
 }  // namespace

@@ -19,25 +19,37 @@ Plan tensor_by_tensor(const Profile& profile) {
   const std::vector<Gradient> list = gradients(profile);
   std::vector<std::size_t> ends(list.size());
   std::iota(ends.begin(), ends.end(), std::size_t{1});
-  return merge("wfbp", list, ends);
+  return expand(merge("wfbp", list, ends), profile);
 }
 
+// A node for each task that one worker sees.
 class Writer {
  public:
   Writer(const Profile& profile, const Plan& plan, std::int64_t workers)
-      : profile_(profile), plan_(plan), workers_(workers), done_(plan.blocks.size()) {}
+      : profile_(profile),
+        plan_(plan),
+        workers_(workers),
+        unrolled_(unroll(profile, plan, {WorkerClass{1, {0}}})),
+        before_(unrolled_.labels.size()),
+        nodes_(unrolled_.labels.size()) {
+    for (TaskId task = 0; task < unrolled_.labels.size(); ++task)
+      for (const TaskId next : unrolled_.graph.successors(task)) before_[next].push_back(task);
+  }
 
   ChakraTrace trace() {
     add_metadata();
     tensors_of_layer_.resize(profile_.layers.size());
     for (const Tensor& tensor : profile_.tensors) tensors_of_layer_[tensor.layer].push_back(&tensor);
-    for (std::size_t layer = profile_.layers.size(); layer-- > 0;) add_backward(layer);
-    add_blocks();
-    for (std::size_t layer = 0; layer < profile_.layers.size(); ++layer) add_forward(layer);
+    add_works(Label::Kind::Backward);
+    add_transfers();
+    add_works(Label::Kind::Forward);
     return std::move(trace_);
   }
 
  private:
+  const Label& label(TaskId task) const { return unrolled_.labels[task]; }
+  const Transfer& transfer_of(TaskId task) const { return plan_.transfers[label(task).item]; }
+
   ChakraNode& add(std::string name, ChakraKind kind, std::vector<std::uint64_t> waits_for) {
     ChakraNode& node = trace_.nodes.emplace_back();
     node.id = trace_.nodes.size() - 1;
@@ -46,6 +58,16 @@ class Writer {
     node.data_dependencies = std::move(waits_for);
     node.attributes["is_cpu_op"] = false;
     return node;
+  }
+
+  // The nodes that a task waits for: transfers, and then works.
+  std::vector<std::uint64_t> waits_for(TaskId task) const {
+    std::vector<std::uint64_t> nodes;
+    for (const bool transfers : {true, false})
+      for (const TaskId one : before_[task])
+        if (label(one).kind != Label::Kind::LeadIn && (label(one).kind == Label::Kind::Transfer) == transfers)
+          nodes.push_back(nodes_[one]);
+    return nodes;
   }
 
   void add_metadata() {
@@ -63,24 +85,27 @@ class Writer {
 
   // The compute stream is a chain. Its ends, not its durations, are rounded to whole microseconds: errors do not add
   // up.
-  ChakraNode& add_compute(const std::string& name, Time time, std::vector<std::uint64_t> waits_for) {
-    if (compute_) waits_for.push_back(*compute_);
-    ChakraNode& node = add(name, ChakraKind::Compute, std::move(waits_for));
-    constexpr std::int64_t ps = 1'000'000;  // in a microsecond
-    const auto rounded = [](Time end) { return (end.count() + ps / 2) / ps; };
-    const Time end = allreplay::add(clock_, time);
-    node.microseconds = static_cast<double>(rounded(end) - rounded(clock_));
-    node.attributes["duration_ps"] = time.count();
-    clock_ = end;
-    compute_ = node.id;
-    return node;
+  void add_works(Label::Kind kind) {
+    for (std::size_t place = 0; place < unrolled_.works; ++place) {
+      const TaskId task = unrolled_.work(0, place);
+      if (label(task).kind != kind) continue;
+      const std::size_t layer = label(task).item;
+      const Time time = unrolled_.graph.tasks()[task].duration;
+      ChakraNode& node = add(
+          fmt::format("COMP_NODE_{}_{}", profile_.layers[layer].name, kind == Label::Kind::Backward ? "BWD" : "FWD"),
+          ChakraKind::Compute, waits_for(task));
+      constexpr std::int64_t ps = 1'000'000;  // in a microsecond
+      const auto rounded = [](Time end) { return (end.count() + ps / 2) / ps; };
+      const Time end = allreplay::add(clock_, time);
+      node.microseconds = static_cast<double>(rounded(end) - rounded(clock_));
+      node.attributes["duration_ps"] = time.count();
+      clock_ = end;
+      nodes_[task] = node.id;
+      if (kind == Label::Kind::Backward) add_tensors(node, layer);
+    }
   }
 
-  void add_backward(std::size_t layer) {
-    ChakraNode& node =
-        add_compute(fmt::format("COMP_NODE_{}_BWD", profile_.layers[layer].name), profile_.layers[layer].backward, {});
-    backward_.resize(profile_.layers.size());
-    backward_[layer] = node.id;
+  void add_tensors(ChakraNode& node, std::size_t layer) const {
     if (tensors_of_layer_[layer].empty()) return;
     std::vector<std::string> names;
     std::vector<std::int64_t> elements;
@@ -92,81 +117,87 @@ class Writer {
     node.attributes["tensor_elements"] = std::move(elements);
   }
 
-  void add_forward(std::size_t layer) {
-    std::vector<std::uint64_t> waits_for;
-    for (std::size_t block = 0; block < plan_.blocks.size(); ++block) {
-      const LayerId gate = plan_.barrier == Barrier::Iteration ? 0 : first_layer(plan_.blocks[block], profile_);
-      if (gate == layer) waits_for.push_back(done_[block]);
+  // Reductions in the order in which they start, which is known beforehand unless urgent ones may overtake; then what
+  // gathers, likewise.
+  std::vector<TaskId> order() const {
+    std::vector<Time> ends(unrolled_.labels.size(), Time(0));  // of works, when nothing holds them up
+    Time clock{0};
+    for (std::size_t place = 0; place < unrolled_.works; ++place)
+      ends[unrolled_.work(0, place)] = clock =
+          allreplay::add(clock, unrolled_.graph.tasks()[unrolled_.work(0, place)].duration);
+    const auto ready = [&](TaskId task) {
+      Time last{0};
+      if (plan_.lanes[transfer_of(task).lane].order != Order::AsListed)
+        for (const TaskId one : before_[task]) last = std::max(last, ends[one]);
+      return last;
+    };
+    std::vector<TaskId> order, gathers;
+    for (std::size_t index = 0; index < unrolled_.transfers; ++index) {
+      const TaskId task = unrolled_.transfer(index);
+      (transfer_of(task).op == Stage::AllGather ? gathers : order).push_back(task);
     }
-    add_compute(fmt::format("COMP_NODE_{}_FWD", profile_.layers[layer].name), profile_.layers[layer].forward,
-                std::move(waits_for));
-  }
-
-  // The order in which blocks start is known beforehand unless urgent ones may overtake.
-  std::vector<std::size_t> order() const {
-    std::vector<std::size_t> order(plan_.blocks.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    if (plan_.order == Order::AsListed) return order;
-    std::vector<Time> ready(profile_.layers.size());
-    for (const Gradient& gradient : gradients(profile_))
-      ready[profile_.tensors[gradient.tensor].layer] = gradient.ready;
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      if (plan_.release == Release::Backward) return false;
-      return ready[first_layer(plan_.blocks[a], profile_)] < ready[first_layer(plan_.blocks[b], profile_)];
-    });
+    std::stable_sort(order.begin(), order.end(), [&](TaskId a, TaskId b) { return ready(a) < ready(b); });
+    std::vector<std::size_t> places(unrolled_.labels.size(), 0);
+    for (std::size_t i = 0; i < order.size(); ++i) places[order[i]] = i;
+    const auto reduced = [&](TaskId task) {
+      std::size_t last = 0;
+      for (const TaskId one : before_[task]) last = std::max(last, places[one]);
+      return last;
+    };
+    std::stable_sort(gathers.begin(), gathers.end(), [&](TaskId a, TaskId b) { return reduced(a) < reduced(b); });
+    order.insert(order.end(), gathers.begin(), gathers.end());
     return order;
   }
 
-  void add_collective(std::size_t index, std::string_view kind, ChakraCollective type, Bytes bytes,
-                      std::vector<std::uint64_t> waits_for) {
-    ChakraNode& node = add(fmt::format("COMM_COLL_NODE_{}_{}", describe(plan_.blocks[index], profile_, index), kind),
-                           ChakraKind::Collective, std::move(waits_for));
-    node.attributes["comm_type"] = static_cast<std::int64_t>(type);
-    node.attributes["comm_size"] = bytes;
-    if (!urgency_.empty()) node.attributes["comm_priority"] = urgency_[index];
-    done_[index] = node.id;
-  }
-
-  void add_blocks() {
-    const std::vector<std::size_t> order = this->order();
-    const bool one_by_one = plan_.order != Order::Priority && plan_.window.count == 1;
-    if (plan_.order == Order::Priority) set_urgency();
-    const bool split = plan_.stages == Stages::Split;
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const Block& block = plan_.blocks[order[i]];
-      std::vector<std::uint64_t> waits_for{backward_[ready_layer(plan_, block, profile_)]};
-      if (one_by_one && i > 0) waits_for.push_back(done_[order[i - 1]]);
-      if (split)
-        add_collective(order[i], "REDUCESCATTER", ChakraCollective::ReduceScatter, block.bytes(), waits_for);
-      else
-        add_collective(order[i], "ALLREDUCE", ChakraCollective::AllReduce, block.bytes(), waits_for);
+  void add_transfers() {
+    const std::vector<std::int64_t> urgency = this->urgency();
+    std::vector<std::optional<std::uint64_t>> last(plan_.lanes.size());  // reduction that a lane starts, in known order
+    for (const TaskId task : order()) {
+      const Transfer& transfer = transfer_of(task);
+      const Lane& lane = plan_.lanes[transfer.lane];
+      const Bytes bytes = plan_.blocks[transfer.block].bytes();
+      std::vector<std::uint64_t> waits = waits_for(task);
+      const bool one_by_one =
+          lane.order != Order::Priority && lane.window.count == 1 && transfer.op != Stage::AllGather;
+      if (one_by_one && last[transfer.lane]) waits.push_back(*last[transfer.lane]);
+      const auto& [kind, type] = looks(transfer.op);
+      ChakraNode& node = add(fmt::format("COMM_COLL_NODE_{}_{}", describe(plan_, transfer.block, profile_), kind),
+                             ChakraKind::Collective, std::move(waits));
+      node.attributes["comm_type"] = static_cast<std::int64_t>(type);
+      // Of a gather each worker gives its share.
+      node.attributes["comm_size"] = transfer.op == Stage::AllGather ? (bytes + workers_ - 1) / workers_ : bytes;
+      if (lane.order == Order::Priority) node.attributes["comm_priority"] = urgency[transfer.block];
+      nodes_[task] = node.id;
+      if (one_by_one) last[transfer.lane] = node.id;
     }
-    if (!split) return;
-    for (const std::size_t index : order)  // each worker gives its share
-      add_collective(index, "ALLGATHER", ChakraCollective::AllGather,
-                     (plan_.blocks[index].bytes() + workers_ - 1) / workers_, {done_[index], backward_[0]});
   }
 
-  // comm_priority: the largest goes first.
-  void set_urgency() {
+  static std::pair<std::string_view, ChakraCollective> looks(Stage op) {
+    if (op == Stage::ReduceScatter) return {"REDUCESCATTER", ChakraCollective::ReduceScatter};
+    if (op == Stage::AllGather) return {"ALLGATHER", ChakraCollective::AllGather};
+    return {"ALLREDUCE", ChakraCollective::AllReduce};
+  }
+
+  // comm_priority, by block: the largest goes first.
+  std::vector<std::int64_t> urgency() const {
     std::vector<std::size_t> by_priority(plan_.blocks.size());
     std::iota(by_priority.begin(), by_priority.end(), std::size_t{0});
     std::stable_sort(by_priority.begin(), by_priority.end(),
                      [&](std::size_t a, std::size_t b) { return plan_.blocks[a].priority < plan_.blocks[b].priority; });
-    urgency_.resize(plan_.blocks.size());
+    std::vector<std::int64_t> urgency(plan_.blocks.size());
     for (std::size_t i = 0; i < by_priority.size(); ++i)
-      urgency_[by_priority[i]] = static_cast<std::int64_t>(by_priority.size() - i);
+      urgency[by_priority[i]] = static_cast<std::int64_t>(by_priority.size() - i);
+    return urgency;
   }
 
   const Profile& profile_;
   const Plan& plan_;
   std::int64_t workers_;
+  Unrolled unrolled_;
+  std::vector<std::vector<TaskId>> before_;  // by task
+  std::vector<std::uint64_t> nodes_;         // by task
   ChakraTrace trace_;
   std::vector<std::vector<const Tensor*>> tensors_of_layer_;
-  std::vector<std::uint64_t> backward_;   // nodes, by layer
-  std::vector<std::uint64_t> done_;       // the node that ends each block
-  std::vector<std::int64_t> urgency_;     // by block; none where the order is known
-  std::optional<std::uint64_t> compute_;  // the last node of the compute stream
   Time clock_{0};
 };
 
@@ -182,13 +213,17 @@ std::vector<std::string> notes_of(const Profile& profile, const Plan& plan, bool
                     "right to 0.5 us; duration_ps beside them, which `allreplay import` reads, is exact",
                     rounded));
   notes.push_back("tensors, batch size, device and precision stand in attributes that other programs do not read");
-  if (plan.order == Order::Priority)
+  const auto any = [&](auto&& is) { return std::any_of(plan.lanes.begin(), plan.lanes.end(), is); };
+  const bool urgent = any([](const Lane& lane) { return lane.order == Order::Priority; });
+  if (urgent)
     notes.push_back(
         "which ready block goes first is for the simulator to decide: comm_priority says it, the largest first");
-  if (plan.order == Order::Priority || plan.window.count != 1)
+  if (urgent || any([](const Lane& lane) { return lane.window.count != 1; }))
     notes.push_back("how many blocks may be in flight is for the simulator to decide");
-  if (plan.window.bytes != Window::unlimited) notes.push_back("a window in bytes has no counterpart");
-  if (plan.tick > Time(0)) notes.push_back(fmt::format("the tick of {} was left out", write_duration(plan.tick)));
+  if (any([](const Lane& lane) { return lane.window.bytes != Window::unlimited; }))
+    notes.push_back("a window in bytes has no counterpart");
+  for (const Lane& lane : plan.lanes)
+    if (lane.tick > Time(0)) notes.push_back(fmt::format("the tick of {} was left out", write_duration(lane.tick)));
   return notes;
 }
 

@@ -1,0 +1,370 @@
+#include "sim/interchange/plan_file.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/core/json.hpp"
+#include "sim/schedule/needs.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using Value = nlohmann::ordered_json;
+
+// Layers or tensors, by name where only one has it, else by number.
+class Names {
+ public:
+  template <class Named>
+  Names(const std::vector<Named>& all, std::string_view noun) : noun_(noun) {
+    for (const Named& one : all) {
+      by_name_[one.name].push_back(static_cast<std::uint32_t>(names_.size()));
+      names_.push_back(one.name);
+    }
+  }
+
+  Value write(std::uint32_t index) const {
+    return by_name_.at(names_[index]).size() == 1 ? Value(names_[index]) : Value(index);
+  }
+
+  std::uint32_t read(const Json& json) const {
+    if (json.is_number()) return static_cast<std::uint32_t>(json.integer(0, static_cast<int>(names_.size()) - 1));
+    const auto found = by_name_.find(json.text());
+    if (found == by_name_.end())
+      json.fail(fmt::format("the profile has no {} '{}'", noun_, json.text()), suggest(json.text(), names_));
+    if (found->second.size() > 1)
+      json.fail(fmt::format("{} {}s are called '{}'", found->second.size(), noun_, json.text()),
+                fmt::format("its number, such as {}", found->second.front()));
+    return found->second.front();
+  }
+
+ private:
+  std::string_view noun_;
+  std::vector<std::string> names_;
+  std::map<std::string, std::vector<std::uint32_t>> by_name_;
+};
+
+template <class Enum>
+Enum read_word(const Json& json, std::initializer_list<Enum> words) {
+  std::vector<std::string> names;
+  for (const Enum word : words) {
+    if (to_string(word) == json.text()) return word;
+    names.push_back(to_string(word));
+  }
+  json.fail(fmt::format("'{}' is none of these", json.text()), fmt::format("{}", fmt::join(names, ", ")));
+}
+
+Order read_order(const Json& json) { return read_word(json, {Order::FirstReady, Order::AsListed, Order::Priority}); }
+Barrier read_barrier(const Json& json) { return read_word(json, {Barrier::Iteration, Barrier::Layer}); }
+Stage read_op(const Json& json) { return read_word(json, {Stage::AllReduce, Stage::ReduceScatter, Stage::AllGather}); }
+
+Value write_window(const Window& window) {
+  return window.bytes != Window::unlimited ? Value{{"bytes", window.bytes}} : Value{{"blocks", window.count}};
+}
+
+Window read_window(const Json& json) {
+  json.allow_only({"blocks", "bytes"});
+  const auto blocks = json.find("blocks"), bytes = json.find("bytes");
+  if (blocks.has_value() == bytes.has_value()) json.fail("is no window", "{\"blocks\": 4} or {\"bytes\": 4000000}");
+  if (blocks) return {.count = blocks->integer(1, Window::unlimited)};
+  return {.count = Window::unlimited, .bytes = bytes->integer(1, Window::unlimited)};
+}
+
+Time read_tick(const Json& json) {
+  const Time tick = to_time(json.duration());
+  if (tick <= Time(0)) json.fail("is no time", "at least 1 ps, such as \"5 ms\"");
+  return tick;
+}
+
+const std::string halves[] = {to_string(Stage::ReduceScatter), to_string(Stage::AllGather)};
+
+// The rules of a plan that travels all alike, as version 1 printed them.
+void write_travel(Value& value, const Travel& travel) {
+  value["order"] = to_string(travel.order);
+  value["window"] = write_window(travel.window);
+  value["barrier"] = to_string(travel.barrier);
+  if (travel.split) value["stages"] = {halves[0], halves[1]};
+  if (travel.release == Release::Backward) value["release"] = "backward";
+  if (travel.tick > Time(0)) value["tick"] = write_duration(travel.tick);
+}
+
+constexpr std::string_view keys_of_travel[] = {"order", "window", "barrier", "stages", "release", "tick"};
+
+Travel read_travel(const Json& json) {
+  Travel travel;
+  if (const auto order = json.find("order")) travel.order = read_order(*order);
+  if (const auto window = json.find("window")) travel.window = read_window(*window);
+  if (const auto barrier = json.find("barrier")) travel.barrier = read_barrier(*barrier);
+  if (const auto tick = json.find("tick")) travel.tick = read_tick(*tick);
+  if (const auto release = json.find("release")) {
+    if (release->text() != "backward" && release->text() != "layer")
+      release->fail(fmt::format("'{}' is no release", release->text()), "layer or backward");
+    travel.release = release->text() == "layer" ? Release::Layer : Release::Backward;
+  }
+  if (const auto stages = json.find("stages")) {
+    std::vector<std::string> words;
+    for (const Json& stage : stages->items()) words.push_back(stage.text());
+    travel.split = std::equal(words.begin(), words.end(), std::begin(halves), std::end(halves));
+    if (!travel.split && words != std::vector{to_string(Stage::AllReduce)})
+      stages->fail("are no way for a block", "[\"all-reduce\"], or [\"reduce-scatter\", \"all-gather\"]");
+  }
+  return travel;
+}
+
+class Writer {
+ public:
+  Writer(const Plan& plan, const Profile& profile)
+      : plan_(plan), layers_(profile.layers, "layer"), tensors_(profile.tensors, "tensor") {}
+
+  std::string write() const {
+    Value value{{"strategy", plan_.strategy}};
+    if (plan_.travel) write_travel(value, *plan_.travel);
+    value["blocks"] = blocks();
+    value["lanes"] = lanes();
+    value["program"] = program();
+    value["transfers"] = transfers();
+    return value.dump(2);
+  }
+
+ private:
+  Value blocks() const {
+    Value list = Value::array();
+    for (const Block& block : plan_.blocks) {
+      Value slices = Value::array();
+      for (const Slice& slice : block.slices)
+        slices.push_back({{"tensor", tensors_.write(slice.tensor)}, {"offset", slice.offset}, {"bytes", slice.bytes}});
+      list.push_back({{"slices", std::move(slices)}, {"priority", block.priority}});
+    }
+    return list;
+  }
+
+  Value lanes() const {
+    Value list = Value::array();
+    for (const Lane& lane : plan_.lanes) {
+      list.push_back({{"name", lane.name}, {"order", to_string(lane.order)}, {"window", write_window(lane.window)}});
+      if (lane.tick > Time(0)) list.back()["tick"] = write_duration(lane.tick);
+    }
+    return list;
+  }
+
+  Value work(const Work& work) const { return {{to_string(work.kind), layers_.write(work.layer)}}; }
+
+  Value program() const {
+    Value list = Value::array();
+    for (const Work& one : plan_.program) list.push_back(work(one));
+    return list;
+  }
+
+  Value transfers() const {
+    Value list = Value::array();
+    for (const Transfer& transfer : plan_.transfers)
+      list.push_back({{"op", to_string(transfer.op)},
+                      {"block", transfer.block},
+                      {"lane", plan_.lanes[transfer.lane].name},
+                      {"priority", transfer.priority},
+                      {"after", Value::array()},
+                      {"before", Value::array()}});
+    for (const Gate& gate : plan_.gates)
+      if (gate.after.of == Moment::Of::Transfer)
+        list[gate.after.index]["after"].push_back(gate.before.of == Moment::Of::Transfer
+                                                      ? Value{{"transfer", gate.before.index}}
+                                                      : work(plan_.program[gate.before.index]));
+      else
+        list[gate.before.index]["before"].push_back(work(plan_.program[gate.after.index]));
+    return list;
+  }
+
+  const Plan& plan_;
+  Names layers_, tensors_;
+};
+
+class Reader {
+ public:
+  Reader(const Json& json, const Profile& profile)
+      : json_(json), profile_(profile), layers_(profile.layers, "layer"), tensors_(profile.tensors, "tensor") {}
+
+  Plan read() {
+    json_.allow_only({"strategy", "description", "order", "window", "barrier", "stages", "release", "tick", "blocks",
+                      "lanes", "program", "transfers"});
+    if (const auto text = json_.find("description")) text->text();
+    const bool in_full = json_.find("transfers").has_value();
+    const bool in_short = std::any_of(std::begin(keys_of_travel), std::end(keys_of_travel),
+                                      [&](std::string_view key) { return json_.find(key).has_value(); });
+    for (const char* key : {"lanes", "program"})
+      if (const auto part = json_.find(key); part && !in_full)
+        part->fail("says nothing without transfers", "\"transfers\"");
+    Plan plan;
+    if (!in_full || in_short) {
+      Draft draft{read_travel(json_), strategy(), blocks()};
+      plan = expand(std::move(draft), profile_);
+    }
+    if (!in_full) return plan;
+    Plan full = plan_in_full();
+    if (!in_short) return full;
+    if (!same(plan, full))
+      json_.at("transfers")
+          .fail("are not what order, window, barrier and stages make of the blocks",
+                "leave out those, or lanes, program and transfers");
+    return plan;
+  }
+
+ private:
+  std::string strategy() const {
+    const auto name = json_.find("strategy");
+    return name ? name->text() : std::string();
+  }
+
+  std::vector<Block> blocks() const {
+    std::vector<Block> blocks;
+    for (const Json& json : json_.at("blocks").items()) {
+      json.allow_only({"slices", "priority"});
+      Block& block = blocks.emplace_back();
+      if (const auto priority = json.find("priority")) block.priority = any_integer(*priority);
+      for (const Json& slice : json.at("slices").items()) block.slices.push_back(slice_of(slice));
+      if (block.slices.empty()) json.at("slices").fail("hold nothing", "at least one slice");
+    }
+    return blocks;
+  }
+
+  // A tensor's name alone is all of it.
+  Slice slice_of(const Json& json) const {
+    if (!json.is_object()) {
+      const TensorId tensor = tensors_.read(json);
+      return {tensor, 0, profile_.tensors[tensor].bytes};
+    }
+    json.allow_only({"tensor", "offset", "bytes"});
+    const TensorId tensor = tensors_.read(json.at("tensor"));
+    const Bytes all = profile_.tensors[tensor].bytes;
+    Slice slice{tensor, 0, all};
+    if (const auto offset = json.find("offset")) slice.offset = offset->integer(0, all - 1);
+    slice.bytes = all - slice.offset;
+    if (const auto bytes = json.find("bytes")) slice.bytes = bytes->integer(1, slice.bytes);
+    return slice;
+  }
+
+  static std::int64_t any_integer(const Json& json) {
+    return json.integer(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
+  }
+
+  Plan plan_in_full() {
+    Plan plan;
+    plan.strategy = strategy();
+    plan.blocks = blocks();
+    read_lanes(plan);
+    read_program(plan);
+    const std::vector<Json> items = json_.at("transfers").items();
+    for (const Json& json : items) {
+      json.allow_only({"op", "block", "lane", "priority", "after", "before"});
+      Transfer& transfer = plan.transfers.emplace_back();
+      transfer.op = read_op(json.at("op"));
+      transfer.block =
+          static_cast<std::uint32_t>(json.at("block").integer(0, static_cast<std::int64_t>(plan.blocks.size()) - 1));
+      if (const auto lane = json.find("lane")) transfer.lane = lane_of(plan, *lane);
+      if (const auto priority = json.find("priority")) transfer.priority = any_integer(*priority);
+    }
+    for (std::size_t index = 0; index < items.size(); ++index) {
+      if (const auto after = items[index].find("after"))
+        for (const Json& json : after->items()) plan.gates.push_back({moment(json, plan), transfer(index)});
+      if (const auto before = items[index].find("before"))
+        for (const Json& json : before->items()) plan.gates.push_back({transfer(index), moment(json, plan)});
+    }
+    return plan;
+  }
+
+  static void read_lanes(Plan& plan, const Json& list) {
+    for (const Json& json : list.items()) {
+      json.allow_only({"name", "order", "window", "tick"});
+      Lane lane{.name = json.at("name").text()};
+      for (const Lane& other : plan.lanes)
+        if (other.name == lane.name) json.at("name").fail(fmt::format("two lanes are called '{}'", lane.name), "one");
+      if (const auto order = json.find("order")) lane.order = read_order(*order);
+      if (const auto window = json.find("window")) lane.window = read_window(*window);
+      if (const auto tick = json.find("tick")) lane.tick = read_tick(*tick);
+      plan.lanes.push_back(std::move(lane));
+    }
+    if (plan.lanes.empty()) list.fail("are none", "at least one lane, or leave them out");
+  }
+
+  void read_lanes(Plan& plan) const {
+    if (const auto list = json_.find("lanes"))
+      read_lanes(plan, *list);
+    else
+      plan.lanes = {{.name = "network"}};
+  }
+
+  static std::uint32_t lane_of(const Plan& plan, const Json& json) {
+    std::vector<std::string> names;
+    for (const Lane& lane : plan.lanes) {
+      if (lane.name == json.text()) return static_cast<std::uint32_t>(names.size());
+      names.push_back(lane.name);
+    }
+    json.fail(fmt::format("there is no lane '{}'", json.text()), suggest(json.text(), names));
+  }
+
+  // Every backward and every forward once, as one iteration has them: other programs have no meaning yet.
+  void read_program(Plan& plan) {
+    plan.program = one_iteration(profile_);
+    for (std::size_t place = 0; place < plan.program.size(); ++place)
+      places_[{plan.program[place].kind, plan.program[place].layer}] = place;
+    const auto list = json_.find("program");
+    if (!list) return;
+    std::vector<Work> program;
+    for (const Json& json : list->items()) program.push_back(work_of(json));
+    if (program != plan.program) list->fail("is not one iteration", "the backward pass, then the next forward pass");
+  }
+
+  Work work_of(const Json& json) const {
+    const std::string backward = to_string(WorkKind::Backward), forward = to_string(WorkKind::Forward);
+    json.allow_only({backward, forward});
+    if (json.members().size() != 1) json.fail("is not one work", "{\"backward\": LAYER} or {\"forward\": LAYER}");
+    if (const auto layer = json.find(backward)) return {WorkKind::Backward, layers_.read(*layer)};
+    return {WorkKind::Forward, layers_.read(json.at(forward))};
+  }
+
+  Moment moment(const Json& json, const Plan& plan) const {
+    const auto other = json.find("transfer");
+    if (!other) {
+      const Work one = work_of(json);
+      return work(places_.at({one.kind, one.layer}));
+    }
+    json.allow_only({"transfer"});
+    return transfer(static_cast<std::size_t>(other->integer(0, static_cast<std::int64_t>(plan.transfers.size()) - 1)));
+  }
+
+  // Gates are a set: a file lists them by transfer.
+  static bool same(const Plan& a, const Plan& b) {
+    const auto sorted = [](std::vector<Gate> gates) {
+      const auto key = [](const Gate& gate) {
+        return std::tuple(gate.before.of, gate.before.index, gate.after.of, gate.after.index);
+      };
+      std::sort(gates.begin(), gates.end(), [&](const Gate& x, const Gate& y) { return key(x) < key(y); });
+      gates.erase(std::unique(gates.begin(), gates.end()), gates.end());
+      return gates;
+    };
+    return a.transfers == b.transfers && a.lanes == b.lanes && sorted(a.gates) == sorted(b.gates);
+  }
+
+  const Json& json_;
+  const Profile& profile_;
+  Names layers_, tensors_;
+  std::map<std::pair<WorkKind, LayerId>, std::size_t> places_;
+};
+
+}  // namespace
+
+std::string write_plan(const Plan& plan, const Profile& profile) { return Writer(plan, profile).write(); }
+
+Plan read_plan(const std::string& file, const Profile& profile) {
+  const Json json = Json::read(file);
+  Plan plan = Reader(json, profile).read();
+  if (const auto wrong = uncovered(plan, needs_of(profile), profile))
+    throw InputError(json.place(), wrong->what, wrong->remedy);
+  return plan;
+}
+
+}  // namespace allreplay

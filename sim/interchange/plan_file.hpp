@@ -1,0 +1,20 @@
+// Plans as files: whoever wrote one, it is replayed as it stands. The format: docs/formats.md,
+// docs/schema/plan.schema.json.
+#pragma once
+
+#include <string>
+
+#include "sim/schedule/plan.hpp"
+#include "sim/workload/profile.hpp"
+
+namespace allreplay {
+
+/// All that a replay needs of the plan: how its blocks travel in short, where that says it, and then in full: lanes,
+/// the program, transfers and what each waits for. Tensors and layers by name.
+std::string write_plan(const Plan& plan, const Profile& profile);
+
+/// A plan for this profile from a file in either form, or in both where they say the same. `strategy` is the file's
+/// name where it names none. Throws InputError where the file is none, or does not cover what the profile needs.
+Plan read_plan(const std::string& file, const Profile& profile);
+
+}  // namespace allreplay

@@ -1,0 +1,12 @@
+// What `plan` prints.
+#pragma once
+
+#include <string>
+
+#include "sim/training/simulate.hpp"
+
+namespace allreplay {
+
+std::string plan_report(const Scenario& scenario, const Plan& plan);
+
+}  // namespace allreplay
