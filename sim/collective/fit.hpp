@@ -32,7 +32,7 @@ struct Piece {
 struct TableFit {
   std::vector<Piece> pieces;     ///< one: a single line serves all sizes
   std::vector<CostPoint> table;  ///< the pieces' ends; times never fall
-  double noise = 0;  ///< relative standard deviation of a time, as its neighbours tell; at least 1 %
+  double noise = 0;              ///< relative standard deviation of a time, as its neighbours tell; at least 1 %
 };
 
 /// Cuts the sizes (the median time of each) into pieces of a doubling of the size or more, each a line with b >= 0, so

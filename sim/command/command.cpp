@@ -28,8 +28,9 @@ std::int64_t one_number_of_workers(const std::string& text) {
 
 }  // namespace
 
-Request ScenarioArguments::request(const std::string& strategy) const {
+Request ScenarioArguments::request(const std::string& strategy, const std::string& plan) const {
   Request request;
+  request.plan = plan;
   request.profile = profile;
   request.cluster = cluster;
   request.strategy = strategy;
@@ -55,6 +56,17 @@ Request ScenarioArguments::request(const std::string& strategy) const {
     request.options.push_back({name, option.substr(equals + 1), argument("--option " + name)});
   }
   return request;
+}
+
+void add_strategy_or_plan(CLI::App& command, std::string& strategy, std::string& plan) {
+  command.add_option("-s,--strategy", strategy, "see `allreplay list strategies`");
+  command.add_option("--plan", plan, "instead: a plan from a file, as `allreplay plan --json` writes it");
+}
+
+void require_strategy_or_plan(const std::string& strategy, const std::string& plan) {
+  if (strategy.empty() && plan.empty())
+    throw InputError(argument("--strategy"), "is required", "a name from `allreplay list strategies`, or --plan FILE");
+  if (!strategy.empty() && !plan.empty()) throw InputError(argument("--plan"), "stands beside --strategy", "one of them");
 }
 
 void require_not_input(const std::string& out, const std::string& option, std::initializer_list<std::string> inputs) {

@@ -41,12 +41,17 @@ struct ScenarioArguments {
   std::vector<std::string> options;  ///< key=value
   bool no_reuse = false;
 
-  /// The request for one strategy. Throws InputError at the option that is wrong.
-  Request request(const std::string& strategy) const;
+  /// The request for one strategy, or for the plan in a file. Throws InputError at the option that is wrong.
+  Request request(const std::string& strategy, const std::string& plan = "") const;
 };
 
 /// Adds those options to `command`.
 void add_scenario_options(CLI::App& command, ScenarioArguments& arguments);
+
+/// Adds --strategy and --plan, of which one is to be given.
+void add_strategy_or_plan(CLI::App& command, std::string& strategy, std::string& plan);
+/// Throws InputError unless it is one.
+void require_strategy_or_plan(const std::string& strategy, const std::string& plan);
 
 /// Throws InputError at `option` when the file `out`, to be written, is one of the inputs.
 void require_not_input(const std::string& out, const std::string& option, std::initializer_list<std::string> inputs);

@@ -14,7 +14,7 @@ namespace {
 
 struct Arguments {
   ScenarioArguments scenario;
-  std::vector<std::string> strategies;
+  std::vector<std::string> strategies, plans;
   std::string plot, timeline;
   bool json = false, csv = false;
 };
@@ -50,12 +50,16 @@ std::vector<Scenario> all_possible(const Arguments& arguments, Library& library)
 // All are checked before the first is run.
 std::vector<Scenario> scenarios_of(const Arguments& arguments) {
   Library library;
-  if (arguments.strategies.empty()) return all_possible(arguments, library);
   std::vector<Scenario> scenarios;
+  if (arguments.strategies.empty() && arguments.plans.empty()) scenarios = all_possible(arguments, library);
   for (const std::string& name : arguments.strategies) {
     Request request = arguments.scenario.request(CLI::detail::trim_copy(name));
     request.place_of_strategy = argument("--strategies");
     scenarios.push_back(library.resolve(request));
+    require_possible(scenarios.back());
+  }
+  for (const std::string& plan : arguments.plans) {
+    scenarios.push_back(library.resolve(arguments.scenario.request("", plan)));
     require_possible(scenarios.back());
   }
   return scenarios;
@@ -66,6 +70,7 @@ void execute(const Arguments& arguments) {
     if (file.empty()) continue;
     require_picture(file, argument(option));
     require_not_input(file, option, {arguments.scenario.profile, arguments.scenario.cluster});
+    for (const std::string& plan : arguments.plans) require_not_input(file, option, {plan});
   }
   std::vector<Scenario> scenarios = scenarios_of(arguments);
   std::vector<Outcome> outcomes;
@@ -87,7 +92,9 @@ void add_compare(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("compare", "simulate several strategies and set them side by side");
   add_scenario_options(*command, arguments->scenario);
-  command->add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them)")->delimiter(',');
+  command->add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them, unless there is --plan)")
+      ->delimiter(',');
+  command->add_option("--plan", arguments->plans, "a plan from a file; any number of times")->allow_extra_args(false);
   auto* json = command->add_flag("--json", arguments->json, "print a JSON array");
   command->add_flag("--csv", arguments->csv, "print CSV")->excludes(json);
   command->add_option("--plot", arguments->plot, "draw what makes up each iteration as bars: FILE.svg, .png or .pdf");

@@ -14,7 +14,9 @@ namespace {
 
 struct Arguments {
   ScenarioArguments scenario;
-  std::string to, strategy, clock, out;
+  std::string to, strategy, plan, clock, out;
+
+  bool planned() const { return !strategy.empty() || !plan.empty(); }
   bool per_worker = false;
 };
 
@@ -23,12 +25,14 @@ void require_meaning(const Arguments& arguments, const Exporter& exporter) {
   const auto refuse = [&](bool given, std::string_view option, std::string_view wrong, std::string_view right) {
     if (given) throw InputError(argument(std::string(option)), wrong, right);
   };
-  refuse(!arguments.strategy.empty() && !exporter.plans, "--strategy",
-         fmt::format("the format {} holds no plan", exporter.name), "leave it out");
-  refuse(!arguments.strategy.empty() && arguments.scenario.cluster.empty(), "--strategy",
-         "plans for a cluster, and there is none", "add --cluster C");
-  refuse(!arguments.scenario.cluster.empty() && arguments.strategy.empty(), "--cluster",
-         "changes nothing without a strategy", "add --strategy S, or leave it out");
+  const char* planned = arguments.plan.empty() ? "--strategy" : "--plan";
+  if (arguments.planned()) require_strategy_or_plan(arguments.strategy, arguments.plan);
+  refuse(arguments.planned() && !exporter.plans, planned, fmt::format("the format {} holds no plan", exporter.name),
+         "leave it out");
+  refuse(arguments.planned() && arguments.scenario.cluster.empty(), planned, "plans for a cluster, and there is none",
+         "add --cluster C");
+  refuse(!arguments.scenario.cluster.empty() && !arguments.planned(), "--cluster", "changes nothing without a strategy",
+         "add --strategy S, or leave it out");
   refuse(!arguments.scenario.codec.empty() && arguments.scenario.codec != "none", "--codec",
          "none of the formats has compressed gradients", "leave it out");
   refuse(!arguments.clock.empty() && !exporter.clocks, "--clock",
@@ -50,12 +54,12 @@ std::vector<std::string> files(const Arguments& arguments, const Exporter& expor
 void execute(const Arguments& arguments) {
   const Exporter& exporter = find_exporter(arguments.to, argument("--to"));
   require_meaning(arguments, exporter);
-  require_not_input(arguments.out, "--out", {arguments.scenario.profile, arguments.scenario.cluster});
-  const Request request = arguments.scenario.request(arguments.strategy);
+  require_not_input(arguments.out, "--out", {arguments.scenario.profile, arguments.scenario.cluster, arguments.plan});
+  const Request request = arguments.scenario.request(arguments.strategy, arguments.plan);
   Library library;
   Scenario scenario;
   std::optional<Plan> plan;
-  if (arguments.strategy.empty()) {
+  if (!arguments.planned()) {
     scenario.profile = library.profile(request);
     scenario.workers = request.workers.value_or(1);
   } else {
@@ -93,6 +97,7 @@ void add_export(CLI::App& app) {
   command->add_option("--out", arguments->out, "the file to write")->required();
   command->add_option("-s,--strategy", arguments->strategy,
                       "write this strategy's plan, too, made for --cluster; see `allreplay list strategies`");
+  command->add_option("--plan", arguments->plan, "write the plan in this file, made for --cluster");
   add_scenario_options(*command, arguments->scenario);
   command->get_option("--cluster")->required(false);
   command->add_option("--clock", arguments->clock, "astra-sim: GHz of its cycles (1)");

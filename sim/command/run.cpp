@@ -17,7 +17,7 @@ namespace {
 
 struct Arguments {
   ScenarioArguments scenario;
-  std::string strategy, timeline;
+  std::string strategy, plan, timeline;
   bool json = false;
 };
 
@@ -44,11 +44,13 @@ void write_timeline(const std::string& file, const Outcome& outcome) {
 }
 
 void execute(const Arguments& arguments) {
+  require_strategy_or_plan(arguments.strategy, arguments.plan);
   if (!arguments.timeline.empty() && !is_trace(arguments.timeline))
     require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
-  require_not_input(arguments.timeline, "--timeline", {arguments.scenario.profile, arguments.scenario.cluster});
+  require_not_input(arguments.timeline, "--timeline",
+                    {arguments.scenario.profile, arguments.scenario.cluster, arguments.plan});
   Library library;
-  const Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy)));
+  const Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
   if (!arguments.timeline.empty()) write_timeline(arguments.timeline, outcome);
   warn(outcome.result.warning);
   warn_of_idle_options(arguments.scenario, outcome);
@@ -61,7 +63,7 @@ void add_run(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("run", "simulate one strategy and say where the time goes");
   add_scenario_options(*command, arguments->scenario);
-  command->add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`")->required();
+  add_strategy_or_plan(*command, arguments->strategy, arguments->plan);
   command->add_flag("--json", arguments->json, "print one JSON object");
   command->add_option("--timeline", arguments->timeline,
                       "draw the iteration: FILE.svg, .png or .pdf, a picture; FILE.json, a trace for ui.perfetto.dev");

@@ -1,5 +1,4 @@
 #include "sim/experiment/sweep.hpp"
-#include "sim/report/report.hpp"
 
 #include <cstdio>
 
@@ -8,6 +7,7 @@
 
 #include "sim/command/command.hpp"
 #include "sim/experiment/run.hpp"
+#include "sim/report/report.hpp"
 
 namespace allreplay {
 

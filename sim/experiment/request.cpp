@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/file.hpp"
+#include "sim/interchange/plan_file.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -85,11 +86,34 @@ Scenario Library::resolve_network(const Request& request) {
   return scenario;
 }
 
+namespace {
+
+std::shared_ptr<const GivenPlan> given_plan(const std::string& file, const Profile& profile) {
+  auto given = std::make_shared<GivenPlan>();
+  given->file = file;
+  given->plan = read_plan(file, profile);
+  given->name = given->plan.strategy;
+  given->strategy.name = given->name;
+  given->strategy.summary = "a plan from a file";
+  given->strategy.split = uses_halves(given->plan);
+  // When a codec decodes is not the plan's to say: it stays the strategy's default.
+  for (const Strategy& one : strategies())
+    if (one.name == given->name) given->strategy.decode_at = one.decode_at;
+  return given;
+}
+
+}  // namespace
+
 Scenario Library::resolve(const Request& request) {
   Scenario scenario = resolve_network(request);
   scenario.profile = profile(request);
   scenario.stragglers = read_stragglers(cluster(request.cluster).json, scenario.workers);
-  scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy);
+  if (request.plan.empty()) {
+    scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy);
+  } else {
+    scenario.given = given_plan(request.plan, scenario.profile);
+    scenario.strategy = &scenario.given->strategy;
+  }
   auto& partition = scenario.options.strategy.partition;
   if (!partition && scenario.strategy->partition > 0) partition = scenario.strategy->partition;
   if (request.codec.empty() || request.codec == "none") return scenario;

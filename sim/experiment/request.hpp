@@ -30,6 +30,7 @@ struct Request {
   std::string fidelity;    ///< "": the cluster's
   std::string codec;       ///< a method, a file, or a name in models/codecs/; "" or "none": gradients as they are
   std::string strategy;
+  std::string plan;  ///< a file, in the place of a strategy; "": none
   std::vector<OptionText> options;
   bool reuse = true;  ///< of the price of a collective that runs alone (detailed fidelities)
   // Where complaints about the names above point.

@@ -14,6 +14,10 @@ Outcome run(Scenario scenario) {
   Outcome outcome{std::move(scenario), {}, 0};
   try {
     outcome.result = simulate(outcome.scenario);
+  } catch (const Stuck& error) {
+    if (!outcome.scenario.given) throw;
+    throw InputError({outcome.scenario.given->file, ""}, fmt::format("never ends: {}", error.what()),
+                     "lanes that start no transfer before those that it waits for");
   } catch (const TimeOverflow& error) {  // each number was acceptable, all together are not
     throw InputError(outcome.scenario.cluster.network.place,
                      fmt::format("{} with {} workers and {}: {}", outcome.scenario.profile.name,

@@ -1,6 +1,7 @@
 #include "sim/interchange/plan_file.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -362,6 +363,7 @@ std::string write_plan(const Plan& plan, const Profile& profile) { return Writer
 Plan read_plan(const std::string& file, const Profile& profile) {
   const Json json = Json::read(file);
   Plan plan = Reader(json, profile).read();
+  if (plan.strategy.empty()) plan.strategy = std::filesystem::path(file).stem().string();
   if (const auto wrong = uncovered(plan, needs_of(profile), profile))
     throw InputError(json.place(), wrong->what, wrong->remedy);
   return plan;

@@ -62,6 +62,11 @@ Plan expand(Draft draft, const Profile& profile) {
 
 Draft draft_of(Plan plan) { return {*plan.travel, std::move(plan.strategy), std::move(plan.blocks)}; }
 
+bool uses_halves(const Plan& plan) {
+  return std::any_of(plan.transfers.begin(), plan.transfers.end(),
+                     [](const Transfer& transfer) { return transfer.op != Stage::AllReduce; });
+}
+
 std::string names_of(const Block& block, const Profile& profile) {
   std::string names;
   constexpr std::size_t most = 3;

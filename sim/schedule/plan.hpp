@@ -80,6 +80,9 @@ Plan expand(Draft draft, const Profile& profile);
 /// The draft that expand() wrote out. REQUIRES: plan.travel.
 Draft draft_of(Plan plan);
 
+/// Whether any transfer is half of an all-reduce.
+bool uses_halves(const Plan& plan);
+
 /// "fc.weight, fc.bias", at most three of them.
 std::string names_of(const Block& block, const Profile& profile);
 /// "block 3 (fc.weight, fc.bias)": how people read a block.

@@ -8,6 +8,7 @@ namespace allreplay {
 namespace {
 
 Plan plan_of(const Scenario& scenario, const Communication& communication) {
+  if (scenario.given) return scenario.given->plan;
   if (!scenario.strategy->draft) return find_best(scenario, communication);
   return make_plan(*scenario.strategy, {slowest_profile(scenario), price_of_blocks(scenario, communication),
                                         scenario.options.strategy, !gathers(communication.carrier)});

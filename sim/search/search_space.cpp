@@ -25,7 +25,8 @@ constexpr Tunable tunables[] = {
 };
 
 bool reads(const Strategy& strategy, std::string_view option) {
-  return strategy.draft && std::find(strategy.options.begin(), strategy.options.end(), option) != strategy.options.end();
+  return strategy.draft &&
+         std::find(strategy.options.begin(), strategy.options.end(), option) != strategy.options.end();
 }
 
 double parse_value(const std::string& text, Range::Kind kind, const Place& place) {

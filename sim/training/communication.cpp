@@ -199,6 +199,10 @@ std::string_view option_of(const Carrier& carrier) {
 
 void require_possible(const Scenario& scenario) {
   const Carrier carrier = carrier_of(scenario);
+  if (scenario.given && scenario.strategy->split && gathers(carrier))
+    throw InputError({scenario.given->file, "/transfers"},
+                     fmt::format("{} gathers payloads, and has no reduce-scatters", carrier.algorithm->name),
+                     "all-reduces, which stand for the whole collective");
   const Network& network = scenario.cluster.network;
   require_carried(scenario, *carrier.algorithm);
   if (carrier.algorithm->option == "servers" && carrier.options.servers > scenario.workers)
@@ -249,15 +253,6 @@ BlockCost price_of_blocks(const Scenario& scenario, const Communication& communi
   return {communication.fabric->price(Stage::AllReduce),
           compression_of(scenario, *communication.carrier.algorithm, slowest_factor(scenario))};
 }
-
-namespace {
-
-bool uses_halves(const Plan& plan) {
-  return std::any_of(plan.transfers.begin(), plan.transfers.end(),
-                     [](const Transfer& transfer) { return transfer.op != Stage::AllReduce; });
-}
-
-}  // namespace
 
 Communication prepared_for(const Plan& plan, Communication communication) {
   if (communication.detailed() && uses_halves(plan) && !communication.setup.split) {

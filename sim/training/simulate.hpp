@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,14 @@
 
 namespace allreplay {
 
+/// A plan in the place of a strategy's: what a file says.
+struct GivenPlan {
+  std::string file;
+  std::string name;   ///< of the strategy
+  Strategy strategy;  ///< a row of its own, called `name`; it reads no options
+  Plan plan;
+};
+
 struct Scenario {
   Profile profile;
   Cluster cluster;
@@ -23,7 +32,8 @@ struct Scenario {
   std::string collective;  ///< "": the cluster's
   std::string fidelity;    ///< "": the cluster's
   const Strategy* strategy = nullptr;
-  std::optional<CodecCosts> codec;  ///< none: gradients travel as they are
+  std::shared_ptr<const GivenPlan> given;  ///< whose strategy `strategy` is, then
+  std::optional<CodecCosts> codec;         ///< none: gradients travel as they are
   Options options;
   bool fold = true;   ///< identical workers are simulated once; results do not depend on it
   bool reuse = true;  ///< a collective that runs alone is priced once and reused (detailed fidelities)

@@ -130,6 +130,104 @@ TEST_CASE("all work of an instant is settled before communication is chosen") {
   CHECK(timeline.spans[late].start == Time(15));
 }
 
+TEST_CASE("queues before one server are asked in their order, the first again after every admission") {
+  // Lanes 0 and 1 before one channel that takes any number, each lane one at a time. All are ready at 0. At 0 lane 0
+  // starts its first (5), lane 1 its first (2); at 2 lane 1's second (2), at 4 its third; at 5 lane 0's second.
+  TaskGraph graph;
+  std::vector<TaskId> ids;
+  for (std::int64_t i = 0; i < 2; ++i) ids.push_back(graph.add(task(0, i, 5)));
+  for (std::int64_t i = 0; i < 3; ++i) ids.push_back(graph.add(task(1, i, 2)));
+  graph.link();
+  Parallel channel;
+  const System two{{{"gather", {}, 0}, {"reduce", {}, 0}}, {{&channel, Phase::Communication}}, {}};
+  const Timeline timeline = replay(graph, two);
+  const std::vector<int> expected{0, 5, 0, 2, 4};
+  for (std::size_t i = 0; i < ids.size(); ++i) CHECK(timeline.spans[ids[i]].start == Time(expected[i]));
+}
+
+TEST_CASE("what ends at once is settled before another lane is asked") {
+  // One task at a time on the server (a Stream). Lane 0 holds `none` (no length), and behind it `after` (3); lane 1
+  // holds `other` (2). At 0 `none` is admitted and ends; that makes `after` ready before `other` is chosen.
+  TaskGraph graph;
+  const TaskId none = graph.add(task(0, 0, 0)), after = graph.add(task(0, 1, 3)), other = graph.add(task(1, 0, 2));
+  graph.precede(none, after);
+  graph.link();
+  Parallel channel;
+  const System two{{{"gather", {}, 0}, {"reduce", {}, 0}}, {{&channel, Phase::Communication}}, {}};
+  const Timeline timeline = replay(graph, two);
+  CHECK(timeline.spans[after].ready == Time(0));
+  CHECK(timeline.spans[after].start == Time(0));
+  CHECK(timeline.spans[other].start == Time(0));
+}
+
+namespace {
+
+// A channel that others feel while anything is on its way.
+class Felt final : public Server {
+ public:
+  void start(TaskId id, const Task& task, Time now) override {
+    id_ = id;
+    end_ = now + task.duration;
+  }
+  Time next_completion() const override { return end_; }
+  void complete(Time now, std::vector<TaskId>& done) override {
+    if (now != end_) return;
+    done.push_back(id_);
+    end_ = never;
+  }
+  double load() const override { return end_ == never ? 0 : 1; }
+
+ private:
+  TaskId id_ = 0;
+  Time end_ = never;
+};
+
+}  // namespace
+
+TEST_CASE("a server slows another, exactly at piecewise constant speeds") {
+  // Compute of 10, 20 and 7; a transfer of 9 starts when the first ends. From 10 on compute takes 1.5 times as long: by
+  // 19 it has done 9 / 1.5 = 6 of 20; the 14 that are left end at 33. The last, undisturbed, at 40.
+  TaskGraph graph;
+  const TaskId a = graph.add(task(0, 0, 10)), b = graph.add(task(0, 1, 20)), c = graph.add(task(0, 2, 7));
+  const TaskId sent = graph.add(task(1, 0, 9));
+  graph.precede(a, b);
+  graph.precede(b, c);
+  graph.precede(a, sent);
+  graph.link();
+  Stream worker;
+  Felt channel;
+  System felt = system({{"worker", {}, Phase::Compute, &worker}, {"channel", {}, Phase::Communication, &channel}});
+  felt.influences.push_back({{1}, {0}, [](double load) { return load > 0 ? 1.5 : 1.0; }});
+  const Timeline timeline = replay(graph, felt);
+  CHECK(timeline.spans[a].end == Time(10));
+  CHECK(timeline.spans[sent].end == Time(19));
+  CHECK(timeline.spans[b].end == Time(33));
+  CHECK(timeline.spans[c].end == Time(40));
+}
+
+TEST_CASE("an end under a slow-down is rounded when it is reached, not at every change") {
+  // 100 at 1.1 while each of ten transfers of 3 lasts, with pauses of 1 between them (they alternate with another
+  // stream's tasks): of 40 in all 30 pass at 1/1.1. Done by 40: 30/1.1 + 10 = 37.2727; the rest at full speed: 62.7273,
+  // which ends at 102.7273, rounded 103. Rounding every piece of 3/1.1 = 2.727 to 3 would end at 100.
+  TaskGraph graph;
+  const TaskId work = graph.add(task(0, 0, 100));
+  TaskId before = 0;
+  for (std::int64_t i = 0; i < 10; ++i) {
+    const TaskId sent = graph.add(task(1, i, 3)), pause = graph.add(task(2, i, 1));
+    if (i > 0) graph.precede(before, sent);
+    graph.precede(sent, pause);
+    before = pause;
+  }
+  graph.link();
+  Stream worker, pauses;
+  Felt channel;
+  System felt = system({{"worker", {}, Phase::Compute, &worker},
+                        {"channel", {}, Phase::Communication, &channel},
+                        {"pauses", {}, Phase::Compute, &pauses}});
+  felt.influences.push_back({{1}, {0}, [](double load) { return load > 0 ? 1.1 : 1.0; }});
+  CHECK(replay(graph, felt).spans[work].end == Time(103));
+}
+
 TEST_CASE("a task that can never start is named") {
   TaskGraph graph;
   const TaskId a = graph.add(task(0, 0, 1)), b = graph.add(task(0, 1, 1));

@@ -140,7 +140,7 @@ TEST_CASE("ASTRA-sim text, line by line: names without blanks, whole cycles, blo
                     [](const auto& note) { return note.starts_with("2 times were rounded to whole cycles, +1 ps"); }));
   const auto list = gradients(profile);
   const std::vector<std::size_t> ends{3, 4};  // t3, t2, t1 | t0
-  const Plan plan = merge("some", list, ends);
+  const Plan plan = expand(merge("some", list, ends), profile);
   const Exported planned = export_astra_sim({profile, &plan});
   CHECK(planned.text ==
         "DATA\n3\n"

@@ -168,7 +168,7 @@ TEST_CASE("reuse changes nothing") {
         }
         NetworkSetup with = setup(name, 16, fidelity, 3e-6, 1e-11), without = with;
         without.reuse = false;
-        const auto model = lay_on(with, *tree), plain(without, *tree);
+        const auto model = lay_on(with, *tree), plain = lay_on(without, *tree);
         INFO(name << " seed " << seed);
         const auto reused = ends(*model->server(), blocks), simulated = ends(*plain->server(), blocks);
         CHECK(reused == simulated);

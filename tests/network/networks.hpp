@@ -5,7 +5,9 @@
 #include <string>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/network/message.hpp"
 #include "sim/network/rounds_fabric.hpp"
+#include "sim/network/routed_rounds.hpp"
 
 namespace allreplay {
 

@@ -25,7 +25,7 @@ Profile tiny(const std::vector<double>& backward, const std::vector<Bytes>& byte
 }
 
 // When the last block ends, since the start of the backward pass: Eq. 7, block by block.
-Time end_of(const Plan& plan, const Profile& profile, const CommCost& cost) {
+Time end_of(const Draft& plan, const Profile& profile, const CommCost& cost) {
   std::vector<Time> ready(profile.tensors.size());
   for (const Gradient& gradient : gradients(profile)) ready[gradient.tensor] = gradient.ready;
   Time clock{0};

@@ -20,11 +20,11 @@ USES = {  # directly; what those use may be used, too
     "search": ["training"],
     "interchange": ["training"],
     "picture": ["core"],
-    "experiment": ["search"],
+    "experiment": ["search", "interchange"],
     "report": ["experiment", "compression"],
     "view": ["report", "picture"],
     "html": ["view"],
-    "command": ["html", "interchange"],
+    "command": ["html"],
     "main.cpp": ["command"],
 }
 PACKAGES = {  # the modules whose sources may include a package's headers; only fmt's may stand in headers

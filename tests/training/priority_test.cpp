@@ -99,7 +99,7 @@ TEST_CASE("no ready block of a deeper layer is admitted while one nearer to the 
     if (random.below(3) == 0) scenario.stragglers.slow = {{1, 1.5}};
     const Result result = simulate(scenario);
     const auto& spans = result.episodes.back().timeline.spans;
-    const auto span = [&](std::size_t block) { return spans[result.unrolled.block(block)]; };
+    const auto span = [&](std::size_t block) { return spans[result.unrolled.transfer(block)]; };
     for (std::size_t one = 0; one < result.plan.blocks.size(); ++one) {
       std::int64_t count = 0;
       Bytes bytes = 0;

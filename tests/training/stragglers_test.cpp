@@ -39,7 +39,7 @@ TEST_CASE("the slow worker's gradients decide when blocks start") {
   // The slow one starts B 3 ms after the others (F 6 against 3), and takes 6 ms for B2: its block is admitted 9 ms
   // after the others' start, 6 ms after its own.
   const Episode& episode = result.episodes.back();
-  CHECK(episode.timeline.spans[result.unrolled.block(0)].start == to_time(9e-3));
+  CHECK(episode.timeline.spans[result.unrolled.transfer(0)].start == to_time(9e-3));
 }
 
 TEST_CASE("folding identical workers changes nothing") {

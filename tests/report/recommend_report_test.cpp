@@ -1,10 +1,10 @@
-#include "sim/experiment/recommend.hpp"
+#include "sim/report/recommend_report.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/training/scenario.hpp"
 
 #include "sim/experiment/framework.hpp"
-#include "sim/experiment/tuning.hpp"
+#include "sim/report/tuning_report.hpp"
 
 using namespace allreplay;
 

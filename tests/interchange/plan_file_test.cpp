@@ -1,0 +1,119 @@
+// Plans as files: what is written is read back, in either form.
+#include "sim/interchange/plan_file.hpp"
+
+#include <filesystem>
+#include <unistd.h>
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+#include "tests/random_profile.hpp"
+
+#include "sim/core/file.hpp"
+#include "sim/schedule/gradients.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+struct File {
+  std::string name =
+      (std::filesystem::temp_directory_path() / ("plan_" + std::to_string(::getpid()) + ".json")).string();
+  ~File() { std::filesystem::remove(name); }
+  Plan read(const std::string& text, const Profile& profile) const {
+    write_file(name, text);
+    return read_plan(name, profile);
+  }
+  std::string complaint(const std::string& text, const Profile& profile) const {
+    const std::string all = error_message([&] { read(text, profile); });
+    return all.starts_with(name + ": ") ? all.substr(name.size() + 2) : all;
+  }
+};
+
+Profile two_layers() {
+  Profile profile;
+  for (const char* name : {"a", "b"}) profile.layers.push_back({name, Time(1), Time(2)});
+  profile.tensors = {{"a.w", 10, 40, 0}, {"b.w", 5, 20, 1}};
+  return profile;
+}
+
+const std::string both = R"({"slices": ["b.w"]}, {"slices": ["a.w"]})";
+
+}  // namespace
+
+TEST_CASE("a written plan is read back, with and without its short form") {
+  Random random(81, 0);
+  const File file;
+  for (int round = 0; round < 100; ++round) {
+    const Profile profile = random_profile(random, 10);
+    const auto list = gradients(profile);
+    std::vector<std::size_t> ends;
+    for (std::size_t i = 1; i <= list.size(); ++i)
+      if (i == list.size() || random.below(2) == 0) ends.push_back(i);
+    Draft draft = merge("some", list, ends);
+    draft.order = static_cast<Order>(random.below(3));
+    draft.barrier = static_cast<Barrier>(random.below(2));
+    draft.release = static_cast<Release>(random.below(2));
+    draft.split = random.below(2) == 0;
+    if (random.below(3) == 0) draft.tick = Time(static_cast<std::int64_t>(1 + random.below(1'000'000'000)));
+    if (random.below(2) == 0) draft.window = {.count = Window::unlimited, .bytes = 12345};
+    Plan plan = expand(draft, profile);
+    if (random.below(2) == 0) plan.travel.reset();
+    const Plan back = file.read(write_plan(plan, profile), profile);
+    CHECK(back.strategy == "some");
+    CHECK(back.travel.has_value() == plan.travel.has_value());
+    CHECK(back.transfers == plan.transfers);
+    CHECK(back.lanes == plan.lanes);
+    CHECK(back.program == plan.program);
+    CHECK(write_plan(back, profile) == write_plan(plan, profile));
+  }
+}
+
+TEST_CASE("a few lines by hand are a plan") {
+  const File file;
+  const Plan plan = file.read(R"({"blocks": [)" + both + "]}", two_layers());
+  CHECK(plan.strategy == std::filesystem::path(file.name).stem().string());
+  CHECK(plan.transfers.size() == 2);
+  CHECK(plan.blocks[0].bytes() == 20);
+  CHECK(plan.travel->barrier == Barrier::Iteration);
+  // Two lanes: what version 1 could not say.
+  const Plan lanes = file.read(R"({"strategy": "mine", "blocks": [)" + both + R"(],
+    "lanes": [{"name": "one"}, {"name": "two", "order": "as-listed", "window": {"blocks": 2}}],
+    "transfers": [{"op": "reduce-scatter", "block": 0, "lane": "one", "after": [{"backward": "b"}]},
+                  {"op": "all-gather", "block": 0, "lane": "two", "after": [{"transfer": 0}], "before": [{"forward": "b"}]},
+                  {"op": "all-reduce", "block": 1, "lane": "one", "after": [{"backward": "a"}], "before": [{"forward": "a"}]}]})",
+                               two_layers());
+  CHECK(lanes.lanes.size() == 2);
+  CHECK(lanes.transfers[1].lane == 1);
+  CHECK_FALSE(lanes.travel);
+}
+
+TEST_CASE("a plan that says what cannot be is refused in one line, with its place") {
+  const File file;
+  const Profile profile = two_layers();
+  CHECK(file.complaint(R"({"blocks": [{"slices": ["a.w"]}]})", profile) ==
+        "byte 0 of 'b.w' is not reduced (every byte of every gradient in one all-reduce, or in one reduce-scatter and "
+        "one "
+        "all-gather)");
+  CHECK(file.complaint(R"({"blocks": [{"slices": ["a.v"]}]})", profile) ==
+        "/blocks/0/slices/0: the profile has no tensor 'a.v' (did you mean 'a.w'?)");
+  CHECK(file.complaint(R"({"blocks": [{"slices": [{"tensor": "a.w", "offset": 40}]}]})", profile)
+            .starts_with("/blocks/0/slices/0/offset: "));
+  CHECK(file.complaint(R"({"order": "random", "blocks": []})", profile) ==
+        "/order: 'random' is none of these (first-ready, as-listed, priority)");
+  CHECK(file.complaint(R"({"tick": "0 ms", "blocks": []})", profile).starts_with("/tick: is no time"));
+  CHECK(
+      file.complaint(R"({"lanes": [], "blocks": []})", profile).starts_with("/lanes: says nothing without transfers"));
+  const std::string start = R"({"blocks": [)" + both + R"(], "transfers": [)";
+  CHECK(file.complaint(start + R"({"op": "broadcast", "block": 0}]})", profile) ==
+        "/transfers/0/op: 'broadcast' is none of these (all-reduce, reduce-scatter, all-gather)");
+  CHECK(file.complaint(start + R"({"op": "all-reduce", "block": 2}]})", profile).starts_with("/transfers/0/block: "));
+  CHECK(file.complaint(start + R"({"op": "all-reduce", "block": 0, "lane": "fast"}]})", profile)
+            .starts_with("/transfers/0/lane: there is no lane 'fast'"));
+  CHECK(file.complaint(start + R"({"op": "all-reduce", "block": 0, "after": [{"backward": "c"}]}]})", profile)
+            .starts_with("/transfers/0/after/0/backward: the profile has no layer 'c'"));
+  CHECK(file.complaint(R"({"order": "priority", "blocks": [)" + both + R"(], "transfers": [
+      {"op": "all-reduce", "block": 0, "after": [{"backward": "b"}], "before": [{"forward": "a"}]},
+      {"op": "all-reduce", "block": 1, "after": [{"backward": "a"}], "before": [{"forward": "a"}]}]})",
+                       profile)
+            .starts_with("/transfers: are not what order, window, barrier and stages make of the blocks"));
+}

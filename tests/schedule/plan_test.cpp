@@ -1,0 +1,172 @@
+// Drafts written out as plans, and plans against what training needs.
+#include "sim/schedule/plan.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/random_profile.hpp"
+
+#include "sim/schedule/gradients.hpp"
+#include "sim/schedule/needs.hpp"
+#include "sim/schedule/strategy.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// Three layers; the second has no tensors, the third two.
+Profile three_layers() {
+  Profile profile;
+  for (const char* name : {"in", "relu", "out"}) profile.layers.push_back({name, Time(1), Time(2)});
+  profile.tensors = {{"in.weight", 10, 40, 0}, {"out.weight", 5, 20, 2}, {"out.bias", 1, 4, 2}};
+  return profile;
+}
+
+// A block of the output layer's tensors, and one of the input's.
+Draft two_blocks() {
+  Draft draft;
+  draft.strategy = "two";
+  draft.blocks = {{{{2, 0, 4}, {1, 0, 20}}, 7}, {{{0, 0, 40}}, 3}};
+  return draft;
+}
+
+std::string complaint_of(const Plan& plan) {
+  const Profile profile = three_layers();
+  const auto wrong = uncovered(plan, needs_of(profile), profile);
+  return wrong ? wrong->what : "";
+}
+
+using Gates = std::vector<Gate>;
+
+}  // namespace
+
+TEST_CASE("a draft is written out as transfers, and what waits for them") {
+  // The program: B out, B relu, B in, F in, F relu, F out: places 0 to 5.
+  const Profile profile = three_layers();
+  const Plan plan = expand(two_blocks(), profile);
+  REQUIRE(plan.program.size() == 6);
+  CHECK(plan.program[0] == Work{WorkKind::Backward, 2});
+  CHECK(plan.program[5] == Work{WorkKind::Forward, 2});
+  CHECK(plan.transfers == std::vector<Transfer>{{Stage::AllReduce, 0, 0, 7}, {Stage::AllReduce, 1, 0, 3}});
+  // Barrier iteration: the first forward waits for both.
+  CHECK(plan.gates ==
+        Gates{{work(0), transfer(0)}, {work(2), transfer(1)}, {transfer(0), work(3)}, {transfer(1), work(3)}});
+
+  Draft by_layer = two_blocks();
+  by_layer.barrier = Barrier::Layer;
+  by_layer.release = Release::Backward;
+  CHECK(expand(by_layer, profile).gates ==
+        Gates{{work(2), transfer(0)}, {work(2), transfer(1)}, {transfer(0), work(5)}, {transfer(1), work(3)}});
+}
+
+TEST_CASE("a split draft is reductions, and gathers once they and the backward pass have ended") {
+  Draft draft = two_blocks();
+  draft.split = true;
+  draft.barrier = Barrier::Layer;
+  const Plan plan = expand(draft, three_layers());
+  constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
+  CHECK(plan.transfers == std::vector<Transfer>{{Stage::ReduceScatter, 0, 0, first},
+                                                {Stage::ReduceScatter, 1, 0, first},
+                                                {Stage::AllGather, 0, 0, 7},
+                                                {Stage::AllGather, 1, 0, 3}});
+  CHECK(plan.gates == Gates{{work(0), transfer(0)},
+                            {work(2), transfer(1)},
+                            {transfer(0), transfer(2)},
+                            {work(2), transfer(2)},
+                            {transfer(1), transfer(3)},
+                            {work(2), transfer(3)},
+                            {transfer(2), work(5)},
+                            {transfer(3), work(3)}});
+  CHECK(complaint_of(plan).empty());
+}
+
+TEST_CASE("what a plan leaves out or sends twice is named by its first byte") {
+  Draft draft = two_blocks();
+  draft.blocks[0].slices[1] = {1, 0, 12};
+  CHECK(complaint_of(expand(draft, three_layers())) == "byte 12 of 'out.weight' is not reduced");
+  draft.blocks[1].slices.push_back({1, 8, 12});
+  CHECK(complaint_of(expand(draft, three_layers())) ==
+        "byte 8 of 'out.weight' is reduced twice: by transfer 0 (all-reduce of out.bias, out.weight[0+12]) and by "
+        "transfer 1 (all-reduce of in.weight, out.weight[8+12])");
+  draft.blocks.pop_back();
+  draft.blocks[0].slices[1] = {1, 0, 20};
+  CHECK(complaint_of(expand(draft, three_layers())) == "byte 0 of 'in.weight' is not reduced");
+
+  draft = two_blocks();
+  draft.split = true;
+  Plan plan = expand(draft, three_layers());
+  plan.transfers.pop_back();
+  std::erase_if(plan.gates, [](const Gate& gate) { return gate.before == transfer(3) || gate.after == transfer(3); });
+  CHECK(complaint_of(plan) == "byte 0 of 'in.weight' is not brought to everybody");
+}
+
+TEST_CASE("a transfer that comes too early or too late is named") {
+  Plan plan = expand(two_blocks(), three_layers());
+  plan.gates[1] = {work(1), transfer(1)};  // after B relu only
+  CHECK(complaint_of(plan) ==
+        "transfer 1 (all-reduce of in.weight) may start before the backward pass of 'in' has made 'in.weight'");
+  plan = expand(two_blocks(), three_layers());
+  plan.gates[3] = {transfer(1), work(4)};  // F in does not wait for its gradient
+  CHECK(complaint_of(plan) ==
+        "transfer 1 (all-reduce of in.weight) may end after the next forward pass of 'in' has started");
+  plan.gates.pop_back();  // nothing waits for it: it might still be on its way when the next iteration begins
+  CHECK(complaint_of(plan) ==
+        "transfer 1 (all-reduce of in.weight) may end after the next forward pass of 'in' has started");
+  // By way of another transfer is as good.
+  plan.gates.push_back({transfer(1), transfer(0)});
+  CHECK(complaint_of(plan).empty());
+}
+
+TEST_CASE("gathers come after their reductions, and nothing waits for itself") {
+  Draft draft = two_blocks();
+  draft.split = true;
+  Plan plan = expand(draft, three_layers());
+  plan.gates[2] = {work(0), transfer(2)};  // instead of its reduce-scatter
+  CHECK(complaint_of(plan) ==
+        "transfer 2 (all-gather of out.bias, out.weight) may start before transfer 0 (reduce-scatter of out.bias, "
+        "out.weight) has ended");
+  plan.gates[2] = {transfer(0), work(1)};  // by way of the program: B relu waits for it, and the gather for B in
+  CHECK(complaint_of(plan).empty());
+  plan = expand(two_blocks(), three_layers());
+  plan.gates.push_back({transfer(1), work(1)});  // B relu comes before B in, which transfer 1 waits for
+  CHECK(complaint_of(plan) == "transfer 1 (all-reduce of in.weight) waits for what waits for it");
+  plan = expand(two_blocks(), three_layers());
+  plan.gates.push_back({transfer(0), transfer(1)});
+  plan.gates.push_back({transfer(1), transfer(0)});
+  CHECK(complaint_of(plan).find("waits for what waits for it") != std::string::npos);
+}
+
+TEST_CASE("whatever is drafted of all gradients covers the needs, and comes back as it was") {
+  Random random(71, 0);
+  for (int round = 0; round < 300; ++round) {
+    const Profile profile = random_profile(random, 12);
+    const auto list = gradients(profile);
+    std::vector<std::size_t> ends;
+    for (std::size_t i = 1; i <= list.size(); ++i)
+      if (i == list.size() || random.below(2) == 0) ends.push_back(i);
+    Draft draft = merge("some", list, ends);
+    draft.barrier = static_cast<Barrier>(random.below(2));
+    draft.release = static_cast<Release>(random.below(2));
+    draft.split = random.below(2) == 0;
+    const Plan plan = expand(draft, profile);
+    require_covered(plan, profile);
+    const Draft back = draft_of(plan);
+    CHECK(back.blocks.size() == draft.blocks.size());
+    CHECK(back.split == draft.split);
+    // One gate less, and it does not any more, unless another says as much.
+    Plan broken = plan;
+    const std::size_t gone = random.below(broken.gates.size());
+    const Gate gate = broken.gates[gone];
+    broken.gates.erase(broken.gates.begin() + static_cast<std::ptrdiff_t>(gone));
+    if (gate.before.of == Moment::Of::Work && gate.after.of == Moment::Of::Transfer && !draft.split)
+      CHECK(uncovered(broken, needs_of(profile), profile).has_value());
+    if (gate.after.of == Moment::Of::Work) CHECK(uncovered(broken, needs_of(profile), profile).has_value());
+  }
+}
+
+TEST_CASE("rows of strategies say whether their plans are split") {
+  // Asked before anything is planned (require_possible).
+  Random random(72, 0);
+  const Profile profile = random_profile(random, 8);
+  const StrategyOptions options;
+  for (const Strategy& strategy : strategies())
+    if (strategy.draft) CHECK(strategy.draft({profile, CommCost(1e-4, 1e-9), options}).split == strategy.split);
+}
