@@ -442,7 +442,7 @@ class BadInput(unittest.TestCase):
     def test_command_line(self):
         run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--json"]
         compare = ["compare", "--profile", "trace.json", "--cluster", "cluster.json", "--json"]
-        self.refused(run, says="--strategy is required (see allreplay run --help)")
+        self.refused(run, says="--strategy: is required")
         self.refused([*run, "--strategy", "mg-wfpb"], says="did you mean 'mg-wfbp'")
         self.refused([*run, "--strategy", ""])
         self.refused([*run, "--strategy", "wfbp", "--collective", "rnig"], says="did you mean 'ring'")

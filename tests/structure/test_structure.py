@@ -30,7 +30,7 @@ USES = {  # directly; what those use may be used, too
 PACKAGES = {  # the modules whose sources may include a package's headers; only fmt's may stand in headers
     "fmt": set(USES),
     "nlohmann": {"core", "interchange", "experiment", "report", "view", "html"},
-    "rapidjson": {"interchange"},
+    "rapidjson": {"workload", "interchange"},
     "chakra": {"interchange"},  # what protoc makes of chakra.proto
     "google": {"interchange"},
     "boost": {"core", "cluster"},
