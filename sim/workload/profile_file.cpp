@@ -10,7 +10,7 @@
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/json.hpp"
-#include "sim/workload/model.hpp"
+#include "sim/workload/model_file.hpp"
 
 namespace allreplay {
 
@@ -45,14 +45,6 @@ std::string read_group(const Json& json) {
   return name;
 }
 
-Model model_of(const Json& trace) {
-  const Json model = trace.at("model");
-  if (model.is_object()) return read_model(model);
-  const auto file = locate_data("models", model.text());
-  if (!file) model.fail(fmt::format("no model '{}'", model.text()), suggest(model.text(), list_data("models")));
-  return read_model(Json::read(*file));
-}
-
 // The times of the trace's layers, and the model's tensors on them. A layer of the model needs one in the trace, in
 // the same order; layers that only the trace has (activations, pooling) add time and no gradient.
 void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element, Profile& profile) {
@@ -84,7 +76,7 @@ Profile read_trace(const Json& trace) {
   trace.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "update",
                     "layers", "details"});
   Profile profile;
-  const Model model = model_of(trace);
+  const Model model = model_of_trace(trace);
   profile.model = model.name;
   profile.device = trace.at("device").text();
   profile.framework = trace.at("framework").text();
@@ -138,6 +130,14 @@ class CsvTable {
 };
 
 }  // namespace
+
+Model model_of_trace(const Json& trace) {
+  const Json model = trace.at("model");
+  if (model.is_object()) return read_model(model);
+  const auto file = locate_data("models", model.text());
+  if (!file) model.fail(fmt::format("no model '{}'", model.text()), suggest(model.text(), list_data("models")));
+  return read_model(Json::read(*file));
+}
 
 Profile read_table(const std::string& file, const std::string& text, bool forward_follows) {
   const CsvTable table(file, parse_csv(text, file));
