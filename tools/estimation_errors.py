@@ -207,6 +207,23 @@ def print_totals(figures, by):
     print()
 
 
+def rescaled(figures):
+    """Relative errors of each figure predicted from each other one of its model under other conditions, which is what rescaling does."""
+    return [predicted(one, [other]) for one in figures for other in figures if other.model == one.model and other.what != one.what]
+
+
+def print_rescaled(figures, by):
+    """The table of pairs, a line for each file or model."""
+    print("| from each to each other of the same model | pairs | median | nine of ten within | worst |")
+    print("|---|--:|--:|--:|--:|")
+    for name in dict.fromkeys(by(one) for one in figures):
+        found = sorted(rescaled([one for one in figures if by(one) == name]), key=abs)
+        if found:
+            print(f"| {name} | {len(found)} | {100 * statistics.median(map(abs, found)):.0f} % | {100 * abs(found[math.ceil(0.9 * len(found)) - 1]):.0f} % | "
+                  f"{100 * found[-1]:+.0f} % |")
+    print()
+
+
 def print_splits(splits):
     """The table of splits."""
     print("| profile | sum of differences | correlation | gradients ready, worst |")
@@ -244,6 +261,7 @@ def main():
     print(f"Usual efficiency: {usual(transformers):.3f} on tensor cores, {usual(convolutional):.3f} in fp32.\n")
     print_totals(transformers, lambda one: f"`{one.file}`")
     print_totals(convolutional, lambda one: one.model)
+    print_rescaled(transformers + convolutional, lambda one: f"`{one.file}`" if one in transformers else one.model)
     print_splits(splits)
 
 

@@ -65,7 +65,7 @@ std::vector<Bytes> activations(const EstimateRequest& request, double element) {
   }
   // A block that is computed again holds all that it would have kept, when what follows the blocks has been freed: of
   // the two the larger counts. It stands at the last block, so that the peak is right.
-  if (request.recompute == Recompute::Full && block >= -1 && of_last > after) kept[last_block] += of_last - after;
+  if (request.recompute == Recompute::Full && of_last > after) kept[last_block] += of_last - after;
   std::vector<Bytes> whole;
   for (const double one : kept) whole.push_back(std::llround(one));
   return whole;
