@@ -423,14 +423,14 @@ def page_of(panels, height, note):
 
 
 def reconstructed_note(origins, options):
-    """The note under a figure that used reconstructed profiles; `origins` are pairs (profile, origin)."""
-    pairs = dict.fromkeys(origins)
-    names = [label(options, profile) for profile, origin in pairs if origin == "reconstructed"]
-    if not names:
-        return ""
-    which = "" if len(names) == len(pairs) else f" ({'; '.join(names)})"
-    one = len(names) == 1
-    return f"Reconstructed profile{'' if one else 's'}{which}: layer times are inferred, not measured."
+    """The note under a figure that used reconstructed or estimated profiles; `origins` are pairs (profile, origin)."""
+    pairs, notes = dict.fromkeys(origins), []
+    for guess in ("reconstructed", "estimated"):
+        names = [label(options, profile) for profile, origin in pairs if origin == guess]
+        if names:
+            which = "" if len(names) == len(pairs) else f" ({'; '.join(names)})"
+            notes.append(f"{guess.capitalize()} profile{'' if len(names) == 1 else 's'}{which}: layer times are inferred, not measured.")
+    return " ".join(notes)
 
 
 # --- speed-up and efficiency -----------------------------------------------------------------------------------------

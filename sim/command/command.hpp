@@ -26,6 +26,7 @@ void add_calibrate(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_recommend(CLI::App& app);
 void add_import(CLI::App& app);
+void add_estimate(CLI::App& app);
 void add_export(CLI::App& app);
 void add_report(CLI::App& app);
 void add_list(CLI::App& app);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -29,6 +31,15 @@ Rows data(const std::string& folder) {
   return rows;
 }
 
+// Those that `estimate` builds stand in a folder of their own; where a name is in both, they are one model.
+Rows models() {
+  Rows rows = data("models");
+  for (const std::string& name : list_data("models/transformers"))
+    if (!locate_data("models", name)) rows.push_back({name, summary("models/transformers", name)});
+  std::sort(rows.begin() + 1, rows.end());
+  return rows;
+}
+
 Rows rows_of(const std::string& what) {
   Rows rows{{"name", ""}};
   if (what == "strategies")
@@ -57,6 +68,10 @@ Rows rows_of(const std::string& what) {
       rows.push_back({std::string(importer.name), std::string(importer.summary)});
   else if (what == "profiles")
     return data("traces");
+  else if (what == "models")
+    return models();
+  else if (what == "devices")
+    return data("models/devices");
   else if (what == "clusters")
     return data("topologies");
   else
@@ -67,8 +82,9 @@ Rows rows_of(const std::string& what) {
 }  // namespace
 
 const std::vector<std::string>& listable() {
-  static const std::vector<std::string> known{"strategies", "collectives", "codecs", "topologies", "options",
-                                              "profiles",   "clusters",    "models", "configs",    "importers"};
+  static const std::vector<std::string> known{"strategies", "collectives", "codecs",   "topologies",
+                                              "options",    "profiles",    "clusters", "models",
+                                              "devices",    "configs",     "importers"};
   return known;
 }
 

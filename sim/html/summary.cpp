@@ -150,14 +150,27 @@ class Group {
   const ResultGroup& group_;
 };
 
+// What is said of profiles whose times nobody measured; "" where there are none.
+std::string caution(const std::vector<std::string>& profiles, std::string_view what, std::string_view whence) {
+  if (profiles.empty()) return "";
+  const bool one = profiles.size() == 1;
+  return fmt::format(
+      "{} {} {}: {} layer times are {}, not measured. What is said here of {} holds as far as that {} does.",
+      listed(profiles), one ? "is" : "are", what, one ? "its" : "their", whence, one ? "it" : "them",
+      what == "estimated" ? "model" : "inference");
+}
+
 }  // namespace
 
 Summary summarize(const SweepResult& result) {
   std::set<std::string> profiles, clusters, strategies;
-  std::vector<std::string> reconstructed;
+  std::vector<std::string> reconstructed, estimated;
   std::int64_t least = result.rows.front().workers, most = least;
   for (const ResultRow& row : result.rows) {
-    if (profiles.insert(row.profile).second && row.origin == "reconstructed") reconstructed.push_back(row.profile);
+    if (profiles.insert(row.profile).second) {
+      if (row.origin == "reconstructed") reconstructed.push_back(row.profile);
+      if (row.origin == "estimated") estimated.push_back(row.profile);
+    }
     clusters.insert(row.cluster);
     strategies.insert(row.strategy);
     least = std::min(least, row.workers);
@@ -169,12 +182,9 @@ Summary summarize(const SweepResult& result) {
                   counted(profiles.size(), "profile"), counted(clusters.size(), "cluster"),
                   least == most ? workers_text(most) : fmt::format("{} to {} workers", least, most),
                   strategies.size() == 1 ? *strategies.begin() : fmt::format("{} strategies", strategies.size()));
-  if (!reconstructed.empty())
-    summary.warning = fmt::format(
-        "{} reconstructed: {} layer times are inferred from published totals, not measured. What is said here of {} "
-        "holds as far as that inference does.",
-        listed(reconstructed) + (reconstructed.size() == 1 ? " is" : " are"),
-        reconstructed.size() == 1 ? "its" : "their", reconstructed.size() == 1 ? "it" : "them");
+  summary.warning = caution(reconstructed, "reconstructed", "inferred from published totals");
+  if (const std::string more = caution(estimated, "estimated", "a model's"); !more.empty())
+    summary.warning += (summary.warning.empty() ? "" : " ") + more;
   for (const ResultGroup& group : result.groups) summary.findings.push_back(Group(result, group).find());
   return summary;
 }

@@ -34,8 +34,9 @@ std::string title(const Scenario& scenario, const Result& result) {
 }
 
 std::string caveat(const Profile& profile) {
-  if (profile.origin != Origin::Reconstructed) return "";
-  return fmt::format("note: the times of {} are reconstructed, not measured ({})\n", profile.name, profile.source);
+  if (profile.origin != Origin::Reconstructed && profile.origin != Origin::Estimated) return "";
+  return fmt::format("note: the times of {} are {}, not measured ({})\n", profile.name, to_string(profile.origin),
+                     profile.source);
 }
 
 std::optional<double> lower_bound(const std::vector<Outcome>& outcomes) {

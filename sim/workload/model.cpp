@@ -25,9 +25,9 @@ ModelTensor read_tensor(const Json& json) {
 ModelLayer read_layer(const Json& json) {
   json.allow_only({"name", "forward_macs", "activation_bytes", "tensors"});
   ModelLayer layer{json.at("name").text(), {}};
-  // The simulator needs no MACs or activations; tools that estimate times do. They are checked all the same.
-  for (const auto key : {"forward_macs", "activation_bytes"})
-    if (const auto count = json.find(key)) count->integer(0, std::int64_t{1} << 53);
+  // Replays need neither; estimates of times do.
+  if (const auto macs = json.find("forward_macs")) layer.forward_macs = macs->integer(0, std::int64_t{1} << 53);
+  if (const auto bytes = json.find("activation_bytes")) layer.activation_bytes = bytes->integer(0, Bytes{1} << 53);
   if (const auto tensors = json.find("tensors"))
     for (const Json& tensor : tensors->items()) layer.tensors.push_back(read_tensor(tensor));
   return layer;
@@ -39,6 +39,9 @@ Model read_model(const Json& json) {
   json.allow_only({"name", "description", "source", "input", "layers"});
   Model model;
   model.name = json.at("name").text();
+  for (const auto& [key, text] : {std::pair{"description", &model.description}, std::pair{"source", &model.source},
+                                  std::pair{"input", &model.input}})
+    if (const auto value = json.find(key)) *text = value->text();
   std::set<std::string> layers, tensors;
   for (const Json& item : json.at("layers").items()) {
     model.layers.push_back(read_layer(item));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,14 @@ struct ModelTensor {
 struct ModelLayer {
   std::string name;
   std::vector<ModelTensor> tensors;
+  std::optional<std::int64_t> forward_macs = {};  ///< multiply-accumulates of one sample, where the file says
+  std::optional<Bytes> activation_bytes = {};     ///< the output of one sample in fp32, where the file says
 };
 
 struct Model {
   std::string name;
   std::vector<ModelLayer> layers;
+  std::string description = {}, source = {}, input = {};  ///< as the file says; "" where it does not
 };
 
 /// Reads a model object, from its own file or inline in a trace. Throws InputError.

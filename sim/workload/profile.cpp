@@ -12,6 +12,8 @@ std::string to_string(Origin origin) {
       return "imported";
     case Origin::Reconstructed:
       return "reconstructed";
+    case Origin::Estimated:
+      return "estimated";
   }
   return "";
 }
@@ -48,6 +50,7 @@ Profile slowed(const Profile& profile, double factor) {
     layer.forward = scaled(layer.forward, factor);
     layer.backward = scaled(layer.backward, factor);
   }
+  if (slow.update) slow.update = scaled(*slow.update, factor);
   return slow;
 }
 

@@ -18,6 +18,8 @@ struct Layer {
   std::string name;
   Time forward{0};
   Time backward{0};
+  std::string group = {};                      ///< the unit that sharding gathers it with; "" where the trace says none
+  std::optional<Bytes> activation_bytes = {};  ///< kept from its forward to its backward pass, of the whole mini-batch
 };
 
 /// One gradient. Its layer's backward task makes it.
@@ -29,8 +31,9 @@ struct Tensor {
 };
 
 /// Where the times come from. Reconstructed ones were spread over the layers from a published total by a model;
-/// every output that used such a profile says so.
-enum class Origin : std::uint8_t { Measured, Imported, Reconstructed };
+/// estimated ones are a model's alone, or another profile's carried elsewhere by one. Every output that used either
+/// says so.
+enum class Origin : std::uint8_t { Measured, Imported, Reconstructed, Estimated };
 std::string to_string(Origin origin);
 
 struct Profile {
@@ -42,6 +45,7 @@ struct Profile {
   std::string source;
   Origin origin = Origin::Imported;
   std::optional<std::int64_t> batch_size;  ///< samples per worker and iteration
+  std::optional<Time> update;              ///< the optimizer's step of one worker that holds everything
   std::vector<Layer> layers;               ///< forward order
   std::vector<Tensor> tensors;             ///< forward order; layers never decrease
 

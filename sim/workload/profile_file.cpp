@@ -10,13 +10,14 @@
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/json.hpp"
-#include "sim/workload/model.hpp"
+#include "sim/workload/model_file.hpp"
 
 namespace allreplay {
 
 namespace {
 
 constexpr double longest_us = 1e12;  // 11 days for one layer: surely a mistaken unit
+constexpr Bytes most_bytes = Bytes{1} << 53;
 constexpr std::int64_t most_parameters = 1'000'000'000'000;
 
 Time microseconds(double value, const Place& place) {
@@ -27,9 +28,9 @@ Time microseconds(double value, const Place& place) {
 
 Origin read_origin(const Json& json) {
   const std::string text = json.text();
-  for (const Origin origin : {Origin::Measured, Origin::Imported, Origin::Reconstructed})
+  for (const Origin origin : {Origin::Measured, Origin::Imported, Origin::Reconstructed, Origin::Estimated})
     if (to_string(origin) == text) return origin;
-  json.fail(fmt::format("'{}' is no origin", text), "measured, imported or reconstructed");
+  json.fail(fmt::format("'{}' is no origin", text), "measured, imported, reconstructed or estimated");
 }
 
 Bytes read_precision(const Json& json) {
@@ -38,12 +39,10 @@ Bytes read_precision(const Json& json) {
   return *bytes;
 }
 
-Model model_of(const Json& trace) {
-  const Json model = trace.at("model");
-  if (model.is_object()) return read_model(model);
-  const auto file = locate_data("models", model.text());
-  if (!file) model.fail(fmt::format("no model '{}'", model.text()), suggest(model.text(), list_data("models")));
-  return read_model(Json::read(*file));
+std::string read_group(const Json& json) {
+  const std::string name = json.text();
+  if (name.empty()) json.fail("is empty", "the name of the layer's unit, or no group at all");
+  return name;
 }
 
 // The times of the trace's layers, and the model's tensors on them. A layer of the model needs one in the trace, in
@@ -52,7 +51,7 @@ void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element,
   std::size_t next = 0;  // the model's layer that has not been met
   std::set<std::string> names;
   for (const Json& item : trace.at("layers").items()) {
-    item.allow_only({"name", "forward", "backward"});
+    item.allow_only({"name", "forward", "backward", "group", "activation_bytes"});
     const std::string name = item.at("name").text();
     if (!names.insert(name).second) item.at("name").fail(fmt::format("a second layer '{}'", name), "each name once");
     if (next < model.layers.size() && model.layers[next].name == name) {
@@ -63,6 +62,9 @@ void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element,
     }
     profile.layers.push_back({name, microseconds(item.at("forward").number(), item.at("forward").place()),
                               microseconds(item.at("backward").number(), item.at("backward").place())});
+    Layer& layer = profile.layers.back();
+    if (const auto group = item.find("group")) layer.group = read_group(*group);
+    if (const auto bytes = item.find("activation_bytes")) layer.activation_bytes = bytes->integer(0, most_bytes);
   }
   if (next < model.layers.size())
     trace.at("layers").fail(
@@ -71,10 +73,10 @@ void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element,
 }
 
 Profile read_trace(const Json& trace) {
-  trace.allow_only(
-      {"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "layers", "details"});
+  trace.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "update",
+                    "layers", "details"});
   Profile profile;
-  const Model model = model_of(trace);
+  const Model model = model_of_trace(trace);
   profile.model = model.name;
   profile.device = trace.at("device").text();
   profile.framework = trace.at("framework").text();
@@ -84,6 +86,7 @@ Profile read_trace(const Json& trace) {
   profile.batch_size = trace.at("batch_size").integer(1, 1'000'000'000);
   if (trace.at("unit").text() != "us")
     trace.at("unit").fail(fmt::format("'{}' is not the unit of a trace", trace.at("unit").text()), "us");
+  if (const auto update = trace.find("update")) profile.update = microseconds(update->number(), update->place());
   join_layers(trace, model, read_precision(trace.at("precision")), profile);
   return profile;
 }
@@ -127,6 +130,14 @@ class CsvTable {
 };
 
 }  // namespace
+
+Model model_of_trace(const Json& trace) {
+  const Json model = trace.at("model");
+  if (model.is_object()) return read_model(model);
+  const auto file = locate_data("models", model.text());
+  if (!file) model.fail(fmt::format("no model '{}'", model.text()), suggest(model.text(), list_data("models")));
+  return read_model(Json::read(*file));
+}
 
 Profile read_table(const std::string& file, const std::string& text, bool forward_follows) {
   const CsvTable table(file, parse_csv(text, file));

@@ -31,11 +31,41 @@ std::string model_layers(const Profile& profile) {
   return fmt::format("{}", fmt::join(lines, ",\n"));
 }
 
+std::string layer_text(const ModelLayer& layer) {
+  std::vector<std::string> tensors;
+  for (const ModelTensor& tensor : layer.tensors)
+    tensors.push_back(
+        fmt::format(R"({{"name": {}, "shape": [{}]}})", quoted(tensor.name), fmt::join(tensor.shape, ", ")));
+  std::string counts;
+  if (layer.forward_macs) counts += fmt::format(R"("forward_macs": {}, )", *layer.forward_macs);
+  if (layer.activation_bytes) counts += fmt::format(R"("activation_bytes": {}, )", *layer.activation_bytes);
+  return fmt::format(R"(  {{"name": {}, {}"tensors": [{}]}})", quoted(layer.name), counts, fmt::join(tensors, ", "));
+}
+
+std::string model_text(const Profile& profile, const Model* model) {
+  std::string head = fmt::format(R"("name": {})", quoted(profile.model));
+  if (!model) return fmt::format("{}, \"layers\": [\n{}]", head, model_layers(profile));
+  for (const auto& [key, text] : {std::pair{"description", &model->description}, std::pair{"source", &model->source},
+                                  std::pair{"input", &model->input}})
+    if (!text->empty()) head += fmt::format(R"(, "{}": {})", key, quoted(*text));
+  std::vector<std::string> lines;
+  for (const ModelLayer& layer : model->layers) lines.push_back(layer_text(layer));
+  return fmt::format("{}, \"layers\": [\n{}]", head, fmt::join(lines, ",\n"));
+}
+
+// What only some traces say of a layer.
+std::string extras(const Layer& layer) {
+  std::string text;
+  if (!layer.group.empty()) text += fmt::format(R"(, "group": {})", quoted(layer.group));
+  if (layer.activation_bytes) text += fmt::format(R"(, "activation_bytes": {})", *layer.activation_bytes);
+  return text;
+}
+
 std::string times(const Profile& profile) {
   std::vector<std::string> lines;
   for (const Layer& layer : profile.layers)
-    lines.push_back(fmt::format(R"(  {{"name": {}, "forward": {}, "backward": {}}})", quoted(layer.name),
-                                write_us(layer.forward), write_us(layer.backward)));
+    lines.push_back(fmt::format(R"(  {{"name": {}, "forward": {}, "backward": {}{}}})", quoted(layer.name),
+                                write_us(layer.forward), write_us(layer.backward), extras(layer)));
   return fmt::format("{}", fmt::join(lines, ",\n"));
 }
 
@@ -48,14 +78,15 @@ std::string details(std::span<const std::string> notes) {
 
 }  // namespace
 
-std::string trace_json(const Profile& profile, std::span<const std::string> notes) {
+std::string trace_json(const Profile& profile, std::span<const std::string> notes, const Model* model) {
   if (!profile.batch_size) throw std::logic_error("a trace needs a batch size");
   return fmt::format(
       "{{\"device\": {}, \"framework\": {}, \"batch_size\": {}, \"precision\": {}, \"origin\": {}, \"source\": {}, "
-      "\"unit\": \"us\",\n{} \"model\": {{\"name\": {}, \"layers\": [\n{}]}},\n \"layers\": [\n{}]}}\n",
+      "\"unit\": \"us\"{},\n{} \"model\": {{{}}},\n \"layers\": [\n{}]}}\n",
       quoted(profile.device), quoted(profile.framework), *profile.batch_size, quoted(profile.precision),
-      quoted(to_string(profile.origin)), quoted(profile.source), details(notes), quoted(profile.model),
-      model_layers(profile), times(profile));
+      quoted(to_string(profile.origin)), quoted(profile.source),
+      profile.update ? fmt::format(", \"update\": {}", write_us(*profile.update)) : "", details(notes),
+      model_text(profile, model), times(profile));
 }
 
 }  // namespace allreplay

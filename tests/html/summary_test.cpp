@@ -21,6 +21,16 @@ TEST_CASE("the overview counts rows, profiles and strategies") {
         "1 row: 1 profile on 1 cluster with 1 worker, under a.");
 }
 
+TEST_CASE("estimated profiles are warned of, after reconstructed ones") {
+  const std::string rows =
+      result_row("p", "a", 4, 5, "", "estimated") + result_row("q", "a", 4, 5, "", "reconstructed");
+  const std::string warning = summarize(result_of(rows)).warning;
+  CHECK(warning.starts_with("q is reconstructed: its layer times are inferred"));
+  CHECK(
+      warning.ends_with("p is estimated: its layer times are a model's, not measured. What is said here of it holds as "
+                        "far as that model does."));
+}
+
 TEST_CASE("reconstructed profiles are warned of, once each") {
   const std::string rows = result_row("p", "a", 4, 5, "", "reconstructed") + result_row("q", "a", 4, 5) +
                            result_row("p", "a", 8, 5, "", "reconstructed");

@@ -11,6 +11,7 @@ USES = {  # directly; what those use may be used, too
     "core": [],
     "engine": ["core"],
     "workload": ["core"],
+    "estimate": ["workload"],
     "cluster": ["core"],
     "compression": ["core"],
     "collective": ["cluster"],
@@ -24,7 +25,7 @@ USES = {  # directly; what those use may be used, too
     "report": ["experiment", "compression"],
     "view": ["report", "picture"],
     "html": ["view"],
-    "command": ["html"],
+    "command": ["html", "estimate"],
     "main.cpp": ["command"],
 }
 PACKAGES = {  # the modules whose sources may include a package's headers; only fmt's may stand in headers

@@ -212,6 +212,10 @@ class Pictures(Case):
             self.assertIn(note, self.texts("both.csv", "--kind", kind))
             self.assertNotIn("econstructed", " ".join(self.texts("sweep.csv", "--kind", kind)))
 
+    def test_estimated_profiles_are_named(self):
+        self.write("both.csv", RECONSTRUCTED.replace("reconstructed", "estimated"))
+        self.assertIn("Estimated profile (vgg16): layer times are inferred, not measured.", self.texts("both.csv", "--kind", SWEEP_KINDS[0]))
+
     def test_as_a_program_from_any_python(self):
         self.write("sweep.csv", SWEEP)
         for command in ([TOOL], ["python3", TOOL], [ROOT / "tools" / "python.sh", TOOL]):

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMAS = ROOT / "docs" / "schema"
 PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
-FOLDERS = {"model": "models", "codec": "models/codecs", "trace": "traces", "cluster": "topologies", "sweep": "configs"}
+FOLDERS = {"model": "models", "codec": "models/codecs", "device": "models/devices", "transformer": "models/transformers", "trace": "traces", "cluster": "topologies", "sweep": "configs"}
 MANIFEST = ROOT / "traces" / "public.json"  # of tools/get_public_traces.sh; no trace
 
 try:

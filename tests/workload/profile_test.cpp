@@ -8,6 +8,7 @@
 #include "sim/core/file.hpp"
 #include "sim/workload/model.hpp"
 #include "sim/workload/profile_file.hpp"
+#include "sim/workload/trace_writer.hpp"
 
 using namespace allreplay;
 
@@ -48,6 +49,40 @@ TEST_CASE("a layer of the model without times is a tensor without a layer") {
   CHECK(error_message([&] {
           read_profile(temporary("missing.json", text));
         }).find("/layers: the layer 'fc' of the model 'm' has no times here") != std::string::npos);
+}
+
+TEST_CASE("a trace may say update, groups and activations, and keeps them through its writer") {
+  std::string text = trace;
+  text.replace(text.find("measured"), 8, "estimated");
+  text.replace(text.find("\"us\","), 5, "\"us\", \"update\": 2.5,");
+  text.replace(text.find("\"backward\": 3}"), 14, "\"backward\": 3, \"group\": \"g\", \"activation_bytes\": 7");
+  const Profile profile = parse_profile(text, "m.json");
+  for (const Profile& one : {profile, parse_profile(trace_json(profile), "m.json")}) {
+    CHECK(one.origin == Origin::Estimated);
+    CHECK(one.update == to_time(2.5e-6));
+    CHECK(one.layers[0].group == "g");
+    CHECK(one.layers[0].activation_bytes == 7);
+    CHECK(one.layers[1].group.empty());
+    CHECK_FALSE(one.layers[1].activation_bytes.has_value());
+  }
+  CHECK(slowed(profile, 2).update == to_time(5e-6));  // the update is computing, too
+  text.replace(text.find("2.5,"), 4, "-1,");
+  CHECK(error_message([&] { parse_profile(text, "m.json"); }).starts_with("m.json: /update: "));
+}
+
+TEST_CASE("a trace is written with its model's shapes and counts where the model is given") {
+  const Model model = read_model(Json::parse(
+      R"({"name": "m", "input": "3x8x8", "layers": [{"name": "c", "forward_macs": 6, "activation_bytes": 8,
+          "tensors": [{"name": "c.w", "shape": [2, 3]}]}]})",
+      "m.json"));
+  Profile profile = parse_profile("layer,params,forward_us,backward_us\nc,6,1,2\n", "m.csv");
+  profile.batch_size = 1;
+  const Json written = Json::parse(trace_json(profile, {}, &model), "t.json");
+  const Model read = read_model(written.at("model"));
+  CHECK(read.input == "3x8x8");
+  CHECK(read.layers[0].forward_macs == 6);
+  CHECK(read.layers[0].activation_bytes == 8);
+  CHECK(read.layers[0].tensors[0].shape == std::vector<std::int64_t>{2, 3});
 }
 
 TEST_CASE("a CSV has one fp32 tensor per row with parameters") {

@@ -73,12 +73,15 @@ const hideTip = () => { tip.hidden = true; };
 // What it was shown beside moves away; the scrolling that a focus causes comes before, and is told after.
 window.addEventListener("scroll", () => { if (window.scrollY !== tipShownAt) hideTip(); }, { passive: true });
 
+const GUESSES = ["reconstructed", "estimated"]; // origins of layer times that nobody measured
+const isGuess = (row) => GUESSES.includes(row.origin);
+
 function rowTip(x, y, row) {
   const pairs = [["profile", row.profile], ["cluster", row.cluster], ["workers", String(row.workers)], ["collective", row.collective],
     ["iteration", duration(row.iteration_s)], ["exposed comm.", duration(row.exposed_comm_s)],
     ["speed-up", digits(row.speedup)], ["efficiency", percent(row.efficiency)]];
   if (row.above !== null) pairs.push(["above bound", percent(row.above)]);
-  if (row.origin === "reconstructed") pairs.push(["layer times", "reconstructed"]);
+  if (isGuess(row)) pairs.push(["layer times", row.origin]);
   showTip(x, y, row.series, pairs);
 }
 
@@ -266,8 +269,10 @@ function drawPanel(title, series, width) {
   const [list, leftOut] = fastest(all, lines ? MOST_LINES : MOST_BARS);
   const members = [...series.values()].flatMap((points) => [...points.values()]);
   const heading = html("h3", {}, title);
-  const guessed = members.filter((row) => row.origin === "reconstructed").length;
-  if (guessed) heading.append(html("span", { class: "badge", title: "layer times are inferred, not measured" }, guessed === members.length ? "reconstructed" : "partly reconstructed"));
+  for (const origin of GUESSES) {
+    const guessed = members.filter((row) => row.origin === origin).length;
+    if (guessed) heading.append(html("span", { class: "badge", title: "layer times are inferred, not measured" }, guessed === members.length ? origin : `partly ${origin}`));
+  }
   const figure = html("figure", {}, heading);
   if (!list.length) figure.append(html("p", { class: "note" }, "No row has this number."));
   else figure.append(lines ? drawLines(list, axis, width, title) : drawBars(list, places.length > 1, width, title));
@@ -555,7 +560,7 @@ function makeTimelines() {
   const kinds = new Set();
   for (const [title, timelines] of groups) {
     const heading = html("h3", {}, title);
-    if (timelines[0].row.origin === "reconstructed") heading.append(html("span", { class: "badge" }, "reconstructed"));
+    if (isGuess(timelines[0].row)) heading.append(html("span", { class: "badge" }, timelines[0].row.origin));
     const figure = html("figure", {}, heading);
     const drawn = timelines.filter(({ lanes }) => lanes);
     for (const { problem, row, fastest: first } of timelines.filter((one) => one.problem))

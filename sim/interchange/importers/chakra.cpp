@@ -94,8 +94,9 @@ class Reader {
     profile.device = text("device");
     profile.framework = text("framework");
     profile.precision = text("precision");
-    if (text("origin") == to_string(Origin::Reconstructed))
-      note(fmt::format("the times were reconstructed, not measured ({})", as_text(text("source"))));
+    for (const Origin origin : {Origin::Reconstructed, Origin::Estimated})
+      if (text("origin") == to_string(origin))
+        note(fmt::format("the times were {}, not measured ({})", to_string(origin), as_text(text("source"))));
     if (const auto batch = attribute<std::int64_t>(trace_.metadata, "batch_size"); batch && *batch > 0)
       profile.batch_size = batch;
   }

@@ -1,0 +1,312 @@
+#include "sim/estimate/estimate.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "sim/command/command.hpp"
+#include "sim/core/file.hpp"
+#include "sim/estimate/transformer.hpp"
+#include "sim/report/table.hpp"
+#include "sim/workload/model_file.hpp"
+#include "sim/workload/profile_file.hpp"
+#include "sim/workload/trace_writer.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::int64_t most = 1'000'000'000;
+constexpr std::int64_t most_tokens = 10'000'000;
+
+struct Arguments {
+  std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, out;
+  std::string mfu, tokens_per_second, samples_per_second;
+  std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
+};
+
+std::int64_t count(const std::string& text, const std::string& option, std::int64_t limit = most) {
+  return parse_integer(text, 1, limit, argument(option));
+}
+
+double above_zero(const std::string& text, const std::string& option) {
+  const double value = parse_number(text, argument(option));
+  if (!(value > 0)) throw InputError(argument(option), fmt::format("{} is not above 0", text), "a positive number");
+  return value;
+}
+
+std::size_t index_of(const std::string& text, const std::string& option, std::vector<std::string> words) {
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end())
+    throw InputError(argument(option), fmt::format("unknown '{}'", text), fmt::format("{}", fmt::join(words, ", ")));
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+// "45 %", "45%" and "0.45" are one number; 45 alone is taken as percent, and what could be either is refused.
+double mfu_of(const std::string& text) {
+  const Place place = argument("--mfu");
+  const std::size_t sign = text.find('%');
+  double value =
+      parse_number(text.substr(0, sign == std::string::npos ? sign : text.find_last_not_of(' ', sign - 1) + 1), place);
+  if (sign != std::string::npos && sign + 1 != text.size())
+    throw InputError(place, fmt::format("'{}' is no ratio", text), "such as 45% or 0.45");
+  if (sign != std::string::npos || value >= 5) value /= 100;
+  if (!(value > 0 && value <= 1))
+    throw InputError(place, fmt::format("{} is no utilisation", text), "above 0, at most 100 %, such as 45% or 0.45");
+  return value;
+}
+
+// --- the model -------------------------------------------------------------------------------------------------------
+
+Transformer of_words(const Arguments& arguments) {
+  for (const auto& [text, name] : {std::pair{&arguments.layers, "--layers"}, std::pair{&arguments.hidden, "--hidden"},
+                                   std::pair{&arguments.heads, "--heads"}, std::pair{&arguments.vocab, "--vocab"}})
+    if (text->empty())
+      throw InputError(argument(name), "is missing", "--model NAME, or --layers, --hidden, --heads and --vocab");
+  Transformer t;
+  t.family = arguments.family.empty() ? Family::Llama : family_of(arguments.family, argument("--family"));
+  if (t.family == Family::Vit)
+    throw InputError(argument("--family"), "the words describe no images",
+                     "gpt2, bert or llama; a config.json for ViT");
+  t.layers = count(arguments.layers, "--layers");
+  t.hidden = count(arguments.hidden, "--hidden");
+  t.heads = count(arguments.heads, "--heads");
+  t.kv_heads = arguments.kv_heads.empty() ? t.heads : count(arguments.kv_heads, "--kv-heads");
+  t.ffn = arguments.ffn.empty() ? 4 * t.hidden : count(arguments.ffn, "--ffn");
+  t.vocab = count(arguments.vocab, "--vocab");
+  t.positions = arguments.seq.empty() ? 2048 : count(arguments.seq, "--seq", most_tokens);
+  t.tied = t.family == Family::Gpt2;
+  require_sound(t, argument(t.kv_heads != t.heads ? "--kv-heads" : "--heads"));
+  t.head_size = t.hidden / t.heads;
+  t.name = fmt::format("{}-{}x{}", families()[static_cast<std::size_t>(t.family)], t.layers, t.hidden);
+  return t;
+}
+
+void refuse_words(const Arguments& arguments) {
+  for (const auto& [text, name] : {std::pair{&arguments.family, "--family"}, std::pair{&arguments.layers, "--layers"},
+                                   std::pair{&arguments.hidden, "--hidden"}, std::pair{&arguments.heads, "--heads"},
+                                   std::pair{&arguments.kv_heads, "--kv-heads"}, std::pair{&arguments.ffn, "--ffn"},
+                                   std::pair{&arguments.vocab, "--vocab"}})
+    if (!text->empty()) throw InputError(argument(name), "beside --model", "one of them");
+}
+
+// What estimate builds comes first: its transformers have units and activations, which the files of models/ do not.
+std::string find_model(const std::string& name) {
+  if (const auto file = locate_data("models/transformers", name)) return *file;
+  if (const auto file = locate_data("models", name)) return *file;
+  std::vector<std::string> known = list_data("models");
+  for (const std::string& one : list_data("models/transformers")) known.push_back(one);
+  throw InputError(argument("--model"), fmt::format("no model '{}', and no such file", name), suggest(name, known));
+}
+
+std::string name_of(const std::string& file) {
+  const std::filesystem::path path(file);
+  if (path.stem() != "config") return path.stem().string();
+  const std::string folder = std::filesystem::absolute(path).parent_path().filename().string();
+  return folder.empty() ? "config" : folder;
+}
+
+Computation computation_of(const Arguments& arguments) {
+  const auto tokens = [&](std::int64_t own) {
+    return arguments.seq.empty() ? own : count(arguments.seq, "--seq", most_tokens);
+  };
+  if (arguments.model.empty()) {
+    const Transformer t = of_words(arguments);
+    return build(t, tokens(t.tokens()), argument("--seq"));
+  }
+  refuse_words(arguments);
+  const std::string file = find_model(arguments.model);
+  const Json json = Json::read(file);
+  if (!json.is_object()) json.fail("is no model", "a file of models/, or a config.json");
+  if (json.find("layers") && json.at("layers").is_array()) {
+    const Model model = read_model(json);
+    return from_model(model, {file, ""}, tokens(0));
+  }
+  if (!json.find("family") && !json.find("model_type"))
+    json.fail("has neither layers nor a model_type", "a file of models/, or a Hugging Face config.json");
+  Transformer t = read_transformer(json);
+  t.name = name_of(file);
+  return build(t, tokens(t.tokens()), argument("--seq"));
+}
+
+// --- what is asked ---------------------------------------------------------------------------------------------------
+
+Known known_of(const Arguments& arguments, const Computation& work) {
+  Known known;
+  const auto set = [&](const std::string& option) {
+    if (!known.option.empty())
+      throw InputError(argument(option), fmt::format("beside {}", known.option), "one of them");
+    known.option = option;
+  };
+  if (!arguments.mfu.empty()) {
+    set("--mfu");
+    known.mfu = mfu_of(arguments.mfu);
+  }
+  if (!arguments.tokens_per_second.empty()) {
+    set("--tokens-per-second");
+    if (work.tokens == 0 || tokens_of(work.input) == 0)
+      throw InputError(argument(known.option), fmt::format("samples of {} are not tokens", work.name),
+                       "--samples-per-second");
+    known.samples_per_s = above_zero(arguments.tokens_per_second, known.option) / static_cast<double>(work.tokens);
+  }
+  if (!arguments.samples_per_second.empty()) {
+    set("--samples-per-second");
+    known.samples_per_s = above_zero(arguments.samples_per_second, known.option);
+  }
+  return known;
+}
+
+void require(const std::string& text, const std::string& option, const std::string& right) {
+  if (text.empty()) throw InputError(argument(option), "is missing", right);
+}
+
+EstimateRequest request_of(const Arguments& arguments) {
+  require(arguments.device, "--device", "a name from `allreplay list devices`");
+  require(arguments.batch, "--batch", "samples of one device in a mini-batch");
+  EstimateRequest request;
+  request.work = computation_of(arguments);
+  request.device = read_device(arguments.device);
+  request.precision = arguments.precision;
+  if (request.precision.empty()) {
+    const auto known = precisions(request.device);  // bf16 where there is, else fp32, unasked
+    request.precision = known.front() == "bf16" ? "bf16" : known.back();
+  }
+  request.batch = count(arguments.batch, "--batch");
+  if (!arguments.recompute.empty())
+    request.recompute =
+        static_cast<Recompute>(index_of(arguments.recompute, "--recompute", {"none", "selective", "full"}));
+  if (!arguments.optimizer.empty())
+    request.work.adaptive = index_of(arguments.optimizer, "--optimizer", {"adam", "sgd"}) == 0;
+  request.known = known_of(arguments, request.work);
+  return request;
+}
+
+void refuse_beside_from(const Arguments& arguments) {
+  for (const auto& [text, name] :
+       {std::pair{&arguments.model, "--model"}, std::pair{&arguments.recompute, "--recompute"},
+        std::pair{&arguments.optimizer, "--optimizer"}, std::pair{&arguments.mfu, "--mfu"},
+        std::pair{&arguments.tokens_per_second, "--tokens-per-second"},
+        std::pair{&arguments.samples_per_second, "--samples-per-second"}, std::pair{&arguments.family, "--family"},
+        std::pair{&arguments.layers, "--layers"}, std::pair{&arguments.hidden, "--hidden"},
+        std::pair{&arguments.heads, "--heads"}, std::pair{&arguments.kv_heads, "--kv-heads"},
+        std::pair{&arguments.ffn, "--ffn"}, std::pair{&arguments.vocab, "--vocab"}})
+    if (!text->empty())
+      throw InputError(argument(name), "beside --from", "--batch, --device, --precision, --seq change a trace");
+}
+
+// --- what is said ----------------------------------------------------------------------------------------------------
+
+std::string summary(const Estimate& made, const Computation* work, const Device* device) {
+  const Profile& profile = made.profile;
+  Bytes kept = 0;
+  for (const Layer& layer : profile.layers) kept += layer.activation_bytes.value_or(0);
+  std::int64_t parameters = 0;
+  for (const Tensor& tensor : profile.tensors) parameters += tensor.elements;
+  std::vector<std::vector<std::string>> rows{
+      {"model", profile.model},
+      {"device", fmt::format("{}, {}", profile.device, profile.precision)},
+      {"batch size", fmt::format("{}{}{}", *profile.batch_size, work && work->tokens ? " of " : "",
+                                 work && work->tokens ? work->input : "")},
+      {"layers", fmt::format("{}", profile.layers.size())},
+      {"tensors", fmt::format("{}", profile.tensors.size())},
+      {"parameters", fmt::format("{}", parameters)},
+      {"forward", format_duration(to_seconds(profile.forward()))},
+      {"backward", format_duration(to_seconds(profile.backward()))},
+      {"update", profile.update ? format_duration(to_seconds(*profile.update)) : "not known"}};
+  if (kept > 0) rows.push_back({"activations", format_size(kept)});
+  rows.push_back({"samples/s", fmt::format("{:.4g}", made.samples_per_s)});
+  if (work) {
+    if (tokens_of(work->input) > 0)
+      rows.push_back({"tokens/s", fmt::format("{:.4g}", made.samples_per_s * static_cast<double>(work->tokens))});
+    rows.push_back({"MFU", percent(made.mfu)});
+    rows.push_back({"of the roofline", percent(made.efficiency)});
+  }
+  if (device) rows.push_back({"device's memory", format_size(device->memory)});
+  return format_table(rows);
+}
+
+// `before`: what the trace that was rescaled says of its own source.
+void finish(const Arguments& arguments, const Estimate& made, const Model& model, const std::string& table,
+            const std::string& before = "") {
+  std::vector<std::string> notes = made.notes;
+  if (!before.empty()) notes.push_back("before: " + before);
+  if (!arguments.out.empty()) write_file(arguments.out, trace_json(made.profile, notes, &model));
+  for (const std::string& note : made.notes) fmt::print(stderr, "note: {}\n", note);
+  fmt::print("{}note: estimated, not measured ({})\n", table, made.profile.source);
+}
+
+void rescale(const Arguments& arguments) {
+  refuse_beside_from(arguments);
+  require_not_input(arguments.out, "--out", {arguments.from});
+  const std::string file = find_data("traces", arguments.from, "profile");
+  const std::string text = read_file(file);
+  const Profile profile = parse_profile(text, file);
+  if (!profile.batch_size)
+    throw InputError(argument("--from"), fmt::format("{} is no trace: it says neither batch nor device", file),
+                     "a trace (JSON)");
+  Model model = model_of_trace(Json::parse(text, file));
+  Change change;
+  if (!arguments.batch.empty()) change.batch = count(arguments.batch, "--batch");
+  if (!arguments.seq.empty()) change.tokens = count(arguments.seq, "--seq", most_tokens);
+  if (!arguments.device.empty()) change.device = read_device(arguments.device);
+  if (!arguments.from_device.empty()) change.measured = read_device(arguments.from_device);
+  change.precision = arguments.precision;
+  if (!change.batch && !change.tokens && !change.device && change.precision.empty())
+    throw InputError(argument("--from"), "nothing is to change", "--batch, --device, --precision or --seq");
+  const Estimate made = rescaled(profile, model, change);
+  if (change.tokens) model = from_model(model, {file, "/model"}, *change.tokens).model();
+  finish(arguments, made, model, summary(made, nullptr, change.device ? &*change.device : nullptr), profile.source);
+}
+
+void execute(const Arguments& arguments) {
+  if (!arguments.precision.empty() && !element_bytes(arguments.precision))
+    throw InputError(argument("--precision"), fmt::format("unknown precision '{}'", arguments.precision),
+                     "fp32, tf32, fp16 or bf16");
+  if (!arguments.from.empty()) return rescale(arguments);
+  if (!arguments.from_device.empty()) throw InputError(argument("--from-device"), "without --from", "--device");
+  const EstimateRequest request = request_of(arguments);
+  const Estimate made = estimate(request);
+  finish(arguments, made, request.work.model(), summary(made, &request.work, &request.device));
+}
+
+}  // namespace
+
+void add_estimate(CLI::App& app) {
+  auto a = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand("estimate", "make a trace of a model and a device, without either");
+  command->add_option("--model", a->model,
+                      "a name from `allreplay list models`, a model file, or a Hugging Face config.json");
+  command->add_option("--from", a->from, "a trace to carry over to what the options below say, instead of a model");
+  command->add_option("--device", a->device, "a name from `allreplay list devices`, or a device file");
+  command->add_option("--from-device", a->from_device, "what the trace was measured on (what its device's name says)");
+  command->add_option("--batch", a->batch, "samples of one device in a mini-batch");
+  command->add_option("--seq", a->seq, "tokens of a sample (as many as the model has positions)");
+  command->add_option("--precision", a->precision,
+                      "fp32, tf32, fp16 or bf16 (bf16 where the device has it, else fp32)");
+  command->add_option("--recompute", a->recompute,
+                      "what the backward pass computes again: none (default), selective (all of a block but products "
+                      "and attention), full");
+  command->add_option("--optimizer", a->optimizer,
+                      "adam or sgd, whose update is timed (transformers: adam; others: sgd)");
+  command->add_option("--mfu", a->mfu, "fix the efficiency: model FLOPs over the device's peak, such as 45%");
+  command->add_option("--tokens-per-second", a->tokens_per_second, "the same, of one device over compute and update");
+  command->add_option("--samples-per-second", a->samples_per_second, "the same in samples");
+  command->add_option("--family", a->family, "instead of --model, in numbers: llama (default), gpt2 or bert");
+  command->add_option("--layers", a->layers, "blocks");
+  command->add_option("--hidden", a->hidden, "width");
+  command->add_option("--heads", a->heads, "attention heads");
+  command->add_option("--kv-heads", a->kv_heads, "heads of keys and values (as many)");
+  command->add_option("--ffn", a->ffn, "width inside the feed-forward part (four times the width)");
+  command->add_option("--vocab", a->vocab, "rows of the embedding");
+  command->add_option("--out", a->out, "the trace to write (none: only say what it would be)");
+  command->footer(
+      "How good this is: docs/estimation.md. Examples:\n"
+      "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
+      "    --precision bf16 --out mine.json\n"
+      "  allreplay estimate --from resnet50_xeon_b8 --batch 16");
+  command->callback([a] { execute(*a); });
+}
+
+}  // namespace allreplay

@@ -1,0 +1,70 @@
+// A model as work: what each layer computes and moves for one sample. Transformers are built (transformer.hpp), other
+// models read from models/ (from_model()). The roofline (roofline.hpp) puts times to it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/workload/model.hpp"
+
+namespace allreplay {
+
+/// rows × inputs times inputs × outputs; the rows of all samples of a mini-batch are one product.
+struct Product {
+  std::int64_t rows = 0, inputs = 0, outputs = 0;
+  double input_elements = 0;   ///< read for one sample: rows × inputs, less where a convolution's windows overlap
+  bool input_gradient = true;  ///< false in the first layer
+};
+
+/// Fused attention, which never writes the scores: FlashAttention, or the memory-efficient kernel.
+struct Attention {
+  std::int64_t tokens = 0, heads = 0, kv_heads = 0, head_size = 0;
+  bool causal = false;  ///< half of the pairs of tokens are computed
+};
+
+/// A kernel that computes little: elements that it reads and writes.
+struct Pass {
+  double forward = 0, backward = 0;
+  double backward_once = 0;  ///< whatever the batch: the dense gradient of an embedding
+  double macs = 0;           ///< off the tensor cores: depthwise convolutions
+};
+
+using Operator = std::variant<Product, Attention, Pass>;
+
+/// What a layer keeps from its forward to its backward pass, for one sample.
+struct Kept {
+  double elements = 0;  ///< in the precision of the computation
+  double bytes = 0;     ///< whatever the precision: statistics, masks, indices, losses
+};
+
+struct ComputationLayer {
+  ModelLayer model;  ///< name, tensors, MACs and output of one sample
+  std::string group;
+  std::int64_t block = -1;  ///< which of the repeated blocks it belongs to; −1: none
+  std::vector<Operator> operators;
+  Kept kept, kept_selective;  ///< without recomputation, and with the selective one
+};
+
+struct Computation {
+  std::string name, description, source;
+  std::int64_t tokens = 0;  ///< of one sample; 0 where samples have none
+  std::string input;        ///< "1024 tokens", "3x224x224"
+  std::vector<ComputationLayer> layers;
+  double model_flops = 0;  ///< of one sample, forward and backward, without recomputation
+  double block_input = 0;  ///< elements that a block reads of one sample: all that full recomputation keeps of it
+  bool adaptive = true;    ///< trained with Adam; otherwise with momentum
+
+  std::int64_t parameters() const;
+  Model model() const;
+};
+
+/// The computation that a file of models/ describes. `name` is the place in messages. `tokens` other than 0 replaces
+/// the length of its samples where these are tokens. Throws InputError where the file gives no MACs.
+Computation from_model(const Model& model, const Place& place, std::int64_t tokens = 0);
+
+/// How many tokens a sample has, by the text "1024 tokens"; 0 for other texts.
+std::int64_t tokens_of(const std::string& input);
+
+}  // namespace allreplay

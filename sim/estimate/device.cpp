@@ -1,0 +1,72 @@
+#include "sim/estimate/device.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "sim/core/file.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr auto folder = "models/devices";
+
+double above_zero(const Json& json, double most) {
+  const double value = json.number();
+  if (!(value > 0 && value <= most))
+    json.fail(fmt::format("{} is none", value), fmt::format("above 0, at most {:g}", most));
+  return value;
+}
+
+}  // namespace
+
+Device parse_device(const Json& json, const std::string& name) {
+  json.allow_only({"description", "source", "checked_against", "note", "also", "peak_tflops", "memory",
+                   "memory_bandwidth", "links", "sms"});
+  Device device;
+  device.name = name;
+  device.description = json.at("description").text();
+  json.at("source").text();
+  for (const auto key : {"checked_against", "note"})
+    if (const auto text = json.find(key)) text->text();
+  if (const auto also = json.find("also"))
+    for (const Json& one : also->items()) device.also.push_back(one.text());
+  const Json peaks = json.at("peak_tflops");
+  peaks.allow_only({"fp32", "tf32", "fp16", "bf16", "fp8"});
+  for (const auto& [precision, value] : peaks.members()) device.peak[precision] = above_zero(value, 1e6) * 1e12;
+  if (precisions(device).empty()) peaks.fail("says nothing of fp32, tf32, fp16 or bf16", "one of them at least");
+  device.memory = json.at("memory").size();
+  device.bandwidth = json.at("memory_bandwidth").rate();
+  if (!(device.bandwidth > 0)) json.at("memory_bandwidth").fail("is zero", "a rate, such as 900 GB/s");
+  if (const auto links = json.find("links")) {
+    links->allow_only({"nvlink", "pcie_generation"});
+    if (const auto nvlink = links->find("nvlink")) nvlink->rate();
+    if (const auto pcie = links->find("pcie_generation")) pcie->integer(1, 10);
+  }
+  device.sms = json.at("sms").integer(1, 100'000);
+  return device;
+}
+
+Device read_device(const std::string& name) {
+  const std::string file = find_data(folder, name, "device");
+  return parse_device(Json::read(file), std::filesystem::path(file).stem().string());
+}
+
+std::optional<Device> device_called(const std::string& name) {
+  for (const std::string& known : list_data(folder)) {
+    Device device = read_device(known);
+    if (known == name || std::find(device.also.begin(), device.also.end(), name) != device.also.end()) return device;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> precisions(const Device& device) {
+  std::vector<std::string> known;
+  for (const auto precision : {"bf16", "fp16", "tf32", "fp32"})
+    if (device.peak.contains(precision)) known.emplace_back(precision);
+  return known;
+}
+
+}  // namespace allreplay

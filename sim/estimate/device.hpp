@@ -1,0 +1,33 @@
+// What a device can do, from its data sheet. Files: models/devices/*.json.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/core/json.hpp"
+
+namespace allreplay {
+
+struct Device {
+  std::string name;  ///< of its file
+  std::string description;
+  std::vector<std::string> also;       ///< what traces call it
+  std::map<std::string, double> peak;  ///< FLOP/s of dense products, by precision
+  Bytes memory = 0;
+  double bandwidth = 0;  ///< of its memory, bytes/s
+  std::int64_t sms = 0;  ///< multiprocessors: as many tiles are computed at once
+};
+
+/// From a path, or a name found in models/devices/. Throws InputError.
+Device read_device(const std::string& name);
+Device parse_device(const Json& json, const std::string& name);
+
+/// The shipped device of a trace: by its name, or by what traces call it; nothing where none is known.
+std::optional<Device> device_called(const std::string& name);
+
+/// The precisions of it that traces have, best first: bf16, fp16, tf32, fp32.
+std::vector<std::string> precisions(const Device& device);
+
+}  // namespace allreplay

@@ -1,0 +1,164 @@
+#include "sim/estimate/estimate.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace allreplay {
+
+namespace {
+
+Place option(const std::string& name) { return {"command line", name}; }
+
+// What tools/estimation_errors.py finds in published trainings (docs/estimation.md): on tensor cores, and in fp32.
+constexpr double tensor_core_efficiency = 0.49;
+constexpr double fp32_efficiency = 0.87;
+
+struct Seconds {
+  std::vector<double> forward, backward;
+  double update = 0;
+  double total() const {
+    double sum = update;
+    for (std::size_t i = 0; i < forward.size(); ++i) sum += forward[i] + backward[i];
+    return sum;
+  }
+};
+
+Seconds roofline(const EstimateRequest& request, const Rates& rates) {
+  Seconds seconds;
+  for (const ComputationLayer& layer : request.work.layers) {
+    const LayerSeconds one = layer_seconds(layer, rates, request.batch);
+    double again = 0;
+    if (layer.block >= 0 && request.recompute == Recompute::Selective) again = one.passes;
+    if (layer.block >= 0 && request.recompute == Recompute::Full) again = one.forward;
+    seconds.forward.push_back(one.forward);
+    seconds.backward.push_back(one.backward + again);
+  }
+  seconds.update = update_seconds(rates, static_cast<double>(request.work.parameters()), request.work.adaptive);
+  return seconds;
+}
+
+// Bytes that each layer keeps for the mini-batch.
+std::vector<Bytes> activations(const EstimateRequest& request, double element) {
+  const Computation& work = request.work;
+  const auto bytes = [&](const Kept& kept) {
+    return static_cast<double>(request.batch) * (kept.elements * element + kept.bytes);
+  };
+  std::vector<double> kept;
+  std::int64_t block = -1;
+  std::size_t last_block = 0;  // where the last block begins
+  double of_last = 0, after = 0;
+  for (const ComputationLayer& layer : work.layers) {
+    const bool recomputed = layer.block >= 0 && request.recompute != Recompute::None;
+    const bool begins = layer.block >= 0 && layer.block != block;
+    block = layer.block;
+    if (begins) last_block = kept.size(), of_last = 0;
+    if (layer.block >= 0)
+      of_last += bytes(layer.kept), after = 0;
+    else
+      after += bytes(layer.kept);
+    double own = bytes(layer.kept);
+    if (recomputed) own = request.recompute == Recompute::Selective ? bytes(layer.kept_selective) : 0;
+    if (recomputed && begins) own += bytes({work.block_input, 0});
+    kept.push_back(own);
+  }
+  // A block that is computed again holds all that it would have kept, when what follows the blocks has been freed: of
+  // the two the larger counts. It stands at the last block, so that the peak is right.
+  if (request.recompute == Recompute::Full && of_last > after) kept[last_block] += of_last - after;
+  std::vector<Bytes> whole;
+  for (const double one : kept) whole.push_back(std::llround(one));
+  return whole;
+}
+
+double mfu_of(const EstimateRequest& request, const Rates& rates, double seconds) {
+  return static_cast<double>(request.batch) * request.work.model_flops / rates.matrix / seconds;
+}
+
+// Seconds of forward, backward and update, by what is known or by what is usual.
+double total_seconds(const EstimateRequest& request, const Rates& rates, double by_roofline) {
+  const Known& known = request.known;
+  if (known.mfu) return mfu_of(request, rates, 1) / *known.mfu;
+  if (!known.samples_per_s) return by_roofline / usual_efficiency(request.precision);
+  const double seconds = static_cast<double>(request.batch) / *known.samples_per_s;
+  const double mfu = mfu_of(request, rates, seconds);
+  if (mfu > 1)
+    throw InputError(
+        option(known.option),
+        fmt::format("is {:.0f} % of the peak of {} in {}", 100 * mfu, request.device.name, request.precision),
+        fmt::format("at most {:.4g} samples/s", *known.samples_per_s / mfu));
+  return seconds;
+}
+
+std::string how(const EstimateRequest& request, const Estimate& made) {
+  const std::string by = request.known.option.empty() ? "the usual for it"
+                         : request.known.mfu          ? fmt::format("an MFU of {:.1f} %", 100 * *request.known.mfu)
+                                                      : fmt::format("{:.4g} samples/s", *request.known.samples_per_s);
+  return fmt::format("roofline of {} at {:.0f} %, {}", request.device.name, 100 * made.efficiency, by);
+}
+
+void require_blocks(const EstimateRequest& request) {
+  const auto& layers = request.work.layers;
+  if (request.recompute == Recompute::None) return;
+  if (std::none_of(layers.begin(), layers.end(), [](const ComputationLayer& layer) { return layer.block >= 0; }))
+    throw InputError(option("--recompute"), fmt::format("{} has no blocks to compute again", request.work.name),
+                     "none, or a transformer");
+}
+
+// Beyond what a trace may say.
+void require_possible(const EstimateRequest& request, double total, double element) {
+  double most = total / 1e6;  // seconds of a layer, in parts of what a trace may say
+  for (const ComputationLayer& layer : request.work.layers)
+    most = std::max(most,
+                    static_cast<double>(request.batch) * (layer.kept.elements * element + layer.kept.bytes) / 0x1p52);
+  if (most > 1)
+    throw InputError(option("--batch"), fmt::format("{} samples take {:.3g} s", request.batch, total),
+                     "fewer, or shorter ones: at most 10^6 s and 4 PiB a layer");
+}
+
+}  // namespace
+
+double usual_efficiency(const std::string& precision) {
+  return precision == "fp32" ? fp32_efficiency : tensor_core_efficiency;
+}
+
+Estimate estimate(const EstimateRequest& request) {
+  require_blocks(request);
+  const Rates rates = rates_of(request.device, request.precision, option("--precision"));
+  const Seconds seconds = roofline(request, rates);
+  const double total = total_seconds(request, rates, seconds.total()), factor = total / seconds.total();
+  Estimate made;
+  made.efficiency = 1 / factor;
+  made.samples_per_s = static_cast<double>(request.batch) / total;
+  made.mfu = mfu_of(request, rates, total);
+
+  Profile& profile = made.profile;
+  profile.model = request.work.name;
+  profile.device = request.device.name;
+  profile.framework = "none";
+  profile.precision = request.precision;
+  profile.origin = Origin::Estimated;
+  profile.source = how(request, made);
+  profile.batch_size = request.batch;
+  profile.update = to_time(seconds.update * factor);
+  require_possible(request, total, rates.element);
+  const std::vector<Bytes> kept = activations(request, rates.element);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    const ComputationLayer& layer = request.work.layers[i];
+    for (const ModelTensor& tensor : layer.model.tensors)
+      profile.tensors.push_back(
+          {tensor.name, tensor.elements, tensor.elements * static_cast<Bytes>(rates.element), static_cast<LayerId>(i)});
+    profile.layers.push_back({.name = layer.model.name,
+                              .forward = to_time(seconds.forward[i] * factor),
+                              .backward = to_time(seconds.backward[i] * factor),
+                              .group = layer.group,
+                              .activation_bytes = kept[i]});
+  }
+  if (made.efficiency > 1)
+    made.notes.push_back(
+        fmt::format("{} is faster than the roofline allows ({:.0f} %): no such figure is known, check it",
+                    request.known.option, 100 * made.efficiency));
+  return made;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,58 @@
+// A profile that nobody measured: of a model on a device, or of a measured profile under other conditions.
+#pragma once
+
+#include "sim/estimate/roofline.hpp"
+#include "sim/workload/profile.hpp"
+
+namespace allreplay {
+
+/// What of the forward pass is computed again in the backward pass instead of being kept.
+enum class Recompute : std::uint8_t {
+  None,
+  Selective,  ///< of each block what is neither a product nor attention
+  Full,       ///< of each block all but what it reads
+};
+
+/// A number that is known of the training, and fixes the efficiency. At most one.
+struct Known {
+  std::optional<double> samples_per_s;  ///< of one device, over compute and update
+  std::optional<double> mfu;            ///< model FLOPs over the peak of the precision, in (0, 1]
+  std::string option;                   ///< the command-line option it came with
+};
+
+struct EstimateRequest {
+  Computation work;
+  Device device;
+  std::string precision;
+  std::int64_t batch = 1;
+  Recompute recompute = Recompute::None;
+  Known known;
+};
+
+struct Estimate {
+  Profile profile;
+  double efficiency = 0;     ///< the roofline's time over the profile's
+  double mfu = 0;            ///< over forward, backward and update
+  double samples_per_s = 0;  ///< likewise
+  std::vector<std::string> notes;
+};
+
+/// The part of the roofline that trainings reach: the median of the published ones, docs/estimation.md.
+double usual_efficiency(const std::string& precision);
+
+/// Throws InputError at the option that asks for what cannot be.
+Estimate estimate(const EstimateRequest& request);
+
+/// What becomes of `profile`. Whatever is not given stays.
+struct Change {
+  std::optional<std::int64_t> batch, tokens;
+  std::optional<Device> device;
+  std::string precision;           ///< "": stays
+  std::optional<Device> measured;  ///< on what the profile was measured; by default what its device's name says
+};
+
+/// The profile with each layer's times multiplied by the ratio of two rooflines, as the change has it and as it was.
+/// `model` is the profile's. Throws InputError at the option that asks for what cannot be.
+Estimate rescaled(const Profile& profile, const Model& model, const Change& change);
+
+}  // namespace allreplay

@@ -1,0 +1,151 @@
+// Files of models/ as work. They list layers with tensors, MACs and outputs, nothing else; what a layer is, its tensors
+// say.
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/estimate/computation.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr double fp32_bytes = 4;
+constexpr std::int64_t head_size = 64;  // of all attention in models/
+
+enum class Kind { Plain, Normalisation, Embedding, Weighted };
+
+Kind kind_of(const ModelLayer& layer) {
+  if (layer.tensors.empty()) return Kind::Plain;
+  for (const ModelTensor& tensor : layer.tensors)
+    if (tensor.shape.size() > 1) return *layer.forward_macs > 0 ? Kind::Weighted : Kind::Embedding;
+  return Kind::Normalisation;
+}
+
+double outputs_of(const ModelLayer& layer) { return static_cast<double>(*layer.activation_bytes) / fp32_bytes; }
+
+bool is_depthwise(const ModelLayer& layer, bool first) {
+  const auto& shape = layer.tensors[0].shape;
+  return !first && shape.size() == 4 && shape[1] == 1 && shape[0] > 1;
+}
+
+// A convolution or dense layer: the weights of all its matrices, as one product.
+Product product_of(const ModelLayer& layer, bool first) {
+  std::int64_t weights = 0, outputs = 0, area = 1;
+  for (const ModelTensor& tensor : layer.tensors)
+    if (tensor.shape.size() > 1) {
+      if (weights == 0) {
+        outputs = tensor.shape[0];
+        for (std::size_t i = 2; i < tensor.shape.size(); ++i) area *= tensor.shape[i];
+      }
+      weights += tensor.elements;
+    }
+  Product product;
+  product.outputs = outputs;
+  product.inputs = std::max<std::int64_t>(1, weights / outputs);
+  const auto macs = static_cast<double>(*layer.forward_macs);
+  product.rows = std::max<std::int64_t>(1, std::llround(macs / static_cast<double>(weights)));
+  product.input_elements = macs / static_cast<double>(outputs * area);
+  product.input_gradient = !first;
+  return product;
+}
+
+// Layers without tensors: attention does two products of all pairs of tokens, 2·tokens² per channel; a projection whose
+// tensor stands elsewhere is a product; all others pass over their output.
+Operator plain_of(const ModelLayer& layer, std::int64_t tokens) {
+  const double outputs = outputs_of(layer), macs = static_cast<double>(*layer.forward_macs);
+  if (tokens > 0 && macs > 0 && macs == 2.0 * static_cast<double>(tokens) * outputs) {
+    const auto width = static_cast<std::int64_t>(outputs) / tokens;
+    const std::int64_t heads = std::max<std::int64_t>(1, width / head_size);
+    return Attention{tokens, heads, heads, width / heads, false};
+  }
+  if (tokens > 0 && macs > 0) {
+    Product product{tokens, std::llround(macs / outputs), std::llround(outputs / static_cast<double>(tokens))};
+    product.input_elements = static_cast<double>(product.rows * product.inputs);
+    return product;
+  }
+  return Pass{2 * outputs, 4 * outputs, 0, macs};
+}
+
+void describe(ComputationLayer& layer, std::int64_t tokens, bool first, bool elementwise) {
+  const ModelLayer& model = layer.model;
+  const double outputs = outputs_of(model);
+  double weights = 0;
+  for (const ModelTensor& tensor : model.tensors) weights += static_cast<double>(tensor.elements);
+  switch (kind_of(model)) {
+    case Kind::Weighted:
+      if (is_depthwise(model, first)) {
+        layer.operators.emplace_back(Pass{2 * outputs, 4 * outputs, 0, static_cast<double>(*model.forward_macs)});
+        layer.kept.elements = outputs;
+      } else {
+        const Product product = product_of(model, first);
+        layer.kept.elements = product.input_elements;
+        layer.operators.emplace_back(product);
+      }
+      break;
+    case Kind::Embedding:
+      layer.operators.emplace_back(Pass{2 * outputs, outputs, weights});
+      layer.kept.bytes = 8 * static_cast<double>(tokens);
+      break;
+    case Kind::Normalisation:  // statistics of the batch need another reading
+      layer.operators.emplace_back(Pass{3 * outputs, 5 * outputs});
+      layer.kept.elements = outputs;
+      break;
+    case Kind::Plain:
+      layer.operators.push_back(plain_of(model, tokens));
+      layer.kept.elements = outputs * (std::holds_alternative<Attention>(layer.operators.back()) ? 4 : 1);
+  }
+  if (elementwise) layer.operators.emplace_back(Pass{2 * outputs, 3 * outputs});
+}
+
+// The counts of a layer for samples of another length.
+void stretch(ModelLayer& layer, std::int64_t from, std::int64_t to) {
+  const double factor = static_cast<double>(to) / static_cast<double>(from);
+  const double macs = static_cast<double>(*layer.forward_macs), outputs = outputs_of(layer);
+  const bool one_token = layer.tensors.size() > 0 && !layer.tensors[0].shape.empty() &&
+                         outputs <= static_cast<double>(layer.tensors[0].shape[0]);  // a pooler
+  if (one_token) return;
+  const bool attention = layer.tensors.empty() && macs > 0 && macs == 2.0 * static_cast<double>(from) * outputs;
+  layer.forward_macs = std::llround(macs * factor * (attention ? factor : 1));
+  layer.activation_bytes = std::llround(static_cast<double>(*layer.activation_bytes) * factor);
+}
+
+}  // namespace
+
+Computation from_model(const Model& model, const Place& place, std::int64_t tokens) {
+  Computation work;
+  work.name = model.name;
+  work.description = model.description;
+  work.source = model.source;
+  const std::int64_t own = tokens_of(model.input);
+  work.tokens = own;
+  if (tokens > 0 && own == 0)
+    throw InputError(place,
+                     fmt::format("{} has samples of {}, not of tokens", model.name,
+                                 model.input.empty() ? "an unknown shape" : model.input),
+                     "leave --seq out");
+  if (tokens > 0) work.tokens = tokens;
+  work.input = work.tokens > 0 ? fmt::format("{} tokens", work.tokens) : model.input;
+  work.adaptive = work.tokens > 0;
+  bool first = true;
+  std::vector<ModelLayer> layers = model.layers;
+  for (ModelLayer& layer : layers) {
+    if (!layer.forward_macs || !layer.activation_bytes)
+      throw InputError(place, fmt::format("the layer '{}' of {} says no MACs or no activation", layer.name, model.name),
+                       "forward_macs and activation_bytes in each layer of the model");
+    if (work.tokens != own) stretch(layer, own, work.tokens);
+  }
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    ComputationLayer layer{
+        .model = layers[i], .group = "", .block = -1, .operators = {}, .kept = {}, .kept_selective = {}};
+    const bool elementwise = i + 1 < layers.size() && kind_of(layers[i + 1]) != Kind::Normalisation;
+    describe(layer, work.tokens, first && !layer.model.tensors.empty(), elementwise);
+    if (!layer.model.tensors.empty()) first = false;
+    work.model_flops += 6 * static_cast<double>(*layers[i].forward_macs);
+    work.layers.push_back(std::move(layer));
+  }
+  return work;
+}
+
+}  // namespace allreplay

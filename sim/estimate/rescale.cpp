@@ -1,0 +1,145 @@
+// A profile under other conditions: each layer's times by the ratio of two rooflines.
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/estimate/estimate.hpp"
+
+namespace allreplay {
+
+namespace {
+
+Place option(const std::string& name) { return {"command line", name}; }
+
+// What a layer's times are multiplied by.
+struct Ratio {
+  double forward = 1, backward = 1;
+};
+
+bool says_macs(const Model& model) {
+  for (const ModelLayer& layer : model.layers)
+    if (!layer.forward_macs || !layer.activation_bytes) return false;
+  return true;
+}
+
+class Rescaling {
+ public:
+  Rescaling(const Profile& profile, const Model& model, const Change& change) : profile_(profile), model_(model) {
+    if (!profile.batch_size) throw InputError(option("--from"), "says no batch size", "a trace; a CSV table has none");
+    batch_ = *profile.batch_size;
+    new_batch_ = change.batch.value_or(batch_);
+    precision_ = change.precision.empty() ? profile.precision : change.precision;
+    tokens_ = tokens_of(model.input);
+    new_tokens_ = change.tokens.value_or(tokens_);
+    if (change.tokens && tokens_ == 0)
+      throw InputError(option("--seq"),
+                       fmt::format("the model of {} does not say of how many tokens its samples are", profile.name),
+                       "a model with \"input\": \"1024 tokens\"");
+    find_devices(change);
+    if (old_ && says_macs(model)) by_rooflines();
+  }
+
+  Estimate result() const {
+    Estimate made;
+    Profile& profile = made.profile = profile_;
+    profile.origin = Origin::Estimated;
+    profile.batch_size = new_batch_;
+    profile.precision = precision_;
+    if (device_) profile.device = device_->name;
+    profile.source = fmt::format("{}, {}, rescaled", profile_.name, to_string(profile_.origin));
+    const double more = static_cast<double>(new_batch_) / static_cast<double>(batch_) *
+                        (tokens_ ? static_cast<double>(new_tokens_) / static_cast<double>(tokens_) : 1);
+    const double element = static_cast<double>(*element_bytes(precision_));
+    const double wider = element / static_cast<double>(*element_bytes(profile_.precision));
+    for (Layer& layer : profile.layers) {
+      const auto found = ratios_.find(layer.name);
+      const Ratio ratio = found != ratios_.end() ? found->second : otherwise(layer.name, more, wider);
+      layer.forward = scaled(layer.forward, ratio.forward);
+      layer.backward = scaled(layer.backward, ratio.backward);
+      if (layer.activation_bytes)
+        layer.activation_bytes = static_cast<Bytes>(static_cast<double>(*layer.activation_bytes) * more * wider + 0.5);
+    }
+    for (Tensor& tensor : profile.tensors) tensor.bytes = tensor.elements * static_cast<Bytes>(element);
+    if (profile.update && old_) profile.update = scaled(*profile.update, old_->bandwidth / new_->bandwidth);
+    const double total = to_seconds(add(add(profile.forward(), profile.backward()), profile.update.value_or(Time(0))));
+    made.samples_per_s = static_cast<double>(new_batch_) / total;
+    made.notes = notes();
+    return made;
+  }
+
+ private:
+  // Other rates need both devices; a batch alone is scaled without, in proportion.
+  void find_devices(const Change& change) {
+    auto from = change.measured ? change.measured : device_called(profile_.device);
+    const bool rates_change = change.device || !change.precision.empty() || change.tokens;
+    if (!from && rates_change)
+      throw InputError(option("--from-device"),
+                       fmt::format("no device is known as '{}', which {} names", profile_.device, profile_.name),
+                       "name one of `allreplay list devices`, or a file");
+    if (!from) return;
+    device_ = change.device;
+    old_ = rates_of(*from, profile_.precision, option(change.measured ? "--from-device" : "--from"));
+    new_ = rates_of(change.device ? *change.device : *from, precision_, option("--precision"));
+  }
+
+  void by_rooflines() {
+    const Computation old = from_model(model_, option("--from")),
+                      work = from_model(model_, option("--seq"), new_tokens_);
+    for (std::size_t i = 0; i < old.layers.size(); ++i) {
+      const LayerSeconds before = layer_seconds(old.layers[i], *old_, batch_),
+                         after = layer_seconds(work.layers[i], *new_, new_batch_);
+      if (before.forward > 0 && before.backward > 0)
+        ratios_[old.layers[i].model.name] = {after.forward / before.forward, after.backward / before.backward};
+    }
+  }
+
+  // Layers of which no work is known: those with matrices by the peak, the others by the bandwidth of the memory.
+  Ratio otherwise(const std::string& name, double more, double wider) const {
+    if (!old_) return {more, more};
+    for (const ModelLayer& layer : model_.layers)
+      if (layer.name == name)
+        for (const ModelTensor& tensor : layer.tensors)
+          if (tensor.shape.size() > 1) {
+            const double ratio = more * old_->matrix / new_->matrix;
+            return {ratio, ratio};
+          }
+    const double ratio = more * wider * old_->bandwidth / new_->bandwidth;
+    return {ratio, ratio};
+  }
+
+  std::vector<std::string> notes() const {
+    std::vector<std::string> changes;
+    if (new_batch_ != batch_) changes.push_back(fmt::format("batch {} -> {}", batch_, new_batch_));
+    if (new_tokens_ != tokens_) changes.push_back(fmt::format("tokens {} -> {}", tokens_, new_tokens_));
+    if (device_) changes.push_back(fmt::format("{} -> {}", profile_.device, device_->name));
+    if (precision_ != profile_.precision) changes.push_back(fmt::format("{} -> {}", profile_.precision, precision_));
+    std::vector<std::string> notes{fmt::format("{}: {}", profile_.name, fmt::join(changes, ", "))};
+    if (!old_)
+      notes.push_back(
+          fmt::format("in proportion to the batch: no device is known as '{}' (--from-device)", profile_.device));
+    else if (ratios_.empty())
+      notes.push_back(
+          "the model says no MACs: layers with matrices by the peak, others by the bandwidth of the memory");
+    else if (const std::size_t rest = profile_.layers.size() - ratios_.size(); rest > 0)
+      notes.push_back(fmt::format("{} of {} layers by the bandwidth of the memory: the model does not have them", rest,
+                                  profile_.layers.size()));
+    return notes;
+  }
+
+  const Profile& profile_;
+  const Model& model_;
+  std::int64_t batch_ = 1, new_batch_ = 1, tokens_ = 0, new_tokens_ = 0;
+  std::string precision_;
+  std::optional<Device> device_;
+  std::optional<Rates> old_, new_;
+  std::map<std::string, Ratio> ratios_;
+};
+
+}  // namespace
+
+Estimate rescaled(const Profile& profile, const Model& model, const Change& change) {
+  return Rescaling(profile, model, change).result();
+}
+
+}  // namespace allreplay

@@ -1,0 +1,123 @@
+#include "sim/estimate/roofline.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/workload/profile.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr double launch = 5e-6;      // seconds to start a kernel: a few microseconds on every GPU
+constexpr double tile = 128;         // rows and columns of the output that one multiprocessor computes at a time
+constexpr double least_depth = 256;  // inputs that a part of a product sums at least, where it is split along them
+constexpr double fp32_bytes = 4;
+// Fused attention against large products: FlashAttention-2 reaches 35 % of an H100's peak (FlashAttention-3, arXiv
+// 2407.08608), where products reach about 70 %.
+constexpr double attention_part = 0.5;
+
+double kernel(const Rates& rates, double compute, double elements) {
+  return std::max(compute, elements * rates.element / rates.bandwidth) + launch;
+}
+
+// Waves of tiles: the last one takes as long as a full one.
+double waves(const Rates& rates, double tiles) { return std::ceil(tiles / static_cast<double>(rates.sms)); }
+
+// Narrow matrices get narrow tiles.
+double side(double extent) { return extent <= tile / 2 ? tile / 2 : tile; }
+
+double seconds_of_tile(const Rates& rates, double elements, double depth) {
+  return 2 * elements * depth * static_cast<double>(rates.sms) / rates.matrix;
+}
+
+// Seconds by the roofline of half of the pairs of tokens where a mask leaves the others out. Backward does five
+// products of all pairs where forward does two: the scores are computed again.
+double attention_seconds(const Rates& rates, const Attention& one, double batch, double products, double elements) {
+  const double tokens = static_cast<double>(one.tokens), size = static_cast<double>(one.head_size);
+  const double heads = batch * static_cast<double>(one.heads), side = std::ceil(tokens / tile);
+  // Each tile of queries meets all tiles of keys, or with a mask those up to its own.
+  const double pairs = one.causal ? side * (side + 1) / 2 : side * side;
+  const double flops = heads * pairs * tile * tile * 2 * size * products;
+  const double full = heads * side / static_cast<double>(rates.sms);
+  return kernel(rates, flops / (attention_part * rates.matrix) * std::max(1.0, std::ceil(full) / full), elements);
+}
+
+struct Seconds {
+  const Rates& rates;
+  double batch;
+  LayerSeconds sum;
+
+  void operator()(const Product& one) {
+    const double rows = batch * static_cast<double>(one.rows), inputs = static_cast<double>(one.inputs),
+                 outputs = static_cast<double>(one.outputs);
+    // Each of the three products moves input, weights and output, or their gradients.
+    const double moved = batch * one.input_elements + inputs * outputs + rows * outputs;
+    sum.forward += product_seconds(rates, rows, inputs, outputs, moved);
+    if (one.input_gradient) sum.backward += product_seconds(rates, rows, outputs, inputs, moved);
+    sum.backward += product_seconds(rates, outputs, rows, inputs, moved);
+  }
+
+  void operator()(const Attention& one) {
+    const double tokens = batch * static_cast<double>(one.tokens), size = static_cast<double>(one.head_size);
+    const double queries = tokens * static_cast<double>(one.heads) * size,
+                 keys = tokens * static_cast<double>(one.kv_heads) * size;
+    sum.forward += attention_seconds(rates, one, batch, 2, 2 * queries + 2 * keys);
+    sum.backward += attention_seconds(rates, one, batch, 5, 4 * queries + 4 * keys);
+  }
+
+  void operator()(const Pass& one) {
+    const double compute = 2 * batch * one.macs / rates.vector;
+    const double forward = one.forward > 0 ? kernel(rates, compute, batch * one.forward) : 0;
+    sum.forward += forward;
+    sum.passes += forward;
+    sum.backward += kernel(rates, 2 * compute, batch * one.backward + one.backward_once);
+  }
+};
+
+}  // namespace
+
+Rates rates_of(const Device& device, const std::string& precision, const Place& place) {
+  const auto known = precisions(device);
+  if (std::find(known.begin(), known.end(), precision) == known.end())
+    throw InputError(place, fmt::format("{} has no {}", device.name, precision),
+                     fmt::format("{}", fmt::join(known, ", ")));
+  const auto fp32 = device.peak.find("fp32");
+  const double matrix = device.peak.at(precision);
+  return {.matrix = matrix,
+          .vector = fp32 == device.peak.end() ? matrix : fp32->second,
+          .bandwidth = device.bandwidth,
+          .element = static_cast<double>(element_bytes(precision).value_or(4)),
+          .sms = device.sms};
+}
+
+double product_seconds(const Rates& rates, double rows, double depth, double outputs, double moved) {
+  const double high = side(rows), wide = side(outputs), area = high * wide;
+  const double tiles = std::ceil(rows / high) * std::ceil(outputs / wide);
+  double compute = waves(rates, tiles) * seconds_of_tile(rates, area, depth);
+  // Products with few outputs and many inputs are split along these; the parts are summed in fp32.
+  for (double parts = 2; tiles < static_cast<double>(rates.sms) && depth / parts >= least_depth && parts <= 32;
+       parts *= 2) {
+    const double split = waves(rates, tiles * parts) * seconds_of_tile(rates, area, depth / parts) +
+                         2 * parts * rows * outputs * fp32_bytes / rates.bandwidth;
+    compute = std::min(compute, split);
+  }
+  return kernel(rates, compute, moved);
+}
+
+LayerSeconds layer_seconds(const ComputationLayer& layer, const Rates& rates, std::int64_t batch) {
+  Seconds seconds{rates, static_cast<double>(batch), {}};
+  for (const Operator& one : layer.operators) std::visit(seconds, one);
+  return seconds.sum;
+}
+
+double update_seconds(const Rates& rates, double parameters, bool adaptive) {
+  // Adam reads gradient, weight and two moments and writes all but the first; momentum has one moment. Where gradients
+  // have two bytes the weight is kept in fp32 too, and written in both: 28 and 20 bytes either way.
+  return parameters * (adaptive ? 28 : 20) / rates.bandwidth + launch;
+}
+
+}  // namespace allreplay

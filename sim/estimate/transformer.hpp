@@ -1,0 +1,39 @@
+// Transformers from the few numbers that define them, as Hugging Face Transformers names and shapes their tensors.
+#pragma once
+
+#include "sim/core/json.hpp"
+#include "sim/estimate/computation.hpp"
+
+namespace allreplay {
+
+enum class Family : std::uint8_t { Gpt2, Bert, Llama, Vit };
+
+struct Transformer {
+  std::string name, description, source;
+  Family family = Family::Llama;
+  std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_size = 0, ffn = 0;
+  std::int64_t vocab = 0;
+  std::int64_t positions = 0;  ///< that have been trained; a limit where they are learned (GPT-2, BERT)
+  std::int64_t types = 2;      ///< BERT's kinds of tokens
+  bool tied = false;           ///< input and output embedding are one tensor, counted once
+  bool qkv_bias = false, output_bias = false,
+       mlp_bias = false;  ///< LLaMA's relatives; the others have biases everywhere
+  std::int64_t image = 224, patch = 16, channels = 3, classes = 1000;  ///< ViT's
+
+  std::int64_t tokens() const;  ///< of a sample unless told otherwise
+};
+
+/// The words of `families()` are "gpt2", "bert", "llama", "vit".
+std::vector<std::string> families();
+Family family_of(const std::string& word, const Place& place);
+
+/// Throws InputError at `place` where the numbers do not go together: heads that do not divide, and the like.
+void require_sound(const Transformer& transformer, const Place& place);
+
+/// A file of models/transformers/, or a Hugging Face config.json (by its "model_type"). Throws InputError.
+Transformer read_transformer(const Json& json);
+
+/// Samples of `tokens` tokens (ViT: those of its images). Throws InputError at `place` beyond learned positions.
+Computation build(const Transformer& transformer, std::int64_t tokens, const Place& place);
+
+}  // namespace allreplay

@@ -1,0 +1,116 @@
+// The whole of an estimate: what is known fixes it, recomputation moves it, and its parts add up.
+#include "sim/estimate/estimate.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+#include "sim/core/file.hpp"
+#include "sim/estimate/transformer.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+EstimateRequest request(const std::string& name, std::int64_t tokens, const std::string& device = "h100") {
+  Transformer t = read_transformer(Json::read(find_data("models/transformers", name, "transformer")));
+  t.name = name;
+  EstimateRequest request;
+  request.work = build(t, tokens > 0 ? tokens : t.tokens(), {"", ""});
+  request.device = read_device(device);
+  request.precision = "bf16";
+  request.batch = 2;
+  return request;
+}
+
+double total(const Profile& profile) {
+  return to_seconds(profile.forward()) + to_seconds(profile.backward()) + to_seconds(*profile.update);
+}
+
+double activations(const Profile& profile) {
+  double sum = 0;
+  for (const Layer& layer : profile.layers) sum += static_cast<double>(*layer.activation_bytes);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("a throughput that is known is the estimate's, forward, backward and update together") {
+  EstimateRequest one = request("llama3-8b", 8192);
+  one.known = {.samples_per_s = 10643.0 / 8192, .mfu = {}, .option = "--tokens-per-second"};
+  const Estimate made = estimate(one);
+  CHECK(total(made.profile) == Approx(2 * 8192 / 10643.0).epsilon(1e-9));
+  CHECK(made.samples_per_s == Approx(10643.0 / 8192));
+  // The MFU of that: (6P + 12·layers·hidden·sequence)·tokens/s over 989.4 TFLOP/s.
+  CHECK(made.mfu == Approx(10643 * (6 * 8'030'261'248.0 + 12 * 32 * 4096.0 * 8192) / 989.4e12).epsilon(1e-9));
+  one.known = {.samples_per_s = {}, .mfu = made.mfu, .option = "--mfu"};
+  CHECK(total(estimate(one).profile) == Approx(total(made.profile)).epsilon(1e-9));
+}
+
+TEST_CASE("a throughput beyond the peak is refused") {
+  EstimateRequest one = request("gpt2", 1024);
+  one.known = {.samples_per_s = 1e6, .mfu = {}, .option = "--samples-per-second"};
+  CHECK(error_message([&] { estimate(one); }).starts_with("command line: --samples-per-second: is "));
+}
+
+TEST_CASE("recomputation takes time and frees memory") {
+  EstimateRequest one = request("llama3-8b", 8192);
+  one.known = {};
+  Estimate made[3];
+  for (int i = 0; i < 3; ++i) {
+    one.recompute = static_cast<Recompute>(i);
+    made[i] = estimate(one);
+    CHECK(made[i].profile.forward() == made[0].profile.forward());
+  }
+  CHECK(made[0].profile.backward() < made[1].profile.backward());
+  CHECK(made[1].profile.backward() < made[2].profile.backward());
+  CHECK(activations(made[0].profile) > activations(made[1].profile));
+  CHECK(activations(made[1].profile) > activations(made[2].profile));
+  // Full: what a block is computed from, 2·8192 tokens of 4096 in two bytes each.
+  const auto& layers = made[2].profile.layers;
+  CHECK(layers[1].name == "model.layers.0.input_layernorm");
+  CHECK(*layers[1].activation_bytes == 2LL * 8192 * 4096 * 2);
+  CHECK(*layers[2].activation_bytes == 0);
+  // The head keeps 2·8192 rows of 128,256 logarithms in fp32 (8.4 GB), more than a block computed again: nothing is
+  // added at the last.
+  CHECK(*layers[1 + 31 * 10].activation_bytes == *layers[1].activation_bytes);
+}
+
+TEST_CASE("all of a recomputed block counts at the last, where it is more than the head keeps") {
+  EstimateRequest one = request("bert-base", 512);
+  const Estimate none = estimate(one);
+  one.recompute = Recompute::Full;
+  const Estimate full = estimate(one);
+  double block = 0, head = 0, first = 0, last = 0;
+  for (std::size_t i = 0; i < none.profile.layers.size(); ++i) {
+    const double kept = static_cast<double>(*none.profile.layers[i].activation_bytes),
+                 now = static_cast<double>(*full.profile.layers[i].activation_bytes);
+    const std::string& group = none.profile.layers[i].group;
+    if (group == "encoder.layer.0") first += now;
+    if (group == "encoder.layer.11") block += kept, last += now;
+    if (group == "head") head += kept;
+  }
+  CHECK(last == first + block - head);
+}
+
+TEST_CASE("each layer's time is its work's: the last block's is the first's") {
+  const Estimate made = estimate(request("gpt2-xl", 1024));
+  CHECK(made.profile.origin == Origin::Estimated);
+  CHECK(made.profile.tensors.size() == 2 + 48 * 12 + 2);
+  CHECK(made.profile.layers[2].forward == made.profile.layers[2 + 47 * 7].forward);
+  CHECK(made.efficiency == Approx(usual_efficiency("bf16")));
+  CHECK(made.profile.bytes() == 2 * 1'557'611'200LL);
+}
+
+TEST_CASE("a convolutional network from models/") {
+  EstimateRequest one = request("gpt2", 1024, "v100");
+  one.work = from_model(read_model(Json::read(find_data("models", "resnet50", "model"))), {"x", ""});
+  one.precision = "fp32";
+  one.batch = 32;
+  const Estimate made = estimate(one);
+  CHECK(made.profile.layers.size() == 107);
+  CHECK(made.profile.tensors.size() == 161);
+  CHECK(one.work.model_flops == Approx(6 * 4.1e9).epsilon(0.02));  // 4.1 GMACs forward, He et al. 2015
+  one.recompute = Recompute::Full;
+  CHECK(error_message([&] { estimate(one); }) ==
+        "command line: --recompute: resnet50 has no blocks to compute again (none, or a transformer)");
+}

@@ -1,0 +1,98 @@
+// A profile under other conditions.
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+#include "sim/core/file.hpp"
+#include "sim/estimate/estimate.hpp"
+#include "sim/estimate/transformer.hpp"
+#include "sim/workload/profile_file.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+const Model& resnet() {
+  static const Model model = read_model(Json::read(find_data("models", "resnet50", "model")));
+  return model;
+}
+
+// An estimate is a profile like another; its own rooflines have to lead back to it.
+Profile estimated(const std::string& device, const std::string& precision, std::int64_t batch) {
+  EstimateRequest request;
+  request.work = from_model(resnet(), {"x", ""});
+  request.device = read_device(device);
+  request.precision = precision;
+  request.batch = batch;
+  Profile profile = estimate(request).profile;
+  profile.name = "p";
+  return profile;
+}
+
+double seconds(const Profile& profile) { return to_seconds(add(profile.forward(), profile.backward())); }
+
+}  // namespace
+
+TEST_CASE("from one device to another and back is where it was") {
+  const Profile start = estimated("v100", "fp32", 32);
+  Change there, back;
+  there.device = read_device("h100");
+  there.precision = "bf16";
+  there.batch = 64;
+  const Profile away = rescaled(start, resnet(), there).profile;
+  CHECK(away.device == "h100");
+  CHECK(away.origin == Origin::Estimated);
+  CHECK(away.batch_size == 64);
+  CHECK(away.bytes() * 2 == start.bytes());
+  CHECK(seconds(away) < seconds(start));
+  back.device = read_device("v100");
+  back.precision = "fp32";
+  back.batch = 32;
+  const Profile again = rescaled(away, resnet(), back).profile;
+  for (std::size_t i = 0; i < start.layers.size(); ++i) {
+    CHECK(std::abs((again.layers[i].forward - start.layers[i].forward).count()) <= 20);  // picoseconds, rounded twice
+    CHECK(again.layers[i].activation_bytes == start.layers[i].activation_bytes);
+  }
+  CHECK(std::abs((*again.update - *start.update).count()) <= 20);
+}
+
+TEST_CASE("the ratio is the estimates', whatever was measured") {
+  const Profile at32 = estimated("v100", "fp32", 32), at64 = estimated("v100", "fp32", 64);
+  Profile measured = at32;
+  for (Layer& layer : measured.layers) layer.forward = scaled(layer.forward, 1.5);
+  Change change;
+  change.batch = 64;
+  const Profile made = rescaled(measured, resnet(), change).profile;
+  for (std::size_t i = 0; i < made.layers.size(); ++i)
+    CHECK(to_seconds(made.layers[i].forward) == Approx(1.5 * to_seconds(at64.layers[i].forward)).epsilon(1e-6));
+  CHECK(made.update == at32.update);  // the update does not know the batch
+}
+
+TEST_CASE("a batch alone is proportional on a device that is not known; all else asks for it") {
+  Profile profile = estimated("v100", "fp32", 32);
+  profile.device = "Nameless 3000";
+  Change change;
+  change.batch = 16;
+  const Estimate made = rescaled(profile, resnet(), change);
+  CHECK(to_seconds(made.profile.forward()) == Approx(to_seconds(profile.forward()) / 2).epsilon(1e-7));  // each layer to a picosecond
+  CHECK(made.profile.device == "Nameless 3000");
+  change.device = read_device("h100");
+  CHECK(error_message([&] {
+          rescaled(profile, resnet(), change);
+        }).find("--from-device: no device is known as 'Nameless 3000'") != std::string::npos);
+  change.measured = read_device("v100");
+  CHECK(rescaled(profile, resnet(), change).profile.device == "h100");
+}
+
+TEST_CASE("longer samples: attention grows with the square of the tokens, all else in proportion") {
+  const Model gpt2 = read_model(Json::read(find_data("models", "gpt2.json", "model")));
+  const Computation half = from_model(gpt2, {"x", ""}, 512), whole = from_model(gpt2, {"x", ""});
+  for (std::size_t i = 0; i < whole.layers.size(); ++i) {
+    const double ratio = static_cast<double>(*whole.layers[i].model.forward_macs);
+    const bool attention = whole.layers[i].model.name.ends_with(".attn");
+    CHECK(ratio == static_cast<double>(*half.layers[i].model.forward_macs) * (attention ? 4 : 2));
+  }
+  CHECK(half.input == "512 tokens");
+  CHECK(error_message([] {
+          from_model(resnet(), {"x", ""}, 512);
+        }).find("samples of 3x224x224, not of tokens") != std::string::npos);
+}

@@ -1,0 +1,142 @@
+// Published parameter counts, and counts that can be done by hand.
+#include "sim/estimate/transformer.hpp"
+
+#include <set>
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+#include "sim/core/file.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+Transformer preset(const std::string& name) {
+  Transformer t = read_transformer(Json::read(find_data("models/transformers", name, "transformer")));
+  t.name = name;
+  return t;
+}
+
+Computation built(const std::string& name, std::int64_t tokens = 0) {
+  const Transformer t = preset(name);
+  return build(t, tokens > 0 ? tokens : t.tokens(), {"command line", "--seq"});
+}
+
+Transformer of(const std::string& text) { return read_transformer(Json::parse(text, "config.json")); }
+
+std::int64_t parameters(const std::string& text) {
+  const Transformer t = of(text);
+  return build(t, 128, {"x", ""}).parameters();
+}
+
+std::string refused(const std::string& text) {
+  return error_message([&] { of(text); });
+}
+
+}  // namespace
+
+TEST_CASE("presets have the published parameters, to the last one") {
+  // GPT-2: V·h + 1024·h + L·(12h² + 13h) + 2h, V = 50257, the output embedding tied. BERT: (30522 + 512 + 2)·h + 2h +
+  // L·(12h² + 13h) + h² + h (pooler). LLaMA: 2·V·h + L·(2h² + 2·h·kv + 3·h·f + 2h) + h. ViT: 3p²h + h + h + (196 + 1)·h
+  // (ViT-H/14: 256 + 1) + L·(12h² + 13h) + 2h + 1000·h + 1000. Sums: model cards and torchvision's documentation.
+  const std::vector<std::pair<std::string, std::int64_t>> published{
+      {"gpt2", 124'439'808},        {"gpt2-medium", 354'823'168},   {"gpt2-large", 774'030'080},
+      {"gpt2-xl", 1'557'611'200},   {"bert-base", 109'482'240},     {"bert-large", 335'141'888},
+      {"llama2-7b", 6'738'415'616}, {"llama2-13b", 13'015'864'320}, {"llama2-70b", 68'976'648'192},
+      {"llama3-8b", 8'030'261'248}, {"llama3-70b", 70'553'706'496}, {"llama3-405b", 405'853'388'800},
+      {"vit-b", 86'567'656},        {"vit-l", 304'326'632},         {"vit-h", 632'045'800}};
+  CHECK(published.size() == list_data("models/transformers").size());
+  for (const auto& [name, count] : published) {
+    INFO(name);
+    CHECK(built(name).parameters() == count);
+  }
+}
+
+TEST_CASE("built transformers are those of models/, layer by layer") {
+  const std::vector<std::pair<std::string, std::pair<std::string, std::int64_t>>> twins{
+      {"gpt2", {"gpt2", 1024}}, {"bert-base", {"bert_base", 384}}, {"bert-large", {"bert_large", 384}}};
+  for (const auto& [name, twin] : twins) {
+    INFO(name);
+    const Model ours = built(name, twin.second).model();
+    const Model theirs = read_model(Json::read(find_data("models", twin.first + ".json", "model")));
+    REQUIRE(ours.layers.size() == theirs.layers.size());
+    for (std::size_t i = 0; i < ours.layers.size(); ++i) {
+      CHECK(ours.layers[i].name == theirs.layers[i].name);
+      CHECK(ours.layers[i].forward_macs == theirs.layers[i].forward_macs);
+      CHECK(ours.layers[i].activation_bytes == theirs.layers[i].activation_bytes);
+      REQUIRE(ours.layers[i].tensors.size() == theirs.layers[i].tensors.size());
+      for (std::size_t j = 0; j < ours.layers[i].tensors.size(); ++j) {
+        CHECK(ours.layers[i].tensors[j].name == theirs.layers[i].tensors[j].name);
+        CHECK(ours.layers[i].tensors[j].shape == theirs.layers[i].tensors[j].shape);
+      }
+    }
+  }
+}
+
+TEST_CASE("units: a block each, consecutive, with embeddings before and the head after") {
+  for (const std::string name : {"gpt2", "bert-base", "llama3-8b", "vit-b"}) {
+    INFO(name);
+    const Transformer t = preset(name);
+    std::vector<std::string> units;
+    for (const ComputationLayer& layer : built(name).layers)
+      if (units.empty() || units.back() != layer.group) units.push_back(layer.group);
+    REQUIRE(units.size() == static_cast<std::size_t>(t.layers + 2));
+    CHECK(units.front() == "embeddings");
+    CHECK(units.back() == "head");
+    CHECK(std::set<std::string>(units.begin(), units.end()).size() == units.size());
+  }
+}
+
+TEST_CASE("model FLOPs of a token are 6P + 12·layers·hidden·sequence") {
+  const Computation llama = built("llama3-8b", 8192);
+  CHECK(llama.model_flops == Approx(8192 * (6 * 8'030'261'248.0 + 12 * 32 * 4096.0 * 8192)).epsilon(1e-12));
+}
+
+TEST_CASE("a block of GPT-2 keeps 34·sequence·hidden bytes in 16 bits, and what fused attention adds") {
+  // Korthikanti et al. 2022 (arXiv 2205.05198), section 4.1: 34·s·b·h without attention's scores; here also 4 bytes per
+  // token and head of the softmax, and 8 of each of two normalisations.
+  const Computation gpt2 = built("gpt2");
+  double bytes = 0;
+  for (const ComputationLayer& layer : gpt2.layers)
+    if (layer.block == 3) bytes += 2 * layer.kept.elements + layer.kept.bytes;
+  CHECK(bytes == 1024.0 * (34 * 768 + 4 * 12 + 2 * 8));
+}
+
+TEST_CASE("Hugging Face's configurations") {
+  // Qwen2-0.5B: tied embeddings, biases of q, k and v: 494,032,768, as its model card's safetensors count.
+  CHECK(parameters(R"({"model_type": "qwen2", "hidden_size": 896, "intermediate_size": 4864, "num_hidden_layers": 24,
+      "num_attention_heads": 14, "num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": true,
+      "architectures": ["Qwen2ForCausalLM"], "rope_theta": 1e6})") == 494'032'768);
+  // Mistral-7B v0.1: 7,241,732,096.
+  CHECK(
+      parameters(R"({"model_type": "mistral", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32,
+      "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 32000, "head_dim": null})") == 7'241'732'096);
+  CHECK(parameters(R"({"model_type": "gpt2", "n_inner": null})") == 124'439'808);
+  CHECK(parameters(R"({"model_type": "bert"})") == 109'482'240);
+  // LLaMA with the defaults of its class, LLaMA-7B: 6,738,415,616.
+  CHECK(parameters(R"({"model_type": "llama"})") == 6'738'415'616);
+  const Transformer vit = of(R"({"model_type": "vit", "id2label": {"0": "a", "1": "b", "2": "c"}})");
+  CHECK(vit.classes == 3);
+  CHECK(vit.tokens() == 197);
+}
+
+TEST_CASE("what cannot be is one line") {
+  CHECK(refused(R"({"model_type": "mixtral", "num_local_experts": 8, "num_experts_per_tok": 2})")
+            .starts_with("config.json: /model_type: 'mixtral' is a mixture of 8 experts, 2 for each token, which is "
+                         "not estimated ("));
+  CHECK(refused(R"({"model_type": "t5"})")
+            .starts_with("config.json: /model_type: 't5' is no architecture that can be estimated ("));
+  CHECK(
+      refused(R"({"model_type": "llama", "num_attention_heads": 33})").find("33 heads do not divide a width of 4096") !=
+      std::string::npos);
+  CHECK(refused(R"({"model_type": "llama", "num_key_value_heads": 5})").find("5 heads of keys and values for 32") !=
+        std::string::npos);
+  CHECK(refused(R"({"model_type": "vit", "patch_size": 15})").find("patches of 15 do not divide an image of 224") !=
+        std::string::npos);
+  CHECK(refused(R"({"family": "llama", "layers": 2, "hidden": 64, "heads": 3, "ffn": 8, "vocab": 9, "positions": 4})")
+            .starts_with("config.json: /heads: "));
+  CHECK(error_message([] { built("gpt2", 2048); }).find("2048 tokens, and gpt2 has 1024 positions (at most 1024)") !=
+        std::string::npos);
+  CHECK(error_message([] { built("vit-b", 100); }).find("leave --seq out") != std::string::npos);
+}
