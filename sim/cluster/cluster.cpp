@@ -1,5 +1,7 @@
 #include "sim/cluster/cluster.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace allreplay {
@@ -41,11 +43,108 @@ std::vector<CostPoint> read_table(const Json& json) {
   return points;
 }
 
+std::vector<WorkersTable> read_tables(const Json& json) {
+  std::vector<WorkersTable> tables;
+  for (const Json& item : json.items()) {
+    item.allow_only({"workers", "table"});
+    const std::int64_t before = tables.empty() ? 1 : tables.back().workers;
+    tables.push_back({item.at("workers").integer(2, most_workers), read_table(item.at("table"))});
+    if (tables.back().workers <= before)
+      item.at("workers").fail(fmt::format("{} workers do not exceed the {} before", tables.back().workers, before),
+                              "numbers of workers in increasing order");
+  }
+  if (tables.empty()) json.fail("has no table", "at least one");
+  return tables;
+}
+
+// `links`: the network gives the cost of its links, and not of whole collectives.
+NodeLevel read_node(const Json& network, bool links) {
+  const Json json = network.at("node");
+  json.allow_only({"workers", "alpha", "beta", "bandwidth"});
+  NodeLevel node;
+  node.workers = json.at("workers").integer(1, most_workers);
+  if (json.find("beta") && json.find("bandwidth")) json.at("bandwidth").fail("repeats beta", "one of the two");
+  if (links) {
+    json.at("alpha");
+    if (!json.find("bandwidth")) json.at("beta");
+  }
+  if (const auto alpha = json.find("alpha")) node.alpha = alpha->duration();
+  if (const auto beta = json.find("beta")) node.beta = beta->per_byte();
+  if (const auto rate = json.find("bandwidth")) node.beta = 1 / positive(*rate, rate->rate());
+  if (const auto rails = network.find("rails")) {
+    node.rails = rails->integer(1, most_workers);
+    if (node.rails > node.workers)
+      rails->fail(fmt::format("{} network ports among the {} workers of a node", node.rails, node.workers),
+                  fmt::format("at most {}", node.workers));
+  }
+  node.place = json.place();
+  return node;
+}
+
+// Which of the words a key holds; the first where there is no such key.
+std::size_t one_of(const Json& json, std::string_view key, const std::vector<std::string>& words) {
+  const auto value = json.find(key);
+  if (!value) return 0;
+  const std::string text = value->text();
+  const auto found = std::find(words.begin(), words.end(), text);
+  if (found == words.end()) value->fail(fmt::format("unknown {} '{}'", key, text), suggest(text, words));
+  return static_cast<std::size_t>(found - words.begin());
+}
+
+LevelScale read_scale(const Json& json) {
+  json.allow_only({"bandwidth", "latency"});
+  LevelScale scale;
+  if (const auto factor = json.find("bandwidth")) scale.bandwidth = positive(*factor, factor->number());
+  if (const auto factor = json.find("latency")) scale.latency = positive(*factor, factor->number());
+  return scale;
+}
+
+NcclSetup read_nccl(const Json& network) {
+  const Json json = network.at("nccl");
+  json.allow_only({"gpu", "link", "cpu", "channels", "nvls", "ll128", "scale"});
+  for (const char* level : {"node", "alpha"})
+    if (!network.find(level))
+      json.fail(fmt::format("stands in a network without \"{}\"", level),
+                "beside the two levels of a network: node, alpha and bandwidth");
+  NcclSetup nccl;
+  json.at("gpu");
+  nccl.gpu = static_cast<NcclSetup::Gpu>(one_of(json, "gpu", {"v100", "a100", "h100", "b200"}));
+  nccl.pcie = one_of(json, "link", {"nvlink", "pcie"}) == 1;
+  nccl.amd = one_of(json, "cpu", {"intel", "amd"}) == 1;
+  if (const auto channels = json.find("channels")) nccl.channels = channels->integer(1, 1024);
+  if (const auto flag = json.find("nvls")) nccl.nvls = flag->boolean();
+  if (const auto flag = json.find("ll128")) nccl.ll128 = flag->boolean();
+  if (const auto scale = json.find("scale")) {
+    scale->allow_only({"node", "network"});
+    if (const auto level = scale->find("node")) nccl.node = read_scale(*level);
+    if (const auto level = scale->find("network")) nccl.network = read_scale(*level);
+  }
+  nccl.place = json.place();
+  return nccl;
+}
+
+// What the keys mean together.
+void require_consistent(const Json& json, const Network& network) {
+  if (network.nccl && !(network.node->beta > 0.0 && network.beta > 0.0))
+    json.at("nccl").fail("stands beside links that take no time per byte", "a bandwidth of both levels");
+  if (!network.node || !network.topology) return;
+  if (!network.beta && !network.measured && network.table.empty() && network.tables.empty())
+    json.at("node").fail("leaves the time per byte between nodes to the topology",
+                         "bandwidth or beta beside it: that of one port");
+  const std::int64_t gpus = network.topology->gpus_per_host;
+  if (gpus > 1 && gpus != network.node->workers)
+    json.at("node").at("workers").fail(
+        fmt::format("{} contradict the topology's {} GPUs a host", network.node->workers, gpus),
+        fmt::format("{}", gpus));
+}
+
 void require_one_cost(const Json& json) {
   const bool links = json.find("alpha") || json.find("beta") || json.find("bandwidth") || json.find("gamma");
-  const int ways = links + json.find("measured").has_value() + json.find("table").has_value();
+  const int ways =
+      links + json.find("measured").has_value() + json.find("table").has_value() + json.find("tables").has_value();
   if (ways > 1)
-    json.fail("gives the cost of communication twice", "either alpha, beta and gamma, or measured, or table");
+    json.fail("gives the cost of communication twice",
+              "either alpha, beta and gamma, or measured, or a table, or tables");
   if (json.find("beta") && json.find("bandwidth")) json.at("bandwidth").fail("repeats beta", "one of the two");
   const bool topology = json.find("topology").has_value();
   if (ways == 0 && !topology)
@@ -59,7 +158,7 @@ void require_one_cost(const Json& json) {
 
 Network read_network(const Json& json) {
   json.allow_only({"alpha", "beta", "bandwidth", "gamma", "measured", "table", "topology", "line_rate", "collective",
-                   "fidelity", "sharing", "servers", "chunks", "tree_bandwidth"});
+                   "tables", "node", "rails", "nccl", "fidelity", "sharing", "servers", "chunks", "tree_bandwidth"});
   require_one_cost(json);
   Network network;
   network.place = json.place();
@@ -69,6 +168,12 @@ Network read_network(const Json& json) {
   if (const auto gamma = json.find("gamma")) network.gamma = gamma->per_byte();
   if (const auto measured = json.find("measured")) network.measured = read_measured(*measured);
   if (const auto table = json.find("table")) network.table = read_table(*table);
+  if (const auto tables = json.find("tables")) network.tables = read_tables(*tables);
+  if (json.find("node"))
+    network.node = read_node(json, !network.measured && network.table.empty() && network.tables.empty());
+  else if (const auto rails = json.find("rails"))
+    rails->fail("counts the network ports of a node, and there is no node", "\"node\" beside it, or leave it out");
+  if (json.find("nccl")) network.nccl = read_nccl(json);
   if (const auto topology = json.find("topology")) network.topology = read_topology(*topology);
   if (const auto rate = json.find("line_rate")) network.line_rate = positive(*rate, rate->rate());
   if (const auto name = json.find("collective")) network.collective = name->text();
@@ -76,6 +181,7 @@ Network read_network(const Json& json) {
   for (const char* key : network_options)
     if (const auto value = json.find(key))
       network.options.emplace_back(key, value->is_string() ? value->text() : value->dump());
+  require_consistent(json, network);
   return network;
 }
 

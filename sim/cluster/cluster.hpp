@@ -29,6 +29,37 @@ struct CostPoint {
   double seconds = 0;
 };
 
+/// A table of a cluster's collective, measured among so many workers.
+struct WorkersTable {
+  std::int64_t workers = 0;
+  std::vector<CostPoint> table;
+};
+
+/// The level inside a node. The network's alpha and beta are then those of one port, of which a node has `rails`.
+struct NodeLevel {
+  std::int64_t workers = 1;
+  std::optional<double> alpha, beta;  ///< seconds, s/B; may be left out beside what was measured as a whole
+  std::int64_t rails = 1;
+  Place place;
+};
+
+/// What a calibration found the constants of one level to be worth.
+struct LevelScale {
+  double bandwidth = 1, latency = 1;
+};
+
+/// What NCCL's cost model wants to know of the machines (sim/collective/nccl.hpp).
+struct NcclSetup {
+  enum class Gpu : std::uint8_t { Volta, Ampere, Hopper, Blackwell };
+  Gpu gpu = Gpu::Volta;
+  bool pcie = false;  ///< inside a node; else NVLink
+  bool amd = false;   ///< the processor; else Intel
+  std::optional<std::int64_t> channels;
+  bool nvls = true, ll128 = true;
+  LevelScale node, network;
+  Place place;
+};
+
 /// The communication side of a cluster file. Names (collective, fidelity) are checked by who knows them; `place`
 /// is where a complaint about them points.
 struct Network {
@@ -37,6 +68,9 @@ struct Network {
   double gamma = 0;             ///< reduction time per byte, seconds
   std::optional<MeasuredCost> measured;
   std::vector<CostPoint> table;
+  std::vector<WorkersTable> tables;  ///< workers increasing
+  std::optional<NodeLevel> node;
+  std::optional<NcclSetup> nccl;
   std::optional<TopologySpec> topology;  ///< beta may then be left to it
   std::optional<double> line_rate;       ///< of the named links, bytes per second: costs that beat it are warned of
   std::string collective = "ring";

@@ -151,6 +151,7 @@ constexpr Algorithm all[] = {
      Purpose::Selection, gtopk_messages},
     {"reduce-scatter", "the first half of ring", "", "", reduce_scatter, Purpose::ReduceScatter, scatter_messages,
      false},
+    {"nccl", "what NCCL's tuner would choose for each size, at its own prices", "", "", nullptr, Purpose::AllReduce},
     {"broadcast", "down a binomial tree from rank 0", "", "", broadcast, Purpose::Broadcast, broadcast_messages, false},
 };
 
@@ -160,6 +161,9 @@ std::span<const Algorithm> algorithms() { return all; }
 
 Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options, Stage stage,
                  const Place& place) {
+  if (!algorithm.rounds)
+    throw InputError(place, fmt::format("{} is priced as a whole and has no messages", algorithm.name),
+                     "the fidelity alpha-beta, or ring");
   if (stage != Stage::AllReduce && !algorithm.splits)
     throw InputError(place, fmt::format("{} has no reduce-scatter and all-gather halves", algorithm.name),
                      "ring, for example");

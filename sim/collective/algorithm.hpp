@@ -47,7 +47,8 @@ struct Algorithm {
   // The one of CollectiveOptions, as users name it, that its closed form and that its messages depend on; "" if none.
   std::string_view option;
   std::string_view message_option;
-  /// Dimensionless, for N >= 2 workers; logarithms are real, base 2, where N is no power of two.
+  /// Dimensionless, for N >= 2 workers; logarithms are real, base 2, where N is no power of two. Null, as `rounds` is,
+  /// for what no α and β price (nccl.hpp).
   Coefficients (*coefficients)(double workers, const CollectiveOptions& options);
   Purpose purpose = Purpose::AllReduce;
   /// See rounds_of().
@@ -58,7 +59,7 @@ struct Algorithm {
 std::span<const Algorithm> algorithms();
 
 /// The messages of one stage, for N >= 2 workers. Throws InputError at `place` for numbers of workers that the
-/// algorithm cannot serve message by message, and for halves that it does not have.
+/// algorithm cannot serve message by message, for halves that it does not have, and for nccl.
 Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options, Stage stage,
                  const Place& place);
 

@@ -1,11 +1,14 @@
 #include "sim/collective/comm_cost.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/collective/nccl.hpp"
+#include "sim/collective/two_level.hpp"
 
 namespace allreplay {
 
@@ -13,6 +16,8 @@ CommCost::CommCost(double a, double b) : a_(a), b_(b) {}
 
 CommCost::CommCost(std::span<const CostPoint> points)
     : a_(points.front().seconds), points_(points.begin(), points.end()) {}
+
+CommCost::CommCost(std::shared_ptr<const SizePrice> price) : price_(std::move(price)) {}
 
 double CommCost::interpolate(double bytes) const {
   if (bytes <= static_cast<double>(points_.front().bytes)) return points_.front().seconds;
@@ -27,11 +32,13 @@ double CommCost::interpolate(double bytes) const {
 
 Time CommCost::transfer(Bytes bytes) const {
   if (bytes <= 0) return Time(0);
+  if (price_) return (*this)(bytes)-to_time(price_->start_up(static_cast<double>(bytes)));
   if (points_.empty()) return to_time(b_ * static_cast<double>(bytes));
   return std::max(least(bytes), (*this)(bytes)-to_time(a_));
 }
 
 Time CommCost::least(Bytes bytes) const {
+  if (price_ && bytes > 0) return to_time(price_->least(static_cast<double>(bytes)));
   if (points_.empty() || bytes <= 0) return (*this)(bytes);
   const auto size = static_cast<double>(bytes);
   double per_byte = interpolate(size) / size;
@@ -41,8 +48,11 @@ Time CommCost::least(Bytes bytes) const {
 }
 
 LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options, const Place& place_of_gamma) {
-  const Coefficients at = find_algorithm(measured.collective, measured.place / "collective")
-                              .coefficients(static_cast<double>(measured.workers), options);
+  const Algorithm& algorithm = find_algorithm(measured.collective, measured.place / "collective");
+  if (!algorithm.coefficients)
+    throw InputError(measured.place / "collective", fmt::format("no alpha and beta price {}", algorithm.name),
+                     "the algorithm that ran, such as ring, or a table");
+  const Coefficients at = algorithm.coefficients(static_cast<double>(measured.workers), options);
   const double beta = (measured.b - at.gamma * measured.gamma) / at.beta;
   if (beta < 0)
     throw InputError(place_of_gamma,
@@ -62,24 +72,102 @@ LinkCosts links_of(const Network& network, std::int64_t workers, const Collectiv
   return {network.alpha.value_or(0), network.beta.value_or(0), network.gamma};
 }
 
+StageCosts halved(std::vector<CostPoint> table) {
+  const CommCost whole(table);
+  for (CostPoint& point : table) point.seconds /= 2;
+  const CommCost half(table);
+  return {whole, half, half};
+}
+
+[[noreturn]] void refuse_other(const Network& network, const Algorithm& algorithm, std::string_view key,
+                               std::int64_t measured, std::int64_t workers) {
+  throw InputError(network.place / key,
+                   fmt::format("was measured for {} among {} workers and says nothing of {} among {}",
+                               network.collective, measured, algorithm.name, workers),
+                   "alpha and beta, or measured, can be carried to other sizes");
+}
+
+// What was measured inside one node says nothing of two.
+void require_reach(const Network& network, std::int64_t measured, std::int64_t workers, const Place& place) {
+  if (!network.node || measured > network.node->workers || workers <= measured) return;
+  throw InputError(
+      place, fmt::format("was measured inside one node, among {} workers, and says nothing of {}", measured, workers),
+      "a measurement of two nodes or more");
+}
+
+// The tables between whose numbers of workers `workers` lies, or the nearest two, or the only one twice.
+std::pair<const WorkersTable*, const WorkersTable*> neighbours(const std::vector<WorkersTable>& tables,
+                                                               std::int64_t workers) {
+  auto above = std::find_if(tables.begin(), tables.end(), [&](const auto& one) { return one.workers >= workers; });
+  if (above == tables.end()) --above;
+  if (above->workers == workers) return {&*above, &*above};
+  if (above == tables.begin() && tables.size() > 1) ++above;
+  return {above == tables.begin() ? &*above : &*(above - 1), &*above};
+}
+
+// Linear in log(workers), at every size of either.
+std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers) {
+  const Place place = network.place / "tables";
+  require_reach(network, network.tables.back().workers, workers, place);
+  const auto [low, high] = neighbours(network.tables, workers);
+  if (low->workers == workers || high->workers == workers) return (low->workers == workers ? low : high)->table;
+  if (low == high)
+    throw InputError(place, fmt::format("is of {} workers, and says nothing of {}", low->workers, workers),
+                     "tables of two numbers of workers, or more");
+  const double share = std::log(static_cast<double>(workers) / static_cast<double>(low->workers)) /
+                       std::log(static_cast<double>(high->workers) / static_cast<double>(low->workers));
+  std::set<Bytes> sizes;
+  for (const auto* one : {low, high})
+    for (const CostPoint& point : one->table) sizes.insert(point.bytes);
+  const CommCost below(low->table), above(high->table);
+  std::vector<CostPoint> points;
+  for (const Bytes bytes : sizes) {
+    points.push_back({bytes, (1 - share) * to_seconds(below(bytes)) + share * to_seconds(above(bytes))});
+    if (points.back().seconds <= 0)
+      throw InputError(place,
+                       fmt::format("carried to {} workers, gives {} less than no time", workers, write_size(bytes)),
+                       fmt::format("{} to {} workers", network.tables.front().workers, network.tables.back().workers));
+  }
+  return points;
+}
+
+// α's, and β's part of b.
+Transfer transfer_of(const Network& network, const Algorithm& algorithm, std::int64_t workers, const LinkCosts& links,
+                     const Coefficients& times, const CollectiveOptions& options) {
+  if (!network.node || network.measured) return {times.alpha * links.alpha, times.beta * links.beta};
+  const NodeLevel& node = *network.node;
+  const TwoLevels levels{node.alpha.value_or(0), node.beta.value_or(0), links.alpha, links.beta, node.rails};
+  return two_level_transfer(algorithm, layout_of(workers, node.workers), levels, options, node.place);
+}
+
 }  // namespace
 
 StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                         std::int64_t table_workers, const CollectiveOptions& options) {
   if (workers == 1) return {CommCost(0, 0), CommCost(0, 0), CommCost(0, 0)};
   if (!network.table.empty()) {
+    require_reach(network, table_workers, workers, network.place / "table");
     if (workers != table_workers || algorithm.name != network.collective)
-      throw InputError(network.place / "table",
-                       fmt::format("was measured for {} among {} workers and says nothing of {} among {}",
-                                   network.collective, table_workers, algorithm.name, workers),
-                       "alpha and beta, or measured, can be carried to other sizes");
-    std::vector<CostPoint> half = network.table;
-    for (CostPoint& point : half) point.seconds /= 2;
-    return {CommCost(network.table), CommCost(half), CommCost(half)};
+      refuse_other(network, algorithm, "table", table_workers, workers);
+    return halved(network.table);
   }
+  if (!network.tables.empty()) {
+    if (algorithm.name != network.collective)
+      refuse_other(network, algorithm, "tables", network.tables.back().workers, workers);
+    return halved(interpolated(network, workers));
+  }
+  if (!algorithm.coefficients) {
+    if (!network.nccl)
+      throw InputError(network.place, fmt::format("says nothing of what {} runs on", algorithm.name),
+                       "\"node\" and \"nccl\"; see docs/models.md");
+    const auto stage = [&](Stage one) { return CommCost(std::make_shared<const NcclPrice>(network, workers, one)); };
+    return {stage(Stage::AllReduce), stage(Stage::ReduceScatter), stage(Stage::AllGather)};
+  }
+  if (network.measured) require_reach(network, network.measured->workers, workers, network.measured->place);
   const LinkCosts links = links_of(network, workers, options);
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
-  const double a = times.alpha * links.alpha, transfer = times.beta * links.beta, reduction = times.gamma * links.gamma;
+  const auto [a, transfer] = transfer_of(network, algorithm, workers, links, times, options);
+  const double reduction = times.gamma * links.gamma;
   const double scattered = transfer / 2 + (network.measured ? reduction / 2 : reduction);
   return {CommCost(a, transfer + reduction), CommCost(a / 2, scattered),
           CommCost(a / 2, transfer + reduction - scattered)};
@@ -90,10 +178,27 @@ CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t 
   return price_stages(network, algorithm, workers, table_workers, options)[static_cast<std::size_t>(Stage::AllReduce)];
 }
 
-std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers,
-                        const CollectiveOptions& options) {
-  if (workers == 1) return "";
-  if (network.line_rate && network.table.empty()) {
+namespace {
+
+// A measurement used elsewhere than where it was taken.
+std::string carried(const Network& network, std::int64_t workers) {
+  if (network.measured && network.node) {
+    const auto nodes = [&](std::int64_t count) { return layout_of(count, network.node->workers).nodes; };
+    const std::int64_t there = nodes(network.measured->workers), here = nodes(workers);
+    if (there != here) return fmt::format("what was measured on {} nodes is carried to {}", there, here);
+  }
+  if (network.tables.empty()) return "";
+  const std::int64_t least = network.tables.front().workers, most = network.tables.back().workers;
+  if (workers >= least && workers <= most) return "";
+  return fmt::format("tables of {} to {} workers are extrapolated to {}", least, most, workers);
+}
+
+// Costs that no such network can have.
+std::string impossible(const Network& network, const Algorithm& algorithm, std::int64_t workers,
+                       const CollectiveOptions& options) {
+  const bool tables = !network.table.empty() || !network.tables.empty();
+  if (tables || !algorithm.coefficients) return "";
+  if (network.line_rate) {
     const double beta = links_of(network, workers, options).beta, least = 1 / *network.line_rate;
     if (beta < least * 0.999)
       return fmt::format("a time per byte of {:.4g} ns/B beats the line rate of {} ({:.4g} ns/B)", beta * 1e9,
@@ -101,12 +206,21 @@ std::string implausible(const Network& network, const Algorithm& algorithm, std:
   }
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
   const auto n = static_cast<double>(workers);
-  if (network.table.empty() && algorithm.option == "tree_bandwidth" && times.beta < 2 * (n - 1) / n * 0.999)
+  if (algorithm.option == "tree_bandwidth" && times.beta < 2 * (n - 1) / n * 0.999)
     return fmt::format(
         "{} as printed moves {:.3g} bytes per byte and link, below the bandwidth bound 2(N-1)/N of any all-reduce "
         "(--option tree_bandwidth=physical corrects it)",
         algorithm.name, times.beta);
   return "";
+}
+
+}  // namespace
+
+std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers,
+                        const CollectiveOptions& options) {
+  if (workers == 1) return "";
+  const std::string one = impossible(network, algorithm, workers, options), other = carried(network, workers);
+  return one.empty() || other.empty() ? one + other : one + "; " + other;
 }
 
 }  // namespace allreplay

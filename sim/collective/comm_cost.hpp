@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +15,17 @@
 
 namespace allreplay {
 
-/// T(M) for M > 0 bytes; T(0) = 0. Either a + b·M, or linear between measured points.
+/// A cost that is neither a line nor a table. Sizes in bytes, above zero.
+class SizePrice {
+ public:
+  virtual ~SizePrice() = default;
+  virtual double seconds(double bytes) const = 0;
+  virtual double start_up(double bytes) const = 0;  ///< what of it may pass while others' bytes move; seconds
+  /// Below what blocks of so many bytes in all take, however they are cut and overlap; seconds.
+  virtual double least(double bytes) const = 0;
+};
+
+/// T(M) for M > 0 bytes; T(0) = 0. Either a + b·M, or linear between measured points, or what a SizePrice says.
 class CommCost {
  public:
   /// a in seconds, b in seconds per byte.
@@ -22,10 +33,13 @@ class CommCost {
   /// REQUIRES: at least two points, sizes increasing. Below the first size its time holds; beyond the last the
   /// slope of the last two goes on.
   explicit CommCost(std::span<const CostPoint> points);
+  /// Copies share it.
+  explicit CommCost(std::shared_ptr<const SizePrice> price);
 
   Time operator()(Bytes bytes) const {
     if (bytes <= 0) return Time(0);
     const auto size = static_cast<double>(bytes);
+    if (price_) return to_time(price_->seconds(size));
     return points_.empty() ? to_time(a_ + b_ * size) : to_time(interpolate(size));
   }
 
@@ -34,7 +48,7 @@ class CommCost {
   Time transfer(Bytes bytes) const;
 
   /// The least time for M bytes cut into any blocks: T(M) itself for a + b·M; for a table M times the least
-  /// time per byte over the sizes up to M.
+  /// time per byte over the sizes up to M; for a SizePrice what it says.
   Time least(Bytes bytes) const;
 
  private:
@@ -43,6 +57,7 @@ class CommCost {
   double a_ = 0;  // seconds (the ps are rounded once, in T)
   double b_ = 0;
   std::vector<CostPoint> points_;
+  std::shared_ptr<const SizePrice> price_;
 };
 
 /// What single messages cost: start-up (s), and per byte sent and reduced (s/B).
@@ -57,17 +72,19 @@ LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& opti
 /// What each stage costs, by Stage.
 using StageCosts = std::array<CommCost, stage_count>;
 
-/// The closed form of `algorithm` among `workers` on `network`. One worker: no cost at all. Throws InputError
-/// where the network's measurement or table does not reach.
+/// The closed form of `algorithm` among `workers` on `network`, on two levels where it has nodes. One worker: no cost
+/// at all. Throws InputError where the network's measurement or table does not reach, and for what two_level_transfer()
+/// or NCCL's model refuse.
 CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
                const CollectiveOptions& options);
 
 /// The same for every stage. A reduce-scatter and an all-gather are the two halves of an all-reduce: a/2 and half of β
-/// each, γ on the reduce-scatter; half each of what was measured.
+/// each, γ on the reduce-scatter; half each of what was measured; NCCL's are priced by themselves.
 StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                         std::int64_t table_workers, const CollectiveOptions& options);
 
-/// Complaints about costs that no such network can have (reading 8): "" when there is none.
+/// Complaints about costs that no such network can have (reading 8), and about measurements that are carried to other
+/// numbers of nodes or beyond their tables: "" when there is none.
 std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                         const CollectiveOptions& options);
 

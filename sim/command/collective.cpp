@@ -26,6 +26,7 @@ void execute(const Arguments& arguments) {
   const std::vector<Bytes> sizes = parse_sizes(arguments.bytes, argument("--bytes"));
   const CollectivePricing pricing = collective_pricing(scenario);
   const std::vector<CollectiveRow> rows = measure_collective(pricing, sizes);
+  warn(pricing.warning);
   fmt::print("{}",
              arguments.json ? collective_json(rows) : collective_heading(scenario, pricing) + collective_table(rows));
 }

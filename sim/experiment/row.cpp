@@ -15,8 +15,10 @@ using namespace std::string_view_literals;
 // The options that matter to this scenario, with their values, defaults included.
 NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) {
   NamedValues values;
+  Options options = scenario.options;
+  options.collective = carrier.options;
   const auto append = [&](std::string_view name) {
-    const std::string value = scenario.options.get(name);
+    const std::string value = options.get(name);
     if (!value.empty()) values.emplace_back(name, value);
   };
   for (const std::string_view name : scenario.strategy->options) append(name);

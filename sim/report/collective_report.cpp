@@ -54,10 +54,16 @@ double bus_factor(Purpose purpose, std::int64_t workers) {
 CollectivePricing collective_pricing(const Scenario& scenario) {
   const Communication communication = communication_of(scenario);
   const auto fabric = communication.fabric;
-  CollectivePricing pricing{communication.carrier.algorithm->purpose, scenario.workers, {}, 0, {}};
+  CollectivePricing pricing{
+      communication.carrier.algorithm->purpose, scenario.workers, {}, 0, {}, {}, communication.warning};
   pricing.time = [fabric](Bytes bytes) { return fabric->alone(bytes, Stage::AllReduce); };
   pricing.messages = fabric->messages(Stage::AllReduce);
   pricing.events = [fabric] { return fabric->pricing_events(); };
+  const Network& network = scenario.cluster.network;
+  if (communication.carrier.algorithm->name == "nccl" && network.nccl && scenario.workers > 1)
+    pricing.choice = [price = NcclPrice(network, scenario.workers, Stage::AllReduce)](Bytes bytes) {
+      return price.choice(static_cast<double>(bytes));
+    };
   return pricing;
 }
 
@@ -78,6 +84,7 @@ std::vector<CollectiveRow> measure_collective(const CollectivePricing& pricing, 
     row.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     row.events = pricing.events ? pricing.events() - events : 0;
     row.messages = bytes > 0 ? pricing.messages : 0;
+    if (pricing.choice) row.choice = pricing.choice(bytes);
     if (row.time_s > 0) row.algbw_GBps = static_cast<double>(bytes) / row.time_s * 1e-9;
     row.busbw_GBps = row.algbw_GBps * bus_factor(pricing.purpose, pricing.workers);
     rows.push_back(row);
@@ -87,15 +94,20 @@ std::vector<CollectiveRow> measure_collective(const CollectivePricing& pricing, 
 
 std::string collective_table(const std::vector<CollectiveRow>& rows) {
   std::vector<std::vector<std::string>> cells{{"size (B)", "time (us)", "algbw (GB/s)", "busbw (GB/s)"}};
-  for (const CollectiveRow& row : rows)
+  const bool choices = !rows.empty() && rows.front().choice;
+  if (choices) cells.front().insert(cells.front().end(), {"algorithm", "protocol"});
+  for (const CollectiveRow& row : rows) {
     cells.push_back({std::to_string(row.bytes), fmt::format("{:.2f}", row.time_s * 1e6),
                      fmt::format("{:.4f}", row.algbw_GBps), fmt::format("{:.4f}", row.busbw_GBps)});
+    if (choices)
+      cells.back().insert(cells.back().end(), {std::string(row.choice->algorithm), std::string(row.choice->protocol)});
+  }
   return format_table(cells);
 }
 
 std::string collective_json(const std::vector<CollectiveRow>& rows) {
   auto array = nlohmann::ordered_json::array();
-  for (const CollectiveRow& row : rows)
+  for (const CollectiveRow& row : rows) {
     array.push_back({{"bytes", row.bytes},
                      {"time_s", row.time_s},
                      {"algbw_GBps", row.algbw_GBps},
@@ -103,6 +115,10 @@ std::string collective_json(const std::vector<CollectiveRow>& rows) {
                      {"messages", row.messages},
                      {"events", row.events},
                      {"wall_s", row.wall_s}});
+    if (!row.choice) continue;
+    array.back()["algorithm"] = row.choice->algorithm;
+    array.back()["protocol"] = row.choice->protocol;
+  }
   return array.dump(2) + "\n";
 }
 

@@ -3,11 +3,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/collective/algorithm.hpp"
+#include "sim/collective/nccl.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
@@ -24,8 +26,10 @@ struct CollectivePricing {
   Purpose purpose = Purpose::AllReduce;
   std::int64_t workers = 1;
   std::function<Time(Bytes)> time;
-  std::int64_t messages = 0;             ///< of one collective
-  std::function<std::int64_t()> events;  ///< inside the simulated networks so far; may be empty
+  std::int64_t messages = 0;                ///< of one collective
+  std::function<std::int64_t()> events;     ///< inside the simulated networks so far; may be empty
+  std::function<NcclChoice(Bytes)> choice;  ///< of collective nccl; else empty
+  std::string warning;                      ///< about the cluster's costs; "" if none
 };
 
 struct CollectiveRow {
@@ -36,6 +40,7 @@ struct CollectiveRow {
   std::int64_t messages = 0;
   std::int64_t events = 0;
   double wall_s = 0;  ///< that the simulation took
+  std::optional<NcclChoice> choice;
 };
 
 /// Bytes that the busiest port must carry per byte of the block (nccl-tests, doc/PERFORMANCE.md): 2(N−1)/N for an

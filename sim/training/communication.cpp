@@ -87,12 +87,15 @@ Place place_of_collective(const Scenario& scenario) {
   return scenario.cluster.network.place / "collective";
 }
 
-std::string fidelity_of(const Scenario& scenario) {
+std::string fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
   const Network& network = scenario.cluster.network;
   const std::string& name = scenario.fidelity.empty() ? network.fidelity : scenario.fidelity;
   const Place place = scenario.fidelity.empty() ? network.place / "fidelity" : scenario.place_of_fidelity;
   if (name == "alpha-beta") return name;
   find_fidelity(name, place);
+  if (!algorithm.rounds)
+    throw InputError(place, fmt::format("{} is priced as a whole and has no messages for {}", algorithm.name, name),
+                     "alpha-beta");
   if (!network.topology)
     throw InputError(place,
                      fmt::format("{} needs a topology, and the cluster '{}' has none", name, scenario.cluster.name),
@@ -100,9 +103,13 @@ std::string fidelity_of(const Scenario& scenario) {
   return name;
 }
 
-// What a topology decides for a collective that runs on it.
+// What a topology, and nodes, decide for a collective that runs on them.
 CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorithm) {
   CollectiveOptions options = scenario.options.collective;
+  const auto& node = scenario.cluster.network.node;
+  if (node && node->workers > 1 && scenario.workers > node->workers &&
+      !scenario.options.places.contains("tree_bandwidth"))
+    options.tree_bandwidth = TreeBandwidth::Physical;  // the only one that knows nodes
   const auto& spec = scenario.cluster.network.topology;
   if (!spec) return options;
   if (spec->kind == TopologyKind::BCube) options.levels = spec->k;
@@ -188,7 +195,7 @@ Carrier carrier_of(const Scenario& scenario) {
                            : !coded.empty()             ? std::string(coded)
                                                         : scenario.cluster.network.collective;
   const Algorithm& algorithm = find_algorithm(name, place_of_collective(scenario));
-  return {&algorithm, fidelity_of(scenario), options_on(scenario, algorithm)};
+  return {&algorithm, fidelity_of(scenario, algorithm), options_on(scenario, algorithm)};
 }
 
 bool gathers(const Carrier& carrier) { return carrier.algorithm->purpose == Purpose::AllGather; }

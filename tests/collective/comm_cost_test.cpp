@@ -44,6 +44,7 @@ TEST_CASE("logarithms are real where N is no power of two") {
 
 TEST_CASE("nothing costs nothing: no bytes, or one worker") {
   for (const Algorithm& algorithm : algorithms()) {
+    if (!algorithm.coefficients) continue;  // nccl: its own test
     CHECK(cost_of(links(1, 1, 1), algorithm.name, 4)(0) == Time(0));
     CHECK(cost_of(links(1, 1, 1), algorithm.name, 1)(100) == Time(0));
   }

@@ -82,6 +82,10 @@ GRAPH = {"name": "g", "workers": 2, "network": {"alpha": "1 us", "topology": {
 GPUS = {"name": "h", "workers": 4, "network": {"alpha": "1 us", "topology": {
     "kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}, "gpus_per_host": 2,
     "inner": {"latency": "0 s", "bandwidth": "300 GB/s"}, "links": [{"between": ["h0", "s0"], "bandwidth": "1 Gbit/s"}]}}}
+NODES = {"name": "n", "workers": 16, "network": {"node": {"workers": 8, "alpha": "1 us", "bandwidth": "370 GB/s"}, "alpha": "0 us", "bandwidth": "50 GB/s", "rails": 8,
+         "collective": "nccl", "nccl": {"gpu": "h100", "link": "nvlink", "cpu": "amd", "channels": 16, "nvls": True, "ll128": False, "scale": {"node": {"bandwidth": 0.9}}}}}
+TABLES = {"name": "n", "workers": 4, "network": {"node": {"workers": 2}, "tables": [
+    {"workers": size, "table": [{"bytes": "4 KiB", "time": "1 us"}, {"bytes": "1 MiB", "time": "1 ms"}]} for size in (2, 4)]}}
 CODEC = json.loads((ROOT / "models" / "codecs" / "topk_p102-100.json").read_text(encoding="utf-8"))
 OPTIONS = {"name": "o", "profiles": ["trace.json"], "clusters": ["plain.json"], "codecs": ["none", "topk"], "strategies": [
     "wfbp", {"name": "bytescheduler", "credit": [4, "16 MB"], "partition": ["1 MB", "4 MB"]},
@@ -90,6 +94,11 @@ OPTIONS = {"name": "o", "profiles": ["trace.json"], "clusters": ["plain.json"], 
 TOPOLOGY = "/network/topology"
 MORE = {  # kind of file: document, what to change in it, each refused by both
     "cluster": [
+        (NODES, [("/network/node", REMOVE), ("/network/node/workers", 0), ("/network/node/alpha", REMOVE), ("/network/node/bandwidth", REMOVE), ("/network/node/beta", "1 ns/B"),
+                 ("/network/node/rails", 8), ("/network/bandwidth", REMOVE), ("/network/rails", 0), ("/network/nccl", {}), ("/network/nccl/gpu", "h200"), ("/network/nccl/link", "pci"),
+                 ("/network/nccl/channels", 0), ("/network/nccl/nvls", 1), ("/network/nccl/scale/node/bandwidth", 0), ("/network/nccl/scale/inside", {}), ("/network/nccl/scale/node/alpha", 1)]),
+        (TABLES, [("/network/tables", []), ("/network/tables/0/workers", 1), ("/network/tables/0/table", []), ("/network/tables/1/bytes", 1), ("/network/alpha", "1 us"),
+                  ("/network/table", TABLES["network"]["tables"][0]["table"]), ("/network/rails", "two")]),
         (TORUS, [(f"{TOPOLOGY}/kind", "tours"), (f"{TOPOLOGY}/dimensions", [4]), (f"{TOPOLOGY}/dimensions", [2, 0]), (f"{TOPOLOGY}/dimensions", REMOVE),
                  (f"{TOPOLOGY}/ports", 4), (f"{TOPOLOGY}/link", REMOVE), (f"{TOPOLOGY}/link/bandwidth", "0 bit/s"), (f"{TOPOLOGY}/link/bandwidth", "1 us"),
                  (f"{TOPOLOGY}/link/latency", REMOVE), (f"{TOPOLOGY}/link/mtu", 1500), ("/network/alpha", REMOVE), (f"{TOPOLOGY}/inner", {"latency": "0 s", "bandwidth": "1 GB/s"})]),

@@ -1,0 +1,167 @@
+#include "sim/collective/nccl.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "sim/collective/two_level.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// Of src/graph/tuning.cc, NCCL 2.30, by protocol: LL, LL128, Simple; and by GPU: Volta, Ampere, Hopper, Blackwell.
+// Times in us, bandwidths in GB/s.
+enum Protocol : int { LL, LL128, Simple };
+constexpr std::array<std::string_view, 3> protocol_names = {"LL", "LL128", "Simple"};
+using ByProtocol = std::array<double, 3>;
+using ByGpu = std::array<double, 4>;
+
+constexpr ByProtocol base_ring = {6.6, 14, 8.4}, base_tree = {6.8, 14, 8.4};
+constexpr ByProtocol nvlink_ring = {0.6, 1.9, 3.4}, nvlink_tree = {0.6, 1.25, 4};
+constexpr ByProtocol pcie_ring = {1, 2.5, 5.7}, pcie_tree = {1, 1.9, 4};
+constexpr ByProtocol net_ring = {2.7, 4, 14}, net_tree = {5, 8.5, 14};
+constexpr double nic_overhead_intel = 1, nic_overhead_amd = 2, nvls_latency = 25;
+
+// On one node, on two, on more.
+using ByNodes = std::array<ByGpu, 3>;
+constexpr ByGpu ll_most_in_node = {39, 87.7, 141, 282};
+constexpr std::array<double, 2> ll_most_intel = {39, 20.4}, ll_most_amd = {22.5, 19};  // two nodes, more
+constexpr ByGpu ring_ll128 = {20, 20, 36.7, 40};
+constexpr ByNodes tree_ll128 = {{{20, 20, 36.7, 55.6}, {20, 20, 36.7, 31.67}, {20, 20, 29, 20}}};
+constexpr ByNodes tree_channel = {{{26.5, 24, 38.7, 70}, {18.5, 23.6, 41.4, 42.8}, {10, 17.8, 36, 24}}};
+constexpr std::array<double, 5> nvls_speeds = {60, 50, 40, 30, 24};
+constexpr ByGpu nvls_efficiency = {0, 0, 0.85, 0.74};
+
+// What a tree keeps of its bandwidth, by floor(log2(bytes / 64)).
+constexpr std::array<std::array<double, 23>, 3> tree_correction = {{
+    {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
+    {1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1},
+    {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},
+}};
+
+double correction(int protocol, double bytes) {
+  const auto& factors = tree_correction[static_cast<std::size_t>(protocol)];
+  const double index = std::floor(std::log2(bytes / 64));
+  return index >= 0 && index < static_cast<double>(factors.size()) ? factors[static_cast<std::size_t>(index)] : 1;
+}
+
+double at(const ByProtocol& values, int protocol) { return values[static_cast<std::size_t>(protocol)]; }
+double at(const ByGpu& values, NcclSetup::Gpu gpu) { return values[static_cast<std::size_t>(gpu)]; }
+
+double at(const ByNodes& values, double nodes, NcclSetup::Gpu gpu) {
+  return at(values[nodes <= 1 ? 0 : nodes <= 2 ? 1 : 2], gpu);
+}
+
+double most_of_ll(const NcclSetup& setup, double nodes) {
+  if (nodes <= 1) return at(ll_most_in_node, setup.gpu);
+  return (setup.amd ? ll_most_amd : ll_most_intel)[nodes <= 2 ? 0 : 1];
+}
+
+}  // namespace
+
+NcclPrice::NcclPrice(const Network& network, std::int64_t workers, Stage stage)
+    : setup_(*network.nccl), stage_(stage), workers_(static_cast<double>(workers)) {
+  const NodeLayout layout = layout_of(workers, network.node->workers);
+  const auto rails = static_cast<double>(network.node->rails);
+  const double inside = 1e-9 / *network.node->beta, outside = 1e-9 * rails / *network.beta;
+  nodes_ = static_cast<double>(layout.nodes);
+  per_node_ = workers_ / nodes_;
+  one_gpu_ = layout.per_node == 1;
+  channels_ = setup_.channels ? static_cast<double>(*setup_.channels) : nodes_ > 1 ? rails : 12;
+  node_bandwidth_ = inside;
+  bus_ = nodes_ > 1 ? std::min(inside, outside) : inside;
+  const double scaled = setup_.node.bandwidth * inside;
+  scale_ = (nodes_ > 1 ? std::min(scaled, setup_.network.bandwidth * outside) : scaled) / bus_;
+  alpha_ = network.alpha.value_or(0) * 1e6;
+}
+
+// Steps inside a node and between nodes; those between carry the network's latency, twice its alpha in Simple.
+NcclChoice NcclPrice::ring(int protocol, double bytes) const {
+  const double rounds = stage_ == Stage::AllReduce ? 2 : 1;
+  const double steps = rounds * (workers_ - 1), outside = nodes_ > 1 ? rounds * (nodes_ - 1) : 0;
+  double inside = at(setup_.pcie ? pcie_ring : nvlink_ring, protocol);
+  if (nodes_ > 1)
+    inside = std::max(inside, (setup_.amd ? nic_overhead_amd : nic_overhead_intel) * (protocol == Simple ? 3 : 1));
+  const double net = at(one_gpu_ ? net_tree : net_ring, protocol) + alpha_ * (protocol == Simple ? 2 : 1);
+  double latency = setup_.node.latency * (at(base_ring, protocol) + (steps - outside) * inside) +
+                   setup_.network.latency * outside * net;
+  if (protocol == Simple && stage_ == Stage::AllReduce && nodes_ > 1 && bytes / (2 * channels_ * workers_) >= 64)
+    latency *= setup_.gpu == NcclSetup::Gpu::Volta ? 1.9 : 1.4;
+  double bus = bus_;
+  if (protocol == LL) bus = std::min(most_of_ll(setup_, nodes_), bus_ / 2);
+  if (protocol == LL128) bus = std::min(0.92 * bus_, channels_ * at(ring_ll128, setup_.gpu));
+  return {"ring", protocol_names[static_cast<std::size_t>(protocol)], latency * 1e-6,
+          scale_ * bus * workers_ / steps * 1e9};
+}
+
+NcclChoice NcclPrice::tree(int protocol, double bytes) const {
+  const double inside = at(setup_.pcie ? pcie_tree : nvlink_tree, protocol);
+  const double net = at(net_tree, protocol) + alpha_ * (protocol == Simple ? 2 : 1);
+  const double latency = setup_.node.latency * (at(base_tree, protocol) + 2 * (per_node_ - 1) * inside) +
+                         setup_.network.latency * 2 * std::log2(nodes_) * net;
+  double bus = std::min(0.92 * bus_, channels_ * at(tree_channel, nodes_, setup_.gpu));
+  if (protocol == LL) bus = std::min(bus / 3.8, most_of_ll(setup_, nodes_));
+  if (protocol == LL128)
+    bus = std::min(bus * (nodes_ > 1 ? 120.0 / 128 : 7.0 / 9), channels_ * at(tree_ll128, nodes_, setup_.gpu));
+  if (one_gpu_) bus *= 0.85;
+  return {"tree", protocol_names[static_cast<std::size_t>(protocol)], latency * 1e-6,
+          scale_ * bus * correction(protocol, bytes) / 2 * 1e9};
+}
+
+double NcclPrice::nvls_speed() const {
+  if (nodes_ > 1 || !setup_.nvls || at(nvls_efficiency, setup_.gpu) == 0) return 0;
+  const auto* const speed = std::find_if(nvls_speeds.begin(), nvls_speeds.end(),
+                                         [&](double one) { return one * workers_ <= node_bandwidth_ * (1 + 1e-12); });
+  return speed == nvls_speeds.end() ? 0 : *speed;
+}
+
+// The switch reduces: a channel a GPU.
+NcclChoice NcclPrice::nvls() const {
+  double bus = workers_ * nvls_speed() * at(nvls_efficiency, setup_.gpu) * (workers_ - 1) / workers_;
+  if (stage_ == Stage::AllReduce) bus *= 2;
+  const double steps = (stage_ == Stage::AllReduce ? 2 : 1) * (workers_ - 1);
+  return {"nvls", "Simple", setup_.node.latency * nvls_latency * 1e-6, scale_ * bus * workers_ / steps * 1e9};
+}
+
+template <class Visit>
+void NcclPrice::each_choice(double bytes, Visit visit) const {
+  const bool ll128 = !setup_.pcie && (nodes_ <= 1 || setup_.ll128);
+  for (const int protocol : {LL, LL128, Simple}) {
+    if (protocol == LL128 && !ll128) continue;
+    visit(ring(protocol, bytes));
+    if (stage_ == Stage::AllReduce) visit(tree(protocol, bytes));
+  }
+  if (nvls_speed() > 0) visit(nvls());
+}
+
+NcclChoice NcclPrice::choice(double bytes) const {
+  NcclChoice best;
+  double least = std::numeric_limits<double>::infinity();
+  each_choice(bytes, [&](const NcclChoice& one) {
+    const double time = one.start_up + bytes / one.bandwidth;
+    if (time >= least) return;
+    least = time;
+    best = one;
+  });
+  return best;
+}
+
+double NcclPrice::seconds(double bytes) const {
+  const NcclChoice best = choice(bytes);
+  return best.start_up + bytes / best.bandwidth;
+}
+
+// The least start-up, and all bytes at the largest bandwidth, of whatever choice. One byte sees no correction of a
+// tree's bandwidth, and no factor on a ring's start-up.
+double NcclPrice::least(double bytes) const {
+  double start_up = std::numeric_limits<double>::infinity(), bandwidth = 0;
+  each_choice(1, [&](const NcclChoice& one) {
+    start_up = std::min(start_up, one.start_up);
+    bandwidth = std::max(bandwidth, one.bandwidth);
+  });
+  return start_up + bytes / bandwidth;
+}
+
+}  // namespace allreplay

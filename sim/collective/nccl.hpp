@@ -1,0 +1,53 @@
+// NCCL's own model of what its collectives cost: of every algorithm and protocol, and which of them its tuner chooses.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "sim/cluster/cluster.hpp"
+#include "sim/collective/comm_cost.hpp"
+#include "sim/collective/stage.hpp"
+
+namespace allreplay {
+
+/// An algorithm and protocol at some size: start_up + bytes / bandwidth.
+struct NcclChoice {
+  std::string_view algorithm;  ///< ring, tree or nvls
+  std::string_view protocol;   ///< LL, LL128 or Simple
+  double start_up = 0;         ///< seconds
+  double bandwidth = 0;        ///< bytes of the block per second
+};
+
+/// The least of all choices at every size, after src/graph/tuning.cc of NCCL 2.30 with its constants, but for PAT,
+/// NVLSTree and CollNet. Start-ups are the model's own, on top of which the network's alpha comes for every message
+/// between nodes. A reduce-scatter and an all-gather have rings and NVLS of their own; sizes are of the whole block.
+class NcclPrice final : public SizePrice {
+ public:
+  /// REQUIRES: network.nccl, with node and bandwidths, and two workers or more.
+  NcclPrice(const Network& network, std::int64_t workers, Stage stage);
+
+  NcclChoice choice(double bytes) const;
+  double seconds(double bytes) const override;
+  double start_up(double bytes) const override { return choice(bytes).start_up; }
+  double least(double bytes) const override;
+
+ private:
+  NcclChoice ring(int protocol, double bytes) const;
+  NcclChoice tree(int protocol, double bytes) const;
+  NcclChoice nvls() const;
+  double nvls_speed() const;  // of a channel; 0: there is no NVLS
+  template <class Visit>
+  void each_choice(double bytes, Visit visit) const;
+
+  NcclSetup setup_;
+  Stage stage_;
+  double workers_, nodes_, per_node_;  // n, N and n/N
+  bool one_gpu_;                       // in a node, at most
+  double channels_;
+  double node_bandwidth_;
+  double bus_;    // bytes per second, as the data sheets say
+  double scale_;  // what a calibration makes of it
+  double alpha_;  // between nodes, seconds
+};
+
+}  // namespace allreplay

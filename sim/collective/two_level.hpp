@@ -1,0 +1,43 @@
+// The closed forms of collectives on two levels: nodes of workers with ports between them.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/collective/algorithm.hpp"
+#include "sim/core/error.hpp"
+
+namespace allreplay {
+
+/// How the workers of a collective lie in nodes, filled in order.
+struct NodeLayout {
+  std::int64_t workers = 1;   ///< N
+  std::int64_t nodes = 1;     ///< n
+  std::int64_t per_node = 1;  ///< g, at most, in one node
+  std::int64_t last = 1;      ///< q, in the last node
+  std::int64_t beside = 1;    ///< c: such collectives that share each node at the same time (shard groups)
+
+  bool full() const { return last == per_node; }
+};
+
+/// All of `workers` in nodes of `node_workers`. N <= g is one node of N.
+NodeLayout layout_of(std::int64_t workers, std::int64_t node_workers);
+
+/// Of messages: seconds, and seconds per byte. Outside: of one of a node's `rails` ports.
+struct TwoLevels {
+  double alpha_in = 0, beta_in = 0, alpha_out = 0, beta_out = 0;
+  std::int64_t rails = 1;
+};
+
+/// a (s) and the part of b that is no reduction (s/B).
+struct Transfer {
+  double a = 0, b = 0;
+};
+
+/// With n = 1 the closed form of one level with what holds inside, with g = 1 that with what holds outside, where c
+/// collectives share a node's ports. A first half (reduce-scatter, broadcast) is half of its whole. Throws InputError
+/// at `place` for bml, for named servers, for the tree's bandwidth as printed, and for a last node that hierarchical
+/// and halving-doubling find part empty.
+Transfer two_level_transfer(const Algorithm& algorithm, const NodeLayout& layout, const TwoLevels& levels,
+                            const CollectiveOptions& options, const Place& place);
+
+}  // namespace allreplay

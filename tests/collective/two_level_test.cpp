@@ -1,0 +1,169 @@
+#include "sim/collective/two_level.hpp"
+
+#include <cmath>
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+#include "sim/collective/comm_cost.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// Inside α = 1 us, β = 1 ns/B; a port α = 10 us, β = 8 ns/B.
+TwoLevels levels(std::int64_t rails) { return {1e-6, 1e-9, 10e-6, 8e-9, rails}; }
+
+Transfer transfer(std::string_view name, const NodeLayout& layout, std::int64_t rails) {
+  return two_level_transfer(find_algorithm(name, {}), layout, levels(rails),
+                            {.tree_bandwidth = TreeBandwidth::Physical}, {"c.json", "/network/node"});
+}
+
+void check(std::string_view name, const NodeLayout& layout, std::int64_t rails, double a_us, double b_ns) {
+  INFO(name);
+  const Transfer cost = transfer(name, layout, rails);
+  CHECK(cost.a * 1e6 == Approx(a_us));
+  CHECK(cost.b * 1e9 == Approx(b_ns));
+}
+
+Network network(std::int64_t node, std::int64_t rails) {
+  Network result;
+  result.place = {"c.json", "/network"};
+  result.alpha = 10e-6;
+  result.beta = 8e-9;
+  result.gamma = 0.5e-9;
+  result.node = NodeLevel{node, 1e-6, 1e-9, rails, result.place / "node"};
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("16 workers in 4 nodes of 4 with 2 ports each") {
+  // N = 16, n = 4, g = 4, r = 2: h = 2, β_x = max(1, 2·8) = 16, log g = log n = 2.
+  const NodeLayout layout = layout_of(16, 4);
+  check("ring", layout, 2, 2 * 12 + 2 * 3 * 10, 2 * 15.0 / 16 * 4);       // max(1, 8/2)
+  check("hierarchical", layout, 2, 2 * 3 + 60, 1.5 + 2 * 3 / 16.0 * 16);  // 2·3/4·1
+  check("halving-doubling", layout, 2, 2 * 2 + 2 * 2 * 10, 1.5 + 6);      //
+  check("recursive-doubling", layout, 2, 2 + 20, 2 + 2 * 16);             //
+  check("parameter-server", layout, 2, 20, 2 * 12 / 16.0 * 16);           // outside: 12/16·2·8
+  check("all-gather", layout, 2, 22, 3 + 12 * 16);                        //
+  check("topk-allgather", layout, 2, 22, 3 + 12 * 16);                    //
+  check("binary-tree", layout, 2, 44, 4 + 4 * 8);                         // max(1, 8)
+  check("gtopk-tree", layout, 2, 44, 4 + 4 * 8);                          //
+  check("double-binary-tree", layout, 2, 2 * 3 + 40, 2 * 4);              // max(1, 8/2)
+  check("reduce-scatter", layout, 2, (24 + 60) / 2.0, 15.0 / 16 * 4);     // half of the ring
+  check("broadcast", layout, 2, 22, 18);                                  // half of the tree
+}
+
+TEST_CASE("a node of one port, and of a port for each") {
+  const NodeLayout layout = layout_of(16, 4);
+  check("hierarchical", layout, 1, 66, 1.5 + 6 / 16.0 * 32);  // h = 4
+  check("hierarchical", layout, 4, 66, 1.5 + 6 / 16.0 * 8);   // h = 1
+  check("hierarchical", layout, 3, 66, 1.5 + 6 / 16.0 * 16);  // h = ⌈4/3⌉ = 2
+  check("ring", layout, 4, 84, 2 * 15.0 / 16 * 2);
+}
+
+TEST_CASE("a last node that is part empty") {
+  // N = 10 in nodes of 4: n = 3, q = 2.
+  const NodeLayout layout = layout_of(10, 4);
+  CHECK((layout.nodes == 3 && layout.per_node == 4 && layout.last == 2));
+  check("ring", layout, 4, 2 * 7 + 2 * 2 * 10, 2 * 9.0 / 10 * 4);  // ⌈4/min(4, 2)⌉/4·8
+  check("ring", layout, 3, 54, 2 * 9.0 / 10 * 8 * 2 / 3);          // ⌈3/2⌉/3·8
+  // 4 ports: inside 0.9, outside 6/10·1·8 = 4.8, the last 8/10·⌈2/4⌉·8 = 6.4.
+  check("parameter-server", layout, 4, 20, 12.8);
+  check("parameter-server", layout, 1, 20, 2 * 6 / 10.0 * 32);  // outside 6/10·4·8 = 19.2; the last 8/10·2·8 = 12.8
+  check("recursive-doubling", layout, 2, 2 + 10 * std::log2(3), 2 + 16 * std::log2(3));
+  check("all-gather", layout, 2, 2 + 10 * std::log2(3), 3 + 6 * 16);
+  for (const auto* const name : {"hierarchical", "halving-doubling"})
+    CHECK(error_message([&] { transfer(name, layout, 2); }).find("10 workers in nodes of 4: the last holds 2") !=
+          std::string::npos);
+}
+
+TEST_CASE("groups of workers that share nodes") {
+  // Of 4 nodes of 8 with 4 ports, 4 groups at a time with 2 workers in each node: N' = 8, h = ⌈4·2/4⌉ = 2.
+  const NodeLayout shared{8, 4, 2, 2, 4};
+  check("ring", shared, 4, 2 * 4 + 60, 2 * 7.0 / 8 * 8);           // c·β/r = 4·8/4
+  check("hierarchical", shared, 4, 2 + 60, 1 + 2 * 3 / 8.0 * 16);  // 2·1/2·1 + 2·3/8·2·8
+  check("binary-tree", shared, 4, 2 + 40, 2 + 4 * 8);              // ⌈4/4⌉·8
+  check("binary-tree", shared, 3, 2 + 40, 2 + 4 * 16);             // ⌈4/3⌉·8
+  check("double-binary-tree", shared, 4, 2 + 40, 2 * 8);
+  // One worker a node: one level, ⌈8/4⌉·8 = 16 ns/B.
+  check("ring", {4, 4, 1, 1, 8}, 4, 60, 2 * 3 / 4.0 * 16);
+}
+
+TEST_CASE("one node, and one worker a node, are one level") {
+  check("ring", layout_of(4, 8), 8, 6, 1.5);
+  check("ring", layout_of(8, 1), 1, 140, 14.0);  // 2·7/8·8
+  for (const Algorithm& algorithm : algorithms()) {
+    if (!algorithm.coefficients) continue;
+    INFO(algorithm.name);
+    const CollectiveOptions options{.servers = 2};
+    Network inside = network(8, 2), outside = network(1, 1), in, out;
+    in.alpha = 1e-6, in.beta = 1e-9, in.gamma = 0.5e-9;
+    out.alpha = 10e-6, out.beta = 8e-9, out.gamma = 0.5e-9;
+    for (const Bytes bytes : {1, 1000, 1'000'000}) {
+      CHECK(price(inside, algorithm, 8, 8, options)(bytes) == price(in, algorithm, 8, 8, options)(bytes));
+      CHECK(price(outside, algorithm, 8, 8, options)(bytes) == price(out, algorithm, 8, 8, options)(bytes));
+    }
+  }
+}
+
+TEST_CASE("reduction comes on top, and the halves are halves") {
+  // The ring of 16 in nodes of 4 with 2 ports: 84 us, 7.5 ns/B, and 15/16·0.5 ns/B of reduction.
+  const StageCosts stages = price_stages(network(4, 2), find_algorithm("ring", {}), 16, 16, {});
+  CHECK(to_seconds(stages[0](1000)) * 1e6 == Approx(84 + 7.5 + 0.46875));
+  CHECK(to_seconds(stages[1](1000)) * 1e6 == Approx(42 + 3.75 + 0.46875));
+  CHECK(to_seconds(stages[2](1000)) * 1e6 == Approx(42 + 3.75));
+}
+
+TEST_CASE("what no closed form on two levels serves is refused") {
+  const auto complaint = [](std::string_view name, const CollectiveOptions& options) {
+    return error_message([&] { price(network(4, 2), find_algorithm(name, {}), 16, 16, options); });
+  };
+  CHECK(complaint("bml", {}).starts_with("c.json: /network/node: bml has no closed form"));
+  CHECK(complaint("parameter-server", {.servers = 4}).find("servers=4") != std::string::npos);
+  CHECK(complaint("double-binary-tree", {}).find("tree_bandwidth=paper") != std::string::npos);
+  CHECK(complaint("nccl", {}).find("says nothing of what nccl runs on") != std::string::npos);
+}
+
+TEST_CASE("a measurement inside one node is not carried out of it; one of several is, and it is said") {
+  Network measured = network(8, 1);
+  measured.alpha.reset();
+  measured.beta.reset();
+  const Algorithm& ring = find_algorithm("ring", {});
+  measured.measured = MeasuredCost{"ring", 4, 60e-6, 1e-9, 0, measured.place / "measured"};
+  CHECK(to_seconds(price(measured, ring, 4, 4, {})(1'000'000)) == Approx(1.06e-3));
+  CHECK(to_seconds(price(measured, ring, 2, 4, {})(1'000'000)) == Approx(20e-6 + 1e-3 / 1.5));  // 2·α, β
+  CHECK(implausible(measured, ring, 2, {}).empty());
+  CHECK(error_message([&] {
+          price(measured, ring, 8, 4, {});
+        }).starts_with("c.json: /network/measured: was measured inside one node, among 4 workers"));
+  measured.measured->workers = 16;
+  CHECK(implausible(measured, ring, 16, {}).empty());
+  CHECK(implausible(measured, ring, 64, {}) == "what was measured on 2 nodes is carried to 8");
+}
+
+TEST_CASE("tables by number of workers are linear in its logarithm") {
+  Network tables;
+  tables.place = {"c.json", "/network"};
+  tables.tables = {{4, {{1000, 10e-6}, {3000, 30e-6}}}, {16, {{1000, 20e-6}, {2000, 60e-6}}}};
+  const Algorithm& ring = find_algorithm("ring", {});
+  const auto us = [&](std::int64_t workers, Bytes bytes) {
+    return to_seconds(price(tables, ring, workers, 99, {})(bytes)) * 1e6;
+  };
+  CHECK(us(4, 2000) == Approx(20));
+  CHECK(us(16, 500) == Approx(20));
+  CHECK(us(8, 1000) == Approx(15));   // log 8 is halfway from log 4 to log 16
+  CHECK(us(8, 2000) == Approx(40));   // 20 and 60
+  CHECK(us(8, 4000) == Approx(90));   // 40 and 140, by the last slopes
+  CHECK(us(32, 1000) == Approx(25));  // half as much again, and it is said
+  CHECK(implausible(tables, ring, 8, {}).empty());
+  CHECK(implausible(tables, ring, 32, {}) == "tables of 4 to 16 workers are extrapolated to 32");
+  // At 2 workers 3000 B would take 30 − (100 − 30)/2 us.
+  CHECK(error_message([&] { us(2, 1000); }).find("less than no time") != std::string::npos);
+  CHECK(error_message([&] {
+          price(tables, find_algorithm("hierarchical", {}), 8, 8, {});
+        }).find("says nothing of hierarchical among 8") != std::string::npos);
+  tables.node = NodeLevel{.workers = 16, .place = tables.place / "node"};
+  CHECK(error_message([&] { us(32, 1000); }).find("inside one node") != std::string::npos);
+}
