@@ -276,32 +276,28 @@ void execute(const Arguments& arguments) {
 void add_estimate(CLI::App& app) {
   auto a = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("estimate", "make a trace of a model and a device, without either");
-  command->add_option("--model", a->model,
-                      "a name from `allreplay list models`, a model file, or a Hugging Face config.json");
-  command->add_option("--from", a->from, "a trace to carry over to what the options below say, instead of a model");
-  command->add_option("--device", a->device, "a name from `allreplay list devices`, or a device file");
-  command->add_option("--from-device", a->from_device, "what the trace was measured on (what its device's name says)");
+  command->add_option("--model", a->model, "a model, a file of one, or a config.json");
+  command->add_option("--from", a->from, "a trace to change, instead of a model");
+  command->add_option("--device", a->device, "a device, or a file of one");
+  command->add_option("--from-device", a->from_device, "of the trace (what it names)");
   command->add_option("--batch", a->batch, "samples of one device in a mini-batch");
-  command->add_option("--seq", a->seq, "tokens of a sample (as many as the model has positions)");
-  command->add_option("--precision", a->precision,
-                      "fp32, tf32, fp16 or bf16 (bf16 where the device has it, else fp32)");
-  command->add_option("--recompute", a->recompute,
-                      "what the backward pass computes again: none (default), selective (all of a block but products "
-                      "and attention), full");
-  command->add_option("--optimizer", a->optimizer,
-                      "adam or sgd, whose update is timed (transformers: adam; others: sgd)");
-  command->add_option("--mfu", a->mfu, "fix the efficiency: model FLOPs over the device's peak, such as 45%");
-  command->add_option("--tokens-per-second", a->tokens_per_second, "the same, of one device over compute and update");
-  command->add_option("--samples-per-second", a->samples_per_second, "the same in samples");
-  command->add_option("--family", a->family, "instead of --model, in numbers: llama (default), gpt2 or bert");
+  command->add_option("--seq", a->seq, "tokens of a sample (the model's positions)");
+  command->add_option("--precision", a->precision, "fp32, tf32, fp16, bf16 (bf16, else fp32)");
+  command->add_option("--recompute", a->recompute, "in backward: none (default), selective, full");
+  command->add_option("--optimizer", a->optimizer, "adam or sgd (transformers adam, else sgd)");
+  command->add_option("--mfu", a->mfu, "model FLOPs over the peak, such as 45%");
+  command->add_option("--tokens-per-second", a->tokens_per_second, "of one device, with the update");
+  command->add_option("--samples-per-second", a->samples_per_second, "the same, in samples");
+  command->add_option("--family", a->family, "no --model: llama (default), gpt2, bert");
   command->add_option("--layers", a->layers, "blocks");
   command->add_option("--hidden", a->hidden, "width");
   command->add_option("--heads", a->heads, "attention heads");
   command->add_option("--kv-heads", a->kv_heads, "heads of keys and values (as many)");
-  command->add_option("--ffn", a->ffn, "width inside the feed-forward part (four times the width)");
+  command->add_option("--ffn", a->ffn, "inner width (four times the width)");
   command->add_option("--vocab", a->vocab, "rows of the embedding");
-  command->add_option("--out", a->out, "the trace to write (none: only say what it would be)");
+  command->add_option("--out", a->out, "the trace to write (none)");
   command->footer(
+      "--mfu, --tokens-per-second or --samples-per-second fix the efficiency.\n"
       "How good this is: docs/estimation.md. Examples:\n"
       "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
       "    --precision bf16 --out mine.json\n"

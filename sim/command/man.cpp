@@ -119,7 +119,8 @@ std::string manual_page(const std::vector<CommandDefinition>& commands, const st
       ".SH FILES\n" +
       prose(
           "Names of profiles, clusters, models, codecs and sweeps are looked up as paths first, then as NAME.json in "
-          "traces, topologies, models, models/codecs and configs of the working directory, of $ALLREPLAY_HOME, of "
+          "traces, topologies, models, models/codecs, models/transformers, models/devices and configs of the working "
+          "directory, of $ALLREPLAY_HOME, of "
           "the installation (share/allreplay), and of the source tree.") +
       "\n.SH ENVIRONMENT\n.TP\n\\fBALLREPLAY_HOME\\fR\n" + prose("A folder with such folders.") +
       "\n.SH EXIT STATUS\n.TP\n0\nSuccess.\n.TP\n2\n" +

@@ -37,7 +37,7 @@ def commands():
 @unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
 class Names(unittest.TestCase):
     def test_names_alone(self):
-        for what in ("strategies", "collectives", "codecs", "topologies", "options", "profiles", "clusters", "models", "configs", "importers"):
+        for what in ("strategies", "collectives", "codecs", "topologies", "options", "profiles", "clusters", "models", "devices", "configs", "importers"):
             self.assertEqual(output("list", what, "--names").splitlines(), names(what))
 
     def test_words_that_are_always_the_same(self):

@@ -73,7 +73,8 @@ TEST_CASE("a batch alone is proportional on a device that is not known; all else
   Change change;
   change.batch = 16;
   const Estimate made = rescaled(profile, resnet(), change);
-  CHECK(to_seconds(made.profile.forward()) == Approx(to_seconds(profile.forward()) / 2).epsilon(1e-7));  // each layer to a picosecond
+  CHECK(to_seconds(made.profile.forward()) ==
+        Approx(to_seconds(profile.forward()) / 2).epsilon(1e-7));  // each layer to a picosecond
   CHECK(made.profile.device == "Nameless 3000");
   change.device = read_device("h100");
   CHECK(error_message([&] {
