@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -55,10 +56,20 @@ struct PlanRequest {
   const StrategyOptions& options;
 };
 
+/// Who offers a strategy outside of this program, and in which words.
+struct Offer {
+  std::string_view framework;  ///< "": none offers it
+  bool maintained = false;     ///< today; the others are published research code
+  /// What its users set so that it plans with these options; without a framework, what to do instead. nullptr: what it
+  /// plans has to be copied by hand.
+  std::string (*words)(const StrategyOptions& options, const Profile& profile) = nullptr;
+};
+
 struct Strategy {
   std::string_view name;
   std::string_view summary;
   std::vector<std::string_view> options;  ///< those of StrategyOptions that it reads, as users name them
+  Offer offer;
   Plan (*plan)(const PlanRequest&
                    request);  ///< nullptr for `best`, which replays plans and so stands above (sim/training/best.hpp)
   Bytes partition = 0;        ///< its default `partition`; 0 if it cuts nothing
