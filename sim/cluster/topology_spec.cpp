@@ -6,30 +6,26 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/named.hpp"
+
 namespace allreplay {
 
 namespace {
 
 constexpr KindSummary kinds[] = {
-    {TopologyKind::Star, "star", "every host on one switch"},
-    {TopologyKind::Ring, "ring", "every host linked to the next"},
-    {TopologyKind::Torus, "torus", "a ring in each of two or three dimensions"},
-    {TopologyKind::DoubleBinaryTree, "double-binary-tree", "a link per edge of two mirrored trees of hosts"},
-    {TopologyKind::FatTree, "fat-tree", "k-port switches in three layers, k^3/4 hosts"},
-    {TopologyKind::BCube, "bcube", "n^k servers of k ports, n-port switches, servers relay"},
-    {TopologyKind::Graph, "graph", "nodes and links listed in the file, shortest paths"},
+    {TopologyKind::Star, "star", "every host on one switch", {}},
+    {TopologyKind::Ring, "ring", "every host linked to the next", {}},
+    {TopologyKind::Torus, "torus", "a ring in each of two or three dimensions", {"dimensions"}},
+    {TopologyKind::DoubleBinaryTree, "double-binary-tree", "a link per edge of two mirrored trees of hosts", {}},
+    {TopologyKind::FatTree, "fat-tree", "k-port switches in three layers, k^3/4 hosts", {"ports", "oversubscription"}},
+    {TopologyKind::BCube, "bcube", "n^k servers of k ports, n-port switches, servers relay", {"n", "k"}},
+    {TopologyKind::Graph, "graph", "nodes and links listed in the file, shortest paths", {"hosts", "switches"}},
 };
 
 constexpr std::int64_t largest_size = 1 << 24;  // of any one number; the product is checked where links are made
 
 TopologyKind read_kind(const Json& json) {
-  const std::string name = json.text();
-  std::vector<std::string> names;
-  for (const KindSummary& kind : kinds) {
-    if (kind.name == name) return kind.kind;
-    names.emplace_back(kind.name);
-  }
-  json.fail(fmt::format("unknown topology '{}'", name), suggest(name, names));
+  return find_by_name(kinds, json.text(), json.place(), "unknown topology '{}'").value;
 }
 
 double bandwidth(const Json& json) {
@@ -148,20 +144,13 @@ void read_graph(const Json& json, TopologySpec& spec) {
 }
 
 void allow_only_keys_of(TopologyKind kind, const Json& json) {
-  switch (kind) {
-    case TopologyKind::Star:
-    case TopologyKind::Ring:
-    case TopologyKind::DoubleBinaryTree:
-      return json.allow_only({"kind", "link", "gpus_per_host", "inner", "links"});
-    case TopologyKind::Torus:
-      return json.allow_only({"kind", "dimensions", "link", "gpus_per_host", "inner", "links"});
-    case TopologyKind::FatTree:
-      return json.allow_only({"kind", "ports", "oversubscription", "link", "gpus_per_host", "inner", "links"});
-    case TopologyKind::BCube:
-      return json.allow_only({"kind", "n", "k", "link", "gpus_per_host", "inner", "links"});
-    case TopologyKind::Graph:
-      return json.allow_only({"kind", "hosts", "switches", "link", "gpus_per_host", "inner", "links"});
-  }
+  std::vector<std::string_view> keys{"kind"};
+  for (const std::string_view key : std::find_if(std::begin(kinds), std::end(kinds), [&](const KindSummary& one) {
+                                      return one.value == kind;
+                                    })->keys)
+    if (!key.empty()) keys.push_back(key);
+  keys.insert(keys.end(), {"link", "gpus_per_host", "inner", "links"});
+  json.allow_only(keys);
 }
 
 }  // namespace
@@ -191,11 +180,7 @@ TopologySpec read_topology(const Json& json) {
   return spec;
 }
 
-std::string_view kind_name(TopologyKind kind) {
-  for (const KindSummary& one : kinds)
-    if (one.kind == kind) return one.name;
-  return "";
-}
+std::string_view kind_name(TopologyKind kind) { return name_of(kinds, kind); }
 
 std::span<const KindSummary> topology_kinds() { return kinds; }
 

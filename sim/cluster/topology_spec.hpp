@@ -1,6 +1,7 @@
 // What a cluster file says about its topology, before anything is built.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -58,11 +59,12 @@ TopologySpec read_topology(const Json& json);
 
 std::string_view kind_name(TopologyKind kind);
 
-/// The kinds and one line on each, for people.
+/// The kinds, with one line on each for people.
 struct KindSummary {
-  TopologyKind kind;
+  TopologyKind value;
   std::string_view name;
   std::string_view summary;
+  std::array<std::string_view, 2> keys;  ///< in a file, beside those that every kind may have; "": none
 };
 std::span<const KindSummary> topology_kinds();
 

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/named.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -128,31 +130,37 @@ Rounds gtopk_messages(std::int64_t n, const Options&, Stage stage, const Place& 
 }
 
 constexpr Algorithm all[] = {
-    {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "", "", ring, Purpose::AllReduce, ring_messages},
-    {"double-binary-tree", "two mirrored trees, half of the bytes each", "tree_bandwidth", "chunks", double_binary_tree,
+    {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "2(N−1)α", "2(N−1)/N·β + (N−1)/N·γ", "any", "", "",
+     ring, Purpose::AllReduce, ring_messages},
+    {"double-binary-tree", "two mirrored trees, half of the bytes each", "2α log N",
+     "β + γ; with `tree_bandwidth=physical` 2β + γ", "any", "tree_bandwidth", "chunks", double_binary_tree,
      Purpose::AllReduce, double_tree_messages},
-    {"halving-doubling", "recursive halving, then recursive doubling", "", "", halving_doubling, Purpose::AllReduce,
-     halving_messages},
-    {"recursive-doubling", "log N exchanges of everything", "", "", recursive_doubling, Purpose::AllReduce,
-     doubling_messages, false},
-    {"binary-tree", "reduce up and broadcast down one binomial tree", "", "", binary_tree, Purpose::AllReduce,
-     binomial_messages},
-    {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "servers", "servers",
-     parameter_server, Purpose::AllReduce, server_messages},
-    {"hierarchical", "reduce-scatter within groups, all-reduce across, all-gather within", "", "", hierarchical,
+    {"halving-doubling", "recursive halving, then recursive doubling", "2α log N", "2β − (2β + γ)/N + γ", "power of 2",
+     "", "", halving_doubling, Purpose::AllReduce, halving_messages},
+    {"recursive-doubling", "log N exchanges of everything", "α log N", "(β + γ) log N", "power of 2", "", "",
+     recursive_doubling, Purpose::AllReduce, doubling_messages, false},
+    {"binary-tree", "reduce up and broadcast down one binomial tree", "2α log N", "(2β + γ) log N", "any", "", "",
+     binary_tree, Purpose::AllReduce, binomial_messages},
+    {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "2α",
+     "2(N−1)/S·β + (N−1)/S·γ with S servers (N by default)", "any, S ≤ N", "servers", "servers", parameter_server,
+     Purpose::AllReduce, server_messages},
+    {"hierarchical", "reduce-scatter within groups, all-reduce across, all-gather within",
+     "2(N/G − 1)α + 2(G − 1)α with G groups", "2(N−1)/N·β + (N−1)/N·γ", "multiple of G", "", "", hierarchical,
      Purpose::AllReduce, hierarchical_messages},
-    {"bml", "a thread per level of a BCube: aggregation, then broadcast", "", "", bml, Purpose::AllReduce,
-     bml_messages},
-    {"all-gather", "log N exchanges of all payloads held so far", "", "", all_gather, Purpose::AllGather,
-     gather_messages, false},
-    {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "", "", all_gather,
-     Purpose::AllGather, gather_messages, false},
-    {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "", "", gtopk_tree,
-     Purpose::Selection, gtopk_messages},
-    {"reduce-scatter", "the first half of ring", "", "", reduce_scatter, Purpose::ReduceScatter, scatter_messages,
-     false},
-    {"nccl", "what NCCL's tuner would choose for each size, at its own prices", "", "", nullptr, Purpose::AllReduce},
-    {"broadcast", "down a binomial tree from rank 0", "", "", broadcast, Purpose::Broadcast, broadcast_messages, false},
+    {"bml", "a thread per level of a BCube: aggregation, then broadcast", "2kα on BCube(n,k)",
+     "2(N−1)/(kN)·β + (N−1)/N·γ", "nᵏ", "", "", bml, Purpose::AllReduce, bml_messages},
+    {"all-gather", "log N exchanges of all payloads held so far", "α log N", "(N−1)β, M being one worker's payload",
+     "any", "", "", all_gather, Purpose::AllGather, gather_messages, false},
+    {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "α log N", "(N−1)β, likewise",
+     "any", "", "", all_gather, Purpose::AllGather, gather_messages, false},
+    {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "2α log N", "2β log N, likewise",
+     "power of 2", "", "", gtopk_tree, Purpose::Selection, gtopk_messages},
+    {"reduce-scatter", "the first half of ring", "(N−1)α", "(N−1)/N·(β + γ)", "any", "", "", reduce_scatter,
+     Purpose::ReduceScatter, scatter_messages, false},
+    {"nccl", "what NCCL's tuner would choose for each size, at its own prices", "of the algorithm and the protocol chosen",
+     "likewise", "any", "", "", nullptr, Purpose::AllReduce},
+    {"broadcast", "down a binomial tree from rank 0", "α log N", "β log N", "any", "", "", broadcast,
+     Purpose::Broadcast, broadcast_messages, false},
 };
 
 }  // namespace
@@ -171,12 +179,7 @@ Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const Collect
 }
 
 const Algorithm& find_algorithm(std::string_view name, const Place& place) {
-  std::vector<std::string> names;
-  for (const Algorithm& algorithm : all) {
-    if (algorithm.name == name) return algorithm;
-    names.emplace_back(algorithm.name);
-  }
-  throw InputError(place, fmt::format("unknown collective '{}'", name), suggest(name, names));
+  return find_by_name(all, name, place, "unknown collective '{}'");
 }
 
 }  // namespace allreplay

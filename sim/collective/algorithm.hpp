@@ -44,6 +44,8 @@ struct Coefficients {
 struct Algorithm {
   std::string_view name;
   std::string_view summary;
+  std::string_view start_up, per_byte;  ///< `coefficients`, as people read them
+  std::string_view workers;             ///< among how many its messages can run
   // The one of CollectiveOptions, as users name it, that its closed form and that its messages depend on; "" if none.
   std::string_view option;
   std::string_view message_option;

@@ -10,6 +10,7 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/collective/log_text.hpp"
+#include "sim/core/named.hpp"
 
 namespace allreplay {
 
@@ -52,14 +53,10 @@ void require_text(std::string_view text, const std::string& file) {
 }
 
 const LogFormat& format_of(std::string_view text, const std::string& file, const LogRequest& request) {
-  std::vector<std::string> names;
-  for (const LogFormat& format : formats) {
-    if (request.format.empty() ? format.recognises(text) : format.name == request.format) return format;
-    names.emplace_back(format.name);
-  }
   if (!request.format.empty())
-    throw InputError(request.place_of_format, fmt::format("unknown format '{}'", request.format),
-                     suggest(request.format, names));
+    return find_by_name(formats, request.format, request.place_of_format, "unknown format '{}'");
+  for (const LogFormat& format : formats)
+    if (format.recognises(text)) return format;
   throw InputError({file, ""}, "is no log of a collective",
                    "what nccl-tests or osu_allreduce print, or a CSV with the header bytes,time_us");
 }

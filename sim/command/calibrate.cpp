@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
@@ -60,6 +61,14 @@ CalibrationRequest calibration_request(const Arguments& arguments) {
   return request;
 }
 
+// The options on which some algorithm's constants depend.
+std::vector<std::string_view> constants() {
+  std::vector<std::string_view> options;
+  for (const Algorithm& algorithm : algorithms())
+    if (!algorithm.option.empty()) options.push_back(algorithm.option);
+  return options;
+}
+
 void execute(const Arguments& arguments) {
   require_not_input(arguments.cluster_out, "--cluster-out", {arguments.file});
   require_not_input(arguments.plot, "--plot", {arguments.file});
@@ -85,14 +94,12 @@ void add_calibrate(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command =
       app.add_subcommand("calibrate", "fit the network's constants to a log of nccl-tests or OSU, or a CSV");
-  std::string formats;
-  for (const LogFormat& format : log_formats()) formats += fmt::format("\n  {}: {}", format.name, format.summary);
   command->add_option("FILE", arguments->file, "the log")->required();
   command->add_option("-n,--workers", arguments->workers,
                       "among how many it was taken (what the log says); chooses among the rows of a log of several");
   command->add_option("--collective", arguments->collective,
                       "the algorithm that ran (ring, for a log of all-reduces); see `allreplay list collectives`");
-  command->add_option("--format", arguments->format, "what the log is, where that is not recognised:" + formats);
+  command->add_option("--format", arguments->format, "what the log is, where that is not recognised:");
   command->add_option(
       "--time", arguments->time,
       "which times: out-of-place or in-place (nccl-tests; the first), avg, min or max (osu; avg), or the "
@@ -104,7 +111,7 @@ void add_calibrate(CLI::App& app) {
                       "of a link, such as \"10 Gbit/s\": warn where the fit beats it");
   command
       ->add_option("-o,--option", arguments->options,
-                   "key=value, what the algorithm's constants depend on: servers, tree_bandwidth")
+                   fmt::format("key=value, what the algorithm's constants depend on: {}", fmt::join(constants(), ", ")))
       ->allow_extra_args(false);
   command->add_flag("--table", arguments->table,
                     "take the table of several lines, not one line, for --cluster-out and busbw");

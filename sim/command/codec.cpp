@@ -27,7 +27,8 @@ CodecRequest request_of(const Arguments& arguments) {
   request.workers = number(arguments.workers, most_workers, "--workers");
   request.iterations = number(arguments.iterations, 1'000'000, "--iterations");
   request.repetitions = number(arguments.repetitions, 1000, "--repetitions");
-  request.distribution = parse_distribution(arguments.distribution, argument("--distribution"));
+  request.distribution =
+      find_by_name(distributions, arguments.distribution, argument("--distribution"), "no distribution '{}'").value;
   request.correlation = parse_number(arguments.correlation, argument("--correlation"));
 
   ScenarioArguments words;
@@ -43,10 +44,8 @@ CodecRequest request_of(const Arguments& arguments) {
 
   if (!(request.correlation >= 0 && request.correlation <= 1))
     throw InputError(argument("--correlation"), fmt::format("{} is no correlation", arguments.correlation), "0 to 1");
-  if (arguments.residuals != "conserving" && arguments.residuals != "as-printed")
-    throw InputError(argument("--residuals"), fmt::format("no residuals '{}'", arguments.residuals),
-                     "conserving or as-printed");
-  if (arguments.residuals == "as-printed") request.residuals = Residuals::AsPrinted;
+  request.residuals =
+      choose_by_name(residual_rules, arguments.residuals, argument("--residuals"), "no residuals '{}'").value;
   if (request.workers > most_elements / request.elements)
     throw InputError(argument("--workers"),
                      fmt::format("{} workers with {} elements each do not fit", request.workers, request.elements),

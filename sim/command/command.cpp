@@ -6,7 +6,9 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "sim/core/named.hpp"
 #include "sim/core/units.hpp"
+#include "sim/network/fidelity.hpp"
 
 namespace allreplay {
 
@@ -88,17 +90,14 @@ void add_scenario_options(CLI::App& command, ScenarioArguments& arguments) {
   command.add_option("--collective", arguments.collective,
                      "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
   command.add_option("--fidelity", arguments.fidelity,
-                     "how communication is priced (the cluster file's): alpha-beta, fluid or message");
+                     "how communication is priced (the cluster file's): " + choices(names_of(fidelities)));
   command.add_option("--codec", arguments.codec,
                      "compress gradients (none); a name from `allreplay list codecs`, or a file");
   command.add_flag("--no-reuse", arguments.no_reuse,
                    "fluid, message: simulate every collective, also one that runs alone as one before did");
   command.add_option("--forward-ratio", arguments.forward_ratio,
                      "set every layer's forward time to this times its backward time");
-  std::string known;
-  for (const OptionHelp& option : option_help()) known += fmt::format("\n  {}: {}", option.name, option.help);
-  command.add_option("-o,--option", arguments.options, "key=value, any number of times:" + known)
-      ->allow_extra_args(false);
+  command.add_option("-o,--option", arguments.options, "key=value, any number of times:")->allow_extra_args(false);
 }
 
 }  // namespace allreplay

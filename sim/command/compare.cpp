@@ -20,7 +20,7 @@ struct Arguments {
 };
 
 void print_csv(const std::vector<Outcome>& outcomes) {
-  fmt::print("{}\n", csv_header(row_of(outcomes.front())));
+  fmt::print("{}\n", csv_header());
   for (const Outcome& outcome : outcomes) fmt::print("{}\n", to_csv(row_of(outcome)));
 }
 

@@ -27,6 +27,14 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 // In single quotes, for bash and zsh.
 std::string quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
 
+// One line for each option of --option that is one of a few words, {0} its name and {1} the words.
+std::string for_choices(std::string_view line) {
+  std::string text;
+  for (const OptionRow& option : option_rows())
+    if (!option.words.empty()) text += fmt::format(fmt::runtime(line), option.name, fmt::join(option.words, " "));
+  return text;
+}
+
 // --- bash ------------------------------------------------------------------------------------------------------------
 
 // What bash does for a value of this kind; $cur is the word so far.
@@ -59,6 +67,12 @@ _allreplay_keys() {
   compopt -o nospace 2> /dev/null
 }
 
+# What may stand after key=.
+_allreplay_word() {
+  case $1 in
+@words@  esac
+}
+
 # After commas: what is before the last one stays.
 _allreplay_several() {
   local before=
@@ -73,15 +87,17 @@ _allreplay() {
   # bash takes --option=value for three words, and key=value, too.
   if [[ $cur == = ]]; then
     cur=
+    [[ $previous != -* ]] && { _allreplay_word "$previous"; return; }
   elif [[ $previous == = ]]; then
     previous=${COMP_WORDS[COMP_CWORD - 2]}
   fi
-  [[ $previous != -* && ${COMP_WORDS[COMP_CWORD - 1]} == = ]] && return
+  [[ $previous != -* && ${COMP_WORDS[COMP_CWORD - 1]} == = ]] && { _allreplay_word "$previous"; return; }
   if ((COMP_CWORD == 1)); then
 )bash";
 
 std::string bash_script(const Commands& commands) {
   std::string script(bash_head);
+  script = replaced(script, "@words@", for_choices("    {0}) _allreplay_words '{1}' ;;\n"));
   script +=
       fmt::format("    _allreplay_words '{} --help --version'\n    return\n  fi\n", fmt::join(names_of(commands), " "));
   script += "  case $command in\n";
@@ -138,7 +154,11 @@ constexpr std::string_view zsh_head = R"zsh(#compdef allreplay
 _allreplay_names() { names=(${(f)"$(${~program} list $1 --names 2> /dev/null)"}) }
 _allreplay_listed() { local -a names; _allreplay_names $1; compadd -a names }
 _allreplay_listed_or_file() { _allreplay_listed $1; _files }
-_allreplay_keys() { local -a names; _allreplay_names options; compset -P '*=' || compadd -S = -a names }
+_allreplay_keys() {
+  local -a names
+@words@  _allreplay_names options
+  compset -P '*=' || compadd -S = -a names
+}
 _allreplay_several() { local -a names; _allreplay_names $1; compset -P '*,'; compadd -qS , -a names }
 
 _allreplay() {
@@ -148,7 +168,8 @@ _allreplay() {
 )zsh";
 
 std::string zsh_script(const Commands& commands) {
-  std::string script(zsh_head);
+  std::string script =
+      replaced(std::string(zsh_head), "@words@", for_choices("  compset -P '{0}=' && {{ compadd {1}; return }}\n"));
   for (const CommandDefinition& command : commands)
     script += fmt::format("      {}\n", quoted(command.name + ":" + zsh_text(command.help)));
   script +=
@@ -172,8 +193,12 @@ std::string fish_quoted(const std::string& text) {
 
 std::string fish_values(const ValueKind& value) {
   const std::string names = fmt::format("(allreplay list {} --names 2>/dev/null)", value.list);
-  if (value.name.starts_with("KEY="))
-    return " -x -a '(allreplay list options --names 2>/dev/null | string replace -r \"\\$\" =)'";
+  if (value.name.starts_with("KEY=")) {
+    std::string words;
+    for (const OptionRow& option : option_rows())
+      for (const std::string& word : option.words) words += fmt::format(" {}={}", option.name, word);
+    return " -x -a '(allreplay list options --names 2>/dev/null | string replace -r \"\\$\" =)" + words + "'";
+  }
   if (value.name.ends_with(",..."))
     return fmt::format(" -x -a '(__fish_append , (allreplay list {} --names 2>/dev/null))'", value.list);
   if (!value.words.empty())
@@ -211,7 +236,7 @@ std::string completion_script(const Commands& commands, const std::string& shell
   if (shell == "bash") return bash_script(commands);
   if (shell == "zsh") return zsh_script(commands);
   if (shell == "fish") return fish_script(commands);
-  throw InputError(argument("completion"), fmt::format("no shell '{}'", shell), suggest(shell, shells()));
+  fail_with_nearest(shell, shells(), argument("completion"), "no shell '{}'");
 }
 
 void add_completion(CLI::App& app) {

@@ -7,9 +7,28 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/collective/measurement_log.hpp"
+#include "sim/interchange/exporters/exporter.hpp"
+#include "sim/network/fidelity.hpp"
+#include "sim/report/codec_report.hpp"
+#include "sim/schedule/offer.hpp"
+
 namespace allreplay {
 
 namespace {
+
+template <class Rows>
+std::vector<ToldValue> summaries(const Rows& rows) {
+  std::vector<ToldValue> values;
+  for (const auto& row : rows) values.push_back({std::string(row.name), std::string(row.summary)});
+  return values;
+}
+
+std::vector<ToldValue> all_options() {
+  std::vector<ToldValue> values;
+  for (const OptionRow& row : option_rows()) values.push_back({std::string(row.name), help_of(row)});
+  return values;
+}
 
 // By an option's long name, or a positional's; the same in every command.
 const std::map<std::string, ValueKind>& kinds() {
@@ -22,15 +41,14 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--strategy", {.name = "STRATEGY", .list = "strategies"}},
       {"--strategies", {.name = "STRATEGY,...", .list = "strategies"}},
       {"--collective", {.name = "COLLECTIVE", .list = "collectives"}},
-      {"--fidelity", {.name = "FIDELITY", .words = {"alpha-beta", "fluid", "message"}}},
-      {"--framework",
-       {.name = "FRAMEWORK", .words = {"pytorch", "horovod", "bytescheduler", "mxnet-p3", "dear", "us-byte"}}},
-      {"--method", {.name = "METHOD", .words = {"bayes", "grid"}}},
-      {"--option", {.name = "KEY=VALUE", .list = "options"}},
+      {"--fidelity", {.name = "FIDELITY", .words = names_of(fidelities)}},
+      {"--framework", {.name = "FRAMEWORK", .words = names_of(frameworks())}},
+      {"--method", {.name = "METHOD", .words = names_of(tune_methods)}},
+      {"--option", {.name = "KEY=VALUE", .list = "options", .told = all_options()}},
       {"--over", {.name = "KEY=LO:HI", .list = "options"}},
       {"import --from", {.name = "FORMAT", .list = "importers"}},
-      {"export --to", {.name = "FORMAT"}},
-      {"calibrate --format", {.name = "FORMAT"}},
+      {"export --to", {.name = "FORMAT", .told = summaries(exporters())}},
+      {"calibrate --format", {.name = "FORMAT", .told = summaries(log_formats())}},
       {"calibrate --from", {.name = "SIZE"}},
       {"calibrate --to", {.name = "SIZE"}},
       {"calibrate --time", {.name = "TIME", .words = {"out-of-place", "in-place", "avg", "min", "max"}}},
@@ -38,9 +56,9 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--line-rate", {.name = "RATE"}},
       {"--model", {.name = "NAME", .list = "models"}},
       {"--match", {.name = "MODEL", .list = "models", .file = true}},
-      {"--precision", {.name = "PRECISION", .words = {"fp32", "tf32", "fp16", "bf16"}}},
-      {"--distribution", {.name = "DISTRIBUTION", .words = {"normal", "laplace", "lognormal"}}},
-      {"--residuals", {.name = "RULE", .words = {"conserving", "as-printed"}}},
+      {"--precision", {.name = "PRECISION", .words = names_of(precisions)}},
+      {"--distribution", {.name = "DISTRIBUTION", .words = names_of(distributions)}},
+      {"--residuals", {.name = "RULE", .words = names_of(residual_rules)}},
       {"--correlation", {.name = "RATIO"}},
       {"estimate --model", {.name = "MODEL", .list = "models", .file = true}},
       {"estimate --from", {.name = "PROFILE", .list = "profiles", .file = true}},
@@ -101,22 +119,20 @@ ValueKind kind_of(const CLI::App& command, const CLI::Option& option) {
 
 bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
-// What follows the first line of a help text: "\n  NAME: what it is", for each value that there is.
-std::vector<std::string> listed_values(const std::string& help) {
-  std::vector<std::string> values;
-  for (std::size_t at = help.find('\n'); at != std::string::npos; at = help.find('\n', at + 1)) {
-    const std::size_t name = help.find_first_not_of(" \n", at), end = help.find(':', name);
-    if (name != std::string::npos && end != std::string::npos) values.push_back(help.substr(name, end - name));
-  }
-  return values;
+// What --help shows below an option: "\n  NAME: what it is", for each value that there is.
+std::string told(const ValueKind& kind) {
+  std::string text;
+  for (const ToldValue& value : kind.told) text += fmt::format("\n  {}: {}", value.name, value.about);
+  return text;
 }
 
-// The keys of --option stand in many commands, and are told once; other values stand in their line.
-std::string one_line(const std::string& help, bool keys) {
-  std::string line = help.substr(0, help.find('\n'));
-  if (line.size() == help.size()) return line;
-  if (line.ends_with(':')) line.pop_back();
-  return keys ? line : fmt::format("{}: {}", line, fmt::join(listed_values(help), ", "));
+// In one line the values are named only; the keys of --option, which stand in many commands, are told once.
+std::string one_line(std::string help, const ValueKind& kind) {
+  const std::string values = told(kind);
+  if (values.empty() || !help.ends_with(values)) return help;
+  help.resize(help.size() - values.size());
+  if (kind.list == "options") return help.substr(0, help.size() - 1);
+  return fmt::format("{} {}", help, fmt::join(names_of(kind.told), ", "));
 }
 
 OptionDefinition definition_of(const CLI::App& command, const CLI::Option& option) {
@@ -130,10 +146,9 @@ OptionDefinition definition_of(const CLI::App& command, const CLI::Option& optio
   for (const std::string& name : option.get_snames()) definition.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) definition.names.push_back("--" + name);
   if (!definition.flag) definition.value = kind_of(command, option);
-  const std::string help = option.get_description();
-  const bool keys = definition.value.list == "options";
-  definition.help = one_line(help, keys);
-  if (!keys && definition.value.words.empty()) definition.value.words = listed_values(help);
+  definition.help = one_line(option.get_description(), definition.value);
+  if (definition.value.list.empty() && definition.value.words.empty())
+    definition.value.words = names_of(definition.value.told);
   return definition;
 }
 
@@ -154,7 +169,12 @@ std::vector<CommandDefinition> commands_of(const CLI::App& app) {
 void name_values(CLI::App& app) {
   for (CLI::App* command : app.get_subcommands(nullptr))
     for (CLI::Option* option : command->get_options())
-      if (!is_flag(*option)) option->type_name(kind_of(*command, *option).name);
+      if (!is_flag(*option)) {
+        const ValueKind kind = kind_of(*command, *option);
+        option->type_name(kind.name);
+        const std::string help = option->get_description();
+        if (help.ends_with(':')) option->description(help + told(kind));
+      }
 }
 
 }  // namespace allreplay

@@ -5,8 +5,17 @@
 #include <vector>
 
 #include "sim/command/command.hpp"
+#include "sim/core/named.hpp"
+#include "sim/search/tune.hpp"
 
 namespace allreplay {
+
+inline constexpr Word<TuneMethod> tune_methods[] = {{TuneMethod::Bayes, "bayes"}, {TuneMethod::Grid, "grid"}};
+
+/// A value, and what it means.
+struct ToldValue {
+  std::string name, about;
+};
 
 /// What stands after an option, and where its values are found.
 struct ValueKind {
@@ -14,6 +23,7 @@ struct ValueKind {
   std::string list = "";           ///< what `allreplay list` calls these values; "" if it does not
   std::vector<std::string> words;  ///< values that are always the same
   bool file = false;               ///< a path will do, too
+  std::vector<ToldValue> told;     ///< in full under the help of the option, where that ends with a colon
 };
 
 struct OptionDefinition {
@@ -32,7 +42,7 @@ struct CommandDefinition {
 /// Commands in the order of their definition.
 std::vector<CommandDefinition> commands_of(const CLI::App& app);
 
-/// Lets --help call each value by its kind's name. To be called once all commands are added.
+/// Lets --help call each value by its kind's name, and tell values. To be called once all commands are added.
 void name_values(CLI::App& app);
 
 /// The shells that completion_script() knows.

@@ -91,9 +91,7 @@ void execute(const Arguments& arguments) {
 void add_export(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("export", "write a profile, and its plan, for another simulator");
-  std::string known;
-  for (const Exporter& exporter : exporters()) known += fmt::format("\n  {}: {}", exporter.name, exporter.summary);
-  command->add_option("--to", arguments->to, "the format:" + known)->required();
+  command->add_option("--to", arguments->to, "the format:")->required();
   command->add_option("--out", arguments->out, "the file to write")->required();
   command->add_option("-s,--strategy", arguments->strategy,
                       "write this strategy's plan, too, made for --cluster; see `allreplay list strategies`");

@@ -35,9 +35,8 @@ ImportOptions options_of(const Arguments& arguments) {
                        "0 to 1000, such as 0.5");
   }
   if (!arguments.clock.empty()) options.clock = positive(arguments.clock, "--clock") * 1e9;
-  if (!options.precision.empty() && !element_bytes(options.precision))
-    throw InputError(argument("--precision"), fmt::format("unknown precision '{}'", options.precision),
-                     "fp32, tf32, fp16 or bf16");
+  if (!options.precision.empty())
+    choose_by_name(precisions, options.precision, argument("--precision"), "unknown precision '{}'");
   if (!arguments.match.empty()) options.match = read_model(Json::read(find_data("models", arguments.match, "model")));
   return options;
 }

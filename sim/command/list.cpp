@@ -2,9 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/named.hpp"
+#include "sim/experiment/row.hpp"
 #include "sim/interchange/importers/importer.hpp"
 #include "sim/report/table.hpp"
 
@@ -13,6 +16,140 @@ namespace allreplay {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
+
+// `name` as the pages write it.
+std::string code(std::string_view name) { return fmt::format("`{}`", name); }
+
+std::string codes(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + code(name);
+  return text;
+}
+
+// --- what the program knows: a line each, and a table of all that is to be said in the pages
+// --------------------------
+
+Rows strategy_lines() {
+  Rows rows;
+  for (const Strategy& strategy : strategies())
+    rows.push_back({std::string(strategy.name),
+                    fmt::format("{}{}{}", strategy.summary,
+                                strategy.options.empty() ? "" : "; options: ", fmt::join(strategy.options, ", "))});
+  return rows;
+}
+
+Rows strategy_table() {
+  Rows rows{{"strategy", "what it sends", "options", "framework"}};
+  for (const Strategy& strategy : strategies()) {
+    const Offer& offer = strategy.offer;
+    rows.push_back({code(strategy.name), std::string(strategy.summary),
+                    codes({strategy.options.begin(), strategy.options.end()}),
+                    offer.framework.empty() ? "" : code(offer.framework) + (offer.maintained ? "" : ", research")});
+  }
+  return rows;
+}
+
+Rows collective_lines() {
+  Rows rows;
+  for (const Algorithm& one : algorithms()) rows.push_back({std::string(one.name), std::string(one.summary)});
+  return rows;
+}
+
+Rows collective_table() {
+  Rows rows{{"collective", "what it does", "a", "b", "N"}};
+  for (const Algorithm& one : algorithms())
+    rows.push_back({code(one.name), std::string(one.summary), std::string(one.start_up), std::string(one.per_byte),
+                    std::string(one.workers)});
+  return rows;
+}
+
+Rows codec_lines() {
+  Rows rows;
+  for (const std::string& name : list_data("models/codecs")) {
+    const CodecCosts costs = read_codec(Json::read(find_data("models/codecs", name, "codec")), name);
+    rows.push_back({name, fmt::format("{}; {} on {}", costs.codec->summary, costs.origin, costs.device)});
+  }
+  return rows;
+}
+
+Rows codec_table() {
+  Rows rows{{"codec", "what is sent of x", "bytes", "option", "collective", "error feedback"}};
+  for (const Codec& codec : codecs())
+    rows.push_back({code(codec.name), std::string(codec.sent), std::string(codec.size),
+                    codec.option.empty() ? "" : code(codec.option),
+                    codec.collective.empty() ? "the cluster's" : code(codec.collective),
+                    codec.feedback ? "yes" : "no"});
+  return rows;
+}
+
+Rows topology_lines() {
+  Rows rows;
+  for (const KindSummary& kind : topology_kinds()) rows.push_back({std::string(kind.name), std::string(kind.summary)});
+  return rows;
+}
+
+Rows topology_table() {
+  Rows rows{{"kind", "what it is", "keys of its own"}};
+  for (const KindSummary& kind : topology_kinds()) {
+    std::vector<std::string> keys(kind.keys.begin(), kind.keys.end());
+    std::erase(keys, "");
+    rows.push_back({code(kind.name), std::string(kind.summary), codes(keys)});
+  }
+  return rows;
+}
+
+Rows option_lines() {
+  Rows rows;
+  for (const OptionRow& option : option_rows()) rows.push_back({std::string(option.name), help_of(option)});
+  return rows;
+}
+
+// The range that `tune` varies, in the option's own unit.
+std::string tuned(const OptionRow& option) {
+  if (!option.tuned) return "";
+  const auto text = [&](double value) {
+    if (option.kind == OptionKind::Size) return write_size(static_cast<Bytes>(value));
+    return option.kind == OptionKind::Duration ? write_duration(to_time(value)) : fmt::format("{}", value);
+  };
+  return fmt::format("{} to {}", text(option.tuned->low), text(option.tuned->high));
+}
+
+Rows option_table() {
+  Rows rows{{"option", "value", "default", "read by", "what it is", "`tune` varies"}};
+  for (const OptionRow& option : option_rows())
+    rows.push_back({code(option.name),
+                    option.words.empty() ? std::string(name_of(option_kinds, option.kind)) : codes(option.words),
+                    default_of(option), readers_of(option), std::string(option.about), tuned(option)});
+  return rows;
+}
+
+Rows importer_lines() {
+  Rows rows;
+  for (const Importer& importer : importers())
+    rows.push_back({std::string(importer.name), std::string(importer.summary)});
+  return rows;
+}
+
+Rows importer_table() {
+  Rows rows{{"format", "what"}};
+  for (const Importer& importer : importers()) rows.push_back({code(importer.name), std::string(importer.summary)});
+  return rows;
+}
+
+Rows column_lines() {
+  Rows rows;
+  for (const ColumnRow& column : columns()) rows.push_back({std::string(column.name), std::string(column.about)});
+  return rows;
+}
+
+Rows column_table() {
+  Rows rows{{"column", "meaning"}};
+  for (const ColumnRow& column : columns()) rows.push_back({code(column.name), std::string(column.about)});
+  return rows;
+}
+
+// --- what stands in files
+// ---------------------------------------------------------------------------------------------
 
 // What a data file says of itself.
 std::string summary(const std::string& folder, const std::string& name) {
@@ -26,7 +163,7 @@ std::string summary(const std::string& folder, const std::string& name) {
 }
 
 Rows data(const std::string& folder) {
-  Rows rows{{"name", ""}};
+  Rows rows;
   for (const std::string& name : list_data(folder)) rows.push_back({name, summary(folder, name)});
   return rows;
 }
@@ -36,71 +173,66 @@ Rows models() {
   Rows rows = data("models");
   for (const std::string& name : list_data("models/transformers"))
     if (!locate_data("models", name)) rows.push_back({name, summary("models/transformers", name)});
-  std::sort(rows.begin() + 1, rows.end());
+  std::sort(rows.begin(), rows.end());
   return rows;
 }
 
-Rows rows_of(const std::string& what) {
-  Rows rows{{"name", ""}};
-  if (what == "strategies")
-    for (const Strategy& strategy : strategies()) {
-      std::string options;
-      for (const std::string_view option : strategy.options)
-        options += fmt::format("{}{}", options.empty() ? "; options: " : ", ", option);
-      rows.push_back({std::string(strategy.name), std::string(strategy.summary) + options});
-    }
-  else if (what == "collectives")
-    for (const Algorithm& algorithm : algorithms())
-      rows.push_back({std::string(algorithm.name), std::string(algorithm.summary)});
-  else if (what == "codecs")
-    for (const std::string& name : list_data("models/codecs")) {
-      const Json json = Json::read(find_data("models/codecs", name, "codec"));
-      const CodecCosts costs = read_codec(json, name);
-      rows.push_back({name, fmt::format("{}; {} on {}", costs.codec->summary, costs.origin, costs.device)});
-    }
-  else if (what == "topologies")
-    for (const KindSummary& kind : topology_kinds())
-      rows.push_back({std::string(kind.name), std::string(kind.summary)});
-  else if (what == "options")
-    for (const OptionHelp& option : option_help()) rows.push_back({option.name, option.help});
-  else if (what == "importers")
-    for (const Importer& importer : importers())
-      rows.push_back({std::string(importer.name), std::string(importer.summary)});
-  else if (what == "profiles")
-    return data("traces");
-  else if (what == "models")
-    return models();
-  else if (what == "devices")
-    return data("models/devices");
-  else if (what == "clusters")
-    return data("topologies");
-  else
-    return data(what);
-  return rows;
+struct Listing {
+  std::string_view name;
+  Rows (*lines)();
+  Rows (*table)() = nullptr;  // with its header; nullptr where no page repeats it
+};
+
+constexpr Listing listings[] = {
+    {"strategies", strategy_lines, strategy_table},
+    {"collectives", collective_lines, collective_table},
+    {"codecs", codec_lines, codec_table},
+    {"topologies", topology_lines, topology_table},
+    {"options", option_lines, option_table},
+    {"profiles", [] { return data("traces"); }},
+    {"clusters", [] { return data("topologies"); }},
+    {"models", models},
+    {"devices", [] { return data("models/devices"); }},
+    {"configs", [] { return data("configs"); }},
+    {"importers", importer_lines, importer_table},
+    {"columns", column_lines, column_table},
+};
+
+struct Arguments {
+  std::string what;
+  bool names = false, markdown = false;
+};
+
+void execute(const Arguments& arguments) {
+  const Listing& listing = find_by_name(listings, arguments.what, argument("list"), "nothing is called '{}'");
+  if (arguments.markdown) {
+    if (!listing.table)
+      throw InputError(argument("--markdown"), fmt::format("no page repeats the {}", listing.name), "leave it out");
+    return fmt::print("{}", markdown_table(listing.table()));
+  }
+  Rows rows = listing.lines();
+  if (arguments.names) {
+    for (const auto& row : rows) fmt::print("{}\n", row[0]);
+    return;
+  }
+  rows.insert(rows.begin(), {"name", ""});
+  fmt::print("{}", format_table(rows));
 }
 
 }  // namespace
 
 const std::vector<std::string>& listable() {
-  static const std::vector<std::string> known{"strategies", "collectives", "codecs",   "topologies",
-                                              "options",    "profiles",    "clusters", "models",
-                                              "devices",    "configs",     "importers"};
+  static const std::vector<std::string> known = names_of(listings);
   return known;
 }
 
 void add_list(CLI::App& app) {
-  auto what = std::make_shared<std::string>();
-  auto names = std::make_shared<bool>(false);
+  auto arguments = std::make_shared<Arguments>();
   CLI::App* command = app.add_subcommand("list", "what there is to choose from");
-  command->add_option("what", *what, fmt::format("{}", fmt::join(listable(), ", ")))->required();
-  command->add_flag("--names", *names, "only the names, one a line, for scripts");
-  command->callback([what, names] {
-    if (std::find(listable().begin(), listable().end(), *what) == listable().end())
-      throw InputError(argument("list"), fmt::format("nothing is called '{}'", *what), suggest(*what, listable()));
-    const Rows rows = rows_of(*what);
-    if (!*names) return fmt::print("{}", format_table(rows));
-    for (std::size_t i = 1; i < rows.size(); ++i) fmt::print("{}\n", rows[i][0]);
-  });
+  command->add_option("what", arguments->what, fmt::format("{}", fmt::join(listable(), ", ")))->required();
+  auto* names = command->add_flag("--names", arguments->names, "only the names, one a line, for scripts");
+  command->add_flag("--markdown", arguments->markdown, "the table that stands in the pages of docs/")->excludes(names);
+  command->callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

@@ -113,8 +113,8 @@ std::string manual_page(const std::vector<CommandDefinition>& commands, const st
     if (!command.footer.empty()) page += as_is(command.footer);
   }
   page += ".SH KEYS OF \\-\\-option\nThe same names stand in the files of clusters and sweeps.\n";
-  for (const OptionHelp& option : option_help())
-    page += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(option.name), prose(option.help));
+  for (const OptionRow& option : option_rows())
+    page += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(std::string(option.name)), prose(help_of(option)));
   page +=
       ".SH FILES\n" +
       prose(

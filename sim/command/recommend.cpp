@@ -1,9 +1,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/command/command.hpp"
-#include "sim/experiment/framework.hpp"
 #include "sim/report/recommend_report.hpp"
+#include "sim/schedule/offer.hpp"
 
 namespace allreplay {
 
@@ -42,7 +43,7 @@ std::vector<std::string> worker_counts(const std::string& text) {
 
 std::vector<std::string> chosen_strategies(const Arguments& arguments) {
   if (!arguments.framework.empty())
-    return {std::string(find_framework(arguments.framework, argument("--framework")).strategy)};
+    return {std::string(strategy_of_framework(arguments.framework, argument("--framework")).name)};
   if (!arguments.strategies.empty()) return arguments.strategies;
   std::vector<std::string> names;
   for (const Strategy& strategy : strategies()) names.emplace_back(strategy.name);
@@ -90,7 +91,7 @@ void add_recommend(CLI::App& app) {
   auto* names = command->add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them)")->delimiter(',');
   command
       ->add_option("--framework", arguments->framework,
-                   "what this framework offers: pytorch, horovod, bytescheduler, mxnet-p3, dear, us-byte")
+                   fmt::format("what this framework offers: {}", fmt::join(names_of(frameworks()), ", ")))
       ->excludes(names);
   command
       ->add_option("--efficiency", arguments->line,

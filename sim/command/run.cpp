@@ -23,7 +23,7 @@ struct Arguments {
 
 // An option of another strategy or collective changes nothing, and whoever gave it believes otherwise.
 void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& outcome) {
-  const NamedValues used = std::get<NamedValues>(identity(outcome.scenario).back().cell);
+  const NamedValues used = options_that_matter(outcome.scenario);
   for (const OptionText& option : arguments.request("").options) {
     const bool counts = option.name == "sharing" || std::any_of(used.begin(), used.end(), [&](const auto& one) {
                           return one.first == option.name;

@@ -25,7 +25,7 @@ void print(const Arguments& arguments, const std::vector<Outcome>& outcomes) {
     for (const Outcome& outcome : outcomes) rows.push_back(row_of(outcome));
     fmt::print("{}\n", to_json(rows));
   } else if (arguments.csv) {
-    if (!outcomes.empty()) fmt::print("{}\n", csv_header(row_of(outcomes.front())));
+    if (!outcomes.empty()) fmt::print("{}\n", csv_header());
     for (const Outcome& outcome : outcomes) fmt::print("{}\n", to_csv(row_of(outcome)));
   } else if (!outcomes.empty()) {
     fmt::print("{}", sweep_report(outcomes));

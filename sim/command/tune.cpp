@@ -1,7 +1,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "sim/command/command.hpp"
+#include "sim/command/definitions.hpp"
 #include "sim/core/file.hpp"
 #include "sim/report/tuning_report.hpp"
 
@@ -16,6 +16,13 @@ struct Arguments {
   bool json = false, csv = false;
 };
 
+std::vector<std::string> tunable_strategies() {
+  std::vector<std::string> names;
+  for (const Strategy& strategy : strategies())
+    if (!tunable_options(strategy).empty()) names.emplace_back(strategy.name);
+  return names;
+}
+
 void execute(const Arguments& arguments) {
   require_not_input(arguments.out, "--out", {arguments.scenario.profile, arguments.scenario.cluster});
   Library library;
@@ -24,9 +31,7 @@ void execute(const Arguments& arguments) {
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = static_cast<std::uint64_t>(
       parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
-  if (arguments.method != "bayes" && arguments.method != "grid")
-    throw InputError(argument("--method"), fmt::format("'{}' is no method", arguments.method), "bayes or grid");
-  request.method = arguments.method == "grid" ? TuneMethod::Grid : TuneMethod::Bayes;
+  request.method = choose_by_name(tune_methods, arguments.method, argument("--method"), "'{}' is no method").value;
   for (const std::string& range : arguments.over) {
     request.ranges.push_back(parse_range(range, *scenario.strategy, argument("--over")));
     for (std::size_t i = 0; i + 1 < request.ranges.size(); ++i)
@@ -37,7 +42,7 @@ void execute(const Arguments& arguments) {
   if (request.ranges.empty()) request.ranges = default_ranges(*scenario.strategy, scenario.profile);
   if (request.ranges.empty())
     throw InputError(argument("--strategy"), fmt::format("{} has no options to tune", scenario.strategy->name),
-                     "ddp, horovod, bytescheduler, us-byte, p3, dear or mergecomp");
+                     choices(tunable_strategies()));
   const Tuning tuning =
       run_tuning(scenario, request, static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))));
   if (!arguments.out.empty()) write_file(arguments.out, tuning_csv(tuning));

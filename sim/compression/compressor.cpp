@@ -1,10 +1,7 @@
 #include "sim/compression/compressor.hpp"
 
-#include <algorithm>
-
-#include <fmt/format.h>
-
 #include "sim/compression/kinds.hpp"
+#include "sim/core/named.hpp"
 
 namespace allreplay {
 
@@ -44,12 +41,7 @@ constexpr CompressorKind table[] = {
 std::span<const CompressorKind> compressors() { return table; }
 
 const CompressorKind& find_compressor(std::string_view name, const Place& place) {
-  const auto found =
-      std::find_if(std::begin(table), std::end(table), [&](const auto& kind) { return kind.name == name; });
-  if (found != std::end(table)) return *found;
-  std::vector<std::string> names;
-  for (const CompressorKind& kind : table) names.emplace_back(kind.name);
-  throw InputError(place, fmt::format("no codec '{}'", name), suggest(name, names));
+  return find_by_name(table, name, place, "no codec '{}'");
 }
 
 }  // namespace allreplay

@@ -108,7 +108,7 @@ std::vector<std::pair<std::string, Json>> Json::members() const {
   return all;
 }
 
-void Json::allow_only(std::initializer_list<std::string_view> keys) const {
+void Json::allow_only(std::span<const std::string_view> keys) const {
   for (const auto& [key, value] : members()) {
     if (std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
     const std::vector<std::string> known(keys.begin(), keys.end());

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,7 +34,10 @@ class Json {
   std::optional<Json> find(std::string_view key) const;
   std::vector<std::pair<std::string, Json>> members() const;
   /// Throws, naming the nearest of `keys`, when the object has any other.
-  void allow_only(std::initializer_list<std::string_view> keys) const;
+  void allow_only(std::span<const std::string_view> keys) const;
+  void allow_only(std::initializer_list<std::string_view> keys) const {
+    allow_only(std::span(keys.begin(), keys.size()));
+  }
 
   std::vector<Json> items() const;  // arrays
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "sim/experiment/framework.hpp"
 #include "sim/experiment/tuning.hpp"
+#include "sim/schedule/offer.hpp"
 #include "sim/search/plan_of.hpp"
 
 namespace allreplay {
@@ -39,7 +39,8 @@ Advice advise(const Scenario& scenario, const RecommendRequest& request) {
     advice.given_s = tuning.given.result.metrics.iteration_s;
     advice.tuned = calmest(tuning);
   }
-  advice.settings = settings_of(advice.tuned.scenario);
+  const Scenario& tuned = advice.tuned.scenario;
+  advice.settings = settings_of(*tuned.strategy, tuned.options.strategy, tuned.profile);
   return advice;
 }
 

@@ -12,7 +12,6 @@ namespace {
 
 using namespace std::string_view_literals;
 
-// The options that matter to this scenario, with their values, defaults included.
 NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) {
   NamedValues values;
   Options options = scenario.options;
@@ -32,6 +31,59 @@ NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) 
 }
 
 Cell optional_cell(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
+Cell text_cell(std::string_view text) { return std::string(text); }
+
+constexpr ColumnKind words = ColumnKind::Text, number = ColumnKind::Number;
+constexpr bool identifies = true, may_be_empty = true, later = true;
+
+constexpr ColumnRow all[] = {
+    {"profile", "the name of the profile", [](const Record& r) -> Cell { return r.scenario.profile.name; }, words,
+     identifies},
+    {"cluster", "the name of the cluster", [](const Record& r) -> Cell { return r.scenario.cluster.name; }, words,
+     identifies},
+    {"strategy", "how communication is scheduled", [](const Record& r) { return text_cell(r.scenario.strategy->name); },
+     words, identifies},
+    {"workers", "how many there are", [](const Record& r) -> Cell { return r.scenario.workers; }, number, identifies},
+    {"collective", "what carries the gradients", [](const Record& r) { return text_cell(r.carrier.algorithm->name); },
+     words, identifies},
+    {"fidelity", "how communication is priced", [](const Record& r) -> Cell { return r.carrier.fidelity; }, words,
+     identifies},
+    {"codec", "what compresses; null (empty): gradients as they are",
+     [](const Record& r) { return r.scenario.codec ? Cell(r.scenario.codec->name) : Cell(); }, words, identifies,
+     may_be_empty, later},
+    {"origin", "of the profile: measured, imported, reconstructed",
+     [](const Record& r) -> Cell { return to_string(r.scenario.profile.origin); }, words, identifies},
+    {"iteration_s", "seconds from one backward pass's start to the next's",
+     [](const Record& r) -> Cell { return r.metrics.iteration_s; }},
+    {"forward_s", "seconds of a worker that nothing slows",
+     [](const Record& r) -> Cell { return r.metrics.forward_s; }},
+    {"backward_s", "seconds of a worker that nothing slows",
+     [](const Record& r) -> Cell { return r.metrics.backward_s; }},
+    {"exposed_comm_s", "seconds: iteration - forward - backward - codec",
+     [](const Record& r) -> Cell { return r.metrics.exposed_comm_s; }},
+    {"comm_busy_s", "seconds of an iteration with any block in flight",
+     [](const Record& r) -> Cell { return r.metrics.comm_busy_s; }},
+    {"codec_s", "seconds of encoding and decoding on the compute stream",
+     [](const Record& r) -> Cell { return r.metrics.codec_s; }},
+    {"collectives", "collectives started per iteration", [](const Record& r) -> Cell { return r.metrics.collectives; }},
+    {"speedup", "N (forward + backward) / iteration", [](const Record& r) -> Cell { return r.metrics.speedup; }},
+    {"efficiency", "speedup / N", [](const Record& r) -> Cell { return r.metrics.efficiency; }},
+    {"samples_per_s", "null (empty) where the batch size is unknown",
+     [](const Record& r) { return optional_cell(r.metrics.samples_per_s); }, number, !identifies, may_be_empty},
+    {"lower_bound_s", "no lossless plan is faster; null (empty) with a codec",
+     [](const Record& r) { return optional_cell(r.metrics.lower_bound_s); }, number, !identifies, may_be_empty},
+    {"options", "those that matter here; in CSV key=value;key=value",
+     [](const Record& r) -> Cell { return effective_options(r.scenario, r.carrier); }, ColumnKind::Options, identifies},
+    {"events", "the engine's, of the simulation", [](const Record& r) -> Cell { return r.metrics.events; }},
+    {"wall_s", "seconds that the simulation took", [](const Record& r) -> Cell { return r.wall_s; }},
+};
+
+Row row_of(const Record& record, bool identity_only) {
+  Row row;
+  for (const ColumnRow& column : all)
+    if (column.identifies || !identity_only) row.push_back({std::string(column.name), column.get(record)});
+  return row;
+}
 
 nlohmann::ordered_json to_value(const Cell& cell) {
   return std::visit(
@@ -57,38 +109,14 @@ nlohmann::ordered_json to_object(const Row& row) {
 
 }  // namespace
 
-Row identity(const Scenario& scenario) {
-  const Carrier carrier = carrier_of(scenario);
-  return {{"profile", scenario.profile.name},
-          {"cluster", scenario.cluster.name},
-          {"strategy", std::string(scenario.strategy->name)},
-          {"workers", scenario.workers},
-          {"collective", std::string(carrier.algorithm->name)},
-          {"fidelity", carrier.fidelity},
-          {"codec", scenario.codec ? Cell(scenario.codec->name) : Cell()},
-          {"origin", to_string(scenario.profile.origin)},
-          {"options", effective_options(scenario, carrier)}};
-}
+std::span<const ColumnRow> columns() { return all; }
 
-Row make_row(Row identity, const Metrics& m, double wall_s) {
-  Column options = std::move(identity.back());
-  identity.pop_back();
-  const Row rest{{"iteration_s", m.iteration_s},
-                 {"forward_s", m.forward_s},
-                 {"backward_s", m.backward_s},
-                 {"exposed_comm_s", m.exposed_comm_s},
-                 {"comm_busy_s", m.comm_busy_s},
-                 {"codec_s", m.codec_s},
-                 {"collectives", m.collectives},
-                 {"speedup", m.speedup},
-                 {"efficiency", m.efficiency},
-                 {"samples_per_s", optional_cell(m.samples_per_s)},
-                 {"lower_bound_s", optional_cell(m.lower_bound_s)},
-                 std::move(options),
-                 {"events", m.events},
-                 {"wall_s", wall_s}};
-  identity.insert(identity.end(), rest.begin(), rest.end());
-  return identity;
+NamedValues options_that_matter(const Scenario& scenario) { return effective_options(scenario, carrier_of(scenario)); }
+
+Row identity(const Scenario& scenario) { return row_of({scenario, carrier_of(scenario), Metrics()}, true); }
+
+Row make_row(const Scenario& scenario, const Metrics& metrics, double wall_s) {
+  return row_of({scenario, carrier_of(scenario), metrics, wall_s}, false);
 }
 
 std::string to_json(const Row& row) { return to_object(row).dump(2); }
@@ -115,9 +143,9 @@ std::string plain_text(const Cell& cell) {
       cell);
 }
 
-std::string csv_header(const Row& row) {
+std::string csv_header() {
   std::string line;
-  for (const Column& column : row) line += (line.empty() ? "" : ",") + csv_field(column.name);
+  for (const ColumnRow& column : all) line += (line.empty() ? "" : ",") + csv_field(std::string(column.name));
   return line;
 }
 

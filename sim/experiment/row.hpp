@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -22,16 +24,46 @@ struct Column {
 };
 using Row = std::vector<Column>;
 
-/// The columns that say which scenario a row is of: profile to origin, and options. Throws InputError for a
-/// collective or fidelity that the scenario cannot have.
+struct Carrier;
+
+/// What a column's cell is read from.
+struct Record {
+  const Scenario& scenario;
+  const Carrier& carrier;
+  const Metrics& metrics;
+  double wall_s = 0;  ///< how long the simulation took
+};
+
+/// What stands in a column, in JSON and in CSV.
+enum class ColumnKind : std::uint8_t { Text, Number, Options };
+
+/// All that there is to know of a column. Adding one is a row.
+struct ColumnRow {
+  std::string_view name;
+  std::string_view about;  ///< one line: its unit, and what it means
+  Cell (*get)(const Record& record);
+  ColumnKind kind = ColumnKind::Number;
+  bool identifies = false;    ///< it is known before anything is simulated: `sweep --resume` compares it
+  bool may_be_empty = false;  ///< null in JSON
+  bool later = false;         ///< versions that came before it wrote files that are still read
+};
+
+/// In the order in which they are written.
+std::span<const ColumnRow> columns();
+
+/// The options that matter to this scenario, with their values, defaults included. Throws InputError for a collective
+/// or fidelity that the scenario cannot have; so do the next two.
+NamedValues options_that_matter(const Scenario& scenario);
+
+/// The columns that say which scenario a row is of.
 Row identity(const Scenario& scenario);
 
-/// All columns, in the order of docs/formats.md. `wall_s` is how long the simulation took.
-Row make_row(Row identity, const Metrics& metrics, double wall_s);
+/// All columns.
+Row make_row(const Scenario& scenario, const Metrics& metrics, double wall_s);
 
 std::string to_json(const Row& row);                ///< one object, indented
 std::string to_json(const std::vector<Row>& rows);  ///< an array of objects
-std::string csv_header(const Row& row);             ///< one line, without its end
+std::string csv_header();                           ///< of all columns: one line, without its end
 std::string to_csv(const Row& row);                 ///< one line, without its end
 std::string plain_text(const Cell& cell);           ///< as to_csv writes it, before quoting
 

@@ -28,8 +28,6 @@ Outcome run(Scenario scenario) {
   return outcome;
 }
 
-Row row_of(const Outcome& outcome) {
-  return make_row(identity(outcome.scenario), outcome.result.metrics, outcome.wall_s);
-}
+Row row_of(const Outcome& outcome) { return make_row(outcome.scenario, outcome.result.metrics, outcome.wall_s); }
 
 }  // namespace allreplay

@@ -296,7 +296,7 @@ void forget_details(Outcome& outcome) {
 std::vector<Outcome> run_sweep(const Sweep& sweep, const SweepRun& how) {
   Library library;
   const std::vector<Row> identities = checked_rows(sweep, library);
-  CsvOut out(how, csv_header(make_row(identities.front(), {}, 0)), identities);
+  CsvOut out(how, csv_header(), identities);
   std::vector<Outcome> outcomes;
   std::size_t next = out.done();
   Progress progress("sweep", how.progress ? sweep.requests.size() - next : 0);

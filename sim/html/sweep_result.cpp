@@ -9,18 +9,12 @@
 #include "sim/cluster/cluster.hpp"
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/named.hpp"
 #include "sim/core/units.hpp"
 
 namespace allreplay {
 
 namespace {
-
-const std::set<std::string> texts{"profile", "cluster", "strategy", "collective", "fidelity", "origin", "options"};
-const std::set<std::string> numbers{"workers",       "iteration_s",   "forward_s",   "backward_s", "exposed_comm_s",
-                                    "comm_busy_s",   "codec_s",       "collectives", "speedup",    "efficiency",
-                                    "samples_per_s", "lower_bound_s", "events",      "wall_s"};
-const std::set<std::string> later_texts{"codec"};  // files of earlier versions have none
-const std::set<std::string> may_be_empty{"samples_per_s", "lower_bound_s"};
 
 class Reader {
  public:
@@ -28,11 +22,10 @@ class Reader {
     for (std::size_t i = 0; i < columns.size(); ++i)
       if (!places_.emplace(columns[i], i).second)
         throw InputError({file_, "line 1"}, fmt::format("has two columns '{}'", columns[i]), "one of each name");
-    for (const auto& names : {texts, numbers})
-      for (const std::string& name : names)
-        if (places_.count(name) == 0)
-          throw InputError({file_, "line 1"}, fmt::format("has no column '{}'", name),
-                           "what `allreplay sweep --out FILE.csv` writes");
+    for (const ColumnRow& column : allreplay::columns())
+      if (!column.later && places_.count(std::string(column.name)) == 0)
+        throw InputError({file_, "line 1"}, fmt::format("has no column '{}'", column.name),
+                         "what `allreplay sweep --out FILE.csv` writes");
   }
 
   ResultRow read(const CsvRow& csv) const {
@@ -40,7 +33,9 @@ class Reader {
     if (csv.fields.size() != columns_.size())
       throw InputError({file_, line}, fmt::format("has {} fields", csv.fields.size()),
                        fmt::format("{}, as the header", columns_.size()));
-    for (const std::string& name : numbers) number(csv, name);
+    for (const ColumnRow& column : allreplay::columns())
+      if (column.kind == ColumnKind::Number && places_.count(std::string(column.name)) > 0)
+        number(csv, std::string(column.name));
     ResultRow row{.line = csv.line, .cells = csv.fields};
     row.profile = text(csv, "profile");
     row.cluster = text(csv, "cluster");
@@ -51,8 +46,7 @@ class Reader {
     if (places_.count("codec") > 0) row.codec = text(csv, "codec");
     row.options = row.distinctions = options(csv);
     for (std::size_t i = 0; i < columns_.size(); ++i)  // columns of a later version
-      if (texts.count(columns_[i]) + numbers.count(columns_[i]) + later_texts.count(columns_[i]) == 0)
-        row.distinctions.emplace_back(columns_[i], csv.fields[i]);
+      if (!row_named(allreplay::columns(), columns_[i])) row.distinctions.emplace_back(columns_[i], csv.fields[i]);
     row.workers = parse_integer(text(csv, "workers"), 1, most_workers, {file_, line + ": workers"});
     row.iteration_s = *number(csv, "iteration_s");
     if (row.iteration_s <= 0)
@@ -68,7 +62,7 @@ class Reader {
 
   std::optional<double> number(const CsvRow& csv, const std::string& name) const {
     const std::string& field = text(csv, name);
-    if (field.empty() && may_be_empty.count(name) > 0) return std::nullopt;
+    if (field.empty() && row_named(allreplay::columns(), name)->may_be_empty) return std::nullopt;
     return parse_number(field, {file_, fmt::format("line {}: {}", csv.line, name)});
   }
 
@@ -148,7 +142,10 @@ void group_rows(SweepResult& result) {
 
 }  // namespace
 
-bool is_number_column(const std::string& name) { return numbers.count(name) > 0; }
+bool is_number_column(const std::string& name) {
+  const ColumnRow* column = row_named(columns(), name);
+  return column && column->kind == ColumnKind::Number;
+}
 
 SweepResult read_sweep_result(const std::string& file) {
   const std::vector<CsvRow> csv = parse_csv(read_file(file), file);

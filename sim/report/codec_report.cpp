@@ -20,8 +20,9 @@ namespace {
 using Vector = std::vector<float>;
 using Sum = std::vector<double>;
 
-constexpr std::pair<Distribution, std::string_view> distributions[] = {
-    {Distribution::Normal, "normal"}, {Distribution::Laplace, "laplace"}, {Distribution::Lognormal, "lognormal"}};
+constexpr Word<Aggregation> aggregations[] = {{Aggregation::AllReduce, "all-reduce"},
+                                              {Aggregation::AllGather, "all-gather"},
+                                              {Aggregation::GTopKTree, "gtopk-tree"}};
 
 double draw(Distribution distribution, Random& random) {
   switch (distribution) {
@@ -205,24 +206,6 @@ std::string processor() {
   return "unknown processor";
 }
 
-std::string_view name_of(Distribution distribution) {
-  return std::find_if(std::begin(distributions), std::end(distributions),
-                      [&](const auto& one) { return one.first == distribution; })
-      ->second;
-}
-
-std::string_view name_of(Aggregation aggregation) {
-  switch (aggregation) {
-    case Aggregation::AllReduce:
-      return "all-reduce";
-    case Aggregation::AllGather:
-      return "all-gather";
-    case Aggregation::GTopKTree:
-      break;
-  }
-  return "gtopk-tree";
-}
-
 // Whether the codec's payload depends on this option.
 bool reads(const CodecRequest& request, std::string_view option) {
   return find_codec(request.codec->name, {}).option == option;
@@ -238,20 +221,7 @@ double ratio(const CodecReport& report) {
   return 4 * static_cast<double>(report.request.elements) / static_cast<double>(report.round_trip.bytes);
 }
 
-std::string_view name_of(Residuals residuals) {
-  return residuals == Residuals::AsPrinted ? "as-printed" : "conserving";
-}
-
 }  // namespace
-
-Distribution parse_distribution(const std::string& text, const Place& place) {
-  std::vector<std::string> names;
-  for (const auto& [distribution, name] : distributions) {
-    if (name == text) return distribution;
-    names.emplace_back(name);
-  }
-  throw InputError(place, fmt::format("no distribution '{}'", text), suggest(text, names));
-}
 
 CodecReport measure_codec(const CodecRequest& request) {
   Gradients gradients(request);
@@ -265,9 +235,10 @@ std::string codec_table(const CodecReport& report) {
   const RoundTrip& one = report.round_trip;
   const auto share = [](double value) { return fmt::format("{:.4g}", value); };
   const auto after = fmt::format("mean of {}", request.iterations);
-  std::string text = fmt::format("{}: {} {} elements in fp32, {} -> {} on the wire (1/{:.4g})\n\n", described(request),
-                                 request.elements, name_of(request.distribution), format_size(4 * request.elements),
-                                 format_size(static_cast<Bytes>(one.bytes)), ratio(report));
+  std::string text =
+      fmt::format("{}: {} {} elements in fp32, {} -> {} on the wire (1/{:.4g})\n\n", described(request),
+                  request.elements, name_of(distributions, request.distribution), format_size(4 * request.elements),
+                  format_size(static_cast<Bytes>(one.bytes)), ratio(report));
   text +=
       fmt::format("processor time on this machine's {} (one core, median of {})\n", report.device, request.repetitions);
   const auto speed = [&](double seconds) {
@@ -285,13 +256,13 @@ std::string codec_table(const CodecReport& report) {
   if (!report.aggregated) return text;
   const Aggregated& all = *report.aggregated;
   std::vector<std::vector<std::string>> rows{
-      {fmt::format("{} workers, {}", request.workers, name_of(request.codec->aggregation)), ""},
+      {fmt::format("{} workers, {}", request.workers, name_of(aggregations, request.codec->aggregation)), ""},
       {"sent, and received, by a worker", format_size(static_cast<Bytes>(std::llround(all.bytes)))},
       {"error of the first mean", share(all.error)},
       {fmt::format("error of the sum of {} means", request.iterations), share(all.total_error)}};
   if (all.lost)
-    rows.push_back(
-        {fmt::format("lost, of what is applied ({} residuals)", name_of(request.residuals)), share(*all.lost)});
+    rows.push_back({fmt::format("lost, of what is applied ({} residuals)", name_of(residual_rules, request.residuals)),
+                    share(*all.lost)});
   return text + "\n" + format_table(rows);
 }
 
@@ -307,7 +278,7 @@ std::string codec_json(const CodecReport& report) {
   nlohmann::ordered_json json{{"codec", request.codec->name},
                               {"elements", request.elements},
                               {"options", options},
-                              {"distribution", name_of(request.distribution)},
+                              {"distribution", name_of(distributions, request.distribution)},
                               {"seed", request.options.seed},
                               {"bytes", one.bytes},
                               {"ratio", ratio(report)},
@@ -323,12 +294,12 @@ std::string codec_json(const CodecReport& report) {
                               {"workers", request.workers},
                               {"aggregated", nullptr}};
   if (const auto& all = report.aggregated)
-    json["aggregated"] = {{"collective", name_of(request.codec->aggregation)},
+    json["aggregated"] = {{"collective", name_of(aggregations, request.codec->aggregation)},
                           {"correlation", request.correlation},
                           {"bytes_per_worker", all->bytes},
                           {"error", all->error},
                           {"total_error", all->total_error},
-                          {"residuals", name_of(request.residuals)},
+                          {"residuals", name_of(residual_rules, request.residuals)},
                           {"lost", or_null(all->lost)}};
   return json.dump(2) + "\n";
 }

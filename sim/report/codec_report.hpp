@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/compression/exchange.hpp"
+#include "sim/core/named.hpp"
 
 namespace allreplay {
 
@@ -18,8 +19,11 @@ enum class Distribution {
   Lognormal,  ///< ± exp(N(0, 1))
 };
 
-/// Throws InputError at `place`.
-Distribution parse_distribution(const std::string& text, const Place& place);
+inline constexpr Word<Distribution> distributions[] = {
+    {Distribution::Normal, "normal"}, {Distribution::Laplace, "laplace"}, {Distribution::Lognormal, "lognormal"}};
+
+inline constexpr Word<Residuals> residual_rules[] = {{Residuals::Conserving, "conserving"},
+                                                     {Residuals::AsPrinted, "as-printed"}};
 
 struct CodecRequest {
   const CompressorKind* codec = nullptr;

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/experiment/framework.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/table.hpp"
 #include "sim/training/communication.hpp"
@@ -63,10 +62,8 @@ std::string limits(const Advice& advice) {
 std::string saving(double from, double to) { return fmt::format("{:.1f} % less", 100 * (1 - to / from)); }
 
 std::vector<Advice>::const_iterator fastest_offered(const std::vector<Advice>& ranking) {
-  return std::find_if(ranking.begin(), ranking.end(), [](const Advice& advice) {
-    const Framework* framework = framework_of(strategy(advice));
-    return framework && framework->maintained;
-  });
+  return std::find_if(ranking.begin(), ranking.end(),
+                      [](const Advice& advice) { return strategy(advice).offer.maintained; });
 }
 
 std::string whether_compression_pays(const Advice& fastest) {
@@ -166,10 +163,10 @@ std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
     for (const Advice& advice : ranking) {
       Row row = row_of(advice.tuned);
       const Metrics& m = metrics(advice);
-      const Framework* framework = framework_of(strategy(advice));
+      const std::string_view framework = strategy(advice).offer.framework;
       row.push_back({"gap", m.lower_bound_s ? Cell(m.iteration_s / *m.lower_bound_s - 1) : Cell()});
       row.push_back({"untuned_iteration_s", advice.given_s});
-      row.push_back({"framework", framework ? Cell(std::string(framework->name)) : Cell()});
+      row.push_back({"framework", framework.empty() ? Cell() : Cell(std::string(framework))});
       row.push_back({"settings", advice.settings});
       rows.push_back(std::move(row));
     }

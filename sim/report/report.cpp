@@ -16,7 +16,7 @@ std::string above_bound(const Metrics& metrics) {
   return fmt::format("{:.1f} %", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
 }
 
-std::string options_of(const Scenario& scenario) { return plain_text(identity(scenario).back().cell); }
+std::string options_of(const Scenario& scenario) { return plain_text(options_that_matter(scenario)); }
 
 // What compresses, and whose times those are.
 std::string codec_text(const Scenario& scenario) {

@@ -48,6 +48,22 @@ std::string format_table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
+std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
+  std::string text;
+  for (const auto& row : rows) {
+    for (const std::string& cell : row) {
+      text += "| ";
+      for (const char c : cell) text += c == '|' ? "\\|" : std::string(1, c);
+      text += cell.empty() ? "" : " ";
+    }
+    text += "|\n";
+    if (&row != rows.data()) continue;
+    for (std::size_t column = 0; column < row.size(); ++column) text += "|---";
+    text += "|\n";
+  }
+  return text;
+}
+
 std::string percent(double ratio) { return fmt::format("{:.1f} %", 100 * ratio); }
 
 }  // namespace allreplay

@@ -10,6 +10,9 @@ namespace allreplay {
 /// Widths count UTF-8 characters, not bytes.
 std::string format_table(const std::vector<std::vector<std::string>>& rows);
 
+/// The same rows in Markdown.
+std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
+
 /// "12.3 %".
 std::string percent(double ratio);
 

@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
-#include <vector>
-
-#include <fmt/format.h>
 
 namespace allreplay {
 
@@ -31,17 +28,28 @@ Bytes scaled_signs(double elements, const CodecOptions& options) { return signs(
 // And a mean for either sign.
 Bytes two_means(double elements, const CodecOptions& options) { return signs(elements, options) + 8; }
 
+constexpr std::string_view strongest =
+    "the k elements of largest magnitude, ties to the lower index; k values, then k indices";
+
 constexpr Codec all[] = {
-    {"topk", "the k largest gradients of each worker, all gathered", "density", "topk-allgather", true, sparse},
-    {"gtopk", "the k largest of the sum, selected up a tree", "density", "gtopk-tree", true, sparse},
-    {"dgc", "Deep Gradient Compression: top-k by a sampled threshold", "density", "all-gather", true, sparse},
-    {"randk", "k gradients at random", "density", "all-gather", true, sparse},
-    {"fp16", "half precision, all-reduced", "", "", false, half},
-    {"qsgd", "stochastic rounding to a few levels of the largest", "bits", "all-gather", false, quantised},
-    {"signsgd", "the signs", "", "all-gather", false, signs},
-    {"ef-signsgd", "the signs and their mean size, with error feedback", "", "all-gather", true, scaled_signs},
-    {"onebit", "the signs and a mean for either, with error feedback", "", "all-gather", true, two_means},
-    {"signum", "the signs of the momentum", "", "all-gather", false, signs},
+    {"topk", "the k largest gradients of each worker, all gathered", strongest, "8k", "density", "topk-allgather", true,
+     sparse},
+    {"gtopk", "the k largest of the sum, selected up a tree", strongest, "8k", "density", "gtopk-tree", true, sparse},
+    {"dgc", "Deep Gradient Compression: top-k by a sampled threshold", "as topk, found by a sampled threshold", "8k",
+     "density", "all-gather", true, sparse},
+    {"randk", "k gradients at random", "k random elements, unscaled", "8k", "density", "all-gather", true, sparse},
+    {"fp16", "half precision, all-reduced", "IEEE binary16, to nearest, ties to even, overflow to infinity", "2n", "",
+     "", false, half},
+    {"qsgd", "stochastic rounding to a few levels of the largest",
+     "each element as one of 2^bits − 1 evenly spaced levels from −max|x| to max|x| (two with one bit), and max|x|",
+     "⌈n·bits/8⌉ + 4", "bits", "all-gather", false, quantised},
+    {"signsgd", "the signs", "the signs, zero as positive; they stand for ±1", "⌈n/8⌉", "", "all-gather", false, signs},
+    {"ef-signsgd", "the signs and their mean size, with error feedback",
+     "the signs, and the mean magnitude that they stand for", "⌈n/8⌉ + 4", "", "all-gather", true, scaled_signs},
+    {"onebit", "the signs and a mean for either, with error feedback",
+     "which elements are at least 0, and the means of either kind", "⌈n/8⌉ + 8", "", "all-gather", true, two_means},
+    {"signum", "the signs of the momentum", "the signs of the momentum m ← 0.9 m + 0.1 x", "⌈n/8⌉", "", "all-gather",
+     false, signs},
 };
 
 CodecTime read_time(const Json& json) {
@@ -58,12 +66,7 @@ CodecTime read_time(const Json& json) {
 std::span<const Codec> codecs() { return all; }
 
 const Codec& find_codec(std::string_view name, const Place& place) {
-  std::vector<std::string> names;
-  for (const Codec& codec : all) {
-    if (codec.name == name) return codec;
-    names.emplace_back(codec.name);
-  }
-  throw InputError(place, fmt::format("unknown codec '{}'", name), suggest(name, names));
+  return find_by_name(all, name, place, "unknown codec '{}'");
 }
 
 bool carries(const Algorithm& algorithm, const Codec& codec) {
@@ -82,10 +85,8 @@ CodecCosts read_codec(const Json& json, const std::string& name) {
   costs.name = name;
   costs.codec = &find_codec(json.at("codec").text(), json.at("codec").place());
   costs.device = json.at("device").text();
-  costs.origin = json.at("origin").text();
-  constexpr std::string_view origins[] = {"measured", "published", "estimated"};
-  if (std::find(std::begin(origins), std::end(origins), costs.origin) == std::end(origins))
-    json.at("origin").fail(fmt::format("unknown origin '{}'", costs.origin), "measured, published or estimated");
+  const Json origin = json.at("origin");
+  costs.origin = choose_by_name(codec_origins, origin.text(), origin.place(), "unknown origin '{}'").name;
   costs.source = json.at("source").text();
   costs.encode = read_time(json.at("encode"));
   costs.decode = read_time(json.at("decode"));

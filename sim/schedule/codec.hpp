@@ -12,6 +12,7 @@
 #include "sim/collective/comm_cost.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/json.hpp"
+#include "sim/core/named.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
 
@@ -41,6 +42,8 @@ struct CodecOptions {
 struct Codec {
   std::string_view name;
   std::string_view summary;
+  std::string_view sent;        ///< of a gradient x of n elements, to the letter
+  std::string_view size;        ///< the bytes of that, as a formula
   std::string_view option;      ///< the one of CodecOptions that its bytes depend on; "" if none
   std::string_view collective;  ///< what carries it; "": the all-reduce of the cluster
   bool feedback = false;        ///< keeps what was lost for the next iteration: decodes its own payload, too
@@ -65,12 +68,18 @@ struct CodecTime {
   double operator()(double elements) const;
 };
 
+/// Where a codec's times may come from. Nothing depends on it, but what people are told.
+struct CodecOrigin {
+  std::string_view name;
+};
+inline constexpr CodecOrigin codec_origins[] = {{"measured"}, {"published"}, {"estimated"}};
+
 /// A codec with what it costs on some device. Files: models/codecs/*.json.
 struct CodecCosts {
   std::string name;  ///< of the file, without extension
   const Codec* codec = nullptr;
   std::string device;
-  std::string origin;  ///< measured, published or estimated
+  std::string_view origin;  ///< a name in codec_origins
   std::string source;
   CodecTime encode, decode;
 };

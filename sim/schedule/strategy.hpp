@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -56,10 +57,20 @@ struct PlanRequest {
   bool splits = true;  ///< whether blocks can travel in two halves: payloads that are gathered cannot
 };
 
+/// Who offers a strategy outside of this program, and in which words.
+struct Offer {
+  std::string_view framework;  ///< "": none offers it
+  bool maintained = false;     ///< today; the others are published research code
+  /// What its users set so that it plans with these options; without a framework, what to do instead. nullptr: what it
+  /// plans has to be copied by hand.
+  std::string (*words)(const StrategyOptions& options, const Profile& profile) = nullptr;
+};
+
 struct Strategy {
   std::string_view name;
   std::string_view summary;
-  std::vector<std::string_view> options;       ///< those of StrategyOptions that it reads, as users name them
+  std::vector<std::string_view> options;  ///< those of StrategyOptions that it reads, as users name them
+  Offer offer;
   Draft (*draft)(const PlanRequest& request);  ///< nullptr for `best`, which replays plans (sim/search/best.hpp)
   Bytes partition = 0;                         ///< its default `partition`; 0 if it cuts nothing
   DecodeAt decode_at = DecodeAt::Arrival;      ///< its default

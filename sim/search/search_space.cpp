@@ -10,23 +10,17 @@ namespace allreplay {
 
 namespace {
 
-struct Tunable {
-  std::string_view option;
-  Range::Kind kind;
-  double low, high;
-};
-
 constexpr double kib = 1024, mib = 1024 * kib;
 
-constexpr Tunable tunables[] = {
-    {"partition", Range::Kind::Size, 64 * kib, 64 * mib}, {"credit", Range::Kind::Count, 1, 64},
-    {"bucket_cap", Range::Kind::Size, mib, 256 * mib},    {"threshold", Range::Kind::Size, mib, 256 * mib},
-    {"cycle", Range::Kind::Duration, 0.1e-3, 20e-3},      {"groups", Range::Kind::Count, 1, 64},
-};
-
-bool reads(const Strategy& strategy, std::string_view option) {
-  return strategy.draft &&
-         std::find(strategy.options.begin(), strategy.options.end(), option) != strategy.options.end();
+Range::Kind kind_of(const OptionRow& option) {
+  switch (option.kind) {
+    case OptionKind::Size:
+      return Range::Kind::Size;
+    case OptionKind::Duration:
+      return Range::Kind::Duration;
+    default:
+      return Range::Kind::Count;
+  }
 }
 
 double parse_value(const std::string& text, Range::Kind kind, const Place& place) {
@@ -70,16 +64,15 @@ Range parse_range(const std::string& text, const Strategy& strategy, const Place
   const std::string option = text.substr(0, equals), low = text.substr(equals + 1, colon - equals - 1),
                     high = text.substr(colon + 1);
   std::vector<std::string> names;
-  const Tunable* known = nullptr;
-  for (const Tunable& tunable : tunables) {
-    if (!reads(strategy, tunable.option)) continue;
-    if (tunable.option == option) known = &tunable;
-    names.emplace_back(tunable.option);
+  const OptionRow* known = nullptr;
+  for (const OptionRow* row : tunable_options(strategy)) {
+    if (row->name == option) known = row;
+    names.emplace_back(row->name);
   }
   if (!known)
     throw InputError(place, fmt::format("'{}' is not an option to tune of {}", option, strategy.name),
                      names.empty() ? "it has none" : suggest(option, names));
-  Range range{option, known->kind};
+  Range range{option, kind_of(*known)};
   // A credit can be a number of blocks or of bytes.
   if (range.kind == Range::Kind::Count && low.find_first_not_of("0123456789+-. ") != std::string::npos)
     range.kind = Range::Kind::Size;
@@ -96,9 +89,8 @@ Range parse_range(const std::string& text, const Strategy& strategy, const Place
 
 std::vector<Range> default_ranges(const Strategy& strategy, const Profile& profile) {
   std::vector<Range> ranges;
-  for (const Tunable& tunable : tunables) {
-    if (!reads(strategy, tunable.option)) continue;
-    Range range{std::string(tunable.option), tunable.kind, tunable.low, tunable.high};
+  for (const OptionRow* row : tunable_options(strategy)) {
+    Range range{std::string(row->name), kind_of(*row), row->tuned->low, row->tuned->high};
     // Above all gradients together, sizes do not differ.
     if (range.kind == Range::Kind::Size)
       range.high =

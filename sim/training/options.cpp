@@ -4,19 +4,24 @@
 #include <limits>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/cluster/cluster.hpp"
+#include "sim/core/named.hpp"
 
 namespace allreplay {
 
 namespace {
 
-struct Rule {
-  std::string_view name;
-  std::string_view help;
-  void (*set)(Options&, const std::string&, const Place&);
-  std::string (*get)(const Options&);
-};
+constexpr double kib = 1024, mib = 1024 * kib;
+
+constexpr Word<Grouping> groupings[] = {
+    {Grouping::Search, "search"}, {Grouping::Optimal, "optimal"}, {Grouping::Even, "even"}};
+constexpr Word<CodecStream> streams[] = {{CodecStream::Compute, "compute"}, {CodecStream::Side, "side"}};
+constexpr Word<DecodeAt> decodings[] = {{DecodeAt::Arrival, "arrival"}, {DecodeAt::Encode, "encode"}};
+constexpr Word<Sharing> sharings[] = {{Sharing::Serial, "serial"}, {Sharing::Fair, "fair"}};
+constexpr Word<TreeBandwidth> tree_bandwidths[] = {{TreeBandwidth::Paper, "paper"},
+                                                   {TreeBandwidth::Physical, "physical"}};
 
 Bytes positive_size(const std::string& text, const Place& place) {
   const Bytes bytes = parse_size(text, place);
@@ -40,21 +45,12 @@ Time positive_time(const std::string& text, const Place& place) {
   return time;
 }
 
-double share(const std::string& text, const Place& place, bool all_is_one) {
+double parse_share(const std::string& text, const Place& place, bool all_is_one) {
   const double value = parse_number(text, place);
   if (all_is_one ? !(value > 0 && value <= 1) : !(value >= 0 && value < 1))
     throw InputError(place, fmt::format("{} is no share", text), all_is_one ? "above 0, at most 1" : "0 to below 1");
   return value;
 }
-
-Grouping grouping(const std::string& text, const Place& place) {
-  if (text == "search") return Grouping::Search;
-  if (text == "optimal") return Grouping::Optimal;
-  if (text == "even") return Grouping::Even;
-  throw InputError(place, fmt::format("'{}' is no way of grouping", text), "search, optimal or even");
-}
-
-std::string write_optional(const std::optional<Time>& time) { return time ? write_duration(*time) : ""; }
 
 // A number of blocks, or a size.
 Window window(const std::string& text, const Place& place) {
@@ -102,123 +98,217 @@ std::string write_phase_order(const PhaseOrder& order) {
   return text;
 }
 
-// One of two words.
-template <class Enum>
-Enum either(const std::string& text, const Place& place, std::string_view first, Enum one, std::string_view second,
-            Enum other) {
-  if (text == first) return one;
-  if (text == second) return other;
-  throw InputError(place, fmt::format("'{}' is neither '{}' nor '{}'", text, first, second),
-                   fmt::format("{} or {}", first, second));
+// The field of the options at the end of a path of members.
+template <auto... path>
+auto& field(Options& options) {
+  return (options.*....*path);
+}
+template <auto... path>
+const auto& field(const Options& options) {
+  return (options.*....*path);
 }
 
-const Rule rules[] = {
-    {"bucket_cap", "ddp: a bucket closes once it holds this much (25 MiB)",
-     [](Options& o, const std::string& v, const Place& p) { o.strategy.bucket_cap = positive_size(v, p); },
-     [](const Options& o) { return write_size(o.strategy.bucket_cap); }},
-    {"first_bucket", "ddp: the cap of the first bucket (1 MiB)",
-     [](Options& o, const std::string& v, const Place& p) { o.strategy.first_bucket = positive_size(v, p); },
-     [](const Options& o) { return write_size(o.strategy.first_bucket); }},
-    {"threshold", "horovod, dear: the most that is fused (64 MiB)",
-     [](Options& o, const std::string& v, const Place& p) { o.strategy.threshold = positive_size(v, p); },
-     [](const Options& o) { return write_size(o.strategy.threshold); }},
-    {"cycle", "horovod: how often it looks for ready tensors (5 ms)",
-     [](Options& o, const std::string& v, const Place& p) { o.strategy.cycle = positive_time(v, p); },
-     [](const Options& o) { return write_duration(o.strategy.cycle); }},
-    {"partition", "bytescheduler, us-byte, p3: the size of slices (4 MB; p3: 200 kB)",
-     [](Options& o, const std::string& v, const Place& p) { o.strategy.partition = positive_size(v, p); },
-     [](const Options& o) { return o.strategy.partition ? write_size(*o.strategy.partition) : std::string(); }},
-    {"credit", "bytescheduler: how many blocks, or how many bytes, may be in flight (4)",
-     [](Options& o, const std::string& v, const Place& p) { o.strategy.credit = window(v, p); },
-     [](const Options& o) {
-       const Window& credit = o.strategy.credit;
-       return credit.bytes == Window::unlimited ? std::to_string(credit.count) : write_size(credit.bytes);
-     }},
-    {"first_phase",
-     "us-byte: greedy (Algorithm 2), sequential, random:SEED, or the tensors as 3/1/2, counted from the input (greedy)",
-     [](Options& o, const std::string& v, const Place& p) { o.strategy.first_phase = phase_order(v, p, "greedy"); },
-     [](const Options& o) { return write_phase_order(o.strategy.first_phase); }},
-    {"second_phase", "us-byte: sequential (Theorem 1), random:SEED, or the tensors as 3/1/2 (sequential)",
-     [](Options& o, const std::string& v, const Place& p) {
-       o.strategy.second_phase = phase_order(v, p, "sequential");
-     },
-     [](const Options& o) { return write_phase_order(o.strategy.second_phase); }},
-    {"groups", "mergecomp: Y of Algorithm 2, the most groups; how many, where grouping is not search (2)",
-     [](Options& o, const std::string& v, const Place& p) { o.strategy.groups = parse_integer(v, 1, 1'000'000, p); },
-     [](const Options& o) { return std::to_string(o.strategy.groups); }},
-    {"stop", "mergecomp: alpha of Algorithm 2, the least relative gain that is worth another group (0.01)",
-     [](Options& o, const std::string& v, const Place& p) { o.strategy.stop = share(v, p, false); },
-     [](const Options& o) { return fmt::format("{}", o.strategy.stop); }},
-    {"grouping",
-     "mergecomp: Algorithm 2 (search), the best (optimal) or the even partition (even) into `groups` (search)",
-     [](Options& o, const std::string& v, const Place& p) { o.strategy.grouping = grouping(v, p); },
-     [](const Options& o) {
-       return std::string(o.strategy.grouping == Grouping::Search    ? "search"
-                          : o.strategy.grouping == Grouping::Optimal ? "optimal"
-                                                                     : "even");
-     }},
-    {"density", "topk, gtopk, dgc, randk: the share of the gradients that is sent (0.001)",
-     [](Options& o, const std::string& v, const Place& p) { o.codec.density = share(v, p, true); },
-     [](const Options& o) { return fmt::format("{}", o.codec.density); }},
-    {"bits", "qsgd: per gradient, its sign among them (8)",
-     [](Options& o, const std::string& v, const Place& p) { o.codec.bits = parse_integer(v, 1, 16, p); },
-     [](const Options& o) { return std::to_string(o.codec.bits); }},
-    {"encode", "with a codec: how long encoding a block takes (what the codec's file says)",
-     [](Options& o, const std::string& v, const Place& p) { o.codec.encode = any_time(v, p); },
-     [](const Options& o) { return write_optional(o.codec.encode); }},
-    {"decode", "with a codec: how long decoding a block takes, all payloads together (what the codec's file says)",
-     [](Options& o, const std::string& v, const Place& p) { o.codec.decode = any_time(v, p); },
-     [](const Options& o) { return write_optional(o.codec.decode); }},
-    {"codec_stream", "with a codec: it runs on the compute stream (compute) or beside it (side) (compute)",
-     [](Options& o, const std::string& v, const Place& p) {
-       o.codec.stream = either(v, p, "compute", CodecStream::Compute, "side", CodecStream::Side);
-     },
-     [](const Options& o) { return std::string(o.codec.stream == CodecStream::Compute ? "compute" : "side"); }},
-    {"decode_at", "with a codec: blocks are decoded on arrival (arrival; mergecomp: encode, lumped with the encoding)",
-     [](Options& o, const std::string& v, const Place& p) {
-       o.codec.decode_at = either(v, p, "arrival", DecodeAt::Arrival, "encode", DecodeAt::Encode);
-     },
-     [](const Options& o) {
-       return std::string(!o.codec.decode_at ? "" : *o.codec.decode_at == DecodeAt::Arrival ? "arrival" : "encode");
-     }},
-    {"sharing", "alpha-beta: blocks in flight together go one after another (serial) or share equally (fair)",
-     [](Options& o, const std::string& v, const Place& p) {
-       o.sharing = either(v, p, "serial", Sharing::Serial, "fair", Sharing::Fair);
-     },
-     [](const Options& o) { return std::string(o.sharing == Sharing::Serial ? "serial" : "fair"); }},
-    {"servers", "parameter-server: how many servers there are (0: one on every worker)",
-     [](Options& o, const std::string& v, const Place& p) {
-       o.collective.servers = parse_integer(v, 0, most_workers, p);
-     },
-     [](const Options& o) { return std::to_string(o.collective.servers); }},
-    {"tree_bandwidth", "double-binary-tree: b as printed in MG-WFBP's Table 2 (paper) or 2 beta + gamma (physical)",
-     [](Options& o, const std::string& v, const Place& p) {
-       o.collective.tree_bandwidth = either(v, p, "paper", TreeBandwidth::Paper, "physical", TreeBandwidth::Physical);
-     },
-     [](const Options& o) {
-       return std::string(o.collective.tree_bandwidth == TreeBandwidth::Paper ? "paper" : "physical");
-     }},
-    {"chunks", "fluid, message: double-binary-tree cuts the bytes of each tree into this many (16)",
-     [](Options& o, const std::string& v, const Place& p) { o.collective.chunks = parse_integer(v, 1, 1'000'000, p); },
-     [](const Options& o) { return std::to_string(o.collective.chunks); }},
-    {"iterations", "with jitter: over how many iterations the period is averaged (100)",
-     [](Options& o, const std::string& v, const Place& p) { o.iterations = parse_integer(v, 1, 1'000'000, p); },
-     [](const Options& o) { return std::to_string(o.iterations); }},
-};
+template <auto... path>
+OptionRow size(std::string_view name, std::string_view about, std::optional<Tuned> tuned = {}) {
+  return {.name = name,
+          .about = about,
+          .kind = OptionKind::Size,
+          .set = [](Options& o, const std::string& v, const Place& p) { field<path...>(o) = positive_size(v, p); },
+          .get = [](const Options& o) { return write_size(field<path...>(o)); },
+          .tuned = tuned};
+}
+
+template <std::int64_t least, std::int64_t most, auto... path>
+OptionRow count(std::string_view name, std::string_view about, std::optional<Tuned> tuned = {},
+                std::string_view reader = "") {
+  return {.name = name,
+          .about = about,
+          .reader = reader,
+          .kind = OptionKind::Count,
+          .set = [](Options& o, const std::string& v,
+                    const Place& p) { field<path...>(o) = parse_integer(v, least, most, p); },
+          .get = [](const Options& o) { return std::to_string(field<path...>(o)); },
+          .tuned = tuned};
+}
+
+template <bool all_is_one, auto... path>
+OptionRow share(std::string_view name, std::string_view about) {
+  return {.name = name,
+          .about = about,
+          .kind = OptionKind::Share,
+          .set = [](Options& o, const std::string& v,
+                    const Place& p) { field<path...>(o) = parse_share(v, p, all_is_one); },
+          .get = [](const Options& o) { return fmt::format("{}", field<path...>(o)); }};
+}
+
+// What is said of another word.
+template <const auto& words>
+std::string refusal() {
+  return fmt::format("'{{}}' is neither '{}'", fmt::join(names_of(words), "' nor '"));
+}
+template <>
+std::string refusal<groupings>() {
+  return "'{}' is no way of grouping";
+}
+
+template <const auto& words, auto... path>
+OptionRow choice(std::string_view name, std::string_view about, std::string_view reader = "",
+                 std::string (*standard_of)(const Strategy&) = nullptr) {
+  return {.name = name,
+          .about = about,
+          .reader = reader,
+          .standard_of = standard_of,
+          .kind = OptionKind::Choice,
+          .words = names_of(words),
+          .set = [](Options& o, const std::string& v,
+                    const Place& p) { field<path...>(o) = choose_by_name(words, v, p, refusal<words>()).value; },
+          .get = [](const Options& o) -> std::string {
+            const std::optional value = field<path...>(o);
+            return value ? std::string(name_of(words, *value)) : "";
+          }};
+}
+
+// What replaces the times of a codec's file.
+template <auto member>
+OptionRow codec_time(std::string_view name, std::string_view about) {
+  return {.name = name,
+          .about = about,
+          .reader = "with a codec",
+          .standard = "what the codec's file says",
+          .kind = OptionKind::Duration,
+          .set = [](Options& o, const std::string& v, const Place& p) { o.codec.*member = any_time(v, p); },
+          .get = [](const Options& o) { return o.codec.*member ? write_duration(*(o.codec.*member)) : std::string(); }};
+}
+
+constexpr std::int64_t many = 1'000'000;
+
+using S = StrategyOptions;
+
+const std::vector<OptionRow>& table() {
+  static const std::vector<OptionRow> rows{
+      size<&Options::strategy, &S::bucket_cap>("bucket_cap", "a bucket closes once it holds this much",
+                                               Tuned{mib, 256 * mib}),
+      size<&Options::strategy, &S::first_bucket>("first_bucket", "the cap of the first bucket"),
+      size<&Options::strategy, &S::threshold>("threshold", "the most that is fused", Tuned{mib, 256 * mib}),
+      {.name = "cycle",
+       .about = "how often it looks for ready tensors",
+       .kind = OptionKind::Duration,
+       .set = [](Options& o, const std::string& v, const Place& p) { o.strategy.cycle = positive_time(v, p); },
+       .get = [](const Options& o) { return write_duration(o.strategy.cycle); },
+       .tuned = Tuned{0.1e-3, 20e-3}},
+      {.name = "partition",
+       .about = "the size of slices",
+       .standard_of = [](const Strategy& s) { return s.partition > 0 ? write_size(s.partition) : std::string(); },
+       .kind = OptionKind::Size,
+       .set = [](Options& o, const std::string& v, const Place& p) { o.strategy.partition = positive_size(v, p); },
+       .get = [](const Options& o) { return o.strategy.partition ? write_size(*o.strategy.partition) : std::string(); },
+       .tuned = Tuned{64 * kib, 64 * mib}},
+      {.name = "credit",
+       .about = "how many blocks, or how many bytes, may be in flight",
+       .kind = OptionKind::CountOrSize,
+       .set = [](Options& o, const std::string& v, const Place& p) { o.strategy.credit = window(v, p); },
+       .get =
+           [](const Options& o) {
+             const Window& credit = o.strategy.credit;
+             return credit.bytes == Window::unlimited ? std::to_string(credit.count) : write_size(credit.bytes);
+           },
+       .tuned = Tuned{1, 64}},
+      {.name = "first_phase",
+       .about = "greedy (Algorithm 2), sequential, random:SEED, or the tensors as 3/1/2, counted from the input",
+       .standard = "greedy",
+       .kind = OptionKind::Order,
+       .set = [](Options& o, const std::string& v,
+                 const Place& p) { o.strategy.first_phase = phase_order(v, p, "greedy"); },
+       .get = [](const Options& o) { return write_phase_order(o.strategy.first_phase); }},
+      {.name = "second_phase",
+       .about = "sequential (Theorem 1), random:SEED, or the tensors as 3/1/2",
+       .standard = "sequential",
+       .kind = OptionKind::Order,
+       .set = [](Options& o, const std::string& v,
+                 const Place& p) { o.strategy.second_phase = phase_order(v, p, "sequential"); },
+       .get = [](const Options& o) { return write_phase_order(o.strategy.second_phase); }},
+      count<1, many, &Options::strategy, &S::groups>(
+          "groups", "Y of Algorithm 2, the most groups; how many, where grouping is not search", Tuned{1, 64}),
+      share<false, &Options::strategy, &S::stop>(
+          "stop", "alpha of Algorithm 2, the least relative gain that is worth another group"),
+      choice<groupings, &Options::strategy, &S::grouping>(
+          "grouping", "Algorithm 2 (search), the best (optimal) or the even partition (even) into `groups`"),
+      share<true, &Options::codec, &CodecOptions::density>("density", "the share of the gradients that is sent"),
+      count<1, 16, &Options::codec, &CodecOptions::bits>("bits", "per gradient, its sign among them"),
+      codec_time<&CodecOptions::encode>("encode", "how long encoding a block takes"),
+      codec_time<&CodecOptions::decode>("decode", "how long decoding a block takes, all payloads together"),
+      choice<streams, &Options::codec, &CodecOptions::stream>(
+          "codec_stream", "it runs on the compute stream (compute) or beside it (side)", "with a codec"),
+      choice<decodings, &Options::codec, &CodecOptions::decode_at>(
+          "decode_at", "blocks are decoded on arrival (arrival), or that is lumped with the encoding (encode)",
+          "with a codec", [](const Strategy& s) { return std::string(name_of(decodings, s.decode_at)); }),
+      choice<sharings, &Options::sharing>(
+          "sharing", "blocks in flight together go one after another (serial) or share equally (fair)", "alpha-beta"),
+      count<0, most_workers, &Options::collective, &CollectiveOptions::servers>(
+          "servers", "how many servers there are; 0 is one on every worker"),
+      choice<tree_bandwidths, &Options::collective, &CollectiveOptions::tree_bandwidth>(
+          "tree_bandwidth", "b as printed in MG-WFBP's Table 2 (paper) or 2 beta + gamma (physical)"),
+      count<1, many, &Options::collective, &CollectiveOptions::chunks>(
+          "chunks", "into how many the bytes of each tree are cut, in fluid and message"),
+      count<1, many, &Options::iterations>("iterations", "over how many iterations the period is averaged", {},
+                                           "with jitter"),
+  };
+  return rows;
+}
+
+// What a strategy, codec or collective whose row names the option is called.
+std::vector<std::string_view> named_readers(std::string_view option) {
+  std::vector<std::string_view> names;
+  for (const Strategy& strategy : strategies())
+    if (reads(strategy, option)) names.push_back(strategy.name);
+  for (const Codec& codec : codecs())
+    if (codec.option == option) names.push_back(codec.name);
+  for (const Algorithm& algorithm : algorithms())
+    if (algorithm.option == option || algorithm.message_option == option) names.push_back(algorithm.name);
+  return names;
+}
 
 }  // namespace
 
-void Options::set(std::string_view name, const std::string& value, const Place& place) {
-  std::vector<std::string> names;
-  for (const Rule& rule : rules) {
-    if (rule.name == name) {
-      rule.set(*this, value, place);
-      places[std::string(name)] = place;
-      return;
-    }
-    names.emplace_back(rule.name);
+std::span<const OptionRow> option_rows() { return table(); }
+
+// `best` starts from what the others plan, and has no planner of its own.
+bool reads(const Strategy& strategy, std::string_view option) {
+  return strategy.draft && std::find(strategy.options.begin(), strategy.options.end(), option) != strategy.options.end();
+}
+
+std::vector<const OptionRow*> tunable_options(const Strategy& strategy) {
+  std::vector<const OptionRow*> options;
+  for (const OptionRow& row : table())
+    if (row.tuned && reads(strategy, row.name)) options.push_back(&row);
+  return options;
+}
+
+std::string readers_of(const OptionRow& option) {
+  return option.reader.empty() ? fmt::format("{}", fmt::join(named_readers(option.name), ", "))
+                               : std::string(option.reader);
+}
+
+// Where strategies differ, the first one's, and those that have another.
+std::string default_of(const OptionRow& option) {
+  if (!option.standard.empty()) return std::string(option.standard);
+  if (!option.standard_of) return option.get(Options());
+  std::string first, text;
+  for (const Strategy& strategy : strategies()) {
+    const std::string own = option.standard_of(strategy);
+    if (first.empty()) first = text = own;
+    if (own != first && !own.empty()) text += fmt::format("; {}: {}", strategy.name, own);
   }
-  throw InputError(place, fmt::format("unknown option '{}'", name), suggest(name, names));
+  return text;
+}
+
+std::string help_of(const OptionRow& option) {
+  return fmt::format("{}: {} ({})", readers_of(option), option.about, default_of(option));
+}
+
+void Options::set(std::string_view name, const std::string& value, const Place& place) {
+  find_by_name(table(), name, place, "unknown option '{}'").set(*this, value, place);
+  places[std::string(name)] = place;
 }
 
 Place Options::place_of(const std::string& name) const {
@@ -227,14 +317,8 @@ Place Options::place_of(const std::string& name) const {
 }
 
 std::string Options::get(std::string_view name) const {
-  const auto rule = std::find_if(std::begin(rules), std::end(rules), [&](const Rule& r) { return r.name == name; });
-  return rule == std::end(rules) ? "" : rule->get(*this);
-}
-
-std::vector<OptionHelp> option_help() {
-  std::vector<OptionHelp> help;
-  for (const Rule& rule : rules) help.push_back({std::string(rule.name), std::string(rule.help)});
-  return help;
+  const OptionRow* row = row_named(table(), name);
+  return row ? row->get(*this) : "";
 }
 
 }  // namespace allreplay

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,10 +34,49 @@ struct Options {
   std::string get(std::string_view name) const;
 };
 
-struct OptionHelp {
-  std::string name;
-  std::string help;  ///< what it is and its default
+/// What an option's value is.
+enum class OptionKind : std::uint8_t { Size, Duration, Count, CountOrSize, Share, Choice, Order };
+inline constexpr Word<OptionKind> option_kinds[] = {
+    {OptionKind::Size, "a size"},    {OptionKind::Duration, "a duration"},
+    {OptionKind::Count, "a number"}, {OptionKind::Share, "a share"},
+    {OptionKind::Choice, "a word"},  {OptionKind::CountOrSize, "a number, or a size"},
+    {OptionKind::Order, "an order"},
 };
-std::vector<OptionHelp> option_help();
+
+/// What `tune` may make of an option, on a logarithmic scale: counts, bytes or seconds.
+struct Tuned {
+  double low = 1, high = 1;
+};
+
+/// All that there is to know of an option. Adding one is a field of Options' parts and a row.
+struct OptionRow {
+  std::string_view name;
+  std::string_view about;     ///< one line, without who reads it and its default
+  std::string_view reader;    ///< where no strategy's, codec's or collective's row names the option: when it counts
+  std::string_view standard;  ///< the default in words, where get() has none
+  std::string (*standard_of)(const Strategy& strategy) = nullptr;  ///< where every strategy has its own; "": reads none
+  OptionKind kind = OptionKind::Size;
+  std::vector<std::string> words;  ///< of a Choice
+  void (*set)(Options& options, const std::string& value, const Place& place);
+  std::string (*get)(const Options& options);
+  std::optional<Tuned> tuned;
+};
+
+std::span<const OptionRow> option_rows();
+
+/// "ddp, horovod": whose rows name the option; or when it counts.
+std::string readers_of(const OptionRow& option);
+
+/// "4 MB; p3: 200 kB".
+std::string default_of(const OptionRow& option);
+
+/// One line: who reads it, what it is, its default.
+std::string help_of(const OptionRow& option);
+
+/// Whether the strategy's planner reads the option.
+bool reads(const Strategy& strategy, std::string_view option);
+
+/// Those that `tune` may vary for this strategy, in the order of the table.
+std::vector<const OptionRow*> tunable_options(const Strategy& strategy);
 
 }  // namespace allreplay

@@ -1,22 +1,6 @@
 #include "sim/workload/profile.hpp"
 
-#include <map>
-
 namespace allreplay {
-
-std::string to_string(Origin origin) {
-  switch (origin) {
-    case Origin::Measured:
-      return "measured";
-    case Origin::Imported:
-      return "imported";
-    case Origin::Reconstructed:
-      return "reconstructed";
-    case Origin::Estimated:
-      return "estimated";
-  }
-  return "";
-}
 
 Time Profile::forward() const {
   Time sum{0};
@@ -36,12 +20,9 @@ Bytes Profile::bytes() const {
   return sum;
 }
 
-// Mixed precision in fp16 or bf16 communicates two bytes (MG-WFBP, section 5.3).
 std::optional<Bytes> element_bytes(const std::string& precision) {
-  static const std::map<std::string, Bytes> bytes{{"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}};
-  const auto found = bytes.find(precision);
-  if (found == bytes.end()) return std::nullopt;
-  return found->second;
+  if (const Precision* known = row_named(precisions, precision)) return known->bytes;
+  return std::nullopt;
 }
 
 Profile slowed(const Profile& profile, double factor) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/named.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
 
@@ -34,7 +35,18 @@ struct Tensor {
 /// estimated ones are a model's alone, or another profile's carried elsewhere by one. Every output that used either
 /// says so.
 enum class Origin : std::uint8_t { Measured, Imported, Reconstructed, Estimated };
-std::string to_string(Origin origin);
+inline constexpr Word<Origin> origins[] = {{Origin::Measured, "measured"},
+                                           {Origin::Imported, "imported"},
+                                           {Origin::Reconstructed, "reconstructed"},
+                                           {Origin::Estimated, "estimated"}};
+inline std::string to_string(Origin origin) { return std::string(name_of(origins, origin)); }
+
+/// How the numbers of gradients are held.
+struct Precision {
+  std::string_view name;
+  Bytes bytes;  ///< of one element; mixed precision in fp16 or bf16 communicates two (MG-WFBP, section 5.3)
+};
+inline constexpr Precision precisions[] = {{"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}};
 
 struct Profile {
   std::string name;  ///< of the trace: its file's name without extension
@@ -54,7 +66,7 @@ struct Profile {
   Bytes bytes() const;    ///< of all gradients
 };
 
-/// Bytes of one gradient element in fp32, tf32, fp16 or bf16; nothing for other names.
+/// Bytes of one gradient element in one of the precisions; nothing for other names.
 std::optional<Bytes> element_bytes(const std::string& precision);
 
 /// The same profile on a worker that takes `factor` times as long for everything.

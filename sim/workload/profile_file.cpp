@@ -27,16 +27,11 @@ Time microseconds(double value, const Place& place) {
 }
 
 Origin read_origin(const Json& json) {
-  const std::string text = json.text();
-  for (const Origin origin : {Origin::Measured, Origin::Imported, Origin::Reconstructed, Origin::Estimated})
-    if (to_string(origin) == text) return origin;
-  json.fail(fmt::format("'{}' is no origin", text), "measured, imported, reconstructed or estimated");
+  return choose_by_name(origins, json.text(), json.place(), "'{}' is no origin").value;
 }
 
 Bytes read_precision(const Json& json) {
-  const auto bytes = element_bytes(json.text());
-  if (!bytes) json.fail(fmt::format("unknown precision '{}'", json.text()), "fp32, tf32, fp16 or bf16");
-  return *bytes;
+  return choose_by_name(precisions, json.text(), json.place(), "unknown precision '{}'").bytes;
 }
 
 std::string read_group(const Json& json) {

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/named.hpp"
+
 namespace allreplay {
 
 double Jitter::draw(Random& random) const {
@@ -36,15 +38,10 @@ Slowdown read_slowdown(const Json& json, std::int64_t workers) {
 Jitter read_jitter(const Json& json) {
   json.allow_only({"distribution", "sigma", "seed"});
   Jitter jitter;
-  const std::string name = json.at("distribution").text();
-  if (name == "normal")
-    jitter.kind = JitterKind::Normal;
-  else if (name == "lognormal")
-    jitter.kind = JitterKind::LogNormal;
-  else if (name == "uniform")
-    jitter.kind = JitterKind::Uniform;
-  else
-    json.at("distribution").fail(fmt::format("unknown distribution '{}'", name), "normal, lognormal or uniform");
+  constexpr Word<JitterKind> kinds[] = {
+      {JitterKind::Normal, "normal"}, {JitterKind::LogNormal, "lognormal"}, {JitterKind::Uniform, "uniform"}};
+  const Json distribution = json.at("distribution");
+  jitter.kind = choose_by_name(kinds, distribution.text(), distribution.place(), "unknown distribution '{}'").value;
   jitter.sigma = json.at("sigma").number();
   if (!(jitter.sigma >= 0 && jitter.sigma <= 10))
     json.at("sigma").fail(fmt::format("{} is not a relative deviation", jitter.sigma), "0 to 10, such as 0.05");

@@ -9,18 +9,20 @@ import re
 import select
 import shutil
 import subprocess
-import tempfile
+import sys
 import time
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import PROGRAM, needs_program  # noqa: E402
 
 
 def output(*arguments):
     """What a successful run of the program prints."""
-    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=True).stdout
+    return program.output(*arguments)
 
 
 def names(what):
@@ -34,10 +36,10 @@ def commands():
     return {command: re.findall(r"^  (?:-\w,)?(--[a-z-]+)", output(command, "--help"), re.M) for command in listed}
 
 
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+@needs_program
 class Names(unittest.TestCase):
     def test_names_alone(self):
-        for what in ("strategies", "collectives", "codecs", "topologies", "options", "profiles", "clusters", "models", "devices", "configs", "importers"):
+        for what in ("strategies", "collectives", "codecs", "topologies", "options", "profiles", "clusters", "models", "devices", "configs", "importers", "columns"):
             self.assertEqual(output("list", what, "--names").splitlines(), names(what))
 
     def test_words_that_are_always_the_same(self):
@@ -45,15 +47,14 @@ class Names(unittest.TestCase):
         script = output("completion", "bash")
         for command, option in (("run", "--fidelity"), ("recommend", "--framework"), ("tune", "--method")):
             strategy = [] if command == "recommend" else ["--strategy", "ddp"]
-            done = subprocess.run([PROGRAM, command, "--profile", "googlenet_k80_b32", "--cluster", "k80-10gbe", *strategy, option, "nonsense"],
-                                  capture_output=True, text=True, check=False)
+            done = program.run(command, "--profile", "googlenet_k80_b32", "--cluster", "k80-10gbe", *strategy, option, "nonsense")
             self.assertEqual(done.returncode, 2)
             offered = re.search(rf"{option}\) _allreplay_words '([^']*)'", script)[1].split()
             said = set(re.findall(r"[a-z0-9-]+", done.stderr.split("(")[-1].split(")")[0])) - {"known", "or", "one", "of"}
             self.assertEqual(set(offered), said, done.stderr)
 
 
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+@needs_program
 class Manual(unittest.TestCase):
     def test_every_command_option_and_key(self):
         page = output("man").replace("\\-", "-")
@@ -81,12 +82,10 @@ class Manual(unittest.TestCase):
             self.assertIn(part, done.stdout)
 
 
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
-class Completion(unittest.TestCase):
+@needs_program
+class Completion(program.Case):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         (self.folder / "my profile.csv").touch()
         (self.folder / "mine.json").touch()
         for shell in ("bash", "zsh", "fish"):
@@ -119,10 +118,12 @@ class Completion(unittest.TestCase):
         self.assertEqual(self.bash("run", "--codec", "on"), [name for name in names("codecs") if name.startswith("on")])
         self.assertEqual(self.bash("run", "--option", "bucket"), ["bucket_cap="])
         self.assertEqual(self.bash("run", "--option", "bucket_cap", "=", "2"), [])
+        self.assertEqual(self.bash("run", "--option", "grouping", "="), ["search", "optimal", "even"])
+        self.assertEqual(self.bash("run", "--option", "codec_stream", "=", "s"), ["side"])
         self.assertEqual(self.bash("compare", "--strategies", "wfbp,mg"), ["wfbp,mg-wfbp"])
         self.assertEqual(self.bash("run", "--fidelity", ""), ["alpha-beta", "fluid", "message"])
         self.assertEqual(self.bash("run", "--workers", ""), [])
-        self.assertEqual(self.bash("list", "coll"), ["collectives"])
+        self.assertEqual(self.bash("list", "col"), ["collectives", "columns"])
         self.assertEqual(self.bash("completion", ""), ["bash", "zsh", "fish"])
         self.assertEqual(self.bash("sweep", "mgwfbp_fig8"), ["mgwfbp_fig8"])
         self.assertEqual(self.bash("report", "mi"), ["mine.json"])
@@ -158,7 +159,7 @@ class Completion(unittest.TestCase):
     def test_zsh_at_a_terminal(self):
         setup = "unsetopt zle_bracketed_paste 2>/dev/null; autoload -U compinit && compinit -u -D && source ./completion.zsh"
         for line, completed in (("allreplay run --strategy mg", "--strategy mg-wfbp"), ("allreplay comple", "allreplay completion"),
-                                ("allreplay run --clus", "allreplay run --cluster")):
+                                ("allreplay run --clus", "allreplay run --cluster"), ("allreplay run --option grouping=op", "--option grouping=optimal")):
             self.assertIn(completed, self.typed(["zsh", "-f", "-i"], setup, line))
 
     @unittest.skipUnless(shutil.which("fish"), "fish is not installed")
@@ -171,12 +172,13 @@ class Completion(unittest.TestCase):
         self.assertEqual(sorted(fish("allreplay ")), sorted(commands()))
         self.assertEqual(fish("allreplay run --strategy mg"), ["mg-wfbp"])
         self.assertEqual(fish("allreplay run --option bucket"), ["bucket_cap="])
+        self.assertEqual(fish("allreplay run --option grouping=e"), ["grouping=even"])
         self.assertIn("googlenet_k80_b32", fish("allreplay run --profile "))
         self.assertEqual(sorted(fish("allreplay sweep --")), sorted(commands()["sweep"]))
-        self.assertEqual(sorted(fish("allreplay list c")), ["clusters", "codecs", "collectives", "configs"])
+        self.assertEqual(sorted(fish("allreplay list c")), ["clusters", "codecs", "collectives", "columns", "configs"])
 
     def test_unknown_shell(self):
-        done = subprocess.run([PROGRAM, "completion", "fsh"], capture_output=True, text=True, check=False)
+        done = program.run("completion", "fsh")
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertRegex(done.stderr, r"\Acommand line: completion: no shell 'fsh' \(did you mean .*\)\n\Z")
 

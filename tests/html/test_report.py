@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """`allreplay report` as a user runs it: what is on the page, what is refused. Run: python3 tests/html/test_report.py"""
-import csv
 import html.parser
 import json
-import os
 import re
-import subprocess
-import tempfile
+import sys
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import needs_program  # noqa: E402
+
 SWEEP = {"name": "small", "description": "a < b & c", "reproduces": "nothing published",
          "profiles": ["googlenet_k80_b32", {"profile": "mine.csv", "forward_ratio": 0.5}], "clusters": ["k80-10gbe"],
          "workers": [4, 64], "strategies": ["wfbp", "s-sgd", "best"], "plot": {"kind": "speedup", "labels": {"mine": "Mine </script>"}}}
@@ -45,12 +45,10 @@ class Outline(html.parser.HTMLParser):
             self.text[self.open[-1]] = self.text.get(self.open[-1], "") + data
 
 
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
-class Report(unittest.TestCase):
+@needs_program
+class Report(program.Case):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="all replay ")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         self.write("small.json", json.dumps(SWEEP))
         self.write("mine.csv", PROFILE)
         self.run_program("sweep", "small.json", "--out", "rows.csv")
@@ -59,7 +57,7 @@ class Report(unittest.TestCase):
         (self.folder / name).write_text(text, encoding="utf-8")
 
     def call(self, *arguments, folder=None):
-        return subprocess.run([PROGRAM, *arguments], cwd=folder or self.folder, capture_output=True, text=True, check=False)
+        return program.run(*arguments, cwd=folder or self.folder)
 
     def run_program(self, *arguments):
         done = self.call(*arguments)
@@ -89,8 +87,7 @@ class Report(unittest.TestCase):
 
     def test_the_numbers_of_the_csv(self):
         data = self.data(self.page("--config", "small.json")[0])
-        with open(self.folder / "rows.csv", encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+        rows = program.rows_of(self.folder / "rows.csv")
         self.assertEqual(len(data["rows"]), len(rows))
         for cells, row in zip(data["rows"], rows):
             for column, cell in zip(data["columns"], cells):

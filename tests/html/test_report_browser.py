@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 """The page of a sweep in a headless Chromium: mouse, keys, touch, phone, paper. Run: python3 tests/html/test_report_browser.py"""
-import csv
 import math
-import os
 import subprocess
 import sys
 import tempfile
@@ -11,8 +9,10 @@ from pathlib import Path
 
 import chromium
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from program import PROGRAM, needs_program, rows_of  # noqa: E402
+
 
 CENTRE = "(e => { e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })"
 
@@ -23,7 +23,7 @@ def shown(seconds):
     return f"{float(f'{seconds / size:.4g}'):g} {unit}"
 
 
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+@needs_program
 class Browser(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -36,8 +36,7 @@ class Browser(unittest.TestCase):
                         ["report", "many.csv", "--timelines", "2", "--out", "many.html"]):
             subprocess.run([PROGRAM, *command], cwd=folder, check=True, capture_output=True)
         cls.file = folder / "page.html"
-        with open(folder / "rows.csv", encoding="utf-8", newline="") as file:
-            cls.rows = list(csv.DictReader(file))
+        cls.rows = rows_of(folder / "rows.csv")
         cls.browser = chromium.Page()
         cls.addClassCleanup(cls.browser.close)
 

@@ -1,4 +1,4 @@
-// The importers on files made by hand, where every number is known; the originals: tests/tools/test_import.py.
+// The importers on files made by hand, where every number is known; the originals: tests/command/test_import.py.
 #include <filesystem>
 #include <fstream>
 #include <zlib.h>

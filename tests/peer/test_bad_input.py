@@ -9,15 +9,16 @@ ALLREPLAY_DAMAGED_FILES another number of randomly damaged files.
 import copy
 import json
 import os
-import pathlib
 import random
 import re
 import subprocess
-import tempfile
+import sys
 import unittest
+from pathlib import Path
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build/release/allreplay"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
 
 MODEL = {"name": "tiny", "layers": [{"name": "a", "forward_macs": 10, "tensors": [{"name": "a.w", "shape": [3, 4]}]},
                                     {"name": "b", "forward_macs": 10, "tensors": [{"name": "b.w", "shape": [5]}]}]}
@@ -179,11 +180,9 @@ RAW_JSON = {
 }
 
 
-class BadInput(unittest.TestCase):
+class BadInput(program.Case):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
+        super().setUp()
         for name, document in (("trace", TRACE), ("cluster", CLUSTER), ("sweep", SWEEP), ("measured", MEASURED),
                                ("table", TABLE), ("codec", CODEC)):
             self.write(f"{name}.json", json.dumps(document))
@@ -197,7 +196,7 @@ class BadInput(unittest.TestCase):
         """Runs the program in the folder and asserts the contract; `says` must occur in the line."""
         before = {path: path.stat().st_mtime_ns for path in self.folder.rglob("*") if path.is_file()}
         with self.subTest(title or " ".join(arguments)):
-            done = subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True, timeout=20)
+            done = self.run_program(*arguments, text=False, timeout=20)
             line = done.stderr.decode(errors="replace")
             self.assertEqual((done.returncode, done.stdout), (2, b""), line[:500])
             self.assertRegex(line, r"\A[^\n]+\n\Z", "exactly one line")
@@ -227,7 +226,7 @@ class BadInput(unittest.TestCase):
 
     def test_the_good_files_are_good(self):
         for kind in DOCUMENTS:
-            done = subprocess.run([PROGRAM, *self.use(kind, f"{kind}.json")], cwd=self.folder, capture_output=True)
+            done = self.run_program(*self.use(kind, f"{kind}.json"), text=False)
             self.assertEqual(done.returncode, 0, f"{kind}: {done.stderr}")
         self.assertTrue((self.folder / "out.csv").is_file() and (self.folder / "out.json").is_file())
 
@@ -315,20 +314,17 @@ class BadInput(unittest.TestCase):
         self.refused(["sweep", "sweep.json", "--resume"], title="--resume without --out")
         other = SWEEP | {"strategies": [{"name": "s-sgd"}]}
         self.write("other.json", json.dumps(other))
-        done = subprocess.run([PROGRAM, "sweep", "other.json", "--out", "theirs.csv"], cwd=self.folder,
-                              capture_output=True)
+        done = self.run_program("sweep", "other.json", "--out", "theirs.csv", text=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.refused(["sweep", "sweep.json", "--out", "theirs.csv", "--resume"], file="theirs.csv",
                      title="rows of another sweep")
-        done = subprocess.run([PROGRAM, "sweep", "sweep.json", "--out", "new.csv", "--resume"], cwd=self.folder,
-                              capture_output=True)
+        done = self.run_program("sweep", "sweep.json", "--out", "new.csv", "--resume", text=False)
         self.assertEqual(done.returncode, 0, "--resume works without an existing file")
 
     def test_resume_after_an_interruption(self):
         """Wherever the file breaks off, a resumed sweep ends with the rows of an uninterrupted one."""
         def sweep(*options):
-            done = subprocess.run([PROGRAM, "sweep", "sweep.json", "--out", "out.csv", *options], cwd=self.folder,
-                                  capture_output=True)
+            done = self.run_program("sweep", "sweep.json", "--out", "out.csv", *options, text=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             lines = (self.folder / "out.csv").read_text().splitlines()
             return [line.rsplit(",", 1)[0] for line in lines]  # the last column is the wall time
@@ -352,7 +348,7 @@ class BadInput(unittest.TestCase):
         self.write("bad.json", json.dumps(changed(SWEEP, "/workers", [4, 2, 1])))  # no worker 1 to slow among 1
         self.refused(self.use("sweep", "bad.json"), title="over an existing file: the last row is wrong")
 
-    @unittest.skipUnless(pathlib.Path("/dev/full").is_char_device(), "needs /dev/full")
+    @unittest.skipUnless(Path("/dev/full").is_char_device(), "needs /dev/full")
     def test_a_full_disk_is_said(self):
         run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--strategy", "wfbp"]
         for name in ("full.json", "full.svg", "full.png"):
@@ -360,12 +356,12 @@ class BadInput(unittest.TestCase):
         for *arguments, out in (*([*run, "--timeline", f"full.{ending}"] for ending in ("json", "svg", "png")),
                                 ["sweep", "sweep.json", "--out", "/dev/full"]):
             with self.subTest(" ".join([*arguments, out])):
-                done = subprocess.run([PROGRAM, *arguments, out], cwd=self.folder, capture_output=True)
+                done = self.run_program(*arguments, out, text=False)
                 self.assertNotEqual(done.returncode, 0)
                 self.assertIn(f"{out}: cannot be written: No space left on device".encode(), done.stderr)
         for arguments in ([*run, "--json"], ["list", "strategies"], ["sweep", "sweep.json"]):
             with self.subTest(" ".join(arguments) + " > /dev/full"), open("/dev/full", "wb") as full:
-                done = subprocess.run([PROGRAM, *arguments], cwd=self.folder, stdout=full, stderr=subprocess.PIPE)
+                done = self.run_program(*arguments, text=False, capture_output=False, stdout=full, stderr=subprocess.PIPE)
                 self.assertNotEqual(done.returncode, 0)
 
     def test_random_damage(self):
@@ -390,7 +386,7 @@ class BadInput(unittest.TestCase):
                 self.write("bad.csv", bytes(text))
                 command = self.use("trace", "bad.csv")
             with self.subTest(number=number, kind=kind, text=bytes(text)):
-                done = subprocess.run([PROGRAM, *command], cwd=self.folder, capture_output=True, timeout=20)
+                done = self.run_program(*command, text=False, timeout=20)
                 self.assertIn(done.returncode, (0, 2), done.stderr)
                 if done.returncode == 2:
                     self.assertEqual((done.stdout, done.stderr.count(b"\n")), (b"", 1), done.stderr)

@@ -9,7 +9,6 @@ import functools
 import json
 import os
 import random
-import subprocess
 import unittest
 from fractions import Fraction
 
@@ -17,8 +16,10 @@ import coded
 import reference
 from coded import Block, Codec, Coding, Schedule, WireCost
 from reference import MICROSECOND, Layer
-from test_peer import PROFILES, PROGRAM, ROOT, SEED, Comparison, Network, all_reduce_cost, allreplay, csv_text, \
+from test_peer import PROFILES, SEED, Comparison, Network, all_reduce_cost, allreplay, csv_text, \
     decimal, random_layers, random_network, random_slowdowns, trace_text, unique_names
+
+from program import ROOT  # noqa: E402, found where test_peer looks
 
 CASES = int(os.environ.get("ALLREPLAY_CODEC_CASES", "200"))
 FILES = ROOT / "models" / "codecs"
@@ -329,9 +330,8 @@ class Codecs(Comparison):
                 ("onebit", "My Device", FILES / "onebit.json")):
             profile = json.loads(trace_text(layers)) | {"device": device}
             (self.folder / "trace.json").write_text(json.dumps(profile))
-            done = subprocess.run([PROGRAM, "run", "--profile", "trace.json", "--cluster", "links.json", "--codec",
-                                   codec, "--strategy", "wfbp", "--json"], cwd=self.folder, capture_output=True,
-                                  text=True)
+            done = self.run_program("run", "--profile", "trace.json", "--cluster", "links.json", "--codec", codec, "--strategy",
+                                    "wfbp", "--json")
             name = codec.split("_")[0]
             expected = Codec(name, coded.read_codec(path), 2, coded.KINDS[name].collective).lumped(4000, 1)
             with self.subTest(codec=codec, device=device):

@@ -9,26 +9,28 @@ ALLREPLAY_PEER_CASES another number of random cases.
 
 import json
 import os
-import pathlib
 import random
-import subprocess
-import tempfile
+import sys
 import unittest
+from pathlib import Path
 from collections import namedtuple
 from fractions import Fraction
 
 import reference
 from reference import MICROSECOND, Cost, Layer
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build/release/allreplay"))
-PROFILES = pathlib.Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared/data")) / "profiles"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import REFERENCE  # noqa: E402
+
+PROFILES = REFERENCE / "profiles"
 SEED = int(os.environ.get("ALLREPLAY_PEER_SEED", "1912"))
 CASES = int(os.environ.get("ALLREPLAY_PEER_CASES", "400"))
 
 
 def allreplay(*arguments):
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+    done = program.run(*map(str, arguments))
     if done.returncode != 0:
         raise AssertionError(f"allreplay {' '.join(map(str, arguments))}: exit {done.returncode}: {done.stderr}")
     return json.loads(done.stdout)
@@ -175,11 +177,6 @@ def random_slowdowns(pick, workers):
 
 
 class Comparison(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
     def assert_time(self, seconds, picoseconds, what, blocks=1):
         """Equal to 1e-9 relative, or to one picosecond per rounded duration."""
         difference = abs(Fraction(seconds) * reference.SECOND - picoseconds)

@@ -2,17 +2,20 @@
 """The program's pictures, measured: their geometry against the numbers that the program prints and the trace it writes."""
 import json
 import os
-import pathlib
 import re
 import struct
 import subprocess
-import tempfile
+import sys
 import unittest
 import xml.etree.ElementTree as ElementTree
 import zlib
+from pathlib import Path
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build/release/allreplay"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import PROGRAM, ROOT  # noqa: E402
+
 EXAMPLE = ["--profile", str(ROOT / "docs/examples/six_layers.json"), "--cluster", str(ROOT / "docs/examples/eight_workers.json")]
 STRATEGIES = ["s-sgd", "wfbp", "mg-wfbp", "horovod", "bytescheduler", "us-byte", "dear", "best"]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -66,14 +69,9 @@ def pixels(path):
     return width, height, rows
 
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="all replay ")
-        self.addCleanup(folder.cleanup)
-        self.folder = pathlib.Path(folder.name)
-
+class Case(program.Case):
     def allreplay(self, *arguments):
-        done = subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True, text=True)
+        done = self.run_program(*arguments)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
@@ -204,7 +202,7 @@ class BadInput(Case):
 
     def refused(self, says, *arguments):
         before = sorted(self.folder.iterdir())
-        done = subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True, text=True)
+        done = self.run_program(*arguments)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         self.assertEqual(done.stderr, says + "\n")
         self.assertEqual(sorted(self.folder.iterdir()), before)
@@ -234,7 +232,7 @@ class StrategiesPage(Case):
     """docs/strategies.md shows every strategy, as the program draws it."""
 
     def test_pictures_are_up_to_date(self):
-        subprocess.run([ROOT / "tools/make_pictures.sh", self.folder], check=True, env={**os.environ, "ALLREPLAY_PROGRAM": PROGRAM})
+        subprocess.run([ROOT / "tools/make_pictures.sh", self.folder], check=True, env={**os.environ, "ALLREPLAY_PROGRAM": str(PROGRAM)})
         shipped = ROOT / "docs/pictures/strategies"
         self.assertEqual(sorted(path.name for path in self.folder.iterdir()), sorted(path.name for path in shipped.iterdir()))
         for path in self.folder.iterdir():

@@ -128,6 +128,6 @@ TEST_CASE("the report says the same each time, but for the times") {
   other.options.seed = 2;
   CHECK(measure_codec(other).round_trip.error != measure_codec(one).round_trip.error);
   CHECK(error_message([] {
-          parse_distribution("norml", {"command line", "--distribution"});
+          find_by_name(distributions, "norml", {"command line", "--distribution"}, "no distribution '{}'");
         }) == "command line: --distribution: no distribution 'norml' (did you mean 'normal'?)");
 }

@@ -1,45 +1,33 @@
 #!/usr/bin/env python3
 """The architecture, checked: who may include whom, and where each package may be used (docs/design.md)."""
-import pathlib
 import re
+import sys
 import unittest
+from pathlib import Path
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from program import ROOT  # noqa: E402
+
 SIM = ROOT / "sim"
 
-USES = {  # directly; what those use may be used, too
-    "core": [],
-    "engine": ["core"],
-    "workload": ["core"],
-    "estimate": ["workload"],
-    "cluster": ["core"],
-    "compression": ["core"],
-    "collective": ["cluster"],
-    "network": ["engine", "collective"],
-    "schedule": ["workload", "collective"],
-    "training": ["network", "schedule"],
-    "search": ["training"],
-    "interchange": ["training"],
-    "picture": ["core"],
-    "experiment": ["search", "interchange"],
-    "report": ["experiment", "compression"],
-    "view": ["report", "picture"],
-    "html": ["view"],
-    "command": ["html", "estimate"],
-    "main.cpp": ["command"],
-}
+PAGE = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+
+
+def table(head):
+    """The rows of the page's table with this head: a tuple of cells each."""
+    lines = PAGE.split(head + "\n|---", 1)[1].split("\n\n", 1)[0].splitlines()[1:]
+    return [tuple(cell.strip().replace("`", "") for cell in line.strip("|").split("|")) for line in lines]
+
+
+def names(cell):
+    return [] if cell == "–" else [name.strip() for name in cell.split(",")]
+
+
+USES = {module: names(uses) for module, uses, _ in table("| module | uses | knows |")}  # directly; what those use may be used, too
+USES["main.cpp"] = ["command"]
 PACKAGES = {  # the modules whose sources may include a package's headers; only fmt's may stand in headers
-    "fmt": set(USES),
-    "nlohmann": {"core", "interchange", "experiment", "report", "view", "html"},
-    "rapidjson": {"workload", "interchange"},
-    "chakra": {"interchange"},  # what protoc makes of chakra.proto
-    "google": {"interchange"},
-    "boost": {"core", "cluster"},
-    "Eigen": {"collective", "compression", "search"},
-    "oneapi": {"experiment"},
-    "CLI": {"command", "main.cpp"},
-    "cairo": {"picture"},
-}
+    header: set(USES) if where == "all" else set(names(where)) for _, header, where in table("| package | headers | modules |")}
 
 
 def reachable(module):
@@ -59,6 +47,18 @@ def sources():
 
 
 class Structure(unittest.TestCase):
+    def test_every_module_stands_in_the_page(self):
+        folders = sorted(path.name for path in SIM.iterdir() if path.is_dir())
+        self.assertEqual(sorted(set(USES) - {"main.cpp"}), folders)
+        self.assertTrue(set().union(*USES.values(), *PACKAGES.values()) <= set(USES))
+
+    def test_every_package_stands_in_the_page(self):
+        own = {"sim"}
+        for path, _, includes in sources():
+            for include in includes:
+                if "/" in include and not include.startswith("sys/"):
+                    self.assertIn(re.match(r"\w+", include).group(), own | set(PACKAGES), f"{path.relative_to(ROOT)} includes {include}")
+
     def test_modules_include_what_they_may(self):
         for path, module, includes in sources():
             for include in includes:

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """Every file in configs/ runs through the program and gives a picture. Run: python3 tests/tools/test_configs.py"""
 
-import csv
 import json
 import math
-import os
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from program import PROGRAM, ROOT, needs_program, rows_of  # noqa: E402
+
 CONFIGS = sorted((ROOT / "configs").glob("*.json"))
 AXES = ["workers", "collectives", "fidelities", "codecs", "strategies"]
 
@@ -35,7 +35,7 @@ def rows_of(config):
     return len(config["profiles"]) * sum(math.prod(sum(map(choices_of, {**config, **cluster}.get(axis, [None]))) for axis in AXES) for cluster in clusters)
 
 
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+@needs_program
 class Configs(unittest.TestCase):
     """Sweeps as users run them, from a folder elsewhere."""
 
@@ -52,8 +52,7 @@ class Configs(unittest.TestCase):
                 self.assertEqual(what["name"], config.stem)
                 self.assertTrue(what["description"] and what["reproduces"])
                 self.run_in(folder, PROGRAM, "sweep", config, "--out", "rows.csv")
-                with open(Path(folder, "rows.csv"), encoding="utf-8", newline="") as file:
-                    rows = list(csv.DictReader(file))
+                rows = rows_of(Path(folder, "rows.csv"))
                 self.assertEqual(len(rows), rows_of(what))
                 for row in rows:
                     self.assertGreaterEqual(float(row["iteration_s"]), float(row["forward_s"]) + float(row["backward_s"]))

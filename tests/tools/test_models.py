@@ -2,23 +2,22 @@
 """The model files against published figures, and against the tool that makes them. Run: python3 tests/tools/test_models.py"""
 
 import csv
-import importlib.util
 import json
 import math
-import os
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import REFERENCE, ROOT  # noqa: E402
+
 TOOL = ROOT / "tools" / "make_models.py"
 
-spec = importlib.util.spec_from_file_location("make_models", TOOL)
-make_models = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(make_models)
+make_models = program.tool_named("make_models")
 
 MACS_TOLERANCE = 0.05  # published figures leave out normalisations (up to 4.6 % in MobileNet-v2) and are rounded
 

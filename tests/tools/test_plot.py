@@ -9,16 +9,17 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import ROOT  # noqa: E402
+
 TOOL = ROOT / "tools" / "plot.py"
 
-spec = importlib.util.spec_from_file_location("plot", TOOL)
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
+tool = program.tool_named("plot")
 
 if __name__ == "__main__" and not importlib.util.find_spec("matplotlib"):  # start again with a Python that has it
     os.execv(ROOT / "tools" / "python.sh", ["python.sh", *sys.argv])
@@ -35,14 +36,12 @@ RECONSTRUCTED = SWEEP + SWEEP.partition("\n")[2].replace("alexnet", "vgg16").rep
 SWEEP_KINDS = [kind for kind in tool.CSV_COLUMNS if kind != "trials"]
 
 
-class Case(unittest.TestCase):
+class Case(program.Case):
     """Runs the tool in an empty folder."""
 
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="all replay ")
-        self.addCleanup(folder.cleanup)
+        super().setUp()
         self.addCleanup(os.chdir, os.getcwd())
-        self.folder = Path(folder.name)
         os.chdir(self.folder)
 
     def write(self, name, content):

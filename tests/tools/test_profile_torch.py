@@ -12,18 +12,20 @@ import math
 import os
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
 import unittest
 import unittest.mock
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import PROGRAM, ROOT  # noqa: E402
+
 TOOL = ROOT / "tools" / "profile_torch.py"
 PYTHON = [ROOT / "tools" / "python.sh", "--with", "torchvision"]
 OWN = Path(__file__).resolve().parent / "own_modules.py"
-PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "dev" / "allreplay")
 
 if __name__ == "__main__" and not importlib.util.find_spec("torchvision"):  # start again with a Python that has it
     if subprocess.run([*PYTHON, "-c", ""], capture_output=True, check=False).returncode:
@@ -32,9 +34,7 @@ if __name__ == "__main__" and not importlib.util.find_spec("torchvision"):  # st
 
 import torch  # noqa: E402
 
-spec = importlib.util.spec_from_file_location("profile_torch", TOOL)
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
+tool = program.tool_named("profile_torch")
 from torch_profile import machine, recorder, subjects  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -103,13 +103,8 @@ def run_here(*arguments):
     return status, errors.getvalue()
 
 
-class InFolder(unittest.TestCase):
+class InFolder(program.Case):
     """With a folder of its own."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="all replay ")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
 
     def profile(self, model, *options):
         """Profile on one thread; (the trace, the process)."""

@@ -12,14 +12,15 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import PROGRAM, REFERENCE, ROOT, needs_program  # noqa: E402
+
 SCRIPT = ROOT / "tools" / "get_public_traces.sh"
-PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
-REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
 ORIGINALS = REFERENCE / "originals"
 TRACES = json.loads((ROOT / "traces" / "public.json").read_text(encoding="utf-8"))["traces"]
 
@@ -45,14 +46,9 @@ sys.exit(18 if how == "cut" else 0)
 """
 
 
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
-class PublicTraces(unittest.TestCase):
+@needs_program
+class PublicTraces(program.Case):
     """From a folder elsewhere, with a space in its name."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="all replay ")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
 
     def run_script(self, *arguments, **environment):
         """The finished process."""
@@ -66,7 +62,7 @@ class PublicTraces(unittest.TestCase):
         self.assertTrue(done.stderr.startswith(f"get_public_traces.sh: {message}"), done.stderr)
 
     def test_the_manifest_says_all(self):
-        importers = subprocess.run([PROGRAM, "list", "importers"], capture_output=True, text=True, check=True).stdout
+        importers = program.output("list", "importers")
         self.assertEqual(len({trace["name"] for trace in TRACES}), len(TRACES))
         for trace in TRACES:
             with self.subTest(trace["name"]):
@@ -78,10 +74,9 @@ class PublicTraces(unittest.TestCase):
                     self.assertTrue(trace[key])
 
     def test_the_manifest_is_no_profile(self):
-        listed = subprocess.run([PROGRAM, "list", "profiles"], capture_output=True, text=True, check=True).stdout
+        listed = program.output("list", "profiles")
         self.assertNotRegex(listed, r"(?m)^public\b")
-        done = subprocess.run([PROGRAM, "run", "--profile", "public", "--cluster", "k80-10gbe", "--strategy", "wfbp"],
-                              capture_output=True, text=True, check=False)
+        done = program.run("run", "--profile", "public", "--cluster", "k80-10gbe", "--strategy", "wfbp")
         self.assertEqual(done.returncode, 2)
         self.assertIn("public: no such file, and no profile of that name in traces/", done.stderr)
 
@@ -110,8 +105,7 @@ class PublicTraces(unittest.TestCase):
         for trace in TRACES:
             made = json.loads((out / f"{trace['name']}.json").read_text(encoding="utf-8"))
             self.assertEqual(made["origin"], "imported")
-            ran = subprocess.run([PROGRAM, "run", "--profile", out / f"{trace['name']}.json", "--cluster", "k80-10gbe", "--strategy", "wfbp", "--json"],
-                                 capture_output=True, text=True, check=False)
+            ran = program.run("run", "--profile", out / f"{trace['name']}.json", "--cluster", "k80-10gbe", "--strategy", "wfbp", "--json")
             self.assertEqual(ran.returncode, 0, ran.stderr)
             self.assertGreater(json.loads(ran.stdout)["backward_s"], 0.02)
 

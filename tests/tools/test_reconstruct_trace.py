@@ -3,15 +3,16 @@
 
 import json
 import math
-import os
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from program import REFERENCE, ROOT  # noqa: E402
+
 TOOL = ROOT / "tools" / "reconstruct_trace.py"
 
 sys.path.insert(0, str(TOOL.parent))

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """docs/reproduction.md is what tools/reproduction.py makes of this program, and how claims are judged. Run: python3 tests/tools/test_reproduction.py"""
 import json
-import os
 import re
 import subprocess
 import sys
@@ -9,8 +8,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build/release/allreplay"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from program import PROGRAM, ROOT, needs_program  # noqa: E402
+
 PAGE = ROOT / "docs" / "reproduction.md"
 sys.path.insert(0, str(ROOT / "tools"))
 from claims import claim, findings  # noqa: E402
@@ -20,7 +21,7 @@ from claims.sweeps import parsed  # noqa: E402
 class Page(unittest.TestCase):
     """The page as it is committed."""
 
-    @unittest.skipUnless(Path(PROGRAM).is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+    @needs_program
     def test_it_is_up_to_date(self):
         with tempfile.TemporaryDirectory(prefix="all replay ") as folder:
             page = Path(folder) / "reproduction.md"

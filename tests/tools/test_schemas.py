@@ -5,19 +5,18 @@ Every shipped file is valid; what the program refuses is not, but for what no sc
 are the program's.
 """
 import copy
-import importlib.util
 import json
-import os
 import re
-import subprocess
 import sys
-import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import ROOT, needs_program  # noqa: E402
+
 SCHEMAS = ROOT / "docs" / "schema"
-PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
 FOLDERS = {"model": "models", "codec": "models/codecs", "device": "models/devices", "transformer": "models/transformers", "trace": "traces", "cluster": "topologies", "sweep": "configs"}
 MANIFEST = ROOT / "traces" / "public.json"  # of tools/get_public_traces.sh; no trace
 
@@ -120,12 +119,10 @@ MORE = {  # kind of file: document, what to change in it, each refused by both
 }
 
 
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
-class Schemas(unittest.TestCase):
+@needs_program
+class Schemas(program.Case):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         for name, document in (("trace", bad.TRACE), ("cluster", bad.CLUSTER), ("plain", changed(bad.CLUSTER, "/jitter", REMOVE))):
             self.write(f"{name}.json", document)
 
@@ -137,17 +134,12 @@ class Schemas(unittest.TestCase):
         run = ["run", "--profile", "trace.json", "--cluster", "plain.json", "--strategy", "wfbp"]
         arguments = {"trace": ["run", "--profile", name, *run[3:]], "codec": [*run, "--codec", name], "sweep": ["sweep", name]}.get(
             kind, ["run", "--profile", "trace.json", "--cluster", name, "--strategy", "wfbp"])
-        return subprocess.run([PROGRAM, *arguments], cwd=self.folder, capture_output=True, text=True, check=False)
+        return self.run_program(*arguments)
 
     def program_says(self, *arguments):
         """On standard error."""
         run = ["run", "--profile", "trace.json", "--cluster", "plain.json", "--strategy", "wfbp"]
-        return subprocess.run([PROGRAM, *run, *arguments], cwd=self.folder, capture_output=True, text=True, check=False).stderr
-
-    def listed(self, what):
-        """The names that `allreplay list` gives."""
-        lines = subprocess.run([PROGRAM, "list", what], capture_output=True, text=True, check=True).stdout.splitlines()
-        return [line.split()[0] for line in lines[2:]]
+        return self.run_program(*run, *arguments).stderr
 
     def test_schemas_are_schemas(self):
         for file in SCHEMAS.glob("*.json"):
@@ -240,31 +232,33 @@ class Schemas(unittest.TestCase):
     def test_names(self):
         """Strategies, collectives, topologies, codecs and options are those of the program."""
         options = [name for name in read("options")["$defs"] if name not in ("count", "small_count", "phase")]
-        self.assertEqual(sorted(options), sorted(self.listed("options")))
+        self.assertEqual(sorted(options), sorted(program.listed("options")))
         sweep, cluster = read("sweep"), read("cluster")
         strategy = sweep["properties"]["strategies"]["items"]["oneOf"][1]
         self.assertEqual(sorted(strategy["properties"]), sorted(["name", *options]))
-        self.assertEqual(sorted(sweep["$defs"]["strategy"]["enum"]), sorted(self.listed("strategies")))
-        self.assertEqual(sorted(cluster["$defs"]["collective"]["enum"]), sorted(self.listed("collectives")))
-        self.assertEqual(sorted(cluster["$defs"]["topology"]["properties"]["kind"]["enum"]), sorted(self.listed("topologies")))
+        self.assertEqual(sorted(sweep["$defs"]["strategy"]["enum"]), sorted(program.listed("strategies")))
+        self.assertEqual(sorted(cluster["$defs"]["collective"]["enum"]), sorted(program.listed("collectives")))
+        self.assertEqual(sorted(cluster["$defs"]["topology"]["properties"]["kind"]["enum"]), sorted(program.listed("topologies")))
         said = self.program_says("--fidelity", "nonsense")
         self.assertIn(f"(known: {', '.join(cluster['$defs']['fidelity']['enum'])})", said)
         methods = {json.loads(file.read_text(encoding="utf-8"))["codec"] for file in (ROOT / "models" / "codecs").glob("*.json")}
         self.assertEqual(set(read("codec")["properties"]["codec"]["enum"]), methods)
 
-    def test_option_defaults(self):
-        """The default that a description names is the one that the program prints."""
-        lines = subprocess.run([PROGRAM, "list", "options"], capture_output=True, text=True, check=True).stdout.splitlines()[2:]
-        for line in lines:
+    def test_option_help(self):
+        """A description is what the program prints."""
+        for line in program.output("list", "options").splitlines()[2:]:
             name, about = line.split(None, 1)
-            said = re.findall(r"\(([^()]*)\)", about)[-1:]
-            self.assertEqual(re.findall(r"\(([^()]*)\)", read("options")["$defs"][name]["description"])[-1:], said, name)
+            self.assertEqual(read("options")["$defs"][name]["description"], f"{about}.")
+
+    def test_option_words(self):
+        """The words that a schema allows are those of the program's table."""
+        for name, value in re.findall(r"^\| `(\w+)` \| ([^|]*) \|", program.output("list", "options", "--markdown"), re.M):
+            words = re.findall(r"`([^`]+)`", value)
+            self.assertEqual(read("options")["$defs"][name].get("enum", []), words, name)
 
     def test_keys_of_plot(self):
         """Those that tools/plot.py knows, with its kinds."""
-        spec = importlib.util.spec_from_file_location("plot", ROOT / "tools" / "plot.py")
-        plot = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(plot)
+        plot = program.tool_named("plot")
         properties = read("sweep")["$defs"]["plot"]["properties"]
         self.assertEqual(sorted(properties), sorted(plot.KEYS))
         self.assertEqual(properties["kind"]["enum"], plot.KINDS)

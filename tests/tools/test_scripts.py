@@ -4,21 +4,21 @@
 import os
 import shutil
 import subprocess
-import tempfile
+import sys
 import unittest
 from pathlib import Path
 
-TOOLS = Path(__file__).resolve().parents[2] / "tools"
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import ROOT  # noqa: E402
+
+TOOLS = ROOT / "tools"
 NEEDED = ["bash", "dirname", "env", "grep", "sed"]  # by setup.sh, beside what the tests put in their place
 
 
-class Scripts(unittest.TestCase):
+class Scripts(program.Case):
     """From a folder elsewhere, with a space in its name."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="all replay ")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
 
     def run_script(self, name, *arguments, **how):
         """The finished process."""

@@ -5,16 +5,16 @@ ALLREPLAY_PROGRAM names the program (build/release/allreplay), ALLREPLAY_REFEREN
 what needs them is skipped where it is absent. Run: python3 tests/tools/test_sources.py
 """
 
-import os
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build/release/allreplay"))
-REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from program import PROGRAM, REFERENCE, ROOT  # noqa: E402
+
 TOOL = ROOT / "tools/compare_sources.py"
 sys.path.insert(0, str(TOOL.parent))
 

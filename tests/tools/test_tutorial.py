@@ -16,8 +16,10 @@ import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay")).resolve()
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from program import PROGRAM, ROOT, needs_program  # noqa: E402
+
 UPDATE = "--update" in sys.argv
 BLOCK = re.compile(r"^```sh\n(?P<commands>.*?)^```\n(?:\n?```text\n(?P<output>.*?)^```\n)?", re.M | re.S)
 PICTURE = re.compile(r"!\[[^]]*\]\(([^)]+\.svg)\)")
@@ -47,7 +49,7 @@ class Matching(unittest.TestCase):
                 self.assertEqual(matches(shown, printed), same)
 
 
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+@needs_program
 class Pages(unittest.TestCase):
     """Each page, as its reader follows it."""
 

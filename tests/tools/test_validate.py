@@ -1,22 +1,21 @@
 #!/usr/bin/env python3
 """docs/validation.md is what tools/validate.py makes of this program and the published measurements."""
-import os
-import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
+from pathlib import Path
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-REFERENCE = pathlib.Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
-PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build/release/allreplay"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from program import PROGRAM, REFERENCE, ROOT  # noqa: E402
 
 
 class Validation(unittest.TestCase):
     @unittest.skipUnless(REFERENCE.is_dir(), f"no published measurements in {REFERENCE}")
     def test_the_page_is_up_to_date(self):
         with tempfile.TemporaryDirectory() as folder:
-            page = pathlib.Path(folder) / "validation.md"
+            page = Path(folder) / "validation.md"
             subprocess.run([sys.executable, ROOT / "tools/validate.py", "--reference", REFERENCE, "--program", PROGRAM, "--out", page], check=True)
             self.assertEqual(page.read_text(), (ROOT / "docs/validation.md").read_text(), "run tools/validate.py again")
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/csv.hpp"
+#include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 
@@ -20,12 +21,7 @@ std::span<const Exporter> exporters() {
 }
 
 const Exporter& find_exporter(std::string_view name, const Place& place) {
-  std::vector<std::string> names;
-  for (const Exporter& exporter : exporters()) {
-    if (exporter.name == name) return exporter;
-    names.emplace_back(exporter.name);
-  }
-  throw InputError(place, fmt::format("unknown format '{}'", name), suggest(name, names));
+  return find_by_name(exporters(), name, place, "unknown format '{}'");
 }
 
 Exported export_csv(const ExportRequest& request) {

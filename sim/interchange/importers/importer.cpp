@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/interchange/importers/readers.hpp"
 
@@ -117,12 +118,7 @@ std::span<const Importer> importers() {
 }
 
 const Importer& find_importer(std::string_view name, const Place& place) {
-  std::vector<std::string> names;
-  for (const Importer& importer : importers()) {
-    if (importer.name == name) return importer;
-    names.emplace_back(importer.name);
-  }
-  throw InputError(place, fmt::format("unknown format '{}'", name), suggest(name, names));
+  return find_by_name(importers(), name, place, "unknown format '{}'");
 }
 
 const Importer& recognise(const ByteSource& source) {
@@ -149,9 +145,7 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   set_if_given(profile.device, options.device, "unknown");
   set_if_given(profile.framework, options.framework, "unknown");
   set_if_given(profile.precision, options.precision, "fp32");
-  const auto bytes = element_bytes(profile.precision);
-  if (!bytes)
-    throw InputError(file, fmt::format("unknown precision '{}'", profile.precision), "fp32, tf32, fp16 or bf16");
+  const Bytes bytes = choose_by_name(precisions, profile.precision, file, "unknown precision '{}'").bytes;
   if (options.batch_size) profile.batch_size = options.batch_size;
   profile.name = profile.model;
   profile.origin = Origin::Imported;
@@ -161,7 +155,7 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   for (Layer& layer : profile.layers) layer.name = layers.unique(layer.name, "layer");
   for (Tensor& tensor : profile.tensors) {
     tensor.name = tensors.unique(tensor.name, profile.layers[tensor.layer].name);
-    tensor.bytes = tensor.elements * *bytes;
+    tensor.bytes = tensor.elements * bytes;
   }
   set_forward(imported, options, file);
   require_complete(profile, file);

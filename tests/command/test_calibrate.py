@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""`allreplay calibrate` as users run it: logs in, constants, cluster files and pictures out. Run: python3 tests/tools/test_calibrate.py"""
+"""`allreplay calibrate` as users run it: logs in, constants, cluster files and pictures out. Run: python3 tests/command/test_calibrate.py"""
 
 import csv
 import json
 import os
 import random
-import subprocess
-import tempfile
+import sys
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
-REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import REFERENCE, ROOT, needs_program  # noqa: E402
+
 K80 = REFERENCE / "originals" / "bcaffe_k80"
 SIZES = [8 << i for i in range(26)]  # 8 B to 256 MiB
 
@@ -33,16 +34,8 @@ def nccl_tests(times, ranks, prefix=""):
     return "".join(f"{prefix}{line}\n" for line in lines)
 
 
-@unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
-class Calibrate(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def run_program(self, *arguments):
-        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True)
-
+@needs_program
+class Calibrate(program.Case):
     def output(self, *arguments):
         done = self.run_program(*arguments)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stderr)
@@ -174,18 +167,19 @@ class Calibrate(unittest.TestCase):
                 if not data:
                     break
             (self.folder / "damaged").write_bytes(data)
-            done = subprocess.run([PROGRAM, "calibrate", "damaged", "--workers", "8", "--json"], cwd=self.folder, capture_output=True)
+            done = self.run_program("calibrate", "damaged", "--workers", "8", "--json", text=False)
             self.assertIn(done.returncode, (0, 2), done.stderr)
             if done.returncode == 2:
                 self.assertEqual((done.stdout, done.stderr.count(b"\n")), (b"", 1), done.stderr)
 
 
-@unittest.skipUnless(PROGRAM.is_file() and K80.is_dir(), f"no real logs in {K80} (ALLREPLAY_REFERENCE_DATA)")
+@needs_program
+@program.needs(K80)
 class RealLogs(unittest.TestCase):
     """B-Caffe's osu_allreduce logs: 2, 4 and 8 K80 nodes on 10 Gbit/s Ethernet."""
 
     def fitted(self, *arguments):
-        done = subprocess.run([PROGRAM, "calibrate", *map(str, arguments), "--json"], capture_output=True, text=True)
+        done = program.run("calibrate", *map(str, arguments), "--json")
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 

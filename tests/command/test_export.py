@@ -2,34 +2,24 @@
 """allreplay export, and importers of what other simulators and profilers wrote: as users run them.
 
 ALLREPLAY_PROGRAM names the program (build/release/allreplay), ALLREPLAY_REFERENCE_DATA the folder of published originals;
-what needs them is skipped where it is absent. Run: python3 tests/tools/test_export.py
+what needs them is skipped where it is absent. Run: python3 tests/command/test_export.py
 """
 
-import csv
 import json
-import os
-import subprocess
-import tempfile
+import sys
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build/release/allreplay"))
-REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import REFERENCE, ROOT  # noqa: E402
+
 ORIGINALS = REFERENCE / "originals"
 
 
-class Case(unittest.TestCase):
+class Case(program.Case):
     """In a folder of its own."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def run_program(self, *arguments):
-        """The finished process."""
-        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, check=False)
 
     def works(self, *arguments):
         """(standard output, notes) of a command that works."""
@@ -71,8 +61,7 @@ def total(trace, key):
 
 def reduced(name):
     """The rows of a reduced table."""
-    with open(REFERENCE / "profiles" / f"{name}.csv", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    return program.rows_of(REFERENCE / "profiles" / f"{name}.csv")
 
 
 @unittest.skipUnless(ORIGINALS.exists(), f"no originals at {ORIGINALS}")

@@ -1,22 +1,21 @@
 #!/usr/bin/env python3
-"""`allreplay codec` as users run it, and the tool that measures codecs with it. Run: python3 tests/tools/test_codec.py"""
+"""`allreplay codec` as users run it, and the tool that measures codecs with it. Run: python3 tests/command/test_codec.py"""
 
-import importlib.util
 import json
-import os
 import subprocess
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build" / "release" / "allreplay"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import PROGRAM, ROOT  # noqa: E402
+
 TOOL = ROOT / "tools" / "measure_codecs.py"
 
-spec = importlib.util.spec_from_file_location("measure_codecs", TOOL)
-tool = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(tool)
+tool = program.tool_named("measure_codecs")
 
 # 1000 elements: 8 bytes for each of k = 1 (density 0.001); 2 bytes each; a byte each and the norm; a bit each, and 4 or 8.
 BYTES = {"topk": 8, "gtopk": 8, "dgc": 8, "randk": 8, "fp16": 2000, "qsgd": 1004, "signsgd": 125, "ef-signsgd": 129,
@@ -25,7 +24,7 @@ BYTES = {"topk": 8, "gtopk": 8, "dgc": 8, "randk": 8, "fp16": 2000, "qsgd": 1004
 
 def run(*arguments):
     """The finished process of `allreplay codec ARGUMENTS`."""
-    return subprocess.run([PROGRAM, "codec", *map(str, arguments)], capture_output=True, text=True, check=False)
+    return program.run("codec", *arguments)
 
 
 class Codec(unittest.TestCase):

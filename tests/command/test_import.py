@@ -2,22 +2,21 @@
 """allreplay import, as users run it: the published originals against their reduced tables, and bad input.
 
 ALLREPLAY_PROGRAM names the program (build/release/allreplay), ALLREPLAY_REFERENCE_DATA the folder of originals; what
-needs them is skipped where it is absent. Run: python3 tests/tools/test_import.py
+needs them is skipped where it is absent. Run: python3 tests/command/test_import.py
 """
 
-import csv
 import gzip
 import json
-import os
 import re
-import subprocess
-import tempfile
+import sys
 import unittest
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build/release/allreplay"))
-REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import REFERENCE, ROOT  # noqa: E402
+
 KINETO = REFERENCE / "originals/kineto/resnet50_bs32_v100dgxs_torch1.9_worker0.1623143089861.pt.trace.json.gz"
 PIPEDREAM = REFERENCE / "originals/pipedream"
 
@@ -29,17 +28,8 @@ node3 -- ReLU -- forward_compute_time=0.25, backward_compute_time=0.5, activatio
 """
 
 
-class Import(unittest.TestCase):
+class Import(program.Case):
     """In a folder of its own."""
-
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def run_program(self, *arguments):
-        """The finished process."""
-        return subprocess.run([PROGRAM, *map(str, arguments)], cwd=self.folder, capture_output=True, text=True, check=False)
 
     def imported(self, file, *arguments):
         """(trace, what was said on standard error) of an import that works, and that `run` can use."""
@@ -84,9 +74,8 @@ def parameters(trace):
 
 def reduced(name):
     """The rows of a reduced table, as numbers."""
-    with open(REFERENCE / "profiles" / f"{name}.csv", encoding="utf-8") as file:
-        return [{**row, "params": int(row["params"]), "forward": float(row["forward_us"]),
-                 "backward": float(row["backward_us"])} for row in csv.DictReader(file)]
+    return [{**row, "params": int(row["params"]), "forward": float(row["forward_us"]), "backward": float(row["backward_us"])}
+            for row in program.rows_of(REFERENCE / "profiles" / f"{name}.csv")]
 
 
 @unittest.skipUnless(KINETO.exists(), f"no original at {KINETO}")
@@ -189,7 +178,7 @@ class ThreeSources(Import):
         units = [layer["name"] for layer in kineto["layers"]]
         pipedream, _ = self.imported(PIPEDREAM / "resnet50_graph.txt", "--batch", 128, "--match", "resnet50")
         gaps = {}  # of tensors "layer1.0.conv1.weight"
-        for row in csv.DictReader(open(REFERENCE / "profiles/resnet50_v100_b32_espresso_pertensor.csv", encoding="utf-8")):
+        for row in program.rows_of(REFERENCE / "profiles/resnet50_v100_b32_espresso_pertensor.csv"):
             layer = row["layer"].rpartition(".")[0]
             gaps[layer] = gaps.get(layer, 0) + float(row["backward_us"])
         quarter = {}  # what has no parameters counts to the layer before it, as in the Kineto import

@@ -1,0 +1,28 @@
+// What frameworks call the settings of the strategies that they offer: the rows' Offer, and frameworks by name.
+#pragma once
+
+#include <vector>
+
+#include "sim/schedule/strategy.hpp"
+
+namespace allreplay {
+
+extern const Offer offer_s_sgd, offer_wfbp, offer_sync_easgd, offer_ddp, offer_horovod, offer_bytescheduler,
+    offer_us_byte, offer_p3, offer_dear;
+
+/// A framework, and the strategy that it offers.
+struct Framework {
+  std::string_view name;
+  const Strategy* strategy = nullptr;
+};
+
+/// In the order of the strategies.
+std::vector<Framework> frameworks();
+
+/// The strategy that the framework offers. Throws InputError at `place`, naming the nearest known one.
+const Strategy& strategy_of_framework(std::string_view name, const Place& place);
+
+/// What to set, or to do, so that a framework sends what the strategy plans with these options.
+std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile);
+
+}  // namespace allreplay

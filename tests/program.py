@@ -1,0 +1,68 @@
+"""What the scripts of tests share: where things stand, running the program, a folder of one's own, tables.
+
+ALLREPLAY_PROGRAM names the program (build/release/allreplay), ALLREPLAY_REFERENCE_DATA the folder of published
+measurements (../shared/data); what needs one of them is skipped where it is absent.
+"""
+
+import csv
+import importlib.util
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay")).resolve()
+REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
+
+needs_program = unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
+
+
+def needs(path):
+    """Skips a test where a file or folder of published measurements is absent."""
+    return unittest.skipUnless(path.exists(), f"no published data at {path} (ALLREPLAY_REFERENCE_DATA says where it is)")
+
+
+def run(*arguments, **how):
+    """The finished process of the program."""
+    return subprocess.run([PROGRAM, *map(str, arguments)], **{"capture_output": True, "text": True, "check": False, **how})
+
+
+def output(*arguments, **how):
+    """What a successful run of the program prints."""
+    done = run(*arguments, **how)
+    assert done.returncode == 0, f"allreplay {' '.join(map(str, arguments))}: exit {done.returncode}: {done.stderr}"
+    return done.stdout
+
+
+def listed(what):
+    """The names that `allreplay list` gives."""
+    return output("list", what, "--names").splitlines()
+
+
+def rows_of(file):
+    """The rows of a CSV file, by column."""
+    with open(file, encoding="utf-8", newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def tool_named(name):
+    """A script of tools/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Case(unittest.TestCase):
+    """In a folder of its own, with a blank in its name."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="all replay ")
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def run_program(self, *arguments, **how):
+        """The finished process of the program, run in the folder."""
+        return run(*arguments, **{"cwd": self.folder, **how})

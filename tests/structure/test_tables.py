@@ -1,0 +1,54 @@
+#!/usr/bin/env python3
+"""What pages and schemas repeat of the program's tables; tools/write_tables.py writes it. Run: python3 tests/structure/test_tables.py"""
+
+import re
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import PROGRAM, needs_program  # noqa: E402
+
+tool = program.tool_named("write_tables")
+
+
+@needs_program
+class Tables(unittest.TestCase):
+    """In docs/ and docs/schema."""
+
+    def test_are_up_to_date(self):
+        for file, text in tool.files(PROGRAM):
+            with self.subTest(file=file.name):
+                self.assertEqual(file.read_text(encoding="utf-8"), text, "run tools/write_tables.py")
+
+    def test_each_stands_in_a_page(self):
+        shown = []
+        for file, text in tool.files(PROGRAM):
+            found = [match[1] for match in tool.TABLE.findall(text)]
+            self.assertEqual(text.count("<!-- allreplay"), len(found), f"{file.name}: a table has no end")
+            shown += [line.split()[1] for line in found]
+        listable = re.search(r"known: (.*)\)", program.run("list", "q" * 20).stderr)[1].split(", ")
+        self.assertEqual(sorted(shown), sorted(what for what in listable if program.run("list", what, "--markdown").returncode == 0))
+
+    def test_what_is_not_the_program_s_is_replaced(self):
+        page = "a\n<!-- allreplay list columns --markdown -->\n| column |\n<!-- end -->\nb\n"
+        written = tool.page_of(page, PROGRAM)
+        self.assertRegex(written, r"\Aa\n<!-- allreplay list columns --markdown -->\n\| column \|(?s:.)*\n\| `iteration_s` \|(?s:.)*\n<!-- end -->\nb\n\Z")
+        self.assertEqual(tool.page_of(written, PROGRAM), written)
+        schema = '{"strategy": {\n  "enum": ["none"]}}'
+        self.assertIn('"wfbp", ', tool.names_of(schema, PROGRAM, tool.NAMES["sweep.schema.json"]))
+        self.assertEqual(tool.options_of('{\n    "credit": {"a": 1, "description": "?"}}', PROGRAM).count("bytescheduler"), 1)
+
+    def test_help_and_completion_read_the_rows(self):
+        """A row's words are where users meet them."""
+        rows = program.output("list", "options").splitlines()[2:]
+        told = program.output("run", "--help")
+        for row in rows:
+            name, about = row.split(None, 1)
+            self.assertRegex(told, rf"{name}: {re.escape(about[:12])}")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+"""Writes what pages and schemas repeat of the program's tables. Usage: tools/write_tables.py [PROGRAM]
+
+In the pages, between `<!-- allreplay list WHAT --markdown -->` and `<!-- end -->`; in docs/schema, the names of strategies,
+collectives and topologies, and the descriptions of options. A new option's own schema is written by hand.
+"""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SCHEMAS = ROOT / "docs" / "schema"
+TABLE = re.compile(r"(<!-- allreplay (list \w+ --markdown) -->\n).*?(<!-- end -->\n)", re.S)
+NAMES = {"sweep.schema.json": [("strategies", r'"strategy": \{\s*"enum": ')],
+         "cluster.schema.json": [("collectives", r'"collective": \{\s*"enum": '), ("topologies", r'"properties": \{"kind": \{"enum": ')]}
+
+
+def lines_of(program, *arguments):
+    """What `allreplay list` prints."""
+    return subprocess.run([program, "list", *arguments], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def page_of(text, program):
+    """A page with the tables that the program writes."""
+    return TABLE.sub(lambda match: match[1] + "".join(f"{line}\n" for line in lines_of(program, *match[2].split()[1:])) + match[3], text)
+
+
+def names_of(text, program, wanted):
+    """A schema with the program's names, in the way that its list is written: in one line, or each in its own."""
+    for what, before in wanted:
+        names = [json.dumps(name) for name in lines_of(program, what, "--names")]
+        old = re.search(rf"{before}(\[[^]]*\])", text)
+        indent = re.search(r"\n +", old[1])
+        new = f"[{', '.join(names)}]" if indent is None else f"[{indent[0]}{(',' + indent[0]).join(names)}{indent[0][:-2]}]"
+        text = text[:old.start(1)] + new + text[old.end(1):]
+    return text
+
+
+def options_of(text, program):
+    """The schema of options with their help as descriptions."""
+    for line in lines_of(program, "options")[2:]:
+        name, about = line.split(None, 1)
+        about = json.dumps(f"{about}.", ensure_ascii=False)
+        text = re.sub(rf'(\n    "{name}": {{.*?"description": )"(?:[^"\\]|\\.)*"', lambda match, about=about: match[1] + about, text, count=1, flags=re.S)
+    return text
+
+
+def files(program):
+    """(file, its text as it should be) of everything that repeats a table."""
+    for page in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]):
+        yield page, page_of(page.read_text(encoding="utf-8"), program)
+    for name, wanted in NAMES.items():
+        yield SCHEMAS / name, names_of((SCHEMAS / name).read_text(encoding="utf-8"), program, wanted)
+    options = SCHEMAS / "options.schema.json"
+    yield options, options_of(options.read_text(encoding="utf-8"), program)
+
+
+def main(program=ROOT / "build" / "release" / "allreplay"):
+    """Writes them all."""
+    for file, text in list(files(program)):
+        file.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
