@@ -157,8 +157,8 @@ constexpr Algorithm all[] = {
      "power of 2", "", "", gtopk_tree, Purpose::Selection, gtopk_messages},
     {"reduce-scatter", "the first half of ring", "(N−1)α", "(N−1)/N·(β + γ)", "any", "", "", reduce_scatter,
      Purpose::ReduceScatter, scatter_messages, false},
-    {"nccl", "what NCCL's tuner would choose for each size, at its own prices", "of the algorithm and the protocol chosen",
-     "likewise", "any", "", "", nullptr, Purpose::AllReduce},
+    {"nccl", "what NCCL's tuner would choose for each size, at its own prices",
+     "of the algorithm and the protocol chosen", "likewise", "any", "", "", nullptr, Purpose::AllReduce},
     {"broadcast", "down a binomial tree from rank 0", "α log N", "β log N", "any", "", "", broadcast,
      Purpose::Broadcast, broadcast_messages, false},
 };

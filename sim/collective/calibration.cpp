@@ -30,6 +30,8 @@ const Algorithm& algorithm_for(const MeasurementLog& log, const CalibrationReque
   if (!request.algorithm)
     return *std::find_if(algorithms().begin(), algorithms().end(),
                          [&](const Algorithm& one) { return one.purpose == purpose; });
+  if (!request.algorithm->coefficients && (purpose == Purpose::ReduceScatter || purpose == Purpose::AllGather))
+    return *request.algorithm;  // nccl, which prices them, too
   if (log.purpose && request.algorithm->purpose != purpose)
     throw InputError(request.place_of_collective,
                      fmt::format("{} is {}, and the log is of {} ({})", request.algorithm->name,
@@ -129,7 +131,8 @@ Calibration calibrate(MeasurementLog log, const CalibrationRequest& request) {
                               calibration.line.b,
                               request.gamma,
                               {}};
-  const LinkCosts links = link_costs(measured, request.options, request.place_of_gamma);
+  const LinkCosts links =
+      calibration.algorithm->coefficients ? link_costs(measured, request.options, request.place_of_gamma) : LinkCosts{};
   calibration.alpha = links.alpha;
   calibration.beta = links.beta;
   calibration.gamma = links.gamma;

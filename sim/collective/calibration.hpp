@@ -34,7 +34,7 @@ struct Calibration {
   const Algorithm* algorithm = nullptr;
   CollectiveOptions options;
   LineFit line;
-  double alpha = 0, beta = 0, gamma = 0;  ///< of one message: seconds, seconds per byte
+  double alpha = 0, beta = 0, gamma = 0;  ///< of one message: seconds, seconds per byte; 0 for nccl
   TableFit table;
   bool table_is_better = false;         ///< the table has several pieces (fit_table() says when)
   std::vector<RelativeErrors> decades;  ///< by powers of ten of the size, those with rows
@@ -43,6 +43,8 @@ struct Calibration {
 
   std::int64_t workers() const { return log.workers; }
   Bytes largest() const { return overall.to; }
+  /// Whether one line is off by more than 10 % in the median of all rows: a table says better what was measured.
+  bool line_misses() const { return overall.line_median > 0.1; }
   /// What the table (or else the line) makes of the largest size, seconds.
   double time_of_largest(bool table_wanted) const;
 };

@@ -1,4 +1,8 @@
+#include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <optional>
+#include <span>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -8,6 +12,7 @@
 #include "sim/core/file.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/calibration_report.hpp"
+#include "sim/report/level_report.hpp"
 #include "sim/training/options.hpp"
 #include "sim/view/calibration_picture.hpp"
 
@@ -16,19 +21,23 @@ namespace allreplay {
 namespace {
 
 struct Arguments {
-  std::string file, workers, collective, format, time, from, to, gamma, line_rate, cluster_out, name, plot;
-  std::vector<std::string> options;
+  std::string collective, format, time, from, to, gamma, line_rate, cluster_out, name, plot, cluster, node, rails;
+  std::vector<std::string> files, workers, options;
   bool table = false, json = false;
 };
 
-LogRequest log_request(const Arguments& arguments) {
+LogRequest log_request(const Arguments& arguments, std::size_t log) {
+  if (!arguments.workers.empty() && arguments.workers.size() != arguments.files.size())
+    throw InputError(argument("--workers"),
+                     fmt::format("stands {} times beside {} logs", arguments.workers.size(), arguments.files.size()),
+                     "once for each log, or not at all where all logs say it themselves");
   LogRequest request{.format = arguments.format,
                      .time = arguments.time,
                      .place_of_format = argument("--format"),
                      .place_of_time = argument("--time"),
                      .place_of_workers = argument("--workers")};
   if (!arguments.workers.empty())
-    request.workers = parse_integer(arguments.workers, 2, most_workers, argument("--workers"));
+    request.workers = parse_integer(arguments.workers[log], 2, most_workers, argument("--workers"));
   return request;
 }
 
@@ -58,6 +67,8 @@ CalibrationRequest calibration_request(const Arguments& arguments) {
                        known.empty() ? "leave it out" : std::string(known));
   }
   request.options = options.collective;
+  if (arguments.files.size() > 1 && !options.places.contains("tree_bandwidth"))
+    request.options.tree_bandwidth = TreeBandwidth::Physical;  // the only one that knows nodes
   return request;
 }
 
@@ -69,23 +80,146 @@ std::vector<std::string_view> constants() {
   return options;
 }
 
-void execute(const Arguments& arguments) {
-  require_not_input(arguments.cluster_out, "--cluster-out", {arguments.file});
-  require_not_input(arguments.plot, "--plot", {arguments.file});
-  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
-  const CalibrationRequest request = calibration_request(arguments);
-  const Calibration calibration =
-      calibrate(read_measurements(read_file(arguments.file), arguments.file, log_request(arguments)), request);
+std::vector<Calibration> calibrated_logs(const Arguments& arguments, CalibrationRequest request) {
+  std::vector<Calibration> logs;
+  for (std::size_t i = 0; i < arguments.files.size(); ++i) {
+    const std::string& file = arguments.files[i];
+    logs.push_back(calibrate(read_measurements(read_file(file), file, log_request(arguments, i)), request));
+    const Calibration &first = logs.front(), &last = logs.back();
+    if (first.algorithm != last.algorithm || first.log.purpose != last.log.purpose)
+      throw InputError({file, ""},
+                       fmt::format("is of {}, and {} of {}", last.log.benchmark, first.log.file, first.log.benchmark),
+                       "logs of one collective");
+  }
+  std::stable_sort(logs.begin(), logs.end(),
+                   [](const Calibration& one, const Calibration& other) { return one.workers() < other.workers(); });
+  for (std::size_t i = 1; i < logs.size(); ++i)
+    if (logs[i].workers() == logs[i - 1].workers())
+      throw InputError({logs[i].log.file, ""},
+                       fmt::format("is of {} workers, as {} is", logs[i].workers(), logs[i - 1].log.file),
+                       "logs of different numbers of workers");
+  return logs;
+}
+
+std::optional<std::int64_t> count(const std::string& text, const std::string& option) {
+  if (text.empty()) return std::nullopt;
+  return parse_integer(text, 1, most_workers, argument(option));
+}
+
+std::string name_of(const Arguments& arguments) {
+  return arguments.name.empty() ? std::filesystem::path(arguments.cluster_out).stem().string() : arguments.name;
+}
+
+// The two levels before anything is fitted: those of --cluster, or the layout alone.
+Network levels_of(const Arguments& arguments, std::int64_t smallest, bool nccl) {
+  const auto node = count(arguments.node, "--node"), rails = count(arguments.rails, "--rails");
+  Network network;
+  if (!arguments.cluster.empty()) {
+    Library library;
+    network = library.cluster_named(arguments.cluster).network;
+    if (!network.node || (nccl && !network.nccl))
+      throw InputError(
+          argument("--cluster"), fmt::format("{} says nothing of {}", arguments.cluster, nccl ? "nccl" : "nodes"),
+          nccl ? "a cluster with node and nccl, such as h100x8-8x400gbps" : "a cluster with node, or --node");
+  } else if (nccl) {
+    throw InputError(argument("--collective"), "NCCL's model is fitted to the constants of a cluster",
+                     "--cluster and a cluster with node and nccl, such as h100x8-8x400gbps");
+  } else {
+    network.node = NodeLevel{.workers = node.value_or(smallest)};
+  }
+  if (node) network.node->workers = *node;
+  if (rails) network.node->rails = *rails;
+  if (network.node->rails > network.node->workers)
+    throw InputError(argument("--rails"),
+                     fmt::format("{} ports among the {} workers of a node", network.node->rails, network.node->workers),
+                     fmt::format("at most {}", network.node->workers));
+  network.place = network.node->place = argument("--collective");
+  return network;
+}
+
+LevelOutcome outcome_of(const Arguments& arguments, std::span<const Calibration> logs) {
+  const bool nccl = !logs.front().algorithm->coefficients;
+  const Network start = levels_of(arguments, logs.front().workers(), nccl);
+  const std::int64_t node = start.node->workers;
+  LevelOutcome outcome{.logs = logs};
+  if (!nccl && (logs.front().workers() > node || logs.back().workers() <= node)) {
+    outcome.fitted = false;
+    outcome.fit.network = start;
+    outcome.why = fmt::format("no log is of {} of {} workers, and both levels cannot be told apart",
+                              logs.back().workers() <= node ? "several nodes" : "one node", node);
+  } else {
+    outcome.fit = fit_levels(logs, start);
+    if (nccl && outcome.fit.median > 0.1)
+      outcome.fit.warnings.push_back(
+          fmt::format("NCCL's model misses a log by {:.1f} % in the median", outcome.fit.median * 100));
+    if (!nccl && outcome.fit.median > 0.1)
+      outcome.why = fmt::format("two levels miss a log by {:.1f} % in the median", outcome.fit.median * 100);
+  }
+  if (arguments.table && outcome.why.empty()) outcome.why = "--table asks for them";
+  outcome.tables = !outcome.why.empty();
+  return outcome;
+}
+
+void execute_levels(const Arguments& arguments, const std::vector<Calibration>& logs) {
+  const LevelOutcome outcome = outcome_of(arguments, logs);
+  const std::string cluster =
+      arguments.cluster_out.empty() ? "" : levels_cluster(outcome, name_of(arguments), argument("--cluster-out"));
+  if (!arguments.plot.empty()) {
+    const std::string law = logs.front().algorithm->coefficients ? "two levels" : "nccl";
+    std::optional<Drawing> drawing;
+    for (const Calibration& log : logs) {
+      DrawnPrice other;
+      if (outcome.fitted)
+        other = {law, [cost = level_price(outcome.fit, log)](double bytes) {
+                   return to_seconds(cost(static_cast<Bytes>(std::llround(bytes))));
+                 }};
+      const Drawing one = calibration_picture(log, other);
+      drawing = drawing ? stacked(*drawing, one) : one;
+    }
+    write_picture(arguments.plot, *drawing);
+  }
+  if (!cluster.empty()) write_file(arguments.cluster_out, cluster);
+  for (const Calibration& log : logs)
+    for (const std::string& warning : log.warnings) warn(fmt::format("{}: {}", log.log.file, warning));
+  for (const std::string& warning : outcome.fit.warnings) warn(warning);
+  if (outcome.tables && !arguments.table) warn(fmt::format("tables are made, not levels: {}", outcome.why));
+  fmt::print("{}", arguments.json ? levels_json(outcome) : levels_text(outcome));
+}
+
+void execute_one(const Arguments& arguments, const Calibration& calibration, std::optional<double> line_rate) {
+  for (const auto& [text, option] : {std::pair(arguments.cluster, "--cluster"), std::pair(arguments.rails, "--rails")})
+    if (!text.empty())
+      throw InputError(argument(option), "says nothing of one log of one level", "several logs, or --collective nccl");
   if (!arguments.plot.empty()) write_picture(arguments.plot, calibration_picture(calibration));
   if (!arguments.cluster_out.empty()) {
-    const std::string name =
-        arguments.name.empty() ? std::filesystem::path(arguments.cluster_out).stem().string() : arguments.name;
-    write_file(arguments.cluster_out, calibration_cluster(calibration, name, arguments.table, request.line_rate,
-                                                          argument(arguments.table ? "--table" : "--cluster-out")));
+    const bool misses = calibration.line_misses() && calibration.algorithm->purpose == Purpose::AllReduce;
+    if (misses && !arguments.table)
+      warn(fmt::format(
+          "the line misses the measured times by {:.1f} % in the median: the table is written, which holds for {} "
+          "among {} workers alone",
+          calibration.overall.line_median * 100, calibration.algorithm->name, calibration.workers()));
+    write_file(
+        arguments.cluster_out,
+        calibration_cluster(calibration, name_of(arguments), arguments.table || misses, line_rate,
+                            argument(arguments.table ? "--table" : "--cluster-out"), count(arguments.node, "--node")));
   }
   for (const std::string& warning : calibration.warnings) warn(warning);
   fmt::print("{}", arguments.json ? calibration_json(calibration, arguments.table)
                                   : calibration_text(calibration, arguments.table));
+}
+
+void execute(const Arguments& arguments) {
+  for (const std::string& file : arguments.files) {
+    require_not_input(arguments.cluster_out, "--cluster-out", {file});
+    require_not_input(arguments.plot, "--plot", {file});
+  }
+  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  const CalibrationRequest request = calibration_request(arguments);
+  const std::vector<Calibration> logs = calibrated_logs(arguments, request);
+  if (logs.size() == 1 && logs.front().algorithm->coefficients)
+    execute_one(arguments, logs.front(), request.line_rate);
+  else
+    execute_levels(arguments, logs);
 }
 
 }  // namespace
@@ -94,9 +228,18 @@ void add_calibrate(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   CLI::App* command =
       app.add_subcommand("calibrate", "fit the network's constants to a log of nccl-tests or OSU, or a CSV");
-  command->add_option("FILE", arguments->file, "the log")->required();
-  command->add_option("-n,--workers", arguments->workers,
-                      "among how many it was taken (what the log says); chooses among the rows of a log of several");
+  command
+      ->add_option("FILE", arguments->files,
+                   "the log; several, of different numbers of workers, give the two levels of a cluster")
+      ->required();
+  command
+      ->add_option("-n,--workers", arguments->workers,
+                   "among how many it was taken (what the log says); chooses among the rows of a log of several; once "
+                   "for each log")
+      ->allow_extra_args(false);
+  command->add_option("--node", arguments->node, "how many workers a node holds (of several logs, the smallest's)");
+  command->add_option("--rails", arguments->rails, "how many network ports a node has (1)");
+  command->add_option("--cluster", arguments->cluster, "what nodes are like, and what nccl's factors are of");
   command->add_option("--collective", arguments->collective,
                       "the algorithm that ran (ring, for a log of all-reduces); see `allreplay list collectives`");
   command->add_option("--format", arguments->format, "what the log is, where that is not recognised:");
@@ -126,7 +269,9 @@ void add_calibrate(CLI::App& app) {
       "  all_reduce_perf -b 8 -e 256M -f 2 -g 8 > nccl.log && allreplay calibrate nccl.log --collective ring\n"
       "  allreplay calibrate osu.log --workers 8 --collective ring --from 64KiB --line-rate \"10 Gbit/s\"\n"
       "  allreplay calibrate osu.log --workers 8 --collective ring --table --cluster-out mine.json\n"
-      "  allreplay compare --profile resnet50_p100_b64 --cluster mine.json");
+      "  allreplay compare --profile resnet50_p100_b64 --cluster mine.json\n"
+      "  allreplay calibrate node.log --workers 8 two.log --workers 16 --rails 8 --cluster-out levels.json\n"
+      "  allreplay calibrate node.log two.log --collective nccl --cluster h100x8-8x400gbps --cluster-out nccl.json");
   command->callback([arguments] { execute(*arguments); });
 }
 

@@ -68,7 +68,8 @@ void add_strategy_or_plan(CLI::App& command, std::string& strategy, std::string&
 void require_strategy_or_plan(const std::string& strategy, const std::string& plan) {
   if (strategy.empty() && plan.empty())
     throw InputError(argument("--strategy"), "is required", "a name from `allreplay list strategies`, or --plan FILE");
-  if (!strategy.empty() && !plan.empty()) throw InputError(argument("--plan"), "stands beside --strategy", "one of them");
+  if (!strategy.empty() && !plan.empty())
+    throw InputError(argument("--plan"), "stands beside --strategy", "one of them");
 }
 
 void require_not_input(const std::string& out, const std::string& option, std::initializer_list<std::string> inputs) {

@@ -91,6 +91,8 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--forward-ratio", {.name = "RATIO"}},
       {"--efficiency", {.name = "RATIO"}},
       {"--workers", number},
+      {"calibrate --node", number},
+      {"--rails", number},
       {"--jobs", number},
       {"--budget", number},
       {"--seed", number},

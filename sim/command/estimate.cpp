@@ -170,7 +170,7 @@ EstimateRequest request_of(const Arguments& arguments) {
   request.device = read_device(arguments.device);
   request.precision = arguments.precision;
   if (request.precision.empty()) {
-    const auto known = precisions(request.device);  // bf16 where there is, else fp32, unasked
+    const auto known = precisions_of(request.device);  // bf16 where there is, else fp32, unasked
     request.precision = known.front() == "bf16" ? "bf16" : known.back();
   }
   request.batch = count(arguments.batch, "--batch");

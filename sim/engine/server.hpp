@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "sim/engine/task_graph.hpp"
@@ -60,7 +59,7 @@ class Stream final : public Server {
   }
 
  private:
-  Time end() const { return add(since_, Time(std::llround(std::max(0.0, left_) * slowdown_))); }
+  Time end() const { return add(since_, from_picoseconds(std::max(0.0, left_) * slowdown_)); }
 
   TaskId running_ = 0;
   double left_ = 0;  // ps, at full speed, when `since_` was

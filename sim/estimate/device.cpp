@@ -36,7 +36,7 @@ Device parse_device(const Json& json, const std::string& name) {
   const Json peaks = json.at("peak_tflops");
   peaks.allow_only({"fp32", "tf32", "fp16", "bf16", "fp8"});
   for (const auto& [precision, value] : peaks.members()) device.peak[precision] = above_zero(value, 1e6) * 1e12;
-  if (precisions(device).empty()) peaks.fail("says nothing of fp32, tf32, fp16 or bf16", "one of them at least");
+  if (precisions_of(device).empty()) peaks.fail("says nothing of fp32, tf32, fp16 or bf16", "one of them at least");
   device.memory = json.at("memory").size();
   device.bandwidth = json.at("memory_bandwidth").rate();
   if (!(device.bandwidth > 0)) json.at("memory_bandwidth").fail("is zero", "a rate, such as 900 GB/s");
@@ -62,7 +62,7 @@ std::optional<Device> device_called(const std::string& name) {
   return std::nullopt;
 }
 
-std::vector<std::string> precisions(const Device& device) {
+std::vector<std::string> precisions_of(const Device& device) {
   std::vector<std::string> known;
   for (const auto precision : {"bf16", "fp16", "tf32", "fp32"})
     if (device.peak.contains(precision)) known.emplace_back(precision);

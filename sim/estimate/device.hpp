@@ -28,6 +28,6 @@ Device parse_device(const Json& json, const std::string& name);
 std::optional<Device> device_called(const std::string& name);
 
 /// The precisions of it that traces have, best first: bf16, fp16, tf32, fp32.
-std::vector<std::string> precisions(const Device& device);
+std::vector<std::string> precisions_of(const Device& device);
 
 }  // namespace allreplay

@@ -81,7 +81,7 @@ struct Seconds {
 }  // namespace
 
 Rates rates_of(const Device& device, const std::string& precision, const Place& place) {
-  const auto known = precisions(device);
+  const auto known = precisions_of(device);
   if (std::find(known.begin(), known.end(), precision) == known.end())
     throw InputError(place, fmt::format("{} has no {}", device.name, precision),
                      fmt::format("{}", fmt::join(known, ", ")));

@@ -77,9 +77,10 @@ Window read_window(const Json& json) {
 }
 
 Time read_tick(const Json& json) {
-  const Time tick = to_time(json.duration());
-  if (tick <= Time(0)) json.fail("is no time", "at least 1 ps, such as \"5 ms\"");
-  return tick;
+  constexpr double most = 86'400;
+  const double seconds = json.duration();
+  if (seconds > most || to_time(seconds) <= Time(0)) json.fail("is no tick", "1 ps to a day, such as \"5 ms\"");
+  return to_time(seconds);
 }
 
 const std::string halves[] = {to_string(Stage::ReduceScatter), to_string(Stage::AllGather)};
@@ -217,7 +218,11 @@ class Reader {
  private:
   std::string strategy() const {
     const auto name = json_.find("strategy");
-    return name ? name->text() : std::string();
+    if (!name) return {};
+    const std::string text = name->text();
+    const bool printable = std::none_of(text.begin(), text.end(), [](unsigned char c) { return c < ' ' || c == 127; });
+    if (text.empty() || !printable) name->fail("is no name", "a word for tables and rows, or nothing at all");
+    return text;
   }
 
   std::vector<Block> blocks() const {
@@ -229,6 +234,8 @@ class Reader {
       for (const Json& slice : json.at("slices").items()) block.slices.push_back(slice_of(slice));
       if (block.slices.empty()) json.at("slices").fail("hold nothing", "at least one slice");
     }
+    if (blocks.empty() && !profile_.tensors.empty())
+      json_.at("blocks").fail("are none", "every gradient in one of them");
     return blocks;
   }
 

@@ -60,7 +60,7 @@ class RoundsFabric : public Fabric {
   std::vector<std::shared_ptr<const RoundLoads>> loads_;  // by stage
 
  private:
-  const RoundLoads& loads_of(Stage stage) const { return *loads_[static_cast<std::size_t>(stage)]; }
+  const RoundLoads& loads_of(Stage stage) const { return *loads_.at(static_cast<std::size_t>(stage)); }
 
   mutable std::map<std::pair<Stage, Bytes>, Time> prices_;
   mutable std::int64_t pricing_events_ = 0;

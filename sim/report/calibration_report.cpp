@@ -19,6 +19,12 @@ std::string per_byte(double seconds) { return fmt::format("{:.4g} ns/B", seconds
 std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
 double busbw(const Calibration& calibration, bool table) {
+  // nccl counts the bytes of an all-gather over all workers.
+  const bool half = calibration.log.purpose == Purpose::AllGather && !calibration.algorithm->coefficients;
+  const Purpose purpose = half ? Purpose::ReduceScatter : calibration.log.purpose.value_or(Purpose::AllReduce);
+  if (!calibration.algorithm->coefficients)
+    return static_cast<double>(calibration.largest()) / calibration.time_of_largest(table) *
+           bus_factor(purpose, calibration.workers()) * 1e-9;
   return static_cast<double>(calibration.largest()) / calibration.time_of_largest(table) *
          bus_factor(calibration.algorithm->purpose, calibration.workers()) * 1e-9;
 }
@@ -49,9 +55,11 @@ std::string constants(const Calibration& calibration, bool table) {
   rows.push_back({"a", format_duration(line.a), error(line.a_held, format_duration(line.a_error)),
                   "the start-up of the collective"});
   rows.push_back({"b", per_byte(line.b), error(line.b_held, per_byte(line.b_error)), "its time per byte"});
-  rows.push_back({"alpha", format_duration(calibration.alpha), "", "the start-up of a message"});
-  rows.push_back({"beta", per_byte(calibration.beta), "", "its time per byte"});
-  rows.push_back({"gamma", per_byte(calibration.gamma), "", "a byte's reduction (given)"});
+  if (calibration.algorithm->coefficients) {
+    rows.push_back({"alpha", format_duration(calibration.alpha), "", "the start-up of a message"});
+    rows.push_back({"beta", per_byte(calibration.beta), "", "its time per byte"});
+    rows.push_back({"gamma", per_byte(calibration.gamma), "", "a byte's reduction (given)"});
+  }
   rows.push_back(
       {"busbw", fmt::format("{:.4g} GB/s", busbw(calibration, table)), "",
        fmt::format("a link at {}, by the {}", format_size(calibration.largest()), table ? "table" : "line")});
@@ -160,12 +168,14 @@ std::string calibration_json(const Calibration& calibration, bool table) {
 }
 
 std::string calibration_cluster(const Calibration& calibration, const std::string& name, bool table,
-                                std::optional<double> line_rate, const Place& place) {
+                                std::optional<double> line_rate, const Place& place,
+                                std::optional<std::int64_t> node_workers) {
   const MeasurementLog& log = calibration.log;
   const bool all_reduce = calibration.algorithm->purpose == Purpose::AllReduce;
   const auto us = [](double seconds) { return fmt::format("{} us", seconds * 1e6); };
   const auto ns_per_byte = [](double seconds) { return fmt::format("{} ns/B", seconds * 1e9); };
   OrderedJson network = OrderedJson::object();
+  if (node_workers) network["node"] = {{"workers", *node_workers}};
   if (table) {
     if (!all_reduce)
       throw InputError(place, fmt::format("{} does not sum gradients", calibration.algorithm->name),

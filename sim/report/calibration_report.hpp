@@ -1,6 +1,7 @@
 // What the command `calibrate` prints and writes.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -14,9 +15,11 @@ std::string calibration_text(const Calibration& calibration, bool table);
 /// One object. `a`, `alpha` and times in seconds, `b`, `beta` and `gamma` in seconds per byte, errors relative.
 std::string calibration_json(const Calibration& calibration, bool table);
 
-/// A cluster file: the line as `measured`, or the table. Throws InputError at `place` where a cluster file cannot hold
-/// it: a line that does not rise, a table of what is no all-reduce.
+/// A cluster file: the line as `measured`, or the table; with the node's workers where they are known. Throws
+/// InputError at `place` where a cluster file cannot hold it: a line that does not rise, a table of what is no
+/// all-reduce.
 std::string calibration_cluster(const Calibration& calibration, const std::string& name, bool table,
-                                std::optional<double> line_rate, const Place& place);
+                                std::optional<double> line_rate, const Place& place,
+                                std::optional<std::int64_t> node_workers = std::nullopt);
 
 }  // namespace allreplay

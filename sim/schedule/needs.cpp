@@ -95,35 +95,59 @@ class Coverage {
   }
 
   // earliest_: how many works have ended before each transfer can start. latest_: the first work that waits for it.
-  // Both also by way of other transfers; complains of those that wait for themselves.
+  // Both also by way of other transfers. Complains of those that wait for themselves, by gates, by the program, or
+  // because their lane starts them as listed.
   std::optional<Complaint> circle() {
-    const std::size_t count = plan_.transfers.size();
-    earliest_.assign(count, 0);
-    latest_.assign(count, std::numeric_limits<std::size_t>::max());
+    const std::size_t works = plan_.program.size(), count = works + plan_.transfers.size();
+    const auto node = [&](const Moment& moment) {
+      return moment.of == Moment::Of::Work ? moment.index : works + moment.index;
+    };
+    std::vector<std::vector<std::size_t>> next(count);
+    std::vector<std::size_t> left(count, 0);
+    const auto add_edge = [&](std::size_t before, std::size_t after) {
+      next[before].push_back(after);
+      ++left[after];
+    };
+    for (const Gate& gate : plan_.gates) add_edge(node(gate.before), node(gate.after));
+    for (std::size_t place = 1; place < works; ++place) add_edge(place - 1, place);
+    std::vector<std::optional<std::size_t>> last(plan_.lanes.size());
+    for (std::size_t index = 0; index < plan_.transfers.size(); ++index) {
+      const std::uint32_t lane = plan_.transfers[index].lane;
+      if (plan_.lanes[lane].order != Order::AsListed) continue;
+      if (last[lane]) add_edge(*last[lane], works + index);
+      last[lane] = works + index;
+    }
+    std::vector<std::size_t> order;  // those waited for first
+    for (std::size_t one = 0; one < count; ++one)
+      if (left[one] == 0) order.push_back(one);
+    for (std::size_t i = 0; i < order.size(); ++i)
+      for (const std::size_t after : next[order[i]])
+        if (--left[after] == 0) order.push_back(after);
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
+      if (left[works + index] > 0)
+        return Complaint{fmt::format("{} waits for what waits for it", name(index)),
+                         "no circle among gates, the order of work, and lanes that start transfers as listed"};
+    set_bounds(order, works);
+    return std::nullopt;
+  }
+
+  void set_bounds(const std::vector<std::size_t>& order, std::size_t works) {
+    earliest_.assign(plan_.transfers.size(), 0);
+    latest_.assign(plan_.transfers.size(), std::numeric_limits<std::size_t>::max());
     for (const Gate& gate : plan_.gates) {
       if (gate.before.of == Moment::Of::Work && gate.after.of == Moment::Of::Transfer)
         earliest_[gate.after.index] = std::max<std::size_t>(earliest_[gate.after.index], gate.before.index + 1);
       if (gate.before.of == Moment::Of::Transfer && gate.after.of == Moment::Of::Work)
         latest_[gate.before.index] = std::min<std::size_t>(latest_[gate.before.index], gate.after.index);
     }
-    std::vector<std::uint32_t> order;  // those waited for first
-    std::vector<std::size_t> left(count);
-    for (std::uint32_t index = 0; index < count; ++index) {
-      left[index] = waits_[index].size();
-      if (left[index] == 0) order.push_back(index);
-    }
-    for (std::size_t i = 0; i < order.size(); ++i)
-      for (const std::uint32_t after : frees_[order[i]]) {
-        earliest_[after] = std::max(earliest_[after], earliest_[order[i]]);
-        if (--left[after] == 0) order.push_back(after);
-      }
+    for (const std::size_t one : order)
+      if (one >= works)
+        for (const std::uint32_t before : waits_[one - works])
+          earliest_[one - works] = std::max(earliest_[one - works], earliest_[before]);
     for (std::size_t i = order.size(); i-- > 0;)
-      for (const std::uint32_t after : frees_[order[i]])
-        latest_[order[i]] = std::min(latest_[order[i]], latest_[after]);
-    for (std::uint32_t index = 0; index < count; ++index)
-      if (left[index] > 0 || latest_[index] < earliest_[index])
-        return Complaint{fmt::format("{} waits for what waits for it", name(index)), "no circle among its gates"};
-    return std::nullopt;
+      if (order[i] >= works)
+        for (const std::uint32_t after : frees_[order[i] - works])
+          latest_[order[i] - works] = std::min(latest_[order[i] - works], latest_[after]);
   }
 
   std::optional<Complaint> too_early_or_late() const {

@@ -23,8 +23,9 @@ struct Complaint {
   std::string what, remedy;
 };
 
-/// The first byte that is missing or sent twice, or else the first transfer that comes too early or too late; none if
-/// the plan covers the needs. An all-reduce is one transfer, or a reduce-scatter and then an all-gather of its bytes.
+/// The first byte that is missing or sent twice, or else the first transfer that waits for itself, or comes too early
+/// or too late; none if the plan covers the needs. An all-reduce is one transfer, or a reduce-scatter and then an
+/// all-gather of its bytes.
 std::optional<Complaint> uncovered(const Plan& plan, const std::vector<Need>& needs, const Profile& profile);
 
 /// Throws std::logic_error unless the plan covers what the profile needs.

@@ -34,7 +34,7 @@ Plan expand(Draft draft, const Profile& profile) {
   plan.program = one_iteration(profile);
   plan.blocks = std::move(draft.blocks);
   plan.lanes = {{"network", draft.order, draft.window, draft.tick}};
-  plan.travel = draft;
+  plan.travel = static_cast<const Travel&>(draft);
   const std::size_t layers = profile.layers.size(), count = plan.blocks.size();
   const auto backward = [&](LayerId layer) { return work(layers - 1 - layer); };
   const auto forward = [&](LayerId layer) { return work(layers + layer); };

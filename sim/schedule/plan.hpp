@@ -74,7 +74,7 @@ struct Plan {
 std::vector<Work> one_iteration(const Profile& profile);
 
 /// Writes out what a draft means, as transfers in one lane: an all-reduce a block, or a reduce-scatter and an
-/// all-gather. Reduce-scatters come first, in the list and by priority: all of the next forward pass waits for them.
+/// all-gather. Reduce-scatters come first, in the list and by priority, so that no all-gather delays one.
 Plan expand(Draft draft, const Profile& profile);
 
 /// The draft that expand() wrote out. REQUIRES: plan.travel.

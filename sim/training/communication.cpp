@@ -272,7 +272,11 @@ Communication prepared_for(const Plan& plan, Communication communication) {
 Time least_time(const Fabric& fabric, const Plan& plan, Bytes bytes) {
   const bool several = plan.lanes.size() > 1 || plan.lanes.front().window.count > 1;
   if (!uses_halves(plan)) return fabric.least(bytes, Stage::AllReduce, several);
-  return add(fabric.least(bytes, Stage::ReduceScatter, several), fabric.least_behind(bytes, Stage::AllGather, several));
+  const Time halves =
+      add(fabric.least(bytes, Stage::ReduceScatter, several), fabric.least_behind(bytes, Stage::AllGather, several));
+  const bool mixed = std::any_of(plan.transfers.begin(), plan.transfers.end(),
+                                 [](const Transfer& transfer) { return transfer.op == Stage::AllReduce; });
+  return mixed ? std::min(halves, fabric.least(bytes, Stage::AllReduce, several)) : halves;
 }
 
 }  // namespace allreplay

@@ -274,7 +274,8 @@ std::span<const OptionRow> option_rows() { return table(); }
 
 // `best` starts from what the others plan, and has no planner of its own.
 bool reads(const Strategy& strategy, std::string_view option) {
-  return strategy.draft && std::find(strategy.options.begin(), strategy.options.end(), option) != strategy.options.end();
+  return strategy.draft &&
+         std::find(strategy.options.begin(), strategy.options.end(), option) != strategy.options.end();
 }
 
 std::vector<const OptionRow*> tunable_options(const Strategy& strategy) {

@@ -181,11 +181,13 @@ Period steady_period(Training& training, const Profile& slowest) {
 }
 
 // What the codec takes of the compute stream of a worker that nothing slows.
-Time codec_time(const std::optional<Compression>& compression, const Plan& plan) {
+Time codec_time(const Unrolled& unrolled, const Profile& profile, const Plan& plan,
+                const std::optional<Compression>& compression) {
   Time sum{0};
-  if (!compression || compression->stream() == CodecStream::Side) return sum;
-  for (const Block& block : plan.blocks)
-    sum = add(sum, add(compression->encode(block.bytes()), compression->decode(block.bytes())));
+  if (!compression || unrolled.beside) return sum;
+  for (const Label& label : unrolled.labels)
+    if (label.worker_class == 0 && (label.kind == Label::Kind::Encode || label.kind == Label::Kind::Decode))
+      sum = add(sum, nominal_time(label, unrolled, profile, plan, compression));
   return sum;
 }
 
@@ -234,7 +236,7 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
   const Period period = scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations)
                                                    : steady_period(training, slowest_profile(scenario));
   result.metrics = metrics_of(scenario, period, static_cast<std::int64_t>(sent.transfers.size()),
-                              codec_time(communication.compression, sent));
+                              codec_time(training.unrolled(), scenario.profile, sent, communication.compression));
   result.metrics.events = training.events();
   result.unrolled = training.unrolled();
   result.classes = training.classes();

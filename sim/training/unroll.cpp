@@ -1,5 +1,7 @@
 #include "sim/training/unroll.hpp"
 
+#include <algorithm>
+
 namespace allreplay {
 
 namespace {
@@ -20,8 +22,10 @@ class Unroller {
   Unrolled unroll() {
     for (std::uint32_t c = 0; c < all_.classes; ++c) add_works(c);
     add_transfers();
-    if (compression_)
-      for (std::uint32_t c = 0; c < all_.classes; ++c) add_codec(c);
+    if (compression_) {
+      const std::vector<Visit> visits = this->visits();
+      for (std::uint32_t c = 0; c < all_.classes; ++c) add_codec(c, visits);
+    }
     for (const Gate& gate : plan_.gates) add_gate(gate);
     all_.graph.link();
     return std::move(all_);
@@ -62,52 +66,69 @@ class Unroller {
     }
   }
 
-  // Encodings come before decodings of the same instant.
-  void add_codec(std::uint32_t c) {
-    const std::size_t blocks = plan_.blocks.size();
-    encodings_.resize(all_.classes * blocks);
-    decodings_.resize(all_.classes * blocks);
-    for (std::uint32_t block = 0; block < blocks; ++block) {
-      const auto rank = static_cast<std::int64_t>(1 + all_.works + block);
-      encodings_[c * blocks + block] = add_timed({Label::Kind::Encode, c, block}, all_.codec_stream(c), rank);
-      if (all_.decodes)
-        decodings_[c * blocks + block] =
-            add_timed({Label::Kind::Decode, c, block}, all_.codec_stream(c), rank + static_cast<std::int64_t>(blocks));
-    }
-  }
-
   void add_gate(const Gate& gate) {
     const bool from_work = gate.before.of == Moment::Of::Work, to_work = gate.after.of == Moment::Of::Work;
     if (!from_work && !to_work)
       all_.graph.precede(all_.transfer(gate.before.index), all_.transfer(gate.after.index));
     else
       for (std::size_t c = 0; c < all_.classes; ++c)
-        if (from_work && to_work)
-          all_.graph.precede(all_.work(c, gate.before.index), all_.work(c, gate.after.index));
-        else if (from_work)
-          add_departure(c, gate.before.index, gate.after.index);
-        else
-          add_arrival(c, gate.before.index, gate.after.index);
+        all_.graph.precede(from_work ? all_.work(c, gate.before.index) : all_.transfer(gate.before.index),
+                           to_work ? all_.work(c, gate.after.index) : all_.transfer(gate.after.index));
   }
 
-  // Gradients are encoded before they are first sent, in the place of the next layer (reading 26).
-  void add_departure(std::size_t c, std::uint32_t place, std::uint32_t index) {
-    const Transfer& transfer = plan_.transfers[index];
-    const TaskId done = all_.work(c, place), start = all_.transfer(index);
-    if (!compression_ || transfer.op == Stage::AllGather) return all_.graph.precede(done, start);
-    const TaskId encode = encodings_[c * plan_.blocks.size() + transfer.block];
-    all_.graph.precede(done, encode);
-    all_.graph.precede(encode, start);
-    if (!all_.beside && place + 1 < all_.works) all_.graph.precede(encode, done + 1);
+  // Where the codec comes in: the last work before a block is first sent, and the first that waits for it.
+  struct Visit {
+    std::size_t after = 0, before = 0;  // places in the program
+    std::vector<TaskId> departures, arrivals;
+  };
+
+  std::vector<Visit> visits() const {
+    std::vector<std::size_t> backward(profile_.layers.size()), forward(profile_.layers.size());
+    for (std::size_t place = 0; place < plan_.program.size(); ++place)
+      (plan_.program[place].kind == WorkKind::Backward ? backward : forward)[plan_.program[place].layer] = place;
+    std::vector<Visit> visits(plan_.blocks.size());
+    for (std::size_t block = 0; block < visits.size(); ++block) {
+      const LayerId first = first_layer(plan_.blocks[block], profile_);
+      visits[block] = {backward[first], forward[first], {}, {}};
+    }
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
+      Visit& visit = visits[plan_.transfers[index].block];
+      if (plan_.transfers[index].op != Stage::AllGather) visit.departures.push_back(all_.transfer(index));
+      if (plan_.transfers[index].op != Stage::ReduceScatter) visit.arrivals.push_back(all_.transfer(index));
+    }
+    for (const Gate& gate : plan_.gates) {
+      if (gate.before.of == gate.after.of) continue;
+      const bool leaves = gate.before.of == Moment::Of::Work;
+      const Transfer& transfer = plan_.transfers[leaves ? gate.after.index : gate.before.index];
+      Visit& visit = visits[transfer.block];
+      if (leaves && transfer.op != Stage::AllGather)
+        visit.after = std::max<std::size_t>(visit.after, gate.before.index);
+      if (!leaves && transfer.op != Stage::ReduceScatter)
+        visit.before = std::min<std::size_t>(visit.before, gate.after.index);
+    }
+    return visits;
   }
 
-  void add_arrival(std::size_t c, std::uint32_t index, std::uint32_t place) {
-    const Transfer& transfer = plan_.transfers[index];
-    const TaskId end = all_.transfer(index), waiting = all_.work(c, place);
-    if (!all_.decodes || transfer.op == Stage::ReduceScatter) return all_.graph.precede(end, waiting);
-    const TaskId decode = decodings_[c * plan_.blocks.size() + transfer.block];
-    all_.graph.precede(end, decode);
-    all_.graph.precede(decode, waiting);
+  // A block is encoded before it is first sent, in the place of the next layer (reading 26), and decoded once it has
+  // arrived. Encodings come before decodings of the same instant.
+  void add_codec(std::uint32_t c, const std::vector<Visit>& visits) {
+    for (std::uint32_t block = 0; block < visits.size(); ++block) {
+      const auto rank = static_cast<std::int64_t>(1 + all_.works + block);
+      const Visit& visit = visits[block];
+      if (!visit.departures.empty()) {
+        const TaskId encode = add_timed({Label::Kind::Encode, c, block}, all_.codec_stream(c), rank);
+        const TaskId done = all_.work(c, visit.after);
+        all_.graph.precede(done, encode);
+        for (const TaskId start : visit.departures) all_.graph.precede(encode, start);
+        if (!all_.beside && visit.after + 1 < all_.works) all_.graph.precede(encode, done + 1);
+      }
+      if (all_.decodes && !visit.arrivals.empty()) {
+        const TaskId decode = add_timed({Label::Kind::Decode, c, block}, all_.codec_stream(c),
+                                        rank + static_cast<std::int64_t>(visits.size()));
+        for (const TaskId end : visit.arrivals) all_.graph.precede(end, decode);
+        all_.graph.precede(decode, all_.work(c, visit.before));
+      }
+    }
   }
 
   const Profile& profile_;
@@ -115,7 +136,6 @@ class Unroller {
   const std::vector<WorkerClass>& classes_;
   const std::optional<Compression>& compression_;
   Unrolled all_;
-  std::vector<TaskId> encodings_, decodings_;  // by class and block
 };
 
 }  // namespace
@@ -135,7 +155,7 @@ Time nominal_time(const Label& label, const Unrolled& unrolled, const Profile& p
       return profile.layers[label.item].forward;
     case Label::Kind::Encode:
       return unrolled.decodes ? compression->encode(coded())
-                              : allreplay::add(compression->encode(coded()), compression->decode(coded()));
+                              : add(compression->encode(coded()), compression->decode(coded()));
     case Label::Kind::Decode:
       return compression->decode(coded());
     case Label::Kind::LeadIn:

@@ -14,7 +14,7 @@ namespace allreplay {
 namespace {
 
 // Places of the series in the palette: the same in both charts.
-constexpr std::size_t of_line = 0, of_table = 1, of_measured = 3;
+constexpr std::size_t of_line = 0, of_table = 1, of_other = 2, of_measured = 3;
 
 Axis size_axis() {
   return {.name = "message size", .spacing = Spacing::Log10, .label = [](double bytes) {
@@ -26,6 +26,7 @@ struct Fits {
   LineFit line;
   CommCost table;
   bool with_table;  // of several pieces: else it is the line once more
+  const DrawnPrice& other;
 
   double by_line(double bytes) const { return line.a + line.b * bytes; }
   double by_table(double bytes) const { return to_seconds(table(static_cast<Bytes>(std::llround(bytes)))); }
@@ -44,15 +45,18 @@ Chart times(const Calibration& of, const Fits& fits) {
               .markers = false,
               .style = of_line};
   Series table{.name = fmt::format("table of {} pieces", of.table.pieces.size()), .markers = false, .style = of_table};
+  Series other{.name = fits.other.name, .markers = false, .style = of_other};
   constexpr int steps = 400;  // a line is a curve on logarithmic axes
   const double from = static_cast<double>(of.overall.from), to = static_cast<double>(of.largest());
   for (int i = 0; i <= steps; ++i) {
     const double bytes = from * std::pow(to / from, static_cast<double>(i) / steps);
     line.points.push_back({bytes, fits.by_line(bytes)});
     table.points.push_back({bytes, fits.by_table(bytes)});
+    if (fits.other.seconds) other.points.push_back({bytes, fits.other.seconds(bytes)});
   }
   chart.series.push_back(line);
   if (fits.with_table) chart.series.push_back(table);
+  if (fits.other.seconds) chart.series.push_back(other);
   return chart;
 }
 
@@ -63,13 +67,16 @@ Chart residuals(const Calibration& of, const Fits& fits) {
   chart.height = 160;
   Series line{.name = "line", .line = false, .style = of_line};
   Series table{.name = "table", .line = false, .style = of_table};
+  Series other{.name = fits.other.name, .line = false, .style = of_other};
   for (const Measurement& row : of.log.points) {
     const auto bytes = static_cast<double>(row.bytes);
     line.points.push_back({bytes, fits.by_line(bytes) / row.seconds});
     table.points.push_back({bytes, fits.by_table(bytes) / row.seconds});
+    if (fits.other.seconds) other.points.push_back({bytes, fits.other.seconds(bytes) / row.seconds});
   }
   chart.series.push_back(line);
   if (fits.with_table) chart.series.push_back(table);
+  if (fits.other.seconds) chart.series.push_back(other);
   chart.note = fmt::format("fitted to {} rows from {} to {}; see docs/calibration.md", of.overall.rows,
                            format_size(of.overall.from), format_size(of.largest()));
   return chart;
@@ -86,7 +93,9 @@ struct Move {
   }
 };
 
-// One drawing above the other. The background of the lower one comes after what stands above, and does not reach it.
+}  // namespace
+
+// The background of the lower one comes after what stands above, and does not reach it.
 Drawing stacked(Drawing above, const Drawing& below) {
   for (Shape shape : below.shapes) {
     std::visit(Move{above.height}, shape);
@@ -97,10 +106,8 @@ Drawing stacked(Drawing above, const Drawing& below) {
   return above;
 }
 
-}  // namespace
-
-Drawing calibration_picture(const Calibration& calibration) {
-  const Fits fits{calibration.line, CommCost(calibration.table.table), calibration.table.pieces.size() > 1};
+Drawing calibration_picture(const Calibration& calibration, const DrawnPrice& other) {
+  const Fits fits{calibration.line, CommCost(calibration.table.table), calibration.table.pieces.size() > 1, other};
   return stacked(draw(times(calibration, fits)), draw(residuals(calibration, fits)));
 }
 

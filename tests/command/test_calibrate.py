@@ -108,6 +108,72 @@ class Calibrate(program.Case):
         self.output("calibrate", log, "--plot", "fit.png")
         self.assertTrue((self.folder / "fit.png").read_bytes().startswith(b"\x89PNG"))
 
+    def two_level_logs(self, workers=(8, 16, 64)):
+        """A ring on nodes of 8 with 4 ports: 2 us and 250 GB/s inside, 9 us and 20 GB/s a port."""
+        arguments = []
+        for n in workers:
+            nodes = n // 8
+            law = lambda m: 2 * (n - nodes) * 2 + 2 * (nodes - 1) * 9 + m * 2 * (n - 1) / n * (1 / 250 if n == 8 else 1 / 20 / 4) * 1e-3
+            arguments += [self.write(f"{n}.log", nccl_tests({m: law(m) for m in SIZES}, n)), "--workers", n]
+        return arguments
+
+    def test_several_logs_give_both_levels(self):
+        logs = self.two_level_logs()
+        fit = self.fitted(*logs, "--collective", "ring", "--rails", "4", "--cluster-out", "two.json", "--plot", "two.svg")
+        self.assertEqual((fit["written"], fit["node_workers"], fit["rails"], [log["nodes"] for log in fit["logs"]]), ("levels", 8, 4, [1, 2, 8]))
+        for level, alpha, beta in (("node", 2e-6, 4e-12), ("network", 9e-6, 50e-12)):
+            self.assertAlmostEqual(fit[level]["alpha"] / alpha, 1, delta=2e-3)
+            self.assertAlmostEqual(fit[level]["beta"] / beta, 1, delta=2e-3)
+        self.assertIn("two levels", (self.folder / "two.svg").read_text())
+        # Carried to 32 workers, which no log has: 2·28·2 + 2·3·9 us and 2·31/32/80 ns/B.
+        row = json.loads(self.output("collective", "--cluster", "two.json", "--workers", "32", "--bytes", "1GB", "--json"))[0]
+        self.assertAlmostEqual(row["time_s"] / (166e-6 + 62 / 32 / 80), 1, delta=2e-3)
+        self.assertNotIn("--workers", self.output("calibrate", *[a for a in logs if str(a).endswith(".log")], "--rails", "4"))  # the logs say it themselves
+
+    def test_tables_where_levels_miss(self):
+        logs = self.two_level_logs((8, 16))
+        self.write("16.log", nccl_tests({m: 60 if m < 1e3 else 400 if m < 1e5 else 3000 + 1e-5 * m for m in SIZES}, 16))
+        done = self.run_program("calibrate", *logs, "--collective", "ring", "--cluster-out", "tables.json", "--json")
+        fit = json.loads(done.stdout)
+        self.assertEqual((done.returncode, fit["written"]), (0, "tables"))
+        self.assertIn("tables are made, not levels: two levels miss a log by", done.stderr)
+        network = json.loads((self.folder / "tables.json").read_text())["network"]
+        self.assertEqual(([table["workers"] for table in network["tables"]], network["node"]), ([8, 16], {"workers": 8}))
+        row = json.loads(self.output("collective", "--cluster", "tables.json", "--bytes", "1MiB", "--json"))[0]
+        self.assertAlmostEqual(row["time_s"], 3010e-6, delta=60e-6)
+        done = self.run_program("calibrate", *self.two_level_logs((16, 64)), "--node", "8", "--json")
+        self.assertIn("no log is of one node of 8 workers", done.stderr)
+
+    def test_a_line_that_misses_gives_way_to_the_table(self):
+        log = self.write("steps.log", nccl_tests({m: 20 if m < 1e5 else 900 + 1e-5 * m for m in SIZES}, 8))
+        done = self.run_program("calibrate", log, "--cluster-out", "mine.json", "--node", "8")
+        self.assertRegex(done.stderr, r"warning: the line misses the measured times by .* % in the median: the table is written")
+        network = json.loads((self.folder / "mine.json").read_text())["network"]
+        self.assertIn("table", network)
+        done = self.run_program("collective", "--cluster", "mine.json", "--workers", "16")
+        self.assertIn("inside one node", done.stderr)
+
+    def test_nccl(self):
+        rows = json.loads(self.output("collective", "--cluster", "a100x8-8x200gbps", "--workers", "8", "--bytes", "8B:1GiB:x2", "--json"))
+        log = self.write("node.log", nccl_tests({row["bytes"]: row["time_s"] * 1e6 for row in rows}, 8))
+        fit = self.fitted(log, "--collective", "nccl", "--cluster", "a100x8-8x200gbps", "--cluster-out", "mine.json")
+        self.assertEqual((fit["written"], fit["network"]), ("nccl", {"bandwidth": None, "latency": None}))
+        self.assertAlmostEqual(fit["node"]["bandwidth"], 1, delta=2e-3)  # the log has four digits
+        self.assertAlmostEqual(fit["node"]["latency"], 1, delta=2e-3)
+        row = json.loads(self.output("collective", "--cluster", "mine.json", "--workers", "8", "--bytes", "1GiB", "--json"))[0]
+        self.assertAlmostEqual(row["time_s"] / rows[-1]["time_s"], 1, delta=2e-3)
+        for arguments, message in ((["--collective", "nccl"], "command line: --collective: NCCL's model is fitted to the constants"),
+                                   (["--collective", "nccl", "--cluster", "k80-10gbe"], "command line: --cluster: k80-10gbe says nothing of nccl"),
+                                   (["--cluster", "a100x8-8x200gbps"], "command line: --cluster: says nothing of one log"),
+                                   (["node.log"], "node.log: is of 8 workers, as node.log is"),
+                                   (["node.log", "--workers", "8"], "command line: --workers: stands 1 times beside 2 logs")):
+            done = self.run_program("calibrate", log, *arguments)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+            self.assertTrue(done.stderr.startswith(message), done.stderr)
+        self.write("gather.log", nccl_tests({m: 50 + 1e-3 * m for m in SIZES}, 16) + "# all_gather_perf\n")
+        done = self.run_program("calibrate", log, "gather.log")
+        self.assertRegex(done.stderr, r"^gather.log: is of .*logs of one collective")
+
     def test_bad_input_is_one_line_and_writes_nothing(self):
         good = nccl_tests({m: 50 + 1e-3 * m for m in SIZES}, 8)
         row = next(line for line in good.splitlines() if line.split()[0] == "4096")

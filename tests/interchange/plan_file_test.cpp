@@ -100,9 +100,18 @@ TEST_CASE("a plan that says what cannot be is refused in one line, with its plac
             .starts_with("/blocks/0/slices/0/offset: "));
   CHECK(file.complaint(R"({"order": "random", "blocks": []})", profile) ==
         "/order: 'random' is none of these (first-ready, as-listed, priority)");
-  CHECK(file.complaint(R"({"tick": "0 ms", "blocks": []})", profile).starts_with("/tick: is no time"));
+  CHECK(file.complaint(R"({"tick": "0 ms", "blocks": []})", profile).starts_with("/tick: is no tick"));
   CHECK(
       file.complaint(R"({"lanes": [], "blocks": []})", profile).starts_with("/lanes: says nothing without transfers"));
+  CHECK(file.complaint(R"({"blocks": []})", profile) == "/blocks: are none (every gradient in one of them)");
+  CHECK(file.complaint(R"({"strategy": "a\nb", "blocks": []})", profile).starts_with("/strategy: is no name"));
+  CHECK(file.complaint(
+                R"({"strategy": "stuck", "blocks": [)" + both + R"(], "lanes": [{"name": "one", "order": "as-listed"}],
+    "transfers": [{"op": "all-gather", "block": 0, "after": [{"transfer": 1}], "before": [{"forward": "b"}]},
+                  {"op": "reduce-scatter", "block": 0, "after": [{"backward": "b"}]},
+                  {"op": "all-reduce", "block": 1, "after": [{"backward": "a"}], "before": [{"forward": "a"}]}]})",
+                profile)
+            .starts_with("transfer 0 (all-gather of b.w) waits for what waits for it"));
   const std::string start = R"({"blocks": [)" + both + R"(], "transfers": [)";
   CHECK(file.complaint(start + R"({"op": "broadcast", "block": 0}]})", profile) ==
         "/transfers/0/op: 'broadcast' is none of these (all-reduce, reduce-scatter, all-gather)");

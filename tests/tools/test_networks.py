@@ -125,7 +125,7 @@ class Networks(unittest.TestCase):
     def test_training_runs(self):
         """Strategies replay on nccl's prices, in one stage and in two, and none beats its bound."""
         for cluster in ("h100x8-8x400gbps", "v100x4-pcie-10gbe"):
-            done = subprocess.run([PROGRAM, "compare", "--profile", "resnet50_p100_b64", "--cluster", cluster, "--json", "--strategy", "wfbp,mg-wfbp,optimal-merge,dear,bytescheduler"], capture_output=True, text=True, check=True)
+            done = subprocess.run([PROGRAM, "compare", "--profile", "resnet50_p100_b64", "--cluster", cluster, "--json", "--strategies", "wfbp,mg-wfbp,optimal-merge,dear,bytescheduler"], capture_output=True, text=True, check=True)
             rows = json.loads(done.stdout)
             self.assertEqual(len(rows), 5)
             for row in rows:

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -180,10 +181,15 @@ class Writer {
 
   // comm_priority, by block: the largest goes first.
   std::vector<std::int64_t> urgency() const {
+    std::vector<std::int64_t> priority(plan_.blocks.size(),
+                                       std::numeric_limits<std::int64_t>::max());  // of its arrival
+    for (const Transfer& transfer : plan_.transfers)
+      if (transfer.op != Stage::ReduceScatter)
+        priority[transfer.block] = std::min(priority[transfer.block], transfer.priority);
     std::vector<std::size_t> by_priority(plan_.blocks.size());
     std::iota(by_priority.begin(), by_priority.end(), std::size_t{0});
     std::stable_sort(by_priority.begin(), by_priority.end(),
-                     [&](std::size_t a, std::size_t b) { return plan_.blocks[a].priority < plan_.blocks[b].priority; });
+                     [&](std::size_t a, std::size_t b) { return priority[a] < priority[b]; });
     std::vector<std::int64_t> urgency(plan_.blocks.size());
     for (std::size_t i = 0; i < by_priority.size(); ++i)
       urgency[by_priority[i]] = static_cast<std::int64_t>(by_priority.size() - i);

@@ -1,0 +1,184 @@
+#include "sim/collective/level_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/collective/two_level.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using Factors = std::array<double, 4>;  // bandwidth, latency: inside, then between nodes
+constexpr std::array<const char*, 4> names = {"bandwidth inside a node", "start-up inside a node",
+                                              "bandwidth between nodes", "start-up between nodes"};
+
+Network scaled(Network network, const Factors& factors) {
+  if (network.nccl) {
+    network.nccl->node = {factors[0], factors[1]};
+    network.nccl->network = {factors[2], factors[3]};
+    return network;
+  }
+  network.node->beta = *network.node->beta / factors[0];
+  network.node->alpha = *network.node->alpha * factors[1];
+  network.beta = *network.beta / factors[2];
+  network.alpha = *network.alpha * factors[3];
+  return network;
+}
+
+// NCCL prices the halves of an all-reduce by themselves; every other algorithm is what its name says.
+Stage stage_of(const Calibration& log) {
+  if (log.algorithm->coefficients) return Stage::AllReduce;
+  switch (log.log.purpose.value_or(Purpose::AllReduce)) {
+    case Purpose::ReduceScatter:
+      return Stage::ReduceScatter;
+    case Purpose::AllGather:
+      return Stage::AllGather;
+    default:
+      return Stage::AllReduce;
+  }
+}
+
+CommCost price_of(const Calibration& log, const Network& network) {
+  return price_stages(network, *log.algorithm, log.workers(), log.workers(),
+                      log.options)[static_cast<std::size_t>(stage_of(log))];
+}
+
+std::vector<double> relative_errors(const Calibration& log, const Network& network) {
+  const CommCost cost = price_of(log, network);
+  std::vector<double> errors;
+  for (const Measurement& row : log.log.points)
+    errors.push_back((to_seconds(cost(row.bytes)) - row.seconds) / row.seconds);
+  return errors;
+}
+
+double squares(std::span<const Calibration> logs, const Network& network) {
+  double sum = 0;
+  for (const Calibration& log : logs)
+    for (const double error : relative_errors(log, network)) sum += error * error;
+  return sum;
+}
+
+// Hooke and Jeeves: steps along each free axis, halved when none helps, and once more along what a round has gained.
+template <class Function>
+Factors pattern_search(const Function& cost, Factors at, const std::array<bool, 4>& free) {
+  double best = cost(at);
+  const auto improve = [&](const Factors& candidate) {
+    const double value = cost(candidate);
+    if (!(value < best)) return false;
+    best = value;
+    at = candidate;
+    return true;
+  };
+  for (double step = 0.35; step > 1e-7;) {
+    const Factors before = at;
+    bool moved = false;
+    for (std::size_t axis = 0; axis < at.size(); ++axis)
+      for (const double sign : {1.0, -1.0}) {
+        if (!free[axis]) continue;
+        Factors candidate = at;
+        candidate[axis] += sign * step;
+        if (std::abs(candidate[axis]) < 12 && improve(candidate)) {
+          moved = true;
+          break;
+        }
+      }
+    if (!moved) {
+      step /= 2;
+      continue;
+    }
+    Factors onward = at;
+    for (std::size_t axis = 0; axis < at.size(); ++axis) onward[axis] += at[axis] - before[axis];
+    improve(onward);
+  }
+  return at;
+}
+
+Factors exponentials(Factors logarithms) {
+  for (double& one : logarithms) one = std::exp(one);
+  return logarithms;
+}
+
+// The lines of the smallest log inside a node and of the largest across nodes, as if each were of one level.
+void start_from_lines(Network& network, std::span<const Calibration> logs) {
+  constexpr double some_time = 1e-6, some_per_byte = 1e-9;  // where a line has none
+  const auto positive = [](double value, double other) { return value > 0 ? value : other; };
+  for (const Calibration& log : logs) {
+    const double alpha = positive(log.alpha, some_time), beta = positive(log.beta, some_per_byte);
+    if (log.workers() <= network.node->workers) {
+      network.node->alpha = alpha;
+      network.node->beta = beta;
+    } else {
+      network.alpha = alpha;
+      network.beta = beta * static_cast<double>(network.node->rails);
+    }
+  }
+  network.gamma = logs.front().gamma;
+  if (!network.node->alpha) {  // to be searched for, with nothing to start from
+    network.node->alpha = network.alpha.value_or(some_time) / 4;
+    network.node->beta = network.beta.value_or(some_per_byte) / 4;
+  }
+  if (!network.alpha) network.alpha = network.node->alpha, network.beta = network.node->beta;
+}
+
+double median_of(std::vector<double>& values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t middle = values.size() / 2;
+  return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace
+
+LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
+  LevelFit fit;
+  Network base = start;
+  const bool nccl = !logs.front().algorithm->coefficients;
+  if (!nccl) start_from_lines(base, logs);
+  for (const Calibration& log : logs) {
+    const std::size_t level = log.workers() > base.node->workers ? 2 : 0;
+    fit.known[level] = fit.known[level + 1] = true;
+  }
+  const auto cost = [&](const Factors& logarithms) { return squares(logs, scaled(base, exponentials(logarithms))); };
+  Factors best{};
+  double least = cost(best);
+  for (int corner = 0; corner < 81; ++corner) {
+    Factors candidate{};
+    int rest = corner;
+    for (std::size_t axis = 0; axis < candidate.size(); ++axis, rest /= 3)
+      candidate[axis] = fit.known[axis] ? 0.7 * (rest % 3 - 1) : 0;
+    if (const double value = cost(candidate); value < least) {
+      least = value;
+      best = candidate;
+    }
+  }
+  best = pattern_search(cost, best, fit.known);
+  for (std::size_t axis = 0; axis < best.size(); ++axis) {
+    if (!fit.known[axis]) continue;
+    Factors twice = best;
+    twice[axis] += std::log(2);
+    Factors half = best;
+    half[axis] -= std::log(2);
+    // What leaves no trace where it is twice as large, or half.
+    const double slack = 1e-9 * (1 + least);
+    if (cost(twice) <= cost(best) + slack || cost(half) <= cost(best) + slack) {
+      fit.known[axis] = false;
+      fit.warnings.push_back(fmt::format("the logs say nothing of the {}: something else is slower", names[axis]));
+    }
+  }
+  fit.factors = exponentials(best);
+  fit.network = scaled(base, fit.factors);
+  for (const Calibration& log : logs) {
+    std::vector<double> errors = relative_errors(log, fit.network);
+    for (double& error : errors) error = std::abs(error);
+    const double median = median_of(errors);
+    fit.errors.push_back({log.workers(), layout_of(log.workers(), base.node->workers).nodes, median, errors.back()});
+    fit.median = std::max(fit.median, median);
+  }
+  return fit;
+}
+
+CommCost level_price(const LevelFit& fit, const Calibration& log) { return price_of(log, fit.network); }
+
+}  // namespace allreplay

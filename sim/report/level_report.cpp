@@ -1,0 +1,192 @@
+#include "sim/report/level_report.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/report/calibration_report.hpp"
+#include "sim/report/table.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
+std::string us(double seconds) { return fmt::format("{} us", seconds * 1e6); }
+std::string ns_per_byte(double seconds) { return fmt::format("{} ns/B", seconds * 1e9); }
+
+std::string text_of(const OrderedJson& json) {
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+const Algorithm& algorithm_of(const LevelOutcome& outcome) { return *outcome.logs.front().algorithm; }
+bool is_nccl(const LevelOutcome& outcome) { return algorithm_of(outcome).coefficients == nullptr; }
+
+std::string log_rows(const LevelOutcome& outcome) {
+  const std::string priced = is_nccl(outcome) ? "nccl" : "two levels";
+  std::vector<std::vector<std::string>> rows{{"workers", "nodes", "rows", "line", "table", priced, "worst", "log"}};
+  for (std::size_t i = 0; i < outcome.logs.size(); ++i) {
+    const Calibration& log = outcome.logs[i];
+    std::vector<std::string> row{std::to_string(log.workers()),
+                                 "",
+                                 std::to_string(log.overall.rows),
+                                 percent(log.overall.line_median),
+                                 percent(log.overall.table_median),
+                                 "",
+                                 "",
+                                 log.log.file};
+    if (outcome.fitted) {
+      row[1] = std::to_string(outcome.fit.errors[i].nodes);
+      row[5] = percent(outcome.fit.errors[i].median);
+      row[6] = percent(outcome.fit.errors[i].worst);
+    }
+    rows.push_back(row);
+  }
+  return format_table(rows) + "\n";
+}
+
+std::string constant_rows(const LevelOutcome& outcome) {
+  const Network& network = outcome.fit.network;
+  const auto& known = outcome.fit.known;
+  const auto said = [](bool is_known, const std::string& text) { return is_known ? text : std::string("not known"); };
+  std::vector<std::vector<std::string>> rows;
+  if (is_nccl(outcome)) {
+    const auto factor = [](double value) { return fmt::format("x {:.4g}", value); };
+    rows = {{"level", "bandwidth", "latency"}};
+    rows.push_back({"inside a node", said(known[0], factor(network.nccl->node.bandwidth)),
+                    said(known[1], factor(network.nccl->node.latency))});
+    rows.push_back({"between nodes", said(known[2], factor(network.nccl->network.bandwidth)),
+                    said(known[3], factor(network.nccl->network.latency))});
+  } else {
+    const auto rate = [](double beta) { return fmt::format("{:.4g} GB/s", 1e-9 / beta); };
+    rows = {{"level", "alpha", "bandwidth"}};
+    rows.push_back({"inside a node", said(known[1], format_duration(*network.node->alpha)),
+                    said(known[0], rate(*network.node->beta))});
+    rows.push_back({network.node->rails == 1 ? "a node's port" : fmt::format("one of {} ports", network.node->rails),
+                    said(known[3], format_duration(*network.alpha)), said(known[2], rate(*network.beta))});
+  }
+  return format_table(rows) + "\n";
+}
+
+OrderedJson table_json(const std::vector<CostPoint>& table) {
+  auto json = OrderedJson::array();
+  for (const CostPoint& point : table)
+    json.push_back({{"bytes", fmt::format("{} B", point.bytes)}, {"time", us(point.seconds)}});
+  return json;
+}
+
+OrderedJson nccl_json(const NcclSetup& nccl) {
+  static constexpr const char* gpus[] = {"v100", "a100", "h100", "b200"};
+  OrderedJson json{{"gpu", gpus[static_cast<std::size_t>(nccl.gpu)]},
+                   {"link", nccl.pcie ? "pcie" : "nvlink"},
+                   {"cpu", nccl.amd ? "amd" : "intel"}};
+  if (nccl.channels) json["channels"] = *nccl.channels;
+  json["nvls"] = nccl.nvls;
+  json["ll128"] = nccl.ll128;
+  const auto scale = [](const LevelScale& level) {
+    return OrderedJson{{"bandwidth", level.bandwidth}, {"latency", level.latency}};
+  };
+  json["scale"] = {{"node", scale(nccl.node)}, {"network", scale(nccl.network)}};
+  return json;
+}
+
+OrderedJson levels_network(const Network& network) {
+  OrderedJson json{{"node",
+                    {{"workers", network.node->workers},
+                     {"alpha", us(network.node->alpha.value_or(0))},
+                     {"beta", ns_per_byte(network.node->beta.value_or(0))}}},
+                   {"alpha", us(network.alpha.value_or(0))},
+                   {"beta", ns_per_byte(network.beta.value_or(0))}};
+  if (network.gamma > 0) json["gamma"] = ns_per_byte(network.gamma);
+  json["rails"] = network.node->rails;
+  return json;
+}
+
+}  // namespace
+
+std::string levels_text(const LevelOutcome& outcome) {
+  std::string text = fmt::format("{}: {} logs, nodes of {} workers; median error of each, and the worst\n\n",
+                                 algorithm_of(outcome).name, outcome.logs.size(), outcome.fit.network.node->workers);
+  text += log_rows(outcome);
+  if (outcome.fitted) text += constant_rows(outcome);
+  if (outcome.tables)
+    return text +
+           fmt::format("Tables by number of workers serve better, and --cluster-out writes them:\n{}.\n", outcome.why);
+  return text + fmt::format("--cluster-out writes the {}.\n",
+                            is_nccl(outcome) ? "factors of NCCL's model" : "constants of both levels");
+}
+
+std::string levels_json(const LevelOutcome& outcome) {
+  const Network& network = outcome.fit.network;
+  OrderedJson json{{"collective", algorithm_of(outcome).name},
+                   {"node_workers", network.node->workers},
+                   {"rails", network.node->rails},
+                   {"written", outcome.tables     ? "tables"
+                               : is_nccl(outcome) ? "nccl"
+                                                  : "levels"}};
+  if (outcome.tables) json["why"] = outcome.why;
+  if (outcome.fitted) {
+    const auto level = [&](std::size_t at) {
+      OrderedJson one = OrderedJson::object();
+      const NcclSetup& nccl = network.nccl.value_or(NcclSetup{});
+      const LevelScale& scale = at == 0 ? nccl.node : nccl.network;
+      const auto& [alpha, beta] =
+          at == 0 ? std::pair(network.node->alpha, network.node->beta) : std::pair(network.alpha, network.beta);
+      const auto value = [](bool known, double number) { return known ? OrderedJson(number) : OrderedJson(nullptr); };
+      const bool scales = is_nccl(outcome);
+      one[scales ? "bandwidth" : "beta"] = value(outcome.fit.known[at], scales ? scale.bandwidth : *beta);
+      one[scales ? "latency" : "alpha"] = value(outcome.fit.known[at + 1], scales ? scale.latency : *alpha);
+      return one;
+    };
+    json["node"] = level(0);
+    json["network"] = level(2);
+  }
+  json["logs"] = OrderedJson::array();
+  for (std::size_t i = 0; i < outcome.logs.size(); ++i) {
+    OrderedJson log = OrderedJson::parse(calibration_json(outcome.logs[i], outcome.tables));
+    if (outcome.fitted) {
+      log["nodes"] = outcome.fit.errors[i].nodes;
+      log["levels_median"] = outcome.fit.errors[i].median;
+      log["levels_worst"] = outcome.fit.errors[i].worst;
+    }
+    json["logs"].push_back(log);
+  }
+  json["warnings"] = outcome.fit.warnings;
+  return text_of(json);
+}
+
+std::string levels_cluster(const LevelOutcome& outcome, const std::string& name, const Place& place) {
+  const Network& fitted = outcome.fit.network;
+  std::string files, sizes;
+  for (const Calibration& log : outcome.logs) {
+    files += (files.empty() ? "" : ", ") + log.log.file;
+    sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", log.workers());
+  }
+  OrderedJson network;
+  if (outcome.tables) {
+    if (algorithm_of(outcome).purpose != Purpose::AllReduce)
+      throw InputError(place, fmt::format("{} does not sum gradients", algorithm_of(outcome).name),
+                       "tables are of all-reduces");
+    network["node"] = {{"workers", fitted.node->workers}};
+    for (const Calibration& log : outcome.logs)
+      network["tables"].push_back({{"workers", log.workers()}, {"table", table_json(log.table.table)}});
+  } else {
+    network = levels_network(fitted);
+    if (is_nccl(outcome)) network["nccl"] = nccl_json(*fitted.nccl);
+  }
+  if (algorithm_of(outcome).purpose == Purpose::AllReduce) network["collective"] = algorithm_of(outcome).name;
+  if (const auto& log = outcome.logs.front(); !outcome.tables && log.algorithm->option == "tree_bandwidth")
+    network["tree_bandwidth"] = "physical";
+  return text_of({{"name", name},
+                  {"description", fmt::format("{} among {} workers, {} fitted by allreplay calibrate",
+                                              algorithm_of(outcome).name, sizes,
+                                              outcome.tables     ? "tables"
+                                              : is_nccl(outcome) ? "NCCL's model"
+                                                                 : "two levels")},
+                  {"source", files},
+                  {"workers", outcome.logs.back().workers()},
+                  {"network", network}});
+}
+
+}  // namespace allreplay
