@@ -23,13 +23,14 @@ std::string summary(const std::string& folder, const std::string& name) {
   return "";
 }
 
-Rows data(const std::string& folder) {
+// Names alone need no file read: one that is damaged does not stop a shell's completion.
+Rows data(const std::string& folder, bool names_only) {
   Rows rows{{"name", ""}};
-  for (const std::string& name : list_data(folder)) rows.push_back({name, summary(folder, name)});
+  for (const std::string& name : list_data(folder)) rows.push_back({name, names_only ? "" : summary(folder, name)});
   return rows;
 }
 
-Rows rows_of(const std::string& what) {
+Rows rows_of(const std::string& what, bool names_only) {
   Rows rows{{"name", ""}};
   if (what == "strategies")
     for (const Strategy& strategy : strategies()) {
@@ -41,7 +42,7 @@ Rows rows_of(const std::string& what) {
   else if (what == "collectives")
     for (const Algorithm& algorithm : algorithms())
       rows.push_back({std::string(algorithm.name), std::string(algorithm.summary)});
-  else if (what == "codecs")
+  else if (what == "codecs" && !names_only)
     for (const std::string& name : list_data("models/codecs")) {
       const Json json = Json::read(find_data("models/codecs", name, "codec"));
       const CodecCosts costs = read_codec(json, name);
@@ -56,11 +57,11 @@ Rows rows_of(const std::string& what) {
     for (const Importer& importer : importers())
       rows.push_back({std::string(importer.name), std::string(importer.summary)});
   else if (what == "profiles")
-    return data("traces");
+    return data("traces", names_only);
   else if (what == "clusters")
-    return data("topologies");
+    return data("topologies", names_only);
   else
-    return data(what);
+    return data(what == "codecs" ? "models/codecs" : what, names_only);
   return rows;
 }
 
@@ -81,7 +82,7 @@ void add_list(CLI::App& app) {
   command->callback([what, names] {
     if (std::find(listable().begin(), listable().end(), *what) == listable().end())
       throw InputError(argument("list"), fmt::format("nothing is called '{}'", *what), suggest(*what, listable()));
-    const Rows rows = rows_of(*what);
+    const Rows rows = rows_of(*what, *names);
     if (!*names) return fmt::print("{}", format_table(rows));
     for (std::size_t i = 1; i < rows.size(); ++i) fmt::print("{}\n", rows[i][0]);
   });

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.hpp"
+#include "sim/core/text.hpp"
 
 namespace allreplay {
 
@@ -88,7 +89,8 @@ std::vector<std::string> list_data(std::string_view folder) {
   for (const fs::path& home : homes()) {
     std::error_code absent;
     for (const fs::directory_entry& entry : fs::directory_iterator(home / folder, absent))
-      if (entry.path().extension() == ".json" && is_data(folder, entry.path().stem().string()))
+      if (entry.path().extension() == ".json" && is_data(folder, entry.path().stem().string()) &&
+          is_one_line(entry.path().stem().string()))
         names.insert(entry.path().stem().string());
   }
   return {names.begin(), names.end()};
