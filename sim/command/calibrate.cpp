@@ -61,8 +61,7 @@ CalibrationRequest calibration_request(const Arguments& arguments) {
 }
 
 void execute(const Arguments& arguments) {
-  require_not_input(arguments.cluster_out, "--cluster-out", {arguments.file});
-  require_not_input(arguments.plot, "--plot", {arguments.file});
+  require_separate({{"--cluster-out", arguments.cluster_out}, {"--plot", arguments.plot}}, {arguments.file});
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   const CalibrationRequest request = calibration_request(arguments);
   const Calibration calibration =

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/experiment/request.hpp"
@@ -41,6 +42,9 @@ struct ScenarioArguments {
   std::vector<std::string> options;  ///< key=value
   bool no_reuse = false;
 
+  /// The files behind --profile, --cluster and --codec, as far as there are any.
+  std::vector<std::string> files() const;
+
   /// The request for one strategy. Throws InputError at the option that is wrong.
   Request request(const std::string& strategy) const;
 };
@@ -48,11 +52,22 @@ struct ScenarioArguments {
 /// Adds those options to `command`.
 void add_scenario_options(CLI::App& command, ScenarioArguments& arguments);
 
-/// Throws InputError at `option` when the file `out`, to be written, is one of the inputs.
-void require_not_input(const std::string& out, const std::string& option, std::initializer_list<std::string> inputs);
+struct Output {
+  std::string option;  ///< "--out"
+  std::string file;    ///< "" where it is not given
+};
+
+/// Throws InputError when a file to write is one of those to read, or another of those to write, whatever their names.
+void require_separate(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
+
+/// The file that an option's value means; "" where it means none.
+std::string file_behind(std::string_view folder, const std::string& name);
 
 /// A place on the command line.
 Place argument(const std::string& option);
+
+/// A line on standard error; where nobody can read it, nothing happens.
+void tell(std::string_view line);
 
 /// "warning: …" on standard error, once for each text.
 void warn(const std::string& text);

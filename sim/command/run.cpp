@@ -46,7 +46,7 @@ void write_timeline(const std::string& file, const Outcome& outcome) {
 void execute(const Arguments& arguments) {
   if (!arguments.timeline.empty() && !is_trace(arguments.timeline))
     require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
-  require_not_input(arguments.timeline, "--timeline", {arguments.scenario.profile, arguments.scenario.cluster});
+  require_separate({{"--timeline", arguments.timeline}}, arguments.scenario.files());
   Library library;
   const Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy)));
   if (!arguments.timeline.empty()) write_timeline(arguments.timeline, outcome);

@@ -207,7 +207,7 @@ TEST_CASE("a sweep writes over its own earlier result, and over nothing else") {
   CHECK_NOTHROW(run_sweep(sweep, {.out = folder("out.csv"), .progress = false}));
   const std::string before = read_file(folder("sweep.json"));
   CHECK(error_message([&] { run_sweep(sweep, {.out = folder("sweep.json"), .progress = false}); }) ==
-        folder("sweep.json") + ": exists and is no result of a sweep (another file)");
+        folder("sweep.json") + ": is one of the files that were read (another file to write)");
   CHECK(read_file(folder("sweep.json")) == before);
 }
 
