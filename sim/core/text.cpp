@@ -63,10 +63,11 @@ std::string one_line(std::string_view text, std::size_t most) {
   std::size_t fits = 0;  // of the line, with an ellipsis after it
   while (!text.empty()) {
     const std::size_t length = shown_length(text);
-    if (length == 0)
-      line += '?';
-    else
+    const char first = text.front();
+    if (length > 0)
       line += text.substr(0, length);
+    else
+      line += first == '\n' || first == '\r' || first == '\t' ? ' ' : '?';
     text.remove_prefix(length == 0 ? 1 : length);
     if (line.size() > most) return line.substr(0, fits) + std::string(ellipsis);
     if (line.size() + ellipsis.size() <= most) fits = line.size();

@@ -18,8 +18,8 @@ std::string as_text(std::string_view bytes);
 /// a line of a list and in a cell, and moves no terminal's cursor.
 bool is_one_line(std::string_view text);
 
-/// The text as one line of at most `most` bytes: a question mark for every byte that could not stand there, and an
-/// ellipsis where it was cut.
+/// The text as one line of at most `most` bytes: a space for every end of a line or tab, a question mark for every
+/// other byte that could not stand there, and an ellipsis where it was cut.
 std::string one_line(std::string_view text, std::size_t most);
 
 }  // namespace allreplay
