@@ -2,8 +2,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <iostream>
+#include <new>
+#include <system_error>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -48,9 +55,18 @@ void require_known_words(const CLI::App& app, int argc, char** argv) {
   }
 }
 
+// A stream that is closed would hand its number to the next file that is opened, and what is printed would stand in
+// there. Standard output is then one that cannot be written, so that printing fails as it should.
+void fill_closed_streams() {
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) == -1)
+      static_cast<void>(open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY));
+}
+
 // What was printed has to arrive: a full disk is no success.
 void require_printed() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+  std::cout.flush();
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout)
     throw allreplay::InputError({"standard output", ""}, fmt::format("cannot be written: {}", std::strerror(errno)),
                                 "check its space");
 }
@@ -91,11 +107,13 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    return app.exit(help);
+    app.exit(help);
+    require_printed();
+    return 0;
   } catch (const CLI::ParseError& error) {
     const auto called = app.get_subcommands();
-    fmt::print(stderr, "command line: {} (see allreplay {}--help)\n", error.what(),
-               called.empty() ? "" : called.front()->get_name() + " ");
+    allreplay::tell(fmt::format("command line: {} (see allreplay {}--help)", error.what(),
+                                called.empty() ? "" : called.front()->get_name() + " "));
     return bad_input;
   }
   require_printed();
@@ -105,16 +123,26 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  fill_closed_streams();
+  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of writing
   try {
     return run(argc, argv);
   } catch (const allreplay::InputError& error) {
-    fmt::print(stderr, "{}\n", error.what());
-    return bad_input;
+    allreplay::tell(error.what());
   } catch (const allreplay::TimeOverflow& error) {
-    fmt::print(stderr, "input: {}\n", error.what());
-    return bad_input;
+    allreplay::tell(fmt::format("input: {}", error.what()));
+  } catch (const std::bad_alloc&) {
+    allreplay::tell("allreplay: the memory is full (a smaller input, or fewer --jobs)");
+  } catch (const std::filesystem::filesystem_error& error) {
+    allreplay::tell(
+        fmt::format("{}: cannot be used: {} (check the path)", error.path1().string(), error.code().message()));
+  } catch (const std::system_error& error) {  // fmt's, of printing; of threads
+    allreplay::tell(fmt::format("{}: {} (check its space, and the limits of this machine)",
+                                std::ferror(stdout) != 0 ? "standard output: cannot be written" : "allreplay",
+                                error.code().message()));
   } catch (const std::exception& error) {
-    fmt::print(stderr, "allreplay: internal error: {}\n", error.what());
+    allreplay::tell(fmt::format("allreplay: internal error: {}", error.what()));
     return fault;
   }
+  return bad_input;
 }

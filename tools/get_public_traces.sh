@@ -39,10 +39,15 @@ done
 # The manifest's entries as lines of fields, each ended by a unit separator (0x1F), which no field holds: name, address, SHA-256, bytes,
 # importer, hardware, licence, file, options…
 entries() {
-  python3 - "$manifest" "${only[@]}" << 'PYTHON'
-import json, sys
+  python3 -I - "$manifest" "${only[@]}" << 'PYTHON'
+import json, re, sys
 traces = json.load(open(sys.argv[1], encoding="utf-8"))["traces"]
 names = [trace["name"] for trace in traces]
+for trace in traces:  # names become files, and addresses are fetched: nothing else than this script's own
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", trace["name"]) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", trace["path"].rsplit("/", 1)[-1]):
+        sys.exit(f"get_public_traces.sh: {sys.argv[1]}: {trace['name']!r} or {trace['path']!r} is no name of a file (letters, digits, _ . -)")
+    if not trace["repository"].startswith("https://"):
+        sys.exit(f"get_public_traces.sh: {sys.argv[1]}: {trace['repository']!r} is no https:// address")
 for name in sys.argv[2:]:
     if name not in names:
         sys.exit(f"get_public_traces.sh: no trace '{name}' (there are: {' '.join(names)})")
@@ -64,7 +69,7 @@ fetch() {
   is "$file" "$sha256" && return
   [ ! -s "$part" ] || resumed=true
   is "$part" "$sha256" ||
-    curl --fail --silent --show-error --location --retry 3 --continue-at - --output "$part" "$address" || status=$?
+    curl --proto '=https' --proto-redir '=https' --fail --silent --show-error --location --retry 3 --continue-at - --output "$part" "$address" || status=$?
   if is "$part" "$sha256"; then
     mv "$part" "$file"
   elif $resumed && [[ $status = 0 || $status = 22 || $status = 33 || $status = 36 ]]; then  # all there, or no going on

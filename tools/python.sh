@@ -18,8 +18,18 @@ case "${1-}" in
     exit 0 ;;
 esac
 
+if ! [[ "$module" =~ ^[A-Za-z_][A-Za-z0-9_.]*$ ]]; then
+  echo "python.sh: '$module' is no module's name (see --help)" >&2
+  exit 2
+fi
+
+# With -c, Python would first look for the module in the working directory, and run a file of that name.
+check='import sys
+sys.path[:] = [folder for folder in sys.path if folder.startswith("/")]
+import '"$module"
+
 while IFS= read -r python; do
-  if [ -n "$python" ] && "$python" -c "import $module" 2> /dev/null; then
+  if [ -n "$python" ] && "$python" -c "$check" 2> /dev/null; then
     exec "$python" "$@"
   fi
 done <<< "${PYTHON-}

@@ -11,7 +11,8 @@
 
 namespace allreplay {
 
-// Capacities are whole bytes per second: with integers the flow is exact and the algorithm sure to end.
+// Capacities are whole bytes per second, or as many more that all of them together can be counted: with integers the
+// flow is exact and the algorithm sure to end.
 struct Cut::Graph {
   using Traits = boost::adjacency_list_traits<boost::vecS, boost::vecS, boost::directedS>;
   using Edge = Traits::edge_descriptor;
@@ -32,14 +33,20 @@ struct Cut::Graph {
   }
 
   Type graph;
+  double unit = 1;  // bytes per second of one unit of flow
   std::size_t source = 0, sink = 0;
   std::vector<Edge> sources, sinks;  // by machine
 };
 
 Cut::Cut(const Topology& topology) : graph_(std::make_unique<Graph>(static_cast<std::size_t>(topology.nodes()) + 2)) {
   const auto links = topology.links();
+  double all = 0;
+  for (const auto& link : links) all += link.bandwidth;
+  constexpr double countable = 1e18;  // an eighth of what a number holds: no sum of flows passes it
+  if (all > countable) graph_->unit = std::exp2(std::ceil(std::log2(all / countable)));
+  const auto units = [&](double bandwidth) { return std::llround(bandwidth / graph_->unit); };
   for (std::size_t id = 0; id < links.size(); id += 2)
-    graph_->add(links[id].from, links[id].to, std::llround(links[id].bandwidth), std::llround(links[id + 1].bandwidth));
+    graph_->add(links[id].from, links[id].to, units(links[id].bandwidth), units(links[id + 1].bandwidth));
   graph_->source = static_cast<std::size_t>(topology.nodes());
   graph_->sink = graph_->source + 1;
   for (std::int64_t machine = 0; machine < topology.machines(); ++machine) {
@@ -63,9 +70,10 @@ double Cut::operator()(const std::vector<bool>& in_set) {
     boost::put(boost::edge_capacity, graph_->graph, graph_->sinks[machine], in_set[machine] ? 0 : most);
   }
   auto& graph = graph_->graph;
-  return static_cast<double>(boost::boykov_kolmogorov_max_flow(
-      graph, boost::get(boost::edge_capacity, graph), boost::get(boost::edge_residual_capacity, graph),
-      boost::get(boost::edge_reverse, graph), boost::get(boost::vertex_index, graph), graph_->source, graph_->sink));
+  return graph_->unit * static_cast<double>(boost::boykov_kolmogorov_max_flow(
+                            graph, boost::get(boost::edge_capacity, graph),
+                            boost::get(boost::edge_residual_capacity, graph), boost::get(boost::edge_reverse, graph),
+                            boost::get(boost::vertex_index, graph), graph_->source, graph_->sink));
 }
 
 namespace {

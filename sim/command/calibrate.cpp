@@ -209,10 +209,9 @@ void execute_one(const Arguments& arguments, const Calibration& calibration, std
 }
 
 void execute(const Arguments& arguments) {
-  for (const std::string& file : arguments.files) {
-    require_not_input(arguments.cluster_out, "--cluster-out", {file});
-    require_not_input(arguments.plot, "--plot", {file});
-  }
+  std::vector<std::string> inputs = arguments.files;
+  inputs.push_back(file_behind("topologies", arguments.cluster));
+  require_separate({{"--cluster-out", arguments.cluster_out}, {"--plot", arguments.plot}}, inputs);
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   const CalibrationRequest request = calibration_request(arguments);
   const std::vector<Calibration> logs = calibrated_logs(arguments, request);

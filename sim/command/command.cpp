@@ -1,12 +1,15 @@
 #include "sim/command/command.hpp"
 
-#include <filesystem>
+#include <cstdio>
+#include <map>
 #include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "sim/core/file.hpp"
 #include "sim/core/named.hpp"
+#include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 #include "sim/network/fidelity.hpp"
 
@@ -14,9 +17,15 @@ namespace allreplay {
 
 Place argument(const std::string& option) { return {"command line", option}; }
 
+void tell(std::string_view line) {
+  constexpr std::size_t longest = 8192;  // bytes: two paths, and words
+  const std::string text = one_line(line, longest) + "\n";
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 void warn(const std::string& text) {
   static std::set<std::string> told;
-  if (!text.empty() && told.insert(text).second) fmt::print(stderr, "warning: {}\n", text);
+  if (!text.empty() && told.insert(text).second) tell("warning: " + text);
 }
 
 namespace {
@@ -72,12 +81,32 @@ void require_strategy_or_plan(const std::string& strategy, const std::string& pl
     throw InputError(argument("--plan"), "stands beside --strategy", "one of them");
 }
 
-void require_not_input(const std::string& out, const std::string& option, std::initializer_list<std::string> inputs) {
-  for (const std::string& input : inputs) {
-    std::error_code absent;
-    if (!out.empty() && std::filesystem::equivalent(out, input, absent))
-      throw InputError(argument(option), fmt::format("'{}' is what is read", out), "another file to write");
+void require_separate(const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
+  std::set<std::string> read;
+  for (const std::string& input : inputs) read.insert(file_identity(input));
+  std::map<std::string, std::string> written;  // file: option
+  for (const auto& [option, file] : outputs) {
+    const std::string identity = file_identity(file);
+    if (identity.empty()) continue;
+    if (read.count(identity) > 0)
+      throw InputError(argument(option), fmt::format("'{}' is what is read", file), "another file to write");
+    const auto [other, fresh] = written.emplace(identity, option);
+    if (!fresh)
+      throw InputError(argument(option),
+                       other->second == option ? fmt::format("would write '{}' twice", file)
+                                               : fmt::format("'{}' is the file of {}, too", file, other->second),
+                       "another file to write");
   }
+}
+
+std::string file_behind(std::string_view folder, const std::string& name) {
+  return locate_data(folder, name).value_or("");
+}
+
+std::vector<std::string> ScenarioArguments::files(std::vector<std::string> more) const {
+  for (const auto& [folder, name] : {std::pair("traces", profile), {"topologies", cluster}, {"models/codecs", codec}})
+    more.push_back(file_behind(folder, name));
+  return more;
 }
 
 void add_scenario_options(CLI::App& command, ScenarioArguments& arguments) {

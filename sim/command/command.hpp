@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/experiment/request.hpp"
@@ -42,6 +43,9 @@ struct ScenarioArguments {
   std::vector<std::string> options;  ///< key=value
   bool no_reuse = false;
 
+  /// The files behind --profile, --cluster and --codec, as far as there are any, after `more`.
+  std::vector<std::string> files(std::vector<std::string> more = {}) const;
+
   /// The request for one strategy, or for the plan in a file. Throws InputError at the option that is wrong.
   Request request(const std::string& strategy, const std::string& plan = "") const;
 };
@@ -54,11 +58,22 @@ void add_strategy_or_plan(CLI::App& command, std::string& strategy, std::string&
 /// Throws InputError unless it is one.
 void require_strategy_or_plan(const std::string& strategy, const std::string& plan);
 
-/// Throws InputError at `option` when the file `out`, to be written, is one of the inputs.
-void require_not_input(const std::string& out, const std::string& option, std::initializer_list<std::string> inputs);
+struct Output {
+  std::string option;  ///< "--out"
+  std::string file;    ///< "" where it is not given
+};
+
+/// Throws InputError when a file to write is one of those to read, or another of those to write, whatever their names.
+void require_separate(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
+
+/// The file that an option's value means; "" where it means none.
+std::string file_behind(std::string_view folder, const std::string& name);
 
 /// A place on the command line.
 Place argument(const std::string& option);
+
+/// A line on standard error; where nobody can read it, nothing happens.
+void tell(std::string_view line);
 
 /// "warning: …" on standard error, once for each text.
 void warn(const std::string& text);

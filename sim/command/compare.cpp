@@ -69,9 +69,9 @@ void execute(const Arguments& arguments) {
   for (const auto& [file, option] : {std::pair(arguments.plot, "--plot"), {arguments.timeline, "--timeline"}}) {
     if (file.empty()) continue;
     require_picture(file, argument(option));
-    require_not_input(file, option, {arguments.scenario.profile, arguments.scenario.cluster});
-    for (const std::string& plan : arguments.plans) require_not_input(file, option, {plan});
   }
+  require_separate({{"--plot", arguments.plot}, {"--timeline", arguments.timeline}},
+                   arguments.scenario.files(arguments.plans));
   std::vector<Scenario> scenarios = scenarios_of(arguments);
   std::vector<Outcome> outcomes;
   for (Scenario& scenario : scenarios) outcomes.push_back(run(std::move(scenario)));

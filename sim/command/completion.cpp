@@ -51,19 +51,37 @@ std::string bash_values(const ValueKind& value) {
 
 constexpr std::string_view bash_head = R"bash(# bash completion of allreplay, made by `allreplay completion bash`.
 
-_allreplay_words() { COMPREPLY+=($(compgen -W "$1" -- "$cur")); }
+# Offers each line of $1 that the word so far starts, $2 before and $3 after it. Names are those of files: compgen -W
+# would evaluate them, and readline (-o filenames) leaves some characters unquoted.
+_allreplay_offer() {
+  local line quoted start=${cur#"${2-}"}
+  while IFS= read -r line; do
+    [[ -n $line ]] || continue
+    printf -v quoted %q "$line"
+    [[ $line == "$start"* || $quoted == "$start"* ]] && COMPREPLY+=("${2-}$quoted${3-}")
+  done <<< "$1"
+}
+
+_allreplay_words() { _allreplay_offer "${1// /$'\n'}"; }
 _allreplay_names() { "${COMP_WORDS[0]/#\~/$HOME}" list "$1" --names 2> /dev/null; }
-_allreplay_listed() { _allreplay_words "$(_allreplay_names "$1")"; }
+_allreplay_listed() { _allreplay_offer "$(_allreplay_names "$1")"; }
 
 _allreplay_files() {
-  local IFS=$'\n'
-  COMPREPLY+=($(compgen -f -- "$cur"))
-  compopt -o filenames 2> /dev/null
+  local file quoted
+  while IFS= read -r file; do
+    printf -v quoted %q "${file#\~/}"
+    [[ $file == \~/* ]] && quoted="~/$quoted" file=$HOME/${file#\~/}
+    if [[ -d $file ]]; then
+      quoted+=/
+      compopt -o nospace 2> /dev/null
+    fi
+    COMPREPLY+=("$quoted")
+  done < <(compgen -f -- "$cur")
 }
 
 _allreplay_keys() {
   [[ $cur == *=* ]] && return
-  COMPREPLY+=($(compgen -W "$(_allreplay_names options)" -S = -- "$cur"))
+  _allreplay_offer "$(_allreplay_names options)" "" =
   compopt -o nospace 2> /dev/null
 }
 
@@ -77,7 +95,7 @@ _allreplay_word() {
 _allreplay_several() {
   local before=
   [[ $cur == *,* ]] && before=${cur%,*},
-  COMPREPLY+=($(compgen -P "$before" -W "$(_allreplay_names "$1")" -- "${cur##*,}"))
+  _allreplay_offer "$(_allreplay_names "$1")" "$before"
   compopt -o nospace 2> /dev/null
 }
 

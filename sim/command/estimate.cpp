@@ -239,7 +239,7 @@ void finish(const Arguments& arguments, const Estimate& made, const Model& model
 
 void rescale(const Arguments& arguments) {
   refuse_beside_from(arguments);
-  require_not_input(arguments.out, "--out", {arguments.from});
+  require_separate({{"--out", arguments.out}}, {file_behind("traces", arguments.from), arguments.model});
   const std::string file = find_data("traces", arguments.from, "profile");
   const std::string text = read_file(file);
   const Profile profile = parse_profile(text, file);

@@ -1,3 +1,5 @@
+#include <cstdio>
+
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -54,7 +56,6 @@ std::vector<std::string> files(const Arguments& arguments, const Exporter& expor
 void execute(const Arguments& arguments) {
   const Exporter& exporter = find_exporter(arguments.to, argument("--to"));
   require_meaning(arguments, exporter);
-  require_not_input(arguments.out, "--out", {arguments.scenario.profile, arguments.scenario.cluster, arguments.plan});
   const Request request = arguments.scenario.request(arguments.strategy, arguments.plan);
   Library library;
   Scenario scenario;
@@ -67,18 +68,20 @@ void execute(const Arguments& arguments) {
     plan = plan_of(scenario);
   }
   ExportRequest wanted{scenario.profile, plan ? &*plan : nullptr, scenario.workers};
+  const std::vector<std::string> written = files(arguments, exporter, scenario.workers);
+  std::vector<Output> outputs;
+  for (const std::string& file : written) outputs.push_back({arguments.per_worker ? "--per-worker" : "--out", file});
+  require_separate(outputs, arguments.scenario.files({arguments.plan}));
   if (!arguments.clock.empty()) wanted.clock = parse_number(arguments.clock, argument("--clock")) * 1e9;
   if (!(wanted.clock >= 1e3 && wanted.clock <= 1e12))
     throw InputError(argument("--clock"), fmt::format("{} GHz is no clock", arguments.clock), "1e-6 to 1000");
   const Exported exported = exporter.write(wanted);
-  const std::vector<std::string> written = files(arguments, exporter, scenario.workers);
   for (const std::string& file : written) write_file(file, exported.text);
-  for (const std::string& note : exported.notes) fmt::print(stderr, "note: {}\n", note);
-  fmt::print(stderr, "{}", caveat(scenario.profile));
+  for (const std::string& note : exported.notes) tell("note: " + note);
+  std::fputs(caveat(scenario.profile).c_str(), stderr);
   if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
-    fmt::print(stderr, "note: the cluster's stragglers and jitter were left out: every worker is the profile's\n");
-  if (written.size() > 1)
-    fmt::print(stderr, "note: the {} files are equal: every worker does the same\n", written.size());
+    tell("note: the cluster's stragglers and jitter were left out: every worker is the profile's");
+  if (written.size() > 1) tell(fmt::format("note: the {} files are equal: every worker does the same", written.size()));
   fmt::print(
       "{}", fmt::format("{}: {} layers, forward {}, backward {}, {} of gradients{}\n", written.front(),
                         scenario.profile.layers.size(), format_duration(to_seconds(scenario.profile.forward())),

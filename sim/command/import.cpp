@@ -68,14 +68,20 @@ std::string summary(const Profile& profile) {
 
 void execute(const Arguments& arguments) {
   const ImportOptions options = options_of(arguments);
-  require_not_input(arguments.out, "--out", {arguments.file});
+  require_separate({{"--out", arguments.out}}, {arguments.file, file_behind("models", arguments.match)});
   const Importer* importer = arguments.from.empty() ? nullptr : &find_importer(arguments.from, argument("--from"));
   ByteSource source(arguments.file);
   if (!importer) importer = &recognise(source);
   require_read(*importer, options);
-  const Imported imported = import_profile(*importer, source, options);
+  const Imported imported = [&] {
+    try {
+      return import_profile(*importer, source, options);
+    } catch (const TimeOverflow& error) {
+      throw InputError({arguments.file, ""}, fmt::format("the times together: {}", error.what()), "smaller times");
+    }
+  }();
   write_file(arguments.out, trace_json(imported.profile, imported.notes));
-  for (const std::string& note : imported.notes) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : imported.notes) tell("note: " + note);
   fmt::print("{}", summary(imported.profile));
 }
 

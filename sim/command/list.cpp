@@ -180,20 +180,21 @@ Rows models() {
 struct Listing {
   std::string_view name;
   Rows (*lines)();
-  Rows (*table)() = nullptr;  // with its header; nullptr where no page repeats it
+  Rows (*table)() = nullptr;     // with its header; nullptr where no page repeats it
+  std::string_view folder = "";  // whose files these are
 };
 
 constexpr Listing listings[] = {
     {"strategies", strategy_lines, strategy_table},
     {"collectives", collective_lines, collective_table},
-    {"codecs", codec_lines, codec_table},
+    {"codecs", codec_lines, codec_table, "models/codecs"},
     {"topologies", topology_lines, topology_table},
     {"options", option_lines, option_table},
-    {"profiles", [] { return data("traces"); }},
-    {"clusters", [] { return data("topologies"); }},
+    {"profiles", [] { return data("traces"); }, nullptr, "traces"},
+    {"clusters", [] { return data("topologies"); }, nullptr, "topologies"},
     {"models", models},
-    {"devices", [] { return data("models/devices"); }},
-    {"configs", [] { return data("configs"); }},
+    {"devices", [] { return data("models/devices"); }, nullptr, "models/devices"},
+    {"configs", [] { return data("configs"); }, nullptr, "configs"},
     {"importers", importer_lines, importer_table},
     {"columns", column_lines, column_table},
 };
@@ -209,6 +210,11 @@ void execute(const Arguments& arguments) {
     if (!listing.table)
       throw InputError(argument("--markdown"), fmt::format("no page repeats the {}", listing.name), "leave it out");
     return fmt::print("{}", markdown_table(listing.table()));
+  }
+  // Names alone need no file read: one that is damaged does not stop a shell's completion.
+  if (arguments.names && !listing.folder.empty()) {
+    for (const std::string& name : list_data(listing.folder)) fmt::print("{}\n", name);
+    return;
   }
   Rows rows = listing.lines();
   if (arguments.names) {

@@ -16,7 +16,7 @@ struct Arguments {
 
 void execute(const Arguments& arguments) {
   const auto most = parse_integer(arguments.timelines, 0, 1000, argument("--timelines"));
-  require_not_input(arguments.out, "--out", {arguments.file, arguments.config});
+  require_separate({{"--out", arguments.out}}, {arguments.file, file_behind("configs", arguments.config)});
   const SweepResult result = read_sweep_result(arguments.file);
   PageTitle title;
   std::optional<Sweep> sweep;

@@ -47,8 +47,7 @@ void execute(const Arguments& arguments) {
   require_strategy_or_plan(arguments.strategy, arguments.plan);
   if (!arguments.timeline.empty() && !is_trace(arguments.timeline))
     require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
-  require_not_input(arguments.timeline, "--timeline",
-                    {arguments.scenario.profile, arguments.scenario.cluster, arguments.plan});
+  require_separate({{"--timeline", arguments.timeline}}, arguments.scenario.files({arguments.plan}));
   Library library;
   const Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
   if (!arguments.timeline.empty()) write_timeline(arguments.timeline, outcome);

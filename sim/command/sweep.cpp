@@ -1,6 +1,7 @@
 #include "sim/experiment/sweep.hpp"
 
 #include <cstdio>
+#include <set>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -16,7 +17,7 @@ namespace {
 struct Arguments {
   std::string file, jobs = "2", out;
   std::string collective, fidelity, codec;
-  bool resume = false, csv = false, json = false, no_reuse = false;
+  bool resume = false, force = false, csv = false, json = false, no_reuse = false;
 };
 
 void print(const Arguments& arguments, const std::vector<Outcome>& outcomes) {
@@ -32,11 +33,27 @@ void print(const Arguments& arguments, const std::vector<Outcome>& outcomes) {
   }
 }
 
+// What a sweep writes: beside the rows what they were made from, and who is writing.
+std::vector<Output> outputs_of(const std::string& out) {
+  if (out.empty()) return {};
+  return {{"--out", out}, {"--out", out + ".rows"}, {"--out", out + ".lock"}};
+}
+
+std::vector<std::string> inputs_of(const Arguments& arguments, const Sweep& sweep) {
+  std::set<std::string> files{file_behind("configs", arguments.file)};
+  for (const Request& request : sweep.requests)
+    files.insert({file_behind("traces", request.profile), file_behind("topologies", request.cluster),
+                  file_behind("models/codecs", request.codec)});
+  return {files.begin(), files.end()};
+}
+
 void execute(const Arguments& arguments) {
   SweepRun how;
   how.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs")));
   if (!arguments.out.empty()) how.out = arguments.out;
   how.resume = arguments.resume;
+  how.force = arguments.force;
+  how.note = [](const std::string& text) { tell("note: " + text); };
   if (arguments.resume && arguments.out.empty())
     throw InputError(argument("--resume"), "there is no file to go on with", "give --out FILE.csv, too");
   const Sweep sweep = read_sweep(arguments.file, {.collective = arguments.collective,
@@ -46,14 +63,15 @@ void execute(const Arguments& arguments) {
                                                   .place_of_fidelity = argument("--fidelity"),
                                                   .place_of_codec = argument("--codec"),
                                                   .reuse = !arguments.no_reuse});
+  require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
   const std::vector<Outcome> outcomes = run_sweep(sweep, how);
   for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
   print(arguments, outcomes);
   if (how.out) {
     std::fflush(stdout);  // the table before what follows it
     const std::size_t kept = sweep.requests.size() - outcomes.size();
-    fmt::print(stderr, "{} rows in {}{}\n", sweep.requests.size(), *how.out,
-               kept > 0 ? fmt::format(" ({} were there already)", kept) : "");
+    tell(fmt::format("{} rows in {}{}", sweep.requests.size(), *how.out,
+                     kept > 0 ? fmt::format(" ({} were there already)", kept) : ""));
   }
 }
 
@@ -66,7 +84,9 @@ void add_sweep(CLI::App& app) {
   command->add_option("-j,--jobs", arguments->jobs, "how many rows at a time; results do not depend on it")
       ->capture_default_str();
   command->add_option("--out", arguments->out, "write the rows to this CSV file, each as soon as it is finished");
-  command->add_flag("--resume", arguments->resume, "keep the rows that --out already has and go on after them");
+  command->add_flag("--resume", arguments->resume,
+                    "keep the rows that --out already has, where they were made from the same inputs by this program");
+  command->add_flag("--force", arguments->force, "replace a file at --out that no sweep wrote");
   command->add_option("--collective", arguments->collective, "this one instead of the file's");
   command->add_option("--fidelity", arguments->fidelity, "this one instead of the file's");
   command->add_option("--codec", arguments->codec, "this one instead of the file's; none for gradients as they are");

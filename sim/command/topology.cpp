@@ -16,6 +16,7 @@ struct Arguments {
 
 void execute(const Arguments& arguments) {
   Library library;
+  require_separate({{"--dot", arguments.dot}}, {file_behind("topologies", arguments.cluster)});
   Cluster cluster = library.cluster_named(arguments.cluster);
   if (!arguments.workers.empty())
     cluster.workers = parse_integer(arguments.workers, 1, most_workers, argument("--workers"));

@@ -24,7 +24,7 @@ std::vector<std::string> tunable_strategies() {
 }
 
 void execute(const Arguments& arguments) {
-  require_not_input(arguments.out, "--out", {arguments.scenario.profile, arguments.scenario.cluster});
+  require_separate({{"--out", arguments.out}}, arguments.scenario.files());
   Library library;
   const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
   TuneRequest request;

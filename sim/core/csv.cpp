@@ -9,6 +9,9 @@ namespace allreplay {
 
 namespace {
 
+// More than any file that is meant has, and few enough that they fit into memory.
+constexpr std::size_t most_rows = 1'000'000, most_fields = 10'000'000;
+
 void require_text(std::string_view text, const std::string& file) {
   int line = 1;
   while (!text.empty()) {
@@ -30,9 +33,19 @@ std::vector<CsvRow> parse_csv(std::string_view text, const std::string& file) {
   std::string field;
   int line = 1, opened = 0;
   bool quoted = false;
-  const auto end_row = [&] {
+  std::size_t fields = 0;
+  const auto end_field = [&] {
     row.fields.push_back(std::move(field));
     field.clear();
+    if (++fields > most_fields)
+      throw InputError({file, fmt::format("line {}", line)}, fmt::format("is beyond {} fields", most_fields),
+                       "a smaller file");
+  };
+  const auto end_row = [&] {
+    if (rows.size() == most_rows)
+      throw InputError({file, fmt::format("line {}", line)}, fmt::format("is beyond {} rows", most_rows),
+                       "a smaller file");
+    end_field();
     if (row.fields.size() > 1 || !row.fields[0].empty()) rows.push_back(std::move(row));
     row = {line, {}};
   };
@@ -50,8 +63,7 @@ std::vector<CsvRow> parse_csv(std::string_view text, const std::string& file) {
       quoted = true;
       opened = line;
     } else if (c == ',') {
-      row.fields.push_back(std::move(field));
-      field.clear();
+      end_field();
     } else if (c == '\n') {
       end_row();
     } else if (c != '\r' || i + 1 == text.size() || text[i + 1] != '\n') {

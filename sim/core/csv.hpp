@@ -13,7 +13,7 @@ struct CsvRow {
 };
 
 /// The rows of a text, blank lines left out. Throws InputError at a quote that is never closed and at
-/// bytes that are not UTF-8 text.
+/// bytes that are not UTF-8 text, and beyond a million rows or ten million fields.
 std::vector<CsvRow> parse_csv(std::string_view text, const std::string& file);
 
 /// The field as it stands in a file: quoted when it has to be.

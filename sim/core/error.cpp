@@ -9,18 +9,19 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/core/text.hpp"
+
 namespace allreplay {
 
 namespace {
 
+// One error is one line that can be read and moves no cursor, whatever a file's names and values contain.
 std::string message(const Place& place, std::string_view wrong, std::string_view right) {
-  std::string line = place.file;
-  if (!place.path.empty()) line += ": " + place.path;
-  line += fmt::format(": {}", wrong);
-  if (!right.empty()) line += fmt::format(" ({})", right);
-  // One error is one line, whatever a file's names contain.
-  std::replace_if(
-      line.begin(), line.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  constexpr std::size_t longest_path = 4096, longest_part = 1000;  // bytes
+  std::string line = one_line(place.file, longest_path);
+  if (!place.path.empty()) line += ": " + one_line(place.path, longest_part);
+  line += ": " + one_line(wrong, longest_part);
+  if (!right.empty()) line += " (" + one_line(right, longest_part) + ")";
   return line;
 }
 
@@ -54,6 +55,8 @@ InputError::InputError(const Place& place, std::string_view wrong, std::string_v
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
   std::string best;
+  constexpr std::size_t longest = 200;  // bytes: nobody means a known name with more
+  if (name.size() > longest) return best;
   std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
     const std::size_t distance = edit_distance(name, candidate);
@@ -68,6 +71,7 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
 std::string suggest(std::string_view name, std::span<const std::string> candidates) {
   const std::string best = nearest(name, candidates);
   if (!best.empty()) return fmt::format("did you mean '{}'?", best);
+  if (candidates.empty()) return "there are none";
   constexpr std::size_t most = 160;  // characters: a line that can be read
   std::size_t shown = 0;
   for (std::size_t length = 0; shown < candidates.size(); ++shown)

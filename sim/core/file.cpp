@@ -3,14 +3,20 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <mutex>
+#include <random>
 #include <set>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "sim/core/digest.hpp"
 #include "sim/core/error.hpp"
+#include "sim/core/text.hpp"
 
 namespace allreplay {
 
@@ -18,10 +24,81 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Whether there is such a file; "no" for names that no file can have.
-bool is_file(const fs::path& path) {
-  std::error_code impossible;
-  return fs::is_regular_file(path, impossible);
+using Identity = std::pair<dev_t, ino_t>;
+
+std::optional<Identity> identity_of(const std::string& file) {
+  struct stat facts {};
+  if (stat(file.c_str(), &facts) != 0) return std::nullopt;
+  return Identity(facts.st_dev, facts.st_ino);
+}
+
+// Files that this process has read, on whatever thread.
+class KnownInputs {
+ public:
+  void add(const Identity& file) {
+    const std::lock_guard guard(mutex_);
+    files_.insert(file);
+  }
+  bool has(const Identity& file) {
+    const std::lock_guard guard(mutex_);
+    return files_.count(file) > 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<Identity> files_;
+};
+
+KnownInputs& known_inputs() {
+  static KnownInputs known;
+  return known;
+}
+
+thread_local ReadDigest* current_digest = nullptr;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  ~Descriptor() {
+    if (number_ >= 0) ::close(number_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int number() const { return number_; }
+  bool close() { return ::close(std::exchange(number_, -1)) == 0; }
+
+ private:
+  int number_;
+};
+
+[[noreturn]] void fail_to_read(const std::string& file, int error) {
+  throw InputError({file, ""}, fmt::format("cannot be read: {}", std::strerror(error)), "check the path");
+}
+
+[[noreturn]] void fail_to_write(const std::string& file, int error) {
+  throw InputError({file, ""}, fmt::format("cannot be written: {}", std::strerror(error)),
+                   "check the folder, its rights and its space");
+}
+
+bool write_all(int descriptor, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+// A new file that nobody else has opened or could have put there, in this folder.
+std::pair<std::string, int> private_file(const fs::path& folder) {
+  std::random_device random;
+  for (;;) {
+    const std::string name = (folder / fmt::format(".allreplay-{:08x}{:08x}", random(), random())).string();
+    const int descriptor = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor >= 0 || errno != EEXIST) return {name, descriptor};
+  }
 }
 
 // The manifest of tools/get_public_traces.sh stands among the traces, and is none.
@@ -39,28 +116,104 @@ std::vector<fs::path> homes() {
 
 }  // namespace
 
-std::string read_file(const std::string& file) {
-  std::error_code impossible;
-  if (fs::is_directory(file, impossible)) throw InputError({file, ""}, "is a folder", "name a file");
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw InputError({file, ""}, fmt::format("cannot be read: {}", std::strerror(errno)), "check the path");
-  return {std::istreambuf_iterator<char>(stream), {}};
+ReadDigest::ReadDigest() { current_digest = this; }
+ReadDigest::~ReadDigest() { current_digest = nullptr; }
+
+void note_read(int descriptor, std::string_view contents) {
+  struct stat facts {};
+  if (fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode)) known_inputs().add({facts.st_dev, facts.st_ino});
+  if (current_digest) current_digest->value_ = digest(contents, current_digest->value_);
+}
+
+namespace {
+
+std::string read_contents(const std::string& file, std::uint64_t most, bool is_input) {
+  const Descriptor source(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat facts {};
+  if (source.number() < 0 || fstat(source.number(), &facts) != 0) fail_to_read(file, errno);
+  if (S_ISDIR(facts.st_mode)) throw InputError({file, ""}, "is a folder", "name a file");
+  constexpr std::size_t piece = std::size_t{1} << 16;
+  std::string text;
+  for (;;) {
+    const std::size_t length = text.size();
+    text.resize(length + piece);
+    const ssize_t got = read(source.number(), text.data() + length, piece);
+    text.resize(length + (got > 0 ? static_cast<std::size_t>(got) : 0));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail_to_read(file, errno);
+    if (got == 0) break;
+    if (text.size() > most)
+      throw InputError({file, ""}, fmt::format("has more than {} MiB", most >> 20), "is it the file that was meant?");
+  }
+  if (is_input) note_read(source.number(), text);
+  return text;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& file, std::uint64_t most) { return read_contents(file, most, true); }
+std::string read_output(const std::string& file, std::uint64_t most) { return read_contents(file, most, false); }
+
+bool was_read(const std::string& file) {
+  const auto identity = identity_of(file);
+  return identity && known_inputs().has(*identity);
 }
 
 void write_file(const std::string& file, std::string_view text) {
-  std::error_code impossible;
-  const bool in_place = fs::exists(file, impossible) && !fs::is_regular_file(file, impossible);  // a device, a pipe
-  const std::string temporary = in_place ? file : file + ".partial";
-  std::ofstream stream(temporary, std::ios::binary);
-  stream.write(text.data(), static_cast<std::streamsize>(text.size()));
-  stream.close();
-  std::error_code failed;
-  if (stream && !in_place) fs::rename(temporary, file, failed);
-  if (!stream || failed) {
-    const std::string why = failed ? failed.message() : std::strerror(errno);
-    if (!in_place) fs::remove(temporary, impossible);
-    throw InputError({file, ""}, fmt::format("cannot be written: {}", why), "check the folder and its rights");
+  const std::string target = link_target(file);
+  struct stat facts {};
+  const bool there = stat(target.c_str(), &facts) == 0;
+  if (there && S_ISDIR(facts.st_mode)) fail_to_write(file, EISDIR);
+  if (there && !S_ISREG(facts.st_mode)) {  // a device, a pipe
+    Descriptor sink(open(target.c_str(), O_WRONLY | O_CLOEXEC));
+    if (sink.number() < 0 || !write_all(sink.number(), text) || !sink.close()) fail_to_write(file, errno);
+    return;
   }
+  if (there && known_inputs().has({facts.st_dev, facts.st_ino}))
+    throw InputError({file, ""}, "is one of the files that were read", "another file to write");
+  if (there && access(target.c_str(), W_OK) != 0) fail_to_write(file, errno);
+  const auto [temporary, descriptor] = private_file(fs::path(target).parent_path());
+  if (descriptor < 0) fail_to_write(file, errno);
+  Descriptor sink(descriptor);
+  bool done = write_all(sink.number(), text);
+  if (there) {  // whoever may not give the file to its owner keeps it
+    static_cast<void>(fchown(sink.number(), facts.st_uid, facts.st_gid) == 0);
+    done = done && fchmod(sink.number(), facts.st_mode & 07777) == 0;
+  }
+  done = done && sink.close() && rename(temporary.c_str(), target.c_str()) == 0;
+  if (!done) {
+    const int error = errno;
+    unlink(temporary.c_str());
+    fail_to_write(file, error);
+  }
+}
+
+bool is_file(const std::string& name) {
+  struct stat facts {};
+  return stat(name.c_str(), &facts) == 0 &&
+         (S_ISREG(facts.st_mode) || S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode));
+}
+
+std::string link_target(const std::string& file) {
+  fs::path path = file;
+  constexpr int most_links = 40;  // as many as Linux follows
+  for (int links = 0;; ++links) {
+    std::error_code none;
+    const fs::path next = fs::read_symlink(path, none);
+    if (none) return path.string();
+    if (links == most_links) fail_to_write(file, ELOOP);
+    path = path.parent_path() / next;  // next itself, where it is absolute
+    // What stands behind /dev/stdout and /dev/fd is no name: "pipe:[123]".
+    if (!fs::exists(fs::symlink_status(path, none)) && fs::exists(file, none)) return file;
+  }
+}
+
+std::string file_identity(const std::string& file) {
+  if (file.empty()) return "";
+  if (const auto own = identity_of(file)) return fmt::format("{}:{}", own->first, own->second);
+  const fs::path target = link_target(file);
+  const auto folder = identity_of(target.has_parent_path() ? target.parent_path().string() : ".");
+  return folder ? fmt::format("{}:{}/{}", folder->first, folder->second, target.filename().string()) : "";
 }
 
 std::optional<std::string> locate_data(std::string_view folder, const std::string& name) {
@@ -68,12 +221,14 @@ std::optional<std::string> locate_data(std::string_view folder, const std::strin
   if (is_file(name)) return name;
   for (const fs::path& home : homes())
     for (const std::string& file : {name, name + ".json"})
-      if (is_data(folder, fs::path(file).stem().string()) && is_file(home / folder / file))
+      if (is_data(folder, fs::path(file).stem().string()) && is_file((home / folder / file).string()))
         return (home / folder / file).lexically_normal().string();
   return std::nullopt;
 }
 
 std::string find_data(std::string_view folder, const std::string& name, std::string_view noun) {
+  if (!is_one_line(name))
+    throw InputError({name, ""}, "is no name: it is not one line of text", "UTF-8 without control characters");
   if (auto file = locate_data(folder, name)) return *file;
   std::error_code impossible;
   if (fs::is_directory(name, impossible))
@@ -87,9 +242,10 @@ std::vector<std::string> list_data(std::string_view folder) {
   std::set<std::string> names;
   for (const fs::path& home : homes()) {
     std::error_code absent;
-    for (const fs::directory_entry& entry : fs::directory_iterator(home / folder, absent))
-      if (entry.path().extension() == ".json" && is_data(folder, entry.path().stem().string()))
-        names.insert(entry.path().stem().string());
+    for (fs::directory_iterator entry(home / folder, absent), end; !absent && entry != end; entry.increment(absent)) {
+      const std::string stem = entry->path().stem().string();
+      if (entry->path().extension() == ".json" && is_data(folder, stem) && is_one_line(stem)) names.insert(stem);
+    }
   }
   return {names.begin(), names.end()};
 }

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
 
 namespace allreplay {
 
@@ -24,14 +23,28 @@ namespace {
 
 const Value& value_of(const void* value) { return *static_cast<const Value*>(value); }
 
-// nlohmann/json keeps the last of two equal keys; a person who wrote two meant something else.
-class DuplicateKeys {
- public:
-  explicit DuplicateKeys(const std::string& file) : file_(file) {}
+// Lines of text: descriptions may have several, and nothing may hold what moves a terminal's cursor.
+bool is_text(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t' || c == '\r'; }, ' ');
+  return is_one_line(text);
+}
 
-  bool operator()(int /*depth*/, Value::parse_event_t event, Value& parsed) {
+constexpr int most_levels = 100;  // what nests deeper would overflow the stack of whoever prints it
+
+// nlohmann/json keeps the last of two equal keys; a person who wrote two meant something else.
+class Checks {
+ public:
+  explicit Checks(const std::string& file) : file_(file) {}
+
+  bool operator()(int depth, Value::parse_event_t event, Value& parsed) {
+    if (depth > most_levels)
+      throw InputError({file_, ""}, fmt::format("nests more than {} levels deep", most_levels), "see docs/formats.md");
     if (event == Value::parse_event_t::object_start) keys_.emplace_back();
     if (event == Value::parse_event_t::object_end) keys_.pop_back();
+    if (event == Value::parse_event_t::key && !is_text(parsed.get_ref<const std::string&>()))
+      throw InputError({file_, ""}, fmt::format("the key '{}' is not text", parsed.get<std::string>()),
+                       "no control characters");
     if (event == Value::parse_event_t::key && !keys_.back().insert(parsed.get<std::string>()).second)
       throw InputError({file_, ""}, fmt::format("the key '{}' stands twice in one object", parsed.get<std::string>()),
                        "each key once");
@@ -61,7 +74,7 @@ Json Json::parse(std::string_view text, const std::string& file) {
   auto document = std::make_shared<Document>();
   document->file = file;
   try {
-    document->root = Value::parse(text, DuplicateKeys(file));
+    document->root = Value::parse(text, Checks(file));
   } catch (const Value::parse_error& error) {
     throw InputError({file, ""}, "not valid JSON: " + reason(error), "see docs/formats.md");
   } catch (const Value::out_of_range& error) {
@@ -126,7 +139,9 @@ std::vector<Json> Json::items() const {
 
 std::string Json::text() const {
   if (!is_string()) fail(fmt::format("is {}", kind()), "should be a string");
-  return value_of(value_).get<std::string>();
+  const auto& text = value_of(value_).get_ref<const std::string&>();
+  if (!is_text(text)) fail("is not text", "no control characters");
+  return text;
 }
 
 double Json::number() const {

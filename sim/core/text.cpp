@@ -32,4 +32,47 @@ std::string as_text(std::string_view bytes) {
   return text;
 }
 
+namespace {
+
+// 0 for what can move a cursor: the ends of lines, tabs, and the control characters of Latin-1 (U+0080 to U+009F) and
+// Unicode's own line ends and direction marks (U+2028 to U+202E, U+2066 to U+2069), too.
+std::size_t shown_length(std::string_view text) {
+  const std::size_t length = character_length(text);
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (length == 1 && (byte(0) < 0x20 || byte(0) == 0x7F)) return 0;
+  if (length == 2 && byte(0) == 0xC2 && byte(1) < 0xA0) return 0;
+  if (length == 3 && byte(0) == 0xE2 && byte(1) == 0x80 && byte(2) >= 0xA8 && byte(2) <= 0xAE) return 0;
+  if (length == 3 && byte(0) == 0xE2 && byte(1) == 0x81 && byte(2) >= 0xA6 && byte(2) <= 0xA9) return 0;
+  return length;
+}
+
+}  // namespace
+
+bool is_one_line(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = shown_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string one_line(std::string_view text, std::size_t most) {
+  constexpr std::string_view ellipsis = "…";
+  std::string line;
+  std::size_t fits = 0;  // of the line, with an ellipsis after it
+  while (!text.empty()) {
+    const std::size_t length = shown_length(text);
+    const char first = text.front();
+    if (length > 0)
+      line += text.substr(0, length);
+    else
+      line += first == '\n' || first == '\r' || first == '\t' ? ' ' : '?';
+    text.remove_prefix(length == 0 ? 1 : length);
+    if (line.size() > most) return line.substr(0, fits) + std::string(ellipsis);
+    if (line.size() + ellipsis.size() <= most) fits = line.size();
+  }
+  return line;
+}
+
 }  // namespace allreplay

@@ -1,6 +1,7 @@
 // Text: UTF-8 (RFC 3629).
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -12,5 +13,13 @@ std::size_t character_length(std::string_view text);
 
 /// The text with a question mark for every byte that belongs to no character.
 std::string as_text(std::string_view bytes);
+
+/// Whether the text is characters alone, and none of them the end of a line or a tab: what can stand in a message, in
+/// a line of a list and in a cell, and moves no terminal's cursor.
+bool is_one_line(std::string_view text);
+
+/// The text as one line of at most `most` bytes: a space for every end of a line or tab, a question mark for every
+/// other byte that could not stand there, and an ellipsis where it was cut.
+std::string one_line(std::string_view text, std::size_t most);
 
 }  // namespace allreplay

@@ -17,7 +17,7 @@ Progress::Progress(std::string what, std::size_t total)
       last_(start_) {}
 
 Progress::~Progress() {
-  if (shown_) fmt::print(stderr, "\r\033[K");
+  if (shown_) std::fputs("\r\033[K", stderr);
 }
 
 void Progress::advance() {

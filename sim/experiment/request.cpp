@@ -5,11 +5,25 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/digest.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
+
+namespace {
+
+// Names stand in tables, in lines of CSV and in messages: nothing that ends a line, moves a cursor, or is a formula to
+// a spreadsheet.
+void require_plain_name(const std::string& name, const Place& place) {
+  if (is_one_line(name) && name.find_first_of("=+-@") != 0) return;
+  throw InputError(place, fmt::format("'{}' is no name", name),
+                   "one line of text that starts with none of = + - @: spreadsheets take that for a formula");
+}
+
+}  // namespace
 
 struct Library::ClusterFile {
   Cluster cluster;
@@ -24,15 +38,22 @@ const Profile& Library::profile(const Request& request) {
     throw InputError(request.place_of_ratio,
                      fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
                      "0 to 1000, such as 0.5");
-  return profiles_.emplace(key, read_profile(request.profile, request.forward_ratio)).first->second;
+  const ReadDigest contents;
+  Profile read = read_profile(request.profile, request.forward_ratio);
+  require_plain_name(read.name, {request.profile, ""});
+  profile_digests_[key] = contents.value();
+  return profiles_.emplace(key, std::move(read)).first->second;
 }
 
 const Library::ClusterFile& Library::cluster(const std::string& name) {
   std::shared_ptr<const ClusterFile>& file = clusters_[name];
   if (!file) {
+    const ReadDigest contents;
     const Json json = Json::read(find_data("topologies", name, "cluster"));
     json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter"});
     file = std::make_shared<ClusterFile>(ClusterFile{read_cluster(json), json});
+    require_plain_name(file->cluster.name, json.place() / "name");
+    cluster_digests_[name] = contents.value();
   }
   return *file;
 }
@@ -56,16 +77,38 @@ std::string slug(std::string_view text) {
 }  // namespace
 
 // A file as it stands; a method for the profile's device where its times are known there, else wherever they are.
-const CodecCosts& Library::codec(const Request& request, const std::string& device) {
+std::string Library::codec_file(const Request& request, const std::string& device) {
   const auto on_device = locate_data(codec_folder, fmt::format("{}_{}", request.codec, slug(device)));
   const auto anywhere = on_device ? on_device : locate_data(codec_folder, request.codec);
   if (!anywhere)
     throw InputError(request.place_of_codec, fmt::format("no codec '{}'", request.codec),
                      suggest(request.codec, list_data(codec_folder)));
-  const auto known = codecs_.find(*anywhere);
+  return *anywhere;
+}
+
+const CodecCosts& Library::codec(const Request& request, const std::string& device) {
+  const std::string file = codec_file(request, device);
+  const auto known = codecs_.find(file);
   if (known != codecs_.end()) return known->second;
-  const std::string name = std::filesystem::path(*anywhere).stem().string();
-  return codecs_.emplace(*anywhere, read_codec(Json::read(*anywhere), name)).first->second;
+  const std::string name = std::filesystem::path(file).stem().string();
+  require_plain_name(name, {file, ""});
+  const ReadDigest contents;
+  const CodecCosts& read = codecs_.emplace(file, read_codec(Json::read(file), name)).first->second;
+  codec_digests_[file] = contents.value();
+  return read;
+}
+
+std::uint64_t Library::digest_of(const Request& request) const {
+  const auto key = std::pair(request.profile, request.forward_ratio);
+  std::uint64_t state = digest(profile_digests_.at(key), program_digest());
+  state = digest(request.forward_ratio ? fmt::format("{}", *request.forward_ratio) : "", state);
+  state = digest(cluster_digests_.at(request.cluster), state);
+  if (!request.codec.empty() && request.codec != "none")
+    state = digest(codec_digests_.at(codec_file(request, profiles_.at(key).device)), state);
+  state = digest(request.workers ? fmt::format("{}", *request.workers) : "", state);
+  for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
+  for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));
+  return digest(std::uint64_t{request.reuse}, state);
 }
 
 Scenario Library::resolve_network(const Request& request) {

@@ -50,6 +50,10 @@ class Library {
   /// The request's profile; the rest need not be named. Throws InputError.
   const Profile& profile(const Request& request);
 
+  /// What tells whether the request would have the same result: the contents of all files that it names, its own words,
+  /// and this program. resolve() comes first.
+  std::uint64_t digest_of(const Request& request) const;
+
   /// The cluster in that file, with the file's number of workers. Throws InputError.
   const Cluster& cluster_named(const std::string& name);
 
@@ -57,10 +61,14 @@ class Library {
   struct ClusterFile;
   const ClusterFile& cluster(const std::string& name);
   const CodecCosts& codec(const Request& request, const std::string& device);
+  static std::string codec_file(const Request& request, const std::string& device);
 
   std::map<std::pair<std::string, std::optional<double>>, Profile> profiles_;
   std::map<std::string, std::shared_ptr<const ClusterFile>> clusters_;
   std::map<std::string, CodecCosts> codecs_;  // by file
+  // Of the contents of the files behind each of these.
+  std::map<std::pair<std::string, std::optional<double>>, std::uint64_t> profile_digests_;
+  std::map<std::string, std::uint64_t> cluster_digests_, codec_digests_;
 };
 
 }  // namespace allreplay

@@ -1,20 +1,18 @@
 #include "sim/experiment/sweep.hpp"
 
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <map>
 
 #include <fmt/format.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_pipeline.h>
 
-#include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/experiment/row.hpp"
 #include "sim/experiment/run.hpp"
+#include "sim/experiment/sweep_file.hpp"
 #include "sim/training/communication.hpp"
 
 namespace allreplay {
@@ -35,8 +33,8 @@ std::vector<std::optional<Json>> choices(const Json& sweep, std::string_view key
 
 // A file named in the sweep: relative to the sweep's own folder when it is there.
 std::string beside(const std::string& sweep_file, const std::string& name) {
-  const fs::path near = fs::path(sweep_file).parent_path() / name;
-  return fs::is_regular_file(near) ? near.string() : name;
+  const std::string near = (fs::path(sweep_file).parent_path() / name).string();
+  return is_file(near) ? near : name;
 }
 
 void set_profile(Request& request, const Json& json, const std::string& file) {
@@ -141,6 +139,16 @@ Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
   json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "collectives", "fidelities",
                    "codecs", "strategies", "plot"});
   for (const auto key : {"profiles", "clusters", "strategies"}) json.at(key);
+  // Lists that no cluster uses, because each has its own, are checked, too.
+  for (const auto& workers : choices(json, "workers"))
+    if (workers) workers->integer(1, most_workers);
+  for (const auto key : {"collectives", "fidelities", "codecs"})
+    for (const auto& one : choices(json, key))
+      if (one) one->text();
+  for (const auto& strategy : choices(json, "strategies")) {
+    Request request;
+    set_strategy(request, *strategy);
+  }
   Sweep sweep;
   if (const auto given = json.find("name")) sweep.name = given->text();
   if (const auto plot = json.find("plot")) plot->members();  // an object; tools/plot.py knows its keys
@@ -193,81 +201,14 @@ Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
 
 namespace {
 
-// The complete rows that an interrupted run left in `file`, if they are the first rows of this sweep. What follows
-// the last line end is a row that was cut off. Throws when the file is of another sweep.
-std::size_t rows_done(const std::string& file, const std::string& header, const std::vector<Row>& identities,
-                      std::uintmax_t& length) {
-  length = 0;
-  if (!fs::exists(file)) return 0;
-  std::string text = read_file(file);
-  if ((header + "\n").starts_with(text)) return 0;  // cut off before the first row
-  text.erase(text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1);
-  length = text.size();
-  const std::vector<CsvRow> rows = parse_csv(text, file);
-  const auto columns = parse_csv(header, file).front().fields;
-  if (rows.empty() || rows.front().fields != columns)
-    throw InputError({file, "line 1"}, "has other columns than this version writes",
-                     "sweep without --resume, to another file");
-  if (rows.size() - 1 > identities.size())
-    throw InputError({file, ""}, fmt::format("has {} rows, the sweep {}", rows.size() - 1, identities.size()),
-                     "the file of this sweep");
-  for (std::size_t i = 1; i < rows.size(); ++i)
-    for (const Column& expected : identities[i - 1]) {
-      const auto column =
-          static_cast<std::size_t>(std::find(columns.begin(), columns.end(), expected.name) - columns.begin());
-      const std::string want = plain_text(expected.cell);
-      if (rows[i].fields.size() != columns.size() || rows[i].fields[column] != want)
-        throw InputError({file, fmt::format("line {}", rows[i].line)}, fmt::format("is not the sweep's row {}", i),
-                         fmt::format("{} = '{}' there; is it the file of another sweep?", expected.name, want));
-    }
-  return rows.size() - 1;
-}
-
-// A sweep may write over its own earlier result, never over anything else.
-void require_result_or_nothing(const std::string& file, const std::string& header) {
-  if (!fs::is_regular_file(file) || fs::file_size(file) == 0) return;
-  std::ifstream stream(file);
-  std::string first;
-  std::getline(stream, first);
-  if (first != header) throw InputError({file, ""}, "exists and is no result of a sweep", "another file");
-}
-
-class CsvOut {
- public:
-  CsvOut(const SweepRun& how, const std::string& header, const std::vector<Row>& identities) : file_(how.out) {
-    if (!how.out) return;
-    if (!how.resume) require_result_or_nothing(*how.out, header);
-    std::uintmax_t keep = 0;
-    if (how.resume) done_ = rows_done(*how.out, header, identities, keep);
-    if (keep > 0) fs::resize_file(*how.out, keep);
-    stream_.open(*how.out, keep > 0 ? std::ios::app : std::ios::trunc);
-    if (keep == 0) stream_ << header << '\n' << std::flush;
-    require_written();
-  }
-
-  std::size_t done() const { return done_; }
-
-  void write(const std::string& line) {
-    if (!file_) return;
-    stream_ << line + "\n" << std::flush;  // one write a row, so that a kill leaves at most one cut
-    require_written();
-  }
-
- private:
-  void require_written() const {
-    if (!stream_)
-      throw InputError({*file_, ""}, fmt::format("cannot be written: {}", std::strerror(errno)),
-                       "check the folder, its rights and its space");
-  }
-
-  std::optional<std::string> file_;
-  std::size_t done_ = 0;
-  std::ofstream stream_;
+struct CheckedRows {
+  std::vector<Row> identities;
+  std::vector<std::uint64_t> inputs;  // digests
 };
 
-// What names each row, once all rows are known to be possible.
-std::vector<Row> checked_rows(const Sweep& sweep, Library& library) {
-  std::vector<Row> rows;
+// What names each row and what it is made from, once all rows are known to be possible.
+CheckedRows checked_rows(const Sweep& sweep, Library& library) {
+  CheckedRows rows;
   std::map<std::string, std::string>
       files;  // rows name a profile by its file's stem: two files of one name could not be told apart
   for (const Request& request : sweep.requests) {
@@ -277,7 +218,8 @@ std::vector<Row> checked_rows(const Sweep& sweep, Library& library) {
     if (!fresh && known->second != request.profile)
       throw InputError(request.place_of_profile, fmt::format("two profiles are called '{}'", known->first),
                        "files of different names");
-    rows.push_back(identity(scenario));
+    rows.identities.push_back(identity(scenario));
+    rows.inputs.push_back(library.digest_of(request));
   }
   return rows;
 }
@@ -295,23 +237,31 @@ void forget_details(Outcome& outcome) {
 
 std::vector<Outcome> run_sweep(const Sweep& sweep, const SweepRun& how) {
   Library library;
-  const std::vector<Row> identities = checked_rows(sweep, library);
-  CsvOut out(how, csv_header(), identities);
+  const CheckedRows checked = checked_rows(sweep, library);
+  const std::vector<Row>& identities = checked.identities;
+  std::optional<SweepFile> file;
+  if (how.out)
+    file.emplace(*how.out, csv_header(), identities, checked.inputs,
+                 SweepFile::Existing{.resume = how.resume, .force = how.force});
+  if (file && how.note && !file->remark().empty()) how.note(file->remark());
+  std::vector<std::size_t> missing;
+  for (std::size_t i = 0; i < identities.size(); ++i)
+    if (!file || !file->keeps(i)) missing.push_back(i);
   std::vector<Outcome> outcomes;
-  std::size_t next = out.done();
-  Progress progress("sweep", how.progress ? sweep.requests.size() - next : 0);
+  std::size_t next = 0;
+  Progress progress("sweep", how.progress ? missing.size() : 0);
 
   namespace tbb = oneapi::tbb;
   const auto jobs = static_cast<std::size_t>(how.jobs);
   const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, jobs);
   const auto take = [&](tbb::flow_control& control) -> Scenario {
-    if (next < sweep.requests.size()) return library.resolve(sweep.requests[next++]);
+    if (next < missing.size()) return library.resolve(sweep.requests[missing[next++]]);
     control.stop();
     return {};
   };
   const auto simulate_row = [](Scenario scenario) { return run(std::move(scenario)); };
   const auto keep_row = [&](Outcome outcome) {
-    out.write(to_csv(row_of(outcome)));
+    if (file) file->write(to_csv(row_of(outcome)));
     forget_details(outcome);
     outcomes.push_back(std::move(outcome));
     if (how.progress) progress.advance();

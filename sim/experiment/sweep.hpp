@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -34,8 +35,10 @@ Sweep read_sweep(const std::string& name, const SweepOverrides& instead = {});
 struct SweepRun {
   int jobs = 1;
   std::optional<std::string> out;  ///< a CSV file that gets each row as it is finished
-  bool resume = false;             ///< keep the complete rows of an existing `out`
+  bool resume = false;             ///< keep the rows of an existing `out` that were made from the same inputs
   bool progress = true;
+  bool force = false;                                   ///< replace an `out` that no sweep wrote
+  std::function<void(const std::string& text)> note{};  ///< what a user should know, such as rows that are not kept
 };
 
 /// Simulates all rows, `jobs` at a time; the outcomes and the rows of the file are in the order of the sweep,

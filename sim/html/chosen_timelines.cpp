@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/file.hpp"
 #include "sim/core/units.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/experiment/request.hpp"
@@ -17,8 +18,18 @@ namespace {
 
 using Rerun = std::variant<Outcome, std::string>;
 
+// A name of the shipped data, or of a folder beside it. A CSV may come from anywhere: it opens no other files.
+void require_known(const std::string& name, std::string_view folder, std::string_view noun) {
+  const std::vector<std::string> known = list_data(folder);
+  if (std::find(known.begin(), known.end(), name) == known.end())
+    throw InputError({std::string(noun), ""}, fmt::format("no {} is called '{}'", noun, name), suggest(name, known));
+}
+
 // Names a CSV holds, looked up again.
 Request request_by_name(const ResultRow& row) {
+  require_known(row.profile, "traces", "profile");
+  require_known(row.cluster, "topologies", "cluster");
+  if (!row.codec.empty()) require_known(row.codec, "models/codecs", "codec");
   Request request;
   request.profile = row.profile;
   request.cluster = row.cluster;

@@ -50,7 +50,7 @@ std::string for_script(const Value& value) {
 
 Value cell(const std::string& column, const std::string& text) {
   if (!is_number_column(column)) return text;
-  return text.empty() ? Value() : Value(std::stod(text));
+  return text.empty() ? Value() : Value(parse_number(text, {"", ""}));
 }
 
 Value rows_of(const SweepResult& result) {

@@ -148,7 +148,8 @@ bool is_number_column(const std::string& name) {
 }
 
 SweepResult read_sweep_result(const std::string& file) {
-  const std::vector<CsvRow> csv = parse_csv(read_file(file), file);
+  constexpr std::uint64_t most = std::uint64_t{512} << 20;  // as a sweep writes and resumes
+  const std::vector<CsvRow> csv = parse_csv(read_file(file, most), file);
   if (csv.empty()) throw InputError({file, ""}, "is empty", "the CSV of a sweep: a header and rows");
   SweepResult result{.file = file, .columns = csv.front().fields};
   const Reader reader(file, result.columns);

@@ -159,7 +159,11 @@ Profile read_table(const std::string& file, const std::string& text, bool forwar
 
 Profile read_profile(const std::string& name, std::optional<double> forward_ratio) {
   const std::string file = find_data("traces", name, "profile");
-  return parse_profile(read_file(file), file, forward_ratio);
+  try {
+    return parse_profile(read_file(file), file, forward_ratio);
+  } catch (const TimeOverflow& error) {
+    throw InputError({file, ""}, fmt::format("the layers' times together: {}", error.what()), "smaller times");
+  }
 }
 
 Profile parse_profile(const std::string& text, const std::string& file, std::optional<double> forward_ratio) {

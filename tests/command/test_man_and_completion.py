@@ -113,7 +113,7 @@ class Completion(program.Case):
         self.assertEqual(self.bash("run", "--strategy", "=", "dea"), ["dear"])
         self.assertEqual(self.bash("run", "--collective", "="), names("collectives"))
         self.assertEqual(self.bash("run", "--profile", "googlenet_k80"), ["googlenet_k80_b32"])
-        self.assertEqual(sorted(self.bash("run", "--profile", "m")), sorted([*(name for name in names("profiles") if name.startswith("m")), "mine.json", "my profile.csv"]))
+        self.assertEqual(sorted(self.bash("run", "--profile", "m")), sorted([*(name for name in names("profiles") if name.startswith("m")), "mine.json", r"my\ profile.csv"]))
         self.assertEqual(self.bash("run", "--cluster", "k80"), ["k80-10gbe"])
         self.assertEqual(self.bash("run", "--codec", "on"), [name for name in names("codecs") if name.startswith("on")])
         self.assertEqual(self.bash("run", "--option", "bucket"), ["bucket_cap="])

@@ -27,3 +27,12 @@ TEST_CASE("an open quote names its line") {
   CHECK(error_message([] { parse_csv("a\nb,\"c\nd", "f.csv"); }) ==
         "f.csv: line 2: a quote is never closed (close it with \")");
 }
+
+TEST_CASE("a table that would fill the memory is refused") {
+  std::string rows;
+  for (int i = 0; i < 1'000'001; ++i) rows += "a\n";
+  CHECK(error_message([&] { parse_csv(rows, "f.csv"); }) ==
+        "f.csv: line 1000002: is beyond 1000000 rows (a smaller file)");
+  CHECK(error_message([] { parse_csv(std::string(10'000'001, ','), "f.csv"); }) ==
+        "f.csv: line 1: is beyond 10000000 fields (a smaller file)");
+}

@@ -32,3 +32,37 @@ TEST_CASE("numbers are checked") {
     CHECK(error_message([&] { json.at(key).integer(1, 5); }).find("whole number from 1 to 5") != std::string::npos);
   CHECK(error_message([&] { json.at("n").duration(); }).find("has no unit") != std::string::npos);
 }
+
+TEST_CASE("what nests too deep is said, before anything can overflow") {
+  const auto nested = [](int levels) {
+    return R"({"a": )" + std::string(static_cast<std::size_t>(levels - 1), '[') +
+           std::string(static_cast<std::size_t>(levels - 1), ']') + "}";
+  };
+  CHECK_NOTHROW(Json::parse(nested(100), "f.json"));
+  for (const int levels : {102, 100'000}) {
+    CHECK(error_message([&] { Json::parse(nested(levels), "f.json"); }) ==
+          "f.json: nests more than 100 levels deep (see docs/formats.md)");
+    std::string objects;
+    for (int i = 0; i < levels; ++i) objects += R"({"a":)";
+    CHECK(error_message([&] { Json::parse(objects, "f.json"); }).find("levels deep") != std::string::npos);
+  }
+}
+
+TEST_CASE("texts and keys move no cursor") {
+  for (const std::string bad : {R"(a\u001b[2J)", R"(\u009b2J)", R"(\u202e)", R"(\u0000)"}) {
+    CHECK(error_message([&] {
+            Json::parse(R"({"name": ")" + bad + R"("})", "f").at("name").text();
+          }).find("/name: is not text") != std::string::npos);
+    CHECK(error_message([&] {
+            Json::parse("{\"" + bad + "\": 1}", "f");
+          }).find("' is not text (no control characters)") != std::string::npos);
+  }
+  CHECK(Json::parse(R"({"a": "two\nlines\t…"})", "f").at("a").text() == "two\nlines\t…");
+}
+
+TEST_CASE("a complaint stays short, whatever it quotes") {
+  const std::string message =
+      error_message([] { Json::parse("[\"" + std::string(100'000, 'x') + "\"]", "f").items()[0].duration(); });
+  CHECK(message.size() < 2500);
+  CHECK(message.starts_with("f: /0: "));
+}

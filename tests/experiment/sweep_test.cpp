@@ -35,7 +35,7 @@ class Folder {
 // The file's rows without their last column: wall_s differs from run to run.
 std::vector<std::vector<std::string>> rows(const std::string& file) {
   std::vector<std::vector<std::string>> all;
-  for (CsvRow& row : parse_csv(read_file(file), file)) {
+  for (CsvRow& row : parse_csv(read_output(file), file)) {
     row.fields.pop_back();
     all.push_back(row.fields);
   }
@@ -148,7 +148,7 @@ TEST_CASE("resume continues after the last whole row, wherever the sweep was cut
   const Folder folder;
   const Sweep sweep = read_sweep(folder("sweep.json"));
   run_sweep(sweep, {.out = folder("whole.csv"), .progress = false});
-  const std::string text = read_file(folder("whole.csv"));
+  const std::string text = read_output(folder("whole.csv"));
   for (std::size_t cut = 0; cut <= text.size(); cut += 97) {
     std::ofstream(folder("cut.csv"), std::ios::binary) << text.substr(0, cut);
     run_sweep(sweep, {.jobs = 2, .out = folder("cut.csv"), .resume = true, .progress = false});
@@ -156,7 +156,7 @@ TEST_CASE("resume continues after the last whole row, wherever the sweep was cut
   }
   const auto nothing_left = run_sweep(sweep, {.out = folder("whole.csv"), .resume = true, .progress = false});
   CHECK(nothing_left.empty());
-  CHECK(read_file(folder("whole.csv")) == text);
+  CHECK(read_output(folder("whole.csv")) == text);
   run_sweep(sweep, {.out = folder("fresh.csv"), .resume = true, .progress = false});
   CHECK(rows(folder("fresh.csv")) == rows(folder("whole.csv")));
 }
@@ -164,13 +164,13 @@ TEST_CASE("resume continues after the last whole row, wherever the sweep was cut
 TEST_CASE("resume refuses the file of another sweep, and leaves it alone") {
   const Folder folder;
   run_sweep(read_sweep(folder("sweep.json")), {.out = folder("out.csv"), .progress = false});
-  const std::string before = read_file(folder("out.csv"));
+  const std::string before = read_output(folder("out.csv"));
   folder.write("sweep.json",
                R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["s-sgd", "wfbp"]})");
   CHECK(error_message([&] {
           run_sweep(read_sweep(folder("sweep.json")), {.out = folder("out.csv"), .resume = true, .progress = false});
         }) == folder("out.csv") + ": has 16 rows, the sweep 2 (the file of this sweep)");
-  CHECK(read_file(folder("out.csv")) == before);
+  CHECK(read_output(folder("out.csv")) == before);
 }
 
 TEST_CASE("everything is checked before anything is written") {
@@ -205,10 +205,10 @@ TEST_CASE("a sweep writes over its own earlier result, and over nothing else") {
   const Sweep sweep = read_sweep(folder("sweep.json"));
   run_sweep(sweep, {.out = folder("out.csv"), .progress = false});
   CHECK_NOTHROW(run_sweep(sweep, {.out = folder("out.csv"), .progress = false}));
-  const std::string before = read_file(folder("sweep.json"));
+  const std::string before = read_output(folder("sweep.json"));
   CHECK(error_message([&] { run_sweep(sweep, {.out = folder("sweep.json"), .progress = false}); }) ==
-        folder("sweep.json") + ": exists and is no result of a sweep (another file)");
-  CHECK(read_file(folder("sweep.json")) == before);
+        folder("sweep.json") + ": is one of the files that were read (another file to write)");
+  CHECK(read_output(folder("sweep.json")) == before);
 }
 
 TEST_CASE("the command line's collective and fidelity stand instead of the file's lists") {

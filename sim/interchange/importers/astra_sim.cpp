@@ -85,6 +85,7 @@ Row read_row(std::string_view line, const Place& place) {
                      fmt::format("{}: a name, a reserved number, three times compute, communication and bytes, and the "
                                  "update's delay",
                                  columns));
+  parse_integer(fields[1], -most_cycles, most_cycles, place);  // reserved: of no use, and a number
   return {fields[0], read_phase(fields, 2, place), read_phase(fields, 5, place), read_phase(fields, 8, place),
           parse_integer(fields[11], 0, most_cycles, place)};
 }

@@ -2,10 +2,13 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <zlib.h>
 
 #include <fmt/format.h>
+
+#include "sim/core/file.hpp"
 
 namespace allreplay {
 
@@ -27,8 +30,10 @@ struct ByteSource::Stream {
 ByteSource::ByteSource(const std::string& file) : file_(file) {
   std::error_code impossible;
   if (std::filesystem::is_directory(file, impossible)) throw InputError({file, ""}, "is a folder", "name a file");
-  const gzFile opened = gzopen(file.c_str(), "rb");
+  const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  const gzFile opened = descriptor < 0 ? nullptr : gzdopen(descriptor, "rb");
   if (!opened) throw InputError({file, ""}, fmt::format("cannot be read: {}", std::strerror(errno)), "check the path");
+  note_read(descriptor, {});
   stream_ = std::make_unique<Stream>(opened);
   gzbuffer(opened, piece_bytes);
   fill();

@@ -18,24 +18,27 @@ namespace {
 constexpr double longest_us = 3.6e9;
 constexpr double most_parameters = 1e12;
 
-// Names that are text, not empty, and each once: a second "relu" becomes "relu#2".
+constexpr std::size_t longest_name = 1000;  // bytes
+
+// Names that are a line of text, not empty, and each once: a second "relu" becomes "relu#2".
 class Names {
  public:
   std::string unique(const std::string& name, const std::string& otherwise) {
-    const std::string text = name.empty() ? otherwise : as_text(name);
+    const std::string text = name.empty() ? otherwise : one_line(name, longest_name);
     std::string one = text;
-    for (int count = 2; !taken_.insert(one).second; ++count) one = fmt::format("{}#{}", text, count);
+    for (int& count = last_[text]; !taken_.insert(one).second;) one = fmt::format("{}#{}", text, ++count + 1);
     return one;
   }
 
  private:
   std::set<std::string> taken_;
+  std::map<std::string, int> last_;  // the number that this name was given last, less one: none below it is free
 };
 
 void set_if_given(std::string& value, const std::string& given, const std::string& otherwise) {
   if (!given.empty()) value = given;
   if (value.empty()) value = otherwise;
-  value = as_text(value);
+  value = one_line(value, longest_name);
 }
 
 // "resnet50_torch1.9" of "there/resnet50_torch1.9.pt.trace.json.gz".
@@ -149,8 +152,8 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   if (options.batch_size) profile.batch_size = options.batch_size;
   profile.name = profile.model;
   profile.origin = Origin::Imported;
-  profile.source =
-      as_text(fmt::format("{} ({})", std::filesystem::path(source.file()).filename().string(), importer.name));
+  profile.source = one_line(
+      fmt::format("{} ({})", std::filesystem::path(source.file()).filename().string(), importer.name), longest_name);
   Names layers, tensors;
   for (Layer& layer : profile.layers) layer.name = layers.unique(layer.name, "layer");
   for (Tensor& tensor : profile.tensors) {
@@ -159,7 +162,7 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   }
   set_forward(imported, options, file);
   require_complete(profile, file);
-  for (std::string& note : imported.notes) note = as_text(note);
+  for (std::string& note : imported.notes) note = one_line(note, 4 * longest_name);
   return imported;
 }
 

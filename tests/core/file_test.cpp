@@ -1,0 +1,174 @@
+#include "sim/core/file.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+#include "sim/core/digest.hpp"
+#include "sim/core/file_lock.hpp"
+
+using namespace allreplay;
+namespace fs = std::filesystem;
+
+namespace {
+
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / ("allreplay_file_test." + std::to_string(getpid()))) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ~Folder() { fs::remove_all(path_); }
+  std::string operator()(const std::string& name) const { return (path_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const { std::ofstream((*this)(name)) << text; }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(path_), fs::directory_iterator()));
+  }
+
+ private:
+  fs::path path_;
+};
+
+mode_t mode(const std::string& file) {
+  struct stat facts {};
+  REQUIRE(stat(file.c_str(), &facts) == 0);
+  return facts.st_mode & 07777;
+}
+
+}  // namespace
+
+TEST_CASE("a file is written whole, through a private temporary") {
+  const Folder folder;
+  folder.write("out.partial", "the user's own");
+  fs::create_symlink(folder("victim"), folder("other.partial"));
+  folder.write("victim", "precious");
+  write_file(folder("out"), "text");
+  write_file(folder("other"), "text");
+  CHECK(read_output(folder("out")) == "text");
+  CHECK(read_output(folder("out.partial")) == "the user's own");
+  CHECK(read_output(folder("victim")) == "precious");
+  CHECK(folder.files() == 5);  // the three that were there, and two; no temporary
+}
+
+TEST_CASE("links stay links, and permissions stay") {
+  const Folder folder;
+  fs::create_directories(folder("target"));
+  folder.write("target/real", "before");
+  REQUIRE(chmod(folder("target/real").c_str(), 0640) == 0);
+  fs::create_symlink("target/real", folder("link"));
+  fs::create_symlink("target/fresh", folder("dangling"));
+  fs::create_symlink("loop", folder("loop"));
+  write_file(folder("link"), "after");
+  write_file(folder("dangling"), "new");
+  CHECK(fs::is_symlink(folder("link")));
+  CHECK(read_output(folder("target/real")) == "after");
+  CHECK(mode(folder("target/real")) == 0640);
+  CHECK(fs::is_symlink(folder("dangling")));
+  CHECK(read_output(folder("target/fresh")) == "new");
+  CHECK(error_message([&] { write_file(folder("loop"), "x"); }).find("loop: cannot be written: ") != std::string::npos);
+  CHECK(link_target(folder("link")) == folder("target/real"));
+}
+
+TEST_CASE("what cannot be written says so, and leaves nothing") {
+  const Folder folder;
+  fs::create_directories(folder("sub"));
+  for (const std::string name : {"sub", "nowhere/out"})
+    CHECK(error_message([&] { write_file(folder(name), "x"); }).find(": cannot be written: ") != std::string::npos);
+  CHECK(error_message([&] { write_file(folder(std::string(300, 'x')), "x"); }).find(": cannot be written: ") !=
+        std::string::npos);
+  CHECK(error_message([&] { write_file("/dev/full", "x"); }) ==
+        "/dev/full: cannot be written: No space left on device (check the folder, its rights and its space)");
+  CHECK(folder.files() == 1);
+}
+
+TEST_CASE("a file that was read is not written over, by whatever name") {
+  const Folder folder;
+  folder.write("in", "precious");
+  fs::create_hard_link(folder("in"), folder("hard"));
+  fs::create_symlink("in", folder("soft"));
+  CHECK_FALSE(was_read(folder("in")));
+  CHECK(read_file(folder("in")) == "precious");
+  for (const std::string name : {"in", "hard", "soft"}) {
+    CHECK(was_read(folder(name)));
+    CHECK(error_message([&] { write_file(folder(name), "x"); }) ==
+          folder(name) + ": is one of the files that were read (another file to write)");
+  }
+  CHECK(read_output(folder("in")) == "precious");
+}
+
+TEST_CASE("names of one file have one identity") {
+  const Folder folder;
+  folder.write("a", "");
+  folder.write("b", "");
+  fs::create_hard_link(folder("a"), folder("hard"));
+  fs::create_symlink("a", folder("soft"));
+  fs::create_directories(folder("sub"));
+  CHECK(file_identity(folder("a")) == file_identity(folder("hard")));
+  CHECK(file_identity(folder("a")) == file_identity(folder("soft")));
+  CHECK(file_identity(folder("a")) != file_identity(folder("b")));
+  CHECK(file_identity(folder("new")) == file_identity(folder("sub/../new")));
+  CHECK(file_identity(folder("new")) != file_identity(folder("newer")));
+  CHECK(file_identity(folder("new")) != file_identity(folder("sub/new")));
+  CHECK(file_identity(folder("nowhere/new")).empty());
+}
+
+TEST_CASE("reading stops at a limit, and says what cannot be read") {
+  const Folder folder;
+  folder.write("long", std::string(3 << 20, 'x'));
+  CHECK(read_file(folder("long"), 3 << 20).size() == 3 << 20);
+  CHECK(error_message([&] { read_file(folder("long"), (3 << 20) - 1); }) ==
+        folder("long") + ": has more than 2 MiB (is it the file that was meant?)");
+  CHECK(error_message([] { read_file("/dev/zero", 1 << 20); }).starts_with("/dev/zero: has more than 1 MiB"));
+  CHECK(error_message([&] { read_file(folder("")); }).find(": is a folder") != std::string::npos);
+  CHECK(error_message([&] { read_file(folder("absent")); }).find(": cannot be read: No such file") !=
+        std::string::npos);
+}
+
+TEST_CASE("digests tell contents apart") {
+  CHECK(digest("a") != digest("b"));
+  CHECK(digest("") != digest(std::string_view("\0", 1)));
+  CHECK(digest("abcdefgh") != digest("abcdefgi"));
+  CHECK(digest("b", digest("a")) != digest("a", digest("b")));
+  CHECK(digest("b", digest("a")) != digest("ab"));
+  CHECK(program_digest() == program_digest());
+  const Folder folder;
+  folder.write("one", "1");
+  folder.write("two", "2");
+  const auto of = [&](std::initializer_list<std::string> names) {
+    const ReadDigest contents;
+    for (const std::string& name : names) read_file(folder(name));
+    return contents.value();
+  };
+  CHECK(of({"one", "two"}) == of({"one", "two"}));
+  CHECK(of({"one", "two"}) != of({"two", "one"}));
+  CHECK(of({"one"}) != of({"two"}));
+}
+
+TEST_CASE("a lock names its holder, and goes with it") {
+  const Folder folder;
+  const std::string file = folder("out.csv"), name = file + ".lock";
+  {
+    const FileLock lock(file);
+    const std::string message = error_message([&] { const FileLock second(file); });
+    CHECK(message.starts_with(file + ": is being written by process " + std::to_string(getpid()) + " on "));
+    CHECK(fs::exists(name));  // the one who was refused has not removed it
+  }
+  CHECK(folder.files() == 0);
+  {
+    const FileLock lock(file);
+    fs::copy_file(name, folder("left"));
+  }
+  fs::rename(folder("left"), name);  // as a process leaves it that was killed: named, and not held
+  CHECK_NOTHROW(FileLock(file));
+  folder.write("out.csv.lock", "process 1 on another.host\n");
+  CHECK(error_message([&] { const FileLock lock(file); }) ==
+        file + ": is being written by process 1 on another.host (wait for it; if it has ended, remove " + name + ")");
+  fs::remove(name);
+  fs::create_symlink(folder("victim"), name);
+  CHECK(error_message([&] { const FileLock lock(file); }).find("cannot be locked") != std::string::npos);
+  CHECK_FALSE(fs::exists(folder("victim")));
+}

@@ -1,0 +1,24 @@
+#include "sim/core/text.hpp"
+
+#include "tests/catch.hpp"
+
+using namespace allreplay;
+
+TEST_CASE("one line of text holds nothing that moves a cursor") {
+  for (const std::string text : {"", "plain", "größer ≥ 8 KiB", "\xF0\x9F\x98\x80"}) CHECK(is_one_line(text));
+  for (const std::string text : {"a\nb", "a\tb", "\x1b[2J", "\x7f",
+                                 "\xc2\x9b"
+                                 "2J",
+                                 "\xe2\x80\xae", "\xe2\x80\xa8", "\xe2\x81\xa6", "\xff", "\xc3"})
+    CHECK_FALSE(is_one_line(text));
+  CHECK(is_one_line("\xe2\x80\xa6"));  // an ellipsis, beside U+2028
+}
+
+TEST_CASE("a line is cut between characters") {
+  CHECK(one_line("a\nb\x1b[2J", 100) == "a b?[2J");
+  CHECK(one_line("12345678", 8) == "12345678");
+  CHECK(one_line("123456789", 8) == "12345…");
+  CHECK(one_line("12345ö89", 8) == "12345…");  // 9 bytes; the ö does not fit beside an ellipsis of three
+  CHECK(one_line("1234ö789", 8) == "1234…");
+  CHECK(one_line(std::string(100'000, 'x'), 1000).size() == 1000);
+}

@@ -1,0 +1,212 @@
+#include "sim/experiment/sweep_file.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+#include "sim/core/csv.hpp"
+#include "sim/core/file.hpp"
+#include "sim/experiment/sweep.hpp"
+
+using namespace allreplay;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr auto profile = "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n";
+
+class Folder {
+ public:
+  Folder() : path_(fs::temp_directory_path() / ("allreplay_sweep_file_test." + std::to_string(getpid()))) {
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+    write("profile.csv", profile);
+    write("other.csv", profile);
+    write("cluster.json", R"({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}})");
+    write("sweep.json", R"({"profiles": ["profile.csv", "other.csv"], "clusters": ["cluster.json"], "workers": [2, 4],
+                            "strategies": ["wfbp", "s-sgd"]})");
+  }
+  ~Folder() { fs::remove_all(path_); }
+  std::string operator()(const std::string& name) const { return (path_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream((*this)(name), std::ios::binary) << text;
+  }
+
+  // How many rows were simulated, and what was remarked.
+  std::pair<std::size_t, std::string> sweep(bool resume, bool force = false) const {
+    std::string remark;
+    const auto outcomes =
+        run_sweep(read_sweep((*this)("sweep.json")), {.jobs = 2,
+                                                      .out = (*this)("out.csv"),
+                                                      .resume = resume,
+                                                      .progress = false,
+                                                      .force = force,
+                                                      .note = [&](const auto& text) { remark = text; }});
+    return {outcomes.size(), remark};
+  }
+
+  // Without the last column, which is how long the simulation took.
+  std::vector<std::string> rows() const {
+    std::vector<std::string> all;
+    for (CsvRow& row : parse_csv(read_output((*this)("out.csv")), "out.csv")) {
+      row.fields.pop_back();
+      all.emplace_back();
+      for (const std::string& field : row.fields) all.back() += field + ",";
+    }
+    return all;
+  }
+
+ private:
+  fs::path path_;
+};
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+// The text with the field `column` of line `line` (both from 0) changed.
+std::string with_field(const std::string& text, std::size_t line, std::size_t column, const std::string& field) {
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < line; ++i) at = text.find('\n', at) + 1;
+  for (std::size_t i = 0; i < column; ++i) at = text.find(',', at) + 1;
+  return std::string(text).replace(at, text.find(',', at) - at, field);
+}
+
+}  // namespace
+
+TEST_CASE("resume computes again what was made from other inputs, and nothing else") {
+  const Folder folder;
+  CHECK(folder.sweep(false) == std::pair(std::size_t{8}, std::string()));
+  const std::string before = read_output(folder("out.csv"));
+  CHECK(folder.sweep(true) == std::pair(std::size_t{0}, std::string()));
+  CHECK(read_output(folder("out.csv")) == before);
+
+  // The first profile is that of the first half of the rows; the second half has to survive the first's replacement.
+  folder.write("profile.csv", replaced(profile, "60", "90"));
+  const auto [computed, remark] = folder.sweep(true);
+  CHECK(computed == 4);
+  CHECK(remark ==
+        "rows of " + folder("out.csv") + " that are computed again: 4 (their inputs or this program changed)");
+  const std::vector<std::string> resumed = folder.rows();
+  const std::string after = read_output(folder("out.csv"));
+  CHECK(after.substr(after.find("other,")) == before.substr(before.find("other,")));  // to the bit, wall time and all
+  folder.sweep(false);
+  CHECK(folder.rows() == resumed);
+  CHECK(folder.sweep(true).first == 0);
+
+  folder.write("cluster.json", R"({"name": "c", "workers": 4, "network": {"alpha": "20 us", "beta": "1 ns/B"}})");
+  CHECK(folder.sweep(true).first == 8);
+  CHECK(folder.sweep(true).first == 0);
+}
+
+TEST_CASE("resume computes again what was changed in the file") {
+  const Folder folder;
+  folder.sweep(false);
+  const std::vector<std::string> right = folder.rows();
+  const std::string text = read_output(folder("out.csv"));
+  constexpr std::size_t iteration_s = 8;  // profile, cluster, strategy, workers, collective, fidelity, codec, origin
+  for (const std::string wrong : {"garbage", "-1", "nan", "inf", "", "0", "1e999"})
+    for (const std::size_t line : {1, 4, 8}) {
+      INFO(wrong << " in line " << line);
+      folder.write("out.csv", with_field(text, line, iteration_s, wrong));
+      const auto [computed, remark] = folder.sweep(true);
+      CHECK(computed == 1);
+      CHECK(remark.ends_with(": 1 (they were changed)"));
+      REQUIRE(folder.rows() == right);
+    }
+}
+
+TEST_CASE("rows that nothing tells of are computed again") {
+  const Folder folder;
+  folder.sweep(false);
+  const std::vector<std::string> right = folder.rows();
+  const std::string notes = read_output(folder("out.csv.rows"));
+  for (std::size_t cut = 0; cut < notes.size(); cut += 41) {  // wherever the notes break off
+    folder.write("out.csv.rows", notes.substr(0, cut));
+    folder.sweep(true);
+    REQUIRE(folder.rows() == right);
+    CHECK(folder.sweep(true).first == 0);
+  }
+  fs::remove(folder("out.csv.rows"));
+  CHECK(folder.sweep(true).second.ends_with(": 8 (nothing says what they were made from)"));
+  folder.write("out.csv.rows", "");
+  CHECK(folder.sweep(true).first == 8);
+}
+
+TEST_CASE("whatever a kill leaves, no row that was finished is lost") {
+  const Folder folder;
+  folder.sweep(false);
+  const std::string text = read_output(folder("out.csv"));
+  // Row 1 is stale; the later ones are kept in the notes while it is computed again. Then the process ends.
+  folder.write("out.csv", with_field(text, 1, 8, "-1"));
+  folder.sweep(true);
+  const std::string notes = read_output(folder("out.csv.rows"));
+  CHECK(notes.find(" other,") != std::string::npos);
+  folder.write("out.csv", text.substr(0, text.find('\n') + 1));
+  CHECK(folder.sweep(true).first == 1);  // row 1's record says what it was made from, and nothing has its text
+}
+
+TEST_CASE("a sweep does not replace what no sweep wrote, unless told so") {
+  const Folder folder;
+  folder.sweep(false);
+  const std::string text = read_output(folder("out.csv"));
+  const auto refusal = [&] { return error_message([&] { folder.sweep(false); }); };
+  CHECK(refusal().empty());
+  folder.write("out.csv", with_field(text, 3, 8, "0.5"));
+  CHECK(refusal() ==
+        folder("out.csv") +
+            ": has been changed since a sweep wrote it, in line 4 (another file, or --force to replace it)");
+  fs::remove(folder("out.csv.rows"));
+  folder.write("out.csv", text);
+  CHECK(refusal().find("exists, and no sweep of this version wrote it") != std::string::npos);
+  folder.write("out.csv", "precious\n");
+  CHECK(refusal() ==
+        folder("out.csv") + ": exists and is no result of a sweep (another file, or --force to replace it)");
+  CHECK(read_output(folder("out.csv")) == "precious\n");
+  CHECK(folder.sweep(false, true).first == 8);
+  CHECK(folder.rows().size() == 9);
+  CHECK(refusal().empty());
+}
+
+TEST_CASE("a sweep's notes replace nobody else's file") {
+  const Folder folder;
+  folder.write("out.csv.rows", "precious");
+  for (const bool resume : {false, true})
+    CHECK(error_message([&] { folder.sweep(resume); }) ==
+          folder("out.csv.rows") + ": exists and holds no notes of a sweep (another --out, or --force to replace it)");
+  CHECK(read_output(folder("out.csv.rows")) == "precious");
+  fs::remove(folder("out.csv.rows"));
+  folder.write("victim", "precious");
+  fs::create_symlink("victim", folder("out.csv.rows"));
+  CHECK(error_message([&] { folder.sweep(false, true); }).find("out.csv.rows: is no file") != std::string::npos);
+  CHECK(read_output(folder("victim")) == "precious");
+}
+
+TEST_CASE("two sweeps do not write one file") {
+  const Folder folder;
+  {
+    const FileLock other(folder("out.csv"));
+    CHECK(error_message([&] { folder.sweep(false); }).find("out.csv: is being written by process ") !=
+          std::string::npos);
+    CHECK_FALSE(fs::exists(folder("out.csv")));
+    fs::create_symlink("out.csv", folder("link.csv"));  // by another name
+    CHECK(error_message([&] {
+            run_sweep(read_sweep(folder("sweep.json")), {.out = folder("link.csv"), .progress = false});
+          }).find("link.csv: is being written by ") != std::string::npos);
+  }
+  CHECK(folder.sweep(false).first == 8);
+  CHECK_FALSE(fs::exists(folder("out.csv.lock")));
+}
+
+TEST_CASE("a sweep does not write over what it reads") {
+  const Folder folder;
+  CHECK(error_message([&] {
+          run_sweep(read_sweep(folder("sweep.json")), {.out = folder("profile.csv"), .progress = false, .force = true});
+        }) == folder("profile.csv") + ": is one of the files that were read (another file to write)");
+  CHECK(read_output(folder("profile.csv")) == profile);
+}

@@ -1,0 +1,245 @@
+#!/usr/bin/env python3
+"""Hostile names, streams and contents: one line and exit status 2, or the right answer, and never more.
+
+ALLREPLAY_PROGRAM names the program (build/release/allreplay). Run: python3 tests/peer/test_hostile.py
+"""
+
+import gzip
+import json
+import os
+import pathlib
+import resource
+import shlex
+import subprocess
+import tempfile
+import threading
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("ALLREPLAY_PROGRAM", str(ROOT / "build/release/allreplay"))
+
+CSV = "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n"
+CLUSTER = {"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}}
+SWEEP = {"profiles": ["p.csv"], "clusters": ["c.json"], "workers": [2, 4], "strategies": ["wfbp", "s-sgd"]}
+RUN = ("run", "--profile", "p.csv", "--cluster", "c.json", "--strategy", "wfbp")
+DEEP = "[" * 100_000 + "]" * 100_000
+
+
+class Hostile(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.write("p.csv", CSV)
+        self.write("c.json", json.dumps(CLUSTER))
+        self.write("s.json", json.dumps(SWEEP))
+
+    def write(self, name, text):
+        path = os.path.join(os.fsencode(self.folder), name if isinstance(name, bytes) else os.fsencode(name))
+        with open(path, "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
+
+    def run_program(self, *arguments, **how):
+        how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | how
+        return subprocess.run([PROGRAM, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, check=False, timeout=120, **how)
+
+    def refused(self, *arguments, says=None):
+        """Exit status 2 and one line of text, not too long, that moves no cursor."""
+        done = self.run_program(*arguments)
+        self.assertEqual((done.returncode, done.stdout), (2, b""), (arguments, done.stderr[-500:]))
+        line = done.stderr.decode()  # it is UTF-8
+        self.assertEqual(line.count("\n"), 1, line)
+        self.assertTrue(line.rstrip("\n").isprintable() or "…" in line, ascii(line))
+        self.assertNotIn("\033", line)
+        self.assertLess(len(line), 8000)
+        self.assertNotIn("internal error", line)
+        if says:
+            self.assertIn(says, line)
+        return line
+
+    # --- names -------------------------------------------------------------------------------------------------------
+
+    def test_names_that_no_file_has(self):
+        (self.folder / "loop").symlink_to("loop")
+        for name in ("x" * 300, "x/" * 3000, "loop", "loop/x", "p.csv/x", "\xff\xfe".encode("latin-1"), b"a\nb", b"\033[2J"):
+            for option in ("--profile", "--cluster", "--codec"):
+                others = {"--profile": "p.csv", "--cluster": "c.json"} | {option: name}
+                self.refused("run", *(word for pair in others.items() for word in pair), "--strategy", "wfbp")
+            self.refused("sweep", name)
+            self.refused("report", name, "--out", "r.html")
+            self.refused("calibrate", name)
+            self.refused("import", name, "--out", "t.json")
+            self.refused("sweep", "s.json", "--codec", name)
+        for key in ("profiles", "clusters", "codecs"):
+            for name in ("x" * 300, "loop", "x/" * 3000):
+                self.write("bad.json", json.dumps(SWEEP | {key: [name]}))
+                self.refused("sweep", "bad.json")
+        for out in ("x" * 300 + ".svg", "loop", "p.csv/x.svg", "x/" * 3000 + ".svg"):
+            self.refused("topology", "--cluster", "c.json", "--dot", out)
+            self.refused("sweep", "s.json", "--out", out)
+
+    def test_names_that_move_the_cursor(self):
+        for name in (b"a\nb", b"\033[2J", b"a\tb", b"\xc2\x9b2J", b"a\rb", b"\xff"):
+            self.write(name + b".csv", CSV)
+            self.refused("run", "--profile", name + b".csv", "--cluster", "c.json", "--strategy", "wfbp", "--json")
+        for name in ("a\nb", "\033[2J", "\u202e", "\x9b2J", "=cmd|' /C calc'!A0", "+1", "@x", "-1"):
+            self.write("bad.json", json.dumps(CLUSTER | {"name": name}))
+            self.refused("run", "--profile", "p.csv", "--cluster", "bad.json", "--strategy", "wfbp")
+        self.write("=1+1.csv", CSV)
+        self.refused("run", "--profile", "=1+1.csv", "--cluster", "c.json", "--strategy", "wfbp", says="formula")
+
+    def test_long_values(self):
+        long = "x" * 100_000
+        for document in (CLUSTER | {"network": {"alpha": long, "beta": "1 ns/B"}}, CLUSTER | {long: 1}, CLUSTER | {"name": 1, "network": [long]}):
+            self.write("bad.json", json.dumps(document))
+            self.refused("run", "--profile", "p.csv", "--cluster", "bad.json", "--strategy", "wfbp")
+        self.write("bad.csv", CSV.replace("10", long))
+        self.refused("run", "--profile", "bad.csv", "--cluster", "c.json", "--strategy", "wfbp")
+
+    def test_pipes(self):
+        """What a shell's <(…) hands over is a file to read."""
+        command = f"{shlex.quote(PROGRAM)} run --profile <(cat p.csv) --cluster <(cat c.json) --strategy wfbp --json"
+        done = subprocess.run(["bash", "-c", command], cwd=self.folder, capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        os.mkfifo(self.folder / "pipe.csv")
+        writer = threading.Thread(target=lambda: (self.folder / "pipe.csv").write_text(CSV, encoding="utf-8"))
+        writer.start()
+        done = self.run_program("run", "--profile", "pipe.csv", "--cluster", "c.json", "--strategy", "wfbp")
+        writer.join()
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+
+    # --- contents ----------------------------------------------------------------------------------------------------
+
+    def test_deep_json(self):
+        """Where a quantity is expected, where an object is, and where nothing is."""
+        places = [json.dumps(CLUSTER).replace('"10 us"', DEEP), json.dumps(CLUSTER).replace("4", DEEP), json.dumps(CLUSTER).replace('"c"', DEEP),
+                  json.dumps(CLUSTER)[:-1] + f', "description": {DEEP}}}', DEEP]
+        for text in places:
+            self.write("bad.json", text)
+            self.refused("run", "--profile", "p.csv", "--cluster", "bad.json", "--strategy", "wfbp", says="levels deep")
+            self.refused("run", "--profile", "bad.json", "--cluster", "c.json", "--strategy", "wfbp", says="levels deep")
+            self.refused("run", "--profile", "p.csv", "--cluster", "c.json", "--strategy", "wfbp", "--codec", "bad.json", says="levels deep")
+            self.refused("sweep", "bad.json", says="levels deep")
+            self.refused("import", "bad.json", "--out", "t.json", "--from", "chakra-json", says="levels deep")
+            self.refused("import", "bad.json", "--out", "t.json", "--from", "kineto")
+
+    def test_endless_files(self):
+        for command in (("calibrate", "/dev/zero"), ("report", "/dev/zero", "--out", "r.html"), ("sweep", "/dev/zero"),
+                        ("run", "--profile", "/dev/zero", "--cluster", "c.json", "--strategy", "wfbp")):
+            self.refused(*command, says="/dev/zero: has more than ")
+        (self.folder / "zero.csv").symlink_to("/dev/zero")
+        self.refused("sweep", "s.json", "--out", "zero.csv", "--resume")
+
+    def test_many_rows(self):
+        """Twenty million rows of a few kilobytes compressed: refused before the memory is gone."""
+        self.write("many.csv.gz", gzip.compress(CSV.encode() + b"a,1,1,1\n" * 20_000_000, 1))
+        line = self.refused("import", "many.csv.gz", "--from", "csv", "--out", "t.json")
+        self.assertRegex(line, "beyond 1000000 rows|more than 268435456 bytes")
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, 4 << 20)  # KiB
+
+    def test_many_tensors_of_one_name(self):
+        """Thirty thousand all-reduces of one layer get a number each, without trying all numbers before it."""
+        nodes = [{"Id": 0, "Name": "COMP_NODE_a_BWD", "NodeType": "COMP_NODE", "runtime": 1}, {"Id": 1, "Name": "COMP_NODE_a_FWD", "NodeType": "COMP_NODE", "runtime": 1}]
+        nodes += [{"Id": 2 + i, "Name": "g", "NodeType": "COMM_COLL_NODE", "data_deps": [0], "comm_type": 0, "comm_size": 4} for i in range(30_000)]
+        self.write("many.json", json.dumps({"schema": "chakra", "workload_graph": nodes}))
+        done = self.run_program("import", "many.json", "--from", "chakra-json", "--device", "d", "--batch", "8", "--out", "t.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('"a#30000"', (self.folder / "t.json").read_text(encoding="utf-8"))
+
+    def test_tiny_numbers(self):
+        self.assertEqual(self.run_program("sweep", "s.json", "--out", "o.csv").returncode, 0)
+        lines = (self.folder / "o.csv").read_text(encoding="utf-8").splitlines()
+        fields = lines[1].split(",")
+        fields[lines[0].split(",").index("comm_busy_s")] = "1e-310"
+        self.write("o.csv", "\n".join([lines[0], ",".join(fields), *lines[2:], ""]))
+        done = self.run_program("report", "o.csv", "--config", "s.json", "--out", "r.html")
+        self.assertIn(done.returncode, (0, 2), done.stderr)
+        self.assertNotIn(b"internal error", done.stderr)
+
+    def test_enormous_links(self):
+        """Whatever the links carry, half of the hosts get more than nothing across."""
+        for rate in ("10 Gbit/s", "8e10 Gbit/s", "8e15 Gbit/s"):
+            names = [f"h{i}" for i in range(4)]
+            self.write("fast.json", json.dumps({"name": "fast", "workers": 4, "network": {"alpha": "1 us", "fidelity": "fluid", "topology": {
+                "kind": "graph", "hosts": names, "switches": ["s"], "link": {"latency": "1 us", "bandwidth": rate},
+                "links": [{"between": [name, "s"]} for name in names]}}}))
+            done = self.run_program("topology", "--cluster", "fast.json", "--json")
+            self.assertEqual((done.returncode, done.stderr), (0, b""))
+            self.assertAlmostEqual(json.loads(done.stdout)["bisection_GBps"] / (float(rate.split()[0]) / 8 * 2), 1, places=9)  # two links of four
+
+    def test_lists_that_no_cluster_uses(self):
+        own = {"cluster": "c.json", "workers": [2], "collectives": ["ring"], "fidelities": ["alpha-beta"], "codecs": ["none"], "strategies": ["wfbp"]}
+        for key, value in (("workers", ["x"]), ("workers", [0]), ("workers", []), ("collectives", [1]), ("fidelities", [1]), ("codecs", [1]), ("strategies", ["x"])):
+            self.write("bad.json", json.dumps(SWEEP | {"clusters": [own], key: value}))
+            self.refused("sweep", "bad.json", says=f": /{key}")
+
+    def test_astra_sim_dependencies(self):
+        line = "conv -1 10 NONE 0 20 NONE 0 30 ALLREDUCE 4000 0"
+        self.write("a.txt", f"DATA\n1\n{line}\n")
+        self.assertEqual(self.run_program("import", "a.txt", "--batch", "8", "--device", "d", "--out", "t.json").returncode, 0)
+        self.write("b.txt", f"DATA\n1\n{line.replace('-1', 'x', 1)}\n")
+        self.refused("import", "b.txt", "--batch", "8", "--device", "d", "--out", "t.json", says="line 3")
+
+    def test_times_beyond_the_clock(self):
+        """Each of the times is acceptable, all together are not: the file is named."""
+        self.write("long.csv", CSV.split("\n", 1)[0] + "\n" + "".join(f"l{i},1000,9e11,9e11\n" for i in range(12)))
+        for command in (("run", "--strategy", "wfbp"), ("plan", "--strategy", "mg-wfbp"), ("compare",)):
+            self.refused(*command, "--profile", "long.csv", "--cluster", "c.json", says="long.csv: ")
+        self.refused("export", "--to", "csv", "--profile", "long.csv", "--out", "x.csv", says="long.csv: ")
+        self.refused("import", "long.csv", "--from", "csv", "--device", "d", "--batch", "8", "--out", "x.json", says="long.csv: ")
+
+    def test_a_report_opens_no_paths(self):
+        self.assertEqual(self.run_program("sweep", "s.json", "--out", "o.csv").returncode, 0)
+        self.write("secret.json", "QSECRET")
+        text = (self.folder / "o.csv").read_text(encoding="utf-8")
+        for name in ("secret.json", str(self.folder / "secret.json"), "/etc/hostname", "../secret.json"):
+            self.write("evil.csv", text.replace("\np,", f"\n{name},"))
+            done = self.run_program("report", "evil.csv", "--out", "r.html")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn(b"read:", done.stderr)  # what a parser says of the first characters
+            self.assertIn(b"no profile is called", done.stderr)
+
+    # --- streams -----------------------------------------------------------------------------------------------------
+
+    def test_a_full_disk_is_no_success(self):
+        for command in (("man",), ("--help",), ("--version",), ("run", "--help"), ("completion", "bash"), ("list", "strategies"), RUN, (*RUN, "--json"),
+                        ("sweep", "s.json", "--csv")):
+            with self.subTest(command=command), open("/dev/full", "wb") as full:
+                done = self.run_program(*command, stdout=full)
+                self.assertEqual((done.returncode, done.stderr.count(b"\n")), (2, 1), done.stderr)
+                self.assertIn(b"standard output: cannot be written: No space left on device", done.stderr)
+        with open("/dev/full", "wb") as full:  # nobody can be told
+            self.assertEqual(self.run_program(*RUN, "--profile", "none", stderr=full).returncode, 2)
+            self.assertEqual(self.run_program("sweep", "s.json", "--out", "o.csv", stderr=full).returncode, 0)
+
+    def test_closed_streams(self):
+        """A file that is written is not standard output's, and a command that cannot print has failed."""
+        command = " ".join(shlex.quote(word) for word in (PROGRAM, *RUN, "--timeline"))
+        for closed, status in ((">&-", 2), ("2>&-", 0), ("<&-", 0), (">&- 2>&-", 2), ("<&- >&- 2>&-", 2)):
+            with self.subTest(closed=closed):
+                done = subprocess.run(["bash", "-c", f"{command} t.svg {closed}"], cwd=self.folder, capture_output=True, check=False)
+                self.assertEqual(done.returncode, status, done.stderr)
+                text = (self.folder / "t.svg").read_text(encoding="utf-8")
+                self.assertTrue(text.startswith("<") and text.rstrip().endswith("</svg>"), text[-200:])
+                done = subprocess.run(["bash", "-c", f"{shlex.quote(PROGRAM)} sweep s.json --force --out o.csv {closed}"], cwd=self.folder, capture_output=True, check=False)
+                self.assertEqual(done.returncode, status, done.stderr)
+                self.assertEqual(len((self.folder / "o.csv").read_text(encoding="utf-8").splitlines()), 5)
+
+    def test_a_reader_that_has_gone(self):
+        for command in (("man",), ("list", "profiles"), ("completion", "zsh")):
+            reading, writing = os.pipe()
+            os.close(reading)
+            done = self.run_program(*command, stdout=writing)
+            os.close(writing)
+            self.assertEqual(done.returncode, 2, command)
+            self.assertIn(b"standard output: cannot be written: Broken pipe", done.stderr)
+
+    def test_too_little_memory(self):
+        self.write("large.csv", CSV.split("\n", 1)[0] + "\n" + "".join(f"l{i},1000,1,1\n" for i in range(300_000)))
+        done = self.run_program("run", "--profile", "large.csv", "--cluster", "c.json", "--strategy", "sync-easgd",
+                                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20)))
+        self.assertEqual((done.returncode, done.stderr.count(b"\n")), (2, 1), done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
