@@ -20,12 +20,16 @@ std::string read_file(const std::string& file, std::uint64_t most = most_bytes);
 /// The same of a file that this program is about to write again.
 std::string read_output(const std::string& file, std::uint64_t most = most_bytes);
 
-/// Whether read_file() has read the file of that name.
+/// Whether read_file() has read the file of that name, and inputs are protected.
 bool was_read(const std::string& file);
+
+/// Whether write_file() refuses files that were read, as it does from the start: the program's commands read and write
+/// once. Who reads and writes one file by turns says no.
+void protect_inputs(bool on);
 
 /// Writes the whole text, or leaves what was there: a temporary beside it is renamed over it. A symbolic link stays
 /// one, and what it names is written; permissions stay. Devices and pipes are written as they are. Throws InputError,
-/// also when the file is one that this program has read.
+/// also when the file is one that this program has read (protect_inputs()).
 void write_file(const std::string& file, std::string_view text);
 
 /// Whether there is something to read of that name that is no folder; "no" for names that no file can have.

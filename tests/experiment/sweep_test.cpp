@@ -146,6 +146,7 @@ TEST_CASE("rows are the same, in the same order, whatever the number of jobs") {
 
 TEST_CASE("resume continues after the last whole row, wherever the sweep was cut") {
   const Folder folder;
+  protect_inputs(false);  // it reads and writes one file by turns
   const Sweep sweep = read_sweep(folder("sweep.json"));
   run_sweep(sweep, {.out = folder("whole.csv"), .progress = false});
   const std::string text = read_output(folder("whole.csv"));
@@ -159,6 +160,7 @@ TEST_CASE("resume continues after the last whole row, wherever the sweep was cut
   CHECK(read_output(folder("whole.csv")) == text);
   run_sweep(sweep, {.out = folder("fresh.csv"), .resume = true, .progress = false});
   CHECK(rows(folder("fresh.csv")) == rows(folder("whole.csv")));
+  protect_inputs(true);
 }
 
 TEST_CASE("resume refuses the file of another sweep, and leaves it alone") {

@@ -176,7 +176,7 @@ def random_slowdowns(pick, workers):
     return slowdowns
 
 
-class Comparison(unittest.TestCase):
+class Comparison(program.Case):
     def assert_time(self, seconds, picoseconds, what, blocks=1):
         """Equal to 1e-9 relative, or to one picosecond per rounded duration."""
         difference = abs(Fraction(seconds) * reference.SECOND - picoseconds)

@@ -215,9 +215,9 @@ class BadInput(Case):
         self.refused("command line: --plot: 'x.json' has no ending of a picture (.svg, .png, .pdf)", *compare, "--plot", "x.json")
         self.refused("command line: --timeline: 'x.json' has no ending of a picture (.svg, .png, .pdf)", *compare, "--timeline", "x.json")
         for ending in ("svg", "png", "pdf"):
-            self.refused(f"nowhere/x.{ending}: cannot be written: No such file or directory (check the folder and its rights)",
+            self.refused(f"nowhere/x.{ending}: cannot be written: No such file or directory (check the folder, its rights and its space)",
                          *run, "--timeline", f"nowhere/x.{ending}")
-            self.refused(f"nowhere/x.{ending}: cannot be written: No such file or directory (check the folder and its rights)",
+            self.refused(f"nowhere/x.{ending}: cannot be written: No such file or directory (check the folder, its rights and its space)",
                          *compare, "--plot", f"nowhere/x.{ending}")
 
     def test_names_of_layers_that_are_markup(self):

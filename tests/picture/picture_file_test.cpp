@@ -80,5 +80,5 @@ TEST_CASE("the format follows from the name") {
           require_picture("x.gif", {"command line", "--plot"});
         }) == "command line: --plot: 'x.gif' has no ending of a picture (.svg, .png, .pdf)");
   CHECK(error_message([] { write_picture("/nowhere/x.svg", example()); }) ==
-        "/nowhere/x.svg: cannot be written: No such file or directory (check the folder and its rights)");
+        "/nowhere/x.svg: cannot be written: No such file or directory (check the folder, its rights and its space)");
 }

@@ -3,8 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/training/scenario.hpp"
 
-#include "sim/experiment/framework.hpp"
 #include "sim/report/tuning_report.hpp"
+#include "sim/schedule/offer.hpp"
 
 using namespace allreplay;
 

@@ -29,7 +29,7 @@ def choices_of(entry):
     return math.prod(map(values_of, entry.values())) if isinstance(entry, dict) else 1
 
 
-def rows_of(config):
+def rows_in(config):
     """How many rows a sweep has: a cluster's own lists hold for it instead of the sweep's."""
     clusters = [cluster if isinstance(cluster, dict) else {} for cluster in config["clusters"]]
     return len(config["profiles"]) * sum(math.prod(sum(map(choices_of, {**config, **cluster}.get(axis, [None]))) for axis in AXES) for cluster in clusters)
@@ -53,7 +53,7 @@ class Configs(unittest.TestCase):
                 self.assertTrue(what["description"] and what["reproduces"])
                 self.run_in(folder, PROGRAM, "sweep", config, "--out", "rows.csv")
                 rows = rows_of(Path(folder, "rows.csv"))
-                self.assertEqual(len(rows), rows_of(what))
+                self.assertEqual(len(rows), rows_in(what))
                 for row in rows:
                     self.assertGreaterEqual(float(row["iteration_s"]), float(row["forward_s"]) + float(row["backward_s"]))
                     if row["lower_bound_s"]:

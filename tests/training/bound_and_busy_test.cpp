@@ -3,7 +3,7 @@
 #include "tests/training/scenario.hpp"
 
 #include "sim/training/lower_bound.hpp"
-#include "sim/training/simulate.hpp"
+#include "sim/search/plan_of.hpp"
 
 using namespace allreplay;
 

@@ -55,7 +55,7 @@ TEST_CASE("a trace may say update, groups and activations, and keeps them throug
   std::string text = trace;
   text.replace(text.find("measured"), 8, "estimated");
   text.replace(text.find("\"us\","), 5, "\"us\", \"update\": 2.5,");
-  text.replace(text.find("\"backward\": 3}"), 14, "\"backward\": 3, \"group\": \"g\", \"activation_bytes\": 7");
+  text.replace(text.find("\"backward\": 3}"), 14, "\"backward\": 3, \"group\": \"g\", \"activation_bytes\": 7}");
   const Profile profile = parse_profile(text, "m.json");
   for (const Profile& one : {profile, parse_profile(trace_json(profile), "m.json")}) {
     CHECK(one.origin == Origin::Estimated);
