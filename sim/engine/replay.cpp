@@ -1,6 +1,8 @@
 #include "sim/engine/replay.hpp"
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -16,15 +18,19 @@ class Replay {
       : graph_(graph),
         system_(system),
         events_(system.servers.size()),
-        queues_of_(system.servers.size()),
         dirty_(system.servers.size(), false),
         slowdowns_(system.influences.size(), 1.0) {
     for (const ServerUse& use : system.servers) servers_.push_back(use.server);
     for (const QueueUse& queue : system.queues) {
-      queues_of_[queue.server].push_back(static_cast<QueueId>(queues_.size()));
       queues_.emplace_back(queue.rule);
       server_of_.push_back(queue.server);
+      by_server_.push_back(static_cast<QueueId>(by_server_.size()));
     }
+    std::stable_sort(by_server_.begin(), by_server_.end(),
+                     [&](QueueId a, QueueId b) { return server_of_[a] < server_of_[b]; });
+    first_.assign(servers_.size() + 1, 0);
+    for (const std::uint32_t one : server_of_) ++first_[one + 1];
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
     const auto counts = graph.predecessor_counts();
     waiting_.assign(counts.begin(), counts.end());
     timeline_.spans.resize(graph.tasks().size());
@@ -73,19 +79,20 @@ class Replay {
 
   void start_admitted(std::uint32_t index, Time instant) {
     dirty_[index] = false;
-    const std::vector<QueueId>& queues = queues_of_[index];
+    const bool shared = first_[index + 1] - first_[index] > 1;
     // Where several lanes share a server, what ends at once is settled before the next is chosen.
-    while (start_first_admitted(queues, instant))
-      if (queues.size() > 1 && servers_[index]->next_completion() == instant) break;
+    while (start_first_admitted(index, instant))
+      if (shared && servers_[index]->next_completion() == instant) break;
     wake(index, instant);
   }
 
-  bool start_first_admitted(const std::vector<QueueId>& queues, Time instant) {
-    for (const QueueId queue : queues) {
-      if (!queues_[queue].admits(graph_, instant)) continue;
-      const TaskId id = queues_[queue].pop(graph_);
+  bool start_first_admitted(std::uint32_t index, Time instant) {
+    for (std::uint32_t place = first_[index]; place < first_[index + 1]; ++place) {
+      Queue& queue = queues_[by_server_[place]];
+      if (!queue.admits(graph_, instant)) continue;
+      const TaskId id = queue.pop(graph_);
       timeline_.spans[id].start = instant;
-      servers_[server_of_[queue]]->start(id, graph_.tasks()[id], instant);
+      servers_[index]->start(id, graph_.tasks()[id], instant);
       return true;
     }
     return false;
@@ -93,7 +100,8 @@ class Replay {
 
   void wake(std::uint32_t index, Time instant) {
     Time next = servers_[index]->next_completion();
-    for (const QueueId queue : queues_of_[index]) next = std::min(next, queues_[queue].next_admission(graph_, instant));
+    for (std::uint32_t place = first_[index]; place < first_[index + 1]; ++place)
+      next = std::min(next, queues_[by_server_[place]].next_admission(graph_, instant));
     events_.schedule(index, next);
   }
 
@@ -143,7 +151,8 @@ class Replay {
   std::vector<Server*> servers_;
   std::vector<Queue> queues_;
   std::vector<std::uint32_t> server_of_;               // by queue
-  std::vector<std::vector<QueueId>> queues_of_;        // by server
+  std::vector<QueueId> by_server_;                     // those of server 0, of server 1, …
+  std::vector<std::uint32_t> first_;                   // where each server's start
   std::vector<std::uint32_t> waiting_;                 // predecessors that have not ended, by task
   std::vector<bool> dirty_;                            // whether a server is among the touched
   std::array<std::vector<std::uint32_t>, 2> touched_;  // by phase: servers that may have something to start

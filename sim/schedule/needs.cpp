@@ -56,7 +56,6 @@ class Coverage {
   }
   const std::string& layer_of(TensorId tensor) const { return profile_.layers[profile_.tensors[tensor].layer].name; }
 
-  // By tensor and offset.
   std::vector<Piece> pieces(bool (*wanted)(const Transfer&)) const {
     std::vector<Piece> pieces;
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
@@ -232,6 +231,25 @@ class Coverage {
 
 std::optional<Complaint> uncovered(const Plan& plan, const std::vector<Need>& needs, const Profile& profile) {
   return Coverage(plan, needs, profile).complaint();
+}
+
+void require_complete(const Draft& draft, const Profile& profile) {
+  std::vector<const Slice*> slices;
+  for (const Block& block : draft.blocks)
+    for (const Slice& slice : block.slices) slices.push_back(&slice);
+  std::sort(slices.begin(), slices.end(), [](const Slice* a, const Slice* b) {
+    return a->tensor != b->tensor ? a->tensor < b->tensor : a->offset < b->offset;
+  });
+  std::size_t next = 0;
+  for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor) {
+    Bytes sent = 0;
+    for (; next < slices.size() && slices[next]->tensor == tensor && slices[next]->offset == sent; ++next)
+      sent += slices[next]->bytes;
+    if (sent != profile.tensors[tensor].bytes)
+      throw std::logic_error(fmt::format("{}: bytes of '{}' from {} are left out or sent twice", draft.strategy,
+                                         profile.tensors[tensor].name, sent));
+  }
+  if (next != slices.size()) throw std::logic_error(draft.strategy + ": a slice that is sent twice, or of no tensor");
 }
 
 void require_covered(const Plan& plan, const Profile& profile) {

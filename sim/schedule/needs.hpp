@@ -28,6 +28,10 @@ struct Complaint {
 /// all-gather of its bytes.
 std::optional<Complaint> uncovered(const Plan& plan, const std::vector<Need>& needs, const Profile& profile);
 
+/// Throws std::logic_error, saying where, unless every byte of every gradient is in exactly one slice: all that can be
+/// wrong with a draft, since expand() makes the gates.
+void require_complete(const Draft& draft, const Profile& profile);
+
 /// Throws std::logic_error unless the plan covers what the profile needs.
 void require_covered(const Plan& plan, const Profile& profile);
 

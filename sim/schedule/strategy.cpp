@@ -78,9 +78,9 @@ Draft make_draft(const Strategy& strategy, const PlanRequest& request) {
 }
 
 Plan make_plan(const Strategy& strategy, const PlanRequest& request) {
-  Plan plan = expand(make_draft(strategy, request), request.profile);
-  require_covered(plan, request.profile);
-  return plan;
+  Draft draft = make_draft(strategy, request);
+  require_complete(draft, request.profile);
+  return expand(std::move(draft), request.profile);
 }
 
 }  // namespace allreplay

@@ -69,6 +69,7 @@ class Training {
   const LowerBound& bound() const { return bound_; }
   std::int64_t events() const { return events_; }
   const Unrolled& unrolled() const { return unrolled_; }
+  Unrolled take_unrolled() { return std::move(unrolled_); }  ///< at the end
   const std::vector<WorkerClass>& classes() const { return classes_; }
   const std::vector<Episode>& episodes() const { return episodes_; }
 
@@ -225,12 +226,8 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
   result.fidelity = communication.carrier.fidelity;
   result.warning = communication.warning;
   result.plan = plan;
-  Plan sent = plan;
-  if (scenario.workers == 1) {  // nobody to talk to
-    sent.blocks.clear();
-    sent.transfers.clear();
-    sent.gates.clear();
-  }
+  const Plan alone{.program = plan.program, .lanes = plan.lanes};  // of one worker, who has nobody to talk to
+  const Plan& sent = scenario.workers == 1 ? alone : plan;
   Training training(scenario, communication, sent,
                     worker_classes(scenario.stragglers, scenario.workers, scenario.fold));
   const Period period = scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations)
@@ -238,9 +235,9 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
   result.metrics = metrics_of(scenario, period, static_cast<std::int64_t>(sent.transfers.size()),
                               codec_time(training.unrolled(), scenario.profile, sent, communication.compression));
   result.metrics.events = training.events();
-  result.unrolled = training.unrolled();
   result.classes = training.classes();
   result.episodes = training.episodes();
+  result.unrolled = training.take_unrolled();
   return result;
 }
 

@@ -68,7 +68,7 @@ TEST_CASE("a row that cannot be simulated again says why") {
   CHECK_THAT(problem(result, std::nullopt),
              Contains("it now takes 395.9 ms an iteration, where the CSV says 791.9 ms"));
   for (ResultRow& row : result.rows) row.profile = "elsewhere";
-  CHECK_THAT(problem(result, std::nullopt), Contains("elsewhere: no such file") && Contains("--config"));
+  CHECK_THAT(problem(result, std::nullopt), Contains("no profile is called 'elsewhere'") && Contains("--config"));
   CHECK_THAT(problem(result, read_sweep(written("config.json", config))),
              Contains("the configuration has no such row"));
 }
