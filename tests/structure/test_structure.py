@@ -80,6 +80,11 @@ class Structure(unittest.TestCase):
             uses = re.search(r"USES ([\w ]+)", body)
             self.assertEqual(uses.group(1).split() if uses else [], USES[module], module)
 
+    def test_the_strategy_that_the_page_adds_is_the_one_that_is_tested(self):
+        code = (ROOT / "docs" / "examples" / "poseidon.cpp").read_text(encoding="utf-8")
+        self.assertIn(f"```cpp\n{code}```", (ROOT / "docs" / "adding.md").read_text(encoding="utf-8"))
+        self.assertIn('#include "docs/examples/poseidon.cpp"', (ROOT / "tests" / "search" / "adding_test.cpp").read_text(encoding="utf-8"))
+
     def test_every_source_is_listed(self):
         text = (SIM / "CMakeLists.txt").read_text()
         for path in SIM.rglob("*.cpp"):
