@@ -188,6 +188,15 @@ class Schemas(program.Case):
                     error = jsonschema.exceptions.best_match(checker.iter_errors(json.loads(file.read_text(encoding="utf-8"))))
                     self.assertIsNone(error)
 
+    def test_plans_are_valid(self):
+        """The one by hand, and what the program writes."""
+        check = validator("plan")
+        check.validate(json.loads((ROOT / "docs" / "examples" / "by_hand.json").read_text(encoding="utf-8")))
+        for strategy in ("horovod", "bytescheduler", "dear", "s-sgd"):
+            check.validate(json.loads(program.output("plan", "--profile", "lenet5_2xk40c_b128", "--cluster", "k80-10gbe", "--strategy", strategy, "--json")))
+        self.assertFalse(check.is_valid({"blocks": [{"slices": []}]}))
+        self.assertFalse(check.is_valid({"blocks": [{"slices": ["a"]}], "lanes": [{"name": "one"}]}))
+
     def test_the_good_documents_are_good(self):
         for kind, documents in {**{kind: [(bad.DOCUMENTS[kind][0], [])] for kind in bad.DOCUMENTS}, **MORE}.items():
             for document, _ in documents:
