@@ -234,7 +234,7 @@ class Hostile(unittest.TestCase):
             self.assertEqual(done.returncode, 2, command)
             self.assertIn(b"standard output: cannot be written: Broken pipe", done.stderr)
 
-    @unittest.skipIf(PROGRAM.is_file() and b"__asan_init" in PROGRAM.read_bytes(), "a sanitizer's shadow takes more than any limit")
+    @unittest.skipIf(os.path.isfile(PROGRAM) and b"__asan_init" in pathlib.Path(PROGRAM).read_bytes(), "a sanitizer's shadow takes more than any limit")
     def test_too_little_memory(self):
         self.write("large.csv", CSV.split("\n", 1)[0] + "\n" + "".join(f"l{i},1000,1,1\n" for i in range(300_000)))
         done = self.run_program("run", "--profile", "large.csv", "--cluster", "c.json", "--strategy", "sync-easgd",
