@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "sim/command/definitions.hpp"
+#include "sim/core/file.hpp"
 
 namespace {
 
@@ -124,6 +125,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   fill_closed_streams();
+  allreplay::protect_inputs(true);
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of writing
   try {
     return run(argc, argv);

@@ -55,7 +55,7 @@ KnownInputs& known_inputs() {
   return known;
 }
 
-std::atomic<bool> inputs_are_protected{true};
+std::atomic<bool> inputs_are_protected{false};
 
 thread_local ReadDigest* current_digest = nullptr;
 

@@ -23,8 +23,9 @@ std::string read_output(const std::string& file, std::uint64_t most = most_bytes
 /// Whether read_file() has read the file of that name, and inputs are protected.
 bool was_read(const std::string& file);
 
-/// Whether write_file() refuses files that were read, as it does from the start: the program's commands read and write
-/// once. Who reads and writes one file by turns says no.
+/// Whether write_file() refuses files that were read: right for a program that reads and then writes, as ours does from
+/// its start. Not so from the start of a library: files come and go meanwhile, and a new one may be known by what an old
+/// one was known by.
 void protect_inputs(bool on);
 
 /// Writes the whole text, or leaves what was there: a temporary beside it is renamed over it. A symbolic link stays

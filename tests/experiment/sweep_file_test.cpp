@@ -205,8 +205,10 @@ TEST_CASE("two sweeps do not write one file") {
 
 TEST_CASE("a sweep does not write over what it reads") {
   const Folder folder;
+  protect_inputs(true);
   CHECK(error_message([&] {
           run_sweep(read_sweep(folder("sweep.json")), {.out = folder("profile.csv"), .progress = false, .force = true});
         }) == folder("profile.csv") + ": is one of the files that were read (another file to write)");
+  protect_inputs(false);
   CHECK(read_output(folder("profile.csv")) == profile);
 }

@@ -39,7 +39,6 @@ class Folder {
 /// The file of that name in that folder, with this text.
 inline std::string written(const std::string& name, const std::string& text) {
   static const Folder folder;
-  protect_inputs(false);  // one name for many files
   write_file(folder.file(name), text);
   return folder.file(name);
 }

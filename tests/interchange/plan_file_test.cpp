@@ -20,7 +20,6 @@ struct File {
       (std::filesystem::temp_directory_path() / ("plan_" + std::to_string(::getpid()) + ".json")).string();
   ~File() { std::filesystem::remove(name); }
   Plan read(const std::string& text, const Profile& profile) const {
-    protect_inputs(false);  // one name for many files
     write_file(name, text);
     return read_plan(name, profile);
   }
