@@ -24,8 +24,8 @@ std::string read_output(const std::string& file, std::uint64_t most = most_bytes
 bool was_read(const std::string& file);
 
 /// Whether write_file() refuses files that were read: right for a program that reads and then writes, as ours does from
-/// its start. Not so from the start of a library: files come and go meanwhile, and a new one may be known by what an old
-/// one was known by.
+/// its start. Not so from the start of a library: files come and go meanwhile, and a new one may be known by what an
+/// old one was known by.
 void protect_inputs(bool on);
 
 /// Writes the whole text, or leaves what was there: a temporary beside it is renamed over it. A symbolic link stays
