@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/named.hpp"
+#include "sim/network/fidelity.hpp"
 #include "sim/network/fluid.hpp"
 #include "sim/network/message.hpp"
 #include "sim/network/reuse.hpp"
@@ -100,8 +102,7 @@ std::shared_ptr<const RoundsFabric> lay_on(const NetworkSetup& setup, const Topo
 Fidelity find_fidelity(std::string_view name, const Place& place) {
   if (name == "fluid") return Fidelity::Fluid;
   if (name == "message") return Fidelity::Message;
-  static const std::vector<std::string> known = {"alpha-beta", "fluid", "message"};
-  throw InputError(place, fmt::format("unknown fidelity '{}'", name), suggest(name, known));
+  throw InputError(place, fmt::format("unknown fidelity '{}'", name), suggest(name, names_of(fidelities)));
 }
 
 }  // namespace allreplay
