@@ -12,7 +12,6 @@
 #include <system_error>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/definitions.hpp"
@@ -35,18 +34,20 @@ void require_no_empty_argument(int argc, char** argv) {
 }
 
 // A slip in a command's or an option's name gets a suggestion, not a parser's complaint.
-void require_known_words(const CLI::App& app, int argc, char** argv) {
+void require_known_words(const allreplay::CommandLine& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return;
   std::vector<std::string> commands, options;
-  const CLI::App* command = nullptr;
-  for (const CLI::App* one : app.get_subcommands(nullptr)) {
-    commands.push_back(one->get_name());
-    if (one->get_name() == argv[1]) command = one;
+  bool known = false;
+  for (const allreplay::CommandDefinition& command : allreplay::commands_of(app)) {
+    commands.push_back(command.name);
+    if (command.name != argv[1]) continue;
+    known = true;
+    for (const allreplay::OptionDefinition& option : command.options)
+      for (const std::string& name : option.names)
+        if (name.starts_with("--")) options.push_back(name);
   }
-  if (!command)
+  if (!known)
     throw allreplay::InputError(allreplay::argument(argv[1]), "no such command", allreplay::suggest(argv[1], commands));
-  for (const CLI::Option* option : command->get_options())
-    for (const std::string& name : option->get_lnames()) options.push_back("--" + name);
   for (int i = 2; i < argc; ++i) {
     const std::string_view text = argv[i];
     const std::string name(text.substr(0, text.find('=')));
@@ -73,13 +74,11 @@ void require_printed() {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app(
+  allreplay::CommandLine app(
+      "allreplay",
       "allreplay replays the iterations of distributed training on a cluster that you describe, and says how long one\n"
       "takes under which communication schedule.",
-      "allreplay");
-  app.set_version_flag("--version", "allreplay " ALLREPLAY_VERSION);
-  app.require_subcommand(1);
-  app.footer(
+      "allreplay " ALLREPLAY_VERSION,
       "First steps:\n"
       "  allreplay list strategies\n"
       "  allreplay compare --profile googlenet_k80_b32 --cluster k80-10gbe --workers 64\n"
@@ -105,16 +104,8 @@ int run(int argc, char** argv) {
   allreplay::add_completion(app);
   allreplay::name_values(app);
   require_known_words(app, argc, argv);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    app.exit(help);
-    require_printed();
-    return 0;
-  } catch (const CLI::ParseError& error) {
-    const auto called = app.get_subcommands();
-    allreplay::tell(fmt::format("command line: {} (see allreplay {}--help)", error.what(),
-                                called.empty() ? "" : called.front()->get_name() + " "));
+  if (const auto wrong = app.parse(argc, argv)) {
+    allreplay::tell("command line: " + *wrong);
     return bad_input;
   }
   require_printed();

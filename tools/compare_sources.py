@@ -140,9 +140,14 @@ def write_profile(path, rows):
         table.writerows((name, params, "", repr(backward)) for name, params, backward in rows)
 
 
-def replay(program, profile, cluster, *options):
+# Those that send gradients only: what shards sends parameters, too, and in the units of the model.
+STRATEGIES = "s-sgd,wfbp,sync-easgd,mg-wfbp,optimal-merge,ddp,horovod,bytescheduler,us-byte,p3,dear,mergecomp,best"
+
+
+def replay(program, profile, cluster, *options, strategies=STRATEGIES):
     """{strategy: seconds per iteration}."""
-    command = [program, "compare", "--profile", profile, "--cluster", cluster, "--forward-ratio", str(FORWARD_RATIO), "--json", *options]
+    command = [program, "compare", "--profile", profile, "--cluster", cluster, "--forward-ratio", str(FORWARD_RATIO), "--strategies",
+               strategies, "--json", *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise InputError(done.stderr.strip())
@@ -183,7 +188,7 @@ def stretched(program, rows, cluster, strategy):
     with tempfile.TemporaryDirectory() as folder:
         for factor in STRETCHES:
             write_profile(path := Path(folder) / "stretched.csv", [(name, params, factor * backward) for name, params, backward in rows])
-            times.append(replay(program, path, cluster, "--strategies", strategy)[strategy])
+            times.append(replay(program, path, cluster, strategies=strategy)[strategy])
     return spread(times)
 
 
@@ -193,7 +198,7 @@ def horovod_apart(program, sources, cluster, cycle):
     with tempfile.TemporaryDirectory() as folder:
         for profiles in sources.values():
             write_profile(path := Path(folder) / "profile.csv", profiles[COUNT])
-            times.append(replay(program, path, cluster, "--strategies", "horovod", "--option", f"cycle={cycle}")["horovod"])
+            times.append(replay(program, path, cluster, "--option", f"cycle={cycle}", strategies="horovod")["horovod"])
     return spread(times)
 
 

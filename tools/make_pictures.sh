@@ -14,12 +14,13 @@ program=${ALLREPLAY_PROGRAM:-build/release/allreplay}
 
 compare() {
   "$program" compare --profile docs/examples/six_layers.json --cluster docs/examples/eight_workers.json \
-    --option partition="4 MB" --option bucket_cap="16 MB" --option threshold="12 MB" "$@" > /dev/null
+    --option partition="4 MB" --option bucket_cap="16 MB" --option threshold="12 MB" \
+    --option reduce_bucket=4000000 --option prefetch_bucket=2000000 --option bucket_size=3000000 "$@" > /dev/null
 }
 
 mkdir -p "$folder"
 compare --plot "$folder/all.svg"
 compare --strategies s-sgd,wfbp --timeline "$folder/wfbp.svg"
-for strategy in sync-easgd mg-wfbp optimal-merge ddp horovod bytescheduler p3 us-byte dear mergecomp best; do
+for strategy in sync-easgd mg-wfbp optimal-merge ddp horovod bytescheduler p3 us-byte dear mergecomp fsdp2 fsdp1 zero-1 zero-2 zero-3 megatron best; do
   compare --strategies "wfbp,$strategy" --timeline "$folder/$strategy.svg"
 done

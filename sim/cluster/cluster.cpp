@@ -9,7 +9,9 @@ namespace allreplay {
 namespace {
 
 // The options that belong to a cluster as much as to a run, as given after --option.
-constexpr const char* network_options[] = {"sharing", "servers", "chunks", "tree_bandwidth"};
+constexpr std::string_view network_options[] = {
+    "sharing",     "servers", "chunks", "tree_bandwidth", "accumulate",     "zero",           "barrier",
+    "shard_group", "update",  "state",  "memory",         "gradient_dtype", "parameter_dtype"};
 
 double positive(const Json& json, double value) {
   if (value <= 0) json.fail(fmt::format("{} is not above zero", json.dump()), "a positive value");
@@ -157,8 +159,10 @@ void require_one_cost(const Json& json) {
 }
 
 Network read_network(const Json& json) {
-  json.allow_only({"alpha", "beta", "bandwidth", "gamma", "measured", "table", "topology", "line_rate", "collective",
-                   "tables", "node", "rails", "nccl", "fidelity", "sharing", "servers", "chunks", "tree_bandwidth"});
+  std::vector<std::string_view> keys{"alpha",     "beta",       "bandwidth", "gamma", "measured", "table", "topology",
+                                     "line_rate", "collective", "tables",    "node",  "rails",    "nccl",  "fidelity"};
+  keys.insert(keys.end(), std::begin(network_options), std::end(network_options));
+  json.allow_only(keys);
   require_one_cost(json);
   Network network;
   network.place = json.place();
@@ -178,7 +182,7 @@ Network read_network(const Json& json) {
   if (const auto rate = json.find("line_rate")) network.line_rate = positive(*rate, rate->rate());
   if (const auto name = json.find("collective")) network.collective = name->text();
   if (const auto name = json.find("fidelity")) network.fidelity = name->text();
-  for (const char* key : network_options)
+  for (const std::string_view key : network_options)
     if (const auto value = json.find(key))
       network.options.emplace_back(key, value->is_string() ? value->text() : value->dump());
   require_consistent(json, network);

@@ -32,19 +32,31 @@ double CommCost::interpolate(double bytes) const {
 
 Time CommCost::transfer(Bytes bytes) const {
   if (bytes <= 0) return Time(0);
-  if (price_) return (*this)(bytes)-to_time(price_->start_up(static_cast<double>(bytes)));
-  if (points_.empty()) return to_time(b_ * static_cast<double>(bytes));
+  if (price_) return (*this)(bytes)-to_time(price_->start_up(size_of(bytes)));
+  if (points_.empty()) return to_time(b_ * size_of(bytes));
   return std::max(least(bytes), (*this)(bytes)-to_time(a_));
 }
 
 Time CommCost::least(Bytes bytes) const {
-  if (price_ && bytes > 0) return to_time(price_->least(static_cast<double>(bytes)));
+  if (price_ && bytes > 0) return to_time(price_->least(size_of(bytes)));
   if (points_.empty() || bytes <= 0) return (*this)(bytes);
-  const auto size = static_cast<double>(bytes);
+  const double size = size_of(bytes);
   double per_byte = interpolate(size) / size;
   for (const CostPoint& point : points_)
-    if (point.bytes <= bytes) per_byte = std::min(per_byte, point.seconds / static_cast<double>(point.bytes));
+    if (static_cast<double>(point.bytes) <= size)
+      per_byte = std::min(per_byte, point.seconds / static_cast<double>(point.bytes));
   return to_time(per_byte * size);
+}
+
+Time CommCost::at_best(Bytes bytes) const {
+  if (bytes <= 0) return Time(0);
+  if (price_) return least(bytes);
+  if (points_.empty()) return to_time(b_ * size_of(bytes));
+  const CostPoint &last = points_.back(), &before = points_[points_.size() - 2];
+  double per_byte = std::max(0.0, (last.seconds - before.seconds) / static_cast<double>(last.bytes - before.bytes));
+  for (const CostPoint& point : points_)
+    per_byte = std::min(per_byte, point.seconds / static_cast<double>(point.bytes));
+  return to_time(per_byte * size_of(bytes));
 }
 
 LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options, const Place& place_of_gamma) {
@@ -132,18 +144,18 @@ std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers
 }
 
 // α's, and β's part of b.
-Transfer transfer_of(const Network& network, const Algorithm& algorithm, std::int64_t workers, const LinkCosts& links,
-                     const Coefficients& times, const CollectiveOptions& options) {
+TransferCost transfer_of(const Network& network, const Algorithm& algorithm, const NodeLayout& layout,
+                         const LinkCosts& links, const Coefficients& times, const CollectiveOptions& options) {
   if (!network.node || network.measured) return {times.alpha * links.alpha, times.beta * links.beta};
   const NodeLevel& node = *network.node;
   const TwoLevels levels{node.alpha.value_or(0), node.beta.value_or(0), links.alpha, links.beta, node.rails};
-  return two_level_transfer(algorithm, layout_of(workers, node.workers), levels, options, node.place);
+  return two_level_transfer(algorithm, layout, levels, options, node.place);
 }
 
-}  // namespace
-
-StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers,
+// Each of an axis's collectives costs this among `layout.workers`; `all` workers are there.
+StageCosts price_stages(const Network& network, const Algorithm& algorithm, const NodeLayout& layout, std::int64_t all,
                         std::int64_t table_workers, const CollectiveOptions& options) {
+  const std::int64_t workers = layout.workers;
   if (workers == 1) return {CommCost(0, 0), CommCost(0, 0), CommCost(0, 0)};
   if (!network.table.empty()) {
     require_reach(network, table_workers, workers, network.place / "table");
@@ -160,17 +172,41 @@ StageCosts price_stages(const Network& network, const Algorithm& algorithm, std:
     if (!network.nccl)
       throw InputError(network.place, fmt::format("says nothing of what {} runs on", algorithm.name),
                        "\"node\" and \"nccl\"; see docs/models.md");
-    const auto stage = [&](Stage one) { return CommCost(std::make_shared<const NcclPrice>(network, workers, one)); };
+    const auto stage = [&](Stage one) { return CommCost(std::make_shared<const NcclPrice>(network, layout, one)); };
     return {stage(Stage::AllReduce), stage(Stage::ReduceScatter), stage(Stage::AllGather)};
   }
   if (network.measured) require_reach(network, network.measured->workers, workers, network.measured->place);
-  const LinkCosts links = links_of(network, workers, options);
+  const LinkCosts links = links_of(network, all, options);
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
-  const auto [a, transfer] = transfer_of(network, algorithm, workers, links, times, options);
+  const auto [a, transfer] = transfer_of(network, algorithm, layout, links, times, options);
   const double reduction = times.gamma * links.gamma;
   const double scattered = transfer / 2 + (network.measured ? reduction / 2 : reduction);
   return {CommCost(a, transfer + reduction), CommCost(a / 2, scattered),
           CommCost(a / 2, transfer + reduction - scattered)};
+}
+
+// On one level every worker is a node of its own.
+std::int64_t node_workers(const Network& network) { return network.node ? network.node->workers : 1; }
+
+}  // namespace
+
+StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers,
+                        std::int64_t table_workers, const CollectiveOptions& options) {
+  return price_stages(network, algorithm, layout_of(workers, node_workers(network)), workers, table_workers, options);
+}
+
+AxisCosts price_axis(const Network& network, const Algorithm& algorithm, const Groups& groups, Axis axis,
+                     std::int64_t table_workers, const CollectiveOptions& options) {
+  const NodeLayout layout = axis == Axis::All || groups.shard == groups.workers || !network.node
+                                ? layout_of(groups.ranks(axis), node_workers(network))
+                                : layout_on(groups.workers, groups.ranks(axis), groups.stride(axis),
+                                            network.node->workers, network.node->place);
+  AxisCosts costs{price_stages(network, algorithm, layout, groups.workers, table_workers, options), channel_inside};
+  if (network.node && layout.nodes > 1)
+    costs.channels = layout.per_node > 1 ? channel_inside | channel_outside : channel_outside;
+  if (axis == Axis::Replica)
+    for (CommCost& cost : costs.stages) cost = cost.of_share(1 / static_cast<double>(groups.shard));
+  return costs;
 }
 
 CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,

@@ -38,9 +38,16 @@ class CommCost {
 
   Time operator()(Bytes bytes) const {
     if (bytes <= 0) return Time(0);
-    const auto size = static_cast<double>(bytes);
+    const double size = size_of(bytes);
     if (price_) return to_time(price_->seconds(size));
     return points_.empty() ? to_time(a_ + b_ * size) : to_time(interpolate(size));
+  }
+
+  /// T(factor·M): where only a part of the bytes travels, or each takes more room on the wire.
+  CommCost of_share(double factor) const {
+    CommCost other = *this;
+    other.share_ *= factor;
+    return other;
   }
 
   /// What of T(M) passes while others may start up, too: T(M) less the start-up. For a table the start-up is
@@ -51,11 +58,16 @@ class CommCost {
   /// time per byte over the sizes up to M; for a SizePrice what it says.
   Time least(Bytes bytes) const;
 
+  /// What the bytes alone take at the best speed of all sizes: b·M, or M times a table's least time per byte.
+  Time at_best(Bytes bytes) const;
+
  private:
+  double size_of(Bytes bytes) const { return static_cast<double>(bytes) * share_; }
   double interpolate(double bytes) const;
 
   double a_ = 0;  // seconds (the ps are rounded once, in T)
   double b_ = 0;
+  double share_ = 1;
   std::vector<CostPoint> points_;
   std::shared_ptr<const SizePrice> price_;
 };
@@ -72,6 +84,21 @@ LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& opti
 /// What each stage costs, by Stage.
 using StageCosts = std::array<CommCost, stage_count>;
 
+/// How the workers of a training step are divided: N workers in groups of F consecutive ones (Axis).
+struct Groups {
+  std::int64_t workers = 1;
+  std::int64_t shard = 1;  ///< divides `workers`
+
+  std::int64_t ranks(Axis axis) const {
+    return axis == Axis::All ? workers : axis == Axis::Shard ? shard : workers / shard;
+  }
+  std::int64_t stride(Axis axis) const { return axis == Axis::Replica ? shard : 1; }
+};
+
+/// Which levels of a network of nodes a collective occupies: one bit each. On one level there is only the first.
+using Channels = std::uint8_t;
+inline constexpr Channels channel_inside = 1, channel_outside = 2;
+
 /// The closed form of `algorithm` among `workers` on `network`, on two levels where it has nodes. One worker: no cost
 /// at all. Throws InputError where the network's measurement or table does not reach, and for what two_level_transfer()
 /// or NCCL's model refuse.
@@ -82,6 +109,14 @@ CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t 
 /// each, γ on the reduce-scatter; half each of what was measured; NCCL's are priced by themselves.
 StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                         std::int64_t table_workers, const CollectiveOptions& options);
+
+/// The same among the groups of an axis, all at once.
+struct AxisCosts {
+  StageCosts stages;
+  Channels channels = channel_inside;
+};
+AxisCosts price_axis(const Network& network, const Algorithm& algorithm, const Groups& groups, Axis axis,
+                     std::int64_t table_workers, const CollectiveOptions& options);
 
 /// Complaints about costs that no such network can have (reading 8), and about measurements that are carried to other
 /// numbers of nodes or beyond their tables: "" when there is none.

@@ -61,10 +61,10 @@ double most_of_ll(const NcclSetup& setup, double nodes) {
 
 }  // namespace
 
-NcclPrice::NcclPrice(const Network& network, std::int64_t workers, Stage stage)
-    : setup_(*network.nccl), stage_(stage), workers_(static_cast<double>(workers)) {
-  const NodeLayout layout = layout_of(workers, network.node->workers);
-  const auto rails = static_cast<double>(network.node->rails);
+NcclPrice::NcclPrice(const Network& network, const NodeLayout& layout, Stage stage)
+    : setup_(*network.nccl), stage_(stage), workers_(static_cast<double>(layout.workers)) {
+  // Groups that share a node share its ports.
+  const double rails = static_cast<double>(network.node->rails) / static_cast<double>(layout.beside);
   const double inside = 1e-9 / *network.node->beta, outside = 1e-9 * rails / *network.beta;
   nodes_ = static_cast<double>(layout.nodes);
   per_node_ = workers_ / nodes_;

@@ -7,6 +7,7 @@
 #include "sim/cluster/cluster.hpp"
 #include "sim/collective/comm_cost.hpp"
 #include "sim/collective/stage.hpp"
+#include "sim/collective/two_level.hpp"
 
 namespace allreplay {
 
@@ -24,7 +25,9 @@ struct NcclChoice {
 class NcclPrice final : public SizePrice {
  public:
   /// REQUIRES: network.nccl, with node and bandwidths, and two workers or more.
-  NcclPrice(const Network& network, std::int64_t workers, Stage stage);
+  NcclPrice(const Network& network, const NodeLayout& layout, Stage stage);
+  NcclPrice(const Network& network, std::int64_t workers, Stage stage)
+      : NcclPrice(network, layout_of(workers, network.node->workers), stage) {}
 
   NcclChoice choice(double bytes) const;
   double seconds(double bytes) const override;

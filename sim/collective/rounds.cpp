@@ -30,6 +30,25 @@ std::int64_t Rounds::length() const {
   return sum;
 }
 
+Rounds among_groups(Rounds one, Rank all, Rank stride) {
+  const Rank size = one.ranks;
+  const std::uint32_t channels = one.channels;
+  for (Round& round : one.rounds)
+    round.sends = [=, inner = std::move(round.sends)](Rank from, std::int64_t turn, std::vector<Send>& out) {
+      const Rank place = from / stride % size, first = from - place * stride;
+      const std::uint32_t group = first / (stride * size) * stride + first % stride;
+      const std::size_t before = out.size();
+      inner(place, turn, out);
+      for (std::size_t i = before; i < out.size(); ++i) {
+        out[i].to = first + out[i].to * stride;
+        if (out[i].channel != no_channel) out[i].channel += group * channels;
+      }
+    };
+  one.ranks = all;
+  one.channels = channels * (all / size);
+  return one;
+}
+
 Rounds ring_rounds(Rank ranks, std::int64_t groups, Stage stage) {
   // Place p of group q, in groups of g. Pieces are numbered p·G + q: around a group go runs of G pieces, across the
   // groups single ones. In turn t a rank passes on what it got in the turn before: run p − t, and at the end it has run

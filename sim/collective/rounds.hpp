@@ -49,6 +49,10 @@ struct Rounds {
   std::int64_t length() const;
 };
 
+/// The same among each of several groups at once: of `all` ranks, those that are `stride` apart, as many as `one` has.
+/// REQUIRES: stride times that many divides `all`.
+Rounds among_groups(Rounds one, Rank all, Rank stride);
+
 // The builders. REQUIRES, of each: ranks >= 2, and what is said beside it.
 
 /// Ranks in `groups` equal groups of consecutive ranks: reduce-scatter around each group, all-reduce around the ranks

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -47,46 +49,46 @@ Symbols symbols_of(const NodeLayout& layout, const TwoLevels& levels) {
   return s;
 }
 
-Transfer ring(const Symbols& s) {
+TransferCost ring(const Symbols& s) {
   return {2 * (s.N - s.n) * s.a_i + 2 * (s.n - 1) * s.a_o, 2 * (s.N - 1) / s.N * std::max(s.b_i, s.ring_share * s.b_o)};
 }
 
 double halves(const Symbols& s) { return 2 * (s.g - 1) / s.g * s.b_i + 2 * (s.n - 1) / s.N * s.b_x(); }
 
-Transfer hierarchical(const Symbols& s) { return {2 * (s.g - 1) * s.a_i + 2 * (s.n - 1) * s.a_o, halves(s)}; }
+TransferCost hierarchical(const Symbols& s) { return {2 * (s.g - 1) * s.a_i + 2 * (s.n - 1) * s.a_o, halves(s)}; }
 
-Transfer halving_doubling(const Symbols& s) { return {2 * s.log_g * s.a_i + 2 * s.log_n * s.a_o, halves(s)}; }
+TransferCost halving_doubling(const Symbols& s) { return {2 * s.log_g * s.a_i + 2 * s.log_n * s.a_o, halves(s)}; }
 
-Transfer recursive_doubling(const Symbols& s) {
+TransferCost recursive_doubling(const Symbols& s) {
   return {s.log_g * s.a_i + s.log_n * s.a_o, s.log_g * s.b_i + s.log_n * s.b_x()};
 }
 
-Transfer parameter_server(const Symbols& s) {
+TransferCost parameter_server(const Symbols& s) {
   const double inside = (s.N - 1) / s.N * s.b_i, outside = (s.N - s.g) / s.N * s.h * s.b_o;
   const double last = (s.N - s.q) / s.N * s.h_last * s.b_o;  // `outside` where the last node is full
   return {2 * s.a_o, 2 * std::max({inside, outside, last})};
 }
 
-Transfer all_gather(const Symbols& s) {
+TransferCost all_gather(const Symbols& s) {
   return {s.log_g * s.a_i + s.log_n * s.a_o, (s.g - 1) * s.b_i + (s.N - s.g) * s.b_x()};
 }
 
-Transfer binary_tree(const Symbols& s) {
+TransferCost binary_tree(const Symbols& s) {
   return {2 * s.log_g * s.a_i + 2 * s.log_n * s.a_o,
           2 * s.log_g * s.b_i + 2 * s.log_n * std::max(s.b_i, s.flows * s.b_o)};
 }
 
-Transfer double_binary_tree(const Symbols& s) {
+TransferCost double_binary_tree(const Symbols& s) {
   return {2 * (s.g - 1) * s.a_i + 2 * s.log_n * s.a_o, 2 * std::max(s.b_i, s.c / s.r * s.b_o)};
 }
 
-Transfer half(const Transfer& whole) { return {whole.a / 2, whole.b / 2}; }
-Transfer reduce_scatter(const Symbols& s) { return half(ring(s)); }
-Transfer broadcast(const Symbols& s) { return half(binary_tree(s)); }
+TransferCost half(const TransferCost& whole) { return {whole.a / 2, whole.b / 2}; }
+TransferCost reduce_scatter(const Symbols& s) { return half(ring(s)); }
+TransferCost broadcast(const Symbols& s) { return half(binary_tree(s)); }
 
 struct ClosedForm {
   std::string_view name;
-  Transfer (*transfer)(const Symbols&);
+  TransferCost (*transfer)(const Symbols&);
   bool partial = true;  // serves a last node that is part empty
 };
 
@@ -130,8 +132,33 @@ NodeLayout layout_of(std::int64_t workers, std::int64_t node_workers) {
   return {workers, nodes, per_node, workers - (nodes - 1) * per_node};
 }
 
-Transfer two_level_transfer(const Algorithm& algorithm, const NodeLayout& layout, const TwoLevels& levels,
-                            const CollectiveOptions& options, const Place& place) {
+NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stride, std::int64_t node_workers,
+                     const Place& place) {
+  if (workers > node_workers && workers % node_workers != 0)
+    throw InputError(
+        place, fmt::format("{} workers do not fill nodes of {}: groups in them have no price", workers, node_workers),
+        fmt::format("a multiple of {}", node_workers));
+  NodeLayout layout{ranks, 1, 1, 1, 1};
+  // Who crosses nodes, by node: those groups share its ports.
+  std::map<std::int64_t, std::set<std::int64_t>> crossing;
+  for (std::int64_t first = 0; first < workers; ++first) {
+    if (first / stride % ranks != 0) continue;  // not the first of its group
+    std::map<std::int64_t, std::int64_t> members;
+    for (std::int64_t i = 0; i < ranks; ++i) ++members[(first + i * stride) / node_workers];
+    layout.nodes = std::max(layout.nodes, static_cast<std::int64_t>(members.size()));
+    for (const auto& [node, count] : members) {
+      layout.per_node = std::max(layout.per_node, count);
+      if (members.size() > 1) crossing[node].insert(first);
+    }
+  }
+  layout.last = layout.per_node;
+  for (const auto& [node, groups] : crossing)
+    layout.beside = std::max(layout.beside, static_cast<std::int64_t>(groups.size()));
+  return layout;
+}
+
+TransferCost two_level_transfer(const Algorithm& algorithm, const NodeLayout& layout, const TwoLevels& levels,
+                                const CollectiveOptions& options, const Place& place) {
   const Symbols symbols = symbols_of(layout, levels);
   if (layout.nodes > 1 && layout.per_node > 1) return closed_form(algorithm, layout, options, place).transfer(symbols);
   const Coefficients times = algorithm.coefficients(symbols.N, options);

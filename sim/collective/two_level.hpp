@@ -22,6 +22,11 @@ struct NodeLayout {
 /// All of `workers` in nodes of `node_workers`. N <= g is one node of N.
 NodeLayout layout_of(std::int64_t workers, std::int64_t node_workers);
 
+/// A group of `ranks` workers, `stride` apart, of all the groups that divide `workers` so: what the one that spans the
+/// most nodes sees. Throws InputError at `place` where several nodes are filled and the last is not.
+NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stride, std::int64_t node_workers,
+                     const Place& place);
+
 /// Of messages: seconds, and seconds per byte. Outside: of one of a node's `rails` ports.
 struct TwoLevels {
   double alpha_in = 0, beta_in = 0, alpha_out = 0, beta_out = 0;
@@ -29,7 +34,7 @@ struct TwoLevels {
 };
 
 /// a (s) and the part of b that is no reduction (s/B).
-struct Transfer {
+struct TransferCost {
   double a = 0, b = 0;
 };
 
@@ -37,7 +42,7 @@ struct Transfer {
 /// collectives share a node's ports. A first half (reduce-scatter, broadcast) is half of its whole. Throws InputError
 /// at `place` for bml, for named servers, for the tree's bandwidth as printed, and for a last node that hierarchical
 /// and halving-doubling find part empty.
-Transfer two_level_transfer(const Algorithm& algorithm, const NodeLayout& layout, const TwoLevels& levels,
-                            const CollectiveOptions& options, const Place& place);
+TransferCost two_level_transfer(const Algorithm& algorithm, const NodeLayout& layout, const TwoLevels& levels,
+                                const CollectiveOptions& options, const Place& place);
 
 }  // namespace allreplay

@@ -4,7 +4,6 @@
 #include <optional>
 #include <span>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -20,13 +19,13 @@ namespace allreplay {
 
 namespace {
 
-struct Arguments {
+struct CalibrateArguments {
   std::string collective, format, time, from, to, gamma, line_rate, cluster_out, name, plot, cluster, node, rails;
   std::vector<std::string> files, workers, options;
   bool table = false, json = false;
 };
 
-LogRequest log_request(const Arguments& arguments, std::size_t log) {
+LogRequest log_request(const CalibrateArguments& arguments, std::size_t log) {
   if (!arguments.workers.empty() && arguments.workers.size() != arguments.files.size())
     throw InputError(argument("--workers"),
                      fmt::format("stands {} times beside {} logs", arguments.workers.size(), arguments.files.size()),
@@ -41,7 +40,7 @@ LogRequest log_request(const Arguments& arguments, std::size_t log) {
   return request;
 }
 
-CalibrationRequest calibration_request(const Arguments& arguments) {
+CalibrationRequest calibration_request(const CalibrateArguments& arguments) {
   CalibrationRequest request{.place_of_collective = argument("--collective"),
                              .place_of_options = argument("--option"),
                              .place_of_gamma = argument("--gamma"),
@@ -80,7 +79,7 @@ std::vector<std::string_view> constants() {
   return options;
 }
 
-std::vector<Calibration> calibrated_logs(const Arguments& arguments, CalibrationRequest request) {
+std::vector<Calibration> calibrated_logs(const CalibrateArguments& arguments, CalibrationRequest request) {
   std::vector<Calibration> logs;
   for (std::size_t i = 0; i < arguments.files.size(); ++i) {
     const std::string& file = arguments.files[i];
@@ -101,18 +100,18 @@ std::vector<Calibration> calibrated_logs(const Arguments& arguments, Calibration
   return logs;
 }
 
-std::optional<std::int64_t> count(const std::string& text, const std::string& option) {
+std::optional<std::int64_t> given_count(const std::string& text, const std::string& option) {
   if (text.empty()) return std::nullopt;
   return parse_integer(text, 1, most_workers, argument(option));
 }
 
-std::string name_of(const Arguments& arguments) {
+std::string name_of(const CalibrateArguments& arguments) {
   return arguments.name.empty() ? std::filesystem::path(arguments.cluster_out).stem().string() : arguments.name;
 }
 
 // The two levels before anything is fitted: those of --cluster, or the layout alone.
-Network levels_of(const Arguments& arguments, std::int64_t smallest, bool nccl) {
-  const auto node = count(arguments.node, "--node"), rails = count(arguments.rails, "--rails");
+Network levels_of(const CalibrateArguments& arguments, std::int64_t smallest, bool nccl) {
+  const auto node = given_count(arguments.node, "--node"), rails = given_count(arguments.rails, "--rails");
   Network network;
   if (!arguments.cluster.empty()) {
     Library library;
@@ -137,7 +136,7 @@ Network levels_of(const Arguments& arguments, std::int64_t smallest, bool nccl) 
   return network;
 }
 
-LevelOutcome outcome_of(const Arguments& arguments, std::span<const Calibration> logs) {
+LevelOutcome outcome_of(const CalibrateArguments& arguments, std::span<const Calibration> logs) {
   const bool nccl = !logs.front().algorithm->coefficients;
   const Network start = levels_of(arguments, logs.front().workers(), nccl);
   const std::int64_t node = start.node->workers;
@@ -160,7 +159,7 @@ LevelOutcome outcome_of(const Arguments& arguments, std::span<const Calibration>
   return outcome;
 }
 
-void execute_levels(const Arguments& arguments, const std::vector<Calibration>& logs) {
+void execute_levels(const CalibrateArguments& arguments, const std::vector<Calibration>& logs) {
   const LevelOutcome outcome = outcome_of(arguments, logs);
   const std::string cluster =
       arguments.cluster_out.empty() ? "" : levels_cluster(outcome, name_of(arguments), argument("--cluster-out"));
@@ -186,7 +185,7 @@ void execute_levels(const Arguments& arguments, const std::vector<Calibration>& 
   fmt::print("{}", arguments.json ? levels_json(outcome) : levels_text(outcome));
 }
 
-void execute_one(const Arguments& arguments, const Calibration& calibration, std::optional<double> line_rate) {
+void execute_one(const CalibrateArguments& arguments, const Calibration& calibration, std::optional<double> line_rate) {
   for (const auto& [text, option] : {std::pair(arguments.cluster, "--cluster"), std::pair(arguments.rails, "--rails")})
     if (!text.empty())
       throw InputError(argument(option), "says nothing of one log of one level", "several logs, or --collective nccl");
@@ -198,17 +197,17 @@ void execute_one(const Arguments& arguments, const Calibration& calibration, std
           "the line misses the measured times by {:.1f} % in the median: the table is written, which holds for {} "
           "among {} workers alone",
           calibration.overall.line_median * 100, calibration.algorithm->name, calibration.workers()));
-    write_file(
-        arguments.cluster_out,
-        calibration_cluster(calibration, name_of(arguments), arguments.table || misses, line_rate,
-                            argument(arguments.table ? "--table" : "--cluster-out"), count(arguments.node, "--node")));
+    write_file(arguments.cluster_out,
+               calibration_cluster(calibration, name_of(arguments), arguments.table || misses, line_rate,
+                                   argument(arguments.table ? "--table" : "--cluster-out"),
+                                   given_count(arguments.node, "--node")));
   }
   for (const std::string& warning : calibration.warnings) warn(warning);
   fmt::print("{}", arguments.json ? calibration_json(calibration, arguments.table)
                                   : calibration_text(calibration, arguments.table));
 }
 
-void execute(const Arguments& arguments) {
+void execute(const CalibrateArguments& arguments) {
   std::vector<std::string> inputs = arguments.files;
   inputs.push_back(file_behind("topologies", arguments.cluster));
   require_separate({{"--cluster-out", arguments.cluster_out}, {"--plot", arguments.plot}}, inputs);
@@ -223,45 +222,45 @@ void execute(const Arguments& arguments) {
 
 }  // namespace
 
-void add_calibrate(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
+void add_calibrate(CommandLine& app) {
+  auto arguments = std::make_shared<CalibrateArguments>();
+  Command command =
       app.add_subcommand("calibrate", "fit the network's constants to a log of nccl-tests or OSU, or a CSV");
   command
-      ->add_option("FILE", arguments->files,
-                   "the log; several, of different numbers of workers, give the two levels of a cluster")
-      ->required();
+      .add_option("FILE", arguments->files,
+                  "the log; several, of different numbers of workers, give the two levels of a cluster")
+      .required();
   command
-      ->add_option("-n,--workers", arguments->workers,
-                   "among how many it was taken (what the log says); chooses among the rows of a log of several; once "
-                   "for each log")
-      ->allow_extra_args(false);
-  command->add_option("--node", arguments->node, "how many workers a node holds (of several logs, the smallest's)");
-  command->add_option("--rails", arguments->rails, "how many network ports a node has (1)");
-  command->add_option("--cluster", arguments->cluster, "what nodes are like, and what nccl's factors are of");
-  command->add_option("--collective", arguments->collective,
-                      "the algorithm that ran (ring, for a log of all-reduces); see `allreplay list collectives`");
-  command->add_option("--format", arguments->format, "what the log is, where that is not recognised:");
-  command->add_option(
+      .add_option("-n,--workers", arguments->workers,
+                  "among how many it was taken (what the log says); chooses among the rows of a log of several; once "
+                  "for each log")
+      .allow_extra_args(false);
+  command.add_option("--node", arguments->node, "how many workers a node holds (of several logs, the smallest's)");
+  command.add_option("--rails", arguments->rails, "how many network ports a node has (1)");
+  command.add_option("--cluster", arguments->cluster, "what nodes are like, and what nccl's factors are of");
+  command.add_option("--collective", arguments->collective,
+                     "the algorithm that ran (ring, for a log of all-reduces); see `allreplay list collectives`");
+  command.add_option("--format", arguments->format, "what the log is, where that is not recognised:");
+  command.add_option(
       "--time", arguments->time,
       "which times: out-of-place or in-place (nccl-tests; the first), avg, min or max (osu; avg), or the "
       "column's name (csv)");
-  command->add_option("--from", arguments->from, "fit sizes from this one on, such as 64KiB");
-  command->add_option("--to", arguments->to, "fit sizes up to this one");
-  command->add_option("--gamma", arguments->gamma, "what of b is reduction, such as \"0.1 ns/B\" (0)");
-  command->add_option("--line-rate", arguments->line_rate,
-                      "of a link, such as \"10 Gbit/s\": warn where the fit beats it");
+  command.add_option("--from", arguments->from, "fit sizes from this one on, such as 64KiB");
+  command.add_option("--to", arguments->to, "fit sizes up to this one");
+  command.add_option("--gamma", arguments->gamma, "what of b is reduction, such as \"0.1 ns/B\" (0)");
+  command.add_option("--line-rate", arguments->line_rate,
+                     "of a link, such as \"10 Gbit/s\": warn where the fit beats it");
   command
-      ->add_option("-o,--option", arguments->options,
-                   fmt::format("key=value, what the algorithm's constants depend on: {}", fmt::join(constants(), ", ")))
-      ->allow_extra_args(false);
-  command->add_flag("--table", arguments->table,
-                    "take the table of several lines, not one line, for --cluster-out and busbw");
-  auto* out = command->add_option("--cluster-out", arguments->cluster_out, "write a cluster file of the result");
-  command->add_option("--name", arguments->name, "the cluster's name (the file's)")->needs(out);
-  command->add_option("--plot", arguments->plot, "draw the times, both fits and their errors: FILE.svg, .png or .pdf");
-  command->add_flag("--json", arguments->json, "print one JSON object: seconds, and seconds per byte");
-  command->footer(
+      .add_option("-o,--option", arguments->options,
+                  fmt::format("key=value, what the algorithm's constants depend on: {}", fmt::join(constants(), ", ")))
+      .allow_extra_args(false);
+  command.add_flag("--table", arguments->table,
+                   "take the table of several lines, not one line, for --cluster-out and busbw");
+  const Option out = command.add_option("--cluster-out", arguments->cluster_out, "write a cluster file of the result");
+  command.add_option("--name", arguments->name, "the cluster's name (the file's)").needs(out);
+  command.add_option("--plot", arguments->plot, "draw the times, both fits and their errors: FILE.svg, .png or .pdf");
+  command.add_flag("--json", arguments->json, "print one JSON object: seconds, and seconds per byte");
+  command.footer(
       "T(M) = a + b·M is fitted in relative error, robust to outliers; alpha = a/c and beta = b/d for the algorithm's\n"
       "coefficients (ring among N: c = 2(N-1), d = 2(N-1)/N). See docs/calibration.md.\n"
       "Examples:\n"
@@ -271,7 +270,7 @@ void add_calibrate(CLI::App& app) {
       "  allreplay compare --profile resnet50_p100_b64 --cluster mine.json\n"
       "  allreplay calibrate node.log --workers 8 two.log --workers 16 --rails 8 --cluster-out levels.json\n"
       "  allreplay calibrate node.log two.log --collective nccl --cluster h100x8-8x400gbps --cluster-out nccl.json");
-  command->callback([arguments] { execute(*arguments); });
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

@@ -1,6 +1,5 @@
 #include <bit>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
@@ -10,14 +9,14 @@ namespace allreplay {
 
 namespace {
 
-struct Arguments {
+struct CodecArguments {
   std::string codec, elements, workers = "1", distribution = "normal", correlation = "0", iterations = "10",
                                repetitions = "5", seed = "1", residuals = "conserving";
   std::vector<std::string> options;
   bool json = false;
 };
 
-CodecRequest request_of(const Arguments& arguments) {
+CodecRequest request_of(const CodecArguments& arguments) {
   const auto number = [](const std::string& text, std::int64_t most, const char* option) {
     return parse_integer(text, 1, most, argument(option));
   };
@@ -57,51 +56,50 @@ CodecRequest request_of(const Arguments& arguments) {
   return request;
 }
 
-void execute(const Arguments& arguments) {
+void execute(const CodecArguments& arguments) {
   const CodecReport report = measure_codec(request_of(arguments));
   fmt::print("{}", arguments.json ? codec_json(report) : codec_table(report));
 }
 
 }  // namespace
 
-void add_codec(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
+void add_codec(CommandLine& app) {
+  auto arguments = std::make_shared<CodecArguments>();
+  Command command =
       app.add_subcommand("codec", "run one codec on random gradients: bytes, times on this processor, errors");
-  command->add_option("-k,--codec", arguments->codec, "see `allreplay list codecs`")->required();
-  command->add_option("-e,--elements", arguments->elements, "of a gradient, in fp32; at most 2^27")->required();
+  command.add_option("-k,--codec", arguments->codec, "see `allreplay list codecs`").required();
+  command.add_option("-e,--elements", arguments->elements, "of a gradient, in fp32; at most 2^27").required();
   command
-      ->add_option("-n,--workers", arguments->workers,
-                   "more than one: also exchange gradients, as the codec's collective does; a power of two for gtopk")
-      ->capture_default_str();
-  command->add_option("--iterations", arguments->iterations, "over how many the mean error and the exchange run")
-      ->capture_default_str();
-  command->add_option("--repetitions", arguments->repetitions, "of each measurement of time; the median counts")
-      ->capture_default_str();
+      .add_option("-n,--workers", arguments->workers,
+                  "more than one: also exchange gradients, as the codec's collective does; a power of two for gtopk")
+      .capture_default_str();
+  command.add_option("--iterations", arguments->iterations, "over how many the mean error and the exchange run")
+      .capture_default_str();
+  command.add_option("--repetitions", arguments->repetitions, "of each measurement of time; the median counts")
+      .capture_default_str();
   command
-      ->add_option("--distribution", arguments->distribution,
-                   "of a gradient's elements: normal, laplace or lognormal (of either sign)")
-      ->capture_default_str();
+      .add_option("--distribution", arguments->distribution,
+                  "of a gradient's elements: normal, laplace or lognormal (of either sign)")
+      .capture_default_str();
   command
-      ->add_option("--correlation", arguments->correlation,
-                   "between gradients of any two workers and iterations, 0 to 1")
-      ->capture_default_str();
+      .add_option("--correlation", arguments->correlation,
+                  "between gradients of any two workers and iterations, 0 to 1")
+      .capture_default_str();
   command
-      ->add_option("--residuals", arguments->residuals,
-                   "gtopk: conserving (a receiver keeps what it drops) or as-printed (Algorithm 4, line 10)")
-      ->capture_default_str();
-  command->add_option("--seed", arguments->seed, "of all that is drawn")->capture_default_str();
-  command
-      ->add_option("-o,--option", arguments->options, "density=SHARE (0.001) or bits=NUMBER (8), any number of times")
-      ->allow_extra_args(false);
-  command->add_flag("--json", arguments->json, "print one JSON object");
-  command->footer(
+      .add_option("--residuals", arguments->residuals,
+                  "gtopk: conserving (a receiver keeps what it drops) or as-printed (Algorithm 4, line 10)")
+      .capture_default_str();
+  command.add_option("--seed", arguments->seed, "of all that is drawn").capture_default_str();
+  command.add_option("-o,--option", arguments->options, "density=SHARE (0.001) or bits=NUMBER (8), any number of times")
+      .allow_extra_args(false);
+  command.add_flag("--json", arguments->json, "print one JSON object");
+  command.footer(
       "Errors are relative to the length of what is right: 0 is perfect, 1 as bad as sending nothing.\n"
       "Examples:\n"
       "  allreplay codec --codec qsgd --elements 1000000 --option bits=4\n"
       "  allreplay codec --codec gtopk --elements 10000 --option density=0.01 --workers 16 --iterations 100 "
       "--residuals as-printed");
-  command->callback([arguments] { execute(*arguments); });
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

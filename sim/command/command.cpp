@@ -1,10 +1,10 @@
 #include "sim/command/command.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <set>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/core/file.hpp"
@@ -66,10 +66,17 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
     const std::string name = option.substr(0, equals);
     request.options.push_back({name, option.substr(equals + 1), argument("--option " + name)});
   }
+  const std::pair<const char*, const std::string*> flags[] = {
+      {"accumulate", &accumulate}, {"zero", &zero}, {"shard_group", &shard_group}, {"memory", &memory}};
+  for (const auto& [name, value] : flags) {
+    std::string flag = "--" + std::string(name);
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    if (!value->empty()) request.options.push_back({name, *value, argument(flag)});
+  }
   return request;
 }
 
-void add_strategy_or_plan(CLI::App& command, std::string& strategy, std::string& plan) {
+void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan) {
   command.add_option("-s,--strategy", strategy, "see `allreplay list strategies`");
   command.add_option("--plan", plan, "instead: a plan from a file, as `allreplay plan --json` writes it");
 }
@@ -109,13 +116,13 @@ std::vector<std::string> ScenarioArguments::files(std::vector<std::string> more)
   return more;
 }
 
-void add_scenario_options(CLI::App& command, ScenarioArguments& arguments) {
+void add_scenario_options(Command command, ScenarioArguments& arguments) {
   command
       .add_option("-p,--profile", arguments.profile,
                   "layer-wise times: a trace or CSV file, or a name from `allreplay list profiles`")
-      ->required();
+      .required();
   command.add_option("-c,--cluster", arguments.cluster, "a cluster file, or a name from `allreplay list clusters`")
-      ->required();
+      .required();
   command.add_option("-n,--workers", arguments.workers, "how many workers (the cluster file's)");
   command.add_option("--collective", arguments.collective,
                      "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
@@ -123,11 +130,16 @@ void add_scenario_options(CLI::App& command, ScenarioArguments& arguments) {
                      "how communication is priced (the cluster file's): " + choices(names_of(fidelities)));
   command.add_option("--codec", arguments.codec,
                      "compress gradients (none); a name from `allreplay list codecs`, or a file");
+  command.add_option("--accumulate", arguments.accumulate, "micro-batches of an iteration (1)");
+  command.add_option("--zero", arguments.zero, "shard under a plan of blocks: ZeRO's stage 1 or 2 (0); 3 with best");
+  command.add_option("--shard-group", arguments.shard_group, "shard among so many consecutive workers (all)");
+  command.add_option("--memory", arguments.memory,
+                     "of a worker, such as 80GB: what needs more does not fit (no limit)");
   command.add_flag("--no-reuse", arguments.no_reuse,
                    "fluid, message: simulate every collective, also one that runs alone as one before did");
   command.add_option("--forward-ratio", arguments.forward_ratio,
                      "set every layer's forward time to this times its backward time");
-  command.add_option("-o,--option", arguments.options, "key=value, any number of times:")->allow_extra_args(false);
+  command.add_option("-o,--option", arguments.options, "key=value, any number of times:").allow_extra_args(false);
 }
 
 }  // namespace allreplay

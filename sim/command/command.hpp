@@ -1,4 +1,4 @@
-// The commands of the program, a file each. add_X() describes the command to CLI11 and says what it runs.
+// The commands of the program, a file each. add_X() describes the command and says what it runs.
 #pragma once
 
 #include <functional>
@@ -8,31 +8,28 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/command/command_line.hpp"
 #include "sim/experiment/request.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace allreplay {
 
-void add_run(CLI::App& app);
-void add_compare(CLI::App& app);
-void add_sweep(CLI::App& app);
-void add_plan(CLI::App& app);
-void add_topology(CLI::App& app);
-void add_collective(CLI::App& app);
-void add_codec(CLI::App& app);
-void add_calibrate(CLI::App& app);
-void add_tune(CLI::App& app);
-void add_recommend(CLI::App& app);
-void add_import(CLI::App& app);
-void add_estimate(CLI::App& app);
-void add_export(CLI::App& app);
-void add_report(CLI::App& app);
-void add_list(CLI::App& app);
-void add_man(CLI::App& app);         ///< of all commands of `app`, which has to live on
-void add_completion(CLI::App& app);  ///< likewise
+void add_run(CommandLine& app);
+void add_compare(CommandLine& app);
+void add_sweep(CommandLine& app);
+void add_plan(CommandLine& app);
+void add_topology(CommandLine& app);
+void add_collective(CommandLine& app);
+void add_codec(CommandLine& app);
+void add_calibrate(CommandLine& app);
+void add_tune(CommandLine& app);
+void add_recommend(CommandLine& app);
+void add_import(CommandLine& app);
+void add_estimate(CommandLine& app);
+void add_export(CommandLine& app);
+void add_report(CommandLine& app);
+void add_list(CommandLine& app);
+void add_man(CommandLine& app);         ///< of all commands of `app`, which has to live on
+void add_completion(CommandLine& app);  ///< likewise
 
 /// What `allreplay list` lists.
 const std::vector<std::string>& listable();
@@ -40,7 +37,8 @@ const std::vector<std::string>& listable();
 /// What --profile, --cluster and the options beside them were given as.
 struct ScenarioArguments {
   std::string profile, cluster, workers, collective, fidelity, codec, forward_ratio;
-  std::vector<std::string> options;  ///< key=value
+  std::vector<std::string> options;
+  std::string accumulate, zero, shard_group, memory;  ///< options that have flags of their own  ///< key=value
   bool no_reuse = false;
 
   /// The files behind --profile, --cluster and --codec, as far as there are any, after `more`.
@@ -51,10 +49,10 @@ struct ScenarioArguments {
 };
 
 /// Adds those options to `command`.
-void add_scenario_options(CLI::App& command, ScenarioArguments& arguments);
+void add_scenario_options(Command command, ScenarioArguments& arguments);
 
 /// Adds --strategy and --plan, of which one is to be given.
-void add_strategy_or_plan(CLI::App& command, std::string& strategy, std::string& plan);
+void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan);
 /// Throws InputError unless it is one.
 void require_strategy_or_plan(const std::string& strategy, const std::string& plan);
 

@@ -1,10 +1,11 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
+#include "sim/core/text.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/training/communication.hpp"
+#include "sim/training/sharding.hpp"
 #include "sim/view/compare_picture.hpp"
 #include "sim/view/timeline_picture.hpp"
 
@@ -12,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-struct Arguments {
+struct CompareArguments {
   ScenarioArguments scenario;
   std::vector<std::string> strategies, plans;
   std::string plot, timeline;
@@ -31,10 +32,11 @@ void print_json(const std::vector<Outcome>& outcomes) {
 }
 
 // Where nothing was asked for by name: every strategy that this collective can carry.
-std::vector<Scenario> all_possible(const Arguments& arguments, Library& library) {
+std::vector<Scenario> all_possible(const CompareArguments& arguments, Library& library) {
   std::vector<Scenario> scenarios;
   for (const Strategy& strategy : strategies()) {
     Scenario scenario = library.resolve(arguments.scenario.request(std::string(strategy.name)));
+    if (!goes_with(scenario)) continue;  // what was asked for says which they are
     try {
       require_possible(scenario);
     } catch (const InputError& error) {
@@ -44,16 +46,19 @@ std::vector<Scenario> all_possible(const Arguments& arguments, Library& library)
     }
     scenarios.push_back(std::move(scenario));
   }
+  // With groups, say, that nothing makes: the first one's complaint.
+  if (scenarios.empty())
+    require_possible(library.resolve(arguments.scenario.request(std::string(strategies().front().name))));
   return scenarios;
 }
 
 // All are checked before the first is run.
-std::vector<Scenario> scenarios_of(const Arguments& arguments) {
+std::vector<Scenario> scenarios_of(const CompareArguments& arguments) {
   Library library;
   std::vector<Scenario> scenarios;
   if (arguments.strategies.empty() && arguments.plans.empty()) scenarios = all_possible(arguments, library);
   for (const std::string& name : arguments.strategies) {
-    Request request = arguments.scenario.request(CLI::detail::trim_copy(name));
+    Request request = arguments.scenario.request(std::string(trim(name)));
     request.place_of_strategy = argument("--strategies");
     scenarios.push_back(library.resolve(request));
     require_possible(scenarios.back());
@@ -65,7 +70,7 @@ std::vector<Scenario> scenarios_of(const Arguments& arguments) {
   return scenarios;
 }
 
-void execute(const Arguments& arguments) {
+void execute(const CompareArguments& arguments) {
   for (const auto& [file, option] : {std::pair(arguments.plot, "--plot"), {arguments.timeline, "--timeline"}}) {
     if (file.empty()) continue;
     require_picture(file, argument(option));
@@ -88,23 +93,23 @@ void execute(const Arguments& arguments) {
 
 }  // namespace
 
-void add_compare(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("compare", "simulate several strategies and set them side by side");
-  add_scenario_options(*command, arguments->scenario);
-  command->add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them, unless there is --plan)")
-      ->delimiter(',');
-  command->add_option("--plan", arguments->plans, "a plan from a file; any number of times")->allow_extra_args(false);
-  auto* json = command->add_flag("--json", arguments->json, "print a JSON array");
-  command->add_flag("--csv", arguments->csv, "print CSV")->excludes(json);
-  command->add_option("--plot", arguments->plot, "draw what makes up each iteration as bars: FILE.svg, .png or .pdf");
-  command->add_option("--timeline", arguments->timeline,
-                      "draw the iterations one below the other on one time axis: FILE.svg, .png or .pdf");
-  command->footer(
+void add_compare(CommandLine& app) {
+  auto arguments = std::make_shared<CompareArguments>();
+  Command command = app.add_subcommand("compare", "simulate several strategies and set them side by side");
+  add_scenario_options(command, arguments->scenario);
+  command.add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them, unless there is --plan)")
+      .delimiter(',');
+  command.add_option("--plan", arguments->plans, "a plan from a file; any number of times").allow_extra_args(false);
+  const Option json = command.add_flag("--json", arguments->json, "print a JSON array");
+  command.add_flag("--csv", arguments->csv, "print CSV").excludes(json);
+  command.add_option("--plot", arguments->plot, "draw what makes up each iteration as bars: FILE.svg, .png or .pdf");
+  command.add_option("--timeline", arguments->timeline,
+                     "draw the iterations one below the other on one time axis: FILE.svg, .png or .pdf");
+  command.footer(
       "Example:\n  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategies "
       "wfbp,mg-wfbp,optimal-merge\n"
       "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --plot bars.svg --timeline timelines.svg");
-  command->callback([arguments] { execute(*arguments); });
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

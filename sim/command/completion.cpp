@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -257,14 +256,14 @@ std::string completion_script(const Commands& commands, const std::string& shell
   fail_with_nearest(shell, shells(), argument("completion"), "no shell '{}'");
 }
 
-void add_completion(CLI::App& app) {
+void add_completion(CommandLine& app) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("completion", "print what lets a shell complete this program's words");
-  command->add_option("shell", *shell, fmt::format("{}", fmt::join(shells(), ", ")))->required();
-  command->footer(
+  Command command = app.add_subcommand("completion", "print what lets a shell complete this program's words");
+  command.add_option("shell", *shell, fmt::format("{}", fmt::join(shells(), ", "))).required();
+  command.footer(
       "Example:\n  source <(allreplay completion bash)      # for this shell\n"
       "  allreplay completion bash > ~/.local/share/bash-completion/completions/allreplay");
-  command->callback([&app, shell] { fmt::print("{}", completion_script(commands_of(app), *shell)); });
+  command.callback([&app, shell] { fmt::print("{}", completion_script(commands_of(app), *shell)); });
 }
 
 }  // namespace allreplay

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -43,6 +42,10 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--collective", {.name = "COLLECTIVE", .list = "collectives"}},
       {"--fidelity", {.name = "FIDELITY", .words = names_of(fidelities)}},
       {"--framework", {.name = "FRAMEWORK", .words = names_of(frameworks())}},
+      {"--accumulate", {.name = "N"}},
+      {"--zero", {.name = "STAGE", .words = {"0", "1", "2", "3"}}},
+      {"--shard-group", {.name = "N"}},
+      {"--memory", {.name = "SIZE"}},
       {"--method", {.name = "METHOD", .words = names_of(tune_methods)}},
       {"--option", {.name = "KEY=VALUE", .list = "options", .told = all_options()}},
       {"--over", {.name = "KEY=LO:HI", .list = "options"}},
@@ -110,16 +113,14 @@ const std::map<std::string, ValueKind>& kinds() {
 }
 
 // Of one command first ("sweep file"), then of any.
-ValueKind kind_of(const CLI::App& command, const CLI::Option& option) {
-  const std::string name = option.get_positional()       ? option.get_name(true)
-                           : option.get_lnames().empty() ? ""
-                                                         : "--" + option.get_lnames()[0];
-  for (const std::string& key : {command.get_name() + " " + name, name})
+ValueKind kind_of(const std::string& command, const OptionDefinition& option) {
+  std::string name = option.positional ? option.names.front() : "";
+  for (const std::string& one : option.names)
+    if (name.empty() && one.starts_with("--")) name = one;
+  for (const std::string& key : {command + " " + name, name})
     if (const auto found = kinds().find(key); found != kinds().end()) return found->second;
   return {.name = "VALUE"};
 }
-
-bool is_flag(const CLI::Option& option) { return option.get_items_expected_max() == 0; }
 
 // What --help shows below an option: "\n  NAME: what it is", for each value that there is.
 std::string told(const ValueKind& kind) {
@@ -137,18 +138,10 @@ std::string one_line(std::string help, const ValueKind& kind) {
   return fmt::format("{} {}", help, fmt::join(names_of(kind.told), ", "));
 }
 
-OptionDefinition definition_of(const CLI::App& command, const CLI::Option& option) {
-  OptionDefinition definition;
-  definition.standard = option.get_default_str();
-  definition.positional = option.get_positional();
-  definition.required = option.get_required();
-  definition.flag = is_flag(option);
-  definition.repeatable = option.get_items_expected_max() > 1 && option.get_delimiter() == '\0';
-  if (definition.positional) definition.names.push_back(option.get_name(true));
-  for (const std::string& name : option.get_snames()) definition.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) definition.names.push_back("--" + name);
-  if (!definition.flag) definition.value = kind_of(command, option);
-  definition.help = one_line(option.get_description(), definition.value);
+OptionDefinition definition_of(const std::string& command, const Option& option) {
+  OptionDefinition definition = option.definition();
+  if (!definition.flag) definition.value = kind_of(command, definition);
+  definition.help = one_line(definition.help, definition.value);
   if (definition.value.list.empty() && definition.value.words.empty())
     definition.value.words = names_of(definition.value.told);
   return definition;
@@ -156,27 +149,26 @@ OptionDefinition definition_of(const CLI::App& command, const CLI::Option& optio
 
 }  // namespace
 
-std::vector<CommandDefinition> commands_of(const CLI::App& app) {
+std::vector<CommandDefinition> commands_of(const CommandLine& app) {
   std::vector<CommandDefinition> commands;
-  for (const CLI::App* one : app.get_subcommands(nullptr)) {
-    const bool own = one->get_footer() != app.get_footer();  // CLI11 hands a footer down
-    commands.push_back({one->get_name(), one->get_description(), own ? one->get_footer() : "", {}});
+  for (const Command& one : app.get_subcommands()) {
+    commands.push_back({one.get_name(), one.get_description(), one.get_footer(), {}});
     auto& options = commands.back().options;
-    for (const CLI::Option* option : one->get_options()) options.push_back(definition_of(*one, *option));
+    for (const Option& option : one.get_options()) options.push_back(definition_of(one.get_name(), option));
     std::stable_partition(options.begin(), options.end(), [](const auto& option) { return !option.positional; });
   }
   return commands;
 }
 
-void name_values(CLI::App& app) {
-  for (CLI::App* command : app.get_subcommands(nullptr))
-    for (CLI::Option* option : command->get_options())
-      if (!is_flag(*option)) {
-        const ValueKind kind = kind_of(*command, *option);
-        option->type_name(kind.name);
-        const std::string help = option->get_description();
-        if (help.ends_with(':')) option->description(help + told(kind));
-      }
+void name_values(CommandLine& app) {
+  for (const Command& command : app.get_subcommands())
+    for (Option option : command.get_options()) {
+      const OptionDefinition definition = option.definition();
+      if (definition.flag) continue;
+      const ValueKind kind = kind_of(command.get_name(), definition);
+      option.type_name(kind.name);
+      if (definition.help.ends_with(':')) option.description(definition.help + told(kind));
+    }
 }
 
 }  // namespace allreplay

@@ -1,4 +1,5 @@
-// The command line as data, read from CLI11's own definitions: what the manual page and shell completion are made from.
+// The command line as data, read from the parser's own definitions: what the manual page and shell completion are made
+// from.
 #pragma once
 
 #include <string>
@@ -40,10 +41,10 @@ struct CommandDefinition {
 };
 
 /// Commands in the order of their definition.
-std::vector<CommandDefinition> commands_of(const CLI::App& app);
+std::vector<CommandDefinition> commands_of(const CommandLine& app);
 
 /// Lets --help call each value by its kind's name, and tell values. To be called once all commands are added.
-void name_values(CLI::App& app);
+void name_values(CommandLine& app);
 
 /// The shells that completion_script() knows.
 const std::vector<std::string>& shells();

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <filesystem>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
@@ -21,7 +20,7 @@ namespace {
 constexpr std::int64_t most = 1'000'000'000;
 constexpr std::int64_t most_tokens = 10'000'000;
 
-struct Arguments {
+struct EstimateArguments {
   std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, out;
   std::string mfu, tokens_per_second, samples_per_second;
   std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
@@ -60,7 +59,7 @@ double mfu_of(const std::string& text) {
 
 // --- the model -------------------------------------------------------------------------------------------------------
 
-Transformer of_words(const Arguments& arguments) {
+Transformer of_words(const EstimateArguments& arguments) {
   for (const auto& [text, name] : {std::pair{&arguments.layers, "--layers"}, std::pair{&arguments.hidden, "--hidden"},
                                    std::pair{&arguments.heads, "--heads"}, std::pair{&arguments.vocab, "--vocab"}})
     if (text->empty())
@@ -84,7 +83,7 @@ Transformer of_words(const Arguments& arguments) {
   return t;
 }
 
-void refuse_words(const Arguments& arguments) {
+void refuse_words(const EstimateArguments& arguments) {
   for (const auto& [text, name] : {std::pair{&arguments.family, "--family"}, std::pair{&arguments.layers, "--layers"},
                                    std::pair{&arguments.hidden, "--hidden"}, std::pair{&arguments.heads, "--heads"},
                                    std::pair{&arguments.kv_heads, "--kv-heads"}, std::pair{&arguments.ffn, "--ffn"},
@@ -108,7 +107,7 @@ std::string name_of(const std::string& file) {
   return folder.empty() ? "config" : folder;
 }
 
-Computation computation_of(const Arguments& arguments) {
+Computation computation_of(const EstimateArguments& arguments) {
   const auto tokens = [&](std::int64_t own) {
     return arguments.seq.empty() ? own : count(arguments.seq, "--seq", most_tokens);
   };
@@ -133,7 +132,7 @@ Computation computation_of(const Arguments& arguments) {
 
 // --- what is asked ---------------------------------------------------------------------------------------------------
 
-Known known_of(const Arguments& arguments, const Computation& work) {
+Known known_of(const EstimateArguments& arguments, const Computation& work) {
   Known known;
   const auto set = [&](const std::string& option) {
     if (!known.option.empty())
@@ -162,7 +161,7 @@ void require(const std::string& text, const std::string& option, const std::stri
   if (text.empty()) throw InputError(argument(option), "is missing", right);
 }
 
-EstimateRequest request_of(const Arguments& arguments) {
+EstimateRequest request_of(const EstimateArguments& arguments) {
   require(arguments.device, "--device", "a name from `allreplay list devices`");
   require(arguments.batch, "--batch", "samples of one device in a mini-batch");
   EstimateRequest request;
@@ -183,7 +182,7 @@ EstimateRequest request_of(const Arguments& arguments) {
   return request;
 }
 
-void refuse_beside_from(const Arguments& arguments) {
+void refuse_beside_from(const EstimateArguments& arguments) {
   for (const auto& [text, name] :
        {std::pair{&arguments.model, "--model"}, std::pair{&arguments.recompute, "--recompute"},
         std::pair{&arguments.optimizer, "--optimizer"}, std::pair{&arguments.mfu, "--mfu"},
@@ -228,7 +227,7 @@ std::string summary(const Estimate& made, const Computation* work, const Device*
 }
 
 // `before`: what the trace that was rescaled says of its own source.
-void finish(const Arguments& arguments, const Estimate& made, const Model& model, const std::string& table,
+void finish(const EstimateArguments& arguments, const Estimate& made, const Model& model, const std::string& table,
             const std::string& before = "") {
   std::vector<std::string> notes = made.notes;
   if (!before.empty()) notes.push_back("before: " + before);
@@ -237,7 +236,7 @@ void finish(const Arguments& arguments, const Estimate& made, const Model& model
   fmt::print("{}note: estimated, not measured ({})\n", table, made.profile.source);
 }
 
-void rescale(const Arguments& arguments) {
+void rescale(const EstimateArguments& arguments) {
   refuse_beside_from(arguments);
   require_separate({{"--out", arguments.out}}, {file_behind("traces", arguments.from), arguments.model});
   const std::string file = find_data("traces", arguments.from, "profile");
@@ -260,7 +259,7 @@ void rescale(const Arguments& arguments) {
   finish(arguments, made, model, summary(made, nullptr, change.device ? &*change.device : nullptr), profile.source);
 }
 
-void execute(const Arguments& arguments) {
+void execute(const EstimateArguments& arguments) {
   if (!arguments.precision.empty() && !element_bytes(arguments.precision))
     throw InputError(argument("--precision"), fmt::format("unknown precision '{}'", arguments.precision),
                      "fp32, tf32, fp16 or bf16");
@@ -273,36 +272,36 @@ void execute(const Arguments& arguments) {
 
 }  // namespace
 
-void add_estimate(CLI::App& app) {
-  auto a = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("estimate", "make a trace of a model and a device, without either");
-  command->add_option("--model", a->model, "a model, a file of one, or a config.json");
-  command->add_option("--from", a->from, "a trace to change, instead of a model");
-  command->add_option("--device", a->device, "a device, or a file of one");
-  command->add_option("--from-device", a->from_device, "of the trace (what it names)");
-  command->add_option("--batch", a->batch, "samples of one device in a mini-batch");
-  command->add_option("--seq", a->seq, "tokens of a sample (the model's positions)");
-  command->add_option("--precision", a->precision, "fp32, tf32, fp16, bf16 (bf16, else fp32)");
-  command->add_option("--recompute", a->recompute, "in backward: none (default), selective, full");
-  command->add_option("--optimizer", a->optimizer, "adam or sgd (transformers adam, else sgd)");
-  command->add_option("--mfu", a->mfu, "model FLOPs over the peak, such as 45%");
-  command->add_option("--tokens-per-second", a->tokens_per_second, "of one device, with the update");
-  command->add_option("--samples-per-second", a->samples_per_second, "the same, in samples");
-  command->add_option("--family", a->family, "no --model: llama (default), gpt2, bert");
-  command->add_option("--layers", a->layers, "blocks");
-  command->add_option("--hidden", a->hidden, "width");
-  command->add_option("--heads", a->heads, "attention heads");
-  command->add_option("--kv-heads", a->kv_heads, "heads of keys and values (as many)");
-  command->add_option("--ffn", a->ffn, "inner width (four times the width)");
-  command->add_option("--vocab", a->vocab, "rows of the embedding");
-  command->add_option("--out", a->out, "the trace to write (none)");
-  command->footer(
+void add_estimate(CommandLine& app) {
+  auto a = std::make_shared<EstimateArguments>();
+  Command command = app.add_subcommand("estimate", "make a trace of a model and a device, without either");
+  command.add_option("--model", a->model, "a model, a file of one, or a config.json");
+  command.add_option("--from", a->from, "a trace to change, instead of a model");
+  command.add_option("--device", a->device, "a device, or a file of one");
+  command.add_option("--from-device", a->from_device, "of the trace (what it names)");
+  command.add_option("--batch", a->batch, "samples of one device in a mini-batch");
+  command.add_option("--seq", a->seq, "tokens of a sample (the model's positions)");
+  command.add_option("--precision", a->precision, "fp32, tf32, fp16, bf16 (bf16, else fp32)");
+  command.add_option("--recompute", a->recompute, "in backward: none (default), selective, full");
+  command.add_option("--optimizer", a->optimizer, "adam or sgd (transformers adam, else sgd)");
+  command.add_option("--mfu", a->mfu, "model FLOPs over the peak, such as 45%");
+  command.add_option("--tokens-per-second", a->tokens_per_second, "of one device, with the update");
+  command.add_option("--samples-per-second", a->samples_per_second, "the same, in samples");
+  command.add_option("--family", a->family, "no --model: llama (default), gpt2, bert");
+  command.add_option("--layers", a->layers, "blocks");
+  command.add_option("--hidden", a->hidden, "width");
+  command.add_option("--heads", a->heads, "attention heads");
+  command.add_option("--kv-heads", a->kv_heads, "heads of keys and values (as many)");
+  command.add_option("--ffn", a->ffn, "inner width (four times the width)");
+  command.add_option("--vocab", a->vocab, "rows of the embedding");
+  command.add_option("--out", a->out, "the trace to write (none)");
+  command.footer(
       "--mfu, --tokens-per-second or --samples-per-second fix the efficiency.\n"
       "How good this is: docs/estimation.md. Examples:\n"
       "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
       "    --precision bf16 --out mine.json\n"
       "  allreplay estimate --from resnet50_xeon_b8 --batch 16");
-  command->callback([a] { execute(*a); });
+  command.callback([a] { execute(*a); });
 }
 
 }  // namespace allreplay

@@ -1,6 +1,5 @@
 #include <cstdio>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
@@ -14,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-struct Arguments {
+struct ExportArguments {
   ScenarioArguments scenario;
   std::string to, strategy, plan, clock, out;
 
@@ -23,7 +22,7 @@ struct Arguments {
 };
 
 // What the format has no use for would be a silent mistake.
-void require_meaning(const Arguments& arguments, const Exporter& exporter) {
+void require_meaning(const ExportArguments& arguments, const Exporter& exporter) {
   const auto refuse = [&](bool given, std::string_view option, std::string_view wrong, std::string_view right) {
     if (given) throw InputError(argument(std::string(option)), wrong, right);
   };
@@ -45,7 +44,7 @@ void require_meaning(const Arguments& arguments, const Exporter& exporter) {
          "--per-worker", "how many workers?", "add --workers N");
 }
 
-std::vector<std::string> files(const Arguments& arguments, const Exporter& exporter, std::int64_t workers) {
+std::vector<std::string> files(const ExportArguments& arguments, const Exporter& exporter, std::int64_t workers) {
   if (!arguments.per_worker) return {arguments.out};
   std::vector<std::string> files;
   for (std::int64_t worker = 0; worker < workers; ++worker)
@@ -53,7 +52,7 @@ std::vector<std::string> files(const Arguments& arguments, const Exporter& expor
   return files;
 }
 
-void execute(const Arguments& arguments) {
+void execute(const ExportArguments& arguments) {
   const Exporter& exporter = find_exporter(arguments.to, argument("--to"));
   require_meaning(arguments, exporter);
   const Request request = arguments.scenario.request(arguments.strategy, arguments.plan);
@@ -66,6 +65,14 @@ void execute(const Arguments& arguments) {
   } else {
     scenario = library.resolve(request);
     plan = plan_of(scenario);
+    const bool passes_only = std::all_of(plan->program.begin(), plan->program.end(), [](const Work& one) {
+      return one.kind == WorkKind::Forward || one.kind == WorkKind::Backward;
+    });
+    if (!passes_only || !(plan->step == Step()))
+      throw InputError(
+          argument("--strategy"),
+          fmt::format("{} shards, accumulates or updates, which the exporters do not write yet", plan->strategy),
+          "a plan of all-reduces without micro-batches and update");
   }
   ExportRequest wanted{scenario.profile, plan ? &*plan : nullptr, scenario.workers};
   const std::vector<std::string> written = files(arguments, exporter, scenario.workers);
@@ -91,27 +98,26 @@ void execute(const Arguments& arguments) {
 
 }  // namespace
 
-void add_export(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("export", "write a profile, and its plan, for another simulator");
-  command->add_option("--to", arguments->to, "the format:")->required();
-  command->add_option("--out", arguments->out, "the file to write")->required();
-  command->add_option("-s,--strategy", arguments->strategy,
-                      "write this strategy's plan, too, made for --cluster; see `allreplay list strategies`");
-  command->add_option("--plan", arguments->plan, "write the plan in this file, made for --cluster");
-  add_scenario_options(*command, arguments->scenario);
-  command->get_option("--cluster")->required(false);
-  command->add_option("--clock", arguments->clock, "astra-sim: GHz of its cycles (1)");
-  command->add_flag(
-      "--per-worker", arguments->per_worker,
-      "chakra: a file for each worker, OUT.0.et, OUT.1.et, …, as ASTRA-sim 2.0 wants them; all are equal");
-  command->footer(
+void add_export(CommandLine& app) {
+  auto arguments = std::make_shared<ExportArguments>();
+  Command command = app.add_subcommand("export", "write a profile, and its plan, for another simulator");
+  command.add_option("--to", arguments->to, "the format:").required();
+  command.add_option("--out", arguments->out, "the file to write").required();
+  command.add_option("-s,--strategy", arguments->strategy,
+                     "write this strategy's plan, too, made for --cluster; see `allreplay list strategies`");
+  command.add_option("--plan", arguments->plan, "write the plan in this file, made for --cluster");
+  add_scenario_options(command, arguments->scenario);
+  command.get_option("--cluster").required(false);
+  command.add_option("--clock", arguments->clock, "astra-sim: GHz of its cycles (1)");
+  command.add_flag("--per-worker", arguments->per_worker,
+                   "chakra: a file for each worker, OUT.0.et, OUT.1.et, …, as ASTRA-sim 2.0 wants them; all are equal");
+  command.footer(
       "What the format cannot carry is reported. `allreplay import` reads all of these formats.\n"
       "Examples:\n"
       "  allreplay export --to astra-sim --profile resnet50_k80_b16 --out resnet50.txt\n"
       "  allreplay export --to chakra --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8 --strategy mg-wfbp "
       "--per-worker --out resnet50");
-  command->callback([arguments] { execute(*arguments); });
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

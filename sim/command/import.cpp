@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
@@ -13,7 +12,7 @@ namespace allreplay {
 
 namespace {
 
-struct Arguments {
+struct ImportArguments {
   std::string file, from, out, batch, forward_ratio, clock, match;
   ImportOptions options;
 };
@@ -24,7 +23,7 @@ double positive(const std::string& text, const std::string& option) {
   return value;
 }
 
-ImportOptions options_of(const Arguments& arguments) {
+ImportOptions options_of(const ImportArguments& arguments) {
   ImportOptions options = arguments.options;
   if (!arguments.batch.empty())
     options.batch_size = parse_integer(arguments.batch, 1, 1'000'000'000, argument("--batch"));
@@ -66,7 +65,7 @@ std::string summary(const Profile& profile) {
                        {"backward", format_duration(to_seconds(profile.backward()))}});
 }
 
-void execute(const Arguments& arguments) {
+void execute(const ImportArguments& arguments) {
   const ImportOptions options = options_of(arguments);
   require_separate({{"--out", arguments.out}}, {arguments.file, file_behind("models", arguments.match)});
   const Importer* importer = arguments.from.empty() ? nullptr : &find_importer(arguments.from, argument("--from"));
@@ -87,29 +86,29 @@ void execute(const Arguments& arguments) {
 
 }  // namespace
 
-void add_import(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("import", "make a trace of what another profiler or simulator wrote");
-  command->add_option("file", arguments->file, "what to read; .gz is decompressed")->required();
-  command->add_option("--from", arguments->from, "its format (by its look); see `allreplay list importers`");
-  command->add_option("--out", arguments->out, "the trace to write")->required();
-  command->add_option("--batch", arguments->batch, "samples per mini-batch, where the file does not say");
-  command->add_option("--model", arguments->options.model, "the model's name (the file's)");
-  command->add_option("--match", arguments->match,
-                      "name the layers with parameters, and split them into tensors, as this model has them");
-  command->add_option("--device", arguments->options.device, "what it ran on, where the file does not say");
-  command->add_option("--framework", arguments->options.framework, "what ran it, where the file does not say");
-  command->add_option("--precision", arguments->options.precision, "fp32 (default), tf32, fp16 or bf16");
-  command->add_option("--forward-ratio", arguments->forward_ratio,
-                      "set every layer's forward time to this times its backward time");
-  command->add_option("--clock", arguments->clock, "GHz, of formats that count cycles (1)");
-  command->add_flag("--keep-overhead", arguments->options.keep_overhead, "subtract nothing as the profiler's own cost");
-  command->footer(
+void add_import(CommandLine& app) {
+  auto arguments = std::make_shared<ImportArguments>();
+  Command command = app.add_subcommand("import", "make a trace of what another profiler or simulator wrote");
+  command.add_option("file", arguments->file, "what to read; .gz is decompressed").required();
+  command.add_option("--from", arguments->from, "its format (by its look); see `allreplay list importers`");
+  command.add_option("--out", arguments->out, "the trace to write").required();
+  command.add_option("--batch", arguments->batch, "samples per mini-batch, where the file does not say");
+  command.add_option("--model", arguments->options.model, "the model's name (the file's)");
+  command.add_option("--match", arguments->match,
+                     "name the layers with parameters, and split them into tensors, as this model has them");
+  command.add_option("--device", arguments->options.device, "what it ran on, where the file does not say");
+  command.add_option("--framework", arguments->options.framework, "what ran it, where the file does not say");
+  command.add_option("--precision", arguments->options.precision, "fp32 (default), tf32, fp16 or bf16");
+  command.add_option("--forward-ratio", arguments->forward_ratio,
+                     "set every layer's forward time to this times its backward time");
+  command.add_option("--clock", arguments->clock, "GHz, of formats that count cycles (1)");
+  command.add_flag("--keep-overhead", arguments->options.keep_overhead, "subtract nothing as the profiler's own cost");
+  command.footer(
       "What was skipped, subtracted or attributed is reported, and kept in the trace's \"details\".\n"
       "Examples:\n"
       "  allreplay import worker0.pt.trace.json.gz --match resnet50 --out traces/resnet50_mine.json\n"
       "  allreplay import graph.txt --batch 128 --device V100 --out traces/vgg16_pipedream.json");
-  command->callback([arguments] { execute(*arguments); });
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -199,12 +198,12 @@ constexpr Listing listings[] = {
     {"columns", column_lines, column_table},
 };
 
-struct Arguments {
+struct ListArguments {
   std::string what;
   bool names = false, markdown = false;
 };
 
-void execute(const Arguments& arguments) {
+void execute(const ListArguments& arguments) {
   const Listing& listing = find_by_name(listings, arguments.what, argument("list"), "nothing is called '{}'");
   if (arguments.markdown) {
     if (!listing.table)
@@ -232,13 +231,13 @@ const std::vector<std::string>& listable() {
   return known;
 }
 
-void add_list(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("list", "what there is to choose from");
-  command->add_option("what", arguments->what, fmt::format("{}", fmt::join(listable(), ", ")))->required();
-  auto* names = command->add_flag("--names", arguments->names, "only the names, one a line, for scripts");
-  command->add_flag("--markdown", arguments->markdown, "the table that stands in the pages of docs/")->excludes(names);
-  command->callback([arguments] { execute(*arguments); });
+void add_list(CommandLine& app) {
+  auto arguments = std::make_shared<ListArguments>();
+  Command command = app.add_subcommand("list", "what there is to choose from");
+  command.add_option("what", arguments->what, fmt::format("{}", fmt::join(listable(), ", "))).required();
+  const Option names = command.add_flag("--names", arguments->names, "only the names, one a line, for scripts");
+  command.add_flag("--markdown", arguments->markdown, "the table that stands in the pages of docs/").excludes(names);
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -129,10 +128,10 @@ std::string manual_page(const std::vector<CommandDefinition>& commands, const st
   return page;
 }
 
-void add_man(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("man", "print this program's manual page, for man(1)");
-  command->footer("Example:\n  allreplay man > allreplay.1 && man ./allreplay.1");
-  command->callback(
+void add_man(CommandLine& app) {
+  Command command = app.add_subcommand("man", "print this program's manual page, for man(1)");
+  command.footer("Example:\n  allreplay man > allreplay.1 && man ./allreplay.1");
+  command.callback(
       [&app] { fmt::print("{}", manual_page(commands_of(app), app.get_description(), app.get_footer())); });
 }
 

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
@@ -10,13 +9,13 @@ namespace allreplay {
 
 namespace {
 
-struct Arguments {
+struct PlanArguments {
   ScenarioArguments scenario;
   std::string strategy;
   bool json = false;
 };
 
-void execute(const Arguments& arguments) {
+void execute(const PlanArguments& arguments) {
   Library library;
   const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
   const Plan plan = plan_of(scenario);
@@ -25,14 +24,14 @@ void execute(const Arguments& arguments) {
 
 }  // namespace
 
-void add_plan(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("plan", "print what a strategy would send: blocks, slices, order");
-  add_scenario_options(*command, arguments->scenario);
-  command->add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`")->required();
-  command->add_flag("--json", arguments->json, "print one JSON object");
-  command->footer("Example:\n  allreplay plan --profile googlenet_k80_b32 --cluster k80-10gbe --strategy mg-wfbp");
-  command->callback([arguments] { execute(*arguments); });
+void add_plan(CommandLine& app) {
+  auto arguments = std::make_shared<PlanArguments>();
+  Command command = app.add_subcommand("plan", "print what a strategy would send: blocks, slices, order");
+  add_scenario_options(command, arguments->scenario);
+  command.add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`").required();
+  command.add_flag("--json", arguments->json, "print one JSON object");
+  command.footer("Example:\n  allreplay plan --profile googlenet_k80_b32 --cluster k80-10gbe --strategy mg-wfbp");
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

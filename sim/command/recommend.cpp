@@ -1,19 +1,22 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "sim/command/command.hpp"
+#include "sim/picture/picture_file.hpp"
 #include "sim/report/recommend_report.hpp"
 #include "sim/schedule/offer.hpp"
+#include "sim/training/sharding.hpp"
+#include "sim/view/memory_picture.hpp"
 
 namespace allreplay {
 
 namespace {
 
-struct Arguments {
+struct RecommendArguments {
   ScenarioArguments scenario;
   std::vector<std::string> strategies;
   std::string framework, budget = "24", seed = "1", jobs = "2", line = "0.8";
+  std::string plot;
   bool json = false;
 };
 
@@ -41,16 +44,19 @@ std::vector<std::string> worker_counts(const std::string& text) {
   return counts;
 }
 
-std::vector<std::string> chosen_strategies(const Arguments& arguments) {
-  if (!arguments.framework.empty())
-    return {std::string(strategy_of_framework(arguments.framework, argument("--framework")).name)};
+std::vector<std::string> chosen_strategies(const RecommendArguments& arguments) {
   if (!arguments.strategies.empty()) return arguments.strategies;
   std::vector<std::string> names;
+  if (!arguments.framework.empty()) {
+    for (const Strategy* strategy : find_framework(arguments.framework, argument("--framework")).strategies)
+      names.emplace_back(strategy->name);
+    return names;
+  }
   for (const Strategy& strategy : strategies()) names.emplace_back(strategy.name);
   return names;
 }
 
-void execute(const Arguments& arguments) {
+void execute(const RecommendArguments& arguments) {
   RecommendRequest request;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = static_cast<std::uint64_t>(
@@ -70,12 +76,21 @@ void execute(const Arguments& arguments) {
     for (const std::string& name : chosen_strategies(arguments)) {
       Request asked = one.request(name);
       asked.place_of_strategy = argument("--strategies");
-      scenarios.back().push_back(library.resolve(asked));
+      Scenario scenario = library.resolve(asked);
+      if (arguments.strategies.empty() && !goes_with(scenario)) continue;  // by what else was asked for
+      scenarios.back().push_back(std::move(scenario));
     }
+    if (scenarios.back().empty()) require_sharding(library.resolve(one.request(chosen_strategies(arguments).front())));
   }
+  if (!arguments.plot.empty()) {
+    require_picture(arguments.plot, argument("--plot"));
+    if (counts.size() > 1) throw InputError(argument("--plot"), "draws one number of workers", "--workers N");
+  }
+  require_separate({{"--plot", arguments.plot}}, arguments.scenario.files());
   std::vector<std::vector<Advice>> sizes;
   for (const auto& strategies : scenarios) sizes.push_back(recommend(strategies, request));
   warn(sizes.front().front().tuned.result.warning);
+  if (!arguments.plot.empty()) write_picture(arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)
     fmt::print("{}\n", recommend_json(sizes));
   else
@@ -84,28 +99,32 @@ void execute(const Arguments& arguments) {
 
 }  // namespace
 
-void add_recommend(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
-  add_scenario_options(*command, arguments->scenario);
-  auto* names = command->add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them)")->delimiter(',');
+void add_recommend(CommandLine& app) {
+  auto arguments = std::make_shared<RecommendArguments>();
+  Command command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
+  add_scenario_options(command, arguments->scenario);
+  const Option names =
+      command.add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them)").delimiter(',');
   command
-      ->add_option("--framework", arguments->framework,
-                   fmt::format("what this framework offers: {}", fmt::join(names_of(frameworks()), ", ")))
-      ->excludes(names);
+      .add_option("--framework", arguments->framework,
+                  fmt::format("what this framework offers: {}", fmt::join(names_of(frameworks()), ", ")))
+      .excludes(names);
   command
-      ->add_option("--efficiency", arguments->line,
-                   "with --workers lo:hi:x2: the line under which scaling efficiency shall not fall")
-      ->capture_default_str();
-  command->add_option("--budget", arguments->budget, "trials per strategy")->capture_default_str();
-  command->add_option("--seed", arguments->seed, "of the tuning's random choices")->capture_default_str();
-  command->add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")
-      ->capture_default_str();
-  command->add_flag("--json", arguments->json, "print a JSON array, best first");
-  command->footer(
+      .add_option("--efficiency", arguments->line,
+                  "with --workers lo:hi:x2: the line under which scaling efficiency shall not fall")
+      .capture_default_str();
+  command.add_option("--budget", arguments->budget, "trials per strategy").capture_default_str();
+  command.add_option("--seed", arguments->seed, "of the tuning's random choices").capture_default_str();
+  command.add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")
+      .capture_default_str();
+  command.add_flag("--json", arguments->json, "print a JSON array, best first");
+  command.add_option("--plot", arguments->plot,
+                     "draw iteration time against memory, and which settings nothing beats in both: FILE.svg, .png or "
+                     ".pdf");
+  command.footer(
       "Examples:\n  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe\n"
       "  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8:1024:x2 --efficiency 0.9");
-  command->callback([arguments] { execute(*arguments); });
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

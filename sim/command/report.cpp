@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
@@ -10,11 +9,11 @@ namespace allreplay {
 
 namespace {
 
-struct Arguments {
+struct ReportArguments {
   std::string file, config, out, timelines = "4";
 };
 
-void execute(const Arguments& arguments) {
+void execute(const ReportArguments& arguments) {
   const auto most = parse_integer(arguments.timelines, 0, 1000, argument("--timelines"));
   require_separate({{"--out", arguments.out}}, {arguments.file, file_behind("configs", arguments.config)});
   const SweepResult result = read_sweep_result(arguments.file);
@@ -33,21 +32,21 @@ void execute(const Arguments& arguments) {
 
 }  // namespace
 
-void add_report(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("report", "make a web page of a sweep's CSV, to read anywhere and offline");
-  command->add_option("file", arguments->file, "what `allreplay sweep --out FILE.csv` wrote")->required();
-  command->add_option("--config", arguments->config,
-                      "the sweep file: its title, its \"plot\", and where its profiles and clusters are");
-  command->add_option("--out", arguments->out, "the page to write")->required();
+void add_report(CommandLine& app) {
+  auto arguments = std::make_shared<ReportArguments>();
+  Command command = app.add_subcommand("report", "make a web page of a sweep's CSV, to read anywhere and offline");
+  command.add_option("file", arguments->file, "what `allreplay sweep --out FILE.csv` wrote").required();
+  command.add_option("--config", arguments->config,
+                     "the sweep file: its title, its \"plot\", and where its profiles and clusters are");
+  command.add_option("--out", arguments->out, "the page to write").required();
   command
-      ->add_option("--timelines", arguments->timelines,
-                   "how many rows to simulate again for a timeline: the fastest and the slowest of the largest size")
-      ->capture_default_str();
-  command->footer(
+      .add_option("--timelines", arguments->timelines,
+                  "how many rows to simulate again for a timeline: the fastest and the slowest of the largest size")
+      .capture_default_str();
+  command.footer(
       "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay report fig10.csv --config mgwfbp_fig10 "
       "--out fig10.html");
-  command->callback([arguments] { execute(*arguments); });
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
@@ -15,7 +14,7 @@ namespace allreplay {
 
 namespace {
 
-struct Arguments {
+struct RunArguments {
   ScenarioArguments scenario;
   std::string strategy, plan, timeline;
   bool json = false;
@@ -25,9 +24,10 @@ struct Arguments {
 void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& outcome) {
   const NamedValues used = options_that_matter(outcome.scenario);
   for (const OptionText& option : arguments.request("").options) {
-    const bool counts = option.name == "sharing" || std::any_of(used.begin(), used.end(), [&](const auto& one) {
-                          return one.first == option.name;
-                        });
+    const auto steps = step_options();
+    const bool counts =
+        option.name == "sharing" || std::find(steps.begin(), steps.end(), option.name) != steps.end() ||
+        std::any_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option.name; });
     if (!counts)
       warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name,
                        outcome.scenario.strategy->name, outcome.result.collective));
@@ -43,7 +43,7 @@ void write_timeline(const std::string& file, const Outcome& outcome) {
     write_picture(file, timeline_picture({outcome}));
 }
 
-void execute(const Arguments& arguments) {
+void execute(const RunArguments& arguments) {
   require_strategy_or_plan(arguments.strategy, arguments.plan);
   if (!arguments.timeline.empty() && !is_trace(arguments.timeline))
     require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
@@ -58,18 +58,18 @@ void execute(const Arguments& arguments) {
 
 }  // namespace
 
-void add_run(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("run", "simulate one strategy and say where the time goes");
-  add_scenario_options(*command, arguments->scenario);
-  add_strategy_or_plan(*command, arguments->strategy, arguments->plan);
-  command->add_flag("--json", arguments->json, "print one JSON object");
-  command->add_option("--timeline", arguments->timeline,
-                      "draw the iteration: FILE.svg, .png or .pdf, a picture; FILE.json, a trace for ui.perfetto.dev");
-  command->footer(
+void add_run(CommandLine& app) {
+  auto arguments = std::make_shared<RunArguments>();
+  Command command = app.add_subcommand("run", "simulate one strategy and say where the time goes");
+  add_scenario_options(command, arguments->scenario);
+  add_strategy_or_plan(command, arguments->strategy, arguments->plan);
+  command.add_flag("--json", arguments->json, "print one JSON object");
+  command.add_option("--timeline", arguments->timeline,
+                     "draw the iteration: FILE.svg, .png or .pdf, a picture; FILE.json, a trace for ui.perfetto.dev");
+  command.footer(
       "Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategy mg-wfbp\n"
       "  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --timeline wfbp.svg");
-  command->callback([arguments] { execute(*arguments); });
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

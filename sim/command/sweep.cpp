@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <set>
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
@@ -14,13 +13,13 @@ namespace allreplay {
 
 namespace {
 
-struct Arguments {
+struct SweepArguments {
   std::string file, jobs = "2", out;
   std::string collective, fidelity, codec;
   bool resume = false, force = false, csv = false, json = false, no_reuse = false;
 };
 
-void print(const Arguments& arguments, const std::vector<Outcome>& outcomes) {
+void print(const SweepArguments& arguments, const std::vector<Outcome>& outcomes) {
   if (arguments.json) {
     std::vector<Row> rows;
     for (const Outcome& outcome : outcomes) rows.push_back(row_of(outcome));
@@ -39,7 +38,7 @@ std::vector<Output> outputs_of(const std::string& out) {
   return {{"--out", out}, {"--out", out + ".rows"}, {"--out", out + ".lock"}};
 }
 
-std::vector<std::string> inputs_of(const Arguments& arguments, const Sweep& sweep) {
+std::vector<std::string> inputs_of(const SweepArguments& arguments, const Sweep& sweep) {
   std::set<std::string> files{file_behind("configs", arguments.file)};
   for (const Request& request : sweep.requests)
     files.insert({file_behind("traces", request.profile), file_behind("topologies", request.cluster),
@@ -47,7 +46,7 @@ std::vector<std::string> inputs_of(const Arguments& arguments, const Sweep& swee
   return {files.begin(), files.end()};
 }
 
-void execute(const Arguments& arguments) {
+void execute(const SweepArguments& arguments) {
   SweepRun how;
   how.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs")));
   if (!arguments.out.empty()) how.out = arguments.out;
@@ -77,26 +76,26 @@ void execute(const Arguments& arguments) {
 
 }  // namespace
 
-void add_sweep(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("sweep", "simulate every combination that a configuration file lists");
-  command->add_option("file", arguments->file, "a sweep file, or a name from `allreplay list configs`")->required();
-  command->add_option("-j,--jobs", arguments->jobs, "how many rows at a time; results do not depend on it")
-      ->capture_default_str();
-  command->add_option("--out", arguments->out, "write the rows to this CSV file, each as soon as it is finished");
-  command->add_flag("--resume", arguments->resume,
-                    "keep the rows that --out already has, where they were made from the same inputs by this program");
-  command->add_flag("--force", arguments->force, "replace a file at --out that no sweep wrote");
-  command->add_option("--collective", arguments->collective, "this one instead of the file's");
-  command->add_option("--fidelity", arguments->fidelity, "this one instead of the file's");
-  command->add_option("--codec", arguments->codec, "this one instead of the file's; none for gradients as they are");
-  command->add_flag("--no-reuse", arguments->no_reuse, "fluid, message: simulate every collective");
-  auto* json = command->add_flag("--json", arguments->json, "print a JSON array instead of the table");
-  command->add_flag("--csv", arguments->csv, "print CSV instead of the table")->excludes(json);
-  command->footer(
+void add_sweep(CommandLine& app) {
+  auto arguments = std::make_shared<SweepArguments>();
+  Command command = app.add_subcommand("sweep", "simulate every combination that a configuration file lists");
+  command.add_option("file", arguments->file, "a sweep file, or a name from `allreplay list configs`").required();
+  command.add_option("-j,--jobs", arguments->jobs, "how many rows at a time; results do not depend on it")
+      .capture_default_str();
+  command.add_option("--out", arguments->out, "write the rows to this CSV file, each as soon as it is finished");
+  command.add_flag("--resume", arguments->resume,
+                   "keep the rows that --out already has, where they were made from the same inputs by this program");
+  command.add_flag("--force", arguments->force, "replace a file at --out that no sweep wrote");
+  command.add_option("--collective", arguments->collective, "this one instead of the file's");
+  command.add_option("--fidelity", arguments->fidelity, "this one instead of the file's");
+  command.add_option("--codec", arguments->codec, "this one instead of the file's; none for gradients as they are");
+  command.add_flag("--no-reuse", arguments->no_reuse, "fluid, message: simulate every collective");
+  const Option json = command.add_flag("--json", arguments->json, "print a JSON array instead of the table");
+  command.add_flag("--csv", arguments->csv, "print CSV instead of the table").excludes(json);
+  command.footer(
       "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  tools/plot.py fig10.csv --config "
       "configs/mgwfbp_fig10.json --out fig10.png");
-  command->callback([arguments] { execute(*arguments); });
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
@@ -9,12 +8,12 @@ namespace allreplay {
 
 namespace {
 
-struct Arguments {
+struct TopologyArguments {
   std::string cluster, workers, dot;
   bool json = false;
 };
 
-void execute(const Arguments& arguments) {
+void execute(const TopologyArguments& arguments) {
   Library library;
   require_separate({{"--dot", arguments.dot}}, {file_behind("topologies", arguments.cluster)});
   Cluster cluster = library.cluster_named(arguments.cluster);
@@ -26,18 +25,17 @@ void execute(const Arguments& arguments) {
 
 }  // namespace
 
-void add_topology(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command =
+void add_topology(CommandLine& app) {
+  auto arguments = std::make_shared<TopologyArguments>();
+  Command command =
       app.add_subcommand("topology", "describe a cluster's network: hosts, switches, links, diameter, bisection");
-  command->add_option("-c,--cluster", arguments->cluster, "a cluster file, or a name from `allreplay list clusters`")
-      ->required();
-  command->add_option("-n,--workers", arguments->workers, "how many workers (the cluster file's)");
-  command->add_option("--dot", arguments->dot, "write the network for Graphviz to this file");
-  command->add_flag("--json", arguments->json, "print one JSON object");
-  command->footer(
-      "Example:\n  allreplay topology --cluster fat-tree-4 --dot fat-tree.dot && dot -Tsvg -O fat-tree.dot");
-  command->callback([arguments] { execute(*arguments); });
+  command.add_option("-c,--cluster", arguments->cluster, "a cluster file, or a name from `allreplay list clusters`")
+      .required();
+  command.add_option("-n,--workers", arguments->workers, "how many workers (the cluster file's)");
+  command.add_option("--dot", arguments->dot, "write the network for Graphviz to this file");
+  command.add_flag("--json", arguments->json, "print one JSON object");
+  command.footer("Example:\n  allreplay topology --cluster fat-tree-4 --dot fat-tree.dot && dot -Tsvg -O fat-tree.dot");
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

@@ -1,4 +1,3 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include "sim/command/definitions.hpp"
@@ -9,7 +8,7 @@ namespace allreplay {
 
 namespace {
 
-struct Arguments {
+struct TuneArguments {
   ScenarioArguments scenario;
   std::string strategy, budget = "32", method = "bayes", seed = "1", jobs = "2", out;
   std::vector<std::string> over;
@@ -23,7 +22,7 @@ std::vector<std::string> tunable_strategies() {
   return names;
 }
 
-void execute(const Arguments& arguments) {
+void execute(const TuneArguments& arguments) {
   require_separate({{"--out", arguments.out}}, arguments.scenario.files());
   Library library;
   const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
@@ -55,30 +54,30 @@ void execute(const Arguments& arguments) {
 
 }  // namespace
 
-void add_tune(CLI::App& app) {
-  auto arguments = std::make_shared<Arguments>();
-  CLI::App* command = app.add_subcommand("tune", "find the options of a strategy with the least iteration time");
-  add_scenario_options(*command, arguments->scenario);
-  command->add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`")->required();
+void add_tune(CommandLine& app) {
+  auto arguments = std::make_shared<TuneArguments>();
+  Command command = app.add_subcommand("tune", "find the options of a strategy with the least iteration time");
+  add_scenario_options(command, arguments->scenario);
+  command.add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`").required();
   command
-      ->add_option("--over", arguments->over,
-                   "key=lo:hi, such as partition=256KiB:16MiB; once for each option (all that can be tuned)")
-      ->allow_extra_args(false);
-  command->add_option("--budget", arguments->budget, "at most so many trials")->capture_default_str();
-  command->add_option("--method", arguments->method, "bayes (Gaussian process, expected improvement) or grid")
-      ->capture_default_str();
-  command->add_option("--seed", arguments->seed, "of the random choices of bayes")->capture_default_str();
-  command->add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")
-      ->capture_default_str();
-  command->add_option("--out", arguments->out, "write the trials to this CSV file");
-  auto* json = command->add_flag("--json", arguments->json, "print one JSON object");
-  command->add_flag("--csv", arguments->csv, "print the trials as CSV")->excludes(json);
-  command->footer(
+      .add_option("--over", arguments->over,
+                  "key=lo:hi, such as partition=256KiB:16MiB; once for each option (all that can be tuned)")
+      .allow_extra_args(false);
+  command.add_option("--budget", arguments->budget, "at most so many trials").capture_default_str();
+  command.add_option("--method", arguments->method, "bayes (Gaussian process, expected improvement) or grid")
+      .capture_default_str();
+  command.add_option("--seed", arguments->seed, "of the random choices of bayes").capture_default_str();
+  command.add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")
+      .capture_default_str();
+  command.add_option("--out", arguments->out, "write the trials to this CSV file");
+  const Option json = command.add_flag("--json", arguments->json, "print one JSON object");
+  command.add_flag("--csv", arguments->csv, "print the trials as CSV").excludes(json);
+  command.footer(
       "Examples:\n  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy bytescheduler --over "
       "partition=256KiB:32MiB --over credit=1:16\n"
       "  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --out trials.csv\n"
       "  tools/plot.py trials.csv --kind trials --out trials.png");
-  command->callback([arguments] { execute(*arguments); });
+  command.callback([arguments] { execute(*arguments); });
 }
 
 }  // namespace allreplay

@@ -1,5 +1,7 @@
 #include "sim/core/text.hpp"
 
+#include <cctype>
+
 namespace allreplay {
 
 std::size_t character_length(std::string_view text) {
@@ -73,6 +75,12 @@ std::string one_line(std::string_view text, std::size_t most) {
     if (line.size() + ellipsis.size() <= most) fits = line.size();
   }
   return line;
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
+  return text;
 }
 
 }  // namespace allreplay

@@ -22,4 +22,7 @@ bool is_one_line(std::string_view text);
 /// other byte that could not stand there, and an ellipsis where it was cut.
 std::string one_line(std::string_view text, std::size_t most);
 
+/// Without white space at its ends.
+std::string_view trim(std::string_view text);
+
 }  // namespace allreplay

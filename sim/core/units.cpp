@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/core/text.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -47,12 +49,6 @@ std::string right(const Kind& kind) {
   std::vector<std::string_view> names;
   for (const Unit& unit : kind.units) names.push_back(unit.name);
   return fmt::format("{} such as \"{}\"; units: {}", kind.noun, kind.example, fmt::join(names, ", "));
-}
-
-std::string_view trim(std::string_view text) {
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.front()))) text.remove_prefix(1);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.remove_suffix(1);
-  return text;
 }
 
 double parse(std::string_view text, const Kind& kind, const Place& place) {

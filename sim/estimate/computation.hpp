@@ -11,6 +11,8 @@
 
 namespace allreplay {
 
+inline constexpr double fp32_bytes = 4;
+
 /// rows × inputs times inputs × outputs; the rows of all samples of a mini-batch are one product.
 struct Product {
   std::int64_t rows = 0, inputs = 0, outputs = 0;

@@ -9,8 +9,6 @@ namespace allreplay {
 
 namespace {
 
-Place option(const std::string& name) { return {"command line", name}; }
-
 // What tools/estimation_errors.py finds in published trainings (docs/estimation.md): on tensor cores, and in fp32.
 constexpr double tensor_core_efficiency = 0.49;
 constexpr double fp32_efficiency = 0.87;
@@ -84,7 +82,7 @@ double total_seconds(const EstimateRequest& request, const Rates& rates, double 
   const double mfu = mfu_of(request, rates, seconds);
   if (mfu > 1)
     throw InputError(
-        option(known.option),
+        estimate_option(known.option),
         fmt::format("is {:.0f} % of the peak of {} in {}", 100 * mfu, request.device.name, request.precision),
         fmt::format("at most {:.4g} samples/s", *known.samples_per_s / mfu));
   return seconds;
@@ -101,8 +99,8 @@ void require_blocks(const EstimateRequest& request) {
   const auto& layers = request.work.layers;
   if (request.recompute == Recompute::None) return;
   if (std::none_of(layers.begin(), layers.end(), [](const ComputationLayer& layer) { return layer.block >= 0; }))
-    throw InputError(option("--recompute"), fmt::format("{} has no blocks to compute again", request.work.name),
-                     "none, or a transformer");
+    throw InputError(estimate_option("--recompute"),
+                     fmt::format("{} has no blocks to compute again", request.work.name), "none, or a transformer");
 }
 
 // Beyond what a trace may say.
@@ -112,11 +110,13 @@ void require_possible(const EstimateRequest& request, double total, double eleme
     most = std::max(most,
                     static_cast<double>(request.batch) * (layer.kept.elements * element + layer.kept.bytes) / 0x1p52);
   if (most > 1)
-    throw InputError(option("--batch"), fmt::format("{} samples take {:.3g} s", request.batch, total),
+    throw InputError(estimate_option("--batch"), fmt::format("{} samples take {:.3g} s", request.batch, total),
                      "fewer, or shorter ones: at most 10^6 s and 4 PiB a layer");
 }
 
 }  // namespace
+
+Place estimate_option(const std::string& name) { return {"command line", name}; }
 
 double usual_efficiency(const std::string& precision) {
   return precision == "fp32" ? fp32_efficiency : tensor_core_efficiency;
@@ -124,7 +124,7 @@ double usual_efficiency(const std::string& precision) {
 
 Estimate estimate(const EstimateRequest& request) {
   require_blocks(request);
-  const Rates rates = rates_of(request.device, request.precision, option("--precision"));
+  const Rates rates = rates_of(request.device, request.precision, estimate_option("--precision"));
   const Seconds seconds = roofline(request, rates);
   const double total = total_seconds(request, rates, seconds.total()), factor = total / seconds.total();
   Estimate made;

@@ -37,6 +37,9 @@ struct Estimate {
   std::vector<std::string> notes;
 };
 
+/// The place of an option of `allreplay estimate`.
+Place estimate_option(const std::string& name);
+
 /// The part of the roofline that trainings reach: the median of the published ones, docs/estimation.md.
 double usual_efficiency(const std::string& precision);
 

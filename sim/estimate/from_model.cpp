@@ -11,7 +11,6 @@ namespace allreplay {
 
 namespace {
 
-constexpr double fp32_bytes = 4;
 constexpr std::int64_t head_size = 64;  // of all attention in models/
 
 enum class Kind { Plain, Normalisation, Embedding, Weighted };

@@ -10,8 +10,6 @@ namespace allreplay {
 
 namespace {
 
-Place option(const std::string& name) { return {"command line", name}; }
-
 // What a layer's times are multiplied by.
 struct Ratio {
   double forward = 1, backward = 1;
@@ -26,14 +24,15 @@ bool says_macs(const Model& model) {
 class Rescaling {
  public:
   Rescaling(const Profile& profile, const Model& model, const Change& change) : profile_(profile), model_(model) {
-    if (!profile.batch_size) throw InputError(option("--from"), "says no batch size", "a trace; a CSV table has none");
+    if (!profile.batch_size)
+      throw InputError(estimate_option("--from"), "says no batch size", "a trace; a CSV table has none");
     batch_ = *profile.batch_size;
     new_batch_ = change.batch.value_or(batch_);
     precision_ = change.precision.empty() ? profile.precision : change.precision;
     tokens_ = tokens_of(model.input);
     new_tokens_ = change.tokens.value_or(tokens_);
     if (change.tokens && tokens_ == 0)
-      throw InputError(option("--seq"),
+      throw InputError(estimate_option("--seq"),
                        fmt::format("the model of {} does not say of how many tokens its samples are", profile.name),
                        "a model with \"input\": \"1024 tokens\"");
     find_devices(change);
@@ -74,18 +73,18 @@ class Rescaling {
     auto from = change.measured ? change.measured : device_called(profile_.device);
     const bool rates_change = change.device || !change.precision.empty() || change.tokens;
     if (!from && rates_change)
-      throw InputError(option("--from-device"),
+      throw InputError(estimate_option("--from-device"),
                        fmt::format("no device is known as '{}', which {} names", profile_.device, profile_.name),
                        "name one of `allreplay list devices`, or a file");
     if (!from) return;
     device_ = change.device;
-    old_ = rates_of(*from, profile_.precision, option(change.measured ? "--from-device" : "--from"));
-    new_ = rates_of(change.device ? *change.device : *from, precision_, option("--precision"));
+    old_ = rates_of(*from, profile_.precision, estimate_option(change.measured ? "--from-device" : "--from"));
+    new_ = rates_of(change.device ? *change.device : *from, precision_, estimate_option("--precision"));
   }
 
   void by_rooflines() {
-    const Computation old = from_model(model_, option("--from")),
-                      work = from_model(model_, option("--seq"), new_tokens_);
+    const Computation old = from_model(model_, estimate_option("--from")),
+                      work = from_model(model_, estimate_option("--seq"), new_tokens_);
     for (std::size_t i = 0; i < old.layers.size(); ++i) {
       const LayerSeconds before = layer_seconds(old.layers[i], *old_, batch_),
                          after = layer_seconds(work.layers[i], *new_, new_batch_);

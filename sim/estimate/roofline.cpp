@@ -15,7 +15,6 @@ namespace {
 constexpr double launch = 5e-6;      // seconds to start a kernel: a few microseconds on every GPU
 constexpr double tile = 128;         // rows and columns of the output that one multiprocessor computes at a time
 constexpr double least_depth = 256;  // inputs that a part of a product sums at least, where it is split along them
-constexpr double fp32_bytes = 4;
 // Fused attention against large products: FlashAttention-2 reaches 35 % of an H100's peak (FlashAttention-3, arXiv
 // 2407.08608), where products reach about 70 %.
 constexpr double attention_part = 0.5;
@@ -46,7 +45,7 @@ double attention_seconds(const Rates& rates, const Attention& one, double batch,
   return kernel(rates, flops / (attention_part * rates.matrix) * std::max(1.0, std::ceil(full) / full), elements);
 }
 
-struct Seconds {
+struct SecondsOf {
   const Rates& rates;
   double batch;
   LayerSeconds sum;
@@ -109,7 +108,7 @@ double product_seconds(const Rates& rates, double rows, double depth, double out
 }
 
 LayerSeconds layer_seconds(const ComputationLayer& layer, const Rates& rates, std::int64_t batch) {
-  Seconds seconds{rates, static_cast<double>(batch), {}};
+  SecondsOf seconds{rates, static_cast<double>(batch), {}};
   for (const Operator& one : layer.operators) std::visit(seconds, one);
   return seconds.sum;
 }

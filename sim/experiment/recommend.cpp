@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "sim/experiment/tuning.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/search/plan_of.hpp"
+#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -18,10 +20,14 @@ const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metric
 Outcome calmest(const Tuning& tuning) {
   constexpr double slack = 1.005;
   const double limit =
-      std::min(slack * tuning.tuned.result.metrics.iteration_s, tuning.given.result.metrics.iteration_s);
-  Outcome calm = tuning.given.result.metrics.iteration_s <= limit ? tuning.given : tuning.tuned;
+      fits(tuning.given.scenario, tuning.given.result)
+          ? std::min(slack * tuning.tuned.result.metrics.iteration_s, tuning.given.result.metrics.iteration_s)
+          : slack * tuning.tuned.result.metrics.iteration_s;
+  const bool given =
+      fits(tuning.given.scenario, tuning.given.result) || !fits(tuning.tuned.scenario, tuning.tuned.result);
+  Outcome calm = given && tuning.given.result.metrics.iteration_s <= limit ? tuning.given : tuning.tuned;
   for (const Trial& trial : tuning.trials) {
-    if (trial.iteration_s > limit) continue;
+    if (trial.iteration_s > limit || !trial.fits) continue;
     const Outcome outcome = run(with_options(tuning.given.scenario, tuning.ranges, trial.values));
     if (outcome.result.metrics.collectives < calm.result.metrics.collectives) calm = outcome;
   }
@@ -38,6 +44,7 @@ Advice advise(const Scenario& scenario, const RecommendRequest& request) {
     const Tuning tuning = run_tuning(scenario, {ranges, request.budget, TuneMethod::Bayes, request.seed}, request.jobs);
     advice.given_s = tuning.given.result.metrics.iteration_s;
     advice.tuned = calmest(tuning);
+    advice.trials = tuning.trials;
   }
   const Scenario& tuned = advice.tuned.scenario;
   advice.settings = settings_of(*tuned.strategy, tuned.options.strategy, tuned.profile);
@@ -55,8 +62,11 @@ std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const Reco
     result.unrolled = {};
   }
   std::stable_sort(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
-    return std::pair(metrics(a).iteration_s, metrics(a).collectives) <
-           std::pair(metrics(b).iteration_s, metrics(b).collectives);
+    const auto key = [](const Advice& one) {
+      return std::tuple(!fits(one.tuned.scenario, one.tuned.result), metrics(one).iteration_s,
+                        metrics(one).collectives);
+    };
+    return key(a) < key(b);
   });
   return ranking;
 }

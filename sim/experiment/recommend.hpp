@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/experiment/run.hpp"
+#include "sim/search/tune.hpp"
 
 namespace allreplay {
 
@@ -14,6 +15,7 @@ struct Advice {
   Outcome tuned;
   double given_s = 0;  ///< the iteration time with the options as given (defaults, mostly)
   std::string settings;
+  std::vector<Trial> trials;  ///< all settings that were tried
 };
 
 struct RecommendRequest {
@@ -23,7 +25,7 @@ struct RecommendRequest {
 };
 
 /// Tunes each scenario (they differ in their strategy), and sorts them by iteration time; among equals, those that
-/// start fewer collectives come first.
+/// start fewer collectives come first. What does not fit into the memory that there is comes last.
 std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request);
 
 /// The least iteration time without compression, of some strategies as given, on the cluster's own collective.

@@ -145,17 +145,42 @@ std::shared_ptr<const GivenPlan> given_plan(const std::string& file, const Profi
   return given;
 }
 
+// The plan says how many micro-batches and groups it is for.
+void take_step(Scenario& scenario) {
+  Step& step = scenario.options.strategy.step;
+  const Step& planned = scenario.given->plan.step;
+  const auto check = [&](const char* option, std::int64_t asked, std::int64_t has) {
+    if (scenario.options.places.contains(option) && asked != has)
+      throw InputError(scenario.options.place_of(option),
+                       fmt::format("{}={} is not what the plan in {} is for", option, asked, scenario.given->file),
+                       fmt::format("{}={}", option, has));
+  };
+  check("accumulate", step.accumulate, planned.accumulate);
+  check("zero", step.zero, planned.zero);
+  check("shard_group", step.shard_group, planned.shard_group);
+  step = planned;
+}
+
 }  // namespace
 
 Scenario Library::resolve(const Request& request) {
   Scenario scenario = resolve_network(request);
   scenario.profile = profile(request);
+  const Options& options = scenario.options;
+  const auto bytes = [](const std::optional<Dtype>& dtype) {
+    return dtype ? std::optional(bytes_of(*dtype)) : std::nullopt;
+  };
+  if (options.dtypes.gradient || options.dtypes.parameter)
+    scenario.profile = with_element_bytes(std::move(scenario.profile), bytes(options.dtypes.gradient),
+                                          bytes(options.dtypes.parameter));
+  if (options.update) scenario.profile.update = options.update;
   scenario.stragglers = read_stragglers(cluster(request.cluster).json, scenario.workers);
   if (request.plan.empty()) {
     scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy);
   } else {
     scenario.given = given_plan(request.plan, scenario.profile);
     scenario.strategy = &scenario.given->strategy;
+    take_step(scenario);
   }
   auto& partition = scenario.options.strategy.partition;
   if (!partition && scenario.strategy->partition > 0) partition = scenario.strategy->partition;

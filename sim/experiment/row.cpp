@@ -20,7 +20,12 @@ NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) 
     const std::string value = options.get(name);
     if (!value.empty()) values.emplace_back(name, value);
   };
-  for (const std::string_view name : scenario.strategy->options) append(name);
+  const bool searches_units =
+      !scenario.strategy->draft && !scenario.strategy->plan && !scenario.given && options.strategy.step.zero == 3;
+  if (!searches_units)  // `best` over units starts from none of the plans of blocks
+    for (const std::string_view name : scenario.strategy->options) append(name);
+  for (const std::string_view name : step_options())
+    if (options.get(name) != Options().get(name)) append(name);
   if (const std::string_view name = option_of(carrier); !name.empty()) append(name);
   if (scenario.codec)
     for (const std::string_view name :
@@ -28,6 +33,12 @@ NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) 
       append(name);
   if (scenario.stragglers.jitter) append("iterations");
   return values;
+}
+
+NamedNumbers parts_of(const MemoryParts& parts) {
+  return {{"parameters", parts.parameters},     {"gradients", parts.gradients},
+          {"optimizer", parts.optimizer},       {"gathered", parts.gathered},
+          {"in_reduction", parts.in_reduction}, {"activations", parts.activations.value_or(0)}};
 }
 
 Cell optional_cell(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
@@ -59,19 +70,29 @@ constexpr ColumnRow all[] = {
      [](const Record& r) -> Cell { return r.metrics.forward_s; }},
     {"backward_s", "seconds of a worker that nothing slows",
      [](const Record& r) -> Cell { return r.metrics.backward_s; }},
-    {"exposed_comm_s", "seconds: iteration - forward - backward - codec",
+    {"exposed_comm_s", "seconds: iteration - K (forward + backward) - update - codec",
      [](const Record& r) -> Cell { return r.metrics.exposed_comm_s; }},
     {"comm_busy_s", "seconds of an iteration with any block in flight",
      [](const Record& r) -> Cell { return r.metrics.comm_busy_s; }},
     {"codec_s", "seconds of encoding and decoding on the compute stream",
      [](const Record& r) -> Cell { return r.metrics.codec_s; }},
+    {"update_s", "seconds of the optimizer on the compute stream",
+     [](const Record& r) -> Cell { return r.metrics.update_s; }, number, !identifies, !may_be_empty, later},
+    {"copy_s", "seconds of copies on the compute stream", [](const Record& r) -> Cell { return r.metrics.copy_s; },
+     number, !identifies, !may_be_empty, later},
     {"collectives", "collectives started per iteration", [](const Record& r) -> Cell { return r.metrics.collectives; }},
-    {"speedup", "N (forward + backward) / iteration", [](const Record& r) -> Cell { return r.metrics.speedup; }},
+    {"speedup", "N (K (forward + backward) + update of all) / iteration",
+     [](const Record& r) -> Cell { return r.metrics.speedup; }},
     {"efficiency", "speedup / N", [](const Record& r) -> Cell { return r.metrics.efficiency; }},
     {"samples_per_s", "null (empty) where the batch size is unknown",
      [](const Record& r) { return optional_cell(r.metrics.samples_per_s); }, number, !identifies, may_be_empty},
     {"lower_bound_s", "no lossless plan is faster; null (empty) with a codec",
      [](const Record& r) { return optional_cell(r.metrics.lower_bound_s); }, number, !identifies, may_be_empty},
+    {"memory_bytes", "the most that a worker holds at once", [](const Record& r) -> Cell { return r.memory.peak; },
+     number, !identifies, !may_be_empty, later},
+    {"memory", "its parts, each at its own peak; in CSV part=bytes;part=bytes",
+     [](const Record& r) -> Cell { return parts_of(r.memory.parts); }, ColumnKind::Parts, !identifies, !may_be_empty,
+     later},
     {"options", "those that matter here; in CSV key=value;key=value",
      [](const Record& r) -> Cell { return effective_options(r.scenario, r.carrier); }, ColumnKind::Options, identifies},
     {"events", "the engine's, of the simulation", [](const Record& r) -> Cell { return r.metrics.events; }},
@@ -91,9 +112,9 @@ nlohmann::ordered_json to_value(const Cell& cell) {
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_same_v<T, std::monostate>)
           return nullptr;
-        else if constexpr (std::is_same_v<T, NamedValues>) {
+        else if constexpr (std::is_same_v<T, NamedValues> || std::is_same_v<T, NamedNumbers>) {
           auto object = nlohmann::ordered_json::object();
-          for (const auto& [name, text] : value) object[name] = text;
+          for (const auto& [name, one] : value) object[name] = one;
           return object;
         } else
           return value;
@@ -113,10 +134,12 @@ std::span<const ColumnRow> columns() { return all; }
 
 NamedValues options_that_matter(const Scenario& scenario) { return effective_options(scenario, carrier_of(scenario)); }
 
-Row identity(const Scenario& scenario) { return row_of({scenario, carrier_of(scenario), Metrics()}, true); }
+Row identity(const Scenario& scenario) {
+  return row_of({scenario, carrier_of(scenario), Metrics(), MemoryUse()}, true);
+}
 
-Row make_row(const Scenario& scenario, const Metrics& metrics, double wall_s) {
-  return row_of({scenario, carrier_of(scenario), metrics, wall_s}, false);
+Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& memory, double wall_s) {
+  return row_of({scenario, carrier_of(scenario), metrics, memory, wall_s}, false);
 }
 
 std::string to_json(const Row& row) { return to_object(row).dump(2); }
@@ -133,9 +156,9 @@ std::string plain_text(const Cell& cell) {
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_same_v<T, std::monostate>)
           return "";
-        else if constexpr (std::is_same_v<T, NamedValues>) {
+        else if constexpr (std::is_same_v<T, NamedValues> || std::is_same_v<T, NamedNumbers>) {
           std::string text;
-          for (const auto& [name, one] : value) text += (text.empty() ? "" : ";") + name + "=" + one;
+          for (const auto& [name, one] : value) text += fmt::format("{}{}={}", text.empty() ? "" : ";", name, one);
           return text;
         } else
           return fmt::format("{}", value);  // the shortest text that reads back as the same double

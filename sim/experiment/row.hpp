@@ -15,8 +15,10 @@ namespace allreplay {
 
 using NamedValues = std::vector<std::pair<std::string, std::string>>;
 
+using NamedNumbers = std::vector<std::pair<std::string, double>>;
+
 /// What stands in a column; monostate where there is nothing to say (null, or an empty field).
-using Cell = std::variant<std::monostate, std::string, std::int64_t, double, NamedValues>;
+using Cell = std::variant<std::monostate, std::string, std::int64_t, double, NamedValues, NamedNumbers>;
 
 struct Column {
   std::string name;
@@ -31,11 +33,12 @@ struct Record {
   const Scenario& scenario;
   const Carrier& carrier;
   const Metrics& metrics;
+  const MemoryUse& memory;
   double wall_s = 0;  ///< how long the simulation took
 };
 
 /// What stands in a column, in JSON and in CSV.
-enum class ColumnKind : std::uint8_t { Text, Number, Options };
+enum class ColumnKind : std::uint8_t { Text, Number, Options, Parts };
 
 /// All that there is to know of a column. Adding one is a row.
 struct ColumnRow {
@@ -59,7 +62,7 @@ NamedValues options_that_matter(const Scenario& scenario);
 Row identity(const Scenario& scenario);
 
 /// All columns.
-Row make_row(const Scenario& scenario, const Metrics& metrics, double wall_s);
+Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& memory, double wall_s);
 
 std::string to_json(const Row& row);                ///< one object, indented
 std::string to_json(const std::vector<Row>& rows);  ///< an array of objects

@@ -28,6 +28,8 @@ Outcome run(Scenario scenario) {
   return outcome;
 }
 
-Row row_of(const Outcome& outcome) { return make_row(outcome.scenario, outcome.result.metrics, outcome.wall_s); }
+Row row_of(const Outcome& outcome) {
+  return make_row(outcome.scenario, outcome.result.metrics, outcome.result.memory, outcome.wall_s);
+}
 
 }  // namespace allreplay

@@ -6,6 +6,7 @@
 
 #include "sim/experiment/run.hpp"
 #include "sim/search/plan_of.hpp"
+#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -27,13 +28,14 @@ Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs
                                             static_cast<std::size_t>(jobs));
   oneapi::tbb::task_arena arena(jobs);
   const auto measure = [&](const std::vector<std::vector<std::string>>& settings) {
-    std::vector<double> times(settings.size());
+    std::vector<Measured> costs(settings.size());
     arena.execute([&] {
       oneapi::tbb::parallel_for(std::size_t{0}, settings.size(), [&](std::size_t i) {
-        times[i] = simulate(with_options(scenario, request.ranges, settings[i])).metrics.iteration_s;
+        const Result result = simulate(with_options(scenario, request.ranges, settings[i]));
+        costs[i] = {result.metrics.iteration_s, result.memory.peak, fits(scenario, result)};
       });
     });
-    return times;
+    return costs;
   };
   tuning.trials = tune(request, given, measure);
   tuning.best = fastest(tuning.trials);

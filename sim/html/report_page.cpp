@@ -66,7 +66,8 @@ Value rows_of(const SweepResult& result) {
 
 std::int64_t picoseconds(const Value& microseconds) { return std::llround(microseconds.get<double>() * 1e6); }
 
-// The trace events again, by lane: [kind, start, duration, name, bytes, wait], in picoseconds since the first.
+// The trace events again, by lane: [kind, start, duration, name, bytes, wait, micro-batch], in picoseconds since the
+// first.
 Value lanes_of(const Outcome& outcome) {
   const Value trace = Value::parse(trace_events(outcome));
   std::map<std::pair<int, int>, Value> lanes;
@@ -84,6 +85,10 @@ Value lanes_of(const Outcome& outcome) {
     Value span{event["cat"], picoseconds(event["ts"]) - begin, picoseconds(event["dur"]), event["name"]};
     if (details.contains("bytes")) span.push_back(details["bytes"]);
     if (details.contains("waited_us")) span.push_back(picoseconds(details["waited_us"]));
+    if (details.contains("micro_batch")) {
+      while (span.size() < 6) span.push_back(nullptr);
+      span.push_back(details["micro_batch"]);
+    }
     lanes[thread]["spans"].push_back(std::move(span));
   }
   Value list = Value::array();

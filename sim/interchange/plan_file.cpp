@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "sim/cluster/cluster.hpp"
 #include "sim/core/json.hpp"
 #include "sim/schedule/needs.hpp"
 
@@ -83,6 +84,10 @@ Time read_tick(const Json& json) {
   return to_time(seconds);
 }
 
+Axis read_axis(const Json& json) { return read_word(json, {Axis::All, Axis::Shard, Axis::Replica}); }
+
+constexpr std::string_view start_word = "start", everything_word = "everything";
+
 const std::string halves[] = {to_string(Stage::ReduceScatter), to_string(Stage::AllGather)};
 
 // The rules of a plan that travels all alike, as version 1 printed them.
@@ -118,13 +123,16 @@ Travel read_travel(const Json& json) {
   return travel;
 }
 
-class Writer {
+class PlanWriter {
  public:
-  Writer(const Plan& plan, const Profile& profile)
+  PlanWriter(const Plan& plan, const Profile& profile)
       : plan_(plan), layers_(profile.layers, "layer"), tensors_(profile.tensors, "tensor") {}
 
   std::string write() const {
     Value value{{"strategy", plan_.strategy}};
+    if (!(plan_.step == Step())) value["step"] = step();
+    if (plan_.copy_rate) value["copy"] = fmt::format("{} B/s", *plan_.copy_rate);
+    if (!(plan_.holding == Holding())) value["holding"] = holding();
     if (plan_.travel) write_travel(value, *plan_.travel);
     value["blocks"] = blocks();
     value["lanes"] = lanes();
@@ -154,7 +162,45 @@ class Writer {
     return list;
   }
 
-  Value work(const Work& work) const { return {{to_string(work.kind), layers_.write(work.layer)}}; }
+  Value step() const {
+    return {{"accumulate", plan_.step.accumulate}, {"zero", plan_.step.zero}, {"shard_group", plan_.step.shard_group}};
+  }
+
+  Value holding() const {
+    const Holding& holding = plan_.holding;
+    Value value = Value::object();
+    if (holding.parameter > 0) value["parameter_bytes"] = holding.parameter;
+    if (holding.gradient > 0) value["gradient_bytes"] = holding.gradient;
+    if (holding.whole_gradients) value["whole_gradients"] = true;
+    if (holding.reduce_buffer >= 0) value["reduce_buffer"] = holding.reduce_buffer;
+    if (holding.resident) value["resident"] = *holding.resident;
+    if (!holding.units.empty()) value["units"] = Value::array();
+    for (const Unit& unit : holding.units)
+      value["units"].push_back({{"first", layers_.write(unit.first)}, {"last", layers_.write(unit.last)}});
+    return value;
+  }
+
+  Value work(const Work& work) const {
+    const bool block =
+        work.kind == WorkKind::CopyOut || work.kind == WorkKind::CopyOutAgain || work.kind == WorkKind::CopyIn;
+    Value value{{to_string(work.kind), block                     ? Value(work.item)
+                                       : work.item == everything ? Value(everything_word)
+                                                                 : layers_.write(work.item)}};
+    if (work.batch > 0) value["batch"] = work.batch;
+    return value;
+  }
+
+  Value moment(const Moment& moment) const {
+    switch (moment.of) {
+      case Moment::Of::Work:
+        return work(plan_.program[moment.index]);
+      case Moment::Of::Transfer:
+        return {{"transfer", moment.index}};
+      case Moment::Of::Start:
+        break;
+    }
+    return start_word;
+  }
 
   Value program() const {
     Value list = Value::array();
@@ -164,20 +210,20 @@ class Writer {
 
   Value transfers() const {
     Value list = Value::array();
-    for (const Transfer& transfer : plan_.transfers)
+    for (const Transfer& transfer : plan_.transfers) {
       list.push_back({{"op", to_string(transfer.op)},
                       {"block", transfer.block},
                       {"lane", plan_.lanes[transfer.lane].name},
-                      {"priority", transfer.priority},
-                      {"after", Value::array()},
-                      {"before", Value::array()}});
+                      {"priority", transfer.priority}});
+      if (transfer.axis != Axis::All) list.back()["axis"] = to_string(transfer.axis);
+      if (transfer.batch > 0) list.back()["batch"] = transfer.batch;
+      list.back()["after"] = list.back()["before"] = Value::array();
+    }
     for (const Gate& gate : plan_.gates)
       if (gate.after.of == Moment::Of::Transfer)
-        list[gate.after.index]["after"].push_back(gate.before.of == Moment::Of::Transfer
-                                                      ? Value{{"transfer", gate.before.index}}
-                                                      : work(plan_.program[gate.before.index]));
+        list[gate.after.index]["after"].push_back(moment(gate.before));
       else
-        list[gate.before.index]["before"].push_back(work(plan_.program[gate.after.index]));
+        list[gate.before.index]["before"].push_back(moment(gate.after));
     return list;
   }
 
@@ -185,14 +231,14 @@ class Writer {
   Names layers_, tensors_;
 };
 
-class Reader {
+class PlanReader {
  public:
-  Reader(const Json& json, const Profile& profile)
+  PlanReader(const Json& json, const Profile& profile)
       : json_(json), profile_(profile), layers_(profile.layers, "layer"), tensors_(profile.tensors, "tensor") {}
 
   Plan read() {
     json_.allow_only({"strategy", "description", "order", "window", "barrier", "stages", "release", "tick", "blocks",
-                      "lanes", "program", "transfers"});
+                      "lanes", "program", "transfers", "step", "copy", "holding"});
     if (const auto text = json_.find("description")) text->text();
     const bool in_full = json_.find("transfers").has_value();
     const bool in_short = std::any_of(std::begin(keys_of_travel), std::end(keys_of_travel),
@@ -201,9 +247,15 @@ class Reader {
       if (const auto part = json_.find(key); part && !in_full)
         part->fail("says nothing without transfers", "\"transfers\"");
     Plan plan;
+    const Step step = read_step();
     if (!in_full || in_short) {
+      if (step.zero == 3)
+        json_.at("step").at("zero").fail("says nothing of when parameters are gathered",
+                                         "lanes, program and transfers");
       Draft draft{read_travel(json_), strategy(), blocks()};
-      plan = expand(std::move(draft), profile_);
+      if (draft.split && step.zero > 0)
+        json_.at("stages").fail("are those of an all-reduce, and the plan shards", "zero 0, or no stages");
+      plan = expand(std::move(draft), profile_, step);
     }
     if (!in_full) return plan;
     Plan full = plan_in_full();
@@ -259,19 +311,63 @@ class Reader {
     return json.integer(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
   }
 
+  Step read_step() const {
+    Step step;
+    const auto json = json_.find("step");
+    if (!json) return step;
+    json->allow_only({"accumulate", "zero", "shard_group"});
+    if (const auto accumulate = json->find("accumulate")) step.accumulate = accumulate->integer(1, 1'000'000);
+    if (const auto zero = json->find("zero")) step.zero = zero->integer(0, 3);
+    if (const auto group = json->find("shard_group")) step.shard_group = group->integer(0, most_workers);
+    return step;
+  }
+
+  Holding read_holding(const Plan& plan) const {
+    Holding holding;
+    const auto json = json_.find("holding");
+    if (!json) return holding;
+    json->allow_only({"parameter_bytes", "gradient_bytes", "whole_gradients", "reduce_buffer", "resident", "units"});
+    if (const auto bytes = json->find("parameter_bytes")) holding.parameter = bytes->integer(1, 64);
+    if (const auto bytes = json->find("gradient_bytes")) holding.gradient = bytes->integer(1, 64);
+    if (const auto whole = json->find("whole_gradients")) holding.whole_gradients = whole->boolean();
+    if (const auto buffer = json->find("reduce_buffer")) holding.reduce_buffer = buffer->integer(0, Window::unlimited);
+    if (const auto block = json->find("resident")) holding.resident = block_of(*block, plan);
+    if (const auto units = json->find("units"))
+      for (const Json& unit : units->items()) {
+        unit.allow_only({"first", "last"});
+        holding.units.push_back({layers_.read(unit.at("first")), layers_.read(unit.at("last"))});
+        const bool next = holding.units.size() == 1
+                              ? holding.units.back().first == 0
+                              : holding.units[holding.units.size() - 2].last + 1 == holding.units.back().first;
+        if (!next || holding.units.back().last < holding.units.back().first)
+          unit.fail("does not follow the unit before", "every layer in one unit, in order");
+      }
+    if (!holding.units.empty() && holding.units.back().last + 1 != profile_.layers.size())
+      json->at("units").fail("do not hold every layer", "every layer in one unit, in order");
+    return holding;
+  }
+
+  static std::uint32_t block_of(const Json& json, const Plan& plan) {
+    return static_cast<std::uint32_t>(json.integer(0, static_cast<std::int64_t>(plan.blocks.size()) - 1));
+  }
+
   Plan plan_in_full() {
     Plan plan;
     plan.strategy = strategy();
+    plan.step = read_step();
     plan.blocks = blocks();
+    if (const auto rate = json_.find("copy")) plan.copy_rate = parse_rate(rate->text(), rate->place());
+    plan.holding = read_holding(plan);
     read_lanes(plan);
     read_program(plan);
     const std::vector<Json> items = json_.at("transfers").items();
     for (const Json& json : items) {
-      json.allow_only({"op", "block", "lane", "priority", "after", "before"});
+      json.allow_only({"op", "block", "lane", "priority", "axis", "batch", "after", "before"});
       Transfer& transfer = plan.transfers.emplace_back();
       transfer.op = read_op(json.at("op"));
-      transfer.block =
-          static_cast<std::uint32_t>(json.at("block").integer(0, static_cast<std::int64_t>(plan.blocks.size()) - 1));
+      transfer.block = block_of(json.at("block"), plan);
+      if (const auto axis = json.find("axis")) transfer.axis = read_axis(*axis);
+      if (const auto batch = json.find("batch")) transfer.batch = batch_of(*batch, plan);
       if (const auto lane = json.find("lane")) transfer.lane = lane_of(plan, *lane);
       if (const auto priority = json.find("priority")) transfer.priority = any_integer(*priority);
     }
@@ -279,7 +375,11 @@ class Reader {
       if (const auto after = items[index].find("after"))
         for (const Json& json : after->items()) plan.gates.push_back({moment(json, plan), transfer(index)});
       if (const auto before = items[index].find("before"))
-        for (const Json& json : before->items()) plan.gates.push_back({transfer(index), moment(json, plan)});
+        for (const Json& json : before->items()) {
+          plan.gates.push_back({transfer(index), moment(json, plan)});
+          if (plan.gates.back().after.of == Moment::Of::Start)
+            json.fail("comes before everything", "a work or a transfer");
+        }
     }
     return plan;
   }
@@ -314,31 +414,47 @@ class Reader {
     json.fail(fmt::format("there is no lane '{}'", json.text()), suggest(json.text(), names));
   }
 
-  // Every backward and every forward once, as one iteration has them: other programs have no meaning yet.
-  void read_program(Plan& plan) {
-    plan.program = one_iteration(profile_);
-    for (std::size_t place = 0; place < plan.program.size(); ++place)
-      places_[{plan.program[place].kind, plan.program[place].layer}] = place;
-    const auto list = json_.find("program");
-    if (!list) return;
-    std::vector<Work> program;
-    for (const Json& json : list->items()) program.push_back(work_of(json));
-    if (program != plan.program) list->fail("is not one iteration", "the backward pass, then the next forward pass");
+  static std::uint32_t batch_of(const Json& json, const Plan& plan) {
+    return static_cast<std::uint32_t>(json.integer(0, plan.step.accumulate - 1));
   }
 
-  Work work_of(const Json& json) const {
-    const std::string backward = to_string(WorkKind::Backward), forward = to_string(WorkKind::Forward);
-    json.allow_only({backward, forward});
-    if (json.members().size() != 1) json.fail("is not one work", "{\"backward\": LAYER} or {\"forward\": LAYER}");
-    if (const auto layer = json.find(backward)) return {WorkKind::Backward, layers_.read(*layer)};
-    return {WorkKind::Forward, layers_.read(json.at(forward))};
+  void read_program(Plan& plan) {
+    const auto list = json_.find("program");
+    if (list)
+      for (const Json& json : list->items()) plan.program.push_back(work_of(json, plan));
+    else
+      plan.program = one_iteration(profile_, plan.step);
+    if (const auto wrong = not_an_iteration(plan, profile_)) (list ? *list : json_).fail(wrong->what, wrong->remedy);
+    places_.emplace(plan.program);
+  }
+
+  Work work_of(const Json& json, const Plan& plan) const {
+    for (const auto& [kind, word] : work_kinds) {
+      const auto item = json.find(std::string(word));
+      if (!item) continue;
+      json.allow_only({std::string(word), "batch"});
+      Work one{kind};
+      if (const auto batch = json.find("batch")) one.batch = batch_of(*batch, plan);
+      const bool layer = kind == WorkKind::Forward || kind == WorkKind::Backward || kind == WorkKind::Update;
+      if (kind == WorkKind::Update && !item->is_number() && item->text() == everything_word)
+        one.item = everything;
+      else
+        one.item = layer ? layers_.read(*item) : block_of(*item, plan);
+      return one;
+    }
+    json.fail("is not one work", "{\"backward\": LAYER} or {\"forward\": LAYER}, for example");
   }
 
   Moment moment(const Json& json, const Plan& plan) const {
+    if (!json.is_object()) {
+      if (json.text() != start_word) json.fail("is no moment", "a work, a transfer or \"start\"");
+      return start_of_program();
+    }
     const auto other = json.find("transfer");
     if (!other) {
-      const Work one = work_of(json);
-      return work(places_.at({one.kind, one.layer}));
+      const auto place = places_->find(work_of(json, plan));
+      if (!place) json.fail("is not in the program", "one of its works");
+      return work(*place);
     }
     json.allow_only({"transfer"});
     return transfer(static_cast<std::size_t>(other->integer(0, static_cast<std::int64_t>(plan.transfers.size()) - 1)));
@@ -354,25 +470,25 @@ class Reader {
       gates.erase(std::unique(gates.begin(), gates.end()), gates.end());
       return gates;
     };
-    return a.transfers == b.transfers && a.lanes == b.lanes && sorted(a.gates) == sorted(b.gates);
+    return a.transfers == b.transfers && a.lanes == b.lanes && a.program == b.program &&
+           sorted(a.gates) == sorted(b.gates);
   }
 
   const Json& json_;
   const Profile& profile_;
   Names layers_, tensors_;
-  std::map<std::pair<WorkKind, LayerId>, std::size_t> places_;
+  std::optional<Places> places_;  // of the program
 };
 
 }  // namespace
 
-std::string write_plan(const Plan& plan, const Profile& profile) { return Writer(plan, profile).write(); }
+std::string write_plan(const Plan& plan, const Profile& profile) { return PlanWriter(plan, profile).write(); }
 
 Plan read_plan(const std::string& file, const Profile& profile) {
   const Json json = Json::read(file);
-  Plan plan = Reader(json, profile).read();
+  Plan plan = PlanReader(json, profile).read();
   if (plan.strategy.empty()) plan.strategy = std::filesystem::path(file).stem().string();
-  if (const auto wrong = uncovered(plan, needs_of(profile), profile))
-    throw InputError(json.place(), wrong->what, wrong->remedy);
+  if (const auto wrong = uncovered(plan, profile)) throw InputError(json.place(), wrong->what, wrong->remedy);
   return plan;
 }
 

@@ -5,12 +5,27 @@
 
 namespace allreplay {
 
+namespace {
+
+// What has no bytes, or nobody to send them to, never touches the network.
+Channels channels_of(const ChannelCost& cost, const Task& task) { return task.bytes > 0 ? cost.channels : Channels{0}; }
+
+}  // namespace
+
 // Start-ups overlap, so a block's bytes follow those admitted before it, or its own start-up, whichever is later:
 // end = max(now + a, free) + b·M, with a + b·M rounded once.
 void SerialChannel::start(TaskId id, const Task& task, Time now) {
-  const CommCost& cost = costs_[task.service];
-  free_ = std::max(add(now, cost(task.bytes)), add(free_, cost.transfer(task.bytes)));
-  in_flight_.push_back({free_, id});
+  const ChannelCost& cost = costs_[task.service];
+  const auto used = [&](std::size_t channel) { return (channels_of(cost, task) >> channel & 1U) != 0; };
+  Time free{0};
+  for (std::size_t channel = 0; channel < free_.size(); ++channel)
+    if (used(channel)) free = std::max(free, free_[channel]);
+  const Time end = std::max(add(now, cost.cost(task.bytes)), add(free, cost.cost.transfer(task.bytes)));
+  for (std::size_t channel = 0; channel < free_.size(); ++channel)
+    if (used(channel)) free_[channel] = end;
+  auto place = in_flight_.end();
+  while (place != in_flight_.begin() && std::prev(place)->end > end) --place;
+  in_flight_.insert(place, {end, id});
 }
 
 void SerialChannel::complete(Time now, std::vector<TaskId>& done) {
@@ -22,42 +37,61 @@ void SerialChannel::complete(Time now, std::vector<TaskId>& done) {
 
 void FairChannel::start(TaskId id, const Task& task, Time now) {
   advance(now);
-  const CommCost& cost = costs_[task.service];
-  const Time alone = cost(task.bytes), transfer = cost.transfer(task.bytes);
-  starting_.push({static_cast<double>(add(now, alone - transfer).count()), static_cast<double>(transfer.count()), id});
+  const ChannelCost& price = costs_[task.service];
+  const Time alone = price.cost(task.bytes), transfer = price.cost.transfer(task.bytes);
+  starting_.push({static_cast<double>(add(now, alone - transfer).count()), static_cast<double>(transfer.count()), id,
+                  channels_of(price, task)});
+}
+
+double FairChannel::slowdown(std::size_t channels) const {
+  std::size_t most = 0;
+  for (const Channels channel : {channel_inside, channel_outside}) {
+    if ((channels & channel) == 0) continue;
+    most = std::max(most, alike_[channel].sharing.size() + alike_[channel_inside | channel_outside].sharing.size());
+  }
+  return static_cast<double>(most);
 }
 
 void FairChannel::advance(Time now) {
-  if (!sharing_.empty())
-    virtual_now_ += static_cast<double>((now - real_now_).count()) / static_cast<double>(sharing_.size());
+  const auto passed = static_cast<double>((now - real_now_).count());
+  for (std::size_t channels = 1; channels < alike_.size(); ++channels)
+    if (!alike_[channels].sharing.empty()) alike_[channels].virtual_now += passed / slowdown(channels);
   real_now_ = now;
 }
 
-Time FairChannel::next_end() const {
-  if (sharing_.empty()) return never;
-  const double left = std::max(0.0, sharing_.top().at - virtual_now_) * static_cast<double>(sharing_.size());
+Time FairChannel::next_end(std::size_t channels) const {
+  const auto& [sharing, virtual_now] = alike_[channels];
+  if (sharing.empty()) return never;
+  const double left = std::max(0.0, sharing.top().at - virtual_now) * slowdown(channels);
   return add(real_now_, Time(std::llround(left)));
 }
 
 Time FairChannel::next_completion() const {
-  const Time joins = starting_.empty() ? never : Time(static_cast<std::int64_t>(starting_.top().at));
-  return std::min(joins, next_end());
+  Time next = starting_.empty() ? never : Time(static_cast<std::int64_t>(starting_.top().at));
+  for (std::size_t channels = 0; channels < alike_.size(); ++channels) next = std::min(next, next_end(channels));
+  return next;
 }
 
 void FairChannel::complete(Time now, std::vector<TaskId>& done) {
-  const bool ends = next_end() == now;  // before `advance` rounds the virtual time
+  std::array<bool, (channel_inside | channel_outside) + 1> ends{};  // before `advance` rounds the virtual times
+  for (std::size_t channels = 0; channels < alike_.size(); ++channels) ends[channels] = next_end(channels) == now;
   advance(now);
-  if (ends) {
-    const double end = sharing_.top().at;
-    while (!sharing_.empty() && sharing_.top().at <= end) {
-      done.push_back(sharing_.top().id);
-      sharing_.pop();
+  for (std::size_t channels = 0; channels < alike_.size(); ++channels) {
+    auto& [sharing, virtual_now] = alike_[channels];
+    if (!ends[channels]) continue;
+    const double end = sharing.top().at;
+    while (!sharing.empty() && sharing.top().at <= end) {
+      done.push_back(sharing.top().id);
+      sharing.pop();
     }
-    virtual_now_ = sharing_.empty() ? 0 : end;
+    virtual_now = sharing.empty() ? 0 : end;
   }
   while (!starting_.empty() && starting_.top().at <= static_cast<double>(now.count())) {
-    sharing_.push({virtual_now_ + starting_.top().work, starting_.top().work, starting_.top().id});
+    Transfer next = starting_.top();
     starting_.pop();
+    auto& [sharing, virtual_now] = alike_[next.channels];
+    next.at = virtual_now + next.work;
+    sharing.push(next);
   }
 }
 

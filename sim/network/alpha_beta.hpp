@@ -1,6 +1,7 @@
 // The alpha-beta channel: collectives priced by their closed form, sharing one network.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <queue>
@@ -17,11 +18,24 @@ enum class Sharing : std::uint8_t {
   Fair,    ///< all get equal shares
 };
 
-/// A task of b bytes (Task::bytes) that is alone takes T(b), by the cost of its stage (Task::service).
+/// What one kind of collective costs, and which channels it occupies.
+struct ChannelCost {
+  CommCost cost;
+  Channels channels = channel_inside;
+};
+
+/// By Task::service.
+using ChannelCosts = std::vector<ChannelCost>;
+
+/// Those of one level, by stage.
+inline ChannelCosts on_one_channel(const StageCosts& costs) { return {{costs[0]}, {costs[1]}, {costs[2]}}; }
+
+/// A task of b bytes (Task::bytes) that is alone takes T(b). Its bytes move after those of every task admitted before
+/// it that shares a channel with it.
 class SerialChannel final : public Server {
  public:
-  explicit SerialChannel(StageCosts costs) : costs_(std::move(costs)) {}
-  explicit SerialChannel(const CommCost& all_reduce) : costs_{all_reduce, all_reduce, all_reduce} {}
+  explicit SerialChannel(ChannelCosts costs) : costs_(std::move(costs)) {}
+  explicit SerialChannel(const CommCost& all_reduce) : costs_{{all_reduce}, {all_reduce}, {all_reduce}} {}
 
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override { return in_flight_.empty() ? never : in_flight_.front().end; }
@@ -32,38 +46,46 @@ class SerialChannel final : public Server {
     Time end;
     TaskId id;
   };
-  StageCosts costs_;
-  Time free_{0};                    // when the last byte of those admitted has passed
+  ChannelCosts costs_;
+  std::array<Time, 2> free_{};      // by channel: when the last byte of those admitted has passed
   std::deque<Transfer> in_flight_;  // ends never decrease
 };
 
+/// Every task moves at 1/n of its speed, n being the most tasks on any of its channels.
+
 class FairChannel final : public Server {
  public:
-  explicit FairChannel(StageCosts costs) : costs_(std::move(costs)) {}
-  explicit FairChannel(const CommCost& all_reduce) : costs_{all_reduce, all_reduce, all_reduce} {}
+  explicit FairChannel(ChannelCosts costs) : costs_(std::move(costs)) {}
+  explicit FairChannel(const CommCost& all_reduce) : costs_{{all_reduce}, {all_reduce}, {all_reduce}} {}
 
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
 
  private:
-  // Processor sharing in virtual time: `virtual_now_` advances by 1/n of real time while n transfers share, so that
-  // a transfer that needs w alone ends when the virtual time has gone on by w, whoever comes and goes meanwhile.
+  // Processor sharing in virtual time. Tasks on the same channels move alike: their virtual time advances by 1/n of
+  // real time, so that a task that needs w alone ends when it has gone on by w, whoever comes and goes meanwhile.
   struct Transfer {
     double at;  // starting: its start-up's end, in ps; sharing: its virtual end
     double work;
     TaskId id;
+    Channels channels;
     bool operator>(const Transfer& other) const { return at != other.at ? at > other.at : id > other.id; }
   };
   using Heap = std::priority_queue<Transfer, std::vector<Transfer>, std::greater<>>;
+  struct Alike {
+    Heap sharing;
+    double virtual_now = 0;
+  };
 
+  double slowdown(std::size_t channels) const;
   void advance(Time now);
-  Time next_end() const;
+  Time next_end(std::size_t channels) const;
 
-  StageCosts costs_;
-  Heap starting_, sharing_;
+  ChannelCosts costs_;
+  Heap starting_;
+  std::array<Alike, (channel_inside | channel_outside) + 1> alike_;  // by channels
   Time real_now_{0};
-  double virtual_now_ = 0;
 };
 
 }  // namespace allreplay

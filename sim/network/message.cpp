@@ -17,7 +17,8 @@ MessageNetwork::MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> 
                                std::span<const Link> links, double gamma, std::vector<Time> late)
     : collectives_(std::move(collectives)), gamma_(gamma * 1e12), late_(std::move(late)), links_(links) {
   std::uint32_t ranks = 0;
-  for (const auto& collective : collectives_) ranks = std::max(ranks, collective->ranks);
+  for (const auto& collective : collectives_)
+    if (collective) ranks = std::max(ranks, collective->ranks);
   reducers_.resize(ranks);
 }
 

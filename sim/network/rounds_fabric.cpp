@@ -14,38 +14,47 @@
 
 namespace allreplay {
 
-RoundsFabric::RoundsFabric(const NetworkSetup& setup, const Topology& topology)
-    : setup_(setup), shapes_(std::make_shared<Shapes>()) {
-  for (const Rounds& rounds : this->rounds())
-    loads_.push_back(std::make_shared<RoundLoads>(rounds, topology, *shapes_));
+std::int64_t hierarchy_of(std::int64_t ranks, std::int64_t stride, std::int64_t beside) {
+  const std::int64_t size = beside / stride;
+  return size > 1 && ranks % size == 0 ? ranks / size : 1;
 }
 
-std::vector<Rounds> RoundsFabric::rounds() const {
-  std::vector<Rounds> all;
-  for (const Stage stage : {Stage::AllReduce, Stage::ReduceScatter, Stage::AllGather}) {
-    if (stage != Stage::AllReduce && !setup_.split) break;
-    // One worker sends nothing.
-    all.push_back(setup_.workers > 1 ? rounds_of(*setup_.algorithm, setup_.workers, setup_.options, stage, setup_.place)
-                                     : Rounds{.ranks = 1});
-  }
-  return all;
+RoundsFabric::RoundsFabric(const NetworkSetup& setup, const Topology& topology)
+    : setup_(setup), shapes_(std::make_shared<Shapes>()), loads_(call_count) {
+  for (const Call& call : setup_.calls)
+    loads_[service_of(call)] =
+        std::make_shared<RoundLoads>(rounds_of_call(call, topology.group_size()), topology, *shapes_);
+}
+
+Rounds RoundsFabric::rounds_of_call(const Call& call, std::int64_t hosts_beside) const {
+  const Groups groups{setup_.workers, setup_.shard > 0 ? setup_.shard : setup_.workers};
+  const std::int64_t ranks = groups.ranks(call.axis), stride = groups.stride(call.axis);
+  if (ranks == 1) return {.ranks = static_cast<Rank>(setup_.workers)};  // one worker sends nothing
+  CollectiveOptions options = setup_.options;
+  if (ranks < setup_.workers) options.groups = hierarchy_of(ranks, stride, hosts_beside);
+  Rounds rounds = rounds_of(*setup_.algorithm, ranks, options, call.stage, setup_.place);
+  if (ranks < setup_.workers)
+    rounds = among_groups(std::move(rounds), static_cast<Rank>(setup_.workers), static_cast<Rank>(stride));
+  if (call.axis == Axis::Replica) rounds.piece_share /= static_cast<double>(groups.shard);
+  if (call == Call(Stage::AllGather, Axis::Shard)) rounds.piece_share *= setup_.parameter_share;
+  return rounds;
 }
 
 std::unique_ptr<Server> RoundsFabric::server() const {
   if (!setup_.reuse) return network();
   return std::make_unique<Reuse>(network(), [this](TaskId, const Task& task) {
     const std::int64_t before = pricing_events_;
-    const Time time = alone(task.bytes, static_cast<Stage>(task.service));
+    const Time time = alone(task.bytes, call_of(task.service));
     return Reuse::Price{time, pricing_events_ - before};
   });
 }
 
-Time RoundsFabric::alone(Bytes bytes, Stage stage) const {
+Time RoundsFabric::alone(Bytes bytes, const Call& call) const {
   if (bytes <= 0) return Time(0);
-  const auto known = prices_.find({stage, bytes});
+  const auto known = prices_.find({service_of(call), bytes});
   if (known != prices_.end()) return known->second;
   const std::unique_ptr<Server> idle = network();
-  idle->start(0, {.bytes = bytes, .service = static_cast<std::uint32_t>(stage)}, Time(0));
+  idle->start(0, {.bytes = bytes, .service = service_of(call)}, Time(0));
   std::vector<TaskId> done;
   Time now{0};
   while (done.empty()) {
@@ -53,28 +62,28 @@ Time RoundsFabric::alone(Bytes bytes, Stage stage) const {
     idle->complete(now, done);
   }
   pricing_events_ += idle->events();
-  prices_.emplace(std::pair(stage, bytes), now);
+  prices_.emplace(std::pair(service_of(call), bytes), now);
   return now;
 }
 
-CommCost RoundsFabric::price(Stage stage) const {
-  const RoundLoads& loads = loads_of(stage);
+CommCost RoundsFabric::price(const Call& call) const {
+  const RoundLoads& loads = loads_of(call);
   return {loads.start_up(setup_.alpha), loads.per_byte(setup_.gamma)};
 }
 
-Time RoundsFabric::least(Bytes bytes, Stage stage, bool several) const {
+Time RoundsFabric::least(Bytes bytes, const Call& call, bool several) const {
   if (bytes <= 0) return Time(0);
-  if (!several) return alone(bytes, stage);
-  const RoundLoads& loads = loads_of(stage);
+  if (!several) return alone(bytes, call);
+  const RoundLoads& loads = loads_of(call);
   return to_time(std::max(static_cast<double>(loads.length) * (setup_.alpha + loads.least_latency),
                           loads.busiest * static_cast<double>(bytes)));
 }
 
-Time RoundsFabric::least_behind(Bytes bytes, Stage stage, bool several) const {
-  return several ? Time(0) : alone(bytes, stage);
+Time RoundsFabric::least_behind(Bytes bytes, const Call& call, bool several) const {
+  return several ? Time(0) : alone(bytes, call);
 }
 
-std::int64_t RoundsFabric::messages(Stage stage) const { return loads_of(stage).messages; }
+std::int64_t RoundsFabric::messages(const Call& call) const { return loads_of(call).messages; }
 
 FluidFabric::FluidFabric(const NetworkSetup& setup, const Topology& topology) : RoundsFabric(setup, topology) {
   shapes_->fold();
@@ -86,8 +95,10 @@ std::unique_ptr<Server> FluidFabric::network() const {
 
 MessageFabric::MessageFabric(const NetworkSetup& setup, const Topology& topology) : RoundsFabric(setup, topology) {
   links_.assign(topology.links().begin(), topology.links().end());
-  for (const Rounds& rounds : this->rounds())
-    routed_.push_back(std::make_shared<RoutedRounds>(rounds, topology, setup.alpha));
+  routed_.resize(call_count);
+  for (const Call& call : setup.calls)
+    routed_[service_of(call)] =
+        std::make_shared<RoutedRounds>(rounds_of_call(call, topology.group_size()), topology, setup.alpha);
 }
 
 std::unique_ptr<Server> MessageFabric::network() const {

@@ -27,42 +27,44 @@ struct NetworkSetup {
   double alpha = 0;  ///< per message, on top of its links; seconds
   double gamma = 0;  ///< seconds per byte reduced
   CollectiveOptions options;
-  bool split = false;  ///< whether blocks travel as reduce-scatters and all-gathers, too
-  bool reuse = true;   ///< collectives that run alone are priced once
-  Place place;         ///< of complaints about the collective
+  bool reuse = true;  ///< collectives that run alone are priced once
+  Place place;        ///< of complaints about the collective
+  std::vector<Call> calls{Stage::AllReduce};
+  std::int64_t shard = 0;      ///< workers in a group of Axis::Shard; 0: all
+  double parameter_share = 1;  ///< what a gathered byte becomes on the wire
 };
 
-/// Lays the collective on the topology once, for any number of servers and prices. REQUIRES of all that takes a stage:
-/// AllReduce, or NetworkSetup::split.
+/// Lays the collective on the topology once, for any number of servers and prices. REQUIRES of all that takes a call:
+/// it is one of NetworkSetup::calls.
 class RoundsFabric : public Fabric {
  public:
   /// What `fluid` takes for a collective alone, a + b·M but for a rounding per round: the planners' price in both
   /// fidelities, and exact in `fluid`.
-  CommCost price(Stage stage = Stage::AllReduce) const override;
-  Time alone(Bytes bytes, Stage stage = Stage::AllReduce) const override;  ///< simulated, and remembered
+  CommCost price(const Call& call = Stage::AllReduce) const override;
+  Time alone(Bytes bytes, const Call& call = Stage::AllReduce) const override;  ///< simulated, and remembered
   /// With several in flight the larger of rounds·(α + the least route latency) and the busiest link's bytes /
   /// bandwidth, and nothing for what is behind.
-  Time least(Bytes bytes, Stage stage = Stage::AllReduce, bool several = true) const override;
-  Time least_behind(Bytes bytes, Stage stage, bool several) const override;
+  Time least(Bytes bytes, const Call& call = Stage::AllReduce, bool several = true) const override;
+  Time least_behind(Bytes bytes, const Call& call, bool several) const override;
+  Time at_best(Bytes bytes, const Call& call) const override { return alone(bytes, call); }
   std::unique_ptr<Server> server() const override;
-  std::int64_t messages(Stage stage = Stage::AllReduce) const override;
+  std::int64_t messages(const Call& call = Stage::AllReduce) const override;
   std::int64_t pricing_events() const override { return pricing_events_; }
 
  protected:
   RoundsFabric(const NetworkSetup& setup, const Topology& topology);
 
   virtual std::unique_ptr<Server> network() const = 0;
-  /// The rounds of each stage that the setup asks for.
-  std::vector<Rounds> rounds() const;
+  Rounds rounds_of_call(const Call& call, std::int64_t hosts_beside) const;
 
   NetworkSetup setup_;
   std::shared_ptr<Shapes> shapes_;
-  std::vector<std::shared_ptr<const RoundLoads>> loads_;  // by stage
+  std::vector<std::shared_ptr<const RoundLoads>> loads_;  // by service; of those that the setup asks for
 
  private:
-  const RoundLoads& loads_of(Stage stage) const { return *loads_.at(static_cast<std::size_t>(stage)); }
+  const RoundLoads& loads_of(const Call& call) const { return *loads_.at(service_of(call)); }
 
-  mutable std::map<std::pair<Stage, Bytes>, Time> prices_;
+  mutable std::map<std::pair<std::uint32_t, Bytes>, Time> prices_;
   mutable std::int64_t pricing_events_ = 0;
 };
 
@@ -84,8 +86,12 @@ class MessageFabric final : public RoundsFabric {
   std::unique_ptr<Server> network() const override;
 
   std::vector<Link> links_;
-  std::vector<std::shared_ptr<const RoutedRounds>> routed_;  // by stage
+  std::vector<std::shared_ptr<const RoutedRounds>> routed_;  // by service
 };
+
+/// The groups of `hierarchical` among so many ranks, `stride` apart, where `beside` consecutive ones lie side by side:
+/// one that holds all, unless they fill several.
+std::int64_t hierarchy_of(std::int64_t ranks, std::int64_t stride, std::int64_t beside);
 
 /// The one that the setup's fidelity says. REQUIRES: at least as many hosts as workers; `topology` outlives the call
 /// only. Throws InputError where the algorithm cannot serve that many workers, or has no halves.

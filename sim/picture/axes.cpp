@@ -16,7 +16,7 @@ Path line(std::vector<Position> points, Colour colour, double width) {
   return {.points = std::move(points), .look = {.line = colour, .width = width}};
 }
 
-double widest_label(const Axis& axis, const Scale& scale) {
+double widest_label(const ChartAxis& axis, const Scale& scale) {
   double widest = 0;
   for (const double tick : scale.ticks()) widest = std::max(widest, text_width(axis.label(tick), tick_size));
   return widest;
@@ -24,7 +24,7 @@ double widest_label(const Axis& axis, const Scale& scale) {
 
 }  // namespace
 
-Scale scale_with_room(const Axis& axis, std::pair<double, double> shown, double length) {
+Scale scale_with_room(const ChartAxis& axis, std::pair<double, double> shown, double length) {
   for (std::size_t most = 12; most > 2; --most) {
     Scale scale(axis, shown.first, shown.second, most);
     const auto gaps = static_cast<double>(scale.ticks().size()) - 1;
@@ -33,7 +33,7 @@ Scale scale_with_room(const Axis& axis, std::pair<double, double> shown, double 
   return {axis, shown.first, shown.second, 2};
 }
 
-double add_axis_below(Drawing& drawing, const Box& field, const Axis& axis, const Scale& scale) {
+double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale) {
   for (const double tick : scale.ticks()) {
     const double x = field.x + field.width * scale.share(tick);
     drawing.add(line({{x, field.y}, {x, field.bottom()}}, style::grid, 0.7));
@@ -54,7 +54,7 @@ double add_axis_below(Drawing& drawing, const Box& field, const Axis& axis, cons
   return field.bottom() + 36;
 }
 
-Axes::Axes(Drawing& drawing, const Box& room, const Axis& x, std::pair<double, double> across, const Axis& y,
+Axes::Axes(Drawing& drawing, const Box& room, const ChartAxis& x, std::pair<double, double> across, const ChartAxis& y,
            std::pair<double, double> along)
     : y_(y, along.first, along.second, static_cast<std::size_t>(room.height / row_of_labels)),
       field_([&] {

@@ -12,7 +12,7 @@ class Axes {
  public:
   /// Draws grid, ticks, labels and names; `room` is as wide as the page, as high as the field. Each pair is the least
   /// and the greatest number shown. Throws as Scale does.
-  Axes(Drawing& drawing, const Box& room, const Axis& x, std::pair<double, double> across, const Axis& y,
+  Axes(Drawing& drawing, const Box& room, const ChartAxis& x, std::pair<double, double> across, const ChartAxis& y,
        std::pair<double, double> along);
 
   Position at(Position value) const;
@@ -27,9 +27,9 @@ class Axes {
 };
 
 /// The ticks of an axis of this length whose labels, side by side, do not touch.
-Scale scale_with_room(const Axis& axis, std::pair<double, double> shown, double length);
+Scale scale_with_room(const ChartAxis& axis, std::pair<double, double> shown, double length);
 
 /// Draws an axis below `field`: grid lines through it, labels, the name. Returns where the next thing may begin.
-double add_axis_below(Drawing& drawing, const Box& field, const Axis& axis, const Scale& scale);
+double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale);
 
 }  // namespace allreplay

@@ -30,7 +30,7 @@ struct Series {
 struct Chart {
   std::string title;
   std::string note;  ///< below the picture, small
-  Axis x, y;
+  ChartAxis x, y;
   std::vector<Series> series;
   double width = 640;
   double height = 340;  ///< of the field between the axes

@@ -31,7 +31,7 @@ std::string plain_number(double value) {
   return text;
 }
 
-Scale::Scale(const Axis& axis, double least, double greatest, std::size_t most) {
+Scale::Scale(const ChartAxis& axis, double least, double greatest, std::size_t most) {
   least = std::min(axis.from.value_or(least), axis.to.value_or(least));
   greatest = std::max(axis.to.value_or(greatest), axis.from.value_or(greatest));
   if (axis.from) least = *axis.from;
@@ -52,7 +52,7 @@ double Scale::share(double value) const {
   return (at - from) / (to - from);
 }
 
-void Scale::make_linear(const Axis& axis, double least, double greatest, std::size_t most) {
+void Scale::make_linear(const ChartAxis& axis, double least, double greatest, std::size_t most) {
   if (!axis.from) least = std::min(least, 0.0);
   if (!axis.to) greatest = std::max(greatest, 0.0);
   if (!(greatest > least)) greatest = least + std::max(1.0, std::abs(least));
@@ -65,7 +65,7 @@ void Scale::make_linear(const Axis& axis, double least, double greatest, std::si
 
 // Ticks at powers of the base, every second or third … where there are many; over less than two decades at 1, 2, 5,
 // too.
-void Scale::make_logarithmic(const Axis& axis, double least, double greatest, std::size_t most, double base) {
+void Scale::make_logarithmic(const ChartAxis& axis, double least, double greatest, std::size_t most, double base) {
   const auto exponent = [&](double value) { return std::log(value) / std::log(base); };
   std::vector<double> factors{1};
   if (base == 10 && exponent(greatest) - exponent(least) < 2.2) factors = {1, 2, 5};

@@ -13,7 +13,7 @@ enum class Spacing : std::uint8_t { Linear, Log2, Log10 };
 /// A number as an axis writes it: 0.25, 40, 1e9.
 std::string plain_number(double value);
 
-struct Axis {
+struct ChartAxis {
   std::string name;  ///< with its unit: "time per iteration (ms)"
   Spacing spacing = Spacing::Linear;
   std::function<std::string(double)> label = plain_number;  ///< such as format_size, where numbers carry their unit
@@ -24,7 +24,7 @@ class Scale {
  public:
   /// The numbers shown lie in [least, greatest]; about `most` (at least 2) ticks. REQUIRES: finite; positive if
   /// the axis is logarithmic (std::logic_error).
-  Scale(const Axis& axis, double least, double greatest, std::size_t most);
+  Scale(const ChartAxis& axis, double least, double greatest, std::size_t most);
 
   /// 0 at the start of the axis, 1 at its end.
   double share(double value) const;
@@ -32,8 +32,8 @@ class Scale {
   const std::vector<double>& ticks() const { return ticks_; }
 
  private:
-  void make_linear(const Axis& axis, double least, double greatest, std::size_t most);
-  void make_logarithmic(const Axis& axis, double least, double greatest, std::size_t most, double base);
+  void make_linear(const ChartAxis& axis, double least, double greatest, std::size_t most);
+  void make_logarithmic(const ChartAxis& axis, double least, double greatest, std::size_t most, double base);
 
   bool logarithmic_ = false;
   double from_ = 0, to_ = 1;

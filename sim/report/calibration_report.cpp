@@ -16,7 +16,6 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 std::string per_byte(double seconds) { return fmt::format("{:.4g} ns/B", seconds * 1e9); }
-std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 
 double busbw(const Calibration& calibration, bool table) {
   // nccl counts the bytes of an all-gather over all workers.

@@ -12,11 +12,10 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::string percent(double share) { return fmt::format("{:.1f} %", share * 100); }
 std::string us(double seconds) { return fmt::format("{} us", seconds * 1e6); }
 std::string ns_per_byte(double seconds) { return fmt::format("{} ns/B", seconds * 1e9); }
 
-std::string text_of(const OrderedJson& json) {
+std::string levels_text(const OrderedJson& json) {
   return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
 }
 
@@ -153,7 +152,7 @@ std::string levels_json(const LevelOutcome& outcome) {
     json["logs"].push_back(log);
   }
   json["warnings"] = outcome.fit.warnings;
-  return text_of(json);
+  return levels_text(json);
 }
 
 std::string levels_cluster(const LevelOutcome& outcome, const std::string& name, const Place& place) {
@@ -178,15 +177,15 @@ std::string levels_cluster(const LevelOutcome& outcome, const std::string& name,
   if (algorithm_of(outcome).purpose == Purpose::AllReduce) network["collective"] = algorithm_of(outcome).name;
   if (const auto& log = outcome.logs.front(); !outcome.tables && log.algorithm->option == "tree_bandwidth")
     network["tree_bandwidth"] = "physical";
-  return text_of({{"name", name},
-                  {"description", fmt::format("{} among {} workers, {} fitted by allreplay calibrate",
-                                              algorithm_of(outcome).name, sizes,
-                                              outcome.tables     ? "tables"
-                                              : is_nccl(outcome) ? "NCCL's model"
-                                                                 : "two levels")},
-                  {"source", files},
-                  {"workers", outcome.logs.back().workers()},
-                  {"network", network}});
+  return levels_text({{"name", name},
+                      {"description", fmt::format("{} among {} workers, {} fitted by allreplay calibrate",
+                                                  algorithm_of(outcome).name, sizes,
+                                                  outcome.tables     ? "tables"
+                                                  : is_nccl(outcome) ? "NCCL's model"
+                                                                     : "two levels")},
+                      {"source", files},
+                      {"workers", outcome.logs.back().workers()},
+                      {"network", network}});
 }
 
 }  // namespace allreplay

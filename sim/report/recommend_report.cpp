@@ -7,6 +7,8 @@
 #include "sim/report/report.hpp"
 #include "sim/report/table.hpp"
 #include "sim/training/communication.hpp"
+#include "sim/training/memory.hpp"
+#include "sim/training/sharding.hpp"
 
 namespace allreplay {
 
@@ -34,9 +36,13 @@ std::string heading(const Advice& advice) {
 std::string limits(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
-  const double compute = m.forward_s + m.backward_s,
-               all = to_seconds(communication_of(scenario).fabric->price(Stage::AllReduce)(scenario.profile.bytes()));
+  const double compute = m.forward_s + m.backward_s, all = to_seconds(communication_of(scenario).fabric->price(
+                                                         planned_call(scenario))(scenario.profile.bytes()));
   if (!m.lower_bound_s) return "";
+  if (result.plan.step.zero > 0)  // what is sent is the schedule's own
+    return fmt::format("Computing takes {}; with what it sends, the fastest cannot take less than {} an iteration.\n",
+                       format_duration(static_cast<double>(result.plan.step.accumulate) * compute + m.update_s),
+                       format_duration(*m.lower_bound_s));
   const double factor = slowest(worker_classes(scenario.stragglers, scenario.workers));
   std::string text =
       fmt::format("Computing takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
@@ -62,8 +68,9 @@ std::string limits(const Advice& advice) {
 std::string saving(double from, double to) { return fmt::format("{:.1f} % less", 100 * (1 - to / from)); }
 
 std::vector<Advice>::const_iterator fastest_offered(const std::vector<Advice>& ranking) {
-  return std::find_if(ranking.begin(), ranking.end(),
-                      [](const Advice& advice) { return strategy(advice).offer.maintained; });
+  return std::find_if(ranking.begin(), ranking.end(), [](const Advice& advice) {
+    return strategy(advice).offer.maintained && fits(advice.tuned.scenario, advice.tuned.result);
+  });
 }
 
 std::string whether_compression_pays(const Advice& fastest) {
@@ -77,6 +84,14 @@ std::string whether_compression_pays(const Advice& fastest) {
 std::string what_to_do(const std::vector<Advice>& ranking) {
   if (ranking.front().tuned.scenario.codec) return whether_compression_pays(ranking.front());
   std::string text;
+  if (const Advice& best = ranking.front(); !fits(best.tuned.scenario, best.tuned.result)) {
+    const auto smallest = std::min_element(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
+      return a.tuned.result.memory.peak < b.tuned.result.memory.peak;
+    });
+    return fmt::format("Nothing here fits into {}: the smallest, {}, needs {}.\n",
+                       write_size(*best.tuned.scenario.options.memory.limit), strategy(*smallest).name,
+                       format_size(static_cast<Bytes>(smallest->tuned.result.memory.peak)));
+  }
   const auto first = fastest_offered(ranking);
   if (first != ranking.end()) {
     const double now = metrics(*first).iteration_s;
@@ -101,12 +116,17 @@ std::string what_to_do(const std::vector<Advice>& ranking) {
 std::string recommend_report(const std::vector<Advice>& ranking) {
   std::vector<std::vector<std::string>> rows{
       {"", "strategy", "iteration", "untuned", "speed-up", "efficiency", "exposed comm.", "above bound", "settings"}};
+  const bool memory = std::any_of(ranking.begin(), ranking.end(), [](const Advice& one) {
+    return one.tuned.result.plan.step.zero > 0 || one.tuned.scenario.options.memory.limit.has_value();
+  });
+  if (memory) rows[0].insert(rows[0].end() - 1, "memory");
   for (const Advice& advice : ranking) {
     const Metrics& m = metrics(advice);
     rows.push_back({std::to_string(rows.size()), std::string(strategy(advice).name), format_duration(m.iteration_s),
                     advice.given_s > m.iteration_s ? format_duration(advice.given_s) : "",
                     fmt::format("{:.2f}", m.speedup), percent(m.efficiency), format_duration(m.exposed_comm_s),
                     gap(advice), advice.settings});
+    if (memory) rows.back().insert(rows.back().end() - 1, memory_text(advice.tuned.scenario, advice.tuned.result));
   }
   const Scenario& scenario = ranking.front().tuned.scenario;
   return fmt::format("{} workers: {}\n\n{}\n{}{}", scenario.workers, heading(ranking.front()), format_table(rows),
@@ -141,7 +161,7 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
   if (metrics(sizes.front().front()).lower_bound_s)
     append("(lower bound)", [&](const auto& ranking) {
       const Metrics& m = metrics(ranking.front());
-      return m.lower_bound_s ? (m.forward_s + m.backward_s) / *m.lower_bound_s : 1.0;
+      return m.lower_bound_s ? m.efficiency * m.iteration_s / *m.lower_bound_s : 1.0;
     });
   std::string text =
       heading(sizes.front().front()) + "\n\n" + format_table(rows) +

@@ -1,11 +1,13 @@
 #include "sim/report/report.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "sim/experiment/row.hpp"
 #include "sim/report/table.hpp"
+#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -23,6 +25,30 @@ std::string codec_text(const Scenario& scenario) {
   if (!scenario.codec) return "";
   return fmt::format("{} ({}; times {} on {})", scenario.codec->name, scenario.codec->codec->summary,
                      scenario.codec->origin, scenario.codec->device);
+}
+
+}  // namespace
+
+std::string memory_text(const Scenario& scenario, const Result& result) {
+  const std::string size = format_size(static_cast<Bytes>(std::llround(result.memory.peak)));
+  return fits(scenario, result) ? size : size + ", does not fit";
+}
+
+namespace {
+
+// The parts that hold anything.
+std::string memory_parts(const MemoryParts& parts) {
+  std::string text;
+  for (const auto& [name, bytes] : {std::pair("parameters", parts.parameters),
+                                    {"gradients", parts.gradients},
+                                    {"optimizer", parts.optimizer},
+                                    {"gathered", parts.gathered},
+                                    {"in reduction", parts.in_reduction},
+                                    {"activations", parts.activations.value_or(0)}})
+    if (bytes > 0)
+      text +=
+          fmt::format("{}{} {}", text.empty() ? "" : ", ", name, format_size(static_cast<Bytes>(std::llround(bytes))));
+  return text + (parts.activations ? "" : "; activations are not in the trace");
 }
 
 }  // namespace
@@ -49,13 +75,16 @@ std::optional<double> lower_bound(const std::vector<Outcome>& outcomes) {
 std::string run_report(const Outcome& outcome) {
   const auto& [scenario, result, wall_s] = outcome;
   const Metrics& m = result.metrics;
+  const std::int64_t count = result.plan.step.accumulate;
+  const std::string batches = count > 1 ? fmt::format("{} x ", count) : "";
   std::vector<std::pair<std::string, std::string>> lines{
       {"strategy", std::string(scenario.strategy->name)},
       {"codec", codec_text(scenario)},
       {"options", options_of(scenario)},
       {"iteration", format_duration(m.iteration_s)},
-      {"  forward", format_duration(m.forward_s)},
-      {"  backward", format_duration(m.backward_s)},
+      {"  forward", batches + format_duration(m.forward_s)},
+      {"  backward", batches + format_duration(m.backward_s)},
+      {"  update", m.update_s > 0 ? format_duration(m.update_s) : ""},
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
       {"  exposed communication", fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
                                               percent(m.exposed_comm_s / m.iteration_s))},
@@ -63,6 +92,7 @@ std::string run_report(const Outcome& outcome) {
       {"speed-up", fmt::format("{:.2f} of {} ({} efficiency)", m.speedup, scenario.workers, percent(m.efficiency))},
       {"throughput", m.samples_per_s ? fmt::format("{:.1f} samples/s", *m.samples_per_s)
                                      : "unknown: the profile gives no batch size"},
+      {"memory of a worker", fmt::format("{} ({})", memory_text(scenario, result), memory_parts(result.memory.parts))},
       {"lower bound", m.lower_bound_s
                           ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s), above_bound(m))
                           : "none"}};
@@ -75,20 +105,39 @@ std::string run_report(const Outcome& outcome) {
 std::string compare_report(const std::vector<Outcome>& outcomes) {
   std::vector<std::vector<std::string>> rows{
       {"strategy", "iteration", "exposed comm.", "collectives", "speed-up", "efficiency", "above bound", "options"}};
+  const bool memory = std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) {
+    return one.result.plan.step.zero > 0 || one.scenario.options.memory.limit.has_value();
+  });
+  if (memory) rows[0].insert(rows[0].end() - 1, "memory");
   for (const auto& [scenario, result, wall_s] : outcomes) {
     const Metrics& m = result.metrics;
     rows.push_back({std::string(scenario.strategy->name), format_duration(m.iteration_s),
                     format_duration(m.exposed_comm_s), std::to_string(m.collectives), fmt::format("{:.2f}", m.speedup),
                     percent(m.efficiency), above_bound(m), options_of(scenario)});
+    if (memory) rows.back().insert(rows.back().end() - 1, memory_text(scenario, result));
   }
   const auto& [scenario, result, wall_s] = outcomes.front();
   std::string text = title(scenario, result);
   if (scenario.codec) text += "\n" + codec_text(scenario);
-  text += fmt::format("\nforward {}, backward {}, {} of gradients", format_duration(result.metrics.forward_s),
-                      format_duration(result.metrics.backward_s), format_size(scenario.profile.bytes()));
-  if (const auto bound = lower_bound(outcomes))
-    text += fmt::format("; no lossless schedule is faster than {}", format_duration(*bound));
-  return text + "\n\n" + format_table(rows) + caveat(scenario.profile);
+  const std::int64_t batches = result.plan.step.accumulate;
+  text += fmt::format("\n{}forward {}, backward {}, {} of gradients",
+                      batches > 1 ? fmt::format("{} micro-batches: ", batches) : "",
+                      format_duration(result.metrics.forward_s), format_duration(result.metrics.backward_s),
+                      format_size(scenario.profile.bytes()));
+  // One bound holds among those that shard alike; what shards in a way of its own has its own.
+  std::vector<Outcome> whole;
+  for (const Outcome& one : outcomes) {
+    if (one.result.plan.step.zero > 0) continue;
+    whole.push_back({one.scenario, {}, 0});
+    whole.back().result.metrics = one.result.metrics;
+  }
+  if (const auto bound = lower_bound(whole))
+    text += fmt::format("; no lossless schedule {}is faster than {}",
+                        whole.size() < outcomes.size() ? "without shards " : "", format_duration(*bound));
+  text += "\n\n" + format_table(rows);
+  if (memory && !result.memory.parts.activations)
+    text += "note: memory is without activations: the trace says nothing of them\n";
+  return text + caveat(scenario.profile);
 }
 
 std::string sweep_report(const std::vector<Outcome>& outcomes) {

@@ -15,6 +15,9 @@ std::string title(const Scenario& scenario, const Result& result);
 /// The least of the outcomes' lower bounds, in seconds: no lossless schedule is faster. None where no outcome has one.
 std::optional<double> lower_bound(const std::vector<Outcome>& outcomes);
 
+/// "81.2 GB", or "95.0 GB, does not fit".
+std::string memory_text(const Scenario& scenario, const Result& result);
+
 std::string run_report(const Outcome& outcome);
 
 /// REQUIRES: outcomes differ in their strategy only; at least one.

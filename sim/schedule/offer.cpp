@@ -22,7 +22,7 @@ Bytes parameters(const Profile& profile, Bytes bytes) {
 
 std::string no_overlap(const StrategyOptions&, const Profile&) { return "no overlap"; }
 std::string no_fusion(const StrategyOptions&, const Profile&) { return "no fusion"; }
-std::string everything(const StrategyOptions&, const Profile&) { return "one all-reduce of everything"; }
+std::string one_all_reduce(const StrategyOptions&, const Profile&) { return "one all-reduce of everything"; }
 
 std::string ddp(const StrategyOptions& options, const Profile&) {
   return fmt::format("DistributedDataParallel(model, bucket_cap_mb={:g})", mib(options.bucket_cap));
@@ -54,27 +54,119 @@ std::string dear(const StrategyOptions& options, const Profile&) {
   return fmt::format("fusion threshold of {:g} MB", megabytes(options.threshold));
 }
 
+// Between the layers, the units that fully_shard is called for.
+std::string wrapping(const Wrap& wrap, const Profile& profile) {
+  if (wrap.by == Wrap::By::Size) return fmt::format("{:g} MB of layers", megabytes(wrap.size));
+  const bool groups = std::any_of(profile.layers.begin(), profile.layers.end(),
+                                  [](const Layer& layer) { return !layer.group.empty(); });
+  return wrap.by == Wrap::By::Layer || !groups ? "layer" : "block";
+}
+
+// Hybrid sharding is a mesh of two dimensions: groups, and the ranks of a group.
+std::string mesh(const Step& step) {
+  if (step.shard_group == 0) return "";
+  return fmt::format(
+      ", mesh=init_device_mesh(\"cuda\", (world_size // {0}, {0}), mesh_dim_names=(\"replicate\", \"shard\"))",
+      step.shard_group);
+}
+
+std::string fsdp2(const StrategyOptions& options, const Profile& profile) {
+  const Reshard reshard = options.fsdp.reshard.value_or(Reshard::ButLast);
+  std::string text =
+      fmt::format("for each {}: fully_shard({{}}{}{}); fully_shard(model)", wrapping(options.fsdp.wrap, profile),
+                  mesh(options.step), reshard == Reshard::None ? ", reshard_after_forward=False" : "");
+  text.replace(text.find("{}"), 2, "module");
+  if (options.fsdp.prefetch > 1)
+    text += fmt::format("; module.set_modules_to_forward_prefetch and _backward_prefetch: the next {}",
+                        options.fsdp.prefetch);
+  if (!options.fsdp.reduce_every) text += "; model.set_requires_gradient_sync(last)";
+  return text;
+}
+
+std::string fsdp1(const StrategyOptions& options, const Profile&) {
+  const bool whole = options.fsdp.reshard == Reshard::None;
+  const bool groups = options.step.shard_group > 0;
+  constexpr std::string_view prefetches[] = {"BACKWARD_PRE", "BACKWARD_POST", ""};
+  const std::string_view prefetch = prefetches[static_cast<std::size_t>(options.fsdp.backward_prefetch)];
+  return fmt::format(
+      "FullyShardedDataParallel(model, auto_wrap_policy=ModuleWrapPolicy({{BLOCK}}), "
+      "sharding_strategy=ShardingStrategy.{}, "
+      "backward_prefetch={}, limit_all_gathers=True)",
+      groups ? (whole ? "_HYBRID_SHARD_ZERO2" : "HYBRID_SHARD") : (whole ? "SHARD_GRAD_OP" : "FULL_SHARD"),
+      prefetch.empty() ? "None" : fmt::format("BackwardPrefetch.{}", prefetch));
+}
+
+std::string zero(int stage, const StrategyOptions& options) {
+  const ZeroOptions& zero = options.zero;
+  std::string text = fmt::format(R"("zero_optimization": {{"stage": {}, "reduce_bucket_size": {}, "overlap_comm": {})",
+                                 stage, zero.reduce_bucket, zero.overlap_comm.value_or(stage == 3));
+  if (stage < 3)
+    text += fmt::format(R"(, "allgather_bucket_size": {}, "use_multi_rank_bucket_allreduce": {})",
+                        zero.allgather_bucket > 0 ? zero.allgather_bucket : 500'000'000, zero.whole_buckets);
+  else
+    text += fmt::format(R"(, "stage3_prefetch_bucket_size": {}, "stage3_param_persistence_threshold": {}, )"
+                        R"("stage3_max_live_parameters": {}, "stage3_max_reuse_distance": {})",
+                        zero.prefetch_bucket, zero.persistence, zero.max_live, zero.max_reuse);
+  text += "}";
+  if (options.step.accumulate > 1)
+    text += fmt::format(R"(, "gradient_accumulation_steps": {})", options.step.accumulate);
+  return text;
+}
+std::string zero1(const StrategyOptions& options, const Profile&) { return zero(1, options); }
+std::string zero2(const StrategyOptions& options, const Profile&) { return zero(2, options); }
+std::string zero3(const StrategyOptions& options, const Profile&) { return zero(3, options); }
+
+std::string megatron(const StrategyOptions& options, const Profile& profile) {
+  const MegatronOptions& own = options.megatron;
+  std::string text;
+  if (own.distributed_optimizer) text += "--use-distributed-optimizer ";
+  if (own.overlap_grad_reduce) text += "--overlap-grad-reduce ";
+  if (own.overlap_param_gather.value_or(own.distributed_optimizer && own.overlap_grad_reduce))
+    text += "--overlap-param-gather ";
+  if (own.bucket_size > 0) text += fmt::format("--ddp-bucket-size {} ", own.bucket_size);
+  if (options.step.shard_group > 0)
+    text += "--num-distributed-optimizer-instances WORLD_SIZE/" + std::to_string(options.step.shard_group) + " ";
+  // Under --bf16 it would reduce in fp32.
+  if (profile.tensors.front().bytes == 2 * profile.tensors.front().elements) text += "--grad-reduce-in-bf16 ";
+  if (text.empty()) return "no flags";
+  text.pop_back();
+  return text;
+}
+
 }  // namespace
 
 constinit const Offer offer_s_sgd{"", false, no_overlap}, offer_wfbp{"", false, no_fusion},
-    offer_sync_easgd{"", false, everything}, offer_ddp{"pytorch", true, ddp}, offer_horovod{"horovod", true, horovod},
-    offer_bytescheduler{"bytescheduler", false, bytescheduler}, offer_us_byte{"us-byte", false, us_byte},
-    offer_p3{"mxnet-p3", false, p3}, offer_dear{"dear", false, dear};
+    offer_sync_easgd{"", false, one_all_reduce}, offer_ddp{"pytorch", true, ddp},
+    offer_horovod{"horovod", true, horovod}, offer_bytescheduler{"bytescheduler", false, bytescheduler},
+    offer_us_byte{"us-byte", false, us_byte}, offer_p3{"mxnet-p3", false, p3}, offer_dear{"dear", false, dear},
+    offer_fsdp2{"pytorch", true, fsdp2}, offer_fsdp1{"pytorch", true, fsdp1}, offer_zero1{"deepspeed", true, zero1},
+    offer_zero2{"deepspeed", true, zero2}, offer_zero3{"deepspeed", true, zero3},
+    offer_megatron{"megatron", true, megatron};
 
 std::vector<Framework> frameworks() {
   std::vector<Framework> all;
-  for (const Strategy& strategy : strategies())
-    if (!strategy.offer.framework.empty()) all.push_back({strategy.offer.framework, &strategy});
+  for (const Strategy& strategy : strategies()) {
+    if (strategy.offer.framework.empty()) continue;
+    auto own = std::find_if(all.begin(), all.end(),
+                            [&](const Framework& one) { return one.name == strategy.offer.framework; });
+    if (own == all.end()) own = all.insert(all.end(), {strategy.offer.framework, {}});
+    own->strategies.push_back(&strategy);
+  }
   return all;
 }
 
-const Strategy& strategy_of_framework(std::string_view name, const Place& place) {
-  return *find_by_name(frameworks(), name, place, "unknown framework '{}'").strategy;
+Framework find_framework(std::string_view name, const Place& place) {
+  return find_by_name(frameworks(), name, place, "unknown framework '{}'");
 }
 
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile) {
-  if (strategy.offer.words) return strategy.offer.words(options, profile);
-  return fmt::format("buckets from `allreplay plan -s {}`", strategy.name);
+  std::string step;
+  if (!strategy.plan && options.step.zero > 0) step = fmt::format(" --zero {}", options.step.zero);
+  // What a framework calls the plan says nothing of shards under it.
+  if (strategy.offer.words && step.empty()) return strategy.offer.words(options, profile);
+  if (options.step.accumulate > 1) step += fmt::format(" --accumulate {}", options.step.accumulate);
+  if (options.step.shard_group > 0) step += fmt::format(" --shard-group {}", options.step.shard_group);
+  return fmt::format("buckets from `allreplay plan -s {}{}`", strategy.name, step);
 }
 
 }  // namespace allreplay

@@ -8,19 +8,20 @@
 namespace allreplay {
 
 extern const Offer offer_s_sgd, offer_wfbp, offer_sync_easgd, offer_ddp, offer_horovod, offer_bytescheduler,
-    offer_us_byte, offer_p3, offer_dear;
+    offer_us_byte, offer_p3, offer_dear, offer_fsdp2, offer_fsdp1, offer_zero1, offer_zero2, offer_zero3,
+    offer_megatron;
 
-/// A framework, and the strategy that it offers.
+/// A framework, and the strategies that it offers.
 struct Framework {
   std::string_view name;
-  const Strategy* strategy = nullptr;
+  std::vector<const Strategy*> strategies;
 };
 
 /// In the order of the strategies.
 std::vector<Framework> frameworks();
 
-/// The strategy that the framework offers. Throws InputError at `place`, naming the nearest known one.
-const Strategy& strategy_of_framework(std::string_view name, const Place& place);
+/// Throws InputError at `place`, naming the nearest known one.
+Framework find_framework(std::string_view name, const Place& place);
 
 /// What to set, or to do, so that a framework sends what the strategy plans with these options.
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile);

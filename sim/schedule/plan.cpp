@@ -19,45 +19,217 @@ LayerId first_layer(const Block& block, const Profile& profile) {
   return first;
 }
 
-std::vector<Work> one_iteration(const Profile& profile) {
+Places::Places(const std::vector<Work>& program) : tables_(std::size(work_kinds)) {
+  std::vector<std::size_t> batches(tables_.size(), 0);
+  const auto kind = [](const Work& work) { return static_cast<std::size_t>(work.kind); };
+  for (const Work& work : program) {
+    batches[kind(work)] = std::max<std::size_t>(batches[kind(work)], work.batch + 1);
+    if (work.item != everything)
+      tables_[kind(work)].items = std::max<std::size_t>(tables_[kind(work)].items, work.item + 1);
+  }
+  for (std::size_t i = 0; i < tables_.size(); ++i)
+    tables_[i].places.assign(batches[i] * (tables_[i].items + 1), nowhere);
+  for (std::size_t place = 0; place < program.size(); ++place) {
+    const Work& work = program[place];
+    Table& table = tables_[kind(work)];
+    const std::size_t item = work.item == everything ? table.items : work.item;
+    table.places[work.batch * (table.items + 1) + item] = static_cast<std::uint32_t>(place);
+  }
+}
+
+std::optional<std::size_t> Places::find(const Work& work) const {
+  const Table& table = tables_[static_cast<std::size_t>(work.kind)];
+  if (work.item != everything && work.item >= table.items) return std::nullopt;
+  const std::size_t item = work.item == everything ? table.items : work.item;
+  const std::size_t index = work.batch * (table.items + 1) + item;
+  if (index >= table.places.size() || table.places[index] == nowhere) return std::nullopt;
+  return table.places[index];
+}
+
+std::size_t Places::operator()(WorkKind kind, std::uint32_t item, std::int64_t batch) const {
+  return find({kind, item, static_cast<std::uint32_t>(batch)}).value();
+}
+
+namespace {
+
+// ZeRO-2 keeps no whole gradients from one micro-batch to the next.
+std::int64_t first_reduced(const Step& step) { return step.zero >= 2 ? 0 : step.accumulate - 1; }
+
+bool updates(const Profile& profile, const Step& step) { return step.zero > 0 || profile.update > Time(0); }
+
+void add_passes(std::vector<Work>& program, WorkKind kind, LayerId layers, std::int64_t batch) {
+  for (LayerId i = 0; i < layers; ++i)
+    program.push_back({kind, kind == WorkKind::Forward ? i : layers - 1 - i, static_cast<std::uint32_t>(batch)});
+}
+
+// Just before the first forward pass: in one piece, or each layer's share before the layer.
+void add_first_forward(std::vector<Work>& program, const Profile& profile, const Step& step, Barrier barrier) {
   const auto layers = static_cast<LayerId>(profile.layers.size());
+  const bool shares = updates(profile, step) && step.zero == 0 && barrier == Barrier::Layer;
+  if (updates(profile, step) && !shares) program.push_back({WorkKind::Update, everything});
+  std::vector<bool> has_tensors(layers, false);
+  for (const Tensor& tensor : profile.tensors) has_tensors[tensor.layer] = true;
+  for (LayerId layer = 0; layer < layers; ++layer) {
+    if (shares && has_tensors[layer]) program.push_back({WorkKind::Update, layer});
+    program.push_back({WorkKind::Forward, layer});
+  }
+}
+
+}  // namespace
+
+std::vector<Work> one_iteration(const Profile& profile, const Step& step, Barrier barrier) {
+  const auto layers = static_cast<LayerId>(profile.layers.size());
+  const std::int64_t first = first_reduced(step);
   std::vector<Work> program;
-  program.reserve(2 * profile.layers.size());
-  for (LayerId layer = layers; layer-- > 0;) program.push_back({WorkKind::Backward, layer});
-  for (LayerId layer = 0; layer < layers; ++layer) program.push_back({WorkKind::Forward, layer});
+  program.reserve(static_cast<std::size_t>(2 * step.accumulate) * profile.layers.size() + 1);
+  add_passes(program, WorkKind::Backward, layers, first);
+  for (std::int64_t batch = first + 1; batch < step.accumulate; ++batch) {
+    add_passes(program, WorkKind::Forward, layers, batch);
+    add_passes(program, WorkKind::Backward, layers, batch);
+  }
+  add_first_forward(program, profile, step, barrier);
+  for (std::int64_t batch = 0; batch < first; ++batch) {
+    add_passes(program, WorkKind::Backward, layers, batch);
+    add_passes(program, WorkKind::Forward, layers, batch + 1);
+  }
   return program;
 }
 
-Plan expand(Draft draft, const Profile& profile) {
-  Plan plan;
-  plan.strategy = std::move(draft.strategy);
-  plan.program = one_iteration(profile);
-  plan.blocks = std::move(draft.blocks);
-  plan.lanes = {{"network", draft.order, draft.window, draft.tick}};
-  plan.travel = static_cast<const Travel&>(draft);
-  const std::size_t layers = profile.layers.size(), count = plan.blocks.size();
-  const auto backward = [&](LayerId layer) { return work(layers - 1 - layer); };
-  const auto forward = [&](LayerId layer) { return work(layers + layer); };
-  plan.transfers.reserve(draft.split ? 2 * count : count);
-  plan.gates.reserve(draft.split ? 4 * count : 2 * count);
-  // However urgent an all-gather is, reduce-scatters go before it.
-  constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
-  for (std::uint32_t index = 0; index < count; ++index) {
-    const Block& block = plan.blocks[index];
-    plan.transfers.push_back(
-        {draft.split ? Stage::ReduceScatter : Stage::AllReduce, index, 0, draft.split ? first : block.priority});
-    plan.gates.push_back(
-        {backward(draft.release == Release::Backward ? 0 : first_layer(block, profile)), transfer(index)});
+namespace {
+
+class Expansion {
+ public:
+  Expansion(Draft draft, const Profile& profile, const Step& step) : profile_(profile), travel_(draft) {
+    plan_.strategy = std::move(draft.strategy);
+    plan_.step = step;
+    plan_.program = one_iteration(profile, step, draft.barrier);
+    plan_.blocks = std::move(draft.blocks);
+    plan_.travel = travel_;
+    for (const Block& block : plan_.blocks) first_layer_.push_back(first_layer(block, profile));
   }
-  for (std::uint32_t index = 0; draft.split && index < count; ++index) {
-    plan.gates.push_back({transfer(index), transfer(plan.transfers.size())});
-    plan.gates.push_back({backward(0), transfer(plan.transfers.size())});
-    plan.transfers.push_back({Stage::AllGather, index, 0, plan.blocks[index].priority});
+
+  Plan make() {
+    const Places places(plan_.program);
+    if (plan_.step.zero > 0)
+      add_sharded(places);
+    else
+      add_whole(places);
+    return std::move(plan_);
   }
-  for (std::uint32_t index = 0; index < count; ++index)
-    plan.gates.push_back({transfer(draft.split ? count + index : index),
-                          forward(draft.barrier == Barrier::Iteration ? 0 : first_layer(plan.blocks[index], profile))});
-  return plan;
+
+ private:
+  std::size_t count() const { return plan_.blocks.size(); }
+
+  // When the block's gradients of that micro-batch are there.
+  Moment made(const Places& places, std::size_t index, std::int64_t batch) const {
+    return work(places(WorkKind::Backward, travel_.release == Release::Backward ? 0 : first_layer_[index], batch));
+  }
+
+  // What waits for the block: a layer of the first forward pass, and its update where it has one.
+  Moment needed(const Places& places, std::size_t index) const {
+    const LayerId layer = travel_.barrier == Barrier::Iteration ? 0 : first_layer_[index];
+    const std::uint32_t share = travel_.barrier == Barrier::Iteration ? everything : layer;
+    const auto update = places.find({WorkKind::Update, share});
+    return work(update && plan_.step.zero == 0 ? *update : places(WorkKind::Forward, layer, 0));
+  }
+
+  void add_whole(const Places& places) {
+    plan_.lanes = {{"network", travel_.order, travel_.window, travel_.tick}};
+    plan_.transfers.reserve(travel_.split ? 2 * count() : count());
+    plan_.gates.reserve(travel_.split ? 4 * count() : 2 * count());
+    const std::int64_t batch = plan_.step.accumulate - 1;
+    // However urgent an all-gather is, reduce-scatters go before it.
+    constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
+    for (std::uint32_t index = 0; index < count(); ++index) {
+      const Block& block = plan_.blocks[index];
+      add({travel_.split ? Stage::ReduceScatter : Stage::AllReduce, index, 0, travel_.split ? first : block.priority,
+           Axis::All, static_cast<std::uint32_t>(batch)});
+      plan_.gates.push_back({made(places, index, batch), transfer(index)});
+    }
+    const Moment end = work(places(WorkKind::Backward, 0, batch));
+    for (std::uint32_t index = 0; travel_.split && index < count(); ++index) {
+      const std::size_t gather = add({Stage::AllGather, index, 0, plan_.blocks[index].priority});
+      plan_.gates.push_back({transfer(index), transfer(gather)});
+      plan_.gates.push_back({end, transfer(gather)});
+    }
+    for (std::size_t index = 0; index < count(); ++index)
+      plan_.gates.push_back({transfer(travel_.split ? count() + index : index), needed(places, index)});
+  }
+
+  void add_sharded(const Places& places) {
+    enum : std::uint32_t { gather, reduce, replicate };
+    plan_.lanes = {{"gather", Order::AsListed, {}, Time(0)},
+                   {"reduce", travel_.order, travel_.window, travel_.tick},
+                   {"replicate", travel_.order, {}, Time(0)}};
+    const bool groups = plan_.step.shard_group > 0;
+    if (!groups) plan_.lanes.pop_back();
+    const Moment update = work(places(WorkKind::Update, everything, 0));
+    const std::int64_t from = first_reduced(plan_.step);
+    const std::vector<std::int64_t> ranks = priorities(plan_.step.accumulate - from);
+    std::size_t key = 0;
+    for (std::int64_t batch = from; batch < plan_.step.accumulate; ++batch)
+      for (std::uint32_t index = 0; index < count(); ++index) {
+        const std::int64_t priority = ranks[key++];
+        Transfer one{Stage::ReduceScatter, index, reduce, priority, Axis::Shard, static_cast<std::uint32_t>(batch)};
+        std::size_t last = add(one);
+        plan_.gates.push_back({made(places, index, batch), transfer(last)});
+        if (groups) {
+          one.op = Stage::AllReduce;
+          one.axis = Axis::Replica;
+          one.lane = replicate;
+          plan_.gates.push_back({transfer(last), transfer(last + 1)});
+          last = add(one);
+        }
+        plan_.gates.push_back({transfer(last), update});
+      }
+    for (const std::uint32_t index : by_need()) {
+      const std::size_t last = add({Stage::AllGather, index, gather, 0, Axis::Shard, 0});
+      plan_.gates.push_back({update, transfer(last)});
+      plan_.gates.push_back({transfer(last), needed(places, index)});
+    }
+  }
+
+  // By micro-batch and block: an earlier micro-batch goes first, whatever its blocks' keys.
+  std::vector<std::int64_t> priorities(std::int64_t batches) const {
+    std::vector<std::int64_t> keys;
+    for (const Block& block : plan_.blocks) keys.push_back(block.priority);
+    if (batches == 1) return keys;
+    std::vector<std::int64_t> sorted = keys, all;
+    std::sort(sorted.begin(), sorted.end());
+    for (std::int64_t batch = 0; batch < batches; ++batch)
+      for (const std::int64_t key : keys)
+        all.push_back(batch * static_cast<std::int64_t>(count()) +
+                      (std::lower_bound(sorted.begin(), sorted.end(), key) - sorted.begin()));
+    return all;
+  }
+
+  // The input first; ties in the plan's own order.
+  std::vector<std::uint32_t> by_need() const {
+    std::vector<std::uint32_t> order(count());
+    for (std::uint32_t index = 0; index < count(); ++index) order[index] = index;
+    const auto key = [&](std::uint32_t index) {
+      return std::pair(first_layer_[index],
+                       travel_.order == Order::Priority ? plan_.blocks[index].priority : std::int64_t{0});
+    };
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+    return order;
+  }
+
+  std::size_t add(const Transfer& one) {
+    plan_.transfers.push_back(one);
+    return plan_.transfers.size() - 1;
+  }
+
+  const Profile& profile_;
+  Travel travel_;
+  Plan plan_;
+  std::vector<LayerId> first_layer_;  // by block
+};
+
+}  // namespace
+
+Plan expand(Draft draft, const Profile& profile, const Step& step) {
+  return Expansion(std::move(draft), profile, step).make();
 }
 
 Draft draft_of(Plan plan) { return {*plan.travel, std::move(plan.strategy), std::move(plan.blocks)}; }
@@ -65,6 +237,13 @@ Draft draft_of(Plan plan) { return {*plan.travel, std::move(plan.strategy), std:
 bool uses_halves(const Plan& plan) {
   return std::any_of(plan.transfers.begin(), plan.transfers.end(),
                      [](const Transfer& transfer) { return transfer.op != Stage::AllReduce; });
+}
+
+std::vector<Call> calls_of(const Plan& plan) {
+  std::vector<Call> calls;
+  for (const Transfer& transfer : plan.transfers)
+    if (std::find(calls.begin(), calls.end(), transfer.call()) == calls.end()) calls.push_back(transfer.call());
+  return calls;
 }
 
 std::string names_of(const Block& block, const Profile& profile) {
@@ -84,7 +263,7 @@ std::string describe(const Plan& plan, std::size_t block, const Profile& profile
   return fmt::format("block {} ({})", block, names_of(plan.blocks[block], profile));
 }
 
-std::string to_string(WorkKind kind) { return kind == WorkKind::Backward ? "backward" : "forward"; }
+std::string to_string(WorkKind kind) { return std::string(name_of(work_kinds, kind)); }
 
 std::string to_string(Order order) {
   switch (order) {

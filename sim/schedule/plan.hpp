@@ -9,29 +9,52 @@
 
 #include "sim/collective/stage.hpp"
 #include "sim/core/admission.hpp"
+#include "sim/core/named.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
 #include "sim/schedule/draft.hpp"
+#include "sim/schedule/step.hpp"
 #include "sim/workload/profile.hpp"
 
 namespace allreplay {
 
 /// A task of the compute stream, by name.
-enum class WorkKind : std::uint8_t { Backward, Forward };
+enum class WorkKind : std::uint8_t {
+  Backward,
+  Forward,
+  Update,        ///< the optimizer's
+  CopyOut,       ///< from where a gather has put a block to where the layers read it
+  CopyOutAgain,  ///< likewise, for the backward pass
+  CopyIn,        ///< of a block's gradients, to where a reduction reads them
+};
+
+inline constexpr Word<WorkKind> work_kinds[] = {{WorkKind::Backward, "backward"},
+                                                {WorkKind::Forward, "forward"},
+                                                {WorkKind::Update, "update"},
+                                                {WorkKind::CopyOut, "copy-out"},
+                                                {WorkKind::CopyOutAgain, "copy-out-again"},
+                                                {WorkKind::CopyIn, "copy-in"}};
 
 struct Work {
   WorkKind kind = WorkKind::Backward;
-  LayerId layer = 0;
+  std::uint32_t item = 0;   ///< the layer; of copies the block; of an update the layer, or `everything`
+  std::uint32_t batch = 0;  ///< the micro-batch, from 0
   bool operator==(const Work&) const = default;
 };
+inline constexpr std::uint32_t everything = 0xffffffff;
 
-/// One collective over the bytes of a block.
+/// One collective over the bytes of a block, in each group of an axis. Reductions carry gradients, and so do gathers
+/// among all workers (the second half of an all-reduce); gathers on Axis::Shard carry parameters.
 struct Transfer {
   Stage op = Stage::AllReduce;
   std::uint32_t block = 0;    ///< of Plan::blocks
   std::uint32_t lane = 0;     ///< of Plan::lanes
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
+  Axis axis = Axis::All;
+  std::uint32_t batch = 0;  ///< whose gradients, or for whose layers
   bool operator==(const Transfer&) const = default;
+
+  Call call() const { return {op, axis}; }
 };
 
 /// How the transfers of one communicator queue.
@@ -43,15 +66,17 @@ struct Lane {
   bool operator==(const Lane&) const = default;
 };
 
-/// A work or a transfer: its end where it comes before, its start where it comes after. Never a time.
+/// A work or a transfer: its end where it comes before, its start where it comes after. Or the start of the program, on
+/// every worker, which only comes before. Never a time.
 struct Moment {
-  enum class Of : std::uint8_t { Work, Transfer };
+  enum class Of : std::uint8_t { Work, Transfer, Start };
   Of of = Of::Work;
   std::uint32_t index = 0;  ///< of Plan::program, or of Plan::transfers
   bool operator==(const Moment&) const = default;
 };
 inline Moment work(std::size_t index) { return {Moment::Of::Work, static_cast<std::uint32_t>(index)}; }
 inline Moment transfer(std::size_t index) { return {Moment::Of::Transfer, static_cast<std::uint32_t>(index)}; }
+inline Moment start_of_program() { return {Moment::Of::Start, 0}; }
 
 /// `after` starts once `before` has ended: on every worker, where one of them is a transfer.
 struct Gate {
@@ -59,29 +84,79 @@ struct Gate {
   bool operator==(const Gate&) const = default;
 };
 
+/// Layers first … last.
+struct Unit {
+  LayerId first = 0, last = 0;
+  bool operator==(const Unit&) const = default;
+};
+
+/// Where the passes of a layer or unit begin and end in a program.
+struct Run {
+  std::size_t first = 0, last = 0;
+};
+
+/// What a worker holds, where a framework has its own rules (docs/sharding.md).
+struct Holding {
+  std::vector<Unit> units;                ///< of layers that are gathered and reduced as one; none: each layer alone
+  Bytes parameter = 0;                    ///< bytes of an element of parameters; 0: as they travel
+  Bytes gradient = 0;                     ///< likewise of gradients
+  bool whole_gradients = false;           ///< unsharded, from one micro-batch to the next
+  std::int64_t reduce_buffer = -1;        ///< elements in reduction, instead of what the timeline says; -1: that
+  std::optional<std::uint32_t> resident;  ///< the block that is never freed: gathered once after each update
+  bool operator==(const Holding&) const = default;
+};
+
 struct Plan {
   std::string strategy;
+  Step step;
   /// The order of work on the compute stream: one period, from an instant at which no transfer is in flight.
   std::vector<Work> program;
   std::vector<Block> blocks;
   std::vector<Transfer> transfers;
   std::vector<Gate> gates;
   std::vector<Lane> lanes;
+  std::optional<double> copy_rate;  ///< of CopyOut and CopyIn, bytes per second; none: they take no time
+  Holding holding;
   std::optional<Travel> travel;  ///< what expand() made the transfers of; none in plans that were made without it
 };
 
-/// B_L … B_1, F_1 … F_L. No block can be in flight at its start: F_L comes after all that waits for blocks.
-std::vector<Work> one_iteration(const Profile& profile);
+/// Where a work stands in a program.
+class Places {
+ public:
+  explicit Places(const std::vector<Work>& program);
 
-/// Writes out what a draft means, as transfers in one lane: an all-reduce a block, or a reduce-scatter and an
-/// all-gather. Reduce-scatters come first, in the list and by priority, so that no all-gather delays one.
-Plan expand(Draft draft, const Profile& profile);
+  /// REQUIRES: it is there.
+  std::size_t operator()(WorkKind kind, std::uint32_t item, std::int64_t batch) const;
+  std::optional<std::size_t> find(const Work& work) const;
+
+ private:
+  static constexpr std::uint32_t nowhere = 0xffffffff;
+  struct Table {
+    std::size_t items = 0;              // and one more, for `everything`
+    std::vector<std::uint32_t> places;  // by micro-batch and item
+  };
+  std::vector<Table> tables_;  // by kind
+};
+
+/// One iteration from the backward pass of the first micro-batch that is reduced: B_L … B_1, the update, F_1 … F_L,
+/// with the other micro-batches around it. No block can be in flight at its start: all that was sent before is awaited
+/// by the update, or by a layer of the next iteration's first forward pass, and that comes before.
+std::vector<Work> one_iteration(const Profile& profile, const Step& step = {}, Barrier barrier = Barrier::Iteration);
+
+/// Writes out what a draft means. Unsharded: transfers in one lane, an all-reduce a block, or a reduce-scatter and an
+/// all-gather. Reduce-scatters come first, in the list and by priority, so that no all-gather delays one. Sharded
+/// (step.zero is 1 or 2): a reduce-scatter a block, in groups an all-reduce of the shard, and after the update an
+/// all-gather a block, each kind in a lane of its own.
+Plan expand(Draft draft, const Profile& profile, const Step& step = {});
 
 /// The draft that expand() wrote out. REQUIRES: plan.travel.
 Draft draft_of(Plan plan);
 
 /// Whether any transfer is half of an all-reduce.
 bool uses_halves(const Plan& plan);
+
+/// What the plan asks of a network, each call once.
+std::vector<Call> calls_of(const Plan& plan);
 
 /// "fc.weight, fc.bias", at most three of them.
 std::string names_of(const Block& block, const Profile& profile);

@@ -1,14 +1,19 @@
 #include "sim/schedule/strategy.hpp"
 
+#include <fmt/format.h>
+
 #include "sim/core/named.hpp"
 #include "sim/schedule/dear.hpp"
 #include "sim/schedule/frameworks.hpp"
+#include "sim/schedule/fsdp.hpp"
+#include "sim/schedule/megatron.hpp"
 #include "sim/schedule/mergecomp.hpp"
 #include "sim/schedule/merging.hpp"
 #include "sim/schedule/needs.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/schedule/partitioning.hpp"
 #include "sim/schedule/us_byte.hpp"
+#include "sim/schedule/zero.hpp"
 
 namespace allreplay {
 
@@ -58,6 +63,36 @@ std::span<const Strategy> strategies() {
        draft_mergecomp,
        0,
        DecodeAt::Encode},
+      {.name = "fsdp2",
+       .summary = "PyTorch's fully_shard (2.4 and later): parameters gathered unit by unit",
+       .options = {"wrap", "reshard", "reduce", "lanes", "prefetch", "reduce_buffers", "copy"},
+       .offer = offer_fsdp2,
+       .plan = plan_fsdp2},
+      {.name = "fsdp1",
+       .summary = "PyTorch's FullyShardedDataParallel (1.11 to 2.x)",
+       .options = {"wrap", "reshard", "backward_prefetch", "limit"},
+       .offer = offer_fsdp1,
+       .plan = plan_fsdp1},
+      {.name = "zero-1",
+       .summary = "DeepSpeed's ZeRO stage 1 (0.14 and later): buckets, then all parameters gathered",
+       .options = {"reduce_bucket", "allgather_bucket", "overlap_comm", "bucket_op"},
+       .offer = offer_zero1,
+       .plan = plan_zero1},
+      {.name = "zero-2",
+       .summary = "DeepSpeed's ZeRO stage 2: the same, in every micro-batch",
+       .options = {"reduce_bucket", "allgather_bucket", "overlap_comm", "bucket_op"},
+       .offer = offer_zero2,
+       .plan = plan_zero2},
+      {.name = "zero-3",
+       .summary = "DeepSpeed's ZeRO stage 3: layers gathered by the trace of the iteration before",
+       .options = {"prefetch_bucket", "persistence", "max_live", "max_reuse", "reduce_bucket", "overlap_comm"},
+       .offer = offer_zero3,
+       .plan = plan_zero3},
+      {.name = "megatron",
+       .summary = "Megatron-Core's DistributedDataParallel, its optimizer shared out, gathers in the forward pass",
+       .options = {"bucket_size", "distributed_optimizer", "overlap_grad_reduce", "overlap_param_gather"},
+       .offer = offer_megatron,
+       .plan = plan_megatron},
       {"best",
        "the best plan that a search finds, starting from all other strategies",
        {"partition", "credit", "bucket_cap", "first_bucket", "threshold", "cycle"},
@@ -67,20 +102,31 @@ std::span<const Strategy> strategies() {
   return all;
 }
 
+void require_data_parallel(std::string_view word, const Place& place) {
+  for (const std::string_view part :
+       {"tensor", "pipeline", "expert", "context", "sequence", "gpipe", "1f1b", "pipedream"})
+    if (word.find(part) != std::string_view::npos)
+      throw InputError(place, fmt::format("'{}': only data parallelism is simulated", word),
+                       "fsdp2, zero-1 to zero-3 or megatron, on the trace of what one data-parallel rank computes");
+}
+
 const Strategy& find_strategy(std::string_view name, const Place& place) {
+  if (!row_named(strategies(), name)) require_data_parallel(name, place);
   return find_by_name(strategies(), name, place, "unknown strategy '{}'");
 }
 
 Draft make_draft(const Strategy& strategy, const PlanRequest& request) {
   Draft draft = strategy.draft(request);
   draft.split = draft.split && request.splits;
+  draft.barrier = request.options.barrier.value_or(draft.barrier);
   return draft;
 }
 
 Plan make_plan(const Strategy& strategy, const PlanRequest& request) {
+  if (strategy.plan) return strategy.plan(request);
   Draft draft = make_draft(strategy, request);
   require_complete(draft, request.profile);
-  return expand(std::move(draft), request.profile);
+  return expand(std::move(draft), request.profile, request.options.step);
 }
 
 }  // namespace allreplay

@@ -11,6 +11,7 @@
 #include "sim/core/error.hpp"
 #include "sim/schedule/codec.hpp"
 #include "sim/schedule/plan.hpp"
+#include "sim/schedule/sharding_options.hpp"
 #include "sim/workload/profile.hpp"
 
 namespace allreplay {
@@ -38,6 +39,9 @@ enum class Grouping : std::uint8_t {
 
 /// What users may set; each strategy says which of these it reads.
 struct StrategyOptions {
+  Step step;                       ///< read by all
+  std::optional<Barrier> barrier;  ///< instead of the strategy's own
+
   Bytes first_bucket = Bytes{1} << 20;   ///< ddp: cap of the first bucket, so that communication starts early
   Bytes bucket_cap = Bytes{25} << 20;    ///< ddp: PyTorch's bucket_cap_mb
   Bytes threshold = Bytes{64} << 20;     ///< horovod: HOROVOD_FUSION_THRESHOLD; dear: its fusion buffer
@@ -48,6 +52,9 @@ struct StrategyOptions {
   std::int64_t groups = 2;               ///< mergecomp: Y, or how many (MergeComp, section 5.2, recommends 2)
   double stop = 0.01;                    ///< mergecomp: alpha of Algorithm 2; the paper gives no value
   Grouping grouping = Grouping::Search;  ///< mergecomp
+  FsdpOptions fsdp;
+  ZeroOptions zero;
+  MegatronOptions megatron;
 };
 
 struct PlanRequest {
@@ -55,6 +62,7 @@ struct PlanRequest {
   BlockCost cost;          ///< on the collective that will carry the blocks, with the codec if there is one
   const StrategyOptions& options;
   bool splits = true;  ///< whether blocks can travel in two halves: payloads that are gathered cannot
+  std::int64_t workers = 1;
 };
 
 /// Who offers a strategy outside of this program, and in which words.
@@ -75,12 +83,19 @@ struct Strategy {
   Bytes partition = 0;                         ///< its default `partition`; 0 if it cuts nothing
   DecodeAt decode_at = DecodeAt::Arrival;      ///< its default
   bool split = false;                          ///< its blocks travel in two halves
+  Plan (*plan)(const PlanRequest& request) =
+      nullptr;  ///< in the place of a draft: those that shard in a way of their own
+
+  bool shards() const { return plan != nullptr; }
 };
 
 std::span<const Strategy> strategies();
 
 /// Throws InputError at `place`, naming the nearest known one.
 const Strategy& find_strategy(std::string_view name, const Place& place);
+
+/// Throws InputError at `place` if the word asks for a way of dividing the model, which nothing here simulates.
+void require_data_parallel(std::string_view word, const Place& place);
 
 Draft make_draft(const Strategy& strategy, const PlanRequest& request);
 

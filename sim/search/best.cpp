@@ -9,6 +9,7 @@
 
 #include "sim/schedule/gradients.hpp"
 #include "sim/schedule/needs.hpp"
+#include "sim/search/best_sharded.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/communication.hpp"
 #include "sim/training/lower_bound.hpp"
@@ -78,22 +79,26 @@ class Search {
         profile_(slowest_profile(scenario)),
         cost_(price_of_blocks(scenario, communication)),
         fair_(scenario.options.sharing == Sharing::Fair || communication.detailed()),
-        splits_(!communication.detailed() && !gathers(communication.carrier)),
+        step_(scenario.options.strategy.step),
+        splits_(!communication.detailed() && !gathers(communication.carrier) && step_.zero == 0),
         channel_(channel_for(*communication.fabric, splits_), fair_ ? Sharing::Fair : Sharing::Serial) {
+    if (step_.zero > 0) return;  // what the shards allow depends on the plan
     const CommCost cost = communication.fabric->price(Stage::AllReduce);
     if (!communication.compression)
-      bound_ = LowerBound(profile_, [&](Bytes bytes) { return cost.least(bytes); }).of(profile_);
+      bound_ = LowerBound(profile_, [&](Bytes bytes) {
+                 return cost.least(bytes);
+               }).of(profile_, scenario.options.strategy.step);
   }
 
   Plan run() {
     for (const Strategy& strategy : strategies())
-      if (strategy.draft) consider_with_variants(strategy.draft({profile_, cost_, scenario_.options.strategy}));
+      if (strategy.draft) consider_with_variants(make_draft(strategy, {profile_, cost_, scenario_.options.strategy}));
     if (!done()) consider_with_variants(draft_most_urgent(profile_, cost_));
     if (!done()) vary_options();
     improve_starts();
     simplify();
     best_.draft.strategy = "best";
-    return expand(best_.draft, profile_);
+    return expand(best_.draft, profile_, step_);
   }
 
  private:
@@ -103,10 +108,22 @@ class Search {
   };
 
   // What blocks travel on while the search tries them.
-  static StageCosts channel_for(const Fabric& fabric, bool halves) {
+  ChannelCosts channel_for(const Fabric& fabric, bool halves) const {
+    if (step_.zero > 0) {
+      ChannelCosts costs;
+      const CommCost shard = fabric.price({Stage::ReduceScatter, Axis::Shard});
+      for (std::uint32_t service = 0; service < call_count; ++service) {
+        const Call call = call_of(service);
+        const bool used = call.axis == Axis::Shard
+                              ? call.stage != Stage::AllReduce
+                              : call.axis == Axis::Replica && call.stage == Stage::AllReduce && step_.shard_group > 0;
+        costs.push_back({used ? fabric.price(call) : shard, used ? fabric.channels(call) : channel_inside});
+      }
+      return costs;
+    }
     const CommCost whole = fabric.price(Stage::AllReduce);
-    if (!halves) return {whole, whole, whole};
-    return {whole, fabric.price(Stage::ReduceScatter), fabric.price(Stage::AllGather)};
+    if (!halves) return on_one_channel({whole, whole, whole});
+    return on_one_channel({whole, fabric.price(Stage::ReduceScatter), fabric.price(Stage::AllGather)});
   }
 
   bool done() const { return best_.time <= bound_ || replayed_ >= limit_; }
@@ -114,14 +131,18 @@ class Search {
   // From the start of the slowest worker's backward pass to its next: that worker decides (no jitter). The draft is
   // lent to a plan, and comes back.
   Timeline timeline(Draft& draft) {
-    Plan whole = expand(std::move(draft), profile_);
-    const Unrolled unrolled = unroll(profile_, whole, {WorkerClass{1, {0}}}, cost_.compression());
+    Plan whole = expand(std::move(draft), profile_, step_);
+    const Unrolled unrolled =
+        unroll(profile_, whole, {WorkerClass{1, {0}}}, cost_.compression(), step_.shards(scenario_.workers));
     replayed_ += unrolled.graph.tasks().size();
     std::vector<Stream> streams;
     const std::unique_ptr<Server> network = channel_.server();
     Timeline result = replay(unrolled.graph, system_of(unrolled, whole, streams, *network, Time(0)));
     last_work_ = unrolled.last_work(0);
-    first_transfer_ = unrolled.transfer(0);
+    sent_.assign(whole.blocks.size(), 0);
+    for (std::uint32_t i = static_cast<std::uint32_t>(whole.transfers.size()); i-- > 0;)
+      if (whole.transfers[i].op != Stage::AllGather && whole.transfers[i].axis != Axis::Replica)
+        sent_[whole.transfers[i].block] = unrolled.transfer(i);
     draft = draft_of(std::move(whole));
     return result;
   }
@@ -147,7 +168,7 @@ class Search {
     std::vector<std::size_t> order(draft.blocks.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     const auto key = [&](std::size_t i) {
-      const Span& span = result.spans[first_transfer_ + i];
+      const Span& span = result.spans[sent_[i]];
       return std::tuple(span.start,
                         draft.order == Order::Priority     ? draft.blocks[i].priority
                         : draft.order == Order::FirstReady ? span.ready.count()
@@ -169,7 +190,7 @@ class Search {
     consider(draft, start);
     draft.tick = Time(0);
     draft.release = Release::Layer;
-    draft.barrier = Barrier::Layer;
+    draft.barrier = scenario_.options.strategy.barrier.value_or(Barrier::Layer);
     if (!done()) consider(draft, start);
     if (!draft.split && draft.order != Order::AsListed) draft = as_admitted(draft);
     consider_windows(draft, start);
@@ -305,18 +326,22 @@ class Search {
   Profile profile_;
   BlockCost cost_;
   bool fair_;
+  Step step_;
   bool splits_;  // whether there are halves of the collective, with prices of their own
   AlphaBetaFabric channel_;
   Time bound_{0};
   Found best_;
   std::vector<Found> starts_;
   std::size_t replayed_ = 0, limit_ = budget / 2;
-  TaskId last_work_ = 0, first_transfer_ = 0;  // of the replay before
+  // Of the replay before:
+  TaskId last_work_ = 0;
+  std::vector<TaskId> sent_;  // by block: its first transfer
 };
 
 }  // namespace
 
 Plan find_best(const Scenario& scenario, const Communication& communication) {
+  if (scenario.options.strategy.step.zero == 3) return find_best_sharded(scenario, communication);
   const Plan found = Search(scenario, communication).run();
   require_covered(found, scenario.profile);
   // Where the search does not see what will be simulated (luck, other fidelities), the others are compared with it
@@ -326,7 +351,7 @@ Plan find_best(const Scenario& scenario, const Communication& communication) {
   Plan best = found;
   double least = simulate(scenario, found).metrics.iteration_s;
   for (const Strategy& strategy : strategies()) {
-    if (!strategy.draft ||
+    if (!strategy.draft || (strategy.split && scenario.options.strategy.step.zero > 0) ||
         (strategy.split && !communication.carrier.algorithm->splits && !gathers(communication.carrier)))
       continue;
     Scenario other = scenario;

@@ -9,9 +9,10 @@ namespace {
 
 Plan plan_of(const Scenario& scenario, const Communication& communication) {
   if (scenario.given) return scenario.given->plan;
-  if (!scenario.strategy->draft) return find_best(scenario, communication);
-  return make_plan(*scenario.strategy, {slowest_profile(scenario), price_of_blocks(scenario, communication),
-                                        scenario.options.strategy, !gathers(communication.carrier)});
+  if (!scenario.strategy->draft && !scenario.strategy->plan) return find_best(scenario, communication);
+  const Profile profile = slowest_profile(scenario);
+  return make_plan(*scenario.strategy, {profile, price_of_blocks(scenario, communication), scenario.options.strategy,
+                                        !gathers(communication.carrier), scenario.workers});
 }
 
 }  // namespace

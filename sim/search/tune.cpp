@@ -52,8 +52,9 @@ class Tuner {
 
   void measure_batch() {
     if (batch_.empty()) return;
-    const std::vector<double> times = measure_(batch_);
-    for (std::size_t i = 0; i < batch_.size(); ++i) trials_.push_back({std::move(batch_[i]), times[i]});
+    const std::vector<Measured> costs = measure_(batch_);
+    for (std::size_t i = 0; i < batch_.size(); ++i)
+      trials_.push_back({std::move(batch_[i]), costs[i].iteration_s, costs[i].memory_bytes, costs[i].fits});
     batch_.clear();
   }
 
@@ -106,7 +107,9 @@ class Tuner {
   // measured yet count as the model believes them to be (the "Kriging believer").
   void propose_most_promising(Random& random) {
     std::vector<double> values;
-    for (const Trial& trial : trials_) values.push_back(std::log(trial.iteration_s));
+    // What does not fit is worse than anything that does.
+    constexpr double penalty = 1000;
+    for (const Trial& trial : trials_) values.push_back(std::log(trial.iteration_s * (trial.fits ? 1 : penalty)));
     if (values.size() < points_.size()) {
       const GaussianProcess known({points_.begin(), points_.begin() + static_cast<std::ptrdiff_t>(values.size())},
                                   values);
@@ -145,8 +148,10 @@ std::vector<Trial> tune(const TuneRequest& request, const std::vector<std::strin
 }
 
 std::size_t fastest(const std::vector<Trial>& trials) {
-  const auto best = std::min_element(trials.begin(), trials.end(),
-                                     [](const Trial& a, const Trial& b) { return a.iteration_s < b.iteration_s; });
+  const auto best = std::min_element(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) {
+    if (a.fits != b.fits) return a.fits;
+    return a.fits ? a.iteration_s < b.iteration_s : a.memory_bytes < b.memory_bytes;
+  });
   return static_cast<std::size_t>(best - trials.begin());
 }
 

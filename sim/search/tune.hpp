@@ -22,20 +22,29 @@ struct TuneRequest {
   std::uint64_t seed = 1;
 };
 
+/// What a setting costs.
+struct Measured {
+  double iteration_s = 0;
+  double memory_bytes = 0;
+  bool fits = true;  ///< into the memory that there is
+};
+
 struct Trial {
   std::vector<std::string> values;  ///< of each range's option
   double iteration_s = 0;
+  double memory_bytes = 0;
+  bool fits = true;
 };
 
-/// Iteration times of several settings, in their order; they may be computed side by side.
-using Measure = std::function<std::vector<double>(const std::vector<std::vector<std::string>>& settings)>;
+/// Costs of several settings, in their order; they may be computed side by side.
+using Measure = std::function<std::vector<Measured>(const std::vector<std::vector<std::string>>& settings)>;
 
 /// The trials in their order. The first is `given` (the options as they are, by range) if it lies in the ranges, so
 /// that tuning never makes anything worse. No setting is tried twice. Settings are chosen four at a time, so that the
 /// result depends on the request alone, not on how many are measured at once.
 std::vector<Trial> tune(const TuneRequest& request, const std::vector<std::string>& given, const Measure& measure);
 
-/// The index of the fastest trial; the earliest among equals.
+/// The index of the fastest trial that fits, or of the smallest if none does; the earliest among equals.
 std::size_t fastest(const std::vector<Trial>& trials);
 
 }  // namespace allreplay

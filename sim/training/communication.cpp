@@ -8,6 +8,7 @@
 
 #include "sim/cluster/make_topology.hpp"
 #include "sim/network/alpha_beta.hpp"
+#include "sim/training/sharding.hpp"
 
 namespace allreplay {
 
@@ -53,14 +54,31 @@ void require_bearable(const Scenario& scenario) {
                      fmt::format("at least {}", format_size(scenario.profile.bytes() / most_slices + 1)));
 }
 
+// A graph of so many tasks takes gigabytes.
+void require_bearable_step(const Scenario& scenario) {
+  constexpr std::int64_t most_passes = 5'000'000, most_pieces = 1'000'000;
+  const StrategyOptions& options = scenario.options.strategy;
+  const auto layers = static_cast<std::int64_t>(scenario.profile.layers.size());
+  if (options.step.accumulate > 1 && options.step.accumulate > most_passes / (2 * layers))
+    throw InputError(scenario.options.place_of("accumulate"),
+                     fmt::format("{} micro-batches of {} layers are more than {} passes", options.step.accumulate,
+                                 layers, most_passes),
+                     fmt::format("at most {}", most_passes / (2 * layers)));
+  if (options.zero.allgather_bucket > 0 && scenario.profile.elements() / options.zero.allgather_bucket > most_pieces)
+    throw InputError(
+        scenario.options.place_of("allgather_bucket"),
+        fmt::format("{} elements at a time are more than {} gathers", options.zero.allgather_bucket, most_pieces),
+        fmt::format("at least {}", scenario.profile.elements() / most_pieces + 1));
+}
+
 // At some 40 ns a message, this many take a quarter of an hour.
 void require_bearable(const Scenario& scenario, const Carrier& carrier, const Fabric& fabric) {
   constexpr std::int64_t most_messages = 20'000'000'000;
-  if (carrier.fidelity == "message" && fabric.messages(Stage::AllReduce) > most_messages)
+  if (carrier.fidelity == "message" && fabric.messages(planned_call(scenario)) > most_messages)
     throw InputError(
         scenario.fidelity.empty() ? scenario.cluster.network.place / "fidelity" : scenario.place_of_fidelity,
         fmt::format("one {} among {} workers sends {:.2g} messages", carrier.algorithm->name, scenario.workers,
-                    static_cast<double>(fabric.messages(Stage::AllReduce))),
+                    static_cast<double>(fabric.messages(planned_call(scenario)))),
         "fluid, or fewer workers");
 }
 
@@ -130,6 +148,9 @@ NetworkSetup setup_of(const Scenario& scenario, const Carrier& carrier) {
   setup.gamma = network.gamma;
   setup.options = carrier.options;
   setup.reuse = scenario.reuse;
+  setup.calls = {planned_call(scenario)};
+  setup.shard = scenario.options.strategy.step.shard_group;
+  setup.parameter_share = scenario.profile.parameter_share();
   setup.place = place_of_collective(scenario);
   return setup;
 }
@@ -217,6 +238,8 @@ void require_possible(const Scenario& scenario) {
                      fmt::format("{} servers do not fit on {} workers", carrier.options.servers, scenario.workers),
                      "at most one server a worker");
   require_bearable(scenario);
+  require_bearable_step(scenario);
+  require_sharding(scenario);
   if (!detailed(carrier)) {
     require_within_clock(
         scenario, {price(network, *carrier.algorithm, scenario.workers, scenario.cluster.workers, carrier.options),
@@ -225,10 +248,34 @@ void require_possible(const Scenario& scenario) {
   }
   make_topology(*network.topology, scenario.workers);
   if (scenario.workers <= 1) return;
-  const bool split = scenario.strategy && scenario.strategy->split && !gathers(carrier);
+  const bool split = scenario.strategy && (scenario.strategy->split || shards_state(scenario)) && !gathers(carrier);
   for (const Stage stage : {Stage::AllReduce, split ? Stage::AllGather : Stage::AllReduce})
     rounds_of(*carrier.algorithm, scenario.workers, carrier.options, stage, place_of_collective(scenario));
 }
+
+namespace {
+
+// By service: the calls that the scenario's plans can make.
+ChannelCosts channel_costs(const Scenario& scenario, const Carrier& carrier) {
+  const Network& network = scenario.cluster.network;
+  const Groups groups{scenario.workers, scenario.options.strategy.step.group_of(scenario.workers)};
+  ChannelCosts costs;
+  const auto add = [&](Axis axis, std::size_t stages) {
+    const auto [prices, channels] =
+        price_axis(network, *carrier.algorithm, groups, axis, scenario.cluster.workers, carrier.options);
+    for (std::size_t stage = 0; stage < stages; ++stage)
+      costs.push_back({prices[stage], groups.ranks(axis) > 1 ? channels : Channels{0}});
+  };
+  add(Axis::All, stage_count);
+  if (!shards_state(scenario)) return costs;
+  add(Axis::Shard, stage_count);
+  CommCost& gather = costs[service_of({Stage::AllGather, Axis::Shard})].cost;
+  gather = gather.of_share(scenario.profile.parameter_share());
+  add(Axis::Replica, 1);
+  return costs;
+}
+
+}  // namespace
 
 Communication communication_of(const Scenario& scenario) {
   require_possible(scenario);
@@ -236,9 +283,8 @@ Communication communication_of(const Scenario& scenario) {
   const Network& network = scenario.cluster.network;
   const auto compression = compression_of(scenario, *carrier.algorithm, 1);
   if (!detailed(carrier)) {
-    auto costs = price_stages(network, *carrier.algorithm, scenario.workers, scenario.cluster.workers, carrier.options);
     return {.carrier = carrier,
-            .fabric = std::make_shared<AlphaBetaFabric>(std::move(costs), scenario.options.sharing),
+            .fabric = std::make_shared<AlphaBetaFabric>(channel_costs(scenario, carrier), scenario.options.sharing),
             .compression = compression,
             .warning = joined(implausible(network, *carrier.algorithm, scenario.workers, carrier.options),
                               codec_caveat(scenario))};
@@ -246,7 +292,7 @@ Communication communication_of(const Scenario& scenario) {
   const std::shared_ptr<const Topology> topology = make_topology(*network.topology, scenario.workers);
   const NetworkSetup setup = setup_of(scenario, carrier);
   auto fabric = lay_on(setup, *topology);
-  require_within_clock(scenario, {fabric->price(Stage::AllReduce), compression});
+  require_within_clock(scenario, {fabric->price(planned_call(scenario)), compression});
   require_bearable(scenario, carrier, *fabric);
   return {.carrier = carrier,
           .fabric = std::move(fabric),
@@ -257,15 +303,17 @@ Communication communication_of(const Scenario& scenario) {
 }
 
 BlockCost price_of_blocks(const Scenario& scenario, const Communication& communication) {
-  return {communication.fabric->price(Stage::AllReduce),
+  return {communication.fabric->price(planned_call(scenario)),
           compression_of(scenario, *communication.carrier.algorithm, slowest_factor(scenario))};
 }
 
 Communication prepared_for(const Plan& plan, Communication communication) {
-  if (communication.detailed() && uses_halves(plan) && !communication.setup.split) {
-    communication.setup.split = true;
+  std::vector<Call>& calls = communication.setup.calls;
+  const std::size_t known = calls.size();
+  for (const Call& call : calls_of(plan))
+    if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
+  if (communication.detailed() && calls.size() > known)
     communication.fabric = lay_on(communication.setup, *communication.topology);
-  }
   return communication;
 }
 

@@ -1,6 +1,9 @@
 #include "sim/training/lower_bound.hpp"
 
 #include <algorithm>
+#include <array>
+
+#include "sim/training/communication.hpp"
 
 namespace allreplay {
 
@@ -12,15 +15,55 @@ LowerBound::LowerBound(const Profile& profile, const std::function<Time(Bytes)>&
   first_layer = least(bytes);
 }
 
-Time LowerBound::computing(Time all_layers, Time layers_before) const {
-  return add(all_layers - layers_before, std::max(layers_before, first_layer));
+bool is_work(const Label& label) {
+  return label.kind != Label::Kind::LeadIn && label.kind != Label::Kind::Transfer &&
+         label.kind != Label::Kind::Encode && label.kind != Label::Kind::Decode;
 }
 
-Time LowerBound::of(const Profile& slowest) const {
-  Time before{0};
+// What lies between the last B(l) and the next F(l).
+bool LowerBound::hides(const Label& label, const Step& step) const {
+  if (label.item >= first) return false;
+  return (label.kind == Label::Kind::Backward && label.batch + 1 == step.accumulate) ||
+         (label.kind == Label::Kind::Forward && label.batch == 0);
+}
+
+Time LowerBound::computing(Time all_computing, Time before) const {
+  return add(all_computing - before, std::max(before, first_layer));
+}
+
+Time LowerBound::of(const Profile& slowest, const Step& step) const {
+  Time before{0}, sum = slowest.update.value_or(Time(0));
   for (LayerId layer = 0; layer < first; ++layer)
     before = add(before, add(slowest.layers[layer].forward, slowest.layers[layer].backward));
-  return std::max(computing(add(slowest.forward(), slowest.backward()), before), all);
+  for (std::int64_t batch = 0; batch < step.accumulate; ++batch)
+    sum = add(sum, add(slowest.forward(), slowest.backward()));
+  return std::max(computing(sum, before), all);
+}
+
+namespace {
+
+// On each network what all that crosses it takes at the best speed.
+Time sending(const Plan& plan, const Fabric& fabric) {
+  std::array<Time, 2> sums{};
+  for (const Transfer& transfer : plan.transfers) {
+    const Channels channels = fabric.channels(transfer.call());
+    const Time time = fabric.at_best(plan.blocks[transfer.block].bytes(), transfer.call());
+    for (std::size_t channel = 0; channel < sums.size(); ++channel)
+      if ((channels >> channel & 1U) != 0) sums[channel] = add(sums[channel], time);
+  }
+  return *std::max_element(sums.begin(), sums.end());
+}
+
+}  // namespace
+
+LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric) {
+  if (profile.tensors.empty() || plan.transfers.empty()) return {};
+  // Plans of blocks of gradients begin with the backward pass that makes them.
+  if (plan.step.zero == 0 && plan.program.front().kind == WorkKind::Backward)
+    return LowerBound(profile, [&](Bytes bytes) { return least_time(fabric, plan, bytes); });
+  LowerBound bound;
+  bound.all = sending(plan, fabric);
+  return bound;
 }
 
 }  // namespace allreplay

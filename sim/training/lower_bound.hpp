@@ -3,26 +3,39 @@
 
 #include <functional>
 
+#include "sim/network/fabric.hpp"
+#include "sim/schedule/plan.hpp"
+#include "sim/training/unroll.hpp"
 #include "sim/workload/profile.hpp"
 
 namespace allreplay {
 
 /// The terms of the bound for any lossless plan on this collective (docs/models.md):
-/// t_iter >= max(t_f + t_b − c₀ + max(c₀, T(bytes of layer l)), T(all bytes)), with l the first layer that has tensors
-/// and c₀ the forward and backward time of the layers before it. The gradients of layer l come last and are needed
-/// first; only c₀ hides them.
+/// t_iter >= max(K·(t_f + t_b) + U − c₀ + max(c₀, T(bytes of layer l)), T(all bytes)), with l the first layer that has
+/// tensors and c₀ the forward and backward time of the layers before it. The gradients of layer l come last and are
+/// needed first; only c₀ hides them. Where the state is shared out, or a framework says all that is sent, it is the
+/// plan's own, and the bound is max(computing, what its bytes take): l is the input, and nothing is hidden.
 struct LowerBound {
+  LowerBound() = default;
   /// `least` is T: the least time for that many bytes, cut into any blocks.
   LowerBound(const Profile& profile, const std::function<Time(Bytes)>& least);
 
-  /// What one worker's compute allows, from its t_f + t_b and its c₀.
-  Time computing(Time all_layers, Time layers_before) const;
+  /// Whether the task is among what hides the gradients of layer l.
+  bool hides(const Label& label, const Step& step) const;
+  /// What one worker's compute allows, from all that it computes and its c₀.
+  Time computing(Time all_computing, Time before) const;
   /// The bound itself.
-  Time of(const Profile& slowest) const;
+  Time of(const Profile& slowest, const Step& step = {}) const;
 
-  LayerId first;     ///< l
-  Time first_layer;  ///< T(bytes of layer l)
-  Time all;          ///< T(all bytes)
+  LayerId first = 0;    ///< l
+  Time first_layer{0};  ///< T(bytes of layer l)
+  Time all{0};          ///< T(all bytes)
 };
+
+/// The bound for plans like this one. REQUIRES: the fabric can carry it.
+LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric);
+
+/// Whether compute tasks and nothing else: no codec's.
+bool is_work(const Label& label);
 
 }  // namespace allreplay

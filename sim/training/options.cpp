@@ -23,11 +23,42 @@ constexpr Word<Sharing> sharings[] = {{Sharing::Serial, "serial"}, {Sharing::Fai
 constexpr Word<TreeBandwidth> tree_bandwidths[] = {{TreeBandwidth::Paper, "paper"},
                                                    {TreeBandwidth::Physical, "physical"}};
 
+constexpr Word<Barrier> barriers[] = {{Barrier::Iteration, "iteration"}, {Barrier::Layer, "layer"}};
+constexpr Word<bool> yes_or_no[] = {{true, "true"}, {false, "false"}};
+constexpr Word<Dtype> dtypes[] = {{Dtype::Fp32, "fp32"}, {Dtype::Bf16, "bf16"}, {Dtype::Fp16, "fp16"}};
+constexpr Word<Reshard> reshards[] = {{Reshard::ButLast, "but-last"}, {Reshard::All, "all"}, {Reshard::None, "none"}};
+constexpr Word<bool> reduces[] = {{true, "every"}, {false, "last"}};
+constexpr Word<bool> lane_choices[] = {{false, "shared"}, {true, "separate"}};
+constexpr Word<BackwardPrefetch> backward_prefetches[] = {
+    {BackwardPrefetch::Pre, "pre"}, {BackwardPrefetch::Post, "post"}, {BackwardPrefetch::None, "none"}};
+constexpr Word<bool> bucket_ops[] = {{true, "all-reduce"}, {false, "reduce-scatter"}};
+constexpr Word<Wrap::By> wraps[] = {{Wrap::By::Group, "group"}, {Wrap::By::Layer, "layer"}};
+
+Wrap parse_wrap(const std::string& text, const Place& place) {
+  if (const auto* word = row_named(wraps, text)) return {.by = word->value, .place = place};
+  if (text.empty() || text.find_first_of("0123456789") == std::string::npos)
+    throw InputError(place, fmt::format("'{}' is no way of wrapping", text), "group, layer or a size such as 100MB");
+  const Bytes bytes = parse_size(text, place);
+  if (bytes <= 0) throw InputError(place, fmt::format("\"{}\" holds nothing", text), "a size above zero");
+  return {.by = Wrap::By::Size, .size = bytes, .place = place};
+}
+
+std::string write_wrap(const Wrap& wrap) {
+  if (wrap.by == Wrap::By::Default) return "";
+  return wrap.by == Wrap::By::Size ? write_size(wrap.size) : std::string(name_of(wraps, wrap.by));
+}
+
 Bytes positive_size(const std::string& text, const Place& place) {
   const Bytes bytes = parse_size(text, place);
   if (bytes <= 0)
     throw InputError(place, fmt::format("\"{}\" holds nothing", text), "a size above zero, such as \"25 MiB\"");
   return bytes;
+}
+
+double positive_rate(const std::string& text, const Place& place) {
+  const double rate = parse_rate(text, place);
+  if (!(rate >= 1e3)) throw InputError(place, fmt::format("\"{}\" copies nothing", text), "1 kB/s or more");
+  return rate;
 }
 
 Time any_time(const std::string& text, const Place& place) {
@@ -147,6 +178,10 @@ std::string refusal() {
   return fmt::format("'{{}}' is neither '{}'", fmt::join(names_of(words), "' nor '"));
 }
 template <>
+std::string refusal<dtypes>() {
+  return "'{}' is no type that travels";
+}
+template <>
 std::string refusal<groupings>() {
   return "'{}' is no way of grouping";
 }
@@ -181,8 +216,19 @@ OptionRow codec_time(std::string_view name, std::string_view about) {
 }
 
 constexpr std::int64_t many = 1'000'000;
+constexpr std::int64_t most_elements = 1'000'000'000'000'000;
 
 using S = StrategyOptions;
+using F = FsdpOptions;
+using Z = ZeroOptions;
+using M = MegatronOptions;
+constexpr std::string_view everybody = "all strategies";
+
+// The default in words, where get() has none for it.
+OptionRow with_default(OptionRow row, std::string_view standard) {
+  row.standard = standard;
+  return row;
+}
 
 const std::vector<OptionRow>& table() {
   static const std::vector<OptionRow> rows{
@@ -252,6 +298,119 @@ const std::vector<OptionRow>& table() {
           "chunks", "into how many the bytes of each tree are cut, in fluid and message"),
       count<1, many, &Options::iterations>("iterations", "over how many iterations the period is averaged", {},
                                            "with jitter"),
+      count<1, many, &Options::strategy, &S::step, &Step::accumulate>("accumulate", "K: micro-batches of an iteration",
+                                                                      {}, everybody),
+      count<0, 3, &Options::strategy, &S::step, &Step::zero>(
+          "zero", "ZeRO's stage under any plan of blocks: 0 all-reduces, 1 and 2 shard (3: best)", {},
+          "all strategies that make blocks"),
+      with_default(count<0, most_workers, &Options::strategy, &S::step, &Step::shard_group>(
+                       "shard_group", "G: the state is shared out among so many consecutive workers; 0: all", {},
+                       "with zero, fsdp1, fsdp2, megatron"),
+                   "all workers"),
+      with_default(choice<barriers, &Options::strategy, &S::barrier>(
+                       "barrier", "the next forward pass waits for all blocks (iteration) or layer by layer (layer)",
+                       "all strategies that make blocks"),
+                   "the strategy's own"),
+      {.name = "update",
+       .about = "the optimizer's step of one worker that holds everything",
+       .reader = everybody,
+       .standard = "the trace's",
+       .kind = OptionKind::Duration,
+       .set = [](Options& o, const std::string& v, const Place& p) { o.update = any_time(v, p); },
+       .get = [](const Options& o) { return o.update ? write_duration(*o.update) : std::string(); }},
+      with_default(
+          choice<dtypes, &Options::dtypes, &Dtypes::gradient>("gradient_dtype", "of gradients on the wire", everybody),
+          "the trace's"),
+      with_default(choice<dtypes, &Options::dtypes, &Dtypes::parameter>("parameter_dtype", "of parameters on the wire",
+                                                                        everybody),
+                   "the trace's"),
+      {.name = "state",
+       .about = "the optimizer's state, bytes per element",
+       .reader = everybody,
+       .standard = "12 where parameters are held in 2 bytes, else 8",
+       .kind = OptionKind::Count,
+       .set =
+           [](Options& o, const std::string& v, const Place& p) {
+             const double bytes = parse_number(v, p);
+             if (!(bytes >= 0 && bytes <= 1000))
+               throw InputError(p, fmt::format("{} are no bytes of state per element", v), "0 to 1000, such as 8");
+             o.memory.state = bytes;
+           },
+       .get = [](const Options& o) { return o.memory.state ? fmt::format("{}", *o.memory.state) : std::string(); }},
+      {.name = "memory",
+       .about = "of a worker: what needs more does not fit",
+       .reader = everybody,
+       .standard = "no limit",
+       .kind = OptionKind::Size,
+       .set = [](Options& o, const std::string& v, const Place& p) { o.memory.limit = positive_size(v, p); },
+       .get = [](const Options& o) { return o.memory.limit ? write_size(*o.memory.limit) : std::string(); }},
+      {.name = "wrap",
+       .about = "what a unit is: group (the trace's), layer, or layers up to a size",
+       .standard = "group where the trace names groups, else layer",
+       .kind = OptionKind::Wrap,
+       .set = [](Options& o, const std::string& v, const Place& p) { o.strategy.fsdp.wrap = parse_wrap(v, p); },
+       .get = [](const Options& o) { return write_wrap(o.strategy.fsdp.wrap); }},
+      with_default(choice<reshards, &Options::strategy, &S::fsdp, &F::reshard>(
+                       "reshard", "which units are freed after their forward pass: but-last, all, none"),
+                   "but-last; fsdp1: all, and no but-last"),
+      choice<reduces, &Options::strategy, &S::fsdp, &F::reduce_every>("reduce",
+                                                                      "every micro-batch is reduced, or the last only"),
+      choice<lane_choices, &Options::strategy, &S::fsdp, &F::separate_lanes>(
+          "lanes", "gathers and reductions have one communicator (shared) or one each (separate)"),
+      count<1, many, &Options::strategy, &S::fsdp, &F::prefetch>("prefetch", "gathers ahead", Tuned{1, 4}),
+      count<1, many, &Options::strategy, &S::fsdp, &F::reduce_buffers>("reduce_buffers", "reductions behind"),
+      {.name = "copy",
+       .about = "of the copies out of and into the buffers, bytes per second",
+       .standard = "they take no time",
+       .kind = OptionKind::Rate,
+       .set = [](Options& o, const std::string& v, const Place& p) { o.strategy.fsdp.copy = positive_rate(v, p); },
+       .get =
+           [](const Options& o) {
+             return o.strategy.fsdp.copy ? fmt::format("{} B/s", *o.strategy.fsdp.copy) : std::string();
+           }},
+      choice<backward_prefetches, &Options::strategy, &S::fsdp, &F::backward_prefetch>(
+          "backward_prefetch",
+          "the next unit is gathered before this one computes (pre), after (post), or late (none)"),
+      count<1, many, &Options::strategy, &S::fsdp, &F::limit>("limit", "units gathered at once in the forward pass",
+                                                              Tuned{1, 4}),
+      count<1, most_elements, &Options::strategy, &S::zero, &Z::reduce_bucket>(
+          "reduce_bucket", "elements that are reduced together", Tuned{1e6, 1e9}),
+      count<0, most_elements, &Options::strategy, &S::zero, &Z::allgather_bucket>(
+          "allgather_bucket", "elements that are gathered together; 0: all"),
+      with_default(choice<yes_or_no, &Options::strategy, &S::zero, &Z::overlap_comm>(
+                       "overlap_comm", "the backward pass goes on while buckets are reduced"),
+                   "false; zero-3: true"),
+      choice<bucket_ops, &Options::strategy, &S::zero, &Z::whole_buckets>("bucket_op",
+                                                                          "what a bucket of gradients travels in"),
+      count<0, most_elements, &Options::strategy, &S::zero, &Z::prefetch_bucket>(
+          "prefetch_bucket", "elements that are gathered ahead", Tuned{1e6, 1e9}),
+      count<0, most_elements, &Options::strategy, &S::zero, &Z::persistence>(
+          "persistence", "tensors of at most so many elements are never freed"),
+      count<0, most_elements, &Options::strategy, &S::zero, &Z::max_live>("max_live",
+                                                                          "elements gathered or on their way"),
+      count<0, most_elements, &Options::strategy, &S::zero, &Z::max_reuse>(
+          "max_reuse", "what is needed again within so many elements is not freed"),
+      count<0, most_elements, &Options::strategy, &S::megatron, &M::bucket_size>(
+          "bucket_size", "elements that close a bucket; 0: the larger of 40,000,000 and 1,000,000 a worker",
+          Tuned{1e6, 1e9}),
+      choice<yes_or_no, &Options::strategy, &S::megatron, &M::distributed_optimizer>(
+          "distributed_optimizer", "the optimizer is shared out (the framework's own default: false)"),
+      choice<yes_or_no, &Options::strategy, &S::megatron, &M::overlap_grad_reduce>(
+          "overlap_grad_reduce", "buckets are reduced during the backward pass (the framework's own default: false)"),
+      {.name = "overlap_param_gather",
+       .about = "buckets are gathered during the forward pass (the framework's own default: false)",
+       .standard = "true where the two others are",
+       .kind = OptionKind::Choice,
+       .words = names_of(yes_or_no),
+       .set =
+           [](Options& o, const std::string& v, const Place& p) {
+             o.strategy.megatron.overlap_param_gather = choose_by_name(yes_or_no, v, p, refusal<yes_or_no>()).value;
+             o.strategy.megatron.place = p;
+           },
+       .get = [](const Options& o) -> std::string {
+         const auto& value = o.strategy.megatron.overlap_param_gather;
+         return value ? std::string(name_of(yes_or_no, *value)) : "";
+       }},
   };
   return rows;
 }
@@ -272,9 +431,15 @@ std::vector<std::string_view> named_readers(std::string_view option) {
 
 std::span<const OptionRow> option_rows() { return table(); }
 
+std::span<const std::string_view> step_options() {
+  static constexpr std::string_view names[] = {
+      "accumulate", "zero", "shard_group", "barrier", "update", "gradient_dtype", "parameter_dtype", "state", "memory"};
+  return names;
+}
+
 // `best` starts from what the others plan, and has no planner of its own.
 bool reads(const Strategy& strategy, std::string_view option) {
-  return strategy.draft &&
+  return (strategy.draft || strategy.plan) &&
          std::find(strategy.options.begin(), strategy.options.end(), option) != strategy.options.end();
 }
 
@@ -308,6 +473,7 @@ std::string help_of(const OptionRow& option) {
 }
 
 void Options::set(std::string_view name, const std::string& value, const Place& place) {
+  if (!row_named(table(), name)) require_data_parallel(name, place);
   find_by_name(table(), name, place, "unknown option '{}'").set(*this, value, place);
   places[std::string(name)] = place;
 }

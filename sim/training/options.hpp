@@ -16,11 +16,27 @@
 
 namespace allreplay {
 
+/// What elements are on the wire.
+enum class Dtype : std::uint8_t { Fp32, Bf16, Fp16 };
+inline Bytes bytes_of(Dtype dtype) { return dtype == Dtype::Fp32 ? 4 : 2; }
+struct Dtypes {
+  std::optional<Dtype> gradient, parameter;  ///< the trace's own if not given
+};
+
+/// What a worker's memory holds, and may hold.
+struct MemoryOptions {
+  std::optional<double> state;  ///< the optimizer's, bytes per element: 12 where parameters have 2 bytes, else 8
+  std::optional<Bytes> limit;
+};
+
 struct Options {
   StrategyOptions strategy;
   CollectiveOptions collective;
   CodecOptions codec;
   Sharing sharing = Sharing::Serial;
+  Dtypes dtypes;
+  std::optional<Time> update;  ///< instead of the trace's
+  MemoryOptions memory;
   std::map<std::string, Place> places;  ///< of the options that were set
   std::int64_t iterations = 100;        ///< replayed when there is jitter; without it the period is exact
 
@@ -35,12 +51,13 @@ struct Options {
 };
 
 /// What an option's value is.
-enum class OptionKind : std::uint8_t { Size, Duration, Count, CountOrSize, Share, Choice, Order };
+enum class OptionKind : std::uint8_t { Size, Duration, Count, CountOrSize, Share, Choice, Order, Wrap, Rate };
 inline constexpr Word<OptionKind> option_kinds[] = {
     {OptionKind::Size, "a size"},    {OptionKind::Duration, "a duration"},
     {OptionKind::Count, "a number"}, {OptionKind::Share, "a share"},
     {OptionKind::Choice, "a word"},  {OptionKind::CountOrSize, "a number, or a size"},
-    {OptionKind::Order, "an order"},
+    {OptionKind::Order, "an order"}, {OptionKind::Wrap, "a word, or a size"},
+    {OptionKind::Rate, "a rate"},
 };
 
 /// What `tune` may make of an option, on a logarithmic scale: counts, bytes or seconds.
@@ -63,6 +80,9 @@ struct OptionRow {
 };
 
 std::span<const OptionRow> option_rows();
+
+/// Those of the training step itself, which every strategy reads.
+std::span<const std::string_view> step_options();
 
 /// "ddp, horovod": whose rows name the option; or when it counts.
 std::string readers_of(const OptionRow& option);

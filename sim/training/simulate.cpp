@@ -7,6 +7,7 @@
 
 #include "sim/training/communication.hpp"
 #include "sim/training/lower_bound.hpp"
+#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -33,16 +34,19 @@ class Training {
         communication_(communication),
         plan_(plan),
         classes_(std::move(classes)),
-        unrolled_(unroll(scenario.profile, plan, classes_, communication.compression)),
-        bound_(scenario.profile, [&](Bytes bytes) { return least_time(*communication.fabric, plan, bytes); }),
+        unrolled_(
+            unroll(scenario.profile, plan, classes_, communication.compression, plan.step.shards(scenario.workers))),
+        bound_(bound_of(scenario.profile, plan, *communication.fabric)),
         offsets_(classes_.size(), Time(0)),
         computing_(classes_.size(), Time(0)) {
     for (const WorkerClass& one : classes_)
       random_.emplace_back(scenario.stragglers.jitter ? scenario.stragglers.jitter->seed : 0,
                            static_cast<std::uint64_t>(one.workers[0]));
     // The first forward pass waits for nothing.
+    const bool forward_first = !plan.program.empty() && plan.program.front().kind == WorkKind::Forward;
     std::vector<Time> starts;
-    for (const WorkerClass& one : classes_) starts.push_back(slowed(scenario.profile, one.slowdown).forward());
+    for (const WorkerClass& one : classes_)
+      starts.push_back(forward_first ? Time(0) : slowed(scenario.profile, one.slowdown).forward());
     begin_at(starts);
   }
 
@@ -67,6 +71,11 @@ class Training {
     return {start_, add(start_, *std::max_element(offsets_.begin(), offsets_.end())), busy_, offsets_, computing_};
   }
   const LowerBound& bound() const { return bound_; }
+  /// Of one iteration without jitter.
+  Time least() const {
+    const std::vector<Time> bounds = computing();
+    return std::max(*std::max_element(bounds.begin(), bounds.end()), bound_.all);
+  }
   std::int64_t events() const { return events_; }
   const Unrolled& unrolled() const { return unrolled_; }
   Unrolled take_unrolled() { return std::move(unrolled_); }  ///< at the end
@@ -86,24 +95,29 @@ class Training {
     for (TaskId id = 0; id < unrolled_.labels.size(); ++id) {
       const Label& label = unrolled_.labels[id];
       if (label.kind == Label::Kind::LeadIn || label.kind == Label::Kind::Transfer) continue;
-      const Time nominal = nominal_time(label, unrolled_, scenario_.profile, plan_, communication_.compression);
       const std::size_t c = label.worker_class;
-      unrolled_.graph.task(id).duration = scaled(nominal, classes_[c].slowdown * jitter->draw(random_[c]));
+      const double slowdown = classes_[c].slowdown * jitter->draw(random_[c]);
+      unrolled_.graph.task(id).duration = scaled(unrolled_.nominal[id], slowdown);
     }
   }
 
   // The lower bound of this iteration by the times that each class has in it.
   void add_computing() {
+    const std::vector<Time> bounds = computing();
+    for (std::size_t c = 0; c < bounds.size(); ++c) computing_[c] = add(computing_[c], bounds[c]);
+  }
+
+  std::vector<Time> computing() const {
     std::vector<Time> all(classes_.size(), Time(0)), before = all;
     for (TaskId id = 0; id < unrolled_.labels.size(); ++id) {
       const Label& label = unrolled_.labels[id];
-      if (label.kind != Label::Kind::Backward && label.kind != Label::Kind::Forward) continue;
+      if (!is_work(label)) continue;
       const Time time = unrolled_.graph.tasks()[id].duration;
       all[label.worker_class] = add(all[label.worker_class], time);
-      if (label.item < bound_.first) before[label.worker_class] = add(before[label.worker_class], time);
+      if (bound_.hides(label, plan_.step)) before[label.worker_class] = add(before[label.worker_class], time);
     }
-    for (std::size_t c = 0; c < classes_.size(); ++c)
-      computing_[c] = add(computing_[c], bound_.computing(all[c], before[c]));
+    for (std::size_t c = 0; c < classes_.size(); ++c) all[c] = bound_.computing(all[c], before[c]);
+    return all;
   }
 
   // How long any transfer is in flight: the union of their spans.
@@ -163,7 +177,7 @@ Period mean_period(Training& training, std::int64_t iterations) {
 }
 
 // Without: an iteration depends only on how far the workers are apart at its start, so once that repeats, all does.
-Period steady_period(Training& training, const Profile& slowest) {
+Period steady_period(Training& training) {
   std::map<std::vector<Time>, std::size_t> seen;
   std::vector<Mark> marks;
   for (;;) {
@@ -175,41 +189,51 @@ Period steady_period(Training& training, const Profile& slowest) {
       const Mark &from = marks[since], &to = marks.back();
       const auto count = static_cast<double>(marks.size() - 1 - since);
       return {to_seconds(to.last_start - from.last_start) / count, to_seconds(to.busy - from.busy) / count,
-              to_seconds(training.bound().of(slowest))};
+              to_seconds(training.least())};
     }
     training.step();
   }
 }
 
-// What the codec takes of the compute stream of a worker that nothing slows.
-Time codec_time(const Unrolled& unrolled, const Profile& profile, const Plan& plan,
-                const std::optional<Compression>& compression) {
+// What of an unslowed worker's compute stream goes to these kinds.
+Time time_of(const Unrolled& unrolled, std::initializer_list<Label::Kind> kinds) {
   Time sum{0};
-  if (!compression || unrolled.beside) return sum;
-  for (const Label& label : unrolled.labels)
-    if (label.worker_class == 0 && (label.kind == Label::Kind::Encode || label.kind == Label::Kind::Decode))
-      sum = add(sum, nominal_time(label, unrolled, profile, plan, compression));
+  for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
+    const Label& label = unrolled.labels[id];
+    if (label.worker_class == 0 && std::find(kinds.begin(), kinds.end(), label.kind) != kinds.end())
+      sum = add(sum, unrolled.nominal[id]);
+  }
   return sum;
 }
 
-Metrics metrics_of(const Scenario& scenario, const Period& period, std::int64_t collectives, Time codec) {
-  const auto workers = static_cast<double>(scenario.workers);
+Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& period, const Unrolled& unrolled) {
+  using Kind = Label::Kind;
+  const auto workers = static_cast<double>(scenario.workers), batches = static_cast<double>(plan.step.accumulate);
   Metrics metrics;
   metrics.iteration_s = period.iteration_s;
   metrics.forward_s = to_seconds(scenario.profile.forward());
   metrics.backward_s = to_seconds(scenario.profile.backward());
-  metrics.codec_s = to_seconds(codec);
-  const double compute = metrics.forward_s + metrics.backward_s;
-  const double exposed = metrics.iteration_s - compute - metrics.codec_s;
+  metrics.update_s = to_seconds(time_of(unrolled, {Kind::Update}));
+  metrics.copy_s = to_seconds(time_of(unrolled, {Kind::CopyOut, Kind::CopyIn}));
+  if (!unrolled.beside) metrics.codec_s = to_seconds(time_of(unrolled, {Kind::Encode, Kind::Decode}));
+  const double compute = batches * (metrics.forward_s + metrics.backward_s);
+  const double exposed = metrics.iteration_s - compute - metrics.update_s - metrics.codec_s;
   metrics.exposed_comm_s = std::abs(exposed) < 0.5e-12 ? 0 : exposed;  // below the clock's tick there is only rounding
   metrics.comm_busy_s = period.comm_busy_s;
-  metrics.collectives = collectives;
-  metrics.speedup = workers * compute / metrics.iteration_s;
+  const double whole = compute + to_seconds(scenario.profile.update.value_or(Time(0)));
+  metrics.speedup = workers * whole / metrics.iteration_s;
   metrics.efficiency = metrics.speedup / workers;
   if (scenario.profile.batch_size)
-    metrics.samples_per_s = workers * static_cast<double>(*scenario.profile.batch_size) / metrics.iteration_s;
+    metrics.samples_per_s = workers * batches * static_cast<double>(*scenario.profile.batch_size) / metrics.iteration_s;
   if (!scenario.codec) metrics.lower_bound_s = period.lower_bound_s;
   return metrics;
+}
+
+// Those that have somebody to talk to.
+std::int64_t collectives_of(const Plan& plan, std::int64_t workers) {
+  const Groups groups{workers, plan.step.group_of(workers)};
+  return std::count_if(plan.transfers.begin(), plan.transfers.end(),
+                       [&](const Transfer& one) { return groups.ranks(one.axis) > 1; });
 }
 
 }  // namespace
@@ -226,15 +250,18 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
   result.fidelity = communication.carrier.fidelity;
   result.warning = communication.warning;
   result.plan = plan;
-  const Plan alone{.program = plan.program, .lanes = plan.lanes};  // of one worker, who has nobody to talk to
-  const Plan& sent = scenario.workers == 1 ? alone : plan;
+  // One worker has nobody to talk to; what it gathers and frees is its memory's affair all the same.
+  const Plan alone{.step = plan.step, .program = plan.program, .lanes = plan.lanes};
+  const Plan& sent = scenario.workers == 1 && plan.step.zero == 0 ? alone : plan;
   Training training(scenario, communication, sent,
                     worker_classes(scenario.stragglers, scenario.workers, scenario.fold));
-  const Period period = scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations)
-                                                   : steady_period(training, slowest_profile(scenario));
-  result.metrics = metrics_of(scenario, period, static_cast<std::int64_t>(sent.transfers.size()),
-                              codec_time(training.unrolled(), scenario.profile, sent, communication.compression));
+  const Period period =
+      scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations) : steady_period(training);
+  result.metrics = metrics_of(scenario, sent, period, training.unrolled());
+  if (communication.detailed() && sent.lanes.size() > 1) result.metrics.lower_bound_s.reset();
+  result.metrics.collectives = collectives_of(sent, scenario.workers);
   result.metrics.events = training.events();
+  result.memory = memory_of(scenario, sent, training.unrolled(), training.episodes().back());
   result.classes = training.classes();
   result.episodes = training.episodes();
   result.unrolled = training.take_unrolled();

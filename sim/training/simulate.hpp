@@ -42,15 +42,17 @@ struct Scenario {
 
 struct Metrics {
   double iteration_s = 0;               ///< the steady period from the start of a backward pass to the next
-  double forward_s = 0;                 ///< t_f of a worker that nothing slows
+  double forward_s = 0;                 ///< t_f of a micro-batch, of a worker that nothing slows
   double backward_s = 0;                ///< t_b, likewise
-  double exposed_comm_s = 0;            ///< iteration − forward − backward − codec
+  double update_s = 0;                  ///< the optimizer's, of such a worker's compute stream
+  double copy_s = 0;                    ///< copies out of and into the buffers of collectives, likewise
+  double exposed_comm_s = 0;            ///< iteration − K·(forward + backward) − update − codec
   double comm_busy_s = 0;               ///< time per iteration with any block in flight
   double codec_s = 0;                   ///< encoding and decoding on the compute stream of an unslowed worker
   std::int64_t collectives = 0;         ///< started per iteration
-  double speedup = 0;                   ///< N·(t_f + t_b) / iteration
+  double speedup = 0;                   ///< N·(K·(t_f + t_b) + U) / iteration
   double efficiency = 0;                ///< speedup / N
-  std::optional<double> samples_per_s;  ///< N·batch / iteration; none where the batch size is unknown
+  std::optional<double> samples_per_s;  ///< N·K·batch / iteration; none where the batch size is unknown
   std::optional<double> lower_bound_s;  ///< no lossless plan on this collective is faster; none with a codec
   std::int64_t events = 0;              ///< engine events of the whole simulation
 };
@@ -61,12 +63,33 @@ struct Episode {
   Timeline timeline;
 };
 
+/// The parts of a worker's memory, in bytes; each is its own peak. Nothing is rounded: a shard may hold a fraction.
+struct MemoryParts {
+  double parameters = 0, gradients = 0, optimizer = 0;  ///< all the time
+  double gathered = 0;                                  ///< parameters of others, while they are here
+  double in_reduction = 0;                              ///< unsharded gradients, until they are reduced
+  std::optional<double> activations;                    ///< none where the trace says nothing of them
+};
+
+/// How much there is from an instant on, since the start of the program.
+struct MemoryPoint {
+  Time at{0};
+  double bytes = 0;
+};
+
+struct MemoryUse {
+  MemoryParts parts;
+  double peak = 0;                  ///< of the sum over time
+  std::vector<MemoryPoint> course;  ///< of the worker that needs most
+};
+
 struct Result {
   std::string collective;
   std::string fidelity;
   std::string warning;  ///< about the cluster's costs; "" if none
   Plan plan;
   Metrics metrics;
+  MemoryUse memory;  ///< of a worker
   // For pictures:
   Unrolled unrolled;
   std::vector<WorkerClass> classes;

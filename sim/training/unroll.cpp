@@ -9,8 +9,8 @@ namespace {
 class Unroller {
  public:
   Unroller(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
-           const std::optional<Compression>& compression)
-      : profile_(profile), plan_(plan), classes_(classes), compression_(compression) {
+           const std::optional<Compression>& compression, std::int64_t shards)
+      : profile_(profile), plan_(plan), classes_(classes), compression_(compression), shards_(shards) {
     all_.classes = classes.size();
     all_.works = plan.program.size();
     all_.lanes = plan.lanes.size();
@@ -32,25 +32,79 @@ class Unroller {
   }
 
  private:
-  TaskId add(const Label& label, Task task) {
+  TaskId add(const Label& label, Task task, Time nominal = Time(0)) {
     all_.labels.push_back(label);
+    all_.nominal.push_back(nominal);
     return all_.graph.add(task);
   }
 
   TaskId add_timed(const Label& label, QueueId queue, std::int64_t rank) {
-    const Time time = nominal_time(label, all_, profile_, plan_, compression_);
+    const Time time = nominal_time(label);
     const double slowdown = classes_[label.worker_class].slowdown;
-    return add(label, {.queue = queue, .rank = rank, .duration = slowdown == 1 ? time : scaled(time, slowdown)});
+    return add(label, {.queue = queue, .rank = rank, .duration = slowdown == 1 ? time : scaled(time, slowdown)}, time);
   }
+
+  Time nominal_time(const Label& label) const {
+    const auto block = [&] { return plan_.blocks[label.item].bytes(); };
+    switch (label.kind) {
+      case Label::Kind::Backward:
+        return profile_.layers[label.item].backward;
+      case Label::Kind::Forward:
+        return profile_.layers[label.item].forward;
+      case Label::Kind::Update:
+        return update_time(label.item);
+      case Label::Kind::CopyOut:
+        return copy_time(static_cast<double>(block()) * profile_.parameter_share());
+      case Label::Kind::CopyIn:
+        return copy_time(static_cast<double>(block()));
+      case Label::Kind::Encode:
+        return all_.decodes ? compression_->encode(block())
+                            : allreplay::add(compression_->encode(block()), compression_->decode(block()));
+      case Label::Kind::Decode:
+        return compression_->decode(block());
+      case Label::Kind::LeadIn:
+      case Label::Kind::Transfer:
+        break;
+    }
+    return Time(0);
+  }
+
+  // A layer's share goes by its bytes.
+  Time update_time(std::uint32_t item) const {
+    if (!profile_.update) return Time(0);
+    if (item == everything) return scaled(*profile_.update, 1 / static_cast<double>(shards_));
+    Bytes bytes = 0;
+    for (const Tensor& tensor : profile_.tensors)
+      if (tensor.layer == item) bytes += tensor.bytes;
+    return scaled(*profile_.update, static_cast<double>(bytes) / static_cast<double>(profile_.bytes()));
+  }
+
+  Time copy_time(double bytes) const { return plan_.copy_rate ? to_time(bytes / *plan_.copy_rate) : Time(0); }
 
   void add_works(std::uint32_t c) {
     add({Label::Kind::LeadIn, c, 0}, {.queue = all_.stream(c)});
     std::int64_t rank = 1;
     for (const Work& work : plan_.program) {
-      const auto kind = work.kind == WorkKind::Backward ? Label::Kind::Backward : Label::Kind::Forward;
-      const TaskId id = add_timed({kind, c, work.layer}, all_.stream(c), rank++);
+      const TaskId id = add_timed({kind_of(work), c, work.item, work.batch}, all_.stream(c), rank++);
       all_.graph.precede(id - 1, id);
     }
+  }
+
+  static Label::Kind kind_of(const Work& work) {
+    switch (work.kind) {
+      case WorkKind::Backward:
+        return Label::Kind::Backward;
+      case WorkKind::Forward:
+        return Label::Kind::Forward;
+      case WorkKind::Update:
+        return Label::Kind::Update;
+      case WorkKind::CopyOut:
+      case WorkKind::CopyOutAgain:
+        return Label::Kind::CopyOut;
+      case WorkKind::CopyIn:
+        return Label::Kind::CopyIn;
+    }
+    return Label::Kind::LeadIn;
   }
 
   void add_transfers() {
@@ -58,22 +112,31 @@ class Unroller {
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& transfer = plan_.transfers[index];
       const Bytes bytes = plan_.blocks[transfer.block].bytes();
-      add({Label::Kind::Transfer, 0, index}, {.queue = all_.lane(transfer.lane),
-                                              .rank = ranks[transfer.lane]++,
-                                              .priority = transfer.priority,
-                                              .bytes = compression_ ? compression_->wire_bytes(bytes) : bytes,
-                                              .service = static_cast<std::uint32_t>(transfer.op)});
+      add({Label::Kind::Transfer, 0, index, transfer.batch},
+          {.queue = all_.lane(transfer.lane),
+           .rank = ranks[transfer.lane]++,
+           .priority = transfer.priority,
+           .bytes = compression_ ? compression_->wire_bytes(bytes) : bytes,
+           .service = service_of(transfer.call())});
     }
   }
 
   void add_gate(const Gate& gate) {
-    const bool from_work = gate.before.of == Moment::Of::Work, to_work = gate.after.of == Moment::Of::Work;
-    if (!from_work && !to_work)
-      all_.graph.precede(all_.transfer(gate.before.index), all_.transfer(gate.after.index));
-    else
-      for (std::size_t c = 0; c < all_.classes; ++c)
-        all_.graph.precede(from_work ? all_.work(c, gate.before.index) : all_.transfer(gate.before.index),
-                           to_work ? all_.work(c, gate.after.index) : all_.transfer(gate.after.index));
+    const bool between = gate.before.of == Moment::Of::Transfer && gate.after.of == Moment::Of::Transfer;
+    for (std::size_t c = 0; c < (between ? 1 : all_.classes); ++c)
+      all_.graph.precede(task_of(gate.before, c), task_of(gate.after, c));
+  }
+
+  TaskId task_of(const Moment& moment, std::size_t c) const {
+    switch (moment.of) {
+      case Moment::Of::Work:
+        return all_.work(c, moment.index);
+      case Moment::Of::Transfer:
+        return all_.transfer(moment.index);
+      case Moment::Of::Start:
+        break;
+    }
+    return all_.lead_in(c);
   }
 
   // Where the codec comes in: the last work before a block is first sent, and the first that waits for it.
@@ -83,13 +146,12 @@ class Unroller {
   };
 
   std::vector<Visit> visits() const {
-    std::vector<std::size_t> backward(profile_.layers.size()), forward(profile_.layers.size());
-    for (std::size_t place = 0; place < plan_.program.size(); ++place)
-      (plan_.program[place].kind == WorkKind::Backward ? backward : forward)[plan_.program[place].layer] = place;
+    const Places places(plan_.program);
     std::vector<Visit> visits(plan_.blocks.size());
     for (std::size_t block = 0; block < visits.size(); ++block) {
       const LayerId first = first_layer(plan_.blocks[block], profile_);
-      visits[block] = {backward[first], forward[first], {}, {}};
+      visits[block] = {
+          places(WorkKind::Backward, first, plan_.step.accumulate - 1), places(WorkKind::Forward, first, 0), {}, {}};
     }
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       Visit& visit = visits[plan_.transfers[index].block];
@@ -135,34 +197,15 @@ class Unroller {
   const Plan& plan_;
   const std::vector<WorkerClass>& classes_;
   const std::optional<Compression>& compression_;
+  std::int64_t shards_;
   Unrolled all_;
 };
 
 }  // namespace
 
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
-                const std::optional<Compression>& compression) {
-  return Unroller(profile, plan, classes, compression).unroll();
-}
-
-Time nominal_time(const Label& label, const Unrolled& unrolled, const Profile& profile, const Plan& plan,
-                  const std::optional<Compression>& compression) {
-  const auto coded = [&] { return plan.blocks[label.item].bytes(); };
-  switch (label.kind) {
-    case Label::Kind::Backward:
-      return profile.layers[label.item].backward;
-    case Label::Kind::Forward:
-      return profile.layers[label.item].forward;
-    case Label::Kind::Encode:
-      return unrolled.decodes ? compression->encode(coded())
-                              : add(compression->encode(coded()), compression->decode(coded()));
-    case Label::Kind::Decode:
-      return compression->decode(coded());
-    case Label::Kind::LeadIn:
-    case Label::Kind::Transfer:
-      break;
-  }
-  return Time(0);
+                const std::optional<Compression>& compression, std::int64_t shards) {
+  return Unroller(profile, plan, classes, compression, shards).unroll();
 }
 
 System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Server& network,

@@ -24,6 +24,9 @@ struct Label {
     LeadIn,    ///< how far the class starts behind the first
     Backward,  ///< of layer `item`
     Forward,   ///< likewise
+    Update,    ///< of layer `item`, or of everything
+    CopyOut,   ///< of block `item`
+    CopyIn,    ///< likewise
     Encode,    ///< of block `item`; lumped with its decoding unless Unrolled::decodes
     Decode,    ///< of block `item`
     Transfer,  ///< `item` of the plan
@@ -31,11 +34,13 @@ struct Label {
   Kind kind = Kind::LeadIn;
   std::uint32_t worker_class = 0;  ///< whose; 0 for transfers, which are everybody's
   std::uint32_t item = 0;
+  std::uint32_t batch = 0;  ///< the micro-batch
 };
 
 struct Unrolled {
   TaskGraph graph;
   std::vector<Label> labels;  ///< by task
+  std::vector<Time> nominal;  ///< by task: how long it takes a worker that nothing slows; 0 for lead-ins and transfers
   std::size_t classes = 0;
   std::size_t works = 0;  ///< of each class: the length of the program
   std::size_t lanes = 0;
@@ -59,13 +64,10 @@ struct Unrolled {
   }
 };
 
-/// Durations of compute and codec tasks are those of each class's slowdown; the lead-ins last no time.
+/// Durations of compute and codec tasks are those of each class's slowdown; the lead-ins last no time. `shards`: among
+/// how many the state is shared out.
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
-                const std::optional<Compression>& compression = std::nullopt);
-
-/// How long a compute or codec task takes a worker that nothing slows. REQUIRES: no LeadIn, no Transfer.
-Time nominal_time(const Label& label, const Unrolled& unrolled, const Profile& profile, const Plan& plan,
-                  const std::optional<Compression>& compression);
+                const std::optional<Compression>& compression = std::nullopt, std::int64_t shards = 1);
 
 /// What an unrolled plan runs on, idle. `streams` is filled with what serves all but the network; ticks of the plan
 /// count from `origin`. REQUIRES: `streams` and `network` outlive it.

@@ -11,6 +11,10 @@ std::string to_string(Activity activity) {
       return "backward";
     case Activity::Forward:
       return "forward";
+    case Activity::Update:
+      return "update";
+    case Activity::Copy:
+      return "copy";
     case Activity::Encode:
       return "encode";
     case Activity::Decode:
@@ -19,6 +23,8 @@ std::string to_string(Activity activity) {
       return "encode and decode";
     case Activity::Collective:
       return "collective";
+    case Activity::AllReduce:
+      return to_string(Stage::AllReduce);
     case Activity::ReduceScatter:
       return to_string(Stage::ReduceScatter);
     case Activity::AllGather:
@@ -33,18 +39,29 @@ TimeUnit unit_for(double seconds) {
   return {"ns", 1e-9};
 }
 
+SizeUnit size_unit_for(double bytes) {
+  for (const SizeUnit& unit : {SizeUnit{"GB", 1e9}, SizeUnit{"MB", 1e6}, SizeUnit{"kB", 1e3}})
+    if (bytes >= 2 * unit.bytes) return unit;
+  return {"B", 1};
+}
+
 Look look_of(Activity activity) {
   switch (activity) {
     case Activity::Backward:
       return {.fill = style::blue};
     case Activity::Forward:
       return {.fill = style::pale_blue};
+    case Activity::Update:
+      return {.fill = style::green};
+    case Activity::Copy:
+      return {.fill = colour(0x9A9A9A)};
     case Activity::Encode:
     case Activity::Codec:
       return {.fill = style::black};
     case Activity::Decode:
       return {.fill = style::purple};
     case Activity::Collective:
+    case Activity::AllReduce:
       return {.fill = style::orange};
     case Activity::ReduceScatter:
       return {.fill = style::pale_green};

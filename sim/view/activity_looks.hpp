@@ -16,6 +16,13 @@ struct TimeUnit {
 };
 TimeUnit unit_for(double seconds);
 
+/// Likewise of this many bytes.
+struct SizeUnit {
+  const char* name;
+  double bytes;
+};
+SizeUnit size_unit_for(double bytes);
+
 Look look_of(Activity activity);
 Look look_of_waiting();  ///< computing that waits for communication
 Look look_of_exposed();  ///< laid over communication for which computing waits

@@ -16,7 +16,7 @@ namespace {
 // Places of the series in the palette: the same in both charts.
 constexpr std::size_t of_line = 0, of_table = 1, of_other = 2, of_measured = 3;
 
-Axis size_axis() {
+ChartAxis size_axis() {
   return {.name = "message size", .spacing = Spacing::Log10, .label = [](double bytes) {
             return format_size(static_cast<Bytes>(std::llround(bytes)));
           }};

@@ -19,16 +19,18 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
   chart.title = title(scenario, result);
   chart.note = caveat(scenario.profile);
   chart.value.name = fmt::format("time per iteration ({})", unit.name);
-  const auto add_part = [&](const std::string& name, double Metrics::*part, const Look& look) {
+  const auto add_part = [&](const std::string& name, double Metrics::*part, const Look& look, bool of_batch = false) {
     BarPart bars{name, {}, look};
     // With jitter a mean iteration may fall a little below the times that it is compared with.
     for (const Outcome& outcome : outcomes)
-      bars.values.push_back(std::max(0.0, outcome.result.metrics.*part) / unit.seconds);
+      bars.values.push_back(std::max(0.0, outcome.result.metrics.*part) / unit.seconds *
+                            static_cast<double>(of_batch ? outcome.result.plan.step.accumulate : 1));
     if (std::any_of(bars.values.begin(), bars.values.end(), [](double value) { return value > 0; }))
       chart.parts.push_back(bars);
   };
-  add_part("forward", &Metrics::forward_s, look_of(Activity::Forward));
-  add_part("backward", &Metrics::backward_s, look_of(Activity::Backward));
+  add_part("forward", &Metrics::forward_s, look_of(Activity::Forward), true);
+  add_part("backward", &Metrics::backward_s, look_of(Activity::Backward), true);
+  add_part("update", &Metrics::update_s, look_of(Activity::Update));
   add_part("codec", &Metrics::codec_s, look_of(Activity::Codec));
   add_part("exposed communication", &Metrics::exposed_comm_s, look_of_waiting());
   for (const Outcome& outcome : outcomes) {

@@ -23,7 +23,12 @@ constexpr double next_width = 26;     // of the beginning of the next iteration
 constexpr double thin = 1.2;          // what is thinner is drawn together with its neighbours
 constexpr std::size_t most_rows = 8;  // of classes of workers
 constexpr std::size_t most_arrows = 24, most_lanes_with_arrows = 4;
+constexpr double memory_height = 58, peak_height = 15;  // of the field, and of what stands above it
 const Look next_look{.fill = colour(0xE3EDF4)};
+const Look memory_look{.fill = colour(0xE4DDEC)};
+constexpr Colour memory_ink = colour(0x6B4C8A);
+constexpr double memory_names = 100;  // of the field's axis and its name
+constexpr const char* gradients_are_ready = "gradients are ready ↓";
 
 // [from, to) in seconds since the panel's time began.
 struct Interval {
@@ -75,6 +80,15 @@ struct Episodes {
     return shown;
   }
 
+  bool shards() const { return outcome.result.plan.step.zero > 0; }
+  bool micro_batches() const { return outcome.result.plan.step.accumulate > 1; }
+
+  /// Below a red arrow's end.
+  std::string gate_says() const {
+    if (outcome.result.unrolled.decodes) return "decoding may begin ↑";
+    return shards() ? "computing may go on ↑" : "forward may go on ↑";
+  }
+
   const Outcome& outcome;
   TimelineRows rows;
   Time zero;
@@ -99,17 +113,70 @@ class Panel {
       top += 14;
     }
     const auto& lanes = timeline_.rows.network;
-    if (lanes.empty()) return top + 4;
-    const double arrows_top = top;
-    top += with_arrows() ? 28 : 6;
-    if (with_arrows()) add_arrows(arrows_top, top);
-    return add_lanes(top) + 4;
+    if (!lanes.empty()) {
+      const double arrows_top = top;
+      const std::vector<Line> arrows = this->arrows();
+      top += arrows.empty() ? 6 : 28;
+      const std::vector<LaneRows> groups = lane_rows(top);
+      if (!arrows.empty()) add_arrows(arrows, arrows_top, groups);
+      for (const LaneRows& group : groups) top = add_lane(group);
+    }
+    if (!timeline_.rows.memory.empty()) top = add_memory(top + 4);
+    return top + 4;
   }
 
  private:
-  bool with_arrows() const {
+  // Rows [first, last) of the network, which are one lane's.
+  struct LaneRows {
+    std::size_t first = 0, last = 0;
+    double top = 0, height = 0;  // the height of a row
+    double bottom() const { return top + height * static_cast<double>(last - first); }
+  };
+
+  std::vector<LaneRows> lane_rows(double top) const {
+    constexpr double between = 4;
+    const auto& rows = timeline_.rows.network;
+    std::vector<LaneRows> groups;
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (groups.empty() || rows[row].lane != rows[row - 1].lane) groups.push_back({row, row});
+      groups.back().last = row + 1;
+    }
+    for (LaneRows& group : groups) {
+      group.top = top;
+      group.height = std::min(lane_height, most_lanes_height / static_cast<double>(group.last - group.first));
+      top = group.bottom() + between;
+    }
+    return groups;
+  }
+
+  // Between a stream and a lane: what makes a block ready, or lets computing go on.
+  struct Line {
+    double from = 0, to = 0;  // seconds
+    std::uint32_t lane = 0;
+    bool ready = false;
+    auto operator<=>(const Line&) const = default;
+  };
+
+  // None where they are too many.
+  std::vector<Line> arrows() const {
     const TimelineRows& rows = timeline_.rows;
-    return rows.network.size() <= most_lanes_with_arrows && rows.made.size() + rows.gates.size() <= 2 * most_arrows;
+    if (rows.network.size() > most_lanes_with_arrows) return {};
+    std::set<Line> seen;
+    std::vector<Line> lines;
+    for (const Arrow& made : rows.made) {
+      const Line line{timeline_.at(rows.streams[made.before.row].bars[made.before.bar].end),
+                      timeline_.at(rows.network[made.after.row].bars[made.after.bar].start),
+                      rows.network[made.after.row].lane, true};
+      if (seen.insert(line).second) lines.push_back(line);
+    }
+    for (const Arrow& gate : rows.gates) {
+      const Bar& block = rows.network[gate.before.row].bars[gate.before.bar];
+      if (rows.streams[gate.after.row].bars[gate.after.bar].start != block.end) continue;  // it came in time
+      const double at = timeline_.at(block.end);
+      lines.push_back({at, at, rows.network[gate.before.row].lane, false});
+    }
+    const std::size_t all = timeline_.shards() ? lines.size() : rows.made.size() + rows.gates.size();
+    return all > 2 * most_arrows ? std::vector<Line>() : lines;
   }
 
   double x(double seconds) const { return left_ + scale_ * seconds; }
@@ -193,9 +260,13 @@ class Panel {
 
   double add_compute(std::size_t c, double top) {
     const TimelineRow& row = timeline_.rows.streams[c];
+    if (timeline_.micro_batches()) top = add_micro_batches(row, top);
     const double bars = top + 13;
-    add_phase(row, Activity::Backward, top);
-    add_phase(row, Activity::Forward, top);
+    for (std::uint32_t batch = 0; batch < timeline_.outcome.result.plan.step.accumulate; ++batch) {
+      add_phase(row, Activity::Backward, batch, top);
+      add_phase(row, Activity::Forward, batch, top);
+    }
+    add_phase(row, Activity::Update, 0, top);
     add_row_name(bars + compute_height / 2, row.name);
     for (const Interval& wait : timeline_.waits(c)) add_wait(wait, bars);
     add_bars(row, bars, compute_height);
@@ -208,10 +279,11 @@ class Panel {
   }
 
   // "backward 255.9 ms" above what it says.
-  void add_phase(const TimelineRow& row, Activity activity, double top) {
+  void add_phase(const TimelineRow& row, Activity activity, std::uint32_t batch, double top) {
     Time sum{0}, from = never, to{0};
     for (const Bar& bar : row.bars) {
-      if (bar.activity != activity) continue;
+      if (bar.activity != activity || bar.batch != batch) continue;
+      if (activity == Activity::Update && bar.item != everything) return;  // among the forward pass
       sum += bar.end - bar.start;
       from = std::min(from, bar.start);
       to = std::max(to, bar.end);
@@ -226,6 +298,42 @@ class Panel {
                       .align = Align::Middle,
                       .colour = style::faint_ink,
                       .kind = "phase"});
+  }
+
+  // Brackets as long as the passes of each; an iteration may begin in the midst of one.
+  double add_micro_batches(const TimelineRow& row, double top) {
+    struct Passes {
+      std::uint32_t batch = 0;
+      Interval time;
+    };
+    std::vector<Passes> all;
+    for (const Bar& bar : row.bars) {
+      if (bar.activity != Activity::Backward && bar.activity != Activity::Forward) continue;
+      if (all.empty() || all.back().batch != bar.batch) all.push_back({bar.batch, {timeline_.at(bar.start), 0}});
+      all.back().time.to = timeline_.at(bar.end);
+    }
+    const double y = top + 7;
+    const Look look{.line = style::faint_ink, .width = 0.8};
+    for (const auto& [batch, time] : all) {
+      const double from = x(time.from) + 1, to = x(time.to) - 1;
+      if (to - from < 2) continue;
+      const std::string name = fmt::format("micro-batch {}", batch + 1);
+      drawing_.add(Path{
+          .points = {{from, y + 4}, {from, y}, {to, y}, {to, y + 4}}, .look = look, .meaning = {"micro-batch", name}});
+      for (const std::string& text : {name, std::to_string(batch + 1)}) {
+        const double width = text_width(text, style::small_size) + 8, middle = (from + to) / 2;
+        if (width + 12 > to - from) continue;
+        drawing_.add(Rectangle{{middle - width / 2, y - 6, width, 12}, {.fill = colour(0xFFFFFF)}, {}});
+        drawing_.add(Text{.at = {middle, y + 3.4},
+                          .text = text,
+                          .size = style::small_size,
+                          .align = Align::Middle,
+                          .colour = style::ink,
+                          .kind = "micro-batch"});
+        break;
+      }
+    }
+    return top + 14;
   }
 
   void add_wait(const Interval& wait, double top) {
@@ -274,8 +382,10 @@ class Panel {
   void add_group(const TimelineRow& row, std::size_t first, std::size_t last, double top, double height) {
     const Bar &from = row.bars[first], &to = row.bars[last];
     const double start = timeline_.at(from.start), end = timeline_.at(to.end), width = scale_ * (end - start);
-    const std::string what = to_string(from.activity),
-                      count = first == last ? "" : fmt::format(" and {} more", last - first);
+    const std::string what = to_string(from.activity);
+    std::string count = first == last ? "" : fmt::format(" and {} more", last - first);
+    if (timeline_.micro_batches() && from.activity != Activity::Update)
+      count += fmt::format(" (micro-batch {})", from.batch + 1);
     Look look = look_of(from.activity);
     if (width > 3 && height > 4) {
       look.line = colour(0xFFFFFF);
@@ -295,7 +405,8 @@ class Panel {
   void add_label(const Bar& bar, const Box& box) {
     constexpr double size = style::small_size;
     if (box.height < size + 2) return;
-    const bool of_block = bar.activity != Activity::Backward && bar.activity != Activity::Forward;
+    const bool of_block =
+        bar.activity != Activity::Backward && bar.activity != Activity::Forward && bar.activity != Activity::Update;
     const bool dark =
         bar.activity == Activity::Backward || bar.activity == Activity::Encode || bar.activity == Activity::Codec;
     std::vector<std::string> names{bar.name};
@@ -315,25 +426,27 @@ class Panel {
     }
   }
 
-  double add_lanes(double top) {
-    const auto& lanes = timeline_.rows.network;
-    const double height = std::min(lane_height, most_lanes_height / static_cast<double>(lanes.size()));
-    const double gap = height > 6 ? 2 : 0;
-    const double total = height * static_cast<double>(lanes.size());
-    add_row_name(top + (lanes.size() == 1 ? height / 2 : std::min(total / 2, 8.0)), "communication");
-    if (lanes.size() > 1 && total > 30)
-      drawing_.add(Text{.at = {left_ - 8, top + std::min(total / 2, 8.0) + 15},
-                        .text = fmt::format("up to {} in flight", lanes.size()),
+  double add_lane(const LaneRows& lane) {
+    const std::size_t rows = lane.last - lane.first;
+    const double gap = lane.height > 6 ? 2 : 0, total = lane.bottom() - lane.top;
+    const auto& lanes = timeline_.outcome.result.plan.lanes;
+    const std::string name = lanes.size() == 1 ? "communication" : timeline_.rows.network[lane.first].name;
+    add_row_name(lane.top + (rows == 1 ? lane.height / 2 : std::min(total / 2, 8.0)), name);
+    if (rows > 1 && total > 30)
+      drawing_.add(Text{.at = {left_ - 8, lane.top + std::min(total / 2, 8.0) + 15},
+                        .text = fmt::format("up to {} in flight", rows),
                         .size = style::small_size,
                         .align = Align::End,
                         .colour = style::faint_ink});
-    for (const TimelineRow& lane : lanes) {
-      add_bars(lane, top, height - gap);
-      add_exposed(lane, top, height - gap);
-      add_labels(lane, top, height - gap);
-      top += height;
+    double top = lane.top;
+    for (std::size_t i = lane.first; i < lane.last; ++i) {
+      const TimelineRow& row = timeline_.rows.network[i];
+      add_bars(row, top, lane.height - gap);
+      add_exposed(row, top, lane.height - gap);
+      add_labels(row, top, lane.height - gap);
+      top += lane.height;
     }
-    return top;
+    return lane.bottom();
   }
 
   // What is in flight while computing waits.
@@ -354,32 +467,29 @@ class Panel {
                              {"exposed", "exposed: computing waits"}});
   }
 
-  // Between the rows: what makes a block ready, and what lets the next forward go on.
-  void add_arrows(double top, double bottom) {
-    const TimelineRows& rows = timeline_.rows;
+  // Between the rows, and behind the lanes that they cross.
+  void add_arrows(const std::vector<Line>& arrows, double top, const std::vector<LaneRows>& lanes) {
     const auto explain = [&](double y, const std::string& text, Colour ink) {
       drawing_.add(
           Text{.at = {left_ - 8, y}, .text = text, .size = style::small_size, .align = Align::End, .colour = ink});
     };
-    explain(top + 10, "gradients are ready ↓", style::faint_ink);
-    explain(top + 22, timeline_.outcome.result.unrolled.decodes ? "decoding may begin ↑" : "forward may go on ↑",
-            style::vermilion);
-    std::set<std::pair<double, double>> drawn;
-    for (const Arrow& made : rows.made) {
-      const double from = x(timeline_.at(rows.streams[made.before.row].bars[made.before.bar].end));
-      const double to = x(timeline_.at(rows.network[made.after.row].bars[made.after.bar].start));
-      if (drawn.emplace(from, to).second) add_arrow({from, top}, {to, bottom}, style::faint_ink);
-    }
-    for (const Arrow& gate : rows.gates) {
-      const Bar& block = rows.network[gate.before.row].bars[gate.before.bar];
-      if (rows.streams[gate.after.row].bars[gate.after.bar].start != block.end) continue;  // it came in time
-      const double at = x(timeline_.at(block.end));
-      add_arrow({at, bottom}, {at, top}, style::vermilion);
+    explain(top + 10, gradients_are_ready, style::faint_ink);
+    explain(top + 22, timeline_.gate_says(), style::vermilion);
+    const double bottom = lanes.front().top;
+    for (const Line& arrow : arrows) {
+      const auto lane = std::find_if(lanes.begin(), lanes.end(), [&](const LaneRows& one) {
+        return timeline_.rows.network[one.first].lane == arrow.lane;
+      });
+      std::vector<Position> points{{x(arrow.from), top}, {x(arrow.to), bottom}};
+      if (lane->top > bottom) points.push_back({x(arrow.to), lane->top});
+      if (!arrow.ready) std::reverse(points.begin(), points.end());
+      add_arrow(points, arrow.ready ? style::faint_ink : style::vermilion);
     }
   }
 
-  void add_arrow(Position from, Position to, Colour ink) {
-    drawing_.add(Path{.points = {from, to}, .look = {.line = ink, .width = 0.9}, .meaning = {"arrow", ""}});
+  void add_arrow(const std::vector<Position>& points, Colour ink) {
+    drawing_.add(Path{.points = points, .look = {.line = ink, .width = 0.9}, .meaning = {"arrow", ""}});
+    const Position &from = points[points.size() - 2], &to = points.back();
     const double length = std::hypot(to.x - from.x, to.y - from.y), head = 5;
     const double ux = (to.x - from.x) / length, uy = (to.y - from.y) / length;
     const Position base{to.x - head * ux, to.y - head * uy};
@@ -388,6 +498,96 @@ class Panel {
                                  {base.x + 0.45 * head * uy, base.y - 0.45 * head * ux}},
                       .closed = true,
                       .look = {.fill = ink}});
+  }
+
+  // A worker's memory over time, from nothing up.
+  double add_memory(double top) {
+    const std::vector<MemoryPoint>& course = timeline_.rows.memory;
+    const auto most = std::max_element(course.begin(), course.end(),
+                                       [](const MemoryPoint& a, const MemoryPoint& b) { return a.bytes < b.bytes; });
+    if (!(most->bytes > 0)) return top;
+    const SizeUnit unit = size_unit_for(most->bytes);
+    const ChartAxis axis{.name = fmt::format("memory ({})", unit.name), .from = 0, .to = most->bytes / unit.bytes};
+    const Scale scale(axis, 0, *axis.to, 4);
+    const Box field{left_, top + peak_height,
+                    x(*std::max_element(timeline_.ends.begin(), timeline_.ends.end())) - left_, memory_height};
+    const auto y = [&](double bytes) { return field.bottom() - field.height * scale.share(bytes / unit.bytes); };
+    double widest = 0;
+    for (const double tick : scale.ticks()) {
+      const std::string text = axis.label(tick);
+      widest = std::max(widest, text_width(text, style::small_size));
+      const double at = y(tick * unit.bytes);
+      drawing_.add(Path{.points = {{field.x, at}, {field.right(), at}}, .look = {.line = style::grid, .width = 0.7}});
+      drawing_.add(Text{.at = {left_ - 8, at + 3.4},
+                        .text = text,
+                        .size = style::small_size,
+                        .align = Align::End,
+                        .colour = style::faint_ink,
+                        .kind = "tick"});
+    }
+    const double name = left_ - 8 - widest - 8;
+    drawing_.add(Text{.at = {name, field.y + field.height / 2 + 3.5},
+                      .text = axis.name,
+                      .size = 10,
+                      .align = Align::End,
+                      .colour = style::ink,
+                      .kind = "row"});
+
+    std::vector<Position> steps{{field.x, y(course.front().bytes)}};
+    for (const MemoryPoint& point : outline(course)) {
+      const double at = x(timeline_.at(point.at));
+      if (at > field.right() - 1e-6) break;  // what ends with the iteration
+      steps.push_back({at, steps.back().y});
+      steps.push_back({at, y(point.bytes)});
+    }
+    steps.push_back({field.right(), steps.back().y});
+    std::vector<Position> area = steps;
+    area.push_back({field.right(), field.bottom()});
+    area.push_back({field.x, field.bottom()});
+    const std::string peak = fmt::format("{:.4g} {}", most->bytes / unit.bytes, unit.name);
+    drawing_.add(Path{.points = std::move(area),
+                      .closed = true,
+                      .look = memory_look,
+                      .meaning = {"memory", fmt::format("a worker's memory: at most {}, at {}", peak,
+                                                        format_duration(timeline_.at(most->at)))}});
+    drawing_.add(Path{.points = std::move(steps), .look = {.line = memory_ink, .width = 1}});
+    drawing_.add(Path{.points = {{field.x, field.bottom()}, {field.right(), field.bottom()}},
+                      .look = {.line = style::ink, .width = 0.8}});
+    add_peak("peak " + peak, {x(timeline_.at(most->at)), y(most->bytes)}, field);
+    return field.bottom();
+  }
+
+  // Above the curve, as far to the left or right as the field allows.
+  void add_peak(const std::string& text, const Position& at, const Box& field) {
+    drawing_.add(Path{.points = {{field.x, at.y}, {field.right(), at.y}},
+                      .look = {.line = memory_ink, .width = 0.8, .dashes = {3, 2}},
+                      .meaning = {"peak", text}});
+    drawing_.add(Circle{at, 2.2, {.fill = memory_ink}, {"peak", text}});
+    const double half = text_width(text, style::small_size) / 2 + 4;
+    const double middle = std::clamp(at.x, field.x + half, std::max(field.x + half, field.right() - half));
+    drawing_.add(Rectangle{{middle - half, at.y - 14, 2 * half, 11}, {.fill = colour(0xFFFFFF)}, {}});
+    drawing_.add(Text{.at = {middle, at.y - 4.5},
+                      .text = text,
+                      .size = style::small_size,
+                      .align = Align::Middle,
+                      .colour = memory_ink,
+                      .kind = "peak"});
+  }
+
+  // The most within each pixel, and what is left at its end: no peak is lost.
+  std::vector<MemoryPoint> outline(const std::vector<MemoryPoint>& course) const {
+    std::vector<MemoryPoint> drawn;
+    for (std::size_t i = 0; i < course.size();) {
+      const double begin = x(timeline_.at(course[i].at));
+      MemoryPoint most = course[i];
+      std::size_t next = i + 1;
+      for (; next < course.size() && x(timeline_.at(course[next].at)) < begin + 1; ++next)
+        most.bytes = std::max(most.bytes, course[next].bytes);
+      drawn.push_back(most);
+      if (next > i + 1) drawn.push_back(course[next - 1]);
+      i = next;
+    }
+    return drawn;
   }
 
   Drawing& drawing_;
@@ -401,16 +601,21 @@ std::vector<LegendEntry> legend_of(const std::vector<Episodes>& timelines) {
   for (const Episodes& one : timelines) {
     for (const auto& rows : {one.rows.streams, one.rows.network})
       for (const TimelineRow& row : rows)
-        for (const Bar& bar : row.bars) activities.insert(bar.activity);
+        for (const Bar& bar : row.bars)
+          if (bar.end > bar.start) activities.insert(bar.activity);
     for (std::size_t c = 0; c < one.ends.size(); ++c) waits = waits || !one.waits(c).empty();
   }
+  // All that has a colour has one name.
+  if (activities.contains(Activity::AllReduce)) activities.erase(Activity::Collective);
   std::vector<LegendEntry> legend;
   for (const Activity activity : activities) legend.push_back(swatch(to_string(activity), look_of(activity)));
   if (waits) {
     legend.push_back(swatch("computing waits", look_of_waiting()));
     if (activities.size() > 2) {
       Look exposed = look_of_exposed();
-      exposed.fill = style::orange;
+      const bool halves =
+          timelines.size() == 1 && timelines.front().shards() && !activities.contains(Activity::AllReduce);
+      exposed.fill = halves ? look_of(Activity::ReduceScatter).fill : style::orange;
       legend.push_back(swatch("exposed communication", exposed));
     }
   }
@@ -418,12 +623,25 @@ std::vector<LegendEntry> legend_of(const std::vector<Episodes>& timelines) {
   return legend;
 }
 
+// What all of them begin with.
+std::string beginning(const std::vector<Episodes>& timelines) {
+  const auto backward = std::count_if(timelines.begin(), timelines.end(), [](const Episodes& one) {
+    const std::vector<Work>& program = one.outcome.result.plan.program;
+    return program.empty() || program.front().kind == WorkKind::Backward;
+  });
+  if (backward == 0) return "the forward pass";
+  return backward == std::ssize(timelines) ? "the backward pass" : "the iteration";
+}
+
 }  // namespace
 
 Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   std::vector<Episodes> timelines(outcomes.begin(), outcomes.end());
-  double longest = 0, names = text_width("gradients are ready ↓", style::small_size);
+  double longest = 0, names = text_width(gradients_are_ready, style::small_size);
   for (const Episodes& one : timelines) {
+    if (one.shards()) names = std::max(names, text_width(one.gate_says(), style::small_size));
+    if (!one.rows.memory.empty()) names = std::max(names, memory_names);
+    for (const TimelineRow& row : one.rows.network) names = std::max(names, text_width(row.name, 10));
     longest = std::max(longest, *std::max_element(one.ends.begin(), one.ends.end()));
     for (const TimelineRow& row : one.rows.streams) names = std::max(names, text_width(row.name, 10));
   }
@@ -440,9 +658,9 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   for (const Episodes& one : timelines) top = Panel(panels, one, left, scale).draw(top) + 8;
 
   const TimeUnit unit = unit_for(longest);
-  const Axis axis{.name = fmt::format("time since the backward pass began ({})", unit.name),
-                  .from = 0,
-                  .to = longest / unit.seconds};
+  const ChartAxis axis{.name = fmt::format("time since {} began ({})", beginning(timelines), unit.name),
+                       .from = 0,
+                       .to = longest / unit.seconds};
   const Box whole{field.x, fields_top, field.width, top - fields_top};
   const double bottom =
       add_axis_below(drawing, whole, axis, scale_with_room(axis, {0, longest / unit.seconds}, field.width));

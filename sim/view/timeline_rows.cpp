@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/collective/comm_cost.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -24,6 +26,11 @@ Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& p
       return Activity::Backward;
     case Label::Kind::Forward:
       return Activity::Forward;
+    case Label::Kind::Update:
+      return Activity::Update;
+    case Label::Kind::CopyOut:
+    case Label::Kind::CopyIn:
+      return Activity::Copy;
     case Label::Kind::Encode:
       return unrolled.decodes ? Activity::Encode : Activity::Codec;
     case Label::Kind::Decode:
@@ -32,9 +39,8 @@ Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& p
       break;
   }
   const Stage op = plan.transfers[label.item].op;
-  return op == Stage::AllReduce       ? Activity::Collective
-         : op == Stage::ReduceScatter ? Activity::ReduceScatter
-                                      : Activity::AllGather;
+  if (op == Stage::AllReduce) return plan.step.zero > 0 ? Activity::AllReduce : Activity::Collective;
+  return op == Stage::ReduceScatter ? Activity::ReduceScatter : Activity::AllGather;
 }
 
 class RowMaker {
@@ -44,8 +50,11 @@ class RowMaker {
         result_(outcome.result),
         unrolled_(outcome.result.unrolled),
         episode_(episode),
+        groups_{outcome.scenario.workers, outcome.result.plan.step.group_of(outcome.scenario.workers)},
         places_(unrolled_.labels.size()),
-        made_by_(unrolled_.labels.size()) {}
+        left_out_(unrolled_.labels.size(), false),
+        made_by_(unrolled_.labels.size()),
+        lanes_(unrolled_.lanes) {}
 
   TimelineRows make() {
     rows_.streams.resize(unrolled_.beside ? 2 * unrolled_.classes : unrolled_.classes);
@@ -57,6 +66,8 @@ class RowMaker {
       return span(unrolled_.transfer(a)).start < span(unrolled_.transfer(b)).start;
     });
     for (const std::size_t index : by_start) add_transfer(index);
+    join_lanes();
+    add_memory();
     return std::move(rows_);
   }
 
@@ -72,13 +83,16 @@ class RowMaker {
     const auto clock = [&](Time time) { return add(episode_.start, time); };
     const Profile& profile = outcome_.scenario.profile;
     const Activity activity = activity_of(label(task), unrolled_, result_.plan);
-    const bool layer = activity == Activity::Backward || activity == Activity::Forward;
+    const bool layer = activity == Activity::Backward || activity == Activity::Forward || activity == Activity::Update;
     const std::size_t item =
         label(task).kind == Label::Kind::Transfer ? result_.plan.transfers[label(task).item].block : label(task).item;
     return {.activity = activity,
-            .name = layer ? profile.layers[item].name : describe(result_.plan, item, profile),
+            .name = activity == Activity::Update && item == everything ? "update"
+                    : layer                                            ? profile.layers[item].name
+                                                                       : describe(result_.plan, item, profile),
             .tensors = layer ? "" : names_of(result_.plan.blocks[item], profile),
             .item = item,
+            .batch = label(task).batch,
             .bytes = unrolled_.graph.tasks()[task].bytes,
             .ready = clock(span(task).ready),
             .start = clock(span(task).start),
@@ -100,9 +114,16 @@ class RowMaker {
       });
       for (const TaskId task : tasks[row]) {
         places_[task] = {row, rows_.streams[row].bars.size()};
-        rows_.streams[row].bars.push_back(bar_of(task));
+        left_out_[task] = is_moment(task) && task != tasks[row].back();
+        if (!left_out_[task]) rows_.streams[row].bars.push_back(bar_of(task));
       }
     }
+  }
+
+  // A copy that takes no time: the next bar is what waits, and the one before what makes ready.
+  bool is_moment(TaskId task) const {
+    const Label::Kind kind = label(task).kind;
+    return (kind == Label::Kind::CopyIn || kind == Label::Kind::CopyOut) && span(task).start == span(task).end;
   }
 
   // By transfer: what on a stream made it ready, on the last class to get there.
@@ -117,31 +138,69 @@ class RowMaker {
     }
   }
 
+  // Nobody is there to talk to in groups of one.
   void add_transfer(std::size_t index) {
+    const Transfer& transfer = result_.plan.transfers[index];
+    if (groups_.ranks(transfer.axis) == 1) return;
     const TaskId task = unrolled_.transfer(index);
-    const BarPlace place = take_lane(bar_of(task));
-    if (const auto maker = made_by_[task]) rows_.made.push_back({places_[*maker], place});
-    if (op(task) == Stage::ReduceScatter) return;
+    const BarPlace place = take_row(lanes_[transfer.lane], bar_of(task));
+    if (const auto maker = made_by_[task]) {
+      BarPlace from = places_[*maker];
+      if (left_out_[*maker] && from.bar > 0) --from.bar;
+      made_.push_back({{transfer.lane, place}, from});
+    }
     for (const TaskId next : unrolled_.graph.successors(task))
-      if (on_stream(next) && label(next).worker_class == 0) rows_.gates.push_back({place, places_[next]});
+      if (on_stream(next) && label(next).worker_class == 0) gates_.push_back({{transfer.lane, place}, places_[next]});
   }
 
-  BarPlace take_lane(const Bar& bar) {
-    auto& lanes = rows_.network;
-    const auto free = std::find_if(lanes.begin(), lanes.end(),
-                                   [&](const TimelineRow& lane) { return lane.bars.back().end <= bar.start; });
-    const auto row = static_cast<std::size_t>(free - lanes.begin());
-    if (free == lanes.end()) lanes.push_back({row == 0 ? "collectives" : fmt::format("collectives {}", row + 1), {}});
-    lanes[row].bars.push_back(bar);
-    return {row, lanes[row].bars.size() - 1};
+  static BarPlace take_row(std::vector<TimelineRow>& rows, const Bar& bar) {
+    const auto free = std::find_if(rows.begin(), rows.end(),
+                                   [&](const TimelineRow& row) { return row.bars.back().end <= bar.start; });
+    const auto row = static_cast<std::size_t>(free - rows.begin());
+    if (free == rows.end()) rows.emplace_back();
+    rows[row].bars.push_back(bar);
+    return {row, rows[row].bars.size() - 1};
   }
+
+  // The lanes one below the other.
+  void join_lanes() {
+    std::vector<std::size_t> first;  // row, by lane
+    for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
+      first.push_back(rows_.network.size());
+      const std::string name = lanes_.size() == 1 ? "collectives" : result_.plan.lanes[lane].name;
+      for (std::size_t row = 0; row < lanes_[lane].size(); ++row) {
+        TimelineRow& one = lanes_[lane][row];
+        rows_.network.push_back({row == 0 ? name : fmt::format("{} {}", name, row + 1), std::move(one.bars), lane});
+      }
+    }
+    const auto place = [&](const InLane& one) { return BarPlace{first[one.lane] + one.place.row, one.place.bar}; };
+    for (const auto& [transfer, maker] : made_) rows_.made.push_back({maker, place(transfer)});
+    for (const auto& [transfer, next] : gates_) rows_.gates.push_back({place(transfer), next});
+  }
+
+  void add_memory() {
+    const bool known = result_.plan.step.zero > 0 || result_.memory.parts.activations;
+    if (!known || &episode_ != &result_.episodes.back()) return;
+    for (const MemoryPoint& point : result_.memory.course)
+      rows_.memory.push_back({add(episode_.start, point.at), point.bytes});
+  }
+
+  // A bar of one of a lane's rows.
+  struct InLane {
+    std::uint32_t lane = 0;
+    BarPlace place;
+  };
 
   const Outcome& outcome_;
   const Result& result_;
   const Unrolled& unrolled_;
   const Episode& episode_;
+  Groups groups_;
   std::vector<BarPlace> places_;                // by task; of those on streams
+  std::vector<bool> left_out_;                  // by task; its place is then the next bar's
   std::vector<std::optional<TaskId>> made_by_;  // by task; of transfers
+  std::vector<std::vector<TimelineRow>> lanes_;
+  std::vector<std::pair<InLane, BarPlace>> made_, gates_;  // with the bar of a stream that is at the other end
   TimelineRows rows_;
 };
 

@@ -12,10 +12,13 @@ namespace allreplay {
 enum class Activity : std::uint8_t {
   Backward,
   Forward,
+  Update,
+  Copy,  ///< out of or into a buffer of a collective
   Encode,
   Decode,
   Codec,       ///< encoding and decoding in one
   Collective,  ///< in one stage: an all-reduce, or what carries a codec
+  AllReduce,   ///< beside reduce-scatters and all-gathers, of plans that shard
   ReduceScatter,
   AllGather
 };
@@ -25,13 +28,15 @@ struct Bar {
   std::string name;                 ///< "conv1", "block 3 (fc.weight, fc.bias)"
   std::string tensors;              ///< of a block: "fc.weight, fc.bias"
   std::size_t item = 0;             ///< the layer, from 0 at the input; or the plan's block
+  std::uint32_t batch = 0;          ///< the micro-batch, from 0
   Bytes bytes = 0;                  ///< of a collective, as they travel
   Time ready{0}, start{0}, end{0};  ///< on the common clock of all iterations
 };
 
 struct TimelineRow {
-  std::string name;       ///< "3 workers like worker 0", "worker 1 (x1.5 as slow)", "collectives"
-  std::vector<Bar> bars;  ///< none overlaps another; in order of time
+  std::string name;        ///< "3 workers like worker 0", "worker 1 (x1.5 as slow)", "collectives", "gather 2"
+  std::vector<Bar> bars;   ///< none overlaps another; in order of time
+  std::uint32_t lane = 0;  ///< of the plan; of rows of the network
 };
 
 /// Bar `bar` of row `row`.
@@ -45,12 +50,15 @@ struct Arrow {
 };
 
 struct TimelineRows {
-  /// One compute stream per class of workers: B_L … B_1, F_1 … F_L, encodings and decodings between them. Where the
-  /// codec has streams of its own, one more per class, after all of those.
+  /// One compute stream per class of workers: the program, encodings and decodings between. Where the codec has streams
+  /// of its own, one more per class, after all of those. Copies that take no time are left out.
   std::vector<TimelineRow> streams;
-  std::vector<TimelineRow> network;  ///< as many as blocks are ever in flight together; each takes the first free one
+  /// Lane by lane, as many as blocks are ever in flight together; each takes the lane's first free one.
+  std::vector<TimelineRow> network;
   std::vector<Arrow> made;   ///< from what makes a block ready on the last class, in `streams`, to its collective
-  std::vector<Arrow> gates;  ///< from a block's last collective to what waits for it on class 0, in `streams`
+  std::vector<Arrow> gates;  ///< from a collective to what waits for it on class 0, in `streams`
+  /// A worker's memory, on the common clock: of the last episode, where the plan shards or the trace knows activations.
+  std::vector<MemoryPoint> memory;
 };
 
 /// The bars of one of the result's episodes.

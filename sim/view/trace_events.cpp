@@ -1,5 +1,8 @@
 #include "sim/view/trace_events.hpp"
 
+#include <cmath>
+#include <map>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -52,10 +55,39 @@ class Writer {
       for (const Bar& bar : rows.streams[row].bars)
         if (bar.end > bar.start)
           events_.push_back(slice(name_of(bar), to_string(bar.activity).c_str(), process(row), thread(row), bar.start,
-                                  bar.end, Value::object()));
-    for (std::size_t lane = 0; lane < rows.network.size(); ++lane)
-      for (const Bar& bar : rows.network[lane].bars) write_collective(bar, static_cast<int>(lane));
-    for (const Arrow& made : rows.made) write_arrow(rows, made);
+                                  bar.end, with_batch(bar, Value::object())));
+    for (const TimelineRow& row : rows.network)
+      for (const Bar& bar : row.bars) write_collective(bar, threads_.at(row.name));
+    for (const Arrow& made : rows.made)
+      write_arrow("ready", middle(stream_end(rows, made.before)), start(network_end(rows, made.after)));
+    for (const Arrow& gate : rows.gates) {
+      const End after = stream_end(rows, gate.after);
+      if (after.bar->end > after.bar->start)  // else there is no slice for it to end at
+        write_arrow("needed", middle(network_end(rows, gate.before)), start(after));
+    }
+    for (const MemoryPoint& point : rows.memory) write_memory(point);
+  }
+
+  // Where an arrow begins or ends.
+  struct End {
+    int process = 0, thread = 0;
+    const Bar* bar = nullptr;
+    double at = 0;
+  };
+  End stream_end(const TimelineRows& rows, const BarPlace& place) const {
+    return {process(place.row), thread(place.row), &rows.streams[place.row].bars[place.bar]};
+  }
+  End network_end(const TimelineRows& rows, const BarPlace& place) const {
+    const TimelineRow& row = rows.network[place.row];
+    return {network_, threads_.at(row.name), &row.bars[place.bar]};
+  }
+  static End start(End end) {
+    end.at = us(end.bar->start);
+    return end;
+  }
+  static End middle(End end) {
+    end.at = us(end.bar->start + (end.bar->end - end.bar->start) / 2);
+    return end;
   }
 
   // The streams of one class of workers are one process.
@@ -68,6 +100,8 @@ class Writer {
         return "B " + bar.name;
       case Activity::Forward:
         return "F " + bar.name;
+      case Activity::Update:
+        return bar.name == "update" ? bar.name : "update of " + bar.name;
       case Activity::Collective:
         return bar.name;
       default:
@@ -75,47 +109,60 @@ class Writer {
     }
   }
 
-  // Each once: no block is in flight between two iterations, so each iteration begins with the first lane again.
+  // Each once: no block is in flight between two iterations, so each iteration begins with the first rows again.
   void name_rows(const TimelineRows& rows) {
     for (; named_streams_ < rows.streams.size(); ++named_streams_) {
       const int one = process(named_streams_), stream = thread(named_streams_);
       if (stream == 0) events_.push_back(metadata("process_name", one, 0, rows.streams[named_streams_].name));
       events_.push_back(metadata("thread_name", one, stream, stream == 0 ? "compute" : "codec"));
     }
-    for (; named_lanes_ < rows.network.size(); ++named_lanes_)
-      events_.push_back(
-          metadata("thread_name", network_, static_cast<int>(named_lanes_), rows.network[named_lanes_].name));
+    for (const TimelineRow& row : rows.network) {
+      const auto [thread, fresh] = threads_.emplace(row.name, static_cast<int>(threads_.size()));
+      if (fresh) events_.push_back(metadata("thread_name", network_, thread->second, row.name));
+    }
+  }
+
+  // Counted from 1, as people do; where there is but one, that goes without saying.
+  Value with_batch(const Bar& bar, Value args) const {
+    if (result_.plan.step.accumulate > 1 && bar.activity != Activity::Update) args["micro_batch"] = bar.batch + 1;
+    return args;
   }
 
   void write_collective(const Bar& bar, int lane) {
     const Block& block = result_.plan.blocks[bar.item];
-    events_.push_back(
-        slice(name_of(bar), "collective", network_, lane, bar.start, bar.end,
-              {{"bytes", bar.bytes}, {"waited_us", us(bar.start - bar.ready)}, {"tensors", block.slices.size()}}));
+    events_.push_back(slice(
+        name_of(bar), "collective", network_, lane, bar.start, bar.end,
+        with_batch(
+            bar, {{"bytes", bar.bytes}, {"waited_us", us(bar.start - bar.ready)}, {"tensors", block.slices.size()}})));
   }
 
-  // The arrow starts inside what makes the block ready and ends at the collective.
-  void write_arrow(const TimelineRows& rows, const Arrow& made) {
-    const Bar& before = rows.streams[made.before.row].bars[made.before.bar];
-    const Value common{{"name", "ready"}, {"cat", "flow"}, {"id", flows_++}};
-    Value from = common, to = common;
-    from.update({{"ph", "s"},
-                 {"pid", process(made.before.row)},
-                 {"tid", thread(made.before.row)},
-                 {"ts", us(before.start + (before.end - before.start) / 2)}});
-    to.update({{"ph", "f"},
-               {"bp", "e"},
-               {"pid", network_},
-               {"tid", static_cast<int>(made.after.row)},
-               {"ts", us(rows.network[made.after.row].bars[made.after.bar].start)}});
-    events_.push_back(from);
-    events_.push_back(to);
+  // It starts inside a slice, and ends at the start of another.
+  void write_arrow(const char* name, const End& from, const End& to) {
+    const auto end = [&](const char* phase, const End& one) {
+      return Value{{"name", name},       {"cat", "flow"},     {"id", flows_}, {"ph", phase},
+                   {"pid", one.process}, {"tid", one.thread}, {"ts", one.at}};
+    };
+    events_.push_back(end("s", from));
+    events_.push_back(end("f", to));
+    events_.back()["bp"] = "e";
+    ++flows_;
+  }
+
+  void write_memory(const MemoryPoint& point) {
+    const bool alike = result_.classes.size() == 1;
+    events_.push_back({{"name", alike ? "memory" : "memory of the worker that needs most"},
+                       {"ph", "C"},
+                       {"pid", 0},
+                       {"tid", 0},
+                       {"ts", us(point.at)},
+                       {"args", {{"bytes", std::llround(point.bytes)}}}});
   }
 
   const Outcome& outcome_;
   const Result& result_;
   int network_;  // its process id; those before it are the worker classes
-  std::size_t named_streams_ = 0, named_lanes_ = 0;
+  std::size_t named_streams_ = 0;
+  std::map<std::string, int> threads_;  // of the network, by name of the row
   int flows_ = 0;
   Value events_ = Value::array();
 };

@@ -8,8 +8,9 @@
 namespace allreplay {
 
 /// The last replayed iterations as Chrome trace events (JSON): a process per class of workers with its compute
-/// thread, a process for the network with a thread per block in flight at once, blocks named by their tensors, and
-/// an arrow from the backward task that makes a block ready to its collective. Times in microseconds.
+/// thread, a process for the network with a thread per lane and block in flight at once, blocks named by their tensors,
+/// an arrow from the task that makes a block ready to its collective, another from there to what waits for it on the
+/// first class, and a worker's memory as a counter (TimelineRows::memory). Times in microseconds.
 std::string trace_events(const Outcome& outcome);
 
 }  // namespace allreplay

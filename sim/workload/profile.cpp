@@ -20,6 +20,26 @@ Bytes Profile::bytes() const {
   return sum;
 }
 
+std::int64_t Profile::elements() const {
+  std::int64_t sum = 0;
+  for (const Tensor& tensor : tensors) sum += tensor.elements;
+  return sum;
+}
+
+double Profile::parameter_share() const {
+  if (parameter_bytes == 0 || tensors.empty()) return 1;
+  return static_cast<double>(parameter_bytes * tensors.front().elements) / static_cast<double>(tensors.front().bytes);
+}
+
+Profile with_element_bytes(Profile profile, std::optional<Bytes> gradient, std::optional<Bytes> parameter) {
+  if (profile.tensors.empty()) return profile;
+  const Bytes own = profile.tensors.front().bytes / profile.tensors.front().elements;
+  profile.parameter_bytes = parameter.value_or(own);
+  for (Tensor& tensor : profile.tensors)
+    if (gradient) tensor.bytes = tensor.elements * *gradient;
+  return profile;
+}
+
 std::optional<Bytes> element_bytes(const std::string& precision) {
   if (const Precision* known = row_named(precisions, precision)) return known->bytes;
   return std::nullopt;

@@ -58,16 +58,22 @@ struct Profile {
   Origin origin = Origin::Imported;
   std::optional<std::int64_t> batch_size;  ///< samples per worker and iteration
   std::optional<Time> update;              ///< the optimizer's step of one worker that holds everything
+  Bytes parameter_bytes = 0;               ///< of a parameter, where they travel; 0: as a gradient
   std::vector<Layer> layers;               ///< forward order
   std::vector<Tensor> tensors;             ///< forward order; layers never decrease
 
   Time forward() const;   ///< t_f: the sum over the layers
   Time backward() const;  ///< t_b
   Bytes bytes() const;    ///< of all gradients
+  std::int64_t elements() const;
+  double parameter_share() const;  ///< bytes of a parameter per byte of its gradient
 };
 
 /// Bytes of one gradient element in one of the precisions; nothing for other names.
 std::optional<Bytes> element_bytes(const std::string& precision);
+
+/// The same profile with other numbers of bytes to an element. REQUIRES: above 0.
+Profile with_element_bytes(Profile profile, std::optional<Bytes> gradient, std::optional<Bytes> parameter);
 
 /// The same profile on a worker that takes `factor` times as long for everything.
 Profile slowed(const Profile& profile, double factor);

@@ -525,17 +525,17 @@ const PS = 1e-12;
 const LANE = 22, NAME = 17, TITLE = 24, GAP = 8, AXIS = 26;
 const MOST_LANES = 8; // of one kind
 
-const kindOf = (category) => (["backward", "forward", "collective"].includes(category) ? category : "other");
-const KINDS = { backward: "backward pass", forward: "forward pass", collective: "collective", other: "compression" };
+const KINDS = { backward: "backward pass", forward: "forward pass", update: "optimizer's update", copy: "copy", collective: "collective", other: "compression" };
+const kindOf = (category) => (category in KINDS ? category : "other");
 
-/** A lane as it is drawn: its name and boxes {kind, start, end, name, bytes, waited}; a gap in computing is a box, too. */
+/** A lane as it is drawn: its name and boxes {kind, start, end, name, bytes, waited, batch}; a gap in computing is a box, too. */
 function readLane({ process, thread, spans }, processes) {
   const boxes = [];
   let until = spans[0][1];
   const computes = spans.some(([category]) => category === "backward" || category === "forward");
-  for (const [category, start, length, name, size, waited] of spans) {
+  for (const [category, start, length, name, size, waited, batch] of spans) {
     if (computes && start > until) boxes.push({ kind: "wait", start: until, end: start, name: "waits for communication" });
-    boxes.push({ kind: kindOf(category), start, end: start + length, name, size, waited });
+    boxes.push({ kind: kindOf(category), start, end: start + length, name, size, waited, batch });
     until = Math.max(until, start + length);
   }
   return { name: computes && processes > 1 ? process : computes ? `${thread}: ${process}` : thread, boxes, computes };
@@ -681,8 +681,9 @@ function drawTimeline(figure, timelines, title, kinds) {
   const tellBox = (lane, box, clientX, clientY) => {
     chosen = { lane, box };
     const pairs = [["starts at", duration(box.start * PS)], ["takes", duration((box.end - box.start) * PS)]];
-    if (box.size !== undefined) pairs.push(["bytes", bytes(box.size)]);
-    if (box.waited !== undefined) pairs.push(["waited", duration(box.waited * PS)]);
+    if (box.batch) pairs.push(["micro-batch", box.batch]);
+    if (typeof box.size === "number") pairs.push(["bytes", bytes(box.size)]);
+    if (typeof box.waited === "number") pairs.push(["waited", duration(box.waited * PS)]);
     showTip(clientX, clientY, box.name, pairs);
   };
   const forget = () => {

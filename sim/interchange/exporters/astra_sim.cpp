@@ -70,7 +70,7 @@ std::vector<Bytes> bytes_by_layer(const ExportRequest& request) {
       made[gate.after.index] = std::max(made[gate.after.index], gate.before.index);
   for (std::size_t index = 0; index < plan.transfers.size(); ++index)
     if (plan.transfers[index].op != Stage::AllGather)
-      bytes[plan.program[made[index]].layer] += plan.blocks[plan.transfers[index].block].bytes();
+      bytes[plan.program[made[index]].item] += plan.blocks[plan.transfers[index].block].bytes();
   return bytes;
 }
 
@@ -81,7 +81,7 @@ void add_notes_of_plan(const Plan& plan, std::vector<std::string>& notes) {
                   plan.strategy, plan.blocks.size()));
   notes.push_back("the order of the blocks and how many are in flight are ASTRA-sim's own (its system file)");
   const bool first_waits_for_all = std::all_of(plan.gates.begin(), plan.gates.end(), [&](const Gate& gate) {
-    return gate.after.of != Moment::Of::Work || plan.program[gate.after.index].layer == 0;
+    return gate.after.of != Moment::Of::Work || plan.program[gate.after.index].item == 0;
   });
   if (first_waits_for_all)
     notes.push_back(

@@ -90,9 +90,9 @@ Row read_row(std::string_view line, const Place& place) {
           parse_integer(fields[11], 0, most_cycles, place)};
 }
 
-class Reader {
+class WorkloadReader {
  public:
-  Reader(const std::string& file, const Parallelism& parallelism, const ImportOptions& options)
+  WorkloadReader(const std::string& file, const Parallelism& parallelism, const ImportOptions& options)
       : file_(file),
         parallelism_(parallelism),
         clock_(options.clock.value_or(1e9)),
@@ -219,7 +219,7 @@ Imported read_astra_sim(ByteSource& source, const ImportOptions& options) {
   if (lines.size() - 2 != count)
     throw InputError(second, fmt::format("{} layers, but {} lines follow", count, lines.size() - 2),
                      "a line for each layer");
-  Reader reader(source.file(), *parallelism, options);
+  WorkloadReader reader(source.file(), *parallelism, options);
   for (std::size_t i = 2; i < lines.size(); ++i) reader.add(lines[i].text, lines[i].number);
   return reader.finish();
 }

@@ -49,9 +49,9 @@ Time time_of(const ChakraNode& node) {
   return time;
 }
 
-class Reader {
+class TraceReader {
  public:
-  Reader(const ChakraTrace& trace, const std::string& file, const ImportOptions& options)
+  TraceReader(const ChakraTrace& trace, const std::string& file, const ImportOptions& options)
       : trace_(trace), file_(file), options_(options) {}
 
   Imported read() {
@@ -261,12 +261,12 @@ bool is_chakra_json(std::string_view, std::string_view head) {
 
 Imported read_chakra(ByteSource& source, const ImportOptions& options) {
   const ChakraTrace trace = decode_chakra(source.rest(), source.file());
-  return Reader(trace, source.file(), options).read();
+  return TraceReader(trace, source.file(), options).read();
 }
 
 Imported read_chakra_json(ByteSource& source, const ImportOptions& options) {
   const ChakraTrace trace = parse_chakra_json(Json::parse(source.rest(), source.file()));
-  return Reader(trace, source.file(), options).read();
+  return TraceReader(trace, source.file(), options).read();
 }
 
 }  // namespace allreplay

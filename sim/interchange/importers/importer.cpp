@@ -21,7 +21,7 @@ constexpr double most_parameters = 1e12;
 constexpr std::size_t longest_name = 1000;  // bytes
 
 // Names that are a line of text, not empty, and each once: a second "relu" becomes "relu#2".
-class Names {
+class UniqueNames {
  public:
   std::string unique(const std::string& name, const std::string& otherwise) {
     const std::string text = name.empty() ? otherwise : one_line(name, longest_name);
@@ -154,7 +154,7 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   profile.origin = Origin::Imported;
   profile.source = one_line(
       fmt::format("{} ({})", std::filesystem::path(source.file()).filename().string(), importer.name), longest_name);
-  Names layers, tensors;
+  UniqueNames layers, tensors;
   for (Layer& layer : profile.layers) layer.name = layers.unique(layer.name, "layer");
   for (Tensor& tensor : profile.tensors) {
     tensor.name = tensors.unique(tensor.name, profile.layers[tensor.layer].name);

@@ -61,7 +61,7 @@ struct LayerTimes {
 };
 
 // One iteration: its layers (roots, in forward order) and what each took.
-struct Iteration {
+struct ProfiledIteration {
   std::vector<Id> layers;
   std::vector<std::vector<Id>> gradients;  // dims, in the order of becoming ready
   std::vector<LayerTimes> times;
@@ -208,7 +208,7 @@ class Attribution {
   // A step's layers are the forward roots that gradients came from.
   void find_layers() {
     for (Id step = 0; step < iterations_.size(); ++step) {
-      Iteration& iteration = iterations_[step];
+      ProfiledIteration& iteration = iterations_[step];
       std::map<Id, std::vector<Id>> found;  // roots of a thread are in the order of their starts
       Id before = none;
       for (const Gradient& gradient : gradients_[step]) {
@@ -230,7 +230,7 @@ class Attribution {
   }
 
   // The layer that a forward root belongs to: the last that starts no later; none before the first.
-  static std::optional<std::size_t> layer_of(const Iteration& iteration, Id root) {
+  static std::optional<std::size_t> layer_of(const ProfiledIteration& iteration, Id root) {
     const auto after = std::upper_bound(iteration.layers.begin(), iteration.layers.end(), root);
     if (after == iteration.layers.begin()) return std::nullopt;
     return static_cast<std::size_t>(after - iteration.layers.begin() - 1);
@@ -275,7 +275,7 @@ class Attribution {
       outside_ += kernel.duration;
       return;
     }
-    Iteration& iteration = iterations_[root.step];
+    ProfiledIteration& iteration = iterations_[root.step];
     const auto elsewhere = [&](Elsewhere where) {
       iteration.elsewhere[static_cast<std::size_t>(where)] += kernel.duration;
     };
@@ -295,7 +295,7 @@ class Attribution {
   }
 
   // What two whole iterations have in common: the same gradients of the same layers, and GPU time in the same places.
-  std::string signature(const Iteration& iteration) const {
+  std::string signature(const ProfiledIteration& iteration) const {
     std::string text;
     for (std::size_t i = 0; i < iteration.layers.size(); ++i) {
       text += fmt::format("{}:{}{}", roots_[iteration.layers[i]].name, iteration.times[i].forward > 0,
@@ -352,7 +352,7 @@ class Attribution {
   Imported result() const {
     const std::vector<Id> steps = whole_steps();
     const auto count = static_cast<double>(steps.size());
-    const Iteration& first = iterations_[steps.front()];
+    const ProfiledIteration& first = iterations_[steps.front()];
     Imported imported;
     Profile& profile = imported.profile;
     const auto mean_us = [&](auto value) {
@@ -363,8 +363,8 @@ class Attribution {
     bool any_backward = false;
     for (std::size_t i = 0; i < first.layers.size(); ++i) {
       const std::string name = layer_name(roots_[first.layers[i]]);
-      const double forward = mean_us([&](const Iteration& one) { return one.times[i].forward; });
-      const double backward = mean_us([&](const Iteration& one) { return one.times[i].backward; });
+      const double forward = mean_us([&](const ProfiledIteration& one) { return one.times[i].forward; });
+      const double backward = mean_us([&](const ProfiledIteration& one) { return one.times[i].backward; });
       any_backward |= backward > 0;
       // Within a layer the last tensor comes first in backward order.
       for (auto dims = first.gradients[i].rbegin(); dims != first.gradients[i].rend(); ++dims)
@@ -400,7 +400,7 @@ class Attribution {
                                       : "the others have other layers or lack some's kernels"));
     else
       notes.push_back("the trace has no ProfilerStep: all of it was taken as one iteration");
-    const double attributed = mean_us([](const Iteration& one) {
+    const double attributed = mean_us([](const ProfiledIteration& one) {
       std::int64_t sum = 0;
       for (const LayerTimes& layer : one.times) sum += layer.forward + layer.backward;
       return sum;
@@ -410,7 +410,7 @@ class Attribution {
                     "before them",
                     format_duration(attributed * 1e-6)));
     for (std::size_t where = 0; where < elsewhere_count; ++where)
-      if (const double us = mean_us([&](const Iteration& one) { return one.elsewhere[where]; }); us > 0)
+      if (const double us = mean_us([&](const ProfiledIteration& one) { return one.elsewhere[where]; }); us > 0)
         notes.push_back(
             fmt::format("left out: {} an iteration of {}", format_duration(us * 1e-6), elsewhere_names[where]));
     if (outside_ > 0)
@@ -439,7 +439,7 @@ class Attribution {
   Place file_;
   std::vector<Step> steps_;
   bool has_steps_ = false;
-  std::vector<Iteration> iterations_;
+  std::vector<ProfiledIteration> iterations_;
   std::vector<Root> roots_;  // by thread, then start
   std::vector<Id> root_of_;  // of each span; none for annotations and modules
   std::uint16_t forward_thread_ = 0;

@@ -12,7 +12,7 @@ namespace allreplay {
 
 namespace {
 
-struct Node {
+struct Operation {
   std::string description;
   Time forward{0}, backward{0};
   std::int64_t parameters = 0;
@@ -27,7 +27,7 @@ struct ByNumber {
     return a.size() != b.size() ? a.size() < b.size() : a < b;
   }
 };
-using Graph = std::map<std::string, Node, ByNumber>;
+using Operations = std::map<std::string, Operation, ByNumber>;
 
 std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
   std::vector<std::string_view> parts;
@@ -45,7 +45,7 @@ class GraphReader {
  public:
   explicit GraphReader(const std::string& file) : file_(file) {}
 
-  Graph read(const std::string& text) {
+  Operations read(const std::string& text) {
     std::vector<std::pair<int, std::string_view>> edges;
     for (const std::string_view raw : split(text, "\n")) {
       ++line_;
@@ -78,7 +78,7 @@ class GraphReader {
     const std::size_t first = line.find(" -- ");
     if (parts.size() < 3 || !parts.back().starts_with("forward_compute_time="))
       throw InputError(place(), "is no node", a_line);
-    Node node;
+    Operation node;
     const auto numbers = static_cast<std::size_t>(parts.back().data() - line.data());
     node.description = line.substr(first + 4, numbers - first - 8);
     node.forward = measured_us(1000 * number(parts.back(), "forward_compute_time="), place());
@@ -107,13 +107,13 @@ class GraphReader {
   }
 
   std::string file_;
-  Graph graph_;
+  Operations graph_;
   int line_ = 0;
   bool has_stages_ = false;
 };
 
 // Every node after those that it waits for; of several, the smallest number first: they were numbered as they ran.
-std::vector<std::string> forward_order(Graph& graph, const std::string& file) {
+std::vector<std::string> forward_order(Operations& graph, const std::string& file) {
   std::set<std::string, ByNumber> ready;
   for (const auto& [id, node] : graph)
     if (node.waits_for == 0) ready.insert(id);
@@ -131,7 +131,7 @@ std::vector<std::string> forward_order(Graph& graph, const std::string& file) {
 }
 
 // A cut file has nodes whose edges are missing: layers that nothing feeds and nothing reads.
-void require_joined(const Graph& graph, const std::string& file) {
+void require_joined(const Operations& graph, const std::string& file) {
   for (const auto& [id, node] : graph)
     if (graph.size() > 1 && node.waits_for == 0 && node.next.empty())
       throw InputError({file, fmt::format("line {}", node.line)}, fmt::format("no edge joins '{}' to the others", id),
@@ -139,14 +139,14 @@ void require_joined(const Graph& graph, const std::string& file) {
 }
 
 // "Input", "Input0": the loading of data, not a layer.
-bool is_input(const Node& node) {
+bool is_input(const Operation& node) {
   return node.description.starts_with("Input") && node.parameters == 0 &&
          node.description.find_first_not_of("0123456789", 5) == std::string::npos;
 }
 
 // PipeDream times every module with the same fixed cost on top of the forward time. No module took less, so that the
 // shortest of those that do the least, the ones without parameters, is an upper bound of it, and close.
-Time fixed_cost(const Graph& graph) {
+Time fixed_cost(const Operations& graph) {
   Time least{0};
   for (const auto& [id, node] : graph)
     if (node.parameters == 0 && !is_input(node) && node.forward > Time(0) && (least == Time(0) || node.forward < least))
@@ -164,7 +164,7 @@ bool is_pipedream(std::string_view, std::string_view head) {
 
 Imported read_pipedream(ByteSource& source, const ImportOptions& options) {
   GraphReader reader(source.file());
-  Graph graph = reader.read(source.rest());
+  Operations graph = reader.read(source.rest());
   require_joined(graph, source.file());
   const Time cost = options.keep_overhead ? Time(0) : fixed_cost(graph);
   Imported imported;
@@ -172,7 +172,7 @@ Imported read_pipedream(ByteSource& source, const ImportOptions& options) {
   Time loading{0}, subtracted{0};
   std::int64_t inputs = 0, timed = 0;
   for (const std::string& id : forward_order(graph, source.file())) {
-    const Node& node = graph[id];
+    const Operation& node = graph[id];
     if (is_input(node)) {
       loading = add(loading, node.forward);
       ++inputs;

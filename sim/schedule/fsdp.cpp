@@ -1,0 +1,306 @@
+#include "sim/schedule/fsdp.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "sim/schedule/plan_builder.hpp"
+
+namespace allreplay {
+
+namespace {
+
+bool has_groups(const Profile& profile) {
+  return std::any_of(profile.layers.begin(), profile.layers.end(), [](const Layer& one) { return !one.group.empty(); });
+}
+
+// Whether each layer begins a unit of its own, before units without tensors are joined.
+std::vector<bool> by_group(const Profile& profile, const Place& place) {
+  if (!has_groups(profile))
+    throw InputError(place, fmt::format("the layers of '{}' name no groups", profile.name),
+                     "wrap=layer, wrap=SIZE, or \"group\" in the trace's layers");
+  std::vector<bool> begins(profile.layers.size(), false);
+  std::set<std::string> seen;
+  std::string current;
+  for (std::size_t layer = 0; layer < begins.size(); ++layer) {
+    const std::string& group = profile.layers[layer].group;
+    if (group.empty() || group == current) continue;
+    if (!seen.insert(group).second)
+      throw InputError({profile.name, fmt::format("/layers/{}/group", layer)},
+                       fmt::format("the layers of group '{}' are not consecutive: '{}' comes after '{}'", group,
+                                   profile.layers[layer].name, current),
+                       "one run of layers for each name, or wrap=layer");
+    current = group;
+    begins[layer] = seen.size() > 1;  // those before the first name join its unit
+  }
+  return begins;
+}
+
+std::vector<bool> by_size(const Profile& profile, const std::vector<Bytes>& bytes, Bytes size) {
+  std::vector<bool> begins(profile.layers.size(), false);
+  double sum = 0;
+  for (std::size_t layer = 0; layer < begins.size(); ++layer) {
+    if (sum >= static_cast<double>(size) && bytes[layer] > 0) {
+      begins[layer] = true;
+      sum = 0;
+    }
+    sum += static_cast<double>(bytes[layer]) * profile.parameter_share();
+  }
+  return begins;
+}
+
+}  // namespace
+
+std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap) {
+  std::vector<Bytes> bytes(profile.layers.size(), 0);
+  for (const Tensor& tensor : profile.tensors) bytes[tensor.layer] += tensor.bytes;
+  std::vector<bool> begins(profile.layers.size(), true);
+  if (wrap.by == Wrap::By::Given) {
+    begins.assign(begins.size(), false);
+    for (const std::uint32_t layer : wrap.begins) begins[layer] = true;
+  } else if (wrap.by == Wrap::By::Size)
+    begins = by_size(profile, bytes, wrap.size);
+  else if (wrap.by == Wrap::By::Group || (wrap.by == Wrap::By::Default && has_groups(profile)))
+    begins = by_group(profile, wrap.place);
+  std::vector<Unit> units;
+  bool full = false;  // whether the last unit has tensors
+  for (LayerId layer = 0; layer < begins.size(); ++layer) {
+    // What has no tensors up to the next beginning joins the one before, or the first.
+    bool tensors = bytes[layer] > 0;
+    for (LayerId next = layer + 1; !tensors && next < begins.size() && !begins[next]; ++next) tensors = bytes[next] > 0;
+    if (units.empty() || (begins[layer] && full && tensors)) {
+      units.push_back({layer, layer});
+      full = false;
+    }
+    units.back().last = layer;
+    full = full || bytes[layer] > 0;
+  }
+  return units;
+}
+
+namespace {
+
+// What both of them do.
+class Fsdp {
+ public:
+  Fsdp(std::string_view name, const PlanRequest& request, Reshard standard)
+      : request_(request),
+        options_(request.options.fsdp),
+        units_(units_of(request.profile, options_.wrap)),
+        reshard_(options_.reshard.value_or(standard)),
+        build_(name, sharded(request.options.step)) {
+    for (const Unit& unit : units_) {
+      Block block;
+      for (LayerId layer = unit.first; layer <= unit.last; ++layer)
+        for (const Slice& slice : block_of_layer(layer, request.profile).slices) block.slices.push_back(slice);
+      build_.add(std::move(block));
+    }
+    build_.plan().holding.units = units_;
+    build_.plan().holding.parameter = build_.plan().holding.gradient = 4;  // fp32 shards, whatever travels
+  }
+
+ protected:
+  static Step sharded(Step step) {
+    step.zero = 3;
+    return step;
+  }
+
+  std::uint32_t count() const { return static_cast<std::uint32_t>(units_.size()); }
+  bool freed(std::uint32_t unit) const {
+    return reshard_ == Reshard::All || (reshard_ == Reshard::ButLast && unit + 1 < count());
+  }
+  std::uint32_t batches() const { return static_cast<std::uint32_t>(request_.options.step.accumulate); }
+  bool groups() const { return request_.options.step.shard_group > 0; }
+
+  Run pass(WorkKind kind, std::uint32_t unit, std::uint32_t batch) {
+    const Unit& layers = units_[unit];
+    Run run;
+    for (LayerId i = layers.first; i <= layers.last; ++i) {
+      const LayerId layer = kind == WorkKind::Forward ? i : layers.last - (i - layers.first);
+      run.last = build_.add(Work{kind, layer, batch});
+      if (i == layers.first) run.first = run.last;
+    }
+    return run;
+  }
+
+  Moment gather(std::uint32_t unit, std::uint32_t lane, std::uint32_t batch) {
+    return build_.add(Transfer{Stage::AllGather, unit, lane, 0, Axis::Shard, batch});
+  }
+  // With its all-reduce among the groups, if there are any.
+  Moment reduce(std::uint32_t unit, std::uint32_t lane, std::uint32_t batch) {
+    const Moment scattered = build_.add(Transfer{Stage::ReduceScatter, unit, lane, 0, Axis::Shard, batch});
+    reductions_.push_back(scattered);
+    if (!groups()) return scattered;
+    const Moment summed = build_.add(Transfer{Stage::AllReduce, unit, replicate_, 0, Axis::Replica, batch});
+    build_.gate(scattered, summed);
+    reductions_.push_back(summed);
+    return scattered;
+  }
+
+  // What the first gathers of a micro-batch wait for: the start, or all of the one before.
+  void end_batch() {
+    boundary_ = reductions_;
+    boundary_.push_back(build_.so_far());
+    reductions_.clear();
+  }
+
+  Plan finish() {
+    const Moment update = work(build_.add(Work{WorkKind::Update, everything}));
+    // What earlier micro-batches reduced has ended before the last one's first gathers.
+    build_.gate(std::span(boundary_).first(boundary_.size() - 1), update);
+    return build_.take();
+  }
+
+  const PlanRequest& request_;
+  const FsdpOptions& options_;
+  std::vector<Unit> units_;
+  Reshard reshard_;
+  PlanBuilder build_;
+  std::uint32_t replicate_ = 0;
+  std::vector<Moment> reductions_;  // of this micro-batch
+  std::vector<Moment> boundary_{start_of_program()};
+};
+
+class Fsdp2 : Fsdp {
+ public:
+  explicit Fsdp2(const PlanRequest& request) : Fsdp("fsdp2", request, Reshard::ButLast) {}
+
+  Plan make() {
+    gathers_ = build_.add_lane(options_.separate_lanes ? "gather" : "gather and reduce");
+    reduces_ = options_.separate_lanes ? build_.add_lane("reduce") : gathers_;
+    if (groups()) replicate_ = build_.add_lane("replicate");
+    build_.plan().copy_rate = options_.copy;
+    build_.plan().holding.whole_gradients = !options_.reduce_every && batches() > 1;
+    for (std::uint32_t batch = 0; batch < batches(); ++batch) {
+      forward(batch);
+      backward(batch);
+      end_batch();
+    }
+    return finish();
+  }
+
+ private:
+  void forward(std::uint32_t batch) {
+    std::vector<Moment> copied;
+    for (std::uint32_t unit = 0; unit < count(); ++unit) {
+      const Moment arrived = gather(unit, gathers_, batch);
+      if (unit > options_.prefetch)
+        build_.gate(copied[unit - static_cast<std::size_t>(options_.prefetch) - 1], arrived);
+      else
+        build_.gate(boundary_, arrived);
+      copied.push_back(work(build_.add(Work{WorkKind::CopyOut, unit, batch})));
+      build_.gate(arrived, copied.back());
+      pass(WorkKind::Forward, unit, batch);
+    }
+    last_copy_ = copied.back();
+  }
+
+  // The gathers of freed units, in backward order, as they are issued: some ahead of those that wait for them.
+  void issue(std::uint32_t batch) {
+    if (next_ == freed_.size()) return;
+    const Moment arrived = gather(freed_[next_], gathers_, batch);
+    const auto ahead = static_cast<std::size_t>(options_.prefetch);
+    waiting_.push_back({next_ < ahead ? std::optional<std::uint32_t>() : freed_[next_ - ahead], arrived});
+    arrived_[freed_[next_++]] = arrived;
+  }
+
+  void backward(std::uint32_t batch) {
+    const bool reducing = options_.reduce_every || batch + 1 == batches();
+    freed_.clear();
+    for (std::uint32_t unit = count(); unit-- > 0;)
+      if (freed(unit)) freed_.push_back(unit);
+    next_ = 0;
+    waiting_.clear();
+    arrived_.assign(count(), std::nullopt);
+    std::vector<std::optional<Moment>> copied(count()), reduced(count());
+    for (std::int64_t i = 0; i < options_.prefetch; ++i) issue(batch);
+    for (std::uint32_t unit = count(); unit-- > 0;) {
+      if (freed(unit)) {
+        copied[unit] = work(build_.add(Work{WorkKind::CopyOutAgain, unit, batch}));
+        build_.gate(*arrived_[unit], *copied[unit]);
+        issue(batch);
+      }
+      pass(WorkKind::Backward, unit, batch);
+      if (!reducing) continue;
+      const Moment copy = work(build_.add(Work{WorkKind::CopyIn, unit, batch}));
+      const std::size_t behind = unit + static_cast<std::size_t>(options_.reduce_buffers);
+      if (behind < count()) build_.gate(*reduced[behind], copy);
+      reduced[unit] = reduce(unit, reduces_, batch);
+      build_.gate(copy, *reduced[unit]);
+    }
+    for (const auto& [unit, arrived] : waiting_) build_.gate(unit ? *copied[*unit] : last_copy_, arrived);
+  }
+
+  std::uint32_t gathers_ = 0, reduces_ = 0;
+  Moment last_copy_;
+  std::vector<std::uint32_t> freed_;            // in backward order
+  std::size_t next_ = 0;                        // of freed_, to be issued
+  std::vector<std::optional<Moment>> arrived_;  // by unit
+  std::vector<std::pair<std::optional<std::uint32_t>, Moment>>
+      waiting_;  // for the copy of that unit, or the forward's last
+};
+
+class Fsdp1 : Fsdp {
+ public:
+  explicit Fsdp1(const PlanRequest& request) : Fsdp("fsdp1", request, Reshard::All) {}
+
+  Plan make() {
+    lane_ = build_.add_lane("gather and reduce");
+    if (groups()) replicate_ = build_.add_lane("replicate");
+    for (std::uint32_t batch = 0; batch < batches(); ++batch) {
+      forward(batch);
+      backward(batch);
+      end_batch();
+    }
+    return finish();
+  }
+
+ private:
+  void forward(std::uint32_t batch) {
+    std::vector<Run> passes;
+    for (std::uint32_t unit = 0; unit < count(); ++unit) {
+      const Moment arrived = gather(unit, lane_, batch);
+      if (reshard_ == Reshard::All && unit >= options_.limit)
+        build_.gate(work(passes[unit - static_cast<std::size_t>(options_.limit)].last), arrived);
+      else
+        build_.gate(boundary_, arrived);
+      passes.push_back(pass(WorkKind::Forward, unit, batch));
+      build_.gate(arrived, work(passes.back().first));
+    }
+  }
+
+  void backward(std::uint32_t batch) {
+    const bool ahead = options_.backward_prefetch != BackwardPrefetch::None;
+    Moment before = build_.so_far(), end = before;  // the work before the unit computed last, and that unit's end
+    std::optional<Moment> arrived, next;
+    // A unit's gather waits, with `pre`, for what the unit before it in backward order waits for, else for its end.
+    const auto fetch = [&](std::uint32_t unit) {
+      if (!freed(unit)) return std::optional<Moment>();
+      const Moment one = gather(unit, lane_, batch);
+      build_.gate(options_.backward_prefetch == BackwardPrefetch::Pre && unit + 1 < count() ? before : end, one);
+      return std::optional(one);
+    };
+    next = fetch(count() - 1);
+    for (std::uint32_t unit = count(); unit-- > 0;) {
+      arrived = next;
+      before = build_.so_far();
+      const Run run = pass(WorkKind::Backward, unit, batch);
+      if (arrived) build_.gate(*arrived, work(run.first));
+      end = work(run.last);
+      if (ahead && unit > 0) next = fetch(unit - 1);
+      build_.gate(end, reduce(unit, lane_, batch));
+      if (!ahead && unit > 0) next = fetch(unit - 1);
+    }
+  }
+
+  std::uint32_t lane_ = 0;
+};
+
+}  // namespace
+
+Plan plan_fsdp2(const PlanRequest& request) { return Fsdp2(request).make(); }
+Plan plan_fsdp1(const PlanRequest& request) { return Fsdp1(request).make(); }
+
+}  // namespace allreplay

@@ -1,0 +1,18 @@
+// PyTorch's FullyShardedDataParallel (fsdp1) and fully_shard (fsdp2): parameters are gathered unit by unit.
+// The precedence of every task: docs/sharding.md.
+#pragma once
+
+#include <vector>
+
+#include "sim/schedule/strategy.hpp"
+
+namespace allreplay {
+
+/// In forward order; every unit has tensors, unless the profile has none. Throws InputError for groups that are asked
+/// for and not there, or that are not consecutive.
+std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap);
+
+Plan plan_fsdp2(const PlanRequest& request);
+Plan plan_fsdp1(const PlanRequest& request);
+
+}  // namespace allreplay

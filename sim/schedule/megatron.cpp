@@ -1,0 +1,117 @@
+#include "sim/schedule/megatron.hpp"
+
+#include <algorithm>
+
+#include "sim/schedule/gradients.hpp"
+#include "sim/schedule/plan_builder.hpp"
+
+namespace allreplay {
+
+namespace {
+
+class Megatron {
+ public:
+  explicit Megatron(const PlanRequest& request)
+      : profile_(request.profile), options_(request.options.megatron), build_("megatron", request.options.step) {
+    const bool both = options_.distributed_optimizer && options_.overlap_grad_reduce;
+    if (options_.overlap_param_gather.value_or(false) && !both)
+      throw InputError(options_.place,
+                       "overlap_param_gather=true needs the distributed optimizer and overlapping reductions",
+                       "distributed_optimizer=true and overlap_grad_reduce=true");
+    overlap_gather_ = options_.overlap_param_gather.value_or(both);
+    build_.plan().step.zero = options_.distributed_optimizer ? 1 : 0;
+    gather_ = build_.add_lane("gather");
+    reduce_ = build_.add_lane("reduce");
+    make_buckets(options_.bucket_size > 0 ? options_.bucket_size
+                                          : std::max<std::int64_t>(40'000'000, 1'000'000 * request.workers));
+  }
+
+  Plan make() {
+    const auto layers = static_cast<LayerId>(profile_.layers.size());
+    const auto batches = static_cast<std::uint32_t>(build_.plan().step.accumulate);
+    add_gathers();
+    for (std::uint32_t batch = 0; batch < batches; ++batch) {
+      for (LayerId layer = 0; layer < layers; ++layer) {
+        const std::size_t place = build_.add(Work{WorkKind::Forward, layer, batch});
+        if (batch == 0) gate_gathers(layer, place);
+      }
+      for (LayerId layer = layers; layer-- > 0;) {
+        build_.add(Work{WorkKind::Backward, layer, batch});
+        if (batch + 1 == batches) launch(layer, batch);
+      }
+    }
+    const Moment update = work(build_.add(Work{WorkKind::Update, everything}));
+    build_.gate(reductions_, update);
+    return build_.take();
+  }
+
+ private:
+  // In backward order, closed once they hold at least so many elements.
+  void make_buckets(std::int64_t least) {
+    std::vector<Block> buckets;
+    std::int64_t elements = least;
+    for (const Gradient& one : gradients(profile_)) {
+      if (buckets.empty() || (options_.overlap_grad_reduce && elements >= least)) {
+        buckets.emplace_back();
+        elements = 0;
+      }
+      buckets.back().slices.push_back({one.tensor, 0, one.bytes});
+      elements += profile_.tensors[one.tensor].elements;
+    }
+    for (Block& bucket : buckets) {
+      made_by_.push_back(options_.overlap_grad_reduce ? first_layer(bucket, profile_) : 0);
+      read_by_.push_back(first_layer(bucket, profile_));
+      build_.add(std::move(bucket));
+    }
+  }
+
+  // The input's bucket first.
+  void add_gathers() {
+    if (!options_.distributed_optimizer) return;
+    for (std::uint32_t bucket = static_cast<std::uint32_t>(read_by_.size()); bucket-- > 0;)
+      gathers_.push_back(build_.add(Transfer{Stage::AllGather, bucket, gather_, 0, Axis::Shard, 0}));
+    for (std::size_t i = 0; i < gathers_.size(); ++i)
+      if (i == 0 || !overlap_gather_) build_.gate(start_of_program(), gathers_[i]);
+  }
+
+  // The layer waits for its buckets; with each of them the next one's gather is issued.
+  void gate_gathers(LayerId layer, std::size_t place) {
+    for (std::size_t i = 0; i < gathers_.size(); ++i) {
+      const LayerId reader = overlap_gather_ ? read_by_[read_by_.size() - 1 - i] : 0;
+      if (reader != layer) continue;
+      build_.gate(gathers_[i], work(place));
+      if (!overlap_gather_ || i + 1 == gathers_.size()) continue;
+      build_.gate(gathers_[i], gathers_[i + 1]);
+      build_.gate(place > 0 ? work(place - 1) : start_of_program(), gathers_[i + 1]);
+    }
+  }
+
+  void launch(LayerId layer, std::uint32_t batch) {
+    const Stage op = options_.distributed_optimizer ? Stage::ReduceScatter : Stage::AllReduce;
+    const Axis axis = options_.distributed_optimizer ? Axis::Shard : Axis::All;
+    for (std::uint32_t bucket = 0; bucket < made_by_.size(); ++bucket) {
+      if (made_by_[bucket] != layer) continue;
+      const Moment reduced = build_.add(Transfer{op, bucket, reduce_, 0, axis, batch});
+      build_.gate(build_.so_far(), reduced);
+      reductions_.push_back(reduced);
+      if (!options_.distributed_optimizer || build_.plan().step.shard_group == 0) continue;
+      const Moment summed = build_.add(Transfer{Stage::AllReduce, bucket, reduce_, 0, Axis::Replica, batch});
+      build_.gate(reduced, summed);
+      reductions_.push_back(summed);
+    }
+  }
+
+  const Profile& profile_;
+  const MegatronOptions& options_;
+  PlanBuilder build_;
+  bool overlap_gather_ = false;
+  std::uint32_t gather_ = 0, reduce_ = 0;
+  std::vector<LayerId> made_by_, read_by_;  // by bucket: the last layer to make it, the first to need it
+  std::vector<Moment> gathers_, reductions_;
+};
+
+}  // namespace
+
+Plan plan_megatron(const PlanRequest& request) { return Megatron(request).make(); }
+
+}  // namespace allreplay

@@ -1,0 +1,271 @@
+#include "sim/schedule/zero.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "sim/schedule/gradients.hpp"
+#include "sim/schedule/plan_builder.hpp"
+
+namespace allreplay {
+
+Block block_of_layer(LayerId layer, const Profile& profile) {
+  Block block;
+  for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor)
+    if (profile.tensors[tensor].layer == layer) block.slices.push_back({tensor, 0, profile.tensors[tensor].bytes});
+  return block;
+}
+
+namespace {
+
+// Gradients that are reduced together, and the layer whose backward pass closes them; none: the pass's end.
+struct Bucket {
+  Block block;
+  std::optional<LayerId> closed_by;
+};
+
+// One that would exceed `most` elements is closed first; a larger gradient goes alone.
+std::vector<Bucket> buckets_of(const Profile& profile, const std::vector<Gradient>& order, std::int64_t most) {
+  std::vector<Bucket> buckets;
+  std::int64_t elements = 0;
+  for (const Gradient& one : order) {
+    const Tensor& tensor = profile.tensors[one.tensor];
+    if (buckets.empty() || elements + tensor.elements > most) {
+      if (!buckets.empty()) buckets.back().closed_by = tensor.layer;
+      buckets.emplace_back();
+      elements = 0;
+    }
+    elements += tensor.elements;
+    buckets.back().block.slices.push_back({one.tensor, 0, one.bytes});
+  }
+  return buckets;
+}
+
+// The backward pass of zero-1, zero-2 and zero-3: buckets are launched as they close, and the next compute task waits
+// for the one `behind` places before the launched one.
+class Zero {
+ public:
+  Zero(std::string_view name, const PlanRequest& request, std::int64_t stage, bool overlaps)
+      : profile_(request.profile), options_(request.options.zero), build_(name, request.options.step) {
+    build_.plan().step.zero = stage;
+    overlaps_ = options_.overlap_comm.value_or(overlaps);
+    gather_ = build_.add_lane("gather");
+    reduce_ = build_.add_lane("reduce");
+  }
+
+ protected:
+  std::uint32_t batches() const { return static_cast<std::uint32_t>(build_.plan().step.accumulate); }
+  LayerId layers() const { return static_cast<LayerId>(profile_.layers.size()); }
+
+  // The next compute task, with all that it waits for.
+  std::size_t compute(const Work& work) {
+    const std::size_t place = build_.add(work);
+    build_.gate(awaited_, allreplay::work(place));
+    awaited_.clear();
+    return place;
+  }
+
+  void set_buckets(const std::vector<Gradient>& order) {
+    buckets_ = buckets_of(profile_, order, options_.reduce_bucket);
+    for (const Bucket& bucket : buckets_) blocks_.push_back(build_.add(bucket.block));
+  }
+
+  // After the backward pass of the layer: those that it closes.
+  void launch(LayerId layer, const Transfer& as, std::size_t behind) {
+    while (launched_.size() < buckets_.size() && buckets_[launched_.size()].closed_by == layer) launch_next(as, behind);
+  }
+  void launch_next(const Transfer& as, std::size_t behind) {
+    Transfer one = as;
+    one.block = blocks_[launched_.size()];
+    one.lane = reduce_;
+    const Moment sent = build_.add(one);
+    build_.gate(build_.so_far(), sent);
+    launched_.push_back(sent);
+    if (launched_.size() > behind) awaited_.push_back(launched_[launched_.size() - 1 - behind]);
+  }
+  // After the backward pass: what is left, and all are awaited.
+  void end_backward(const Transfer& as) {
+    while (launched_.size() < buckets_.size()) launch_next(as, buckets_.size());
+    awaited_ = std::move(launched_);
+    launched_.clear();
+  }
+
+  const Profile& profile_;
+  const ZeroOptions& options_;
+  PlanBuilder build_;
+  bool overlaps_ = false;
+  std::uint32_t gather_ = 0, reduce_ = 0;
+  std::vector<Bucket> buckets_;
+  std::vector<std::uint32_t> blocks_;  // by bucket
+  std::vector<Moment> launched_;       // of this micro-batch
+  std::vector<Moment> awaited_;        // by the next compute task
+};
+
+class Zero12 : Zero {
+ public:
+  Zero12(std::string_view name, const PlanRequest& request, std::int64_t stage)
+      : Zero(name, request, stage, false), stage_(stage) {}
+
+  Plan make() {
+    // Without overlap ZeRO-1 sends when all is there, the input first.
+    const bool at_the_end = stage_ == 1 && !overlaps_;
+    std::vector<Gradient> order = gradients(profile_);
+    if (at_the_end)
+      std::sort(order.begin(), order.end(), [](const Gradient& a, const Gradient& b) { return a.tensor < b.tensor; });
+    set_buckets(order);
+    build_.plan().holding.reduce_buffer = std::min(profile_.elements(), (overlaps_ ? 2 : 1) * options_.reduce_bucket);
+    const std::vector<Transfer> gathers = pieces();
+    std::vector<Moment> gathered;
+    for (const Transfer& one : gathers) {
+      gathered.push_back(build_.add(one));
+      build_.gate(start_of_program(), gathered.back());
+    }
+    awaited_ = std::move(gathered);
+    for (std::uint32_t batch = 0; batch < batches(); ++batch) {
+      const bool reducing = stage_ == 2 || batch + 1 == batches();
+      Transfer as{.op = Stage::AllReduce, .axis = Axis::All, .batch = batch};
+      if (!options_.whole_buckets) {
+        as.op = Stage::ReduceScatter;
+        as.axis = Axis::Shard;
+      }
+      for (LayerId layer = 0; layer < layers(); ++layer) compute({WorkKind::Forward, layer, batch});
+      for (LayerId layer = layers(); layer-- > 0;) {
+        compute({WorkKind::Backward, layer, batch});
+        if (reducing && !at_the_end) launch(layer, as, overlaps_ ? 1 : 0);
+      }
+      if (reducing) end_backward(as);
+    }
+    compute({WorkKind::Update, everything});
+    return build_.take();
+  }
+
+ private:
+  // All parameters in pieces of so many elements.
+  std::vector<Transfer> pieces() {
+    const std::int64_t most = options_.allgather_bucket > 0 ? options_.allgather_bucket : profile_.elements();
+    std::vector<Block> blocks;
+    std::int64_t left = 0;  // of the last block
+    for (TensorId id = 0; id < profile_.tensors.size(); ++id) {
+      const Tensor& tensor = profile_.tensors[id];
+      const Bytes each = tensor.bytes / tensor.elements;
+      for (std::int64_t sent = 0; sent < tensor.elements;) {
+        if (left == 0) {
+          blocks.emplace_back();
+          left = most;
+        }
+        const std::int64_t count = std::min(left, tensor.elements - sent);
+        blocks.back().slices.push_back({id, sent * each, count * each});
+        sent += count;
+        left -= count;
+      }
+    }
+    std::vector<Transfer> transfers;
+    for (Block& block : blocks)
+      transfers.push_back({Stage::AllGather, build_.add(std::move(block)), gather_, 0, Axis::Shard, 0});
+    return transfers;
+  }
+
+  std::int64_t stage_;
+};
+
+// The trace order of one micro-batch: F_1 … F_L, B_L … B_1. What is gathered when follows from it alone.
+class Zero3 : Zero {
+ public:
+  explicit Zero3(const PlanRequest& request) : Zero("zero-3", request, 3, true), elements_(layers()), whole_(layers()) {
+    Block resident;
+    partial_.resize(layers());
+    for (TensorId id = 0; id < profile_.tensors.size(); ++id) {
+      const Tensor& tensor = profile_.tensors[id];
+      whole_[tensor.layer] += tensor.elements;
+      if (tensor.elements <= options_.persistence) {
+        resident.slices.push_back({id, 0, tensor.bytes});
+        continue;
+      }
+      partial_[tensor.layer].slices.push_back({id, 0, tensor.bytes});
+      elements_[tensor.layer] += tensor.elements;
+    }
+    // Between the two places of a layer in the trace lie those above it, twice.
+    between_.assign(layers(), 0);
+    for (LayerId layer = layers(); layer-- > 1;) between_[layer - 1] = between_[layer] + 2 * whole_[layer];
+    if (!resident.slices.empty()) build_.plan().holding.resident = build_.add(std::move(resident));
+  }
+
+  Plan make() {
+    set_buckets(gradients(profile_));
+    if (const auto resident = build_.plan().holding.resident) {
+      const Moment refreshed = build_.add(Transfer{Stage::AllGather, *resident, gather_, 0, Axis::Shard, 0});
+      build_.gate(start_of_program(), refreshed);
+      awaited_.push_back(refreshed);
+    }
+    for (std::uint32_t batch = 0; batch < batches(); ++batch) {
+      gathered_.assign(layers(), std::nullopt);
+      for (std::size_t at = 0; at < trace_length(); ++at) step(at, batch);
+      end_backward(reduction(batch));
+    }
+    compute({WorkKind::Update, everything});
+    return build_.take();
+  }
+
+ private:
+  std::size_t trace_length() const { return 2 * layers(); }
+  LayerId layer_at(std::size_t at) const { return static_cast<LayerId>(at < layers() ? at : trace_length() - 1 - at); }
+  static Transfer reduction(std::uint32_t batch) {
+    return {.op = Stage::ReduceScatter, .axis = Axis::Shard, .batch = batch};
+  }
+
+  void step(std::size_t at, std::uint32_t batch) {
+    const LayerId layer = layer_at(at);
+    const bool forward = at < layers();
+    if (elements_[layer] > 0 && !gathered_[layer]) gather({layer}, batch);
+    prefetch(at, batch);
+    if (const auto arrived = gathered_[layer]) awaited_.push_back(*arrived);
+    compute({forward ? WorkKind::Forward : WorkKind::Backward, layer, batch});
+    if (!forward) launch(layer, reduction(batch), overlaps_ ? 3 : 0);
+    if (forward && between_[layer] < options_.max_reuse) return;  // needed again soon
+    if (gathered_[layer]) live_ -= elements_[layer];
+    gathered_[layer].reset();
+  }
+
+  // In one collective, once the task before has ended.
+  void gather(const std::vector<LayerId>& layers, std::uint32_t batch) {
+    Block block;
+    for (const LayerId layer : layers)
+      for (const Slice& slice : partial_[layer].slices) block.slices.push_back(slice);
+    const Moment arrived =
+        build_.add(Transfer{Stage::AllGather, build_.add(std::move(block)), gather_, 0, Axis::Shard, batch});
+    build_.gate(build_.so_far(), arrived);
+    for (const LayerId layer : layers) {
+      gathered_[layer] = arrived;
+      live_ += elements_[layer];
+    }
+  }
+
+  void prefetch(std::size_t at, std::uint32_t batch) {
+    std::int64_t taken = 0;
+    const std::int64_t most = std::min(options_.prefetch_bucket, options_.max_live - live_);
+    std::vector<LayerId> next;
+    for (std::size_t ahead = at + 1; ahead < trace_length() && taken < most; ++ahead) {
+      const LayerId layer = layer_at(ahead);
+      if (elements_[layer] == 0 || gathered_[layer] || std::find(next.begin(), next.end(), layer) != next.end())
+        continue;
+      next.push_back(layer);
+      taken += elements_[layer];
+    }
+    if (!next.empty()) gather(next, batch);
+  }
+
+  std::vector<std::int64_t> elements_;           // by layer: what is gathered and freed
+  std::vector<std::int64_t> whole_;              // by layer: all
+  std::vector<std::int64_t> between_;            // by layer: elements until it is needed again
+  std::int64_t live_ = 0;                        // elements gathered or on their way
+  std::vector<Block> partial_;                   // by layer
+  std::vector<std::optional<Moment>> gathered_;  // by layer: what brought it, while it is there or on its way
+};
+
+}  // namespace
+
+Plan plan_zero1(const PlanRequest& request) { return Zero12("zero-1", request, 1).make(); }
+Plan plan_zero2(const PlanRequest& request) { return Zero12("zero-2", request, 2).make(); }
+Plan plan_zero3(const PlanRequest& request) { return Zero3(request).make(); }
+
+}  // namespace allreplay

@@ -1,0 +1,243 @@
+#include "sim/training/memory.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace allreplay {
+
+namespace {
+
+// One worker's memory: changes over time, on top of what is always there.
+class Ledger {
+ public:
+  enum Part : std::size_t { Gathered, InReduction, Activations, parts };
+
+  void hold(Part part, Time from, Time to, double bytes) {
+    if (bytes == 0 || from == to) return;
+    changes_.push_back({from, part, bytes});
+    changes_.push_back({to, part, -bytes});
+  }
+
+  /// Ends come before starts of the same instant.
+  void settle(double always, MemoryUse& use) {
+    std::stable_sort(changes_.begin(), changes_.end(),
+                     [](const Change& a, const Change& b) { return a.at != b.at ? a.at < b.at : a.bytes < b.bytes; });
+    std::array<double, parts> now{}, most{};
+    MemoryUse own;
+    own.peak = always;
+    own.course = {{Time(0), always}};
+    for (const Change& change : changes_) {
+      now[change.part] += change.bytes;
+      most[change.part] = std::max(most[change.part], now[change.part]);
+      double sum = always;
+      for (const double part : now) sum += part;
+      own.peak = std::max(own.peak, sum);
+      if (own.course.back().at != change.at) own.course.push_back({change.at, sum});
+      own.course.back().bytes = sum;
+    }
+    use.parts.gathered = std::max(use.parts.gathered, most[Gathered]);
+    use.parts.in_reduction = std::max(use.parts.in_reduction, most[InReduction]);
+    if (use.parts.activations) use.parts.activations = std::max(*use.parts.activations, most[Activations]);
+    if (own.peak > use.peak) {
+      use.peak = own.peak;
+      use.course = std::move(own.course);
+    }
+  }
+
+ private:
+  struct Change {
+    Time at;
+    Part part;
+    double bytes;
+  };
+  std::vector<Change> changes_;
+};
+
+class Accountant {
+ public:
+  Accountant(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode)
+      : profile_(scenario.profile),
+        plan_(plan),
+        unrolled_(unrolled),
+        spans_(episode.timeline.spans),
+        places_(plan.program),
+        shards_(static_cast<double>(plan.step.shards(scenario.workers))),
+        gradient_(static_cast<double>(profile_.tensors.front().bytes) /
+                  static_cast<double>(profile_.tensors.front().elements)),
+        parameter_(gradient_ * profile_.parameter_share()),
+        state_(scenario.options.memory.state) {
+    if (unrolled.transfers == 0) return;
+    find_uses();
+  }
+
+  MemoryUse use() {
+    MemoryUse use;
+    const bool activations = std::any_of(profile_.layers.begin(), profile_.layers.end(),
+                                         [](const Layer& layer) { return layer.activation_bytes.has_value(); });
+    if (activations) use.parts.activations = 0;
+    set_standing(use.parts);
+    const double buffer =
+        plan_.holding.reduce_buffer >= 0 ? static_cast<double>(plan_.holding.reduce_buffer) * gradient_ : 0;
+    const double always = use.parts.parameters + use.parts.gradients + use.parts.optimizer + buffer;
+    for (std::uint32_t c = 0; c < unrolled_.classes; ++c) {
+      Ledger ledger;
+      hold_gathered(ledger, c);
+      hold_reductions(ledger, c);
+      hold_activations(ledger, c);
+      ledger.settle(always, use);
+    }
+    use.parts.in_reduction += buffer;
+    return use;
+  }
+
+ private:
+  // What is held all the time.
+  void set_standing(MemoryParts& parts) const {
+    const auto elements = static_cast<double>(profile_.elements());
+    double resident = 0;
+    if (plan_.holding.resident)
+      for (const Slice& slice : plan_.blocks[*plan_.holding.resident].slices)
+        resident += static_cast<double>(slice.bytes) / gradient_;
+    const Holding& holding = plan_.holding;
+    const double held = holding.parameter > 0 ? static_cast<double>(holding.parameter) : parameter_;
+    const double made = holding.gradient > 0 ? static_cast<double>(holding.gradient) : gradient_;
+    const auto share = [&](std::int64_t from) { return plan_.step.zero >= from ? shards_ : 1; };
+    parts.parameters = held * ((elements - resident) / share(3) + resident);
+    parts.gradients = made * elements / (holding.whole_gradients ? 1 : share(2));
+    parts.optimizer = elements * state_.value_or(held == 2 ? 12 : 8) / share(1);
+  }
+
+  Time start(std::uint32_t c, std::size_t place) const { return spans_[unrolled_.work(c, place)].start; }
+  Time end(std::uint32_t c, std::size_t place) const { return spans_[unrolled_.work(c, place)].end; }
+
+  // By transfer: the first work that waits for it.
+  void find_uses() {
+    awaited_.assign(plan_.transfers.size(), std::numeric_limits<std::size_t>::max());
+    for (const Gate& gate : plan_.gates)
+      if (gate.before.of == Moment::Of::Transfer && gate.after.of == Moment::Of::Work)
+        awaited_[gate.before.index] = std::min<std::size_t>(awaited_[gate.before.index], gate.after.index);
+  }
+
+  // Layers that are gathered and reduced as one.
+  std::vector<Unit> units() const {
+    if (!plan_.holding.units.empty()) return plan_.holding.units;
+    std::vector<Unit> layers;
+    for (LayerId layer = 0; layer < profile_.layers.size(); ++layer) layers.push_back({layer, layer});
+    return layers;
+  }
+
+  // By layer.
+  std::vector<std::uint32_t> unit_of(const std::vector<Unit>& units) const {
+    std::vector<std::uint32_t> all(profile_.layers.size());
+    for (std::uint32_t unit = 0; unit < units.size(); ++unit)
+      for (LayerId layer = units[unit].first; layer <= units[unit].last; ++layer) all[layer] = unit;
+    return all;
+  }
+
+  // Where the unit's passes begin and end in the program.
+  std::vector<Run> passes_of(const Unit& unit) const {
+    std::vector<Run> passes;
+    for (std::int64_t batch = 0; batch < plan_.step.accumulate; ++batch) {
+      passes.push_back({places_(WorkKind::Forward, unit.first, batch), places_(WorkKind::Forward, unit.last, batch)});
+      passes.push_back({places_(WorkKind::Backward, unit.last, batch), places_(WorkKind::Backward, unit.first, batch)});
+    }
+    return passes;
+  }
+
+  // Parameters are freed after the last pass before they are gathered again.
+  void hold_gathered(Ledger& ledger, std::uint32_t c) const {
+    if (plan_.step.zero < 3) return;
+    struct Gather {
+      std::size_t pass;  // the first that it serves
+      std::uint32_t transfer;
+      Bytes bytes;
+    };
+    const std::vector<Unit> units = this->units();
+    const std::vector<std::uint32_t> unit_of = this->unit_of(units);
+    std::vector<std::vector<Gather>> gathers(units.size());
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
+      const Transfer& one = plan_.transfers[index];
+      if (one.op != Stage::AllGather || one.block == plan_.holding.resident) continue;
+      for (const Slice& slice : plan_.blocks[one.block].slices) {
+        auto& own = gathers[unit_of[profile_.tensors[slice.tensor].layer]];
+        if (own.empty() || own.back().transfer != index) own.push_back({0, index, 0});
+        own.back().bytes += slice.bytes;
+      }
+    }
+    for (std::size_t unit = 0; unit < units.size(); ++unit) {
+      const std::vector<Run> passes = passes_of(units[unit]);
+      for (Gather& one : gathers[unit]) {
+        const auto first = std::lower_bound(passes.begin(), passes.end(), awaited_[one.transfer],
+                                            [](const Run& run, std::size_t place) { return run.first < place; });
+        one.pass = std::min(static_cast<std::size_t>(first - passes.begin()), passes.size() - 1);
+      }
+      std::stable_sort(gathers[unit].begin(), gathers[unit].end(),
+                       [](const Gather& a, const Gather& b) { return a.pass < b.pass; });
+      for (std::size_t i = 0; i < gathers[unit].size(); ++i) {
+        const Gather& one = gathers[unit][i];
+        const std::size_t next = i + 1 < gathers[unit].size() ? gathers[unit][i + 1].pass : passes.size();
+        const Run& last = passes[std::max(one.pass, next - 1)];
+        ledger.hold(Ledger::Gathered, spans_[unrolled_.transfer(one.transfer)].start, end(c, last.last),
+                    static_cast<double>(one.bytes) * profile_.parameter_share());
+      }
+    }
+  }
+
+  // From the start of their unit's backward pass.
+  void hold_reductions(Ledger& ledger, std::uint32_t c) const {
+    if (plan_.step.zero < 2 || plan_.holding.reduce_buffer >= 0 || plan_.holding.whole_gradients) return;
+    const std::vector<Unit> units = this->units();
+    const std::vector<std::uint32_t> unit_of = this->unit_of(units);
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
+      const Transfer& one = plan_.transfers[index];
+      if (one.op != Stage::ReduceScatter) continue;
+      for (const Slice& slice : plan_.blocks[one.block].slices) {
+        const Unit& unit = units[unit_of[profile_.tensors[slice.tensor].layer]];
+        ledger.hold(Ledger::InReduction, start(c, places_(WorkKind::Backward, unit.last, one.batch)),
+                    spans_[unrolled_.transfer(index)].end, static_cast<double>(slice.bytes));
+      }
+    }
+  }
+
+  void hold_activations(Ledger& ledger, std::uint32_t c) const {
+    const Time begin = spans_[unrolled_.lead_in(c)].end, period = spans_[unrolled_.last_work(c)].end;
+    for (LayerId layer = 0; layer < profile_.layers.size(); ++layer) {
+      if (!profile_.layers[layer].activation_bytes) continue;
+      const auto bytes = static_cast<double>(*profile_.layers[layer].activation_bytes);
+      for (std::int64_t batch = 0; batch < plan_.step.accumulate; ++batch) {
+        const std::size_t made = places_(WorkKind::Forward, layer, batch);
+        const std::size_t used = places_(WorkKind::Backward, layer, batch);
+        if (made < used) {
+          ledger.hold(Ledger::Activations, start(c, made), end(c, used), bytes);
+        } else {  // into the next period
+          ledger.hold(Ledger::Activations, start(c, made), period, bytes);
+          ledger.hold(Ledger::Activations, begin, end(c, used), bytes);
+        }
+      }
+    }
+  }
+
+  const Profile& profile_;
+  const Plan& plan_;
+  const Unrolled& unrolled_;
+  const std::vector<Span>& spans_;
+  Places places_;
+  double shards_, gradient_, parameter_;
+  std::optional<double> state_;
+  std::vector<std::size_t> awaited_;
+};
+
+}  // namespace
+
+bool fits(const Scenario& scenario, const Result& result) {
+  const auto& limit = scenario.options.memory.limit;
+  return !limit || result.memory.peak <= static_cast<double>(*limit);
+}
+
+MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode) {
+  if (scenario.profile.tensors.empty()) return {};
+  return Accountant(scenario, plan, unrolled, episode).use();
+}
+
+}  // namespace allreplay

@@ -1,0 +1,14 @@
+// What a worker's memory holds, worked out from a timeline (docs/sharding.md, "Memory").
+#pragma once
+
+#include "sim/training/simulate.hpp"
+
+namespace allreplay {
+
+/// Whether it fits into the memory that the scenario says a worker has.
+bool fits(const Scenario& scenario, const Result& result);
+
+/// From the last replayed iteration.
+MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode);
+
+}  // namespace allreplay

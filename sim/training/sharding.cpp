@@ -1,0 +1,80 @@
+#include "sim/training/sharding.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/training/communication.hpp"
+
+namespace allreplay {
+
+bool shards_state(const Scenario& scenario) {
+  if (scenario.given) {
+    const std::vector<Call> calls = calls_of(scenario.given->plan);
+    return std::any_of(calls.begin(), calls.end(), [](const Call& call) { return call.axis != Axis::All; });
+  }
+  return scenario.options.strategy.step.zero > 0 || (scenario.strategy && scenario.strategy->plan);
+}
+
+Call planned_call(const Scenario& scenario) {
+  return shards_state(scenario) ? Call(Stage::ReduceScatter, Axis::Shard) : Call(Stage::AllReduce);
+}
+
+namespace {
+
+[[noreturn]] void refuse(const Scenario& scenario, const std::string& option, const std::string& remedy) {
+  throw InputError(scenario.options.place_of(option),
+                   fmt::format("{} does not go with {}", option, scenario.strategy->name), remedy);
+}
+
+void require_groups(const Scenario& scenario) {
+  const std::int64_t group = scenario.options.strategy.step.shard_group;
+  if (group == 0) return;
+  if (scenario.workers % group != 0)
+    throw InputError(scenario.options.place_of("shard_group"),
+                     fmt::format("groups of {} do not divide {} workers", group, scenario.workers),
+                     "a divisor of the number of workers");
+  if (scenario.given) return;
+  const std::string_view name = scenario.strategy->name;
+  const bool grouped = name == "fsdp1" || name == "fsdp2" ||
+                       (name == "megatron" && scenario.options.strategy.megatron.distributed_optimizer) ||
+                       (!scenario.strategy->plan && scenario.options.strategy.step.zero > 0);
+  if (!grouped)
+    refuse(scenario, "shard_group",
+           "fsdp1, fsdp2, megatron with its distributed optimizer, or zero=1 or 2 under a plan of blocks");
+}
+
+}  // namespace
+
+bool goes_with(const Scenario& scenario) {
+  try {
+    require_sharding(scenario);
+  } catch (const InputError&) {
+    return false;
+  }
+  return true;
+}
+
+void require_sharding(const Scenario& scenario) {
+  if (!scenario.strategy) return;
+  require_groups(scenario);
+  const StrategyOptions& options = scenario.options.strategy;
+  if (scenario.codec && shards_state(scenario))
+    throw InputError(scenario.place_of_codec,
+                     fmt::format("codecs compress all-reduces, and {} shards", scenario.strategy->name),
+                     "no codec, or zero=0 with a plan of blocks");
+  if (scenario.given) return;
+  if (scenario.strategy->plan) {
+    if (options.step.zero > 0) refuse(scenario, "zero", "nothing: the strategy is a way of sharding already");
+    if (options.barrier) refuse(scenario, "barrier", "nothing: what waits for what is the framework's");
+    if (scenario.strategy->name == "fsdp1" && options.fsdp.reshard == Reshard::ButLast)
+      throw InputError(scenario.options.place_of("reshard"), "fsdp1 has no but-last", "all or none");
+    return;
+  }
+  if (options.step.zero > 0 && scenario.strategy->split)
+    refuse(scenario, "zero", "zero=0: it sends reduce-scatters and all-gathers already");
+  if (options.step.zero == 3 && scenario.strategy->draft)
+    refuse(scenario, "zero", "zero=1 or 2, or fsdp2, fsdp1, zero-3, or best");
+}
+
+}  // namespace allreplay

@@ -1,0 +1,21 @@
+// What of a scenario asks for more than all-reduces among all: shards, groups and parameters.
+#pragma once
+
+#include "sim/training/simulate.hpp"
+
+namespace allreplay {
+
+/// Whether transfers go in groups, or carry parameters.
+bool shards_state(const Scenario& scenario);
+
+/// What a planner's blocks travel in while the backward pass can hide them.
+Call planned_call(const Scenario& scenario);
+
+/// Throws InputError for groups that do not divide the workers, and for options and codecs that the strategy does not
+/// go with.
+void require_sharding(const Scenario& scenario);
+
+/// Whether it would not.
+bool goes_with(const Scenario& scenario);
+
+}  // namespace allreplay

@@ -1,0 +1,15 @@
+// What memory buys: the picture that `recommend --plot` draws.
+#pragma once
+
+#include <vector>
+
+#include "sim/experiment/recommend.hpp"
+#include "sim/picture/chart.hpp"
+
+namespace allreplay {
+
+/// Iteration time against a worker's memory: every setting that was tried, a colour for each strategy, and a line
+/// through those that nothing beats in both (the Pareto front). REQUIRES: at least one.
+Chart memory_chart(const std::vector<Advice>& ranking);
+
+}  // namespace allreplay
