@@ -14,14 +14,14 @@ namespace {
 // Inside α = 1 us, β = 1 ns/B; a port α = 10 us, β = 8 ns/B.
 TwoLevels levels(std::int64_t rails) { return {1e-6, 1e-9, 10e-6, 8e-9, rails}; }
 
-Transfer transfer(std::string_view name, const NodeLayout& layout, std::int64_t rails) {
+TransferCost transfer(std::string_view name, const NodeLayout& layout, std::int64_t rails) {
   return two_level_transfer(find_algorithm(name, {}), layout, levels(rails),
                             {.tree_bandwidth = TreeBandwidth::Physical}, {"c.json", "/network/node"});
 }
 
 void check(std::string_view name, const NodeLayout& layout, std::int64_t rails, double a_us, double b_ns) {
   INFO(name);
-  const Transfer cost = transfer(name, layout, rails);
+  const TransferCost cost = transfer(name, layout, rails);
   CHECK(cost.a * 1e6 == Approx(a_us));
   CHECK(cost.b * 1e9 == Approx(b_ns));
 }
@@ -166,4 +166,44 @@ TEST_CASE("tables by number of workers are linear in its logarithm") {
         }).find("says nothing of hierarchical among 8") != std::string::npos);
   tables.node = NodeLevel{.workers = 16, .place = tables.place / "node"};
   CHECK(error_message([&] { us(32, 1000); }).find("inside one node") != std::string::npos);
+}
+
+TEST_CASE("groups of workers lie in nodes as they fall") {
+  const auto check_layout = [](const NodeLayout& layout, std::int64_t nodes, std::int64_t per_node,
+                               std::int64_t beside) {
+    CHECK(layout.nodes == nodes);
+    CHECK(layout.per_node == per_node);
+    CHECK(layout.beside == beside);
+  };
+  check_layout(layout_on(16, 2, 1, 4, {}), 1, 2, 1);  // two pairs in every node: nobody leaves it
+  check_layout(layout_on(16, 8, 1, 4, {}), 2, 4, 1);  // a group fills two nodes
+  check_layout(layout_on(16, 2, 8, 4, {}), 2, 1, 4);  // equal places of those: four groups leave each node
+  check_layout(layout_on(16, 8, 2, 4, {}), 4, 2, 2);  // equal places of the pairs
+  check_layout(layout_on(12, 6, 1, 4, {}), 2, 4, 2);  // both groups leave the node in the middle
+  CHECK_THROWS_AS(layout_on(10, 5, 1, 4, {}), InputError);
+}
+
+TEST_CASE("a group inside a node and one across nodes have the channels and prices of their levels") {
+  const Groups groups{16, 4};
+  const auto price = [&](Axis axis) {
+    return price_axis(network(4, 4), find_algorithm("ring", {}), groups, axis, 16, {});
+  };
+  const AxisCosts shard = price(Axis::Shard), replica = price(Axis::Replica);
+  CHECK(shard.channels == channel_inside);
+  CHECK(replica.channels == channel_outside);
+  // Four in a node: 6 messages of 1 us, (1.5·1 + 0.75·0.5) ns/B.
+  CHECK(to_seconds(shard.stages[0](1'000'000)) == Approx(6e-6 + 1.875e-3));
+  // Four across nodes, a port each: 6 of 10 us, (1.5·8 + 0.75·0.5) ns/B of a quarter of the bytes.
+  CHECK(to_seconds(replica.stages[0](1'000'000)) == Approx(60e-6 + 12.375e-3 / 4));
+}
+
+TEST_CASE("a ring among each of several groups stays in its group") {
+  const Rounds rounds = among_groups(ring_rounds(2, 1, Stage::AllGather), 8, 2);  // {0,2} {1,3} {4,6} {5,7}
+  CHECK(rounds.ranks == 8);
+  for (Rank rank = 0; rank < 8; ++rank) {
+    std::vector<Send> sends;
+    rounds.rounds.front().sends(rank, 0, sends);
+    REQUIRE(sends.size() == 1);
+    CHECK(sends.front().to == (rank ^ 2U));
+  }
 }

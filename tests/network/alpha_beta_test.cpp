@@ -50,3 +50,32 @@ TEST_CASE("fair: blocks in flight share the bandwidth equally") {
   // its 30 B take 60 ps until 180, the first has 10 B left and ends at 190.
   CHECK(ends<FairChannel>({100, 50, 30}, 2) == Times{Time(190), Time(110), Time(180)});
 }
+
+namespace {
+
+// Each with bytes and a service: 0 inside nodes, 1 between them, 2 both; all ready at 0 and in flight together.
+template <class Channel>
+Times ends_on_two_levels(const std::vector<std::pair<std::int64_t, std::uint32_t>>& blocks) {
+  const CommCost cost(10e-12, 1e-12);
+  TaskGraph graph;
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    graph.add({0, static_cast<std::int64_t>(i), 0, blocks[i].first, Time(0), blocks[i].second});
+  graph.link();
+  Channel channel(
+      ChannelCosts{{cost, channel_inside}, {cost, channel_outside}, {cost, channel_inside | channel_outside}});
+  const System system{{{"channel", {Order::AsListed, {Window::unlimited}}, 0}}, {{&channel, Phase::Communication}}, {}};
+  Times result;
+  for (const Span& span : replay(graph, system).spans) result.push_back(span.end);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("two levels: bytes wait for those that share a channel, and nothing waits for no bytes") {
+  // Inside 10-110, between 10-60; on both after either, 110-140; inside again 140-160. No bytes: at once.
+  CHECK(ends_on_two_levels<SerialChannel>({{100, 0}, {50, 1}, {30, 2}, {20, 0}, {0, 1}}) ==
+        Times{Time(110), Time(60), Time(140), Time(160), Time(0)});
+  // From 10 on two are on either channel: half rates until 70, when the 30 B on both have passed; then 70 B and 20 B.
+  CHECK(ends_on_two_levels<FairChannel>({{100, 0}, {50, 1}, {30, 2}, {0, 2}}) ==
+        Times{Time(140), Time(90), Time(70), Time(0)});
+}

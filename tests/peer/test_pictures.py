@@ -134,6 +134,42 @@ class Timelines(Case):
                     self.assertAlmostEqual(spent, metrics["codec_s"], delta=1e-9)
                 self.assertAlmostEqual(picture.width("waiting"), metrics["exposed_comm_s"] * scale, delta=0.2)
 
+    def test_lanes_copies_micro_batches_and_memory(self):
+        shard = ["--accumulate", "2", "--shard-group", "4", "--option", "update=20 ms"]
+        for strategy, more, lanes in (("fsdp2", ["--option", "lanes=separate", "--option", "copy=1 GB/s"], ["gather", "reduce", "replicate"]),
+                                      ("fsdp2", ["--option", "copy=1 GB/s"], ["gather and reduce", "replicate"]),
+                                      ("fsdp1", [], ["gather and reduce", "replicate"]),
+                                      ("megatron", [], ["gather", "reduce"]),
+                                      ("bytescheduler", ["--zero", "2"], ["gather", "reduce", "replicate"])):
+            with self.subTest(strategy, lanes=lanes):
+                metrics, slices, picture = self.run_example(strategy, *shard, *more)
+                start, end = picture.measure("iteration")
+                scale = (end - start) / metrics["iteration_s"] * 1e-6
+                # Where the trace's clock is 0, by the first bar of the compute stream.
+                computing = ("copy", "forward", "backward")
+                first = min(box[0] for kind in computing for box in picture.boxes(kind))
+                first -= scale * min(event["ts"] for kind in computing for event in slices.get(kind, []))
+                of_stages = ["reduce-scatter", "all-gather", "all-reduce"]
+                for kinds, events in ((["backward"], slices["backward"]), (["forward"], slices["forward"]), (["update"], slices["update"]),
+                                      (["copy"], slices.get("copy", [])), (of_stages, slices["collective"])):
+                    drawn = sorted(x for kind in kinds for x, *_ in picture.boxes(kind))
+                    expected = sorted(first + scale * event["ts"] for event in events)
+                    self.assertEqual(len(drawn), len(expected))
+                    for x, right in zip(drawn, expected):
+                        self.assertAlmostEqual(x, right, delta=0.03)
+                    for event in events:
+                        self.assertEqual(event["args"].get("micro_batch", 0) in (1, 2), kinds != ["update"])
+                self.assertEqual(sum(len(picture.boxes(kind)) for kind in of_stages), metrics["collectives"])
+                events = json.loads((self.folder / "x.json").read_text())["traceEvents"]
+                threads = {event["tid"]: event["args"]["name"] for event in events if event["name"] == "thread_name" and event["pid"] == 1}
+                self.assertEqual([name for name in threads.values() if name in lanes], lanes)
+                for name in [*lanes, "micro-batch 1", "micro-batch 2", "time since the forward pass began (ms)"]:
+                    if strategy != "bytescheduler" or "began" not in name:
+                        self.assertIn(name, picture.texts)
+                counter = [event["args"]["bytes"] for event in events if event["ph"] == "C"]
+                self.assertAlmostEqual(max(counter), metrics["memory_bytes"], delta=1)
+                self.assertIn(f"peak {metrics['memory_bytes'] / 1e6:.4g} MB", picture.texts)
+
     def test_it_explains_itself(self):
         _, _, picture = self.run_example("wfbp")
         for text in ("six_layers on eight-workers: 8 workers, ring, alpha-beta", "wfbp: iteration 148 ms, exposed communication 46 ms",
@@ -194,7 +230,8 @@ class Comparisons(Case):
         (bound,) = (line for line in picture.root.iter(f"{SVG}polyline") if line.get("class") == "mark")
         left = min(box[0] for box in picture.boxes("part"))
         self.assertAlmostEqual(float(bound.get("points").split(",")[0]) - left, min(row["lower_bound_s"] for row in rows) * scale, delta=0.05)
-        self.assertEqual(Picture(self.folder / "t.svg").texts.count("communication"), len(rows))
+        texts = Picture(self.folder / "t.svg").texts
+        self.assertEqual(texts.count("communication") + texts.count("gather"), len(rows))  # one row, or lanes
 
 
 class BadInput(Case):

@@ -67,6 +67,6 @@ TEST_CASE("settings in the words of frameworks") {
   CHECK(settings(one) == "BYTESCHEDULER_PARTITION=2000000 BYTESCHEDULER_CREDIT=4000000");
   CHECK(settings(scenario("ddp")) == "DistributedDataParallel(model, bucket_cap_mb=25)");
   CHECK(settings(scenario("horovod")) == "HOROVOD_FUSION_THRESHOLD=67108864 HOROVOD_CYCLE_TIME=5");
-  CHECK(strategy_of_framework("pytorch", {}).name == "ddp");
-  CHECK_THROWS_AS(strategy_of_framework("torch", {}), InputError);
+  CHECK(find_framework("pytorch", {}).strategies.front()->name == "ddp");
+  CHECK_THROWS_AS(find_framework("torch", {}), InputError);
 }

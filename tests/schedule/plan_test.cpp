@@ -30,7 +30,7 @@ Draft two_blocks() {
 
 std::string complaint_of(const Plan& plan) {
   const Profile profile = three_layers();
-  const auto wrong = uncovered(plan, needs_of(profile), profile);
+  const auto wrong = uncovered(plan, profile);
   return wrong ? wrong->what : "";
 }
 
@@ -157,8 +157,8 @@ TEST_CASE("whatever is drafted of all gradients covers the needs, and comes back
     const Gate gate = broken.gates[gone];
     broken.gates.erase(broken.gates.begin() + static_cast<std::ptrdiff_t>(gone));
     if (gate.before.of == Moment::Of::Work && gate.after.of == Moment::Of::Transfer && !draft.split)
-      CHECK(uncovered(broken, needs_of(profile), profile).has_value());
-    if (gate.after.of == Moment::Of::Work) CHECK(uncovered(broken, needs_of(profile), profile).has_value());
+      CHECK(uncovered(broken, profile).has_value());
+    if (gate.after.of == Moment::Of::Work) CHECK(uncovered(broken, profile).has_value());
   }
 }
 

@@ -20,11 +20,11 @@ const Strategy& bytescheduler() { return find_strategy("bytescheduler", {}); }
 // A valley over the logarithm of two counts, the bottom at (2^a, 2^b).
 Measure valley(double a, double b, std::set<std::vector<std::string>>* seen = nullptr) {
   return [=](const std::vector<std::vector<std::string>>& settings) {
-    std::vector<double> times;
+    std::vector<Measured> times;
     for (const auto& setting : settings) {
       if (seen) REQUIRE(seen->insert(setting).second);
       const double x = std::log2(std::stod(setting[0])) - a, y = std::log2(std::stod(setting[1])) - b;
-      times.push_back(1 + 0.01 * x * x + 0.02 * y * y);
+      times.push_back({1 + 0.01 * x * x + 0.02 * y * y});
     }
     return times;
   };
@@ -75,7 +75,7 @@ TEST_CASE("Bayesian optimisation finds the valley, repeats itself, and never tri
   }
   const std::vector<Range> few{{"x", Range::Kind::Count, 1, 3}};
   const auto all = tune({few, 40, TuneMethod::Bayes, 1}, {"2"},
-                        [](const auto& settings) { return std::vector<double>(settings.size(), 1.0); });
+                        [](const auto& settings) { return std::vector<Measured>(settings.size(), {1.0}); });
   CHECK(all.size() == 3);
 }
 

@@ -2,8 +2,8 @@
 #include "tests/catch.hpp"
 #include "tests/training/scenario.hpp"
 
-#include "sim/training/lower_bound.hpp"
 #include "sim/search/plan_of.hpp"
+#include "sim/training/lower_bound.hpp"
 
 using namespace allreplay;
 

@@ -85,6 +85,7 @@ TEST_CASE("a codec without cost and with as many bytes is no codec") {
   for (int round = 0; round < 40; ++round)
     for (const Strategy& strategy : strategies()) {
       if (strategy.name == "best") continue;  // its search has no bound to stop at
+      if (strategy.shards()) continue;        // these take no codec
       Scenario scenario = scenario_of(random_profile(random, 8), strategy.name, 4, 20e-6, 1e-9);
       // Half precision of two-byte gradients.
       for (Tensor& tensor : scenario.profile.tensors) tensor.bytes = 2 * tensor.elements;
@@ -129,6 +130,7 @@ TEST_CASE("codecs obey causality in every strategy and fidelity") {
   Random random(83, 0);
   for (int round = 0; round < 20; ++round)
     for (const Strategy& strategy : strategies()) {
+      if (strategy.shards()) continue;  // these take no codec
       Scenario scenario = scenario_of(random_profile(random, 8), strategy.name, 8, 20e-6, 1e-9);
       const Codec& codec = codecs()[random.below(codecs().size())];
       scenario.codec = CodecCosts{"c", &codec, "", "estimated", "", {10e-6, 1e-10}, {3e-6, 1e-10}};

@@ -172,6 +172,203 @@ TEST_CASE("one worker has nobody to talk to") {
   require_legible(drawing);
 }
 
+namespace {
+
+// Two groups of four workers, two micro-batches, an update; gathers, reductions and all-reduces in lanes of their own.
+Scenario sharded(const std::string& strategy, std::uint64_t seed, std::size_t layers = 12) {
+  Random random(seed, 2);
+  Scenario scenario = scenario_of(random_profile(random, layers), strategy, 8, 50e-6, 1e-9);
+  scenario.profile.update = Time(400'000'000);
+  scenario.options.strategy.step.accumulate = 2;
+  scenario.options.strategy.step.shard_group = 4;
+  scenario.options.strategy.fsdp.separate_lanes = true;
+  return scenario;
+}
+
+std::vector<std::string> texts(const Drawing& drawing, const std::string& kind) {
+  std::vector<std::string> found;
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Text>(&shape); one && one->kind == kind) found.push_back(one->text);
+  return found;
+}
+
+std::vector<Path> paths(const Drawing& drawing, const std::string& kind) {
+  std::vector<Path> found;
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Path>(&shape); one && one->meaning.kind == kind) found.push_back(*one);
+  return found;
+}
+
+double top_of(const std::vector<Rectangle>& boxes) {
+  double top = 1e9;
+  for (const Rectangle& one : boxes) top = std::min(top, one.box.y);
+  return top;
+}
+
+bool has_legend(const Drawing& drawing, const std::string& name) {
+  const std::vector<std::string> all = texts(drawing, "legend");
+  return std::find(all.begin(), all.end(), name) != all.end();
+}
+
+}  // namespace
+
+TEST_CASE("a plan with lanes has a row for each, in its order") {
+  Scenario scenario = sharded("fsdp2", 1);
+  scenario.options.strategy.fsdp.copy = 10e9;
+  const Outcome outcome = run(scenario);
+  const Plan& plan = outcome.result.plan;
+  const std::size_t units = plan.blocks.size(), layers = scenario.profile.layers.size();
+  REQUIRE(units > 2);
+  const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+
+  REQUIRE(rows.network.size() == 3);
+  const std::string names[] = {"gather", "reduce", "replicate"};
+  const Activity activities[] = {Activity::AllGather, Activity::ReduceScatter, Activity::AllReduce};
+  // Of each micro-batch: all units are gathered twice, but the last once; all are reduced.
+  const std::size_t transfers[] = {2 * (2 * units - 1), 2 * units, 2 * units};
+  for (std::uint32_t lane = 0; lane < 3; ++lane) {
+    CHECK(rows.network[lane].name == names[lane]);
+    CHECK(rows.network[lane].lane == lane);
+    CHECK(rows.network[lane].bars.size() == transfers[lane]);
+    for (const Bar& bar : rows.network[lane].bars) CHECK(bar.activity == activities[lane]);
+  }
+
+  REQUIRE(rows.streams.size() == 1);
+  std::map<std::pair<Activity, std::uint32_t>, std::size_t> bars;  // by micro-batch
+  for (const Bar& bar : rows.streams[0].bars) ++bars[{bar.activity, bar.batch}];
+  for (const std::uint32_t batch : {0U, 1U}) {
+    CHECK(bars[{Activity::Forward, batch}] == layers);
+    CHECK(bars[{Activity::Backward, batch}] == layers);
+    CHECK(bars[{Activity::Copy, batch}] == 3 * units - 1);  // out for each gather, in for each reduction
+  }
+  CHECK(bars[{Activity::Update, 0}] == 1);
+  CHECK(rows.streams[0].bars.back().activity == Activity::Update);
+
+  // Each reduction is made by a copy; each gather is awaited by one, and so are reductions, by later ones.
+  CHECK(rows.made.size() == 2 * units);
+  for (const Arrow& made : rows.made) {
+    const Bar& maker = rows.streams[made.before.row].bars[made.before.bar];
+    CHECK(maker.activity == Activity::Copy);
+    CHECK(maker.end <= rows.network[made.after.row].bars[made.after.bar].start);
+  }
+  for (const Arrow& gate : rows.gates)
+    CHECK(rows.network[gate.before.row].bars[gate.before.bar].end <=
+          rows.streams[gate.after.row].bars[gate.after.bar].start);
+
+  const Drawing drawing = timeline_picture({outcome});
+  require_legible(drawing);
+  const double scale = pixels_per_second(drawing, outcome);
+  const Metrics& metrics = outcome.result.metrics;
+  CHECK(metrics.copy_s > 0);
+  CHECK(width_of(all(drawing, "forward")) / scale == Approx(2 * metrics.forward_s));
+  CHECK(width_of(all(drawing, "backward")) / scale == Approx(2 * metrics.backward_s));
+  CHECK(width_of(all(drawing, "copy")) / scale == Approx(metrics.copy_s));
+  CHECK(width_of(all(drawing, "update")) / scale == Approx(metrics.update_s));
+  CHECK(width_of(all(drawing, "waiting")) / scale == Approx(metrics.exposed_comm_s - metrics.copy_s));
+  CHECK(top_of(all(drawing, "copy")) == top_of(all(drawing, "backward")));
+  CHECK(top_of(all(drawing, "copy")) < top_of(all(drawing, "all-gather")));
+  CHECK(top_of(all(drawing, "all-gather")) < top_of(all(drawing, "reduce-scatter")));
+  CHECK(top_of(all(drawing, "reduce-scatter")) < top_of(all(drawing, "all-reduce")));
+  CHECK(texts(drawing, "row") ==
+        std::vector<std::string>{"all 8 workers", "gather", "reduce", "replicate", "memory (MB)"});
+  CHECK(texts(drawing, "micro-batch") == std::vector<std::string>{"micro-batch 1", "micro-batch 2"});
+  for (const char* name : {"update", "copy", "all-reduce"}) CHECK(has_legend(drawing, name));
+  CHECK_FALSE(has_legend(drawing, "collective"));
+}
+
+TEST_CASE("copies that take no time are no bars; what they tie together stays tied") {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    const Outcome outcome = run(sharded("fsdp2", seed));
+    const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+    for (const Bar& bar : rows.streams[0].bars) CHECK(bar.activity != Activity::Copy);
+    CHECK(rows.made.size() == 2 * outcome.result.plan.blocks.size());
+    for (const Arrow& made : rows.made) {
+      const Bar& maker = rows.streams[made.before.row].bars[made.before.bar];
+      CHECK(maker.activity == Activity::Backward);
+      CHECK(maker.end <= rows.network[made.after.row].bars[made.after.bar].start);
+    }
+    for (const Arrow& gate : rows.gates)
+      CHECK(rows.network[gate.before.row].bars[gate.before.bar].end <=
+            rows.streams[gate.after.row].bars[gate.after.bar].start);
+    const Drawing drawing = timeline_picture({outcome});
+    CHECK_FALSE(has_legend(drawing, "copy"));
+  }
+}
+
+TEST_CASE("sharded timelines are as long as the metrics say, too, and can be read") {
+  for (const Strategy& strategy : strategies()) {
+    const bool makes_blocks = !strategy.shards() && strategy.name != "dear";
+    if (!makes_blocks) continue;
+    for (const std::int64_t zero : {0, 1, 2})
+      for (const std::int64_t accumulate : {1, 2, 9})
+        for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+          INFO(strategy.name << " --zero " << zero << " --accumulate " << accumulate << ", seed " << seed);
+          Scenario scenario = sharded(std::string(strategy.name), seed, 6);
+          scenario.options.strategy.step = {accumulate, zero, zero > 0 ? 4 : 0};
+          scenario.stragglers.slow = {{2, 1.3}};
+          const Outcome outcome = run(scenario);
+          const Metrics& metrics = outcome.result.metrics;
+          const Drawing drawing = timeline_picture({outcome});
+          require_legible(drawing);
+          const double scale = pixels_per_second(drawing, outcome);
+          const auto batches = static_cast<double>(accumulate);
+          CHECK(width_of(all(drawing, "forward")) / scale == Approx(2.3 * batches * metrics.forward_s));
+          CHECK(width_of(all(drawing, "backward")) / scale == Approx(2.3 * batches * metrics.backward_s));
+          CHECK(width_of(all(drawing, "update")) / scale == Approx(2.3 * metrics.update_s));
+          CHECK(texts(drawing, "peak").size() == (zero > 0 ? 1 : 0));
+        }
+  }
+}
+
+TEST_CASE("where every group is one worker, nothing is drawn of what does not travel") {
+  Scenario scenario = sharded("fsdp2", 3);
+  scenario.options.strategy.step.shard_group = 8;  // nobody to replicate with
+  const Outcome outcome = run(scenario);
+  const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+  REQUIRE(rows.network.size() == 2);
+  CHECK(rows.network[1].name == "reduce");
+  std::size_t bars = 0;
+  for (const TimelineRow& row : rows.network) bars += row.bars.size();
+  CHECK(static_cast<std::int64_t>(bars) == outcome.result.metrics.collectives);
+}
+
+TEST_CASE("memory over time stands below plans that shard, and traces that know activations") {
+  CHECK(paths(timeline_picture({outcome_of("wfbp", 5)}), "memory").empty());
+  for (const bool shards : {false, true}) {
+    Scenario scenario = sharded(shards ? "fsdp2" : "wfbp", 5);
+    scenario.options.strategy.step.shard_group = 0;
+    if (!shards)
+      for (Layer& layer : scenario.profile.layers) layer.activation_bytes = 3'000'000;
+    const Outcome outcome = run(scenario);
+    const Drawing drawing = timeline_picture({outcome});
+    require_legible(drawing);
+    const double scale = pixels_per_second(drawing, outcome);
+    REQUIRE(paths(drawing, "memory").size() == 1);
+    const std::vector<Position> area = paths(drawing, "memory")[0].points;
+    const double bottom = area.back().y, peak = paths(drawing, "peak")[0].points[0].y;
+    double highest = bottom, pixels = 0;
+    for (std::size_t i = 0; i + 2 < area.size(); ++i) {  // the last two are at the bottom
+      highest = std::min(highest, area[i].y);
+      if (i > 0) pixels += (area[i].x - area[i - 1].x) * (bottom - area[i].y);
+    }
+    CHECK(highest == Approx(peak));
+    // The area is the integral; what is thinner than a pixel is drawn as its highest.
+    const MemoryUse& memory = outcome.result.memory;
+    double integral = 0;
+    for (std::size_t i = 0; i < memory.course.size(); ++i) {
+      const double end =
+          i + 1 < memory.course.size() ? to_seconds(memory.course[i + 1].at) : outcome.result.metrics.iteration_s;
+      integral += memory.course[i].bytes * (end - to_seconds(memory.course[i].at));
+    }
+    CHECK(pixels / scale * memory.peak / (bottom - peak) == Approx(integral).epsilon(0.02));
+    CHECK(area[area.size() - 3].x == Approx(area[0].x + scale * outcome.result.metrics.iteration_s));
+    const std::vector<std::string> says = texts(drawing, "peak");
+    REQUIRE(says.size() == 1);
+    CHECK(std::stod(says[0].substr(5)) * 1e6 == Approx(memory.peak).epsilon(1e-3));
+    CHECK(says[0].substr(says[0].size() - 3) == " MB");
+  }
+}
+
 TEST_CASE("several outcomes share one time axis") {
   const Outcome slow = outcome_of("sync-easgd", 3), fast = outcome_of("best", 3);
   const Drawing drawing = timeline_picture({slow, fast});

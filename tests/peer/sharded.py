@@ -1,0 +1,1182 @@
+#!/usr/bin/env python3
+"""The peer, continued: sharded data parallelism, micro-batches, the update, and a worker's memory.
+
+Written, like `reference.py` and `coded.py`, from the contract alone: PyTorch FSDP, DeepSpeed ZeRO and Megatron-LM as
+precedence between compute tasks and transfers, and ZeRO under the plans of version 1. A strategy here writes down, for
+several iterations in a row, the steps of the compute stream, the transfers of each lane and what waits for what; one
+replay gives everything its time; the last iteration is the steady one. It covers alpha-beta with one level.
+
+Units: time in picoseconds, sizes in bytes, tensors in elements; fractions until a duration becomes a task's or a
+transfer's. Layers, units and tensors are counted from 0; the names of transfers count from 1 as the contract does.
+
+    python3 sharded.py --cases FILE [NAME...]    replays worked cases; with names it prints their timelines
+"""
+
+import argparse
+import collections
+import heapq
+import json
+import math
+import re
+import shlex
+import sys
+from collections import namedtuple
+from fractions import Fraction
+from pathlib import Path
+
+import coded
+import reference
+from reference import SECOND, rounded
+
+ELEMENT = {"fp32": 4, "bf16": 2, "fp16": 2}  # bytes
+SIZES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+SHARDED = ["fsdp1", "fsdp2", "zero-1", "zero-2", "zero-3", "megatron"]
+PLANNED = ["wfbp", "s-sgd", "sync-easgd", "mg-wfbp", "ddp", "bytescheduler", "p3"]  # these take --zero
+
+DEFAULTS = {
+    "fsdp2": {"reshard": "but-last", "reduce": "every", "lanes": "shared", "prefetch": "1", "reduce_buffers": "1"},
+    "fsdp1": {"reshard": "all", "backward_prefetch": "pre", "limit": "2"},
+    "zero-1": {"reduce_bucket": "500000000", "allgather_bucket": "0", "overlap_comm": "false",
+               "bucket_op": "all-reduce"},
+    "zero-2": {"reduce_bucket": "500000000", "allgather_bucket": "0", "overlap_comm": "false",
+               "bucket_op": "all-reduce"},
+    "zero-3": {"prefetch_bucket": "50000000", "persistence": "100000", "max_live": "1000000000",
+               "max_reuse": "1000000000", "reduce_bucket": "500000000", "overlap_comm": "true"},
+    "megatron": {"distributed_optimizer": "true", "overlap_grad_reduce": "true", "bucket_size": "0"},
+    "bytescheduler": {"partition": "4 MB", "credit": "4"},
+    "p3": {"partition": "160 kB"},
+}
+
+
+# ---- what is asked --------------------------------------------------------------------------------------------------
+
+# forward, backward: ps. tensors: elements of each. group: a name or None. activation: bytes or None.
+Layer = namedtuple("Layer", "name forward backward tensors group activation")
+
+
+def per_byte(text):
+    """ps per byte of "2.0 ns/B"."""
+    return coded.duration(text.removesuffix("/B"))
+
+
+def size_of(text):
+    """Bytes of "4 MB"."""
+    number, unit = re.fullmatch(r"([+.\deE]+) ?(\w+)", text).groups()
+    return Fraction(number) * SIZES[unit]
+
+
+def exact(value):
+    """A number of a JSON file as it is written."""
+    return Fraction(str(value))
+
+
+def read_layers(trace):
+    """The layers of a trace with an inline model."""
+    unit = coded.UNITS[trace["unit"]]
+    return [Layer(row["name"], rounded(exact(row["forward"]) * unit), rounded(exact(row["backward"]) * unit),
+                  [math.prod(tensor["shape"]) for tensor in model["tensors"]], row.get("group"),
+                  row.get("activation_bytes"))
+            for row, model in zip(trace["layers"], trace["model"]["layers"])]
+
+
+def read_command(words):
+    """(strategy, options) of the arguments of `allreplay run`; the flags of sharding are options like others."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    for names in (("-p", "--profile"), ("-c", "--cluster"), ("-s", "--strategy")):
+        parser.add_argument(*names)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("-o", "--option", action="append", default=[])
+    for flag in ("--zero", "--accumulate", "--shard-group"):
+        parser.add_argument(flag)
+    known = parser.parse_args([str(word) for word in words])
+    options = dict(pair.split("=", 1) for pair in known.option)
+    flags = {key: getattr(known, key) for key in ("zero", "accumulate", "shard_group")}
+    return known.strategy, options | {key: value for key, value in flags.items() if value is not None}
+
+
+class Scenario:
+    """A trace, a cluster and a command as numbers."""
+
+    def __init__(self, trace, cluster, words):
+        self.strategy, given = read_command(words)
+        self.options = DEFAULTS.get(self.strategy, {}) | given
+        self.layers, self.network, self.workers = read_layers(trace), cluster["network"], cluster["workers"]
+        self.batch, element = trace["batch_size"], ELEMENT[trace["precision"]]
+        self.accumulate, self.zero = self.number("accumulate", 1), self.number("zero", 0)
+        self.gradient = ELEMENT[self.options["gradient_dtype"]] if "gradient_dtype" in given else element
+        self.parameter = ELEMENT[self.options["parameter_dtype"]] if "parameter_dtype" in given else element
+        in_trace = rounded(exact(trace.get("update", 0)) * coded.UNITS[trace["unit"]])
+        self.update = rounded(coded.duration(given["update"])) if "update" in given else in_trace
+        slow = {row["worker"]: exact(row["slowdown"]) for row in cluster.get("stragglers", [])}
+        self.factors = sorted({slow.get(worker, Fraction(1)) for worker in range(self.workers)})
+        self.stage = self.sharding()
+        self.group = self.number("shard_group", self.workers)  # ranks that reduce-scatter and gather together
+        self.shards = self.group if self.stage else 1  # F
+        self.hybrid = bool(self.stage) and "shard_group" in given
+
+    def sharding(self):
+        """0: nothing is sharded; 1: the optimizer; 2: gradients too; 3: parameters too."""
+        if self.strategy in ("fsdp1", "fsdp2", "zero-3"):
+            return 3
+        if self.strategy == "megatron":
+            return int(self.flag("distributed_optimizer"))
+        return {"zero-1": 1, "zero-2": 2}.get(self.strategy, self.zero)
+
+    def number(self, key, default=None):
+        return int(self.options.get(key, default))
+
+    def flag(self, key, default="false"):
+        return self.options.get(key, default) == "true"
+
+    def sharing(self):
+        return {"serial": coded.Serial, "fair": coded.Fair}[self.options.get("sharing", "serial")]()
+
+    def elements(self, index):
+        """Of one layer."""
+        return sum(self.layers[index].tensors)
+
+    def all_elements(self):
+        return sum(self.elements(index) for index in range(len(self.layers)))
+
+    def backward_tensors(self):
+        """(layer, elements) of all tensors as the backward pass yields them."""
+        return [(index, size) for index in reversed(range(len(self.layers)))
+                for size in reversed(self.layers[index].tensors)]
+
+    def in_bytes(self):
+        """The layers of reference.py, their tensors in bytes of gradients on the wire."""
+        return [reference.Layer(layer.name, layer.forward, layer.backward,
+                                [(f"{layer.name}.{place}", size * self.gradient)
+                                 for place, size in enumerate(layer.tensors)]) for layer in self.layers]
+
+    def computing(self):
+        """K (t_f + t_b) of a worker that is not slowed."""
+        return self.accumulate * sum(layer.forward + layer.backward for layer in self.layers)
+
+    def own_update(self):
+        """U, or U/F where the optimizer's state is sharded."""
+        return Fraction(self.update, self.shards)
+
+    def price(self, operation, ranks):
+        """(a, b) of a collective over so many ranks, in ps and ps per byte of the whole, unsharded."""
+        if ranks == 1:
+            return Fraction(0), Fraction(0)
+        tree = {"tree_bandwidth": self.options.get("tree_bandwidth", "physical")}
+        network, reduction = self.network, 0
+        if "measured" in network:
+            measured = network["measured"]
+            a, b = reference.from_measured(network["collective"], ranks, measured["collective"], measured["workers"],
+                                           coded.duration(measured["a"]), per_byte(measured["b"]),
+                                           per_byte(measured.get("gamma", "0 s/B")), **tree)
+        else:
+            alpha, beta = coded.duration(network["alpha"]), per_byte(network["beta"])
+            gamma = per_byte(network.get("gamma", "0 s/B"))
+            a, b = reference.from_links(network["collective"], ranks, alpha, beta, gamma, **tree)
+            reduction = b - reference.from_links(network["collective"], ranks, alpha, beta, **tree)[1]
+        return {"all-reduce": (Fraction(a), Fraction(b)), "reduce-scatter": (Fraction(a) / 2, (b + reduction) / 2),
+                "all-gather": (Fraction(a) / 2, (b - reduction) / 2)}[operation]
+
+
+# ---- plans: what waits for what -------------------------------------------------------------------------------------
+
+Moment = namedtuple("Moment", "item edge")  # the start (of a transfer: its admission) or the end of a step or transfer
+Lane = namedtuple("Lane", "order window", defaults=("listed", 1))  # order: listed, first-ready or priority
+Holding = namedtuple("Holding", "part size since until")  # bytes that a worker holds from one moment to another
+
+
+def start(item):
+    return Moment(item, "start")
+
+
+def end(item):
+    return Moment(item, "end")
+
+
+class Step:
+    """A task of the compute stream. duration: ps, unslowed. after: transfers. times: of each class of workers."""
+
+    def __init__(self, name, duration, after, classes):
+        self.name, self.duration, self.after = name, duration, after
+        self.start, self.end = [None] * classes, [None] * classes
+
+    def at(self, edge, place):
+        return (self.start if edge == "start" else self.end)[place]
+
+
+class Transfer:
+    """A collective of all groups at once. after: moments. key: its place among those of its lane that wait."""
+
+    def __init__(self, name, lane, operation, iteration, size, cost, ranks):
+        self.name, self.lane, self.operation, self.iteration = name, lane, operation, iteration
+        self.size, self.cost = Fraction(size), cost
+        self.nothing = ranks == 1 or size == 0  # it ends at once and never touches the network
+        self.after, self.key, self.start, self.end, self.place = [], (), None, None, None
+
+    def at(self, edge, _):
+        return self.start if edge == "start" else self.end
+
+
+class Plan:
+    """Iterations of one worker's compute stream and of the transfers, in the order of issue."""
+
+    LANES = ["shared", "gather", "reduce", "replicate"]  # in the order of admission within an instant
+
+    def __init__(self, scenario):
+        self.scenario, self.iteration, self.micro = scenario, 0, 0
+        self.steps, self.transfers, self.holdings, self.marks = [], [], [], []
+        self.lanes = {name: Lane() for name in self.LANES}
+        self.held, self.activations = [], {}  # held: transfers that the next step waits for
+
+    def suffix(self):
+        return f"#{self.micro + 1}" if self.scenario.accumulate > 1 else ""
+
+    def step(self, name, duration, after=()):
+        step = Step(name, Fraction(duration), [*after, *self.held], len(self.scenario.factors))
+        self.held = []
+        self.steps.append(step)
+        return step
+
+    def hold(self, *transfers):
+        """The next step waits for them."""
+        self.held += transfers
+
+    def before(self):
+        """The end of what stands on the compute stream so far."""
+        return [end(self.steps[-1])] if self.steps else []
+
+    def forward(self, layer, after=()):
+        row = self.scenario.layers[layer]
+        step = self.step(f"F{layer + 1}{self.suffix()}", row.forward, after)
+        self.activations[layer] = step
+        return step
+
+    def backward(self, layer, after=()):
+        row = self.scenario.layers[layer]
+        step = self.step(f"B{layer + 1}{self.suffix()}", row.backward, after)
+        if row.activation:
+            self.occupy("activations", row.activation, start(self.activations[layer]), end(step))
+        if layer == len(self.scenario.layers) - 1 and self.micro == 0:
+            self.marks.append(step)
+        return step
+
+    def occupy(self, part, size, since, until):
+        self.holdings.append(Holding(part, Fraction(size), since, until))
+
+    def send(self, name, lane, operation, size, after=(), key=None):
+        """Issues a collective over the shards' ranks (an all-reduce: over all), of so many unsharded bytes."""
+        s = self.scenario
+        ranks = s.workers if operation == "all-reduce" else s.group
+        return self.issue(Transfer(name, lane, operation, self.iteration, size, s.price(operation, ranks), ranks),
+                          after, key)
+
+    def replicate(self, name, lane, size, reduction, key=None):
+        """The all-reduce of a reduced shard over the ranks of equal place in their groups."""
+        s = self.scenario
+        ranks = s.workers // s.group
+        return self.issue(Transfer(name, lane, "replicate", self.iteration, Fraction(size) / s.group,
+                                   s.price("all-reduce", ranks), ranks), [end(reduction)], key)
+
+    def issue(self, transfer, after, key):
+        transfer.after, transfer.key = list(after), key or (self.iteration, self.micro)
+        self.transfers.append(transfer)
+        return transfer
+
+
+# ---- units ----------------------------------------------------------------------------------------------------------
+
+def wrapped(scenario):
+    """The units of FSDP, each a list of layers."""
+    named = any(layer.group is not None for layer in scenario.layers)
+    wrap = scenario.options.get("wrap", "group" if named else "layer")
+    if wrap == "group":
+        units = grouped(scenario.layers)
+    elif wrap == "layer":
+        units = [[index] for index in range(len(scenario.layers))]
+    else:
+        units = filled(scenario, size_of(wrap))
+    return joined(units, lambda unit: any(scenario.layers[index].tensors for index in unit))
+
+
+def grouped(layers):
+    """Units of one name; a layer without a name joins the unit before, or the first."""
+    units, name = [], None
+    for index, layer in enumerate(layers):
+        if units and (layer.group in (None, name) or name is None):
+            units[-1].append(index)
+        else:
+            units.append([index])
+        name = layer.group or name
+    return units
+
+
+def filled(scenario, size):
+    """Units that close once their parameters reach so many bytes."""
+    units, held = [[]], 0
+    for index, layer in enumerate(scenario.layers):
+        if held >= size and layer.tensors:
+            units.append([])
+            held = 0
+        units[-1].append(index)
+        held += scenario.elements(index) * scenario.parameter
+    return units
+
+
+def joined(units, has_tensors):
+    """A unit without tensors joins the one before, or the first."""
+    result, waiting = [], []
+    for unit in units:
+        if has_tensors(unit):
+            result.append(waiting + unit)
+            waiting = []
+        elif result:
+            result[-1] += unit
+        else:
+            waiting += unit
+    return result
+
+
+class Units:
+    """What FSDP1 and FSDP2 share: units that are gathered before use, and whose gradients are reduced."""
+
+    def __init__(self, scenario, plan):
+        self.s, self.plan, self.units = scenario, plan, wrapped(scenario)
+        self.elements = [sum(scenario.elements(index) for index in unit) for unit in self.units]
+        self.last = len(self.units) - 1
+        self.opening, self.reductions = [], []  # what first gathers wait for; R and A of this iteration
+
+    def gather(self, kind, unit, lane, after=()):
+        name = f"{kind}{unit + 1}{self.plan.suffix()}"
+        return self.plan.send(name, lane, "all-gather", self.elements[unit] * self.s.parameter, after)
+
+    def reduce(self, unit, lane):
+        """R(u), and A(u) behind it in hybrid sharding; what they wait for is added later."""
+        size, name = self.elements[unit] * self.s.gradient, f"{unit + 1}{self.plan.suffix()}"
+        reduction = self.plan.send("R" + name, lane, "reduce-scatter", size)
+        self.reductions.append(reduction)
+        if self.s.hybrid:
+            self.reductions.append(self.plan.replicate("A" + name, "replicate", size, reduction))
+        return reduction
+
+    def gathered(self, unit, gather, until):
+        self.plan.occupy("gathered", self.elements[unit] * self.s.parameter, start(gather), end(until))
+
+    def reducing(self, unit, backward, reduction):
+        if not whole_gradients(self.s):
+            self.plan.occupy("in_reduction", self.elements[unit] * self.s.gradient, start(backward), end(reduction))
+
+    def forwards(self, unit, after=()):
+        """F(u): its first and its last step."""
+        self.plan.hold(*after)
+        steps = [self.plan.forward(layer) for layer in self.units[unit]]
+        return steps[0], steps[-1]
+
+    def backwards(self, unit, after=()):
+        self.plan.hold(*after)
+        steps = [self.plan.backward(layer) for layer in reversed(self.units[unit])]
+        return steps[0], steps[-1]
+
+    def close(self):
+        """The end of a micro-batch, for the first gathers of the next."""
+        self.opening = self.plan.before() + [end(reduction) for reduction in self.reductions]
+
+    def update(self):
+        self.plan.step("U", self.s.own_update(), self.reductions)
+        self.opening, self.reductions = self.plan.before(), []
+
+
+class Fsdp2(Units):
+    """PyTorch's fully_shard: copies between the network and the layers, few buffers."""
+
+    def __init__(self, scenario, plan):
+        super().__init__(scenario, plan)
+        self.prefetch, self.buffers = scenario.number("prefetch"), scenario.number("reduce_buffers")
+        shared = scenario.options["lanes"] == "shared"
+        self.gather_lane, self.reduce_lane = ("shared", "shared") if shared else ("gather", "reduce")
+        freed = {"all": self.last + 1, "but-last": self.last, "none": 0}[scenario.options["reshard"]]
+        self.freed = list(reversed(range(freed)))  # in backward order
+
+    def copy(self, name, unit, element, after):
+        """A copy-in or copy-out of a unit on the compute stream."""
+        rate = self.s.options.get("copy")
+        size = self.elements[unit] * element
+        time = size / size_of(rate.removesuffix("/s")) * SECOND if rate else 0
+        return self.plan.step(f"{name}{unit + 1}{self.plan.suffix()}", time, after)
+
+    def micro_batch(self):
+        last = self.s.accumulate - 1
+        reduces = self.s.options["reduce"] == "every" or self.plan.micro == last
+        kept, copied = self.forward_pass()
+        self.backward_pass(kept, copied, reduces)
+        self.close()
+
+    def forward_pass(self):
+        """(gathers of the units that stay, C_f of the last)."""
+        copies, kept = [], {}
+        for unit in range(self.last + 1):
+            reuse = unit - self.prefetch - 1
+            after = [end(copies[reuse])] if reuse >= 0 else self.opening
+            gather = self.gather("G_f", unit, self.gather_lane, after)
+            copies.append(self.copy("C_f", unit, self.s.parameter, [gather]))
+            _, done = self.forwards(unit)
+            if unit in self.freed:
+                self.gathered(unit, gather, done)
+            else:
+                kept[unit] = gather
+        return kept, copies[-1]
+
+    def issue_backward(self, reduces):
+        """(gathers, reductions) of the backward pass by unit, issued as the pre- and post-backward hooks do."""
+        gathers, reductions = {}, {}
+        ahead = collections.deque(self.freed)
+
+        def fetch(count):
+            for unit in [ahead.popleft() for _ in range(min(count, len(ahead)))]:
+                gathers[unit] = self.gather("G_b", unit, self.gather_lane)
+
+        fetch(self.prefetch)
+        for unit in reversed(range(self.last + 1)):
+            if unit in self.freed:
+                fetch(1)
+            if reduces:
+                reductions[unit] = self.reduce(unit, self.reduce_lane)
+        return gathers, reductions
+
+    def backward_pass(self, gathers, copied, reduces):
+        fetched, reductions = self.issue_backward(reduces)
+        copies = []
+        for unit in reversed(range(self.last + 1)):
+            if unit in self.freed:
+                reuse = len(copies) - self.prefetch
+                fetched[unit].after.append(end(copies[reuse] if reuse >= 0 else copied))
+                copies.append(self.copy("C_b", unit, self.s.parameter, [fetched[unit]]))
+            first, done = self.backwards(unit)
+            self.gathered(unit, (fetched if unit in self.freed else gathers)[unit], done)
+            if reduces:
+                behind = [reductions[unit + self.buffers]] if unit + self.buffers <= self.last else []
+                copy_in = self.copy("D", unit, self.s.gradient, behind)
+                reductions[unit].after.append(end(copy_in))
+                self.reducing(unit, first, reductions[unit])
+
+
+class Fsdp1(Units):
+    """PyTorch's FullyShardedDataParallel: one lane, strictly in the order of issue."""
+
+    def __init__(self, scenario, plan):
+        super().__init__(scenario, plan)
+        self.limit, self.mode = scenario.number("limit"), scenario.options["backward_prefetch"]
+        self.frees = scenario.options["reshard"] == "all"
+
+    def micro_batch(self):
+        kept = self.forward_pass()
+        self.backward_pass(kept)
+        self.close()
+
+    def forward_pass(self):
+        """The gathers of the units that stay."""
+        ends, kept = [], {}
+        for unit in range(self.last + 1):
+            limited = self.frees and unit >= self.limit
+            gather = self.gather("G_f", unit, "shared", [end(ends[unit - self.limit])] if limited else self.opening)
+            _, done = self.forwards(unit, [gather])
+            ends.append(done)
+            if self.frees:
+                self.gathered(unit, gather, done)
+            else:
+                kept[unit] = gather
+        return kept
+
+    def issue_backward(self):
+        """(gathers, reductions) by unit, in the order of the lane."""
+        gathers, reductions = {}, {}
+        ahead = 0 if self.mode == "none" else 1
+        for turn in range(-ahead, self.last + 1):
+            fetched, reduced = self.last - turn - ahead, self.last - turn
+            if self.frees and fetched >= 0:
+                gathers[fetched] = self.gather("G_b", fetched, "shared")
+            if turn >= 0:
+                reductions[reduced] = self.reduce(reduced, "shared")
+        return gathers, reductions
+
+    def backward_pass(self, kept):
+        gathers, reductions = self.issue_backward()
+        awaited = self.plan.before()  # what the B before waits for
+        for unit in reversed(range(self.last + 1)):
+            before = self.plan.before()
+            if self.frees:
+                gathers[unit].after += before if self.mode != "pre" or unit == self.last else awaited
+                awaited = before + [end(gathers[unit])]
+            first, done = self.backwards(unit, [gathers[unit]] if self.frees else [])
+            self.gathered(unit, (gathers if self.frees else kept)[unit], done)
+            reductions[unit].after.append(end(done))
+            self.reducing(unit, first, reductions[unit])
+
+
+# ---- DeepSpeed ------------------------------------------------------------------------------------------------------
+
+def full_buckets(tensors, limit):
+    """(layer, elements) into buckets; one that would exceed the limit closes the bucket first."""
+    buckets = []
+    for layer, size in tensors:
+        if buckets and sum(held for _, held in buckets[-1]) + size <= limit:
+            buckets[-1].append((layer, size))
+        else:
+            buckets.append([(layer, size)])
+    return buckets
+
+
+class Buckets:
+    """Reductions of DeepSpeed: at the launch of bucket k the next step waits for bucket k - depth."""
+
+    def __init__(self, scenario, plan, operation, depth, at_end=False):
+        self.s, self.plan, self.operation, self.depth = scenario, plan, operation, depth
+        tensors = scenario.backward_tensors()
+        if at_end:  # in forward order, after the backward pass
+            tensors = tensors[::-1]
+        self.buckets = full_buckets(tensors, scenario.number("reduce_bucket"))
+        closers = [0 if at_end else bucket[0][0] for bucket in self.buckets[1:]] + [0]
+        self.launched = {layer: [place for place, closer in enumerate(closers) if closer == layer]
+                         for layer in range(len(scenario.layers))}
+        self.sent = []
+
+    def launch(self, layer, step):
+        """What B of this layer sets off."""
+        for place in self.launched[layer]:
+            size = sum(held for _, held in self.buckets[place]) * self.s.gradient
+            self.sent.append(self.plan.send(f"R{place + 1}{self.plan.suffix()}", "reduce", self.operation, size,
+                                            [end(step)]))
+            if place >= self.depth:
+                self.plan.hold(self.sent[place - self.depth])
+
+    def close(self):
+        """The end of a micro-batch: the next step waits for all. Returns them."""
+        sent, self.sent = self.sent, []
+        self.plan.hold(*sent)
+        return sent
+
+
+class Zero12:
+    """DeepSpeed's stages 1 and 2: buckets of gradients, and one all-gather after the update."""
+
+    def __init__(self, scenario, plan):
+        self.s, self.plan, self.first = scenario, plan, scenario.strategy == "zero-1"
+        overlap = scenario.flag("overlap_comm")
+        self.buckets = Buckets(scenario, plan, scenario.options["bucket_op"], 1 if overlap else 0,
+                               self.first and not overlap)
+
+    def micro_batch(self):
+        layers = range(len(self.s.layers))
+        for layer in layers:
+            self.plan.forward(layer)
+        reduces = not self.first or self.plan.micro == self.s.accumulate - 1
+        for layer in reversed(layers):
+            step = self.plan.backward(layer)
+            if reduces:
+                self.buckets.launch(layer, step)
+        self.buckets.close()
+
+    def update(self):
+        step = self.plan.step("U", self.s.own_update())
+        left, piece = self.s.all_elements(), self.s.number("allgather_bucket")
+        count = 0
+        while left > 0:
+            size = min(left, piece or left)
+            left, count = left - size, count + 1
+            self.plan.hold(self.plan.send(f"G{count}", "gather", "all-gather", size * self.s.parameter, [end(step)]))
+
+
+class Zero3:
+    """DeepSpeed's stage 3: layers are gathered where the trace comes to them, with one prefetch."""
+
+    def __init__(self, scenario, plan):
+        self.s, self.plan = scenario, plan
+        self.buckets = Buckets(scenario, plan, "reduce-scatter", 3 if scenario.flag("overlap_comm") else 0)
+        self.rest = [sum(size for size in layer.tensors if size > scenario.number("persistence"))
+                     for layer in scenario.layers]  # elements that are gathered
+        count = len(scenario.layers)
+        self.trace = [*range(count), *reversed(range(count))]
+        self.gathers = {}  # of the layers that are gathered or on their way
+
+    def micro_batch(self):
+        count, steps = len(self.s.layers), {}
+        for place, layer in enumerate(self.trace):
+            self.fetch(place)
+            arrived = [self.gathers[layer]] if self.rest[layer] else []
+            if place < count:
+                self.plan.forward(layer, arrived)
+            else:
+                steps[layer] = self.plan.backward(layer, arrived)
+            if self.rest[layer] and (place >= count or not self.stays(layer)):
+                self.plan.occupy("gathered", self.rest[layer] * self.s.parameter, start(self.gathers.pop(layer)),
+                                 self.plan.before()[0])
+            if place >= count:
+                self.buckets.launch(layer, steps[layer])
+        for bucket, sent in zip(self.buckets.buckets, self.buckets.close()):
+            for layer, size in bucket:
+                self.plan.occupy("in_reduction", size * self.s.gradient, start(steps[layer]), end(sent))
+
+    def stays(self, layer):
+        """Not freed after its forward: fewer than `max_reuse` elements are used before its backward."""
+        between = self.trace[layer + 1:len(self.trace) - 1 - layer]
+        return sum(self.s.elements(other) for other in between) < self.s.number("max_reuse")
+
+    def fetch(self, place):
+        """The layer's own gather and one coalesced prefetch, when the task at this place is next."""
+        own = self.trace[place]
+        if self.rest[own] and own not in self.gathers:
+            self.gather("G", [own])
+        room = min(self.s.number("prefetch_bucket"),
+                   self.s.number("max_live") - sum(self.rest[layer] for layer in self.gathers))
+        taken = []
+        for layer in self.trace[place + 1:]:
+            if sum(self.rest[other] for other in taken) >= room:
+                break
+            if self.rest[layer] and layer not in self.gathers and layer not in taken:
+                taken.append(layer)
+        if taken:
+            self.gather("P", taken)
+
+    def gather(self, kind, layers):
+        name = f"{kind}({','.join(str(layer + 1) for layer in layers)}){self.plan.suffix()}"
+        size = sum(self.rest[layer] for layer in layers) * self.s.parameter
+        gather = self.plan.send(name, "gather", "all-gather", size, self.plan.before())
+        self.gathers.update(dict.fromkeys(layers, gather))
+
+    def update(self):
+        self.plan.step("U", self.s.own_update())
+        persistent = self.s.all_elements() - sum(self.rest)
+        if persistent:
+            self.plan.hold(self.plan.send("Gp", "gather", "all-gather", persistent * self.s.parameter,
+                                          self.plan.before()))
+
+
+# ---- Megatron-LM ----------------------------------------------------------------------------------------------------
+
+class Megatron:
+    """Megatron-Core's DistributedDataParallel, with or without its distributed optimizer."""
+
+    def __init__(self, scenario, plan):
+        self.s, self.plan = scenario, plan
+        self.sharded, self.overlaps = scenario.flag("distributed_optimizer"), scenario.flag("overlap_grad_reduce")
+        both = "true" if self.sharded and self.overlaps else "false"
+        self.ahead = scenario.flag("overlap_param_gather", both)
+        self.buckets, self.sent, self.gathers = self.fill(), [], []
+
+    def fill(self):
+        """Buckets in backward order, closed once they hold enough; one without overlap."""
+        enough = self.s.number("bucket_size") or max(40 * 10**6, 10**6 * self.s.workers)
+        buckets = [[]]
+        for layer, size in self.s.backward_tensors():
+            if self.overlaps and sum(held for _, held in buckets[-1]) >= enough:
+                buckets.append([])
+            buckets[-1].append((layer, size))
+        return buckets
+
+    def size(self, bucket):
+        """Elements."""
+        return sum(size for _, size in self.buckets[bucket])
+
+    def micro_batch(self):
+        layers = range(len(self.s.layers))
+        for layer in layers:
+            self.forward(layer)
+        for layer in reversed(layers):
+            step = self.plan.backward(layer)
+            if self.plan.micro == self.s.accumulate - 1:
+                self.launch(layer, step)
+
+    def forward(self, layer):
+        """F of a layer, behind the gathers of the buckets that begin in it; it sets off the next one."""
+        before, arrived = self.plan.before(), []
+        while self.gathers and self.first_layer(self.gathers[0]) == layer:
+            arrived.append(self.gathers.pop(0)[1])
+            if self.gathers and self.first_layer(self.gathers[0]) == layer:
+                self.gathers[0][1].after += [end(arrived[-1]), *before]
+        step = self.plan.forward(layer, arrived)
+        if arrived and self.gathers:
+            self.gathers[0][1].after.append(start(step))
+
+    def first_layer(self, gather):
+        """The first layer in forward order with a tensor in the gather's bucket."""
+        return self.buckets[gather[0]][-1][0]
+
+    def launch(self, layer, step):
+        for place, bucket in enumerate(self.buckets):
+            if layer != (bucket[-1][0] if self.overlaps else 0):
+                continue
+            name, size = f"{place + 1}{self.plan.suffix()}", self.size(place) * self.s.gradient
+            operation = "reduce-scatter" if self.sharded else "all-reduce"
+            self.sent.append(self.plan.send("R" + name, "reduce", operation, size, [end(step)]))
+            if self.s.hybrid:
+                self.sent.append(self.plan.replicate("A" + name, "reduce", size, self.sent[-1]))
+
+    def update(self):
+        step = self.plan.step("U", self.s.own_update(), self.sent)
+        self.sent = []
+        if not self.sharded:
+            return
+        for count, bucket in enumerate(reversed(range(len(self.buckets)))):
+            gather = self.plan.send(f"G{count + 1}", "gather", "all-gather", self.size(bucket) * self.s.parameter)
+            if not self.ahead or count == 0:
+                gather.after.append(end(step))
+            if self.ahead:
+                self.gathers.append((bucket, gather))
+            else:
+                self.plan.hold(gather)
+
+
+# ---- ZeRO under the plans of version 1 ------------------------------------------------------------------------------
+
+Block = namedtuple("Block", "slices priority")  # slices: (layer, bytes of gradients)
+
+
+class Blocks:
+    """`--zero 0|1|2` over plans of blocks."""
+
+    def __init__(self, scenario, plan):
+        self.s, self.plan = scenario, plan
+        name = scenario.strategy
+        partitioned = name in ("bytescheduler", "p3")
+        self.blocks = self.partitions() if partitioned else self.merged()
+        self.order = "priority" if partitioned else "listed" if name == "ddp" else "first-ready"
+        self.by_layer = scenario.options.get("barrier", "layer" if partitioned else "iteration") == "layer"
+        self.after_backward = name == "s-sgd"
+        window = scenario.number("credit") if name == "bytescheduler" else 1
+        plan.lanes["reduce"] = plan.lanes["replicate"] = Lane(self.order, window)
+        self.sent, self.gates = [], collections.defaultdict(list)  # gates: of each layer's next first forward
+
+    def partitions(self):
+        """Slices of each tensor alone, the short one last; input side first."""
+        size = size_of(self.s.options["partition"])
+        return [Block([(index, min(size, total - size * place))], index)
+                for index, layer in enumerate(self.s.in_bytes()) for _, total in layer.tensors
+                for place in range(math.ceil(total / size))]
+
+    def merged(self):
+        """The plans of reference.py, for what overlaps with the backward pass."""
+        layers = self.s.in_bytes()
+        tensors = reference.backward_order(layers)
+        ready = reference.ready_times(reference.slowed(layers, max(self.s.factors)), tensors)
+        ranks = self.s.group if self.s.stage else self.s.workers
+        cost = reference.Cost(*self.s.price("reduce-scatter" if self.s.stage else "all-reduce", ranks), ranks)
+        caps = {key: size_of(self.s.options[key]) for key in ("bucket_cap", "first_bucket") if key in self.s.options}
+        plan = reference.STRATEGIES[self.s.strategy](tensors, ready, cost, **caps)
+        return [Block([(tensors[place].layer, tensors[place].bytes) for place in block], 0) for block in plan.blocks]
+
+    def micro_batch(self):
+        layers = range(len(self.s.layers))
+        for layer in layers:
+            self.forward(layer)
+        reduces = self.s.zero == 2 or self.plan.micro == self.s.accumulate - 1
+        steps = {}
+        for layer in reversed(layers):
+            steps[layer] = self.plan.backward(layer)
+        if reduces:
+            self.reduce(steps)
+
+    def forward(self, layer):
+        if self.plan.micro == 0:
+            self.plan.hold(*self.gates.pop(layer, []))
+            if self.by_layer and not self.s.zero and self.plan.iteration and self.s.layers[layer].tensors:
+                self.plan.step(f"U{layer + 1}", Fraction(self.s.update * self.s.elements(layer), self.s.all_elements()))
+        self.plan.forward(layer)
+
+    def reduce(self, steps):
+        """The blocks of a micro-batch, each ready after B of the lowest layer that it holds."""
+        for index, block in enumerate(self.blocks):
+            lowest = min(layer for layer, _ in block.slices)
+            size = sum(held for _, held in block.slices)
+            name = f"{index}{self.plan.suffix()}"
+            key = (self.plan.iteration, self.plan.micro, block.priority, index)
+            after = [end(steps[0 if self.after_backward else lowest])]
+            if not self.s.zero:
+                self.sent.append(self.plan.send("AR" + name, "reduce", "all-reduce", size, after, key))
+                continue
+            self.sent.append(self.plan.send("R" + name, "reduce", "reduce-scatter", size, after, key))
+            for layer, held in block.slices if self.s.zero == 2 else []:
+                self.plan.occupy("in_reduction", held, start(steps[layer]), end(self.sent[-1]))
+            if self.s.hybrid:
+                self.sent.append(self.plan.replicate("A" + name, "replicate", size, self.sent[-1], key))
+
+    def update(self):
+        sent, self.sent = self.sent, []
+        if self.by_layer and not self.s.zero:
+            for block, transfer in zip(self.blocks, sent):
+                for layer, _ in block.slices:
+                    self.gates[layer].append(transfer)
+            return
+        step = self.plan.step("U", self.s.own_update(), sent)
+        if self.s.zero:
+            self.gather(step)
+
+    def gather(self, step):
+        """An all-gather per block, the block with the lowest layer first."""
+        def lowest(index):
+            return min(layer for layer, _ in self.blocks[index].slices)
+
+        for index in sorted(range(len(self.blocks)), key=lambda index: (lowest(index), index)):
+            slices = self.blocks[index].slices
+            size = sum(held for _, held in slices) * Fraction(self.s.parameter, self.s.gradient)
+            gather = self.plan.send(f"G{index}", "gather", "all-gather", size, [end(step)])
+            for layer in {layer for layer, _ in slices} if self.by_layer else [0]:
+                self.gates[layer].append(gather)
+
+
+WRITERS = {"fsdp1": Fsdp1, "fsdp2": Fsdp2, "zero-1": Zero12, "zero-2": Zero12, "zero-3": Zero3, "megatron": Megatron}
+
+
+def written(scenario, iterations):
+    """The plan of so many iterations."""
+    plan = Plan(scenario)
+    strategy = WRITERS.get(scenario.strategy, Blocks)(scenario, plan)
+    for plan.iteration in range(iterations):
+        for plan.micro in range(scenario.accumulate):
+            strategy.micro_batch()
+        strategy.update()
+    return plan
+
+
+# ---- replay ---------------------------------------------------------------------------------------------------------
+
+class Replay:
+    """Gives every step and transfer of a plan its times. One worker stands for all with the same slowdown."""
+
+    def __init__(self, plan):
+        self.plan, self.factors, self.channel = plan, plan.scenario.factors, plan.scenario.sharing()
+        self.now, self.next, self.running = 0, [0] * len(self.factors), [None] * len(self.factors)
+        self.waiting = {name: [] for name in plan.LANES}  # heaps of what is ready
+        self.flying = {name: [] for name in plan.LANES}
+        self.lists = {name: collections.deque() for name in plan.LANES}
+        self.in_flight, self.admitted = 0, 0
+        self.listeners, self.missing = collections.defaultdict(list), {}
+        for place, transfer in enumerate(plan.transfers):
+            transfer.place = place
+            self.lists[transfer.lane].append(transfer)
+            self.listen(transfer)
+
+    def listen(self, transfer):
+        missing = 0
+        for item, edge in transfer.after:
+            self.listeners[id(item), edge].append(transfer)
+            missing += len(self.factors) if isinstance(item, Step) else 1
+        self.missing[transfer.place] = missing
+        if missing == 0:
+            self.ready(transfer)
+
+    def run(self):
+        while self.now is not None:
+            self.settle()
+            while self.admit():
+                self.settle()
+            self.now = self.next_instant()
+        late = [step.name for place in self.next for step in self.plan.steps[place:place + 1]]
+        late += [transfer.name for transfer in self.plan.transfers if transfer.end is None][:1]
+        if late:
+            raise AssertionError(f"never starts: {late}")
+
+    def next_instant(self):
+        instants = [step.end[worker] for worker, step in enumerate(self.running) if step is not None]
+        if self.in_flight:
+            instants.append(self.channel.next())
+        return min(instants, default=None)
+
+    def settle(self):
+        """All that ends at this instant, and tasks of no length that can start."""
+        changed = True
+        while changed:
+            changed = any([self.compute(worker) for worker in range(len(self.factors))])
+            while self.in_flight and self.channel.next() <= self.now:
+                self.in_flight -= 1
+                self.arrived(self.channel.complete())
+                changed = True
+
+    def compute(self, worker):
+        """Ends and starts steps of one worker; whether any did."""
+        changed, step = False, self.running[worker]
+        while True:
+            if step is not None and step.end[worker] <= self.now:
+                self.running[worker], changed = None, True
+                self.reached(step, "end")
+            if self.running[worker] is not None or not self.begin(worker):
+                return changed
+            step, changed = self.running[worker], True
+
+    def begin(self, worker):
+        """Starts the worker's next step if it can."""
+        if self.next[worker] == len(self.plan.steps):
+            return False
+        step = self.plan.steps[self.next[worker]]
+        if any(transfer.end is None for transfer in step.after):
+            return False
+        self.next[worker] += 1
+        self.running[worker] = step
+        step.start[worker] = self.now
+        step.end[worker] = self.now + rounded(step.duration * self.factors[worker])
+        self.reached(step, "start")
+        return True
+
+    def reached(self, item, edge):
+        """On one worker more."""
+        for transfer in self.listeners[id(item), edge]:
+            self.missing[transfer.place] -= 1
+            if self.missing[transfer.place] == 0:
+                self.ready(transfer)
+
+    def ready(self, transfer):
+        order = self.plan.lanes[transfer.lane].order
+        key = {"listed": (), "priority": transfer.key,
+               "first-ready": (*transfer.key[:2], self.now, *transfer.key[2:])}[order]
+        heapq.heappush(self.waiting[transfer.lane], (key, transfer.place, transfer))
+
+    def admit(self):
+        """Starts one transfer, of the first lane that has one."""
+        for name in self.plan.LANES:
+            lane, waiting = self.plan.lanes[name], self.waiting[name]
+            if not waiting or len(self.flying[name]) >= lane.window:
+                continue
+            transfer = waiting[0][2]
+            if lane.order == "listed" and transfer is not self.lists[name][0]:
+                continue
+            heapq.heappop(waiting)
+            self.lists[name].remove(transfer)
+            self.depart(transfer)
+            return True
+        return False
+
+    def depart(self, transfer):
+        transfer.start, transfer.sequence = self.now, self.admitted
+        self.admitted += 1
+        self.flying[transfer.lane].append(transfer)
+        if transfer.nothing:
+            self.arrived(transfer)
+        else:
+            self.in_flight += 1
+            a, b = transfer.cost
+            self.channel.admit(self.now, transfer, a, b * transfer.size)
+
+    def arrived(self, transfer):
+        transfer.end = self.now
+        self.flying[transfer.lane].remove(transfer)
+        self.reached(transfer, "end")
+
+
+# ---- what is measured -----------------------------------------------------------------------------------------------
+
+def periods(plan, worker):
+    """ps between the starts of B_L in consecutive iterations."""
+    starts = [step.start[worker] for step in plan.marks]
+    return [after - before for before, after in zip(starts, starts[1:])]
+
+
+def cycle(plan, longest=6):
+    """How many iterations until the periods repeat, judged at the end of the replay; 0: they do not."""
+    for length in range(1, longest + 1):
+        histories = [periods(plan, worker)[-3 * length:] for worker in range(len(plan.scenario.factors))]
+        if all(len(history) == 3 * length and all(abs(history[place] - history[place + length]) <= 4
+                                                  for place in range(2 * length)) for history in histories):
+            return length
+    return 0
+
+
+def steady(scenario):
+    """(replayed plan, how many of its last iterations repeat)."""
+    for iterations in (5, 9, 24, 80):
+        plan = written(scenario, iterations)
+        Replay(plan).run()
+        if length := cycle(plan):
+            return plan, length
+    raise AssertionError("the iteration never becomes steady")
+
+
+def time_in_flight(plan, since, until):
+    """ps between two instants with any transfer on the network."""
+    busy, reached = 0, since
+    for transfer in sorted((transfer for transfer in plan.transfers if not transfer.nothing),
+                           key=lambda transfer: transfer.start):
+        first, last = max(transfer.start, reached), min(transfer.end, until)
+        busy += max(0, last - first)
+        reached = max(reached, last)
+    return busy
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+
+PARTS = ["parameters", "gradients", "optimizer", "gathered", "in_reduction", "activations"]
+
+
+def whole_gradients(scenario):
+    """FSDP2 that reduces in the last of several micro-batches keeps unsharded gradients."""
+    return scenario.strategy == "fsdp2" and scenario.options["reduce"] == "last" and scenario.accumulate > 1
+
+
+def constant_memory(scenario):
+    """Bytes of the parts that do not change over an iteration."""
+    s, elements = scenario, scenario.all_elements()
+    fsdp = s.strategy in ("fsdp1", "fsdp2")
+    held, gradient = (4, 4) if fsdp else (s.parameter, s.gradient)
+    persistent = 0
+    if s.strategy == "zero-3":
+        limit = s.number("persistence")
+        persistent = sum(size for layer in s.layers for size in layer.tensors if size <= limit)
+    state = Fraction(s.options.get("state", 12 if held == 2 else 8))
+    parts = dict.fromkeys(PARTS, Fraction(0))
+    parts["parameters"] = Fraction((elements - persistent) * held, s.shards if s.stage == 3 else 1) + persistent * held
+    parts["gradients"] = Fraction(elements * gradient, s.shards if s.stage >= 2 and not whole_gradients(s) else 1)
+    parts["optimizer"] = elements * state / s.shards
+    if s.strategy in ("zero-1", "zero-2"):
+        buckets = 2 if s.flag("overlap_comm") else 1
+        parts["in_reduction"] = Fraction(min(elements, buckets * s.number("reduce_bucket")) * s.gradient)
+    return parts
+
+
+def peaks(plan, worker, since, until):
+    """(peak of the sum, peak of each part) of what one worker holds for a while, between two instants."""
+    spans = []
+    for part, size, first, last in plan.holdings:
+        begins, ends = first.item.at(first.edge, worker), last.item.at(last.edge, worker)
+        if max(begins, since) < min(ends, until):
+            spans += [(max(begins, since), 1, part, size), (ends, 0, part, -size)]
+    held, most, total, top = collections.Counter(), collections.Counter(), 0, 0
+    for _, _, part, size in sorted(spans, key=lambda span: span[:2]):  # ends free before starts take
+        held[part] += size
+        total += size
+        most[part] = max(most[part], held[part])
+        top = max(top, total)
+    return top, most
+
+
+def memory(plan, since, until):
+    """(bytes at the peak, bytes of each part at its own peak) of the worker that needs most."""
+    parts = constant_memory(plan.scenario)
+    base, top = sum(parts.values()), 0
+    own = collections.Counter()
+    for worker in range(len(plan.scenario.factors)):
+        total, most = peaks(plan, worker, since, until)
+        top = max(top, total)
+        for part, size in most.items():
+            own[part] = max(own[part], size)
+    return base + top, {part: parts[part] + own[part] for part in PARTS}
+
+
+# ---- results --------------------------------------------------------------------------------------------------------
+
+def copy_time(plan):
+    """ps per iteration that copies take on a worker that is not slowed."""
+    copies = [step for step in plan.steps if re.match(r"C_|D", step.name)]
+    return sum(rounded(step.duration) for step in copies) / Fraction(len(plan.marks))
+
+
+def lower_bound(plan):
+    """ps that no plan of the same kind beats; of the slowest worker."""
+    s, slowest = plan.scenario, max(plan.scenario.factors)
+    if s.stage == 0 and s.strategy not in SHARDED:
+        return all_reduce_bound(s, slowest)
+    moved = sum(transfer.size * transfer.cost[1] for transfer in plan.transfers
+                if transfer.iteration == 0 and not transfer.nothing)
+    return max((s.computing() + s.own_update() + copy_time(plan)) * slowest, moved)
+
+
+def all_reduce_bound(s, slowest):
+    """The bound of version 1 with K and U."""
+    layers = reference.slowed(s.in_bytes(), slowest)
+    cost = reference.Cost(*s.price("all-reduce", s.workers), s.workers)
+    first = next(index for index, layer in enumerate(layers) if layer.tensors)
+    before = reference.forward_time(layers[:first]) + reference.backward_time(layers[:first])
+    total = s.accumulate * (reference.forward_time(layers) + reference.backward_time(layers)) + s.update * slowest
+    sizes = [sum(size for _, size in layer.tensors) for layer in layers]
+    return max(total - before + max(before, cost(sizes[first])), cost(sum(sizes)))
+
+
+Result = namedtuple("Result", "answers order timeline empty")
+
+
+def simulate(trace, cluster, words):
+    """Everything that `allreplay run --json` says of sharding, under its names; times in exact seconds.
+
+    empty: how many of an iteration's transfers never touch the network (they are not among `collectives`).
+    """
+    scenario = Scenario(trace, cluster, words)
+    plan, length = steady(scenario)
+    since, until = plan.marks[-1 - length].start[0], plan.marks[-1].start[0]
+    iteration, copies = Fraction(until - since, length), copy_time(plan)
+    ideal = scenario.computing() + scenario.update
+    own = [transfer for transfer in plan.transfers if transfer.iteration == len(plan.marks) - 2]
+    times = {"iteration_s": iteration, "exposed_comm_s": iteration - scenario.computing() - scenario.own_update(),
+             "update_s": scenario.own_update(), "copy_s": copies,
+             "comm_busy_s": Fraction(time_in_flight(plan, since, until), length), "lower_bound_s": lower_bound(plan)}
+    total, parts = memory(plan, since, until)
+    answers = {key: Fraction(value) / SECOND for key, value in times.items()}
+    answers |= {"speedup": Fraction(scenario.workers * ideal) / iteration if iteration else None,
+                "samples_per_s": Fraction(scenario.workers * scenario.accumulate * scenario.batch * SECOND) / iteration
+                if iteration else None, "collectives": sum(not transfer.nothing for transfer in own),
+                "memory_bytes": total, "memory": parts}
+    order = [transfer.name for transfer in sorted(own, key=lambda transfer: transfer.sequence)]
+    return Result(answers, order, timeline(plan, since, until), sum(transfer.nothing for transfer in own))
+
+
+def timeline(plan, since, until):
+    """One line per step and transfer that begins in the steady iteration: microseconds from its first B_L."""
+    rows = [(transfer.start, transfer.end, transfer.sequence, f"{transfer.lane}: {transfer.name}", transfer.size)
+            for transfer in plan.transfers]
+    rows += [(step.start[worker], step.end[worker], -1, f"worker class {worker}: {step.name}", None)
+             for worker in range(len(plan.scenario.factors)) for step in plan.steps]
+    chosen = sorted(row for row in rows if since <= row[0] < until)
+    return "\n".join(f"{float(first - since) / 10**6:12.6f} {float(last - since) / 10**6:12.6f}  {what}"
+                     + (f" ({float(size):g} B)" if size is not None else "") for first, last, _, what, size in chosen)
+
+
+# ---- comparison -----------------------------------------------------------------------------------------------------
+
+TIMES = ["iteration_s", "exposed_comm_s", "update_s", "copy_s", "comm_busy_s", "lower_bound_s"]
+RATIOS = ["speedup", "samples_per_s"]
+
+
+def differences(given, result, relative=Fraction(1, 10**6)):
+    """How answers differ from a result: one line each. Times may differ by 1e-6 of the iteration, bytes by nothing."""
+    own, lines = result.answers, []
+    slack = {key: own["iteration_s"] * relative for key in TIMES}
+    slack |= {key: abs(own[key] or 0) * relative for key in RATIOS}
+
+    def compare(key, value, expected, allowed):
+        if value is None or abs(Fraction(value) - expected) > allowed:
+            lines.append(f"{key}: {value}, the peer says {float(expected)!r}")
+
+    for key in [*TIMES, *RATIOS]:
+        if key in given and own[key] is not None:
+            compare(key, given[key], own[key], slack[key])
+    if "collectives" in given and given["collectives"] not in (own["collectives"], own["collectives"] + result.empty):
+        compare("collectives", given["collectives"], own["collectives"], 0)
+    compare("memory_bytes", given.get("memory_bytes"), own["memory_bytes"], own["memory_bytes"] * Fraction(1, 10**12))
+    for part, size in own["memory"].items():
+        compare(f"memory.{part}", given.get("memory", {}).get(part), size, size * Fraction(1, 10**12))
+    if "order" in given and given["order"] != result.order:
+        lines.append(f"order: {given['order']}, the peer says {result.order}")
+    return lines
+
+
+def replay_case(case):
+    """(result, differences) of one worked case."""
+    words = shlex.split(case["command"])[2:]
+    result = simulate(case["trace"], case["cluster"], words)
+    return result, differences(case["answers"], result)
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Replays worked cases of sharded data parallelism.")
+    parser.add_argument("--cases", type=Path, required=True)
+    parser.add_argument("names", nargs="*", help="print the timelines of these alone")
+    arguments = parser.parse_args()
+    failed = 0
+    for case in json.loads(arguments.cases.read_text(encoding="utf-8")):
+        if arguments.names and case["name"] not in arguments.names:
+            continue
+        result, lines = replay_case(case)
+        failed += bool(lines)
+        print(f"{case['name']}: {'; '.join(lines) or 'agrees'}")
+        if arguments.names:
+            print(case["derivation"], result.timeline, sep="\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,93 @@
+// A plan in words: what waits for what, as pages and derivations write it.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "sim/schedule/plan.hpp"
+
+/// Works: F1, B1 of a layer, C1, c1, D1 of a unit (copies out, out again, in), U. Transfers by the layers that they
+/// carry, in order: G1+2 a gather, R2+1 a reduction, A1 an all-reduce among groups; what comes again in a micro-batch
+/// has a ' more. Micro-batches from the second on are named: F1/2.
+class PlanWords {
+ public:
+  PlanWords(const allreplay::Plan& plan, const allreplay::Profile& profile) : plan_(plan) {
+    for (const allreplay::Work& work : plan.program) works_.push_back(name_of(work));
+    std::map<std::string, int> seen;
+    for (const allreplay::Transfer& transfer : plan.transfers) {
+      std::string name = name_of(transfer, profile);
+      const int before = seen[name + batch_of(transfer.batch)]++;
+      transfers_.push_back(name.append(static_cast<std::size_t>(before), '\'') + batch_of(transfer.batch));
+    }
+  }
+
+  std::string program() const { return joined(works_); }
+
+  std::string lane(const std::string& name) const {
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < transfers_.size(); ++i)
+      if (plan_.lanes[plan_.transfers[i].lane].name == name) names.push_back(transfers_[i]);
+    return joined(names);
+  }
+
+  /// What the gates say that it waits for, works first; "start" is the start of the program.
+  std::string before(const std::string& name) const {
+    std::vector<std::string> starts, works, transfers;
+    for (const allreplay::Gate& gate : plan_.gates) {
+      if (name_of(gate.after) != name) continue;
+      using Of = allreplay::Moment::Of;
+      (gate.before.of == Of::Start  ? starts
+       : gate.before.of == Of::Work ? works
+                                    : transfers)
+          .push_back(name_of(gate.before));
+    }
+    for (const auto& one : works) starts.push_back(one);
+    for (const auto& one : transfers) starts.push_back(one);
+    return joined(starts);
+  }
+
+  bool has(const std::string& name) const {
+    return std::find(works_.begin(), works_.end(), name) != works_.end() ||
+           std::find(transfers_.begin(), transfers_.end(), name) != transfers_.end();
+  }
+
+  std::string name_of(const allreplay::Moment& moment) const {
+    if (moment.of == allreplay::Moment::Of::Start) return "start";
+    return (moment.of == allreplay::Moment::Of::Work ? works_ : transfers_)[moment.index];
+  }
+  const std::vector<std::string>& works() const { return works_; }
+  const std::vector<std::string>& transfers() const { return transfers_; }
+
+ private:
+  static std::string batch_of(std::uint32_t batch) { return batch == 0 ? "" : "/" + std::to_string(batch + 1); }
+
+  static std::string name_of(const allreplay::Work& work) {
+    constexpr const char* letters[] = {"B", "F", "U", "C", "c", "D"};  // as WorkKind has them
+    const std::string item = work.item == allreplay::everything ? "" : std::to_string(work.item + 1);
+    return letters[static_cast<std::size_t>(work.kind)] + item + batch_of(work.batch);
+  }
+
+  std::string name_of(const allreplay::Transfer& transfer, const allreplay::Profile& profile) const {
+    std::string name = transfer.op == allreplay::Stage::AllGather  ? "G"
+                       : transfer.axis == allreplay::Axis::Replica ? "A"
+                                                                   : "R";
+    std::string last;
+    for (const allreplay::Slice& slice : plan_.blocks[transfer.block].slices) {
+      const std::string layer = std::to_string(profile.tensors[slice.tensor].layer + 1);
+      if (layer != last) name += (last.empty() ? "" : "+") + layer;
+      last = layer;
+    }
+    return name;
+  }
+
+  static std::string joined(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : " ") + name;
+    return text;
+  }
+
+  const allreplay::Plan& plan_;
+  std::vector<std::string> works_, transfers_;
+};

@@ -1,0 +1,521 @@
+// What waits for what in sharded training, rule by rule (docs/sharding.md).
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+#include "tests/plan_words.hpp"
+
+#include "sim/schedule/fsdp.hpp"
+#include "sim/schedule/strategy.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// A layer for each number of elements, with a tensor of so many; none where it is 0.
+Profile layers_of(const std::vector<std::int64_t>& elements) {
+  Profile profile;
+  profile.name = "layers";
+  for (LayerId layer = 0; layer < elements.size(); ++layer) {
+    profile.layers.push_back({"l" + std::to_string(layer + 1), Time(1), Time(2)});
+    if (elements[layer] > 0)
+      profile.tensors.push_back({"t" + std::to_string(layer + 1), elements[layer], 4 * elements[layer], layer});
+  }
+  return profile;
+}
+
+// A strategy's plan with its words; the options are set by `change`.
+struct Planned {
+  template <class Change>
+  Planned(std::string_view strategy, Profile of, const Change& change, std::int64_t workers = 4)
+      : profile(std::move(of)), plan(made(strategy, change, workers)), words(plan, profile) {}
+  Planned(std::string_view strategy, Profile of) : Planned(strategy, std::move(of), [](StrategyOptions&) {}) {}
+
+  // Of each task: what it waits for.
+  void waits(const std::map<std::string, std::string>& expected) const {
+    for (const auto& [name, before] : expected) {
+      INFO(name);
+      REQUIRE(words.has(name));
+      CHECK(words.before(name) == before);
+    }
+  }
+
+  template <class Change>
+  Plan made(std::string_view strategy, const Change& change, std::int64_t workers) const {
+    StrategyOptions options;
+    change(options);
+    return make_plan(find_strategy(strategy, {}), {profile, CommCost(0, 0), options, true, workers});
+  }
+
+  Profile profile;
+  Plan plan;
+  PlanWords words;
+};
+
+std::vector<Bytes> sizes(const Plan& plan, Stage op) {
+  std::vector<Bytes> sizes;
+  for (const Transfer& transfer : plan.transfers)
+    if (transfer.op == op) sizes.push_back(plan.blocks[transfer.block].bytes());
+  return sizes;
+}
+
+std::string units(const Profile& profile, const Wrap& wrap) {
+  std::string text;
+  for (const Unit& unit : units_of(profile, wrap))
+    text += (text.empty() ? "" : " ") + std::to_string(unit.first + 1) + "-" + std::to_string(unit.last + 1);
+  return text;
+}
+
+Profile with_groups(Profile profile, const std::vector<std::string>& names) {
+  for (std::size_t layer = 0; layer < names.size(); ++layer) profile.layers[layer].group = names[layer];
+  return profile;
+}
+
+}  // namespace
+
+TEST_CASE("units: groups by name, and who has no name or no tensors joins") {
+  const Wrap standard;
+  const Profile five = layers_of({10, 10, 10, 10, 10});
+  CHECK(units(five, standard) == "1-1 2-2 3-3 4-4 5-5");
+  CHECK(units(with_groups(five, {"a", "a", "b", "b", "b"}), standard) == "1-2 3-5");
+  CHECK(units(with_groups(five, {"a", "a", "b", "b", "b"}), {.by = Wrap::By::Layer}) == "1-1 2-2 3-3 4-4 5-5");
+  // Without a name: to the unit before, or the first.
+  CHECK(units(with_groups(five, {"", "a", "", "b", ""}), standard) == "1-3 4-5");
+  // Without tensors: likewise. A group that has some only in its second layer begins with its first.
+  CHECK(units(layers_of({0, 10, 0, 0, 10}), standard) == "1-4 5-5");
+  CHECK(units(with_groups(layers_of({10, 0, 10, 0, 0}), {"a", "b", "b", "c", "c"}), standard) == "1-1 2-5");
+  CHECK(units(with_groups(layers_of({0, 0, 10, 10, 10}), {"a", "a", "b", "c", "c"}), standard) == "1-3 4-5");
+}
+
+TEST_CASE("units by size: one closes once its parameters reach it") {
+  // 40, 80, 120, 40 and 40 B of gradients.
+  Profile profile = layers_of({10, 20, 30, 10, 10});
+  const auto by_size = [&](Bytes size) { return units(profile, {.by = Wrap::By::Size, .size = size}); };
+  CHECK(by_size(120) == "1-2 3-3 4-5");
+  CHECK(by_size(121) == "1-3 4-5");
+  CHECK(by_size(1) == "1-1 2-2 3-3 4-4 5-5");
+  CHECK(by_size(1000) == "1-5");
+  profile.parameter_bytes = 2;  // half of that: 20, 40, 60, 20, 20
+  CHECK(by_size(120) == "1-3 4-5");
+  CHECK(by_size(60) == "1-2 3-3 4-5");
+}
+
+TEST_CASE("groups that are not there, or not in one run, are refused") {
+  const Profile three = layers_of({10, 10, 10});
+  const auto complaint = [&](const Profile& profile, const Wrap& wrap) {
+    return error_message([&] { units_of(profile, wrap); });
+  };
+  CHECK(complaint(three, {.by = Wrap::By::Group}).find("name no groups") != std::string::npos);
+  CHECK(
+      complaint(with_groups(three, {"a", "b", "a"}), {}).find("group 'a' are not consecutive: 'l3' comes after 'b'") !=
+      std::string::npos);
+  // Whom the names do not concern does not look at them.
+  CHECK(complaint(with_groups(three, {"a", "b", "a"}), {.by = Wrap::By::Layer}).empty());
+}
+
+TEST_CASE("fsdp2: gathers wait for the buffer, copies in for the reduction before") {
+  const Planned four("fsdp2", layers_of({1, 1, 1, 1}));
+  // The last unit stays from its forward to its backward pass.
+  CHECK(four.words.program() == "C1 F1 C2 F2 C3 F3 C4 F4 B4 D4 c3 B3 D3 c2 B2 D2 c1 B1 D1 U");
+  CHECK(four.words.lane("gather and reduce") == "G1 G2 G3 G4 G3' R4 G2' R3 G1' R2 R1");
+  four.waits({{"G1", "start"},
+              {"G2", "start"},
+              {"G3", "C1"},
+              {"G4", "C2"},
+              {"C1", "G1"},
+              {"C4", "G4"},
+              {"F4", ""},
+              {"G3'", "C4"},
+              {"G2'", "c3"},
+              {"G1'", "c2"},
+              {"c3", "G3'"},
+              {"c1", "G1'"},
+              {"D4", ""},
+              {"D3", "R4"},
+              {"D1", "R2"},
+              {"R4", "D4"},
+              {"R1", "D1"}});
+  // The update comes after D1 on the compute stream, and after all reductions.
+  CHECK(four.words.before("U") == "R4 R3 R2 R1");
+  CHECK(four.plan.step.zero == 3);
+}
+
+TEST_CASE("fsdp2: what is freed, how far ahead, how many behind") {
+  const auto with = [](auto change) {
+    return Planned("fsdp2", layers_of({1, 1, 1, 1}), [&](StrategyOptions& options) { change(options.fsdp); });
+  };
+  const Planned all = with([](FsdpOptions& fsdp) { fsdp.reshard = Reshard::All; });
+  CHECK(all.words.program() == "C1 F1 C2 F2 C3 F3 C4 F4 c4 B4 D4 c3 B3 D3 c2 B2 D2 c1 B1 D1 U");
+  CHECK(all.words.lane("gather and reduce") == "G1 G2 G3 G4 G4' G3' R4 G2' R3 G1' R2 R1");
+  all.waits({{"G4'", "C4"}, {"G3'", "c4"}, {"G1'", "c2"}});
+
+  const Planned none = with([](FsdpOptions& fsdp) { fsdp.reshard = Reshard::None; });
+  CHECK(none.words.program() == "C1 F1 C2 F2 C3 F3 C4 F4 B4 D4 B3 D3 B2 D2 B1 D1 U");
+  CHECK(none.words.lane("gather and reduce") == "G1 G2 G3 G4 R4 R3 R2 R1");
+
+  const Planned ahead = with([](FsdpOptions& fsdp) { fsdp.prefetch = 2; });
+  CHECK(ahead.words.lane("gather and reduce") == "G1 G2 G3 G4 G3' G2' R4 G1' R3 R2 R1");
+  ahead.waits({{"G3", "start"}, {"G4", "C1"}, {"G3'", "C4"}, {"G2'", "C4"}, {"G1'", "c3"}});
+
+  const Planned behind = with([](FsdpOptions& fsdp) { fsdp.reduce_buffers = 2; });
+  behind.waits({{"D4", ""}, {"D3", ""}, {"D2", "R4"}, {"D1", "R3"}});
+
+  const Planned apart = with([](FsdpOptions& fsdp) { fsdp.separate_lanes = true; });
+  CHECK(apart.words.lane("gather") == "G1 G2 G3 G4 G3' G2' G1'");
+  CHECK(apart.words.lane("reduce") == "R4 R3 R2 R1");
+}
+
+TEST_CASE("fsdp2: a micro-batch waits for all of the one before") {
+  const auto two = [](bool every) {
+    return Planned("fsdp2", layers_of({1, 1}), [&](StrategyOptions& options) {
+      options.step.accumulate = 2;
+      options.fsdp.reduce_every = every;
+    });
+  };
+  const Planned every = two(true);
+  every.waits({{"G1", "start"}, {"G1/2", "D1 R2 R1"}, {"G2/2", "D1 R2 R1"}, {"D1/2", "R2/2"}, {"U", "R2/2 R1/2"}});
+  CHECK_FALSE(every.plan.holding.whole_gradients);
+  const Planned last = two(false);  // the first one has neither copies in nor reductions
+  CHECK(last.words.program() == "C1 F1 C2 F2 B2 c1 B1 C1/2 F1/2 C2/2 F2/2 B2/2 D2/2 c1/2 B1/2 D1/2 U");
+  last.waits({{"G1/2", "B1"}, {"U", "R2/2 R1/2"}});
+  CHECK(last.plan.holding.whole_gradients);
+}
+
+TEST_CASE("hybrid sharding: an all-reduce of the shard follows each reduction in a lane of its own") {
+  for (const char* name : {"fsdp1", "fsdp2"}) {
+    INFO(name);
+    const Planned two(name, layers_of({1, 1}), [](StrategyOptions& options) {
+      options.step.shard_group = 2;
+      options.step.accumulate = 2;
+    });
+    CHECK(two.words.lane("replicate") == "A2 A1 A2/2 A1/2");
+    two.waits({{"A2", "R2"}, {"U", "R2/2 A2/2 R1/2 A1/2"}});
+    CHECK(two.words.before("G1/2") == (std::string(name) == "fsdp2" ? "D1" : "B1") + std::string(" R2 A2 R1 A1"));
+    for (const Transfer& transfer : two.plan.transfers)
+      CHECK(transfer.axis == (transfer.op == Stage::AllReduce ? Axis::Replica : Axis::Shard));
+  }
+}
+
+TEST_CASE("fsdp1: the limit, and the three ways of prefetching") {
+  const auto with = [](auto change) {
+    return Planned("fsdp1", layers_of({1, 1, 1, 1}), [&](StrategyOptions& options) { change(options.fsdp); });
+  };
+  const Planned pre = with([](FsdpOptions&) {});
+  CHECK(pre.words.program() == "F1 F2 F3 F4 B4 B3 B2 B1 U");  // no copies
+  CHECK(pre.words.lane("gather and reduce") == "G1 G2 G3 G4 G4' G3' R4 G2' R3 G1' R2 R1");
+  pre.waits({{"G1", "start"},
+             {"G2", "start"},
+             {"G3", "F1"},
+             {"G4", "F2"},
+             {"F1", "G1"},
+             {"F4", "G4"},
+             {"G4'", "F4"},
+             {"G3'", "F4"},
+             {"G2'", "B4"},
+             {"G1'", "B3"},  // what the unit before waits for
+             {"B4", "G4'"},
+             {"B1", "G1'"},
+             {"R4", "B4"},
+             {"R1", "B1"},
+             {"U", "R4 R3 R2 R1"}});
+
+  const Planned post = with([](FsdpOptions& fsdp) { fsdp.backward_prefetch = BackwardPrefetch::Post; });
+  CHECK(post.words.lane("gather and reduce") == pre.words.lane("gather and reduce"));
+  post.waits({{"G4'", "F4"}, {"G3'", "B4"}, {"G2'", "B3"}, {"G1'", "B2"}});
+
+  const Planned late = with([](FsdpOptions& fsdp) { fsdp.backward_prefetch = BackwardPrefetch::None; });
+  CHECK(late.words.lane("gather and reduce") == "G1 G2 G3 G4 G4' R4 G3' R3 G2' R2 G1' R1");
+  late.waits({{"G4'", "F4"}, {"G3'", "B4"}, {"G2'", "B3"}, {"G1'", "B2"}});
+
+  const Planned one = with([](FsdpOptions& fsdp) { fsdp.limit = 1; });
+  one.waits({{"G1", "start"}, {"G2", "F1"}, {"G3", "F2"}, {"G4", "F3"}});
+
+  const Planned kept = with([](FsdpOptions& fsdp) { fsdp.reshard = Reshard::None; });  // nothing is freed: no limit
+  CHECK(kept.words.lane("gather and reduce") == "G1 G2 G3 G4 R4 R3 R2 R1");
+  kept.waits({{"G3", "start"}, {"G4", "start"}});
+}
+
+TEST_CASE("fsdp: a unit's layers pass back to back, and its tensors travel as one") {
+  const Planned two("fsdp1", with_groups(layers_of({3, 0, 5, 7}), {"a", "a", "b", "b"}));
+  CHECK(two.words.program() == "F1 F2 F3 F4 B4 B3 B2 B1 U");
+  two.waits({{"F1", "G1"}, {"F3", "G3+4"}, {"B4", "G3+4'"}, {"R3+4", "B3"}, {"R1", "B1"}, {"F4", ""}, {"B3", ""}});
+  CHECK(sizes(two.plan, Stage::ReduceScatter) == std::vector<Bytes>{48, 12});
+}
+
+TEST_CASE("zero-1 without overlap: buckets in forward order, after the backward pass") {
+  // 100 + 200 fit in 500, + 300 do not; 300 + 400 do not.
+  const auto change = [](StrategyOptions& options) {
+    options.zero.reduce_bucket = 500;
+    options.zero.allgather_bucket = 350;
+    options.step.accumulate = 2;
+  };
+  const Planned plan("zero-1", layers_of({100, 200, 300, 400}), change);
+  CHECK(plan.words.program() == "F1 F2 F3 F4 B4 B3 B2 B1 F1/2 F2/2 F3/2 F4/2 B4/2 B3/2 B2/2 B1/2 U");
+  // The last micro-batch only.
+  CHECK(plan.words.lane("reduce") == "R1+2/2 R3/2 R4/2");
+  plan.waits({{"R1+2/2", "B1/2"}, {"R3/2", "B1/2"}, {"R4/2", "B1/2"}, {"U", "R1+2/2 R3/2 R4/2"}});
+  // All parameters in pieces of 350 elements, tensors cut: 100 + 200 + 50, 250 + 100, 300 of 400 left.
+  CHECK(sizes(plan.plan, Stage::AllGather) == std::vector<Bytes>{1400, 1400, 1200});
+  CHECK(plan.words.lane("gather") == "G1+2+3 G3+4 G4");
+  plan.waits({{"G1+2+3", "start"}, {"G3+4", "start"}, {"F1", "G1+2+3 G3+4 G4"}, {"F2", ""}, {"F1/2", ""}});
+  const Slice rest = plan.plan.blocks[plan.plan.transfers[2].block].slices.front();
+  CHECK(rest.offset == 400);
+  CHECK(plan.plan.step.zero == 1);
+  CHECK(plan.plan.holding.reduce_buffer == 500);
+}
+
+TEST_CASE("zero-1 with overlap: backward buckets, each launched when the next gradient does not fit") {
+  const auto change = [](StrategyOptions& options) {
+    options.zero.reduce_bucket = 500;
+    options.zero.overlap_comm = true;
+  };
+  // 400, + 300 do not fit: closed by layer 3. 300 + 200 fit, + 100 do not: closed by layer 1.
+  const Planned plan("zero-1", layers_of({100, 200, 300, 400}), change);
+  CHECK(plan.words.lane("reduce") == "R4 R3+2 R1");
+  // At the launch of the first nobody waits; all are awaited at the end.
+  plan.waits({{"R4", "B3"}, {"B2", ""}, {"R3+2", "B1"}, {"R1", "B1"}, {"B1", ""}, {"U", "R4 R3+2 R1"}});
+  CHECK(plan.words.lane("gather") == "G1+2+3+4");  // all in one
+  CHECK(plan.plan.holding.reduce_buffer == 1000);  // two buckets, as many as there are elements
+}
+
+TEST_CASE("zero-2: every micro-batch; the next task waits for this bucket, or with overlap for the one before") {
+  const auto with = [](bool overlap) {
+    return Planned("zero-2", layers_of({240, 240, 240, 240, 240}), [&](StrategyOptions& options) {
+      options.zero.reduce_bucket = 240;
+      options.zero.overlap_comm = overlap;
+      options.zero.whole_buckets = false;
+      options.step.accumulate = 2;
+    });
+  };
+  const Planned waiting = with(false);
+  CHECK(waiting.words.lane("reduce") == "R5 R4 R3 R2 R1 R5/2 R4/2 R3/2 R2/2 R1/2");
+  waiting.waits({{"R5", "B4"},
+                 {"B3", "R5"},
+                 {"R4", "B3"},
+                 {"B2", "R4"},
+                 {"B1", "R3"},
+                 {"R2", "B1"},
+                 {"R1", "B1"},
+                 {"F1/2", "R5 R4 R3 R2 R1"},
+                 {"R5/2", "B4/2"},
+                 {"U", "R5/2 R4/2 R3/2 R2/2 R1/2"}});
+  const Planned overlap = with(true);
+  overlap.waits({{"R5", "B4"},
+                 {"B3", ""},
+                 {"R4", "B3"},
+                 {"B2", "R5"},
+                 {"B1", "R4"},
+                 {"F1/2", "R5 R4 R3 R2 R1"},
+                 {"B3/2", ""},
+                 {"B2/2", "R5/2"}});
+  for (const Transfer& transfer : overlap.plan.transfers) CHECK(transfer.axis == Axis::Shard);
+}
+
+TEST_CASE("zero-2: a larger gradient goes alone, and whole buckets are all-reduces") {
+  const Planned plan("zero-2", layers_of({100, 900, 100}),
+                     [](StrategyOptions& options) { options.zero.reduce_bucket = 500; });
+  CHECK(plan.words.lane("reduce") == "R3 R2 R1");
+  plan.waits({{"R3", "B2"}, {"B1", "R3"}, {"R2", "B1"}, {"R1", "B1"}});
+  CHECK(sizes(plan.plan, Stage::AllReduce) == std::vector<Bytes>{400, 3600, 400});
+  CHECK(plan.plan.transfers.back().axis == Axis::All);
+}
+
+TEST_CASE("zero-3: the task that is next fetches its own layer, and those that follow while below the bucket") {
+  const auto with = [](std::int64_t prefetch, std::int64_t live) {
+    return Planned("zero-3", layers_of({100, 300, 300}), [&](StrategyOptions& options) {
+      options.zero.persistence = 0;
+      options.zero.prefetch_bucket = prefetch;
+      options.zero.max_live = live;
+    });
+  };
+  constexpr std::int64_t much = 1'000'000;
+  const Planned one = with(300, much);  // 300 are not fewer than 300
+  CHECK(one.words.lane("gather") == "G1 G2 G3");
+  one.waits({{"G1", "start"}, {"F1", "G1"}, {"G2", "start"}, {"F2", "G2"}, {"G3", "F1"}, {"F3", "G3"}, {"B2", "G2"}});
+  const Planned two = with(301, much);
+  CHECK(two.words.lane("gather") == "G1 G2+3");  // in one collective
+  two.waits({{"F2", "G2+3"}, {"F3", "G2+3"}});
+  // 100 are there, so 300 of 400 are left: layer 2 takes them. Then none are left, and layer 3 is fetched when next.
+  const Planned live = with(much, 400);
+  CHECK(live.words.lane("gather") == "G1 G2 G3");
+  live.waits({{"G2", "start"}, {"G3", "F2"}, {"F3", "G3"}});
+  const Planned none = with(0, much);
+  none.waits({{"G1", "start"}, {"G2", "F1"}, {"G3", "F2"}});
+}
+
+TEST_CASE("zero-3: a layer stays where fewer elements than max_reuse lie between its uses") {
+  const auto with = [](std::int64_t reuse) {
+    return Planned("zero-3", layers_of({100, 200, 300}), [&](StrategyOptions& options) {
+      options.zero.persistence = 0;
+      options.zero.prefetch_bucket = 0;
+      options.zero.max_reuse = reuse;
+    });
+  };
+  // Between the uses of layer 3 lie 0 elements, of layer 2 twice 300, of layer 1 twice 200 more.
+  CHECK(with(0).words.lane("gather") == "G1 G2 G3 G3' G2' G1'");
+  CHECK(with(600).words.lane("gather") == "G1 G2 G3 G2' G1'");
+  CHECK(with(601).words.lane("gather") == "G1 G2 G3 G1'");
+  CHECK(with(1001).words.lane("gather") == "G1 G2 G3");
+  with(0).waits({{"G3'", "F3"}, {"B3", "G3'"}, {"G2'", "B3"}, {"G1'", "B2"}, {"B1", "G1'"}});
+}
+
+TEST_CASE("zero-3: small tensors are refreshed first, and never freed") {
+  Profile profile = layers_of({100, 50, 300});
+  profile.tensors.insert(profile.tensors.begin() + 1, {"t1b", 50, 200, 0});
+  const Planned plan("zero-3", profile, [](StrategyOptions& options) {
+    options.zero.persistence = 50;
+    options.zero.max_reuse = 0;
+    options.zero.max_live = 100;  // whom they do not count against
+    options.zero.prefetch_bucket = 1;
+    options.step.accumulate = 2;
+  });
+  // The second layer has nothing else; before it the first one's own is all that may be there.
+  CHECK(plan.words.lane("gather") == "G1+2 G1 G3 G3' G1' G1/2 G3/2 G3'/2 G1'/2");
+  plan.waits({{"G1+2", "start"}, {"G1", "start"}, {"F1", "G1+2 G1"}, {"F2", ""}, {"G1/2", "B1"}});
+  REQUIRE(plan.plan.holding.resident.has_value());
+  CHECK(plan.plan.blocks[*plan.plan.holding.resident].bytes() == 400);
+}
+
+TEST_CASE("zero-3: with overlap three buckets may be behind") {
+  const auto with = [](bool overlap) {
+    return Planned("zero-3", layers_of({240, 240, 240, 240, 240, 240}), [&](StrategyOptions& options) {
+      options.zero.reduce_bucket = 240;
+      options.zero.overlap_comm = overlap;
+      options.zero.persistence = 1000;  // no gathers between
+      options.step.accumulate = 2;
+    });
+  };
+  const Planned plan = with(true);
+  CHECK(plan.words.lane("reduce") == "R6 R5 R4 R3 R2 R1 R6/2 R5/2 R4/2 R3/2 R2/2 R1/2");
+  plan.waits({{"R6", "B5"},
+              {"R5", "B4"},
+              {"R3", "B2"},
+              {"B2", ""},
+              {"B1", "R6"},
+              {"F1/2", "R6 R5 R4 R3 R2 R1"},
+              {"U", "R6/2 R5/2 R4/2 R3/2 R2/2 R1/2"}});
+  with(false).waits({{"B4", "R6"}, {"B1", "R3"}});
+}
+
+TEST_CASE("megatron: buckets close once full, and the next one's gather is issued when its reader starts") {
+  const auto with = [](auto change) {
+    return Planned("megatron", layers_of({240, 240, 240}), [&](StrategyOptions& options) {
+      options.megatron.bucket_size = 240;
+      options.step.accumulate = 2;
+      change(options);
+    });
+  };
+  const Planned plan = with([](StrategyOptions&) {});
+  CHECK(plan.words.lane("gather") == "G1 G2 G3");
+  CHECK(plan.words.lane("reduce") == "R3/2 R2/2 R1/2");  // in the last micro-batch only
+  plan.waits({{"G1", "start"},
+              {"F1", "G1"},
+              {"G2", "start G1"},
+              {"F2", "G2"},
+              {"G3", "F1 G2"},
+              {"F3", "G3"},
+              {"F1/2", ""},
+              {"R3/2", "B3/2"},
+              {"R1/2", "B1/2"},
+              {"U", "R3/2 R2/2 R1/2"}});
+
+  const Planned late = with([](StrategyOptions& options) { options.megatron.overlap_param_gather = false; });
+  late.waits({{"G1", "start"}, {"G2", "start"}, {"G3", "start"}, {"F1", "G1 G2 G3"}, {"F2", ""}});
+
+  const Planned none = with([](StrategyOptions& options) { options.megatron.overlap_grad_reduce = false; });
+  CHECK(none.words.lane("reduce") == "R3+2+1/2");
+  none.waits({{"R3+2+1/2", "B1/2"}, {"G3+2+1", "start"}, {"F1", "G3+2+1"}});
+
+  const Planned whole = with([](StrategyOptions& options) { options.megatron.distributed_optimizer = false; });
+  CHECK(whole.words.lane("gather").empty());
+  CHECK(sizes(whole.plan, Stage::AllReduce) == std::vector<Bytes>{960, 960, 960});
+  CHECK(whole.plan.step.zero == 0);
+
+  const Planned groups = with([](StrategyOptions& options) { options.step.shard_group = 2; });
+  CHECK(groups.words.lane("reduce") == "R3/2 A3/2 R2/2 A2/2 R1/2 A1/2");
+  groups.waits({{"A3/2", "R3/2"}, {"U", "R3/2 A3/2 R2/2 A2/2 R1/2 A1/2"}});
+
+  CHECK(error_message([&] {
+          with([](StrategyOptions& options) {
+            options.megatron.overlap_grad_reduce = false;
+            options.megatron.overlap_param_gather = true;
+          });
+        }).find("overlap_param_gather=true needs") != std::string::npos);
+}
+
+TEST_CASE("megatron: tensors of a layer in several buckets, buckets of several layers") {
+  // Backward: 400 (layer 3), then 200 and 100 of layer 2, then 100 (layer 1). Closed at 300: {3}, {2b, 2a}, {1}.
+  Profile profile = layers_of({100, 100, 400});
+  profile.tensors.insert(profile.tensors.begin() + 2, {"t2b", 200, 800, 1});
+  const auto with = [&](std::int64_t size) {
+    return Planned("megatron", profile, [&](StrategyOptions& options) { options.megatron.bucket_size = size; });
+  };
+  CHECK(with(300).words.lane("reduce") == "R3 R2 R1");
+  CHECK(with(500).words.lane("reduce") == "R3+2 R2+1");
+  // Layer 2 reads both: it waits for the second of them, which the first layer's start has issued.
+  with(500).waits({{"F1", "G2+1"}, {"G3+2", "start G2+1"}, {"F2", "G3+2"}, {"R3+2", "B2"}, {"R2+1", "B1"}});
+  // {3}, {2b}, {2a}, {1}: layer 2 waits for two; its second is issued with the first's reader, itself.
+  const Planned small = with(1);
+  CHECK(small.words.lane("gather") == "G1 G2 G2' G3");
+  small.waits({{"F2", "G2 G2'"}, {"G2", "start G1"}, {"G2'", "F1 G2"}, {"G3", "F1 G2'"}, {"F3", "G3"}});
+}
+
+TEST_CASE("megatron: buckets grow with the workers, from 40 million elements on") {
+  const Profile profile = layers_of({50'000'000, 50'000'000, 50'000'000});
+  const auto reductions = [&](std::int64_t workers) {
+    return Planned(
+               "megatron", profile, [](StrategyOptions&) {}, workers)
+        .words.lane("reduce");
+  };
+  CHECK(reductions(4) == "R3 R2 R1");
+  CHECK(reductions(50) == "R3 R2 R1");
+  CHECK(reductions(51) == "R3+2 R1");  // 50 million do not fill 51
+}
+
+TEST_CASE("zero under a plan: reduce-scatters, the update, all-gathers from the input on") {
+  const auto with = [](std::int64_t zero, std::int64_t group, std::optional<Barrier> barrier = {}) {
+    return Planned("wfbp", layers_of({1, 1}), [&](StrategyOptions& options) {
+      options.step = {.accumulate = 2, .zero = zero, .shard_group = group};
+      options.barrier = barrier;
+    });
+  };
+  // A period begins with the backward pass of the first micro-batch that is reduced: of the last one, in stage 1.
+  const Planned one = with(1, 0);
+  CHECK(one.words.program() == "B2/2 B1/2 U F1 F2 B2 B1 F1/2 F2/2");
+  CHECK(one.words.lane("reduce") == "R2/2 R1/2");
+  CHECK(one.words.lane("gather") == "G1 G2");
+  one.waits({{"R2/2", "B2/2"}, {"R1/2", "B1/2"}, {"U", "R2/2 R1/2"}, {"G1", "U"}, {"G2", "U"}, {"F1", "G1 G2"}});
+  const Planned two = with(2, 0);
+  CHECK(two.words.program() == "B2 B1 F1/2 F2/2 B2/2 B1/2 U F1 F2");
+  CHECK(two.words.lane("reduce") == "R2 R1 R2/2 R1/2");
+  two.waits({{"F1/2", ""}, {"U", "R2 R1 R2/2 R1/2"}});
+  const Planned layered = with(2, 0, Barrier::Layer);
+  layered.waits({{"F1", "G1"}, {"F2", "G2"}, {"U", "R2 R1 R2/2 R1/2"}});
+  const Planned groups = with(1, 2);
+  CHECK(groups.words.lane("replicate") == "A2/2 A1/2");
+  groups.waits({{"A2/2", "R2/2"}, {"U", "A2/2 A1/2"}, {"G1", "U"}});
+}
+
+TEST_CASE("zero under a plan by priority: an earlier micro-batch goes first, whatever the keys") {
+  const Planned plan("p3", layers_of({1, 1, 1}),
+                     [](StrategyOptions& options) { options.step = {.accumulate = 2, .zero = 2}; });
+  std::map<std::string, std::int64_t> keys;
+  for (std::size_t i = 0; i < plan.plan.transfers.size(); ++i)
+    keys[plan.words.transfers()[i]] = plan.plan.transfers[i].priority;
+  CHECK(keys["R1"] < keys["R2"]);
+  CHECK(keys["R2"] < keys["R3"]);
+  CHECK(keys["R3"] < keys["R1/2"]);
+  CHECK(keys["R1/2"] < keys["R3/2"]);
+}
+
+TEST_CASE("without sharding an update is one task, or each layer's before its forward pass") {
+  const auto program = [](Barrier barrier) {
+    Profile profile = layers_of({1, 0, 1});
+    profile.update = Time(10);
+    const Planned plan("wfbp", profile, [&](StrategyOptions& options) {
+      options.barrier = barrier;
+      options.step.accumulate = 2;
+    });
+    return plan.words.program() + "; R3: " + plan.words.before(barrier == Barrier::Layer ? "U3" : "U");
+  };
+  CHECK(program(Barrier::Iteration) == "B3/2 B2/2 B1/2 U F1 F2 F3 B3 B2 B1 F1/2 F2/2 F3/2; R3: R3/2 R1/2");
+  CHECK(program(Barrier::Layer) == "B3/2 B2/2 B1/2 U1 F1 F2 U3 F3 B3 B2 B1 F1/2 F2/2 F3/2; R3: R3/2");
+}

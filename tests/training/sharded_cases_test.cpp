@@ -1,0 +1,249 @@
+// Sharded iterations worked out by hand, in microseconds, and what a worker's memory holds meanwhile.
+#include <map>
+
+#include "tests/catch.hpp"
+#include "tests/plan_words.hpp"
+#include "tests/training/scenario.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+constexpr double us = 1e-6;
+
+struct Times {
+  double forward, backward;
+};
+
+// Layers with a tensor of 250 elements, 1000 B, each. On a ring of two without start-ups, 2 ns/B, an all-reduce of it
+// takes 2 us, a reduce-scatter or an all-gather 1 us.
+Profile profile_of(const std::vector<Times>& layers, double update = 0) {
+  Profile profile;
+  profile.name = "by hand";
+  for (LayerId layer = 0; layer < layers.size(); ++layer) {
+    profile.layers.push_back(
+        {"l" + std::to_string(layer + 1), to_time(layers[layer].forward * us), to_time(layers[layer].backward * us)});
+    profile.tensors.push_back({"t" + std::to_string(layer + 1), 250, 1000, layer});
+  }
+  if (update > 0) profile.update = to_time(update * us);
+  return profile;
+}
+
+// Two workers, or as many as there are.
+Scenario on_ring(Profile profile, std::string_view strategy, std::int64_t workers = 2) {
+  return scenario_of(std::move(profile), strategy, workers, 0, 2e-9);
+}
+
+// When each task of the first worker and each transfer begins and ends: "G1 0-1 F1 1-2 …", by starts.
+std::string course(const Scenario& scenario, const Result& result) {
+  const PlanWords words(result.plan, scenario.profile);
+  const Episode& episode = result.episodes.back();
+  std::multimap<Time, std::string> lines;
+  const auto add = [&](const std::string& name, TaskId id) {
+    const Span& span = episode.timeline.spans[id];
+    const auto in_us = [](Time time) { return std::to_string(time.count() / 1'000'000); };
+    REQUIRE(span.start.count() % 1'000'000 == 0);
+    if (span.start != span.end) lines.emplace(span.start, name + " " + in_us(span.start) + "-" + in_us(span.end));
+  };
+  for (std::size_t i = 0; i < words.works().size(); ++i) add(words.works()[i], result.unrolled.work(0, i));
+  for (std::size_t i = 0; i < words.transfers().size(); ++i) add(words.transfers()[i], result.unrolled.transfer(i));
+  std::string text;
+  for (const auto& line : lines) text += (text.empty() ? "" : " ") + line.second;
+  return text;
+}
+
+struct Expected {
+  double iteration, exposed;  // us
+  std::string course;
+};
+
+Result check(const Scenario& scenario, const Expected& expected) {
+  Result result = simulate(scenario);
+  CHECK(course(scenario, result) == expected.course);
+  CHECK(result.metrics.iteration_s / us == Approx(expected.iteration));
+  CHECK(result.metrics.exposed_comm_s / us == Approx(expected.exposed).margin(1e-9));
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("fsdp2: copies take the compute stream") {
+  // 1 GB/s: a copy of 1000 B lasts 1 us. The copy-in of the first unit waits for the reduction of the second.
+  Scenario scenario = on_ring(profile_of({{1, 2}, {1, 2}}), "fsdp2");
+  scenario.options.strategy.fsdp.copy = 1e9;
+  const Result result = check(scenario, {13, 7,
+                                         "G1 0-1 C1 1-2 G2 1-2 F1 2-3 C2 3-4 F2 4-5 G1' 4-5 B2 5-7 D2 7-8 c1 8-9 "
+                                         "R2 8-9 B1 9-11 D1 11-12 R1 12-13"});
+  CHECK(result.metrics.copy_s / us == Approx(5));
+  CHECK(*result.metrics.lower_bound_s / us == Approx(6 + 5));  // five transfers take 5 us
+}
+
+TEST_CASE("fsdp2 in groups: the all-reduces among groups run beside the reductions") {
+  // Four workers, two in a group: an all-reduce of half the bytes among two takes 1 us.
+  Scenario scenario = on_ring(profile_of({{1, 2}, {1, 2}}, 2), "fsdp2", 4);
+  scenario.options.strategy.fsdp.reshard = Reshard::None;
+  scenario.options.strategy.step.shard_group = 2;
+  const Result result =
+      check(scenario, {10, 3, "G1 0-1 F1 1-2 G2 1-2 F2 2-3 B2 3-5 B1 5-7 R2 5-6 A2 6-7 R1 7-8 A1 8-9 U 9-10"});  // U/2
+  CHECK(result.metrics.update_s / us == Approx(1));
+  CHECK(result.metrics.speedup == Approx(4 * (6 + 2) / 10.0));
+  CHECK(*result.metrics.lower_bound_s / us == Approx(7));
+}
+
+TEST_CASE("fsdp2: the last micro-batch alone is reduced, and each gathers anew") {
+  Scenario scenario = on_ring(profile_of({{1, 2}}), "fsdp2");
+  scenario.options.strategy.step.accumulate = 2;
+  scenario.options.strategy.fsdp.reduce_every = false;
+  const Result result = check(scenario, {9, 3, "G1 0-1 F1 1-2 B1 2-4 G1/2 4-5 F1/2 5-6 B1/2 6-8 R1/2 8-9"});
+  // 250 elements: a shard of the parameters in fp32, the gradients whole, two moments shared out.
+  CHECK(result.memory.parts.parameters == 500);
+  CHECK(result.memory.parts.gradients == 1000);
+  CHECK(result.memory.parts.optimizer == 1000);
+  CHECK(result.memory.parts.in_reduction == 0);
+  CHECK(result.memory.peak == 2500 + 1000);  // and what is gathered
+}
+
+TEST_CASE("fsdp1: three ways of prefetching") {
+  // G3 waits for F1, as two units may be there. Then only the backward pass differs.
+  const std::string forward = "G1 0-1 F1 1-4 G2 1-2 F2 4-7 G3 4-5 F3 7-10 ";
+  Scenario scenario = on_ring(profile_of({{3, 1}, {3, 1}, {3, 1}}), "fsdp1");
+  auto& prefetch = scenario.options.strategy.fsdp.backward_prefetch;
+  check(scenario,
+        {16, 4, forward + "G3' 10-11 B3 11-12 G2' 11-12 B2 12-13 R3 12-13 G1' 13-14 B1 14-15 R2 14-15 R1 15-16"});
+  prefetch = BackwardPrefetch::Post;
+  check(scenario,
+        {17, 5, forward + "G3' 10-11 B3 11-12 G2' 12-13 B2 13-14 R3 13-14 G1' 14-15 B1 15-16 R2 15-16 R1 16-17"});
+  prefetch = BackwardPrefetch::None;
+  check(scenario,
+        {19, 7, forward + "G3' 10-11 B3 11-12 R3 12-13 G2' 13-14 B2 14-15 R2 15-16 G1' 16-17 B1 17-18 R1 18-19"});
+}
+
+TEST_CASE("zero-1: whole buckets after the backward pass, or beside it") {
+  Scenario scenario = on_ring(profile_of({{1, 1}, {1, 1}, {1, 1}}), "zero-1");
+  ZeroOptions& zero = scenario.options.strategy.zero;
+  zero.reduce_bucket = 500;  // two tensors, in forward order
+  check(scenario, {15, 9, "G1+2+3 0-3 F1 3-4 F2 4-5 F3 5-6 B3 6-7 B2 7-8 B1 8-9 R1+2 9-13 R3 13-15"});
+  zero.whole_buckets = false;
+  check(scenario, {12, 6, "G1+2+3 0-3 F1 3-4 F2 4-5 F3 5-6 B3 6-7 B2 7-8 B1 8-9 R1+2 9-11 R3 11-12"});
+  zero.overlap_comm = true;
+  zero.reduce_bucket = 250;  // R3 is closed by the gradient of layer 2
+  check(scenario, {11, 5, "G1+2+3 0-3 F1 3-4 F2 4-5 F3 5-6 B3 6-7 B2 7-8 B1 8-9 R3 8-9 R2 9-10 R1 10-11"});
+}
+
+TEST_CASE("zero-2: the backward pass waits for each bucket, or for the one before") {
+  // Buckets of a tensor as all-reduces, 2 us.
+  Scenario scenario = on_ring(profile_of({{1, 1}, {1, 1}, {1, 1}, {1, 1}}), "zero-2");
+  ZeroOptions& zero = scenario.options.strategy.zero;
+  zero.reduce_bucket = 250;
+  const std::string forward = "G1+2+3+4 0-4 F1 4-5 F2 5-6 F3 6-7 F4 7-8 B4 8-9 B3 9-10 ";
+  check(scenario, {20, 12, forward + "R4 10-12 B2 12-13 R3 13-15 B1 15-16 R2 16-18 R1 18-20"});
+  zero.overlap_comm = true;  // at the launch of R3, at 11, B1 waits for R4
+  check(scenario, {18, 10, forward + "B2 10-11 R4 10-12 B1 12-13 R3 12-14 R2 14-16 R1 16-18"});
+}
+
+TEST_CASE("zero-3: layers are kept, or gathered twice") {
+  // Prefetches of 250 elements: the next layer's. Buckets of one tensor.
+  Scenario scenario = on_ring(profile_of({{1, 1}, {1, 1}, {1, 1}}), "zero-3");
+  ZeroOptions& zero = scenario.options.strategy.zero;
+  zero.persistence = 0;
+  zero.prefetch_bucket = zero.reduce_bucket = 250;
+  check(scenario, {9, 3, "G1 0-1 F1 1-2 G2 1-2 F2 2-3 G3 2-3 F3 3-4 B3 4-5 B2 5-6 B1 6-7 R3 6-7 R2 7-8 R1 8-9"});
+  zero.max_reuse = 0;
+  // When F3 is next, layer 2 is fetched (layer 3 is there); when B3 is, layer 3 again and then layer 1.
+  check(scenario, {10, 4,
+                   "G1 0-1 F1 1-2 G2 1-2 F2 2-3 G3 2-3 F3 3-4 G2' 3-4 G3' 4-5 B3 5-6 G1' 5-6 B2 6-7 B1 7-8 R3 7-8 "
+                   "R2 8-9 R1 9-10"});
+}
+
+TEST_CASE("zero-3: what persists is refreshed after the update, and counts whole") {
+  Profile profile = profile_of({{1, 1}, {1, 1}}, 2);
+  profile.tensors[0] = {"t1", 500, 2000, 0};
+  Scenario scenario = on_ring(profile, "zero-3");
+  ZeroOptions& zero = scenario.options.strategy.zero;
+  zero.persistence = 250;
+  const Result result = check(scenario, {11, 6, "G2 0-1 G1 1-3 F1 3-4 F2 4-5 B2 5-6 B1 6-7 R2+1 7-10 U 10-11"});
+  // 750 elements, 250 of them whole: 4·(500/2 + 250), 4·750/2, 8·750/2. Layer 1 is here from its gather to its
+  // backward.
+  CHECK(result.memory.parts.parameters == 2000);
+  CHECK(result.memory.parts.gradients == 1500);
+  CHECK(result.memory.parts.optimizer == 3000);
+  CHECK(result.memory.parts.gathered == 2000);
+  CHECK(result.memory.parts.in_reduction == 3000);
+  CHECK(result.memory.peak == 6500 + 2000 + 3000);  // at the end of B1, just before layer 1 is freed
+}
+
+TEST_CASE("megatron: each of its three overlaps") {
+  Scenario scenario = on_ring(profile_of({{2, 1}, {2, 1}, {2, 1}}), "megatron");
+  MegatronOptions& megatron = scenario.options.strategy.megatron;
+  megatron.bucket_size = 250;
+  check(scenario, {11, 2, "G1 0-1 F1 1-3 G2 1-2 F2 3-5 G3 3-4 F3 5-7 B3 7-8 B2 8-9 R3 8-9 B1 9-10 R2 9-10 R1 10-11"});
+  megatron.overlap_param_gather = false;
+  check(scenario,
+        {13, 4, "G1 0-1 G2 1-2 G3 2-3 F1 3-5 F2 5-7 F3 7-9 B3 9-10 B2 10-11 R3 10-11 B1 11-12 R2 11-12 R1 12-13"});
+  megatron.overlap_grad_reduce = false;
+  check(scenario, {15, 6, "G3+2+1 0-3 F1 3-5 F2 5-7 F3 7-9 B3 9-10 B2 10-11 B1 11-12 R3+2+1 12-15"});
+  megatron.overlap_grad_reduce = true;
+  megatron.distributed_optimizer = false;
+  check(scenario, {13, 4, "F1 0-2 F2 2-4 F3 4-6 B3 6-7 B2 7-8 R3 7-9 B1 8-9 R2 9-11 R1 11-13"});
+}
+
+TEST_CASE("wfbp with stages 1 and 2, two micro-batches") {
+  Scenario scenario = on_ring(profile_of({{1, 1}, {1, 1}}, 2), "wfbp");
+  Step& step = scenario.options.strategy.step;
+  step = {.accumulate = 2, .zero = 2};
+  const std::string both = "B2 0-1 B1 1-2 R2 1-2 F1/2 2-3 R1 2-3 F2/2 3-4 B2/2 4-5 B1/2 5-6 R2/2 5-6 R1/2 6-7 U 7-8 ";
+  check(scenario, {12, 3, both + "G1 8-9 G2 9-10 F1 10-11 F2 11-12"});
+  scenario.options.strategy.barrier = Barrier::Layer;
+  check(scenario, {11, 2, both + "G1 8-9 F1 9-10 G2 9-10 F2 10-11"});
+  step.zero = 1;
+  scenario.options.strategy.barrier.reset();
+  check(scenario, {12, 3,
+                   "B2/2 0-1 B1/2 1-2 R2/2 1-2 R1/2 2-3 U 3-4 G1 4-5 G2 5-6 F1 6-7 F2 7-8 B2 8-9 B1 9-10 "
+                   "F1/2 10-11 F2/2 11-12"});
+  // Unsharded: the whole update, before the layers that read it.
+  step.zero = 0;
+  scenario.options.strategy.barrier = Barrier::Layer;
+  check(scenario, {13, 3,
+                   "B2/2 0-1 B1/2 1-2 R2/2 1-3 R1/2 3-5 U1 5-6 F1 6-7 U2 7-8 F2 8-9 B2 9-10 B1 10-11 F1/2 11-12 "
+                   "F2/2 12-13"});
+}
+
+TEST_CASE("the peak is of the sum, and each part has its own") {
+  Profile profile = profile_of({{1, 2}, {1, 2}});
+  profile.layers[0].activation_bytes = 100;
+  profile.layers[1].activation_bytes = 200;
+  const Scenario scenario = on_ring(profile, "fsdp2");
+  const Result result = check(scenario, {8, 2, "G1 0-1 F1 1-2 G2 1-2 F2 2-3 G1' 2-3 B2 3-5 B1 5-7 R2 5-6 R1 7-8"});
+  const MemoryUse& memory = result.memory;
+  CHECK(memory.parts.parameters == 1000);
+  CHECK(memory.parts.gradients == 1000);
+  CHECK(memory.parts.optimizer == 2000);
+  // Unit 1 is here 0-2 and 2-7, unit 2 1-5. Gradients of unit 2 are on their way out 3-6, of unit 1 5-8.
+  CHECK(memory.parts.gathered == 2000);
+  CHECK(memory.parts.in_reduction == 2000);
+  CHECK(*memory.parts.activations == 300);         // 100 from 1 to 7, 200 from 2 to 5
+  CHECK(memory.peak == 4000 + 2000 + 1000 + 300);  // 3 to 5; from 5 to 6 it is 1000 + 2000 + 100
+}
+
+TEST_CASE("what is held in two bytes, and what DeepSpeed's buckets hold") {
+  Scenario scenario = on_ring(with_element_bytes(profile_of({{1, 1}, {1, 1}}), 2, 2), "zero-1");
+  ZeroOptions& zero = scenario.options.strategy.zero;
+  zero.reduce_bucket = 300;
+  MemoryUse memory = simulate(scenario).memory;  // 500 elements of 2 B; 12 B an element of state, shared out
+  CHECK(memory.parts.parameters == 1000);
+  CHECK(memory.parts.gradients == 1000);
+  CHECK(memory.parts.optimizer == 3000);
+  CHECK(memory.parts.gathered == 0);
+  CHECK(memory.parts.in_reduction == 600);  // a bucket
+  CHECK(memory.peak == 5600);
+  scenario.strategy = &find_strategy("zero-2", {});
+  memory = simulate(scenario).memory;
+  CHECK(memory.parts.gradients == 500);
+  CHECK(memory.parts.in_reduction == 600);
+  zero.overlap_comm = true;
+  CHECK(simulate(scenario).memory.parts.in_reduction == 1000);  // two, but no more than there is
+  scenario.options.memory.state = 6;
+  CHECK(simulate(scenario).memory.parts.optimizer == 1500);
+  scenario.strategy = &find_strategy("fsdp2", {});
+  CHECK(simulate(scenario).memory.parts.parameters == 1000);  // fp32 shards
+}
