@@ -51,7 +51,10 @@ Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs
   };
   tuning.trials = tune(request, given, measure);
   tuning.best = fastest(tuning.trials);
-  tuning.tuned = run(with(tuning.trials[tuning.best].values));
+  const Trial& best = tuning.trials[tuning.best];
+  tuning.as_given = tuning.given.result.metrics.iteration_s < best.iteration_s &&
+                    (fits(tuning.given.scenario, tuning.given.result) || !best.fits);
+  tuning.tuned = tuning.as_given ? tuning.given : run(with(best.values));
   return tuning;
 }
 

@@ -12,9 +12,10 @@ namespace allreplay {
 struct Tuning {
   std::vector<Range> ranges;
   std::vector<Trial> trials;
-  std::size_t best = 0;  ///< index of the fastest trial
-  Outcome given;         ///< with the options as they were
-  Outcome tuned;         ///< with the best trial's, never slower
+  std::size_t best = 0;   ///< index of the fastest trial
+  Outcome given;          ///< with the options as they were
+  bool as_given = false;  ///< no trial is faster than that
+  Outcome tuned;          ///< the faster of the two
 };
 
 /// The scenario with other values of the ranges' options.
