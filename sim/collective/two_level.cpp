@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -65,8 +64,11 @@ TransferCost recursive_doubling(const Symbols& s) {
 
 TransferCost parameter_server(const Symbols& s) {
   const double inside = (s.N - 1) / s.N * s.b_i, outside = (s.N - s.g) / s.N * s.h * s.b_o;
-  const double last = (s.N - s.q) / s.N * s.h_last * s.b_o;  // `outside` where the last node is full
-  return {2 * s.a_o, 2 * std::max({inside, outside, last})};
+  // Into the last node; and out of another, whose messages into the last share fewer of its ports. Both are `outside`
+  // where the last node is full.
+  const double last = (s.N - s.q) / s.N * s.h_last * s.b_o;
+  const double leaving = ((s.N - s.g - s.q) * s.h + s.g * s.h_last) / s.N * s.b_o;
+  return {2 * s.a_o, 2 * std::max({inside, outside, last, leaving})};
 }
 
 TransferCost all_gather(const Symbols& s) {
@@ -129,7 +131,22 @@ const ClosedForm& closed_form(const Algorithm& algorithm, const NodeLayout& layo
 
 NodeLayout layout_of(std::int64_t workers, std::int64_t node_workers) {
   const std::int64_t per_node = std::min(workers, node_workers), nodes = (workers + per_node - 1) / per_node;
-  return {workers, nodes, per_node, workers - (nodes - 1) * per_node};
+  return {workers, nodes, per_node, workers - (nodes - 1) * per_node, 1, node_workers > 1};
+}
+
+std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::int64_t ranks, std::int64_t stride,
+                                                   std::int64_t node_workers) {
+  std::vector<std::vector<NodeShare>> groups;
+  for (std::int64_t first = 0; first < workers; ++first) {
+    if (first / stride % ranks != 0) continue;  // not the first of its group
+    std::vector<NodeShare>& group = groups.emplace_back();
+    for (std::int64_t i = 0; i < ranks; ++i) {
+      const std::int64_t node = (first + i * stride) / node_workers;
+      if (group.empty() || group.back().node != node) group.push_back({node, 0});
+      ++group.back().ranks;
+    }
+  }
+  return groups;
 }
 
 NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stride, std::int64_t node_workers,
@@ -138,22 +155,17 @@ NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stri
     throw InputError(
         place, fmt::format("{} workers do not fill nodes of {}: groups in them have no price", workers, node_workers),
         fmt::format("a multiple of {}", node_workers));
-  NodeLayout layout{ranks, 1, 1, 1, 1};
+  NodeLayout layout{ranks, 1, 1, 1, 1, node_workers > 1};
   // Who crosses nodes, by node: those groups share its ports.
-  std::map<std::int64_t, std::set<std::int64_t>> crossing;
-  for (std::int64_t first = 0; first < workers; ++first) {
-    if (first / stride % ranks != 0) continue;  // not the first of its group
-    std::map<std::int64_t, std::int64_t> members;
-    for (std::int64_t i = 0; i < ranks; ++i) ++members[(first + i * stride) / node_workers];
-    layout.nodes = std::max(layout.nodes, static_cast<std::int64_t>(members.size()));
-    for (const auto& [node, count] : members) {
-      layout.per_node = std::max(layout.per_node, count);
-      if (members.size() > 1) crossing[node].insert(first);
+  std::map<std::int64_t, std::int64_t> crossing;
+  for (const std::vector<NodeShare>& group : groups_by_node(workers, ranks, stride, node_workers)) {
+    layout.nodes = std::max(layout.nodes, static_cast<std::int64_t>(group.size()));
+    for (const NodeShare& share : group) {
+      layout.per_node = std::max(layout.per_node, share.ranks);
+      if (group.size() > 1) layout.beside = std::max(layout.beside, ++crossing[share.node]);
     }
   }
   layout.last = layout.per_node;
-  for (const auto& [node, groups] : crossing)
-    layout.beside = std::max(layout.beside, static_cast<std::int64_t>(groups.size()));
   return layout;
 }
 
@@ -161,9 +173,12 @@ TransferCost two_level_transfer(const Algorithm& algorithm, const NodeLayout& la
                                 const CollectiveOptions& options, const Place& place) {
   const Symbols symbols = symbols_of(layout, levels);
   if (layout.nodes > 1 && layout.per_node > 1) return closed_form(algorithm, layout, options, place).transfer(symbols);
-  const Coefficients times = algorithm.coefficients(symbols.N, options);
+  CollectiveOptions flat = options;
+  flat.groups = 1;  // of a hierarchy one level is left
+  const Coefficients times = algorithm.coefficients(symbols.N, flat);
   if (layout.nodes == 1) return {times.alpha * symbols.a_i, times.beta * symbols.b_i};
-  return {times.alpha * symbols.a_o, times.beta * symbols.flows * symbols.b_o};
+  const double port = symbols.flows * symbols.b_o;
+  return {times.alpha * symbols.a_o, times.beta * (layout.inside ? std::max(symbols.b_i, port) : port)};
 }
 
 }  // namespace allreplay
