@@ -72,6 +72,9 @@ TEST_CASE("a last node that is part empty") {
   // 4 ports: inside 0.9, outside 6/10·1·8 = 4.8, the last 8/10·⌈2/4⌉·8 = 6.4.
   check("parameter-server", layout, 4, 20, 12.8);
   check("parameter-server", layout, 1, 20, 2 * 6 / 10.0 * 32);  // outside 6/10·4·8 = 19.2; the last 8/10·2·8 = 12.8
+  // 9 in nodes of 4 with 2 ports, one in the last: out of a full node by one port into the other full node 4·2/9, and
+  // into the last, all by its first, 4·1/9: 12/9·8 = 10.67. Into a full one: 5/9·2·8 = 8.89; the last: 8/9·8 = 7.11.
+  check("parameter-server", layout_of(9, 4), 2, 20, 2 * 12 / 9.0 * 8);
   check("recursive-doubling", layout, 2, 2 + 10 * std::log2(3), 2 + 16 * std::log2(3));
   check("all-gather", layout, 2, 2 + 10 * std::log2(3), 3 + 6 * 16);
   for (const auto* const name : {"hierarchical", "halving-doubling"})
@@ -89,6 +92,11 @@ TEST_CASE("groups of workers that share nodes") {
   check("double-binary-tree", shared, 4, 2 + 40, 2 * 8);
   // One worker a node: one level, ⌈8/4⌉·8 = 16 ns/B.
   check("ring", {4, 4, 1, 1, 8}, 4, 60, 2 * 3 / 4.0 * 16);
+  // A port each, and links inside that are slower than a port of 8 ns/B: what comes by it passes them, too.
+  const TwoLevels slow{1e-6, 20e-9, 10e-6, 8e-9, 8};
+  const Algorithm& ring = find_algorithm("ring", {});
+  CHECK(two_level_transfer(ring, {4, 4, 1, 1, 8, true}, slow, {}, {}).b * 1e9 == Approx(30));
+  CHECK(two_level_transfer(ring, {4, 4, 1, 1, 8}, slow, {}, {}).b * 1e9 == Approx(12));
 }
 
 TEST_CASE("one node, and one worker a node, are one level") {

@@ -111,3 +111,64 @@ TEST_CASE("so are their halves, and those of groups of workers") {
         }
     }
 }
+
+TEST_CASE("with start-ups, rounds that lie on one level are still the closed form; rings pay the slowest hop in each") {
+  for (const auto& [workers, node, rails] : {std::tuple{16, 4, 4}, {16, 4, 1}, {64, 8, 4}, {16, 2, 2}})
+    for (const double alpha_in : {0.01, 2.0}) {  // below what is outside, and above
+      const Shape shape{workers, node, rails, 1e-9, 8e-9, alpha_in, 0.5};
+      for (const char* name : {"hierarchical", "parameter-server"}) {
+        if (std::string_view(name) == "parameter-server" && alpha_in > shape.alpha_out) continue;  // a round of both
+        require_equal(shape, name);
+      }
+      for (const char* name : logarithmic) require_equal(shape, name);
+      // 2(N − 1) rounds, of which 2(N − n) would be inside.
+      const auto n = static_cast<double>(workers / node);
+      const double slower = std::max(shape.alpha_out, alpha_in);
+      const double more =
+          2 * (static_cast<double>(workers) - n) * (slower - alpha_in) + 2 * (n - 1) * (slower - shape.alpha_out);
+      CHECK(detailed("fluid", shape, "ring") == Approx(closed(shape, "ring") + more).epsilon(1e-10));
+    }
+}
+
+TEST_CASE("message by message, rings hide start-ups behind bytes, and go no faster than either") {
+  for (const auto& [workers, node, rails] : {std::tuple{16, 4, 4}, {16, 4, 1}, {24, 6, 3}, {16, 2, 2}})
+    for (const double scale : {1e-3, 0.3, 3.0, 300.0}) {
+      INFO(workers << " in nodes of " << node << ", " << scale);
+      const Shape bare{workers, node, rails, 1 / 300e9, 1 / 25e9};
+      Shape shape = bare;
+      shape.alpha_in = 1e-3 * scale, shape.alpha_out = 5e-3 * scale;
+      const double all = closed(shape, "ring"), transfer = closed(bare, "ring"), start_up = all - transfer;
+      const double message = detailed("message", shape, "ring");
+      CHECK(message >= std::max(start_up, transfer) * (1 - 1e-9));
+      CHECK(message <= detailed("fluid", shape, "ring") * 1.002);
+    }
+}
+
+TEST_CASE("nodes imply a topology of kind rail, and measurements none") {
+  const TopologySpec spec = *topology_of(on_nodes({16, 4, 2}, "ring").cluster.network);
+  CHECK(spec.kind == TopologyKind::Rail);
+  CHECK((spec.gpus_per_host == 4 && spec.rails == 2 && spec.pxn));
+  CHECK((spec.inner.latency == 0 && spec.link.latency == 0));
+  CHECK(spec.inner.bandwidth == Approx(1e9));
+  CHECK(spec.link.bandwidth == Approx(0.125e9));
+  Network measured;
+  measured.node = NodeLevel{.workers = 8};
+  CHECK(!topology_of(measured));
+  Shape wireless{16, 4, 2};
+  wireless.beta_out = 0;
+  CHECK(
+      error_message([&] { detailed("fluid", wireless, "ring"); }).starts_with("c.json: /network/beta: takes no time"));
+}
+
+TEST_CASE("what two levels cannot do is refused in every fidelity alike") {
+  const auto complaint = [](std::string_view fidelity, const Shape& shape, std::string_view collective) {
+    return error_message([&] {
+      Scenario scenario = on_nodes(shape, collective);
+      scenario.fidelity = fidelity;
+      communication_of(scenario);
+    });
+  };
+  for (const char* fidelity : {"alpha-beta", "fluid", "message"})
+    CHECK(complaint(fidelity, {10, 4, 2}, "hierarchical").find("10 workers in nodes of 4: the last holds 2") !=
+          std::string::npos);
+}
