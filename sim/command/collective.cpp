@@ -10,6 +10,7 @@ namespace {
 struct CollectiveArguments {
   std::string cluster, workers, collective, fidelity, bytes = "8B:1GiB:x2";
   std::vector<std::string> options;
+  ChangeArguments changes;
   bool json = false;
 };
 
@@ -20,6 +21,7 @@ void execute(const CollectiveArguments& arguments) {
   words.collective = arguments.collective;
   words.fidelity = arguments.fidelity;
   words.options = arguments.options;
+  words.changes = arguments.changes;
   Library library;
   const Scenario scenario = library.resolve_network(words.request(""));
   const std::vector<Bytes> sizes = parse_sizes(arguments.bytes, argument("--bytes"));
@@ -42,6 +44,7 @@ void add_collective(CommandLine& app) {
   command.add_option("--collective", arguments->collective,
                      "the algorithm (the cluster file's); see `allreplay list collectives`");
   command.add_option("--fidelity", arguments->fidelity, "alpha-beta, fluid or message (the cluster file's)");
+  add_change_options(command, arguments->changes, true);
   command.add_option("--bytes", arguments->bytes, "one size, or FROM:TO:xFACTOR").capture_default_str();
   command.add_option("-o,--option", arguments->options, "key=value, any number of times; see `allreplay list options`")
       .allow_extra_args(false);
