@@ -288,6 +288,8 @@ class Asking {
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       return rows[a]->fits != rows[b]->fits ? rows[a]->fits : rows[a]->gain > rows[b]->gain;
     });
+    for (const std::size_t i : order)
+      if (rows[i]->fits) most_alone_ = std::max(most_alone_, rows[i]->gain);
     std::set<Kind> taken;
     std::vector<const Question*> few;
     for (const std::size_t i : order)
@@ -303,22 +305,25 @@ class Asking {
           names_of_threes.push_back(names_of_twos.back() + " + " + few[c]->name);
         }
       }
-    append_most(twos, names_of_twos);
-    append_most(threes, names_of_threes);
+    append_most(2, twos, names_of_twos);
+    append_most(3, threes, names_of_threes);
   }
 
-  void append_most(const std::vector<Request>& requests, const std::vector<std::string>& names) {
+  void append_most(int changes, const std::vector<Request>& requests, const std::vector<std::string>& names) {
     std::vector<std::string> wrong(requests.size());
     std::optional<WhatIfRow> most;
     for (auto& row : run_all(requests, names, wrong))
       if (row && (!most || (row->fits != most->fits ? row->fits : row->gain > most->gain))) most = std::move(row);
-    if (most) result_.together.push_back(std::move(*most));
+    const bool helps = most && (most->fits || !result_.base.fits) && most->gain > most_alone_;
+    if (most) most->changes = changes;
+    if (helps) result_.together.push_back(std::move(*most));
   }
 
   Library& library_;
   const WhatIfRequest& how_;
   Request base_;
   WhatIf result_;
+  double most_alone_ = 0;  // of the changes that may be combined, and fit
 };
 
 }  // namespace

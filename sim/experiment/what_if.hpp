@@ -15,14 +15,16 @@ struct WhatIfRow {
   std::vector<std::string> flags;  ///< of `allreplay run`: all that it needs for the same outcome
   Outcome outcome;                 ///< without its episodes
   double gain = 0;                 ///< in samples per second, over the scenario as it is; 0.25 is a quarter more
+  int changes = 1;                 ///< made together
   bool fits = true;                ///< into the memory that there is
 };
 
 struct WhatIf {
   WhatIfRow base;
-  std::vector<WhatIfRow> rows;      ///< the most gain first; what does not fit last
-  std::vector<WhatIfRow> together;  ///< the two and the three that bring most together
-  std::optional<double> bound_s;    ///< an iteration in which communication hides as well as it can
+  std::vector<WhatIfRow> rows;  ///< the most gain first; what does not fit last
+  std::vector<WhatIfRow>
+      together;  ///< the two, and the three, that bring most together, where that is more than one does
+  std::optional<double> bound_s;  ///< an iteration in which communication hides as well as it can
   double bound_gain = 0;
   std::string memory_from;            ///< the device whose memory is the limit; "" where it was given, or none is known
   std::vector<std::string> left_out;  ///< changes that are not possible here, and why

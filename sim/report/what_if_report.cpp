@@ -13,6 +13,8 @@ namespace allreplay {
 
 namespace {
 
+constexpr double little = 0.02;  // what no schedule and no network is worth the trouble for
+
 // A flag with its value.
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
@@ -120,10 +122,13 @@ std::string what_if_report(const WhatIf& answer) {
   for (const WhatIfRow& row : answer.together) add(row);
   std::string text = title(scenario, result) + "\n\n" + format_table(rows) + "\n";
   text += fmt::format("Each row is `allreplay run {}` and its flags.\n", text_of(common));
-  if (answer.together.size() == 2)
-    text +=
-        fmt::format("Two changes together bring most: {} ({}); three: {} ({}).\n", answer.together[0].change,
-                    gain_text(answer.together[0].gain), answer.together[1].change, gain_text(answer.together[1].gain));
+  for (const WhatIfRow& row : answer.together)
+    text += fmt::format("Of {} together these bring most: {} ({}).\n", row.changes == 2 ? "two" : "three", row.change,
+                        gain_text(row.gain));
+  if (answer.together.empty()) text += "No changes together bring more than one of them alone.\n";
+  if (answer.bound_s && answer.bound_gain < little)
+    text += fmt::format("Communication is hidden but for {}: more can only come from what is computed.\n",
+                        percent(answer.bound_gain));
   if (!answer.memory_from.empty())
     text += fmt::format("Memory: {} of {}.\n", write_size(*scenario.options.memory.limit), answer.memory_from);
   if (!result.memory.parts.activations && scenario.options.memory.limit)
