@@ -302,8 +302,10 @@ def plain_roofline(device, model, batch):
 
 def roofline(gpu, layers, batch):
     """Seconds of every layer, before scaling: `allreplay estimate --plain`."""
+    if not layers:
+        return []
     counts = [{**{key: layer[key] for key in ("name", "forward_macs", "activation_bytes")},
-               "tensors": [{"name": f"t{place}", "shape": tensor["shape"]} for place, tensor in enumerate(layer["tensors"])]} for layer in layers]
+               "tensors": [{"name": f"{layer['name']} {place}", "shape": tensor["shape"]} for place, tensor in enumerate(layer["tensors"])]} for layer in layers]
     times = plain_roofline(device_text(gpu), json.dumps({"name": "model", "layers": counts}), batch)
     return [Times(*pair) for pair in zip(times["forward_s"], times["backward_s"])]
 

@@ -12,7 +12,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr std::size_t most_links = 10, most_users = 3;
+constexpr std::size_t most_hot = 10, most_users = 3;
 
 struct KindUse {
   std::int64_t links = 0;  // both directions are one
@@ -62,7 +62,7 @@ std::string links_table(const LinkUsage& usage) {
     kinds.push_back({usage.kinds[i], std::to_string(uses[i].links), rates(uses[i]), percent(uses[i].mean),
                      percent(uses[i].busiest), size_text(uses[i].bytes)});
   std::vector<std::vector<std::string>> links{{"hottest", "use", "it carries", "for"}};
-  for (const HotLink& hot : hottest(usage, most_links))
+  for (const HotLink& hot : hottest(usage, most_hot))
     links.push_back({usage.name(hot.link), percent(usage.utilisation(hot.link)), size_text(usage.bytes(hot.link)),
                      users_text(hot)});
   return fmt::format("\n{}\n{}", format_table(kinds), links.size() > 1 ? format_table(links) : "no link is used\n");
@@ -80,7 +80,7 @@ std::string links_json(const LinkUsage& usage) {
                                                    {"mean_use", uses[i].mean},
                                                    {"busiest_use", uses[i].busiest},
                                                    {"busiest_bytes", uses[i].bytes}});
-  for (const HotLink& hot : hottest(usage, most_links)) {
+  for (const HotLink& hot : hottest(usage, most_hot)) {
     nlohmann::ordered_json one{{"link", usage.name(hot.link)},
                                {"use", usage.utilisation(hot.link)},
                                {"bytes", usage.bytes(hot.link)},

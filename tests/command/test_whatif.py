@@ -125,7 +125,7 @@ class WhatIf(program.Case):
 
     def test_every_command_takes_the_flags(self):
         table = output("topology", "--cluster", "fat-tree-4", "--bandwidth", "x2")
-        self.assertIn("800 Gbit/s", table)  # 16 hosts of 100 Gbit/s: 8 of them x 2 x 50
+        self.assertIn("bisection  640 Gbit/s", table)  # 8 hosts on either side
         for command in (["compare", *RESNET, "--strategies", "ddp,wfbp", "--csv"], ["plan", *RESNET, "--strategy", "mg-wfbp"],
                         ["tune", *RESNET, "--strategy", "ddp", "--budget", "2"], ["recommend", *RESNET, "--strategies", "ddp", "--budget", "2"],
                         ["collective", "--cluster", "fat-tree-4", "--fidelity", "fluid", "--bytes", "1MiB"],
@@ -174,7 +174,7 @@ class WhatIf(program.Case):
         self.assertEqual(answer["base"]["strategy"], "fsdp2")
         self.assertTrue(answer["base"]["fits"])
         self.assertFalse(next(row for row in answer["rows"] if row["change"] == "DDP")["fits"])
-        roomy = json.loads(output("whatif", "--profile", "trace.json", *cluster, "--memory", "1TB", "--json", cwd=self.folder))
+        roomy = json.loads(output("whatif", "--profile", "trace.json", *cluster, "--memory", "1000GB", "--json", cwd=self.folder))
         self.assertEqual(roomy["base"]["strategy"], "ddp")
 
     def test_results_do_not_depend_on_jobs(self):
