@@ -84,7 +84,7 @@ void append_network(std::vector<Question>& all, const Scenario& scenario) {
                          std::to_string(2 * workers)));
   if (network.node && 2 * network.node->rails <= workers)
     all.push_back(change(
-        Kind::Rails, fmt::format("{} network ports a node instead of {}", 2 * network.node->rails, network.node->rails),
+        Kind::Rails, fmt::format("{} ports a node instead of {}", 2 * network.node->rails, network.node->rails),
         "rails", std::to_string(2 * network.node->rails)));
 }
 
@@ -289,7 +289,7 @@ class Asking {
       return rows[a]->fits != rows[b]->fits ? rows[a]->fits : rows[a]->gain > rows[b]->gain;
     });
     for (const std::size_t i : order)
-      if (rows[i]->fits) most_alone_ = std::max(most_alone_, rows[i]->gain);
+      if (rows[i]->fits) most_so_far_ = std::max(most_so_far_, rows[i]->gain);
     std::set<Kind> taken;
     std::vector<const Question*> few;
     for (const std::size_t i : order)
@@ -314,8 +314,9 @@ class Asking {
     std::optional<WhatIfRow> most;
     for (auto& row : run_all(requests, names, wrong))
       if (row && (!most || (row->fits != most->fits ? row->fits : row->gain > most->gain))) most = std::move(row);
-    const bool helps = most && (most->fits || !result_.base.fits) && most->gain > most_alone_;
+    const bool helps = most && (most->fits || !result_.base.fits) && most->gain > most_so_far_ + 1e-3;
     if (most) most->changes = changes;
+    if (helps) most_so_far_ = most->gain;
     if (helps) result_.together.push_back(std::move(*most));
   }
 
@@ -323,7 +324,7 @@ class Asking {
   const WhatIfRequest& how_;
   Request base_;
   WhatIf result_;
-  double most_alone_ = 0;  // of the changes that may be combined, and fit
+  double most_so_far_ = 0;  // of the changes that may be combined, and fit; then of those that were
 };
 
 }  // namespace

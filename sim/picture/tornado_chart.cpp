@@ -35,14 +35,15 @@ Drawing draw(const TornadoChart& chart) {
     names = std::max(names, text_width(bar.name, style::text_size));
     ends = std::max(ends, text_width(bar.end, style::text_size));
   }
-  Drawing drawing{.width = chart.width, .title = chart.title};
+  constexpr double least_field = 320;
+  const double left = style::margin + names + 8, right = ends + 8 + style::margin;
+  Drawing drawing{.width = std::max(chart.width, left + least_field + right), .title = chart.title};
   std::vector<LegendEntry> legend{swatch("more", look_of(true, false))};
   if (least < 0) legend.push_back(swatch("less", look_of(false, false)));
   if (!chart.pale_name.empty()) legend.push_back(swatch(chart.pale_name, look_of(true, true)));
   double top = add_title(drawing, style::margin, chart.title);
   top = add_legend(drawing, top + 6, legend) + 8;
-  const double left = style::margin + names + 8, right = ends + 8 + style::margin;
-  const Box field{left, top, chart.width - left - right,
+  const Box field{left, top, drawing.width - left - right,
                   (thickness + apart) * static_cast<double>(chart.bars.size()) + apart};
   const Scale scale = scale_with_room(chart.value, {least, greatest}, field.width);
   const double bottom = add_axis_below(drawing, field, chart.value, scale);

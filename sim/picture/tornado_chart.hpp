@@ -22,7 +22,7 @@ struct TornadoChart {
   std::string pale_name;  ///< in the legend, what hatched bars are; "" if there is none
   ChartAxis value;
   std::vector<TornadoBar> bars;  ///< the first on top
-  double width = 760;
+  double width = 760;            ///< at least: long names make it wider
 };
 
 /// REQUIRES: finite values, a linear axis (std::logic_error).

@@ -5,6 +5,7 @@
 #include <deque>
 #include <map>
 #include <numbers>
+#include <set>
 #include <tuple>
 
 #include <fmt/format.h>
@@ -211,32 +212,42 @@ void draw_line(Drawing& drawing, const Line& line, const Sketch& sketch, const T
       Path{.points = {b.at, {b.at.x - out.x, b.at.y - out.y}}, .look = line_look(line.use()), .meaning = meaning});
 }
 
+std::string label_of(const Spot& spot) {
+  return spot.count > 1 ? fmt::format("{} x{}", spot.name, spot.count) : spot.name;
+}
+
 void draw_spot(Drawing& drawing, const Spot& spot, bool named) {
   drawing.add(Circle{.centre = spot.at,
                      .radius = radius,
                      .look = {.fill = colour(0xFFFFFF), .line = style::ink, .width = 1},
-                     .meaning = {"node", spot.name}});
+                     .meaning = {"node", label_of(spot)}});
   if (!named) return;
+  const double width = text_width(label_of(spot), style::small_size);
+  drawing.add(Rectangle{{spot.at.x - width / 2 - 1, spot.at.y + 8, width + 2, 12}, {.fill = colour(0xFFFFFF)}, {}});
   drawing.add(Text{.at = {spot.at.x, spot.at.y + 17},
-                   .text = spot.count > 1 ? fmt::format("{} x{}", spot.name, spot.count) : spot.name,
+                   .text = label_of(spot),
                    .size = style::small_size,
                    .align = Align::Middle,
                    .colour = style::ink,
-                   .kind = "node"});
+                   .kind = "name"});
 }
 
-// Names that would run into each other are left to hovering.
-bool has_room(const Sketch& sketch) {
-  std::map<std::pair<double, double>, const Spot*> rows;  // by height, then from the left
-  for (const Spot& spot : sketch.spots) rows[{std::round(spot.at.y), spot.at.x}] = &spot;
-  const Spot* before = nullptr;
-  for (const auto& [at, spot] : rows) {
-    const auto half = [](const Spot* one) { return text_width(one->name + " x999", style::small_size) / 2; };
-    if (before && std::abs(before->at.y - spot->at.y) < 14 && spot->at.x - before->at.x < half(before) + half(spot))
-      return false;
-    before = spot;
+// The heights at which names would not run into each other; the others are left to hovering.
+std::set<double> named_rows(const Sketch& sketch) {
+  std::map<double, std::map<double, const Spot*>> rows;  // by height, then from the left
+  for (const Spot& spot : sketch.spots) rows[std::round(spot.at.y)][spot.at.x] = &spot;
+  std::set<double> named;
+  for (const auto& [height, row] : rows) {
+    double free = -1;
+    bool room = true;
+    for (const auto& [x, spot] : row) {
+      const double half = text_width(label_of(*spot), style::small_size) / 2 + 2;
+      room = room && x - half >= free;
+      free = x + half;
+    }
+    if (room) named.insert(height);
   }
-  return true;
+  return named;
 }
 
 }  // namespace
@@ -261,8 +272,8 @@ Drawing links_picture(const LinkUsage& usage, const TopologySpec& spec, const st
   std::stable_sort(sketch.lines.begin(), sketch.lines.end(),
                    [](const Line& a, const Line& b) { return a.use() < b.use(); });  // the hottest on top
   for (const Line& line : sketch.lines) draw_line(drawing, line, sketch, spec);
-  const bool named = has_room(sketch);
-  for (const Spot& spot : sketch.spots) draw_spot(drawing, spot, named);
+  const std::set<double> named = named_rows(sketch);
+  for (const Spot& spot : sketch.spots) draw_spot(drawing, spot, named.count(std::round(spot.at.y)) > 0);
   const bool whole = sketch.spots.size() == static_cast<std::size_t>(usage.topology->nodes());
   const std::string note =
       fmt::format("use of each link's bandwidth over {}, of its two directions the larger{}",

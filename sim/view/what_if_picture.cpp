@@ -14,10 +14,11 @@ TornadoChart what_if_chart(const WhatIf& answer) {
   TornadoChart chart;
   chart.title = fmt::format("{}, {}: {} an iteration", title(scenario, result), scenario.strategy->name,
                             format_duration(result.metrics.iteration_s));
-  chart.note = caveat(scenario.profile);
+  chart.note = caveat(scenario.profile) + "More workers are in the table alone.";
   chart.value = {.name = "samples per second, over what it is",
                  .label = [](double percent) { return fmt::format("{}{:g} %", percent > 0 ? "+" : "", percent); }};
-  const auto add = [&](const WhatIfRow& row) {
+  const auto add = [&, workers = scenario.workers](const WhatIfRow& row) {
+    if (row.outcome.scenario.workers != workers) return;
     chart.bars.push_back({row.change, 100 * row.gain, gain_text(row.gain), !row.fits});
     if (!row.fits) chart.pale_name = "does not fit into the memory";
   };
