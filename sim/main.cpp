@@ -95,6 +95,7 @@ int run(int argc, char** argv) {
   allreplay::add_calibrate(app);
   allreplay::add_tune(app);
   allreplay::add_recommend(app);
+  allreplay::add_whatif(app);
   allreplay::add_estimate(app);
   allreplay::add_import(app);
   allreplay::add_export(app);

@@ -170,6 +170,7 @@ Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
                 request.codec = instead.codec;
                 request.place_of_codec = instead.place_of_codec;
                 request.reuse = instead.reuse;
+                request.changes = instead.changes;
                 set_profile(request, *profile, file);
                 set_cluster(request, *cluster, file);
                 if (workers) {

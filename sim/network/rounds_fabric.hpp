@@ -53,12 +53,13 @@ class RoundsFabric : public Fabric {
   std::unique_ptr<Server> server() const override;
   std::int64_t messages(const Call& call = Stage::AllReduce) const override;
   std::int64_t pricing_events() const override { return pricing_events_; }
+  /// What the call sends. `hosts_beside`: the topology's group_size().
+  Rounds rounds_of_call(const Call& call, std::int64_t hosts_beside) const;
 
  protected:
   RoundsFabric(const NetworkSetup& setup, const Topology& topology);
 
   virtual std::unique_ptr<Server> network() const = 0;
-  Rounds rounds_of_call(const Call& call, std::int64_t hosts_beside) const;
   std::vector<InNodes> groups_in_nodes(std::int64_t ranks, std::int64_t stride) const;
 
   NetworkSetup setup_;

@@ -382,7 +382,8 @@ Communication communication_of(const Scenario& scenario) {
   }
   const std::shared_ptr<const Topology> topology = make_topology(*topology_of(network), scenario.workers);
   const NetworkSetup setup = setup_of(scenario, carrier);
-  const auto fabric = launched(lay_on(setup, *topology), launch, groups);
+  const auto rounds = lay_on(setup, *topology);
+  const auto fabric = launched(rounds, launch, groups);
   require_within_clock(scenario, {fabric->price(planned_call(scenario)), compression});
   require_bearable(scenario, carrier, *fabric);
   return {.carrier = carrier,
@@ -392,7 +393,8 @@ Communication communication_of(const Scenario& scenario) {
           .launch = launch,
           .groups = groups,
           .setup = setup,
-          .topology = topology};
+          .topology = topology,
+          .rounds = rounds};
 }
 
 BlockCost price_of_blocks(const Scenario& scenario, const Communication& communication) {
@@ -405,9 +407,10 @@ Communication prepared_for(const Plan& plan, Communication communication) {
   const std::size_t known = calls.size();
   for (const Call& call : calls_of(plan))
     if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
-  if (communication.detailed() && calls.size() > known)
-    communication.fabric =
-        launched(lay_on(communication.setup, *communication.topology), communication.launch, communication.groups);
+  if (communication.detailed() && calls.size() > known) {
+    communication.rounds = lay_on(communication.setup, *communication.topology);
+    communication.fabric = launched(communication.rounds, communication.launch, communication.groups);
+  }
   return communication;
 }
 

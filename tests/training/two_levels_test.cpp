@@ -57,13 +57,24 @@ bool all_powers_of_two(const Shape& shape) {
 constexpr const char* logarithmic[] = {"halving-doubling", "recursive-doubling", "all-gather", "topk-allgather",
                                        "binary-tree",      "gtopk-tree",         "broadcast"};
 
+// Where the closed form is below what the rounds take (docs/models.md): into a part empty last node, whose messages share
+// fewer ports of the others; and between nodes of one worker in a group each, whose own links inside are slower than
+// the ports.
+bool is_below(const Shape& shape, std::string_view collective, const Call& call, std::int64_t shard) {
+  if (collective == "parameter-server" && shape.workers > shape.node && shape.workers % shape.node != 0) return true;
+  return call.axis == Axis::Replica && shard % shape.node == 0 && shape.beta_in > shape.beta_out;
+}
+
 void require_equal(const Shape& shape, std::string_view collective, const Call& call = Stage::AllReduce,
                    std::int64_t shard = 0) {
   INFO(collective << " of " << shape.workers << " in nodes of " << shape.node << " with " << shape.rails
                   << " ports, groups of " << shard << ": " << to_string(call.stage) << " among "
                   << to_string(call.axis));
-  CHECK(detailed("fluid", shape, collective, call, shard) ==
-        Approx(closed(shape, collective, call, shard)).epsilon(1e-10));
+  const double rounds = detailed("fluid", shape, collective, call, shard), form = closed(shape, collective, call, shard);
+  if (is_below(shape, collective, call, shard))
+    CHECK(rounds > form * (1 - 1e-10));
+  else
+    CHECK(rounds == Approx(form).epsilon(1e-10));
 }
 
 }  // namespace
