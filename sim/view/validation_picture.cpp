@@ -30,16 +30,20 @@ Drawing validation_picture(const Validation& validation) {
   Chart chart;
   chart.title =
       fmt::format("Predicted and measured: {}", std::filesystem::path(validation.measured.file).filename().string());
-  chart.width = chart.height = 400;
-  chart.x = {.name = "measured " + unit_of(quantity), .spacing = Spacing::Log10};
-  chart.y = {.name = "predicted " + unit_of(quantity), .spacing = Spacing::Log10};
-  if (is_time(quantity)) chart.x.label = chart.y.label = format_duration;
   double least = validation.measured.points.front().value, greatest = least;
   for (std::size_t row = 0; row < validation.points.size(); ++row)
     for (const double value : {validation.measured.points[row].value, validation.points[row].predicted.value}) {
       least = std::min(least, value);
       greatest = std::max(greatest, value);
     }
+  chart.width = 480;
+  chart.height = 400;
+  chart.x = {.name = "measured " + unit_of(quantity), .spacing = Spacing::Log10};
+  if (is_time(quantity)) chart.x.label = format_duration;
+  chart.x.from = least / 1.25;
+  chart.x.to = greatest * 1.25;
+  chart.y = chart.x;
+  chart.y.name = "predicted " + unit_of(quantity);
   std::size_t style = 0;
   const auto line = [&](const std::string& name, double factor) {
     chart.series.push_back({.name = name,

@@ -96,4 +96,4 @@ def section(scorer, reference):
     found = scorer.score("gtopk", rows)
     text = TEXT.format(scores=score_table("gradients", [(group["group"], group) for group in found["groups"]]), efficiencies=efficiencies(found),
                        **details(scorer, reference / "measured", found))
-    return text, [("P102-100, 1 Gbit/s Ethernet: gTop-k's efficiencies", found)], rows
+    return text, [("P102-100, 1 Gbit/s Ethernet: gTop-k's efficiencies", found)], [{**row, "group": f"{row['group']} (P102-100)"} for row in rows]

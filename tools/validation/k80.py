@@ -158,4 +158,6 @@ def section(scorer, reference):
     text = TEXT.format(lines=lines, costs=costs, googlenet=comparison(googlenet), resnet=comparison(resnet), **own_profile(scorer, profile))
     of_tables = [row for row in of_googlenet + of_resnet if row["group"] == "OSU table"]
     both = scorer.score("k80", of_tables)
-    return text, [("K80, 10 Gbit/s Ethernet: MG-WFBP's speed-ups (the *OSU table*)", both)], of_tables
+    titles = {strategy: method for method, strategy in METHODS.items()}
+    drawn = [{**row, "group": f"{titles[row['strategy']]} (K80)"} for row in of_tables]
+    return text, [("K80, 10 Gbit/s Ethernet: MG-WFBP's speed-ups (the *OSU table*)", both)], drawn
