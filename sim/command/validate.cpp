@@ -1,3 +1,6 @@
+#include <set>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
@@ -16,10 +19,20 @@ struct ValidateArguments {
   bool json = false;
 };
 
+// The CSV, and every file that it names.
+std::vector<std::string> inputs_of(const MeasuredFile& measured) {
+  std::set<std::string> files{measured.file};
+  for (const MeasuredPoint& point : measured.points)
+    files.insert({file_behind("traces", point.request.profile), file_behind("topologies", point.request.cluster),
+                  file_behind("models/codecs", point.request.codec)});
+  return {files.begin(), files.end()};
+}
+
 void execute(const ValidateArguments& arguments) {
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
-  require_separate({{"--out", arguments.out}, {"--plot", arguments.plot}}, {arguments.file});
-  const Validation validation = validate(arguments.file);
+  MeasuredFile measured = read_measured_file(arguments.file);
+  require_separate({{"--out", arguments.out}, {"--plot", arguments.plot}}, inputs_of(measured));
+  const Validation validation = validate(std::move(measured));
   if (!arguments.plot.empty()) write_picture(arguments.plot, validation_picture(validation));
   if (!arguments.out.empty()) write_file(arguments.out, validation_csv(validation));
   for (const ValidatedPoint& point : validation.points) warn(point.predicted.warning);

@@ -80,8 +80,8 @@ std::vector<FitRequest> parse_fits(std::string_view text, const std::vector<std:
     text.remove_prefix(std::min(end + 1, text.size()));
     if (words.empty()) continue;
     FitRequest fit{choose_by_name(constants, words[0], place, "'{}' is no constant that rows fit").value, {}};
-    if (quantity == Quantity::CollectiveTime && (fit.constant == Constant::Launch || fit.constant == Constant::Update))
-      throw InputError(place, fmt::format("a collective alone does not tell of {}", words[0]), "alpha or beta");
+    if (quantity == Quantity::CollectiveTime && fit.constant == Constant::Update)
+      throw InputError(place, "a collective alone does not tell of update", "launch, alpha or beta");
     if (words.size() == 2 || (words.size() > 2 && words[1] != "by"))
       throw InputError(place, fmt::format("'{}' is no way of saying for which rows {} holds", words[1], words[0]),
                        fmt::format("{} by cluster workers, for instance", words[0]));

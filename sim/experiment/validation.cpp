@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -105,8 +106,8 @@ void compare_methods(Validation& of) {
 
 }  // namespace
 
-Validation validate(const std::string& file) {
-  Validation result{.measured = read_measured_file(file)};
+Validation validate(MeasuredFile measured) {
+  Validation result{.measured = std::move(measured)};
   Library library;
   require_all_possible(result.measured, library);
   result.fitted = fit_constants(result.measured, library);

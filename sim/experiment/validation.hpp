@@ -48,6 +48,6 @@ struct Validation {
 };
 
 /// Everything is checked before anything is simulated. Throws InputError.
-Validation validate(const std::string& file);
+Validation validate(MeasuredFile measured);
 
 }  // namespace allreplay

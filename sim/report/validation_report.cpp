@@ -69,11 +69,11 @@ std::string error_table(const Validation& validation) {
 std::string verdict(const Validation& validation) {
   if (!validation.trains()) return "";
   const GroupScore& all = validation.all;
-  const double null = std::min(all.no_communication.median, all.no_overlap.median);
-  return fmt::format("In the median the predictions are off by {}; the better null model, {}, by {}: {}.\n",
-                     percent(all.error.median),
-                     all.no_communication.median <= all.no_overlap.median ? "no communication" : "no overlap",
-                     percent(null), all.error.median < null ? "they beat it" : "THEY DO NOT BEAT IT");
+  const bool none = all.no_communication.median <= all.no_overlap.median;
+  const ErrorSummary& null = none ? all.no_communication : all.no_overlap;
+  return fmt::format("The better null model, {}, is off by {} in the median and {} at 90 %: the predictions are {}.\n",
+                     none ? "no communication" : "no overlap", percent(null.median), percent(null.p90),
+                     all.error.median < null.median ? "better" : "NO BETTER");
 }
 
 std::string order_text(const Validation& validation) {
