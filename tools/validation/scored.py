@@ -42,9 +42,9 @@ class Scorer:
     def json(self, *arguments):
         return json.loads(self.run(*arguments, "--json"))
 
-    def cluster(self, name, workers, network):
+    def cluster(self, name, workers, network, **more):
         """A cluster file; its name, for rows."""
-        (self.folder / f"{name}.json").write_text(json.dumps({"name": name, "workers": workers, "network": network}), encoding="utf-8")
+        (self.folder / f"{name}.json").write_text(json.dumps({"name": name, "workers": workers, "network": network, **more}), encoding="utf-8")
         return f"{name}.json"
 
     def score(self, name, rows, *arguments):
