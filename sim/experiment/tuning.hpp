@@ -21,7 +21,11 @@ struct Tuning {
 Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges,
                       const std::vector<std::string>& values);
 
-/// `jobs` trials at a time; the result does not depend on it.
-Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs);
+/// What the words of the strategy's framework mean of the scenario's options (Offer::meant).
+Scenario as_printed(Scenario scenario);
+
+/// `jobs` trials at a time; the result does not depend on it. `adjusted`: what is tried of each setting.
+Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs,
+                  Scenario (*adjusted)(Scenario) = nullptr);
 
 }  // namespace allreplay
