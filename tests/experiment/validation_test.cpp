@@ -170,6 +170,15 @@ TEST_CASE("the update is fitted, too, and is a profile's") {
   CHECK(found.points[1].predicted.no_communication == Approx(7e-3).epsilon(1e-3));
 }
 
+TEST_CASE("a launch is fitted, and paid by every collective") {
+  // 6 ms, 3.6 ms of one collective, and 1 ms before it; s-sgd's two wait for each other: 2·(1 + 2.1) ms.
+  const Validation found = Measurements().validated("profile,cluster,workers,strategy,iteration_s,calibrate\n"
+                                                    "p.csv,c.json,4,sync-easgd,0.0106,launch\n"
+                                                    "p.csv,c.json,4,s-sgd,0.0122,\n");
+  CHECK(found.fitted[0].value == Approx(1e-3).epsilon(1e-3));
+  CHECK(found.points[1].predicted.value == Approx(12.2e-3).epsilon(1e-3));
+}
+
 TEST_CASE("methods of one setting are put in order") {
   // Predicted 8.2 (wfbp), 9.6 (sync-easgd) and 10.2 ms (s-sgd): the first two are the wrong way round. Among 2: 0.2 ms
   // + 2 MB·1 ns/B = 2.2 ms behind 6, 2.4 with two start-ups: right.
