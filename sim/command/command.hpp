@@ -23,6 +23,7 @@ void add_collective(CommandLine& app);
 void add_codec(CommandLine& app);
 void add_calibrate(CommandLine& app);
 void add_tune(CommandLine& app);
+void add_validate(CommandLine& app);
 void add_recommend(CommandLine& app);
 void add_whatif(CommandLine& app);
 void add_import(CommandLine& app);
