@@ -28,6 +28,13 @@ void warn(const std::string& text) {
   if (!text.empty() && told.insert(text).second) tell("warning: " + text);
 }
 
+void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<void(Farm& farm)>& lead) {
+  Farm farm(mpi_transport());
+  if (!farm.leads()) return farm.work(prepare);
+  if (farm.workers() == 0) tell("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
+  lead(farm);
+}
+
 namespace {
 
 std::int64_t one_number_of_workers(const std::string& text) {
