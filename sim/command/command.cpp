@@ -35,6 +35,15 @@ void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<v
   lead(farm);
 }
 
+void add_engine(Command command, std::string& engine) {
+  command.add_option("--engine", engine, "mpi: trials run on the ranks of mpirun (docs/clusters.md)");
+}
+
+void require_mpi_or_none(const std::string& engine) {
+  if (!engine.empty() && engine != "mpi")
+    throw InputError(argument("--engine"), fmt::format("'{}' is no engine of this command", engine), "mpi");
+}
+
 namespace {
 
 std::int64_t one_number_of_workers(const std::string& text) {

@@ -85,6 +85,10 @@ class Incomplete : public std::runtime_error {
 /// says until it is done.
 void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<void(Farm& farm)>& lead);
 
+/// Adds --engine to a command that runs on MPI, and nothing else but here; throws InputError for what is not mpi.
+void add_engine(Command command, std::string& engine);
+void require_mpi_or_none(const std::string& engine);
+
 /// "warning: …" on standard error, once for each text.
 void warn(const std::string& text);
 

@@ -120,7 +120,10 @@ void execute(const SweepArguments& arguments) {
                      run_and_print(arguments, &farm);
                    });
   require_one_way(arguments);
-  if (arguments.engine == "slurm") return sweep_on_slurm(arguments);
+  if (arguments.engine == "slurm") {
+    require_separate(outputs_of(arguments.out), inputs_of(arguments, arguments.sweep()));
+    return sweep_on_slurm(arguments);
+  }
   if (!arguments.parts.empty()) return merge(arguments);
   run_and_print(arguments, nullptr);
 }

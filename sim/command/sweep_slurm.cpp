@@ -76,6 +76,7 @@ class SlurmSweep {
       fmt::print("# {}\n{}\n# {}\n{}", folder_.array(), array_script(all), folder_.merge(), merge_script());
       return;
     }
+    if (arguments_.resume) take_shares();
     if (const auto jobs = running(); jobs.empty())
       submit();
     else if (!arguments_.resume)
@@ -89,6 +90,13 @@ class SlurmSweep {
 
  private:
   void set_shares(std::size_t count) { shares_ = share_out(count, rows_.costs); }
+
+  // An earlier call's, whatever --chunk says now.
+  void take_shares() {
+    if (!is_file(folder_.shares())) return;
+    const std::string text = read_output(folder_.shares());
+    set_shares(static_cast<std::size_t>(parse_integer(trim(text), 1, 100'000, {folder_.shares(), ""})));
+  }
 
   std::string come_back() const {
     return fmt::format("allreplay {} --engine slurm --resume --out {}", sweep_words(), shell_word(arguments_.out));
@@ -176,17 +184,13 @@ class SlurmSweep {
     return missing;
   }
 
-  // A folder for the parts: a fresh one, or that of an earlier call, whose shares hold then.
+  // A folder for the parts: a fresh one, or that of an earlier call.
   void prepare_folder() {
     if (!arguments_.force && !arguments_.resume) require_replaceable(arguments_.out, csv_header());
     const bool known = is_file(folder_.shares());
     if (fs::exists(folder_.path) && !known)
       throw InputError({folder_.path, ""}, "is there, and no sweep made it", "another --out, or remove it");
-    if (known && arguments_.resume) {
-      const std::string text = read_output(folder_.shares());
-      set_shares(static_cast<std::size_t>(parse_integer(trim(text), 1, 100'000, {folder_.shares(), ""})));
-      return;
-    }
+    if (known && arguments_.resume) return;
     fs::remove_all(folder_.path);
     fs::create_directory(folder_.path);
     write_file(folder_.shares(), fmt::format("{}\n", shares_.size()));

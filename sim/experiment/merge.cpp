@@ -48,7 +48,7 @@ std::string missing_rows(const std::vector<std::size_t>& missing, std::size_t ro
     text += fmt::format("{}{}", i == 0 ? "" : ", ", first);
     if (last > first) text += fmt::format("-{}", last);
   }
-  return fmt::format("{} of {} row{} missing: {}", missing.size(), rows, missing.size() == 1 ? " is" : "s are", text);
+  return fmt::format("{} of {} rows {} missing: {}", missing.size(), rows, missing.size() == 1 ? "is" : "are", text);
 }
 
 }  // namespace allreplay

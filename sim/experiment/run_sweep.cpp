@@ -41,8 +41,7 @@ struct RowJob {
 // By the other processes, kept as they come.
 void run_there(const std::vector<std::size_t>& missing, SweepRows& rows, Farm& farm, const Keep& keep) {
   std::vector<Job> jobs;
-  for (const std::size_t row : missing)
-    jobs.push_back({Packer().add(RowJob{row, rows.all.inputs[row]}).bytes(), rows.costs[row]});
+  for (const std::size_t row : missing) jobs.push_back({row_work(row, rows.all.inputs[row]), rows.costs[row]});
   farm.run(jobs, [&](std::size_t job, const std::string& answer) {
     Unpacker unpacker(answer);
     keep(job, unpack(unpacker, std::move(rows.scenarios[missing[job]])));
@@ -74,10 +73,14 @@ Farm::Answer answer_rows(Sweep sweep) {
   };
 }
 
+std::string row_work(std::size_t row, std::uint64_t inputs) { return Packer().add(RowJob{row, inputs}).bytes(); }
+
 Swept run_sweep(const Sweep& sweep, const SweepRun& how) {
   Library library;
-  const bool farmed = how.farm && how.farm->workers() > 0;
-  SweepRows rows = check_rows(sweep, library, farmed);
+  return run_rows(sweep, check_rows(sweep, library, how.has_workers()), library, how);
+}
+
+Swept run_rows(const Sweep& sweep, SweepRows rows, Library& library, const SweepRun& how) {
   const std::vector<std::size_t> mine = share_out(how.share.count, rows.costs)[how.share.index];
   std::optional<SweepFile> file;
   if (how.out)
@@ -98,7 +101,7 @@ Swept run_sweep(const Sweep& sweep, const SweepRun& how) {
     outcomes[i] = std::move(outcome);
     if (how.progress) progress.advance();
   };
-  if (farmed)
+  if (how.has_workers())
     run_there(missing, rows, *how.farm, keep);
   else
     run_here(sweep, missing, how.jobs, library, keep);

@@ -47,6 +47,8 @@ struct SweepRun {
   std::function<void(const std::string& text)> note{};  ///< what a user should know, such as rows that are not kept
   Share share{};
   Farm* farm = nullptr;  ///< whose other processes simulate the rows (answer_rows()), where there are any
+
+  bool has_workers() const { return farm && farm->workers() > 0; }
 };
 
 struct Swept {

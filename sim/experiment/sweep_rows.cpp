@@ -12,8 +12,6 @@
 
 namespace allreplay {
 
-namespace {
-
 // Microseconds, roughly, on one core (docs/performance.md, "Many machines"): within a factor of a few, which is enough
 // for shares of many rows.
 std::uint64_t expected_cost(const Scenario& scenario) {
@@ -28,8 +26,6 @@ std::uint64_t expected_cost(const Scenario& scenario) {
   if (scenario.strategy->name == "us-byte") cost *= 5;
   return cost;
 }
-
-}  // namespace
 
 void forget_details(Scenario& scenario) {
   scenario.profile.layers = {};

@@ -5,6 +5,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include "sim/experiment/run.hpp"
+#include "sim/farm/bytes.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/memory.hpp"
 
@@ -18,7 +19,36 @@ Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges
   return changed;
 }
 
-Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs) {
+namespace {
+
+Measured measured(const Scenario& scenario, const std::vector<Range>& ranges, const std::vector<std::string>& values) {
+  const Result result = simulate(with_options(scenario, ranges, values));
+  return {result.metrics.iteration_s, result.memory.peak, fits(scenario, result)};
+}
+
+std::vector<Measured> measured_by(Farm& farm, const std::vector<std::vector<std::string>>& settings) {
+  std::vector<Job> jobs;
+  for (const auto& values : settings) {
+    Packer packer;
+    for (const std::string& value : values) packer.add_text(value);
+    jobs.push_back({packer.bytes()});
+  }
+  std::vector<Measured> costs(settings.size());
+  farm.run(jobs, [&](std::size_t i, const std::string& answer) { costs[i] = Unpacker(answer).take<Measured>(); });
+  return costs;
+}
+
+}  // namespace
+
+Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges) {
+  return [scenario = std::move(scenario), ranges = std::move(ranges)](const std::string& work) {
+    std::vector<std::string> values;
+    for (Unpacker unpacker(work); !unpacker.done();) values.push_back(unpacker.take_text());
+    return Packer().add(measured(scenario, ranges, values)).bytes();
+  };
+}
+
+Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
   Tuning tuning;
   tuning.ranges = request.ranges;
   tuning.given = run(scenario);
@@ -28,12 +58,11 @@ Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs
                                             static_cast<std::size_t>(jobs));
   oneapi::tbb::task_arena arena(jobs);
   const auto measure = [&](const std::vector<std::vector<std::string>>& settings) {
+    if (farm && farm->workers() > 0) return measured_by(*farm, settings);
     std::vector<Measured> costs(settings.size());
     arena.execute([&] {
-      oneapi::tbb::parallel_for(std::size_t{0}, settings.size(), [&](std::size_t i) {
-        const Result result = simulate(with_options(scenario, request.ranges, settings[i]));
-        costs[i] = {result.metrics.iteration_s, result.memory.peak, fits(scenario, result)};
-      });
+      oneapi::tbb::parallel_for(std::size_t{0}, settings.size(),
+                                [&](std::size_t i) { costs[i] = measured(scenario, request.ranges, settings[i]); });
     });
     return costs;
   };
