@@ -83,9 +83,9 @@ void append_network(std::vector<Question>& all, const Scenario& scenario) {
     all.push_back(change(Kind::Node, fmt::format("nodes of {} instead of {}", 2 * workers, workers), "node",
                          std::to_string(2 * workers)));
   if (network.node && 2 * network.node->rails <= workers)
-    all.push_back(change(
-        Kind::Rails, fmt::format("{} ports a node instead of {}", 2 * network.node->rails, network.node->rails),
-        "rails", std::to_string(2 * network.node->rails)));
+    all.push_back(change(Kind::Rails,
+                         fmt::format("{} ports a node instead of {}", 2 * network.node->rails, network.node->rails),
+                         "rails", std::to_string(2 * network.node->rails)));
 }
 
 void append_training(std::vector<Question>& all, const Outcome& base) {
