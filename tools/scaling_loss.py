@@ -1,0 +1,158 @@
+"""The loss of throughput from few H100 to many under FSDP, predicted beside measured: a section of docs/validation.md.
+
+Trainings that differ in the number of GPUs alone are one setting. Its smallest run says how long computing takes: so long that the
+simulation of that run takes the time that was measured. From there on nothing is measured or fitted: the network is a preset,
+made of data sheets. The scaling loss of N GPUs is 1 - (tokens/s per GPU on N) / (tokens/s per GPU of the smallest run).
+"""
+import csv
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+from typing import NamedTuple
+
+CLUSTERS = {"h100x8-8x400gbps": "DGX", "ec2-h100x8-3200gbps": "EC2"}  # presets, and their columns
+FILES = {"llm_foundry_h100.csv": "MPT, FSDP1", "torchtitan_h100_8b.csv": "Llama 3.1 8B, FSDP2"}
+
+
+class Setting(NamedTuple):
+    """Trainings that differ in their number of GPUs alone: {GPUs: tokens/s of one}, the smallest number first."""
+    file: str
+    name: str
+    details: str
+    estimate: tuple  # arguments of `allreplay estimate`
+    run: tuple  # and of `allreplay run`
+    tokens: int  # of a GPU in an iteration
+    measured: dict
+
+
+class Point(NamedTuple):
+    """A larger number of GPUs, and the losses towards it: measured, and predicted by cluster."""
+    setting: Setting
+    gpus: int
+    measured: float
+    predicted: dict
+
+
+def rows_of(data, file):
+    """The rows of a CSV file."""
+    with open(data / file, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+def grouped(rows, same):
+    """Lists of rows that agree in these columns and differ in GPUs, by their number."""
+    groups = {}
+    for row in rows:
+        groups.setdefault(tuple(row[column] for column in same), []).append(row)
+    return [sorted(group, key=lambda row: int(row["gpus"])) for group in groups.values() if len(group) > 1]
+
+
+def llm_foundry(data):
+    """MPT with Composer's FSDP: FSDP1, whose backward prefetch is Composer's default (post). FP8 has one number of GPUs."""
+    same = ["model", "sequence_length_tokens", "batch_per_gpu", "accumulation", "sharding", "precision", "activation_checkpointing"]
+    for group in grouped(rows_of(data, "llm_foundry_h100.csv"), same):
+        row = group[0]
+        recompute = "full" if row["activation_checkpointing"] == "True" else "none"
+        reshard = "all" if row["sharding"] == "FULL_SHARD" else "none"
+        estimate = ("--family", "gpt2", "--layers", row["layers"], "--hidden", row["hidden_size"], "--heads", row["heads"], "--vocab", row["vocabulary"],
+                    "--seq", row["sequence_length_tokens"], "--device", "h100", "--precision", "bf16", "--batch", row["batch_per_gpu"],
+                    "--recompute", recompute)
+        run = ("--strategy", "fsdp1", "--option", "backward_prefetch=post", "--option", f"reshard={reshard}", "--accumulate", row["accumulation"])
+        details = f"batch {row['batch_per_gpu']}" + (f" x {row['accumulation']}" if row["accumulation"] != "1" else "")
+        details += (", SHARD_GRAD_OP" if reshard == "none" else "") + (", recomputing" if recompute == "full" else "")
+        tokens = int(row["batch_per_gpu"]) * int(row["accumulation"]) * int(row["sequence_length_tokens"])
+        yield Setting("llm_foundry_h100.csv", row["model"], details, estimate, run, tokens,
+                      {int(one["gpus"]): float(one["tokens_per_s"]) / int(one["gpus"]) for one in group})
+
+
+def torchtitan(data):
+    """Llama 3.1 8B with FSDP2, gradients reduced in fp32; products in FP8 are bf16's, in less time."""
+    for group in grouped(rows_of(data, "torchtitan_h100_8b.csv"), ["model", "batch_per_data_parallel_rank", "precision", "compile"]):
+        row = group[0]
+        estimate = ("--model", "llama3-8b", "--seq", row["sequence_length_tokens"], "--device", "h100", "--precision", "bf16",
+                    "--batch", row["batch_per_data_parallel_rank"], "--recompute", "selective")
+        run = ("--strategy", "fsdp2", "--option", "gradient_dtype=fp32")
+        details = ("compiled" if row["compile"] == "yes" else "not compiled") + (", FP8" if row["precision"].startswith("fp8") else "")
+        yield Setting("torchtitan_h100_8b.csv", "Llama 3.1 8B", details, estimate, run,
+                      int(row["batch_per_data_parallel_rank"]) * int(row["sequence_length_tokens"]),
+                      {int(one["gpus"]): float(one["tokens_per_s_per_gpu"]) for one in group})
+
+
+class Simulator:
+    """The program, with one trace at a time."""
+
+    def __init__(self, program, folder):
+        self.program, self.trace = program, pathlib.Path(folder) / "trace.json"
+
+    def output(self, *arguments):
+        """What the program prints."""
+        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"{arguments}: {done.stderr.strip()}")
+        return done.stdout
+
+    def iteration(self, setting, cluster, gpus):
+        """Seconds of an iteration of the trace as it is."""
+        return json.loads(self.output("run", "--profile", self.trace, "--cluster", cluster, "--workers", gpus, *setting.run, "--json"))["iteration_s"]
+
+    def fit(self, setting, cluster):
+        """Estimates the trace anew until the smallest run takes as long as measured; returns its seconds."""
+        gpus, rate = next(iter(setting.measured.items()))
+        goal = seconds = setting.tokens / rate
+        for _ in range(20):
+            self.output("estimate", *setting.estimate, "--tokens-per-second", repr(setting.tokens / seconds), "--out", self.trace)
+            simulated = self.iteration(setting, cluster, gpus)
+            if abs(simulated / goal - 1) < 1e-4:
+                return simulated
+            seconds += goal - simulated
+        sys.exit(f"{setting.name}, {setting.details}: no computing time makes {gpus} GPUs on {cluster} take {goal} s")
+
+
+def points_of(simulator, setting):
+    """The losses towards each larger number of GPUs."""
+    (_, rate), *larger = setting.measured.items()
+    predicted = {gpus: {} for gpus, _ in larger}
+    for cluster in CLUSTERS:
+        base = simulator.fit(setting, cluster)
+        for gpus in predicted:
+            predicted[gpus][cluster] = 1 - base / simulator.iteration(setting, cluster, gpus)
+    return [Point(setting, gpus, 1 - measured / rate, predicted[gpus]) for gpus, measured in larger]
+
+
+def percent(value, sign=""):
+    """Never -0.0 %."""
+    return f"{100 * value + 0.0:{sign}.1f} %".replace("-0.0 %", "0.0 %")
+
+
+def table(points):
+    """Every point."""
+    lines = ["| model | | GPUs | measured | " + " | ".join(CLUSTERS.values()) + " |", "|---|---|--:|" + "--:|" * (1 + len(CLUSTERS))]
+    for point in points:
+        smallest = next(iter(point.setting.measured))
+        cells = [percent(point.measured), *(percent(point.predicted[cluster]) for cluster in CLUSTERS)]
+        lines.append(f"| {point.setting.name} | {point.setting.details} | {smallest} to {point.gpus} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def summary(points):
+    """The mean absolute error of the loss by file, of the predictions and of "no loss"; predicted minus measured; who is nearer."""
+    lines = ["| | points | no loss: error | " + " | ".join(f"{name}: error | mean difference | nearer than no loss" for name in CLUSTERS.values()) + " |",
+             "|---|--:|--:|" + "--:|--:|--:|" * len(CLUSTERS)]
+    for file in (*FILES, None):
+        chosen = [point for point in points if file in (None, point.setting.file)]
+        cells = [percent(statistics.mean(abs(point.measured) for point in chosen))]
+        for cluster in CLUSTERS:
+            errors = [point.predicted[cluster] - point.measured for point in chosen]
+            nearer = sum(abs(error) < abs(point.measured) for error, point in zip(errors, chosen))
+            cells += [percent(statistics.mean(map(abs, errors))), percent(statistics.mean(errors), "+"), f"{nearer} of {len(chosen)}"]
+        lines.append(f"| {FILES[file] if file else '**all**'} | {len(chosen)} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def section(program, data, folder):
+    """Texts of the section: {name: text}."""
+    simulator = Simulator(program, folder)
+    points = [point for source in (llm_foundry, torchtitan) for setting in source(data) for point in points_of(simulator, setting)]
+    return {"scaling": table(points), "scaling_summary": summary(points)}
