@@ -28,6 +28,10 @@ void warn(const std::string& text) {
   if (!text.empty() && told.insert(text).second) tell("warning: " + text);
 }
 
+std::string left_out(const std::string& name, const InputError& why) {
+  return fmt::format("{} is left out: {}", name, why.what());
+}
+
 namespace {
 
 std::int64_t one_number_of_workers(const std::string& text) {

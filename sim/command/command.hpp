@@ -76,4 +76,7 @@ void tell(std::string_view line);
 /// "warning: …" on standard error, once for each text.
 void warn(const std::string& text);
 
+/// What to warn of where one of several to be simulated cannot be.
+std::string left_out(const std::string& name, const InputError& why);
+
 }  // namespace allreplay

@@ -88,7 +88,11 @@ void execute(const RecommendArguments& arguments) {
   }
   require_separate({{"--plot", arguments.plot}}, arguments.scenario.files());
   std::vector<std::vector<Advice>> sizes;
-  for (const auto& strategies : scenarios) sizes.push_back(recommend(strategies, request));
+  for (const auto& strategies : scenarios) {
+    std::vector<RuledOut> ruled_out;
+    sizes.push_back(recommend(strategies, request, ruled_out));
+    for (const RuledOut& one : ruled_out) warn(left_out(one.strategy, one.why));
+  }
   warn(sizes.front().front().tuned.result.warning);
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)

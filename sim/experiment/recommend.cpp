@@ -16,26 +16,26 @@ namespace {
 const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metrics; }
 
 // Of the settings that are as fast as any, but for 0.5 %, the one that starts the fewest collectives: start-ups that
-// overlap cost nothing here, but something in any real library. The options as given win a tie.
+// overlap cost nothing here, but something in any real library. The options as given win a tie; where they are among
+// these, nothing may need more memory.
 Outcome calmest(const Tuning& tuning) {
   constexpr double slack = 1.005;
-  const double limit =
-      fits(tuning.given.scenario, tuning.given.result)
-          ? std::min(slack * tuning.tuned.result.metrics.iteration_s, tuning.given.result.metrics.iteration_s)
-          : slack * tuning.tuned.result.metrics.iteration_s;
-  const bool given =
-      fits(tuning.given.scenario, tuning.given.result) || !fits(tuning.tuned.scenario, tuning.tuned.result);
-  Outcome calm = given && tuning.given.result.metrics.iteration_s <= limit ? tuning.given : tuning.tuned;
+  const auto &given = tuning.given, &tuned = tuning.tuned;
+  const double fast = slack * tuned.result.metrics.iteration_s, as_given = given.result.metrics.iteration_s;
+  const bool given_fits = fits(given.scenario, given.result);
+  const bool stays = (given_fits || !fits(tuned.scenario, tuned.result)) && as_given <= fast;
+  const double limit = given_fits ? std::min(fast, as_given) : fast;
+  Outcome calm = stays ? given : tuned;
   for (const Trial& trial : tuning.trials) {
-    if (trial.iteration_s > limit || !trial.fits) continue;
-    const Outcome outcome = run(with_options(tuning.given.scenario, tuning.ranges, trial.values));
+    if (trial.iteration_s > limit || !trial.fits || (stays && trial.memory_bytes > given.result.memory.peak)) continue;
+    const Outcome outcome = run(with_options(given.scenario, tuning.ranges, trial.values));
     if (outcome.result.metrics.collectives < calm.result.metrics.collectives) calm = outcome;
   }
   return calm;
 }
 
 Advice advise(const Scenario& scenario, const RecommendRequest& request) {
-  const std::vector<Range> ranges = default_ranges(*scenario.strategy, scenario.profile);
+  const std::vector<Range> ranges = default_ranges(scenario);
   Advice advice;
   if (ranges.empty() || scenario.workers == 1) {
     advice.tuned = run(scenario);
@@ -53,14 +53,21 @@ Advice advise(const Scenario& scenario, const RecommendRequest& request) {
 
 }  // namespace
 
-std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request) {
+std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
+                              std::vector<RuledOut>& ruled_out) {
   std::vector<Advice> ranking;
   for (const Scenario& scenario : scenarios) {
-    ranking.push_back(advise(scenario, request));
+    try {
+      ranking.push_back(advise(scenario, request));
+    } catch (const InputError& error) {
+      ruled_out.push_back({std::string(scenario.strategy->name), error});
+      continue;
+    }
     Result& result = ranking.back().tuned.result;
     result.episodes.clear();
     result.unrolled = {};
   }
+  if (ranking.empty() && !ruled_out.empty()) throw ruled_out.front().why;
   std::stable_sort(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
     const auto key = [](const Advice& one) {
       return std::tuple(!fits(one.tuned.scenario, one.tuned.result), metrics(one).iteration_s,

@@ -24,9 +24,17 @@ struct RecommendRequest {
   int jobs = 2;
 };
 
+/// A strategy that cannot do what was asked for, and why.
+struct RuledOut {
+  std::string strategy;
+  InputError why;
+};
+
 /// Tunes each scenario (they differ in their strategy), and sorts them by iteration time; among equals, those that
-/// start fewer collectives come first. What does not fit into the memory that there is comes last.
-std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request);
+/// start fewer collectives come first. What does not fit into the memory that there is comes last; what cannot be
+/// simulated is added to `ruled_out`. Throws InputError where that is all of them.
+std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
+                              std::vector<RuledOut>& ruled_out);
 
 /// The least iteration time without compression, of some strategies as given, on the cluster's own collective.
 struct Uncompressed {

@@ -23,7 +23,7 @@ Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs
   tuning.ranges = request.ranges;
   tuning.given = run(scenario);
   std::vector<std::string> given;
-  for (const Range& range : request.ranges) given.push_back(scenario.options.get(range.option));
+  for (const Range& range : request.ranges) given.push_back(given_value(scenario, range));
   const oneapi::tbb::global_control threads(oneapi::tbb::global_control::max_allowed_parallelism,
                                             static_cast<std::size_t>(jobs));
   oneapi::tbb::task_arena arena(jobs);
