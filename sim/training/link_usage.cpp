@@ -48,8 +48,9 @@ LinkUsage usage_on(const Communication& communication) {
 void send(LinkUsage& usage, const Communication& communication, std::uint32_t service, double bytes) {
   LinkUsage::Sent& sent = usage.sent.at(service);
   if (sent.loads.empty()) {
-    const auto& fabric = dynamic_cast<const RoundsFabric&>(*communication.fabric);
-    sent.rounds = fabric.rounds_of_call(call_of(service), usage.topology->group_size());
+    NetworkSetup setup = communication.setup;  // both fidelities send the same; rounds are sooner laid
+    setup.fidelity = Fidelity::Fluid;
+    sent.rounds = lay_on(setup, *usage.topology)->rounds_of_call(call_of(service), usage.topology->group_size());
     sent.loads = link_loads(sent.rounds, *usage.topology);
   }
   sent.bytes += bytes;
