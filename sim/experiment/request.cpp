@@ -25,6 +25,11 @@ void require_plain_name(const std::string& name, const Place& place) {
 
 }  // namespace
 
+std::string beside(const std::string& file, const std::string& name) {
+  const std::string near = (std::filesystem::path(file).parent_path() / name).string();
+  return is_file(near) ? near : name;
+}
+
 struct Library::ClusterFile {
   Cluster cluster;
   Json json;  // stragglers are read once the number of workers is known

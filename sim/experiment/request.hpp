@@ -40,6 +40,9 @@ struct Request {
       place_of_codec;
 };
 
+/// A file named in `file`: relative to that file's own folder where it is there, else as it stands.
+std::string beside(const std::string& file, const std::string& name);
+
 /// Reads each file once, however many scenarios use it. Not safe for use by several threads.
 class Library {
  public:

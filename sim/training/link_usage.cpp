@@ -48,9 +48,7 @@ LinkUsage usage_on(const Communication& communication) {
 void send(LinkUsage& usage, const Communication& communication, std::uint32_t service, double bytes) {
   LinkUsage::Sent& sent = usage.sent.at(service);
   if (sent.loads.empty()) {
-    NetworkSetup setup = communication.setup;  // both fidelities send the same; rounds are sooner laid
-    setup.fidelity = Fidelity::Fluid;
-    sent.rounds = lay_on(setup, *usage.topology)->rounds_of_call(call_of(service), usage.topology->group_size());
+    sent.rounds = communication.rounds->rounds_of_call(call_of(service), usage.topology->group_size());
     sent.loads = link_loads(sent.rounds, *usage.topology);
   }
   sent.bytes += bytes;

@@ -77,7 +77,7 @@ COLLECTIVES = ["binary-tree", "recursive-doubling", "halving-doubling", "double-
                "parameter-server"]
 
 
-def coefficients(collective, n, servers=0, tree_bandwidth="paper"):
+def coefficients(collective, n, servers=0, tree_bandwidth="physical"):
     """(A, B, G) with a = A alpha and b = B beta + G gamma: MG-WFBP, Table 2, logarithms to base 2.
 
     The printed a of the double binary trees lacks its alpha. The parameter server is not in the table: every one of S
