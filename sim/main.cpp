@@ -93,8 +93,10 @@ int run(int argc, char** argv) {
   allreplay::add_collective(app);
   allreplay::add_codec(app);
   allreplay::add_calibrate(app);
+  allreplay::add_validate(app);
   allreplay::add_tune(app);
   allreplay::add_recommend(app);
+  allreplay::add_whatif(app);
   allreplay::add_estimate(app);
   allreplay::add_import(app);
   allreplay::add_export(app);

@@ -140,7 +140,8 @@ Sweep SweepArguments::sweep() const {
                            .place_of_collective = argument("--collective"),
                            .place_of_fidelity = argument("--fidelity"),
                            .place_of_codec = argument("--codec"),
-                           .reuse = !no_reuse});
+                           .reuse = !no_reuse,
+                           .changes = changes_of(changes)});
 }
 
 void add_sweep(CommandLine& app) {
@@ -168,6 +169,7 @@ void add_sweep(CommandLine& app) {
   command.add_option("--chunk", arguments->chunk, "slurm: about so many rows a task (as many as give 100 tasks)");
   command.add_flag("--dry-run", arguments->dry_run, "slurm: print the scripts, hand in nothing");
   command.add_flag("--detach", arguments->detach, "slurm: hand in, say how to come back, and end");
+  add_change_options(command, arguments->changes, false);
   const Option json = command.add_flag("--json", arguments->json, "print a JSON array instead of the table");
   command.add_flag("--csv", arguments->csv, "print CSV instead of the table").excludes(json);
   command.footer(

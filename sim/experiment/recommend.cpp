@@ -28,11 +28,12 @@ std::pair<Outcome, std::vector<std::string>> calmest(const Tuning& tuning) {
           : slack * tuning.tuned.result.metrics.iteration_s;
   const bool given =
       fits(tuning.given.scenario, tuning.given.result) || !fits(tuning.tuned.scenario, tuning.tuned.result);
-  std::pair<Outcome, std::vector<std::string>> calm{tuning.tuned, tuning.trials[tuning.best].values};
+  std::pair<Outcome, std::vector<std::string>> calm{tuning.tuned, {}};
+  if (!tuning.as_given) calm.second = tuning.trials[tuning.best].values;
   if (given && tuning.given.result.metrics.iteration_s <= limit) calm = {tuning.given, {}};
   for (const Trial& trial : tuning.trials) {
     if (trial.iteration_s > limit || !trial.fits) continue;
-    Outcome outcome = run(with_options(tuning.given.scenario, tuning.ranges, trial.values));
+    Outcome outcome = run(as_printed(with_options(tuning.given.scenario, tuning.ranges, trial.values)));
     if (outcome.result.metrics.collectives < calm.first.result.metrics.collectives)
       calm = {std::move(outcome), trial.values};
   }
@@ -45,10 +46,11 @@ std::pair<Advice, std::vector<std::string>> advise(const Scenario& scenario, con
   Advice advice;
   std::vector<std::string> values;
   if (ranges.empty() || scenario.workers == 1) {
-    advice.tuned = run(scenario);
+    advice.tuned = run(as_printed(scenario));
     advice.given_s = metrics(advice).iteration_s;
   } else {
-    const Tuning tuning = run_tuning(scenario, {ranges, request.budget, TuneMethod::Bayes, request.seed}, request.jobs);
+    const TuneRequest tune{ranges, request.budget, TuneMethod::Bayes, request.seed};
+    const Tuning tuning = run_tuning(scenario, tune, request.jobs, as_printed);
     advice.given_s = tuning.given.result.metrics.iteration_s;
     std::tie(advice.tuned, values) = calmest(tuning);
     advice.trials = tuning.trials;
@@ -90,7 +92,7 @@ Advice unpacked(const Scenario& scenario, const std::string& bytes) {
   const std::vector<Range> ranges =
       values.empty() ? std::vector<Range>() : default_ranges(*scenario.strategy, scenario.profile);
   Advice advice;
-  advice.tuned = unpack(unpacker, with_options(scenario, ranges, values));
+  advice.tuned = unpack(unpacker, as_printed(with_options(scenario, ranges, values)));
   advice.given_s = unpacker.take<double>();
   advice.settings = unpacker.take_text();
   advice.trials.resize(unpacker.take<std::size_t>());

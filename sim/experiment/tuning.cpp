@@ -19,10 +19,16 @@ Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges
   return changed;
 }
 
+Scenario as_printed(Scenario scenario) {
+  const auto meant = scenario.strategy->offer.meant;
+  if (meant) scenario.options.strategy = meant(std::move(scenario.options.strategy), scenario.profile);
+  return scenario;
+}
+
 namespace {
 
-Measured measured(const Scenario& scenario, const std::vector<Range>& ranges, const std::vector<std::string>& values) {
-  const Result result = simulate(with_options(scenario, ranges, values));
+Measured measured(const Scenario& scenario) {
+  const Result result = simulate(scenario);
   return {result.metrics.iteration_s, result.memory.peak, fits(scenario, result)};
 }
 
@@ -44,16 +50,23 @@ Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges) {
   return [scenario = std::move(scenario), ranges = std::move(ranges)](const std::string& work) {
     std::vector<std::string> values;
     for (Unpacker unpacker(work); !unpacker.done();) values.push_back(unpacker.take_text());
-    return Packer().add(measured(scenario, ranges, values)).bytes();
+    return Packer().add(measured(with_options(scenario, ranges, values))).bytes();
   };
 }
 
-Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
+Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Scenario (*adjusted)(Scenario),
+                  Farm* farm) {
+  const auto with = [&](const std::vector<std::string>& values) {
+    Scenario changed = with_options(scenario, request.ranges, values);
+    return adjusted ? adjusted(std::move(changed)) : changed;
+  };
   Tuning tuning;
   tuning.ranges = request.ranges;
-  tuning.given = run(scenario);
+  tuning.given = run(adjusted ? adjusted(scenario) : scenario);
+  Options defaults = scenario.options;
+  defaults.strategy = with_defaults(*scenario.strategy, scenario.options.strategy, scenario.profile);
   std::vector<std::string> given;
-  for (const Range& range : request.ranges) given.push_back(scenario.options.get(range.option));
+  for (const Range& range : request.ranges) given.push_back(defaults.get(range.option));
   const oneapi::tbb::global_control threads(oneapi::tbb::global_control::max_allowed_parallelism,
                                             static_cast<std::size_t>(jobs));
   oneapi::tbb::task_arena arena(jobs);
@@ -62,13 +75,16 @@ Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs
     std::vector<Measured> costs(settings.size());
     arena.execute([&] {
       oneapi::tbb::parallel_for(std::size_t{0}, settings.size(),
-                                [&](std::size_t i) { costs[i] = measured(scenario, request.ranges, settings[i]); });
+                                [&](std::size_t i) { costs[i] = measured(with(settings[i])); });
     });
     return costs;
   };
   tuning.trials = tune(request, given, measure);
   tuning.best = fastest(tuning.trials);
-  tuning.tuned = run(with_options(scenario, request.ranges, tuning.trials[tuning.best].values));
+  const Trial& best = tuning.trials[tuning.best];
+  tuning.as_given = tuning.given.result.metrics.iteration_s < best.iteration_s &&
+                    (fits(tuning.given.scenario, tuning.given.result) || !best.fits);
+  tuning.tuned = tuning.as_given ? tuning.given : run(with(best.values));
   return tuning;
 }
 
