@@ -316,7 +316,10 @@ class PlanReader {
     const auto json = json_.find("step");
     if (!json) return step;
     json->allow_only({"accumulate", "zero", "shard_group"});
-    if (const auto accumulate = json->find("accumulate")) step.accumulate = accumulate->integer(1, 1'000'000);
+    if (const auto accumulate = json->find("accumulate")) {
+      step.accumulate = accumulate->integer(1, 1'000'000);
+      require_bearable_passes(step, profile_, accumulate->place());
+    }
     if (const auto zero = json->find("zero")) step.zero = zero->integer(0, 3);
     if (const auto group = json->find("shard_group")) step.shard_group = group->integer(0, most_workers);
     return step;
@@ -385,6 +388,9 @@ class PlanReader {
   }
 
   static void read_lanes(Plan& plan, const Json& list) {
+    constexpr std::size_t most_lanes = 1000;  // each is looked at whenever a transfer ends
+    if (list.items().size() > most_lanes)
+      list.fail(fmt::format("are {}", list.items().size()), fmt::format("at most {}", most_lanes));
     for (const Json& json : list.items()) {
       json.allow_only({"name", "order", "window", "tick"});
       Lane lane{.name = json.at("name").text()};
