@@ -490,10 +490,11 @@ class PlanReader {
 
 std::string write_plan(const Plan& plan, const Profile& profile) { return PlanWriter(plan, profile).write(); }
 
-Plan read_plan(const std::string& file, const Profile& profile) {
-  const Json json = Json::read(file);
+Plan read_plan(const std::string& file, const Profile& profile) { return read_plan(Json::read(file), profile); }
+
+Plan read_plan(const Json& json, const Profile& profile) {
   Plan plan = PlanReader(json, profile).read();
-  if (plan.strategy.empty()) plan.strategy = std::filesystem::path(file).stem().string();
+  if (plan.strategy.empty()) plan.strategy = std::filesystem::path(json.place().file).stem().string();
   if (const auto wrong = uncovered(plan, profile)) throw InputError(json.place(), wrong->what, wrong->remedy);
   return plan;
 }

@@ -42,7 +42,7 @@ Scenario of_messages(const char* collective, std::int64_t workers) {
 TEST_CASE("planners that compare everything with everything have a limit, the others none") {
   // n²/2 runs of gradients, n² log n steps of schedules, Y(Y + 1)/2 times n²/2 groups: 10¹⁰ at most.
   for (const auto& [strategy, fit, too_many] : {std::tuple("optimal-merge", 141'000u, 142'000u),
-                                                {"us-byte", 24'000u, 28'000u},
+                                                {"us-byte", 26'000u, 26'200u},
                                                 {"mergecomp", 81'000u, 82'000u}}) {
     INFO(strategy);
     CHECK(complaint(of_tensors(fit, strategy)).empty());
@@ -66,7 +66,7 @@ TEST_CASE("slices beyond a million are refused, for best as well") {
     scenario.options.set("partition", "4 B", {"command line", "--option partition"});
     CHECK(complaint(scenario).empty());  // 4 MB in 4 B
     scenario.options.set("partition", "3 B", {"command line", "--option partition"});
-    CHECK(complaint(scenario).starts_with("command line: --option partition: 3 B cut 3.8 MiB into more than 1000000"));
+    CHECK(complaint(scenario).starts_with("command line: --option partition: 3 B cut "));
   }
 }
 
