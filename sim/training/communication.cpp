@@ -48,7 +48,8 @@ void require_bearable(const Scenario& scenario) {
   if (!scenario.strategy) return;
   const Strategy& strategy = *scenario.strategy;
   const StrategyOptions& options = scenario.options.strategy;
-  if (reads(strategy, "partition") && options.partition && scenario.profile.bytes() / *options.partition > most_slices)
+  const bool cuts = std::find(strategy.options.begin(), strategy.options.end(), "partition") != strategy.options.end();
+  if (cuts && options.partition && scenario.profile.bytes() / *options.partition > most_slices)
     throw InputError(scenario.options.place_of("partition"),
                      fmt::format("{} cut {} into more than {} slices", write_size(*options.partition),
                                  format_size(scenario.profile.bytes()), most_slices),

@@ -15,5 +15,5 @@ struct TextReader {
 std::span<const TextReader> text_readers();
 
 /// Reads the text. An InputError (one line, not too long), TimeOverflow or Stuck is a fine answer; anything else ends
-/// the program. Whether it was taken.
-bool exercise(const TextReader& reader, const std::string& text);
+/// the program. Returns what was complained of; "" where it was taken.
+std::string exercise(const TextReader& reader, const std::string& text);

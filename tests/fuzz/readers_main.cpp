@@ -21,8 +21,8 @@ std::size_t fuzz(const TextReader& reader, std::uint64_t seed, std::uint64_t cou
   Random random(seed, static_cast<std::uint64_t>(&reader - text_readers().data()));
   std::vector<std::string> texts = reader.seeds();
   for (const std::string& text : texts)
-    if (!exercise(reader, text)) {
-      fmt::print(stderr, "{}: a seed is refused: {}\n", reader.name, text.substr(0, 200));
+    if (const std::string complaint = exercise(reader, text); !complaint.empty()) {
+      fmt::print(stderr, "{}: a seed is refused: {}\n{}\n", reader.name, complaint, text.substr(0, 200));
       std::exit(1);
     }
   Mutator mutate(texts, random);
@@ -31,7 +31,7 @@ std::size_t fuzz(const TextReader& reader, std::uint64_t seed, std::uint64_t cou
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::string text = mutate(texts[random.below(texts.size())]);
     std::ofstream(last, std::ios::binary) << text;
-    if (!exercise(reader, text)) continue;
+    if (!exercise(reader, text).empty()) continue;
     ++taken;
     if (texts.size() < pool + seeds)
       texts.push_back(text);
