@@ -183,7 +183,8 @@ void SweepFile::require_own(const std::string& text) const {
   const std::string name = path_ + ".rows";
   const bool noted = is_regular(name) && read_output(name, 2 * most_result_bytes).starts_with(records_head);
   if (lines.size() > 1 && !noted)
-    refuse(fmt::format("exists, and no sweep of this version wrote it: there is no {}", name));
+    throw InputError({file_, ""}, fmt::format("exists, and no sweep of this version wrote it: there is no {}", name),
+                     "--force to replace it, --resume to compute its rows again in their places, or another file");
   if (lines.size() <= 1) return;
   // The rows may be of another sweep, with more rows than this one: the digests alone count.
   const std::string notes = read_output(name, 2 * most_result_bytes);

@@ -23,12 +23,14 @@ import random
 import re
 import resource
 import shlex
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+LINKER = ["-Wl,-S", *(["-fuse-ld=gold"] if shutil.which("ld.gold") else [])]  # half of a fault's time is its link
 # Of each module: the tests that may notice. Those of the module first, then those that replay most of the program.
 TESTS = {
     "core": ["core", "workload", "cluster"], "engine": ["engine", "network", "training"], "workload": ["workload", "training", "interchange"],
@@ -162,7 +164,7 @@ class Build:
                 own = [made.get(word, word) for word in link]
                 place = own.index("-o")
                 own[place + 1] = str(program)
-                if self.run([*own[:place], *(one for one in made.values() if one not in own), *own[place:], "-Wl,-S"]) != 0:
+                if self.run([*own[:place], *(one for one in made.values() if one not in own), *own[place:], *LINKER]) != 0:
                     return "compiler"
                 status = self.run([program, "--abort"], limit)
                 if status != 0:
