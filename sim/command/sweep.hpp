@@ -12,6 +12,7 @@ namespace allreplay {
 struct SweepArguments {
   std::string file, jobs = "2", out;
   std::string collective, fidelity, codec;
+  ChangeArguments changes;
   std::string shard, engine;
   std::vector<std::string> parts;
   std::string partition, time, chunk;  ///< slurm

@@ -16,10 +16,11 @@ Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges
   Scenario changed = scenario;
   for (std::size_t i = 0; i < ranges.size(); ++i)
     changed.options.set(ranges[i].option, values[i], {"command line", "--over " + ranges[i].option});
-  return changed;
+  return changed.in_words ? as_printed(std::move(changed)) : changed;
 }
 
 Scenario as_printed(Scenario scenario) {
+  scenario.in_words = true;
   const auto meant = scenario.strategy->offer.meant;
   if (meant) scenario.options.strategy = meant(std::move(scenario.options.strategy), scenario.profile);
   return scenario;
@@ -27,8 +28,8 @@ Scenario as_printed(Scenario scenario) {
 
 namespace {
 
-Measured measured(const Scenario& scenario) {
-  const Result result = simulate(scenario);
+Measured measured(const Scenario& scenario, const std::vector<Range>& ranges, const std::vector<std::string>& values) {
+  const Result result = simulate(with_options(scenario, ranges, values));
   return {result.metrics.iteration_s, result.memory.peak, fits(scenario, result)};
 }
 
@@ -50,23 +51,23 @@ Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges) {
   return [scenario = std::move(scenario), ranges = std::move(ranges)](const std::string& work) {
     std::vector<std::string> values;
     for (Unpacker unpacker(work); !unpacker.done();) values.push_back(unpacker.take_text());
-    return Packer().add(measured(with_options(scenario, ranges, values))).bytes();
+    return Packer().add(measured(scenario, ranges, values)).bytes();
   };
 }
 
-Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Scenario (*adjusted)(Scenario),
-                  Farm* farm) {
-  const auto with = [&](const std::vector<std::string>& values) {
-    Scenario changed = with_options(scenario, request.ranges, values);
-    return adjusted ? adjusted(std::move(changed)) : changed;
-  };
+Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
   Tuning tuning;
   tuning.ranges = request.ranges;
-  tuning.given = run(adjusted ? adjusted(scenario) : scenario);
+  tuning.given = run(scenario);
   Options defaults = scenario.options;
   defaults.strategy = with_defaults(*scenario.strategy, scenario.options.strategy, scenario.profile);
   std::vector<std::string> given;
-  for (const Range& range : request.ranges) given.push_back(defaults.get(range.option));
+  const Scenario with_given = [&] {
+    Scenario same = scenario;
+    same.options = defaults;
+    return same;
+  }();
+  for (const Range& range : request.ranges) given.push_back(given_value(with_given, range));
   const oneapi::tbb::global_control threads(oneapi::tbb::global_control::max_allowed_parallelism,
                                             static_cast<std::size_t>(jobs));
   oneapi::tbb::task_arena arena(jobs);
@@ -75,7 +76,7 @@ Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs
     std::vector<Measured> costs(settings.size());
     arena.execute([&] {
       oneapi::tbb::parallel_for(std::size_t{0}, settings.size(),
-                                [&](std::size_t i) { costs[i] = measured(with(settings[i])); });
+                                [&](std::size_t i) { costs[i] = measured(scenario, request.ranges, settings[i]); });
     });
     return costs;
   };
@@ -84,7 +85,7 @@ Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs
   const Trial& best = tuning.trials[tuning.best];
   tuning.as_given = tuning.given.result.metrics.iteration_s < best.iteration_s &&
                     (fits(tuning.given.scenario, tuning.given.result) || !best.fits);
-  tuning.tuned = tuning.as_given ? tuning.given : run(with(best.values));
+  tuning.tuned = tuning.as_given ? tuning.given : run(with_options(scenario, request.ranges, best.values));
   return tuning;
 }
 
