@@ -10,8 +10,8 @@ namespace {
 
 // The options that belong to a cluster as much as to a run, as given after --option.
 constexpr std::string_view network_options[] = {
-    "sharing",     "servers", "chunks", "tree_bandwidth", "accumulate",     "zero",           "barrier",
-    "shard_group", "update",  "state",  "memory",         "gradient_dtype", "parameter_dtype"};
+    "sharing", "servers", "server_hosts", "local",  "chunks", "tree_bandwidth", "launch",         "accumulate",
+    "zero",    "barrier", "shard_group",  "update", "state",  "memory",         "gradient_dtype", "parameter_dtype"};
 
 double positive(const Json& json, double value) {
   if (value <= 0) json.fail(fmt::format("{} is not above zero", json.dump()), "a positive value");
@@ -189,6 +189,25 @@ Network read_network(const Json& json) {
   return network;
 }
 
+// Either a factor, or the thread blocks that communication takes of a GPU's: the others do all the work.
+Interference read_interference(const Json& json) {
+  json.allow_only({"compute", "at", "sms", "of"});
+  Interference interference;
+  if (json.find("compute").has_value() == json.find("sms").has_value())
+    json.fail("does not say by how much", "{\"compute\": 1.1}, or {\"sms\": 24, \"of\": 132}");
+  if (const auto compute = json.find("compute")) {
+    if (const auto of = json.find("of")) of->fail("counts thread blocks, and no sms are taken", "leave it out");
+    interference.compute = compute->number();
+    if (!(interference.compute >= 1 && interference.compute <= 1000))
+      compute->fail(fmt::format("{} is no slow-down", compute->dump()), "1 to 1000: times as long");
+  } else {
+    const std::int64_t of = json.at("of").integer(2, 1'000'000), sms = json.at("sms").integer(0, of - 1);
+    interference.compute = static_cast<double>(of) / static_cast<double>(of - sms);
+  }
+  if (const auto at = json.find("at")) interference.at = positive(*at, at->rate());
+  return interference;
+}
+
 }  // namespace
 
 Cluster read_cluster(const Json& json) {
@@ -196,6 +215,7 @@ Cluster read_cluster(const Json& json) {
   cluster.name = json.at("name").text();
   cluster.workers = json.at("workers").integer(1, most_workers);
   cluster.network = read_network(json.at("network"));
+  if (const auto interference = json.find("interference")) cluster.interference = read_interference(*interference);
   cluster.place = json.place();
   return cluster;
 }

@@ -1,5 +1,6 @@
 #include "sim/collective/algorithm.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -30,9 +31,11 @@ Coefficients double_binary_tree(double n, const CollectiveOptions& options) {
 
 Coefficients ring(double n, const CollectiveOptions&) { return {2 * (n - 1), 2 * (n - 1) / n, (n - 1) / n}; }
 
-// Push and pull: each of S servers exchanges M/S bytes with the N − 1 other workers. S = N is a server on each.
+// Push and pull: each of S servers exchanges M/S bytes with the N − 1 other workers. S = N is a server on each. On
+// hosts of their own all N workers are others, and each of them has a port, too.
 Coefficients parameter_server(double n, const CollectiveOptions& options) {
   const double servers = options.servers > 0 ? static_cast<double>(options.servers) : n;
+  if (options.server_hosts == ServerHosts::Dedicated) return {2, 2 * std::max(1.0, n / servers), (n - 1) / servers};
   return {2, 2 * (n - 1) / servers, (n - 1) / servers};
 }
 

@@ -8,6 +8,7 @@
 
 #include "sim/cluster/make_topology.hpp"
 #include "sim/collective/nccl.hpp"
+#include "sim/collective/parameter_server.hpp"
 #include "sim/collective/two_level.hpp"
 
 namespace allreplay {
@@ -32,25 +33,30 @@ double CommCost::interpolate(double bytes) const {
 
 Time CommCost::transfer(Bytes bytes) const {
   if (bytes <= 0) return Time(0);
-  if (price_) return (*this)(bytes)-to_time(price_->start_up(size_of(bytes)));
+  if (price_) return (*this)(bytes)-to_time(before_ + price_->start_up(size_of(bytes)));
   if (points_.empty()) return to_time(b_ * size_of(bytes));
-  return std::max(least(bytes), (*this)(bytes)-to_time(a_));
+  return std::max(to_time(least_per_byte(bytes) * size_of(bytes)), (*this)(bytes)-to_time(before_ + a_));
 }
 
 Time CommCost::least(Bytes bytes) const {
-  if (price_ && bytes > 0) return to_time(price_->least(size_of(bytes)));
+  if (price_ && bytes > 0) return to_time(before_ + price_->least(size_of(bytes)));
   if (points_.empty() || bytes <= 0) return (*this)(bytes);
+  return to_time(before_ + least_per_byte(bytes) * size_of(bytes));
+}
+
+// Of a table, over the sizes up to `bytes`.
+double CommCost::least_per_byte(Bytes bytes) const {
   const double size = size_of(bytes);
   double per_byte = interpolate(size) / size;
   for (const CostPoint& point : points_)
     if (static_cast<double>(point.bytes) <= size)
       per_byte = std::min(per_byte, point.seconds / static_cast<double>(point.bytes));
-  return to_time(per_byte * size);
+  return per_byte;
 }
 
 Time CommCost::at_best(Bytes bytes) const {
   if (bytes <= 0) return Time(0);
-  if (price_) return least(bytes);
+  if (price_) return to_time(price_->least(size_of(bytes)));
   if (points_.empty()) return to_time(b_ * size_of(bytes));
   const CostPoint &last = points_.back(), &before = points_[points_.size() - 2];
   double per_byte = std::max(0.0, (last.seconds - before.seconds) / static_cast<double>(last.bytes - before.bytes));
@@ -157,6 +163,7 @@ StageCosts price_stages(const Network& network, const Algorithm& algorithm, cons
                         std::int64_t table_workers, const CollectiveOptions& options) {
   const std::int64_t workers = layout.workers;
   if (workers == 1) return {CommCost(0, 0), CommCost(0, 0), CommCost(0, 0)};
+  if (options.local && algorithm.option == "servers") return local_stages(network, layout, options);
   if (!network.table.empty()) {
     require_reach(network, table_workers, workers, network.place / "table");
     if (workers != table_workers || algorithm.name != network.collective)

@@ -115,6 +115,8 @@ const ClosedForm& closed_form(const Algorithm& algorithm, const NodeLayout& layo
   if (algorithm.option == "servers" && options.servers > 0)
     throw InputError(place, fmt::format("servers={} does not say in which of the nodes they are", options.servers),
                      "servers=0: one on every worker");
+  if (algorithm.option == "servers" && options.server_hosts == ServerHosts::Dedicated)
+    throw InputError(place, "servers on hosts of their own need to know who sums in a node", "local=true");
   if (algorithm.option == "tree_bandwidth" && options.tree_bandwidth == TreeBandwidth::Paper)
     throw InputError(place, "tree_bandwidth=paper knows no nodes", "tree_bandwidth=physical");
   if (!form->partial && !layout.full())
@@ -136,7 +138,8 @@ NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stri
                      const Place& place) {
   if (workers > node_workers && workers % node_workers != 0)
     throw InputError(
-        place, fmt::format("{} workers do not fill nodes of {}: groups in them have no price", workers, node_workers),
+        place,
+        fmt::format("{} workers do not fill nodes of {}: shard groups in them have no price", workers, node_workers),
         fmt::format("a multiple of {}", node_workers));
   NodeLayout layout{ranks, 1, 1, 1, 1};
   // Who crosses nodes, by node: those groups share its ports.

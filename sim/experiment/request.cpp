@@ -50,7 +50,7 @@ const Library::ClusterFile& Library::cluster(const std::string& name) {
   if (!file) {
     const ReadDigest contents;
     const Json json = Json::read(find_data("topologies", name, "cluster"));
-    json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter"});
+    json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter", "interference"});
     file = std::make_shared<ClusterFile>(ClusterFile{read_cluster(json), json});
     require_plain_name(file->cluster.name, json.place() / "name");
     cluster_digests_[name] = contents.value();
@@ -182,8 +182,6 @@ Scenario Library::resolve(const Request& request) {
     scenario.strategy = &scenario.given->strategy;
     take_step(scenario);
   }
-  auto& partition = scenario.options.strategy.partition;
-  if (!partition && scenario.strategy->partition > 0) partition = scenario.strategy->partition;
   if (request.codec.empty() || request.codec == "none") return scenario;
   scenario.codec = codec(request, scenario.profile.device);
   scenario.place_of_codec = request.place_of_codec;

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/collective/parameter_server.hpp"
 #include "sim/network/alpha_beta.hpp"
+#include "sim/network/launch.hpp"
 #include "sim/schedule/needs.hpp"
 #include "sim/training/sharding.hpp"
 
@@ -48,12 +50,16 @@ void require_bearable(const Scenario& scenario) {
   if (!scenario.strategy) return;
   const Strategy& strategy = *scenario.strategy;
   const StrategyOptions& options = scenario.options.strategy;
+  const Profile& profile = scenario.profile;
   const bool cuts = std::find(strategy.options.begin(), strategy.options.end(), "partition") != strategy.options.end();
-  if (cuts && options.partition && scenario.profile.bytes() / *options.partition > most_slices)
+  const Bytes slices =
+      cuts && options.partition ? profile.bytes() / *options.partition : strategy.slices(profile, options);
+  if (slices > most_slices)
     throw InputError(scenario.options.place_of("partition"),
-                     fmt::format("{} cut {} into more than {} slices", write_size(*options.partition),
-                                 format_size(scenario.profile.bytes()), most_slices),
-                     fmt::format("at least {}", format_size(scenario.profile.bytes() / most_slices + 1)));
+                     fmt::format("{} cut {} into more than {} slices",
+                                 write_size(options.partition.value_or(profile.bytes() / slices)),
+                                 format_size(profile.bytes()), most_slices),
+                     fmt::format("at least {}", format_size(profile.bytes() / most_slices + 1)));
   if (!strategy.comparisons) return;
   const double comparisons = strategy.comparisons(options, static_cast<double>(scenario.profile.tensors.size()));
   if (comparisons > most_comparisons)
@@ -148,10 +154,6 @@ std::string fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
 // What a topology, and nodes, decide for a collective that runs on them.
 CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorithm) {
   CollectiveOptions options = scenario.options.collective;
-  const auto& node = scenario.cluster.network.node;
-  if (node && node->workers > 1 && scenario.workers > node->workers &&
-      !scenario.options.places.contains("tree_bandwidth"))
-    options.tree_bandwidth = TreeBandwidth::Physical;  // the only one that knows nodes
   const auto& spec = scenario.cluster.network.topology;
   if (!spec) return options;
   if (spec->kind == TopologyKind::BCube) options.levels = spec->k;
@@ -232,6 +234,28 @@ std::optional<Compression> compression_of(const Scenario& scenario, const Algori
                      tensor.bytes / tensor.elements, slowdown);
 }
 
+// Legs have channels, and those have closed forms.
+void require_servers(const Scenario& scenario, const Carrier& carrier) {
+  if (!goes_in_legs(*carrier.algorithm, carrier.options)) return;
+  const bool local = carrier.options.local;
+  const Place place = scenario.options.place_of(local ? "local" : "server_hosts");
+  if (detailed(carrier))
+    throw InputError(place, fmt::format("{} knows no {}", carrier.fidelity, local ? "sums inside nodes" : "such hosts"),
+                     "the fidelity alpha-beta");
+  if (shards_state(scenario))
+    throw InputError(place, "a parameter server shares out no state: it holds it", "ring, for example");
+  if (scenario.workers > 1)
+    server_legs(scenario.cluster.network, *carrier.algorithm, scenario.workers, scenario.cluster.workers,
+                carrier.options);
+}
+
+void require_interference(const Scenario& scenario, const Carrier& carrier) {
+  if (scenario.cluster.interference && scenario.cluster.interference->at && detailed(carrier))
+    throw InputError(scenario.cluster.place / "interference" / "at",
+                     fmt::format("in {} nobody says at which rate a block's bytes move", carrier.fidelity),
+                     "the fidelity alpha-beta, or interference without a rate");
+}
+
 }  // namespace
 
 Carrier carrier_of(const Scenario& scenario) {
@@ -245,8 +269,13 @@ Carrier carrier_of(const Scenario& scenario) {
 
 bool gathers(const Carrier& carrier) { return carrier.algorithm->purpose == Purpose::AllGather; }
 
-std::string_view option_of(const Carrier& carrier) {
-  return detailed(carrier) ? carrier.algorithm->message_option : carrier.algorithm->option;
+std::vector<std::string_view> options_of(const Carrier& carrier) {
+  std::vector<std::string_view> names;
+  const std::string_view own = detailed(carrier) ? carrier.algorithm->message_option : carrier.algorithm->option;
+  if (!own.empty()) names.push_back(own);
+  if (carrier.options.server_hosts != ServerHosts::Colocated) names.push_back("server_hosts");
+  if (carrier.options.local) names.push_back("local");
+  return names;
 }
 
 void require_possible(const Scenario& scenario) {
@@ -257,10 +286,13 @@ void require_possible(const Scenario& scenario) {
                      "all-reduces, which stand for the whole collective");
   const Network& network = scenario.cluster.network;
   require_carried(scenario, *carrier.algorithm);
-  if (carrier.algorithm->option == "servers" && carrier.options.servers > scenario.workers)
+  require_servers(scenario, carrier);
+  if (carrier.algorithm->option == "servers" && carrier.options.server_hosts == ServerHosts::Colocated &&
+      carrier.options.servers > scenario.workers)
     throw InputError(scenario.options.place_of("servers"),
                      fmt::format("{} servers do not fit on {} workers", carrier.options.servers, scenario.workers),
                      "at most one server a worker");
+  require_interference(scenario, carrier);
   require_bearable(scenario);
   require_bearable_step(scenario);
   require_sharding(scenario);
@@ -282,24 +314,51 @@ void require_possible(const Scenario& scenario) {
 
 namespace {
 
+std::vector<ServerLeg> legs_of(const Scenario& scenario, const Carrier& carrier) {
+  if (!goes_in_legs(*carrier.algorithm, carrier.options) || scenario.workers == 1) return {};
+  return server_legs(scenario.cluster.network, *carrier.algorithm, scenario.workers, scenario.cluster.workers,
+                     carrier.options);
+}
+
 // By service: the calls that the scenario's plans can make.
 ChannelCosts channel_costs(const Scenario& scenario, const Carrier& carrier) {
-  const Network& network = scenario.cluster.network;
   const Groups groups{scenario.workers, scenario.options.strategy.step.group_of(scenario.workers)};
-  ChannelCosts costs;
-  const auto add = [&](Axis axis, std::size_t stages) {
-    const auto [prices, channels] =
-        price_axis(network, *carrier.algorithm, groups, axis, scenario.cluster.workers, carrier.options);
-    for (std::size_t stage = 0; stage < stages; ++stage)
-      costs.push_back({prices[stage], groups.ranks(axis) > 1 ? channels : Channels{0}});
+  ChannelCosts costs(call_count, {CommCost(0, 0), Channels{0}});
+  const auto add = [&](Axis axis) {
+    const auto [prices, channels] = price_axis(scenario.cluster.network, *carrier.algorithm, groups, axis,
+                                               scenario.cluster.workers, carrier.options);
+    for (std::uint32_t stage = 0; stage < stage_count; ++stage)
+      costs[service_of({static_cast<Stage>(stage), axis})] = {prices[stage],
+                                                              groups.ranks(axis) > 1 ? channels : Channels{0}};
   };
-  add(Axis::All, stage_count);
-  if (!shards_state(scenario)) return costs;
-  add(Axis::Shard, stage_count);
-  CommCost& gather = costs[service_of({Stage::AllGather, Axis::Shard})].cost;
-  gather = gather.of_share(scenario.profile.parameter_share());
-  add(Axis::Replica, 1);
+  add(Axis::All);
+  if (shards_state(scenario)) {
+    add(Axis::Shard);
+    add(Axis::Replica);
+    CommCost& gather = costs[service_of({Stage::AllGather, Axis::Shard})].cost;
+    gather = gather.of_share(scenario.profile.parameter_share());
+  }
+  for (const ServerLeg& leg : legs_of(scenario, carrier)) costs[service_of(leg.call)] = {leg.cost, leg.channels};
   return costs;
+}
+
+// There all the way, and back.
+Legs legs_by_call(const std::vector<ServerLeg>& legs) {
+  Legs by_call;
+  for (const ServerLeg& leg : legs) {
+    by_call[service_of(Stage::AllReduce)].push_back(leg.call);
+    by_call[service_of(leg.call.stage)].push_back(leg.call);
+  }
+  return by_call;
+}
+
+std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, Time launch, const Groups& groups,
+                                       const std::vector<ServerLeg>& legs = {}) {
+  if (launch == Time(0) && legs.empty()) return fabric;
+  std::array<bool, call_count> talks{};
+  for (std::uint32_t service = 0; service < call_count; ++service)
+    talks[service] = groups.ranks(call_of(service).axis) > 1;
+  return std::make_shared<LaunchedFabric>(std::move(fabric), launch, talks, legs_by_call(legs));
 }
 
 }  // namespace
@@ -309,22 +368,29 @@ Communication communication_of(const Scenario& scenario) {
   const Carrier carrier = carrier_of(scenario);
   const Network& network = scenario.cluster.network;
   const auto compression = compression_of(scenario, *carrier.algorithm, 1);
+  const Time launch = scenario.options.launch;
+  const Groups groups{scenario.workers, scenario.options.strategy.step.group_of(scenario.workers)};
   if (!detailed(carrier)) {
+    const auto& interference = scenario.cluster.interference;
+    auto fabric = std::make_shared<AlphaBetaFabric>(channel_costs(scenario, carrier), scenario.options.sharing,
+                                                    interference && interference->at);
     return {.carrier = carrier,
-            .fabric = std::make_shared<AlphaBetaFabric>(channel_costs(scenario, carrier), scenario.options.sharing),
+            .fabric = launched(std::move(fabric), launch, groups, legs_of(scenario, carrier)),
             .compression = compression,
             .warning = joined(implausible(network, *carrier.algorithm, scenario.workers, carrier.options),
                               codec_caveat(scenario))};
   }
   const std::shared_ptr<const Topology> topology = make_topology(*network.topology, scenario.workers);
   const NetworkSetup setup = setup_of(scenario, carrier);
-  auto fabric = lay_on(setup, *topology);
+  const auto fabric = launched(lay_on(setup, *topology), launch, groups);
   require_within_clock(scenario, {fabric->price(planned_call(scenario)), compression});
   require_bearable(scenario, carrier, *fabric);
   return {.carrier = carrier,
-          .fabric = std::move(fabric),
+          .fabric = fabric,
           .compression = compression,
           .warning = joined(caveat(scenario, carrier, *topology), codec_caveat(scenario)),
+          .launch = launch,
+          .groups = groups,
           .setup = setup,
           .topology = topology};
 }
@@ -340,7 +406,8 @@ Communication prepared_for(const Plan& plan, Communication communication) {
   for (const Call& call : calls_of(plan))
     if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
   if (communication.detailed() && calls.size() > known)
-    communication.fabric = lay_on(communication.setup, *communication.topology);
+    communication.fabric =
+        launched(lay_on(communication.setup, *communication.topology), communication.launch, communication.groups);
   return communication;
 }
 
