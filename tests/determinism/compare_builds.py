@@ -4,7 +4,7 @@
   tests/determinism/compare_builds.py build/dev/allreplay build/release/allreplay build/clang/allreplay
   tests/determinism/compare_builds.py --only fig10 PROGRAM PROGRAM
 
-Runs every sweep of configs/ with each program, and a timeline, a plan, an estimate and a calibration; compares what they write to the
+Runs every sweep of configs/ with each program, two timelines, a search for the best plan and a tuning; compares what they write to the
 byte, but for the column that says how long a simulation took. Exit status 1 where two differ, with the first line that does.
 """
 
@@ -37,7 +37,7 @@ def sweep(program, config, folder, jobs):
 
 def other(program, command, folder):
     """All that a command prints and writes."""
-    done = subprocess.run([program, *command], cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run([program, *command], cwd=folder, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     written = [path.read_text(encoding="utf-8") for path in sorted(Path(folder).glob("out.*"))]
     return "\n".join([done.stdout, *written]).splitlines()
 
