@@ -94,6 +94,11 @@ struct Cluster {
   Place place;
 };
 
+/// What the detailed fidelities run on: the file's topology, or the one of kind `rail` that "node" with its links
+/// stands for, of links without latency; nothing where the network gives the cost of whole collectives only. Throws
+/// InputError for links that take no time per byte.
+std::optional<TopologySpec> topology_of(const Network& network);
+
 /// Reads the keys "name", "workers", "network" and "interference" of a cluster file. Throws InputError.
 Cluster read_cluster(const Json& json);
 

@@ -69,7 +69,9 @@ Rank power_of_two(std::string_view name, std::int64_t workers, const Place& plac
 
 using Options = CollectiveOptions;
 
-Rounds ring_messages(std::int64_t n, const Options&, Stage stage, const Place&) {
+Rounds ring_messages(std::int64_t n, const Options& options, Stage stage, const Place&) {
+  if (!options.in_nodes.empty())
+    return node_ring_rounds(options.in_nodes, static_cast<std::uint32_t>(options.rails), stage);
   return ring_rounds(static_cast<Rank>(n), 1, stage);
 }
 
@@ -82,6 +84,8 @@ Rounds hierarchical_messages(std::int64_t n, const Options& options, Stage stage
 
 Rounds double_tree_messages(std::int64_t n, const Options& options, Stage stage, const Place& place) {
   if (options.chunks < 1) throw InputError(place, fmt::format("{} chunks", options.chunks), "at least one");
+  if (!options.in_nodes.empty())
+    return node_tree_rounds(options.in_nodes, static_cast<std::uint32_t>(options.rails), options.chunks, stage);
   return double_binary_tree_rounds(static_cast<Rank>(n), options.chunks, stage);
 }
 
@@ -114,8 +118,8 @@ Rounds bml_messages(std::int64_t workers, const Options& options, Stage stage, c
   return bml_rounds(root, options.levels, stage);
 }
 
-Rounds scatter_messages(std::int64_t n, const Options&, Stage, const Place&) {
-  return ring_rounds(static_cast<Rank>(n), 1, Stage::ReduceScatter);
+Rounds scatter_messages(std::int64_t n, const Options& options, Stage, const Place& place) {
+  return ring_messages(n, options, Stage::ReduceScatter, place);
 }
 
 Rounds broadcast_messages(std::int64_t n, const Options&, Stage, const Place&) {

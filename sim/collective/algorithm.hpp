@@ -31,6 +31,9 @@ struct CollectiveOptions {
   std::int64_t chunks = 16;  ///< per tree of double-binary-tree
   std::int64_t groups = 1;   ///< of hierarchical: so many, of consecutive workers
   std::int64_t levels = 1;   ///< of bml: k of the BCube(n, k) that it runs on; on other networks 1
+  // Of ring, reduce-scatter and double-binary-tree on two levels, message by message:
+  InNodes in_nodes = {};   ///< empty: one level
+  std::int64_t rails = 1;  ///< so many at once
 };
 
 /// What a collective leaves behind.

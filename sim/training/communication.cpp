@@ -112,27 +112,46 @@ void require_bearable(const Scenario& scenario, const Carrier& carrier, const Fa
         "fluid, or fewer workers");
 }
 
-// The groups of `hierarchical` on a topology: one that holds all, unless they fill several.
-std::int64_t groups_on(const Topology& topology, std::int64_t workers) {
-  const std::int64_t size = topology.group_size();
-  return size > 1 && workers % size == 0 ? workers / size : 1;
-}
-
-// What a topology makes of a collective against its name.
-std::string caveat(const Scenario& scenario, const Carrier& carrier, const Topology& topology) {
-  const std::int64_t size = topology.group_size();
-  if (carrier.algorithm->name != "hierarchical" || size <= 1 || scenario.workers <= size ||
-      groups_on(topology, scenario.workers) > 1)
-    return "";
-  return fmt::format("{} workers do not fill groups of {}: hierarchical runs as one group, a ring", scenario.workers,
-                     size);
-}
-
 // Who chose the collective: the user, the codec, or the cluster.
 Place place_of_collective(const Scenario& scenario) {
   if (!scenario.collective.empty()) return scenario.place_of_collective;
   if (scenario.codec && !scenario.codec->codec->collective.empty()) return scenario.place_of_codec;
   return scenario.cluster.network.place / "collective";
+}
+
+// How many workers lie together on the topology: in a node, or as it groups them itself.
+std::int64_t group_size_on(const Network& network, std::int64_t workers) {
+  if (network.node) return network.node->workers;
+  return make_topology(*network.topology, workers)->group_size();
+}
+
+// The groups of `hierarchical`: one that holds all, unless they fill several.
+std::int64_t groups_of(std::int64_t workers, std::int64_t size) {
+  return size > 1 && workers % size == 0 ? workers / size : 1;
+}
+
+bool on_rails(const Network& network) {
+  return network.topology ? network.topology->kind == TopologyKind::Rail : network.node.has_value();
+}
+
+// Among full nodes alone is there a hierarchy. On other topologies it runs as a ring, and says so: caveat().
+void require_full_nodes(const Scenario& scenario, const Algorithm& algorithm) {
+  if (algorithm.name != "hierarchical" || !on_rails(scenario.cluster.network)) return;
+  const std::int64_t size = group_size_on(scenario.cluster.network, scenario.workers);
+  if (scenario.workers <= size || scenario.workers % size == 0) return;
+  throw InputError(place_of_collective(scenario),
+                   fmt::format("hierarchical cannot serve {} workers in nodes of {}: the last holds {}",
+                               scenario.workers, size, scenario.workers % size),
+                   fmt::format("a multiple of {}, or ring", size));
+}
+
+// What a topology makes of a collective against its name.
+std::string caveat(const Scenario& scenario, const Carrier& carrier) {
+  if (carrier.algorithm->name != "hierarchical") return "";
+  const std::int64_t size = group_size_on(scenario.cluster.network, scenario.workers);
+  if (size <= 1 || scenario.workers <= size || groups_of(scenario.workers, size) > 1) return "";
+  return fmt::format("{} workers do not fill groups of {}: hierarchical runs as one group, a ring", scenario.workers,
+                     size);
 }
 
 std::string fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
@@ -144,7 +163,7 @@ std::string fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
   if (!algorithm.rounds)
     throw InputError(place, fmt::format("{} is priced as a whole and has no messages for {}", algorithm.name, name),
                      "alpha-beta");
-  if (!network.topology)
+  if (!topology_of(network))
     throw InputError(place,
                      fmt::format("{} needs a topology, and the cluster '{}' has none", name, scenario.cluster.name),
                      "alpha-beta, or add \"topology\" to the network; see docs/topologies.md");
@@ -152,13 +171,13 @@ std::string fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
 }
 
 // What a topology, and nodes, decide for a collective that runs on them.
-CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorithm) {
+CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorithm, std::string_view fidelity) {
   CollectiveOptions options = scenario.options.collective;
   const auto& spec = scenario.cluster.network.topology;
-  if (!spec) return options;
-  if (spec->kind == TopologyKind::BCube) options.levels = spec->k;
-  if (algorithm.name == "hierarchical")
-    options.groups = groups_on(*make_topology(*spec, scenario.workers), scenario.workers);
+  if (spec && spec->kind == TopologyKind::BCube) options.levels = spec->k;
+  // Of nodes without a topology, closed forms know themselves.
+  if (algorithm.name == "hierarchical" && (spec || fidelity != "alpha-beta"))
+    options.groups = groups_of(scenario.workers, group_size_on(scenario.cluster.network, scenario.workers));
   return options;
 }
 
@@ -171,6 +190,15 @@ NetworkSetup setup_of(const Scenario& scenario, const Carrier& carrier) {
   setup.algorithm = carrier.algorithm;
   setup.workers = scenario.workers;
   setup.alpha = network.alpha.value_or(0);
+  if (const auto& node = network.node) {
+    const double outside = setup.alpha, inside = node->alpha.value_or(outside);
+    setup.alpha = std::min(inside, outside);
+    setup.levels = {node->workers, inside - setup.alpha, outside - setup.alpha};
+    setup.rails = node->rails;
+  } else if (on_rails(network)) {
+    setup.levels.node_workers = network.topology->gpus_per_host;
+    setup.rails = network.topology->rails;
+  }
   setup.gamma = network.gamma;
   setup.options = carrier.options;
   setup.reuse = scenario.reuse;
@@ -264,7 +292,9 @@ Carrier carrier_of(const Scenario& scenario) {
                            : !coded.empty()             ? std::string(coded)
                                                         : scenario.cluster.network.collective;
   const Algorithm& algorithm = find_algorithm(name, place_of_collective(scenario));
-  return {&algorithm, fidelity_of(scenario, algorithm), options_on(scenario, algorithm)};
+  std::string fidelity = fidelity_of(scenario, algorithm);
+  CollectiveOptions options = options_on(scenario, algorithm, fidelity);
+  return {&algorithm, std::move(fidelity), std::move(options)};
 }
 
 bool gathers(const Carrier& carrier) { return carrier.algorithm->purpose == Purpose::AllGather; }
@@ -302,8 +332,9 @@ void require_possible(const Scenario& scenario) {
                    compression_of(scenario, *carrier.algorithm, 1)});
     return;
   }
-  make_topology(*network.topology, scenario.workers);
+  make_topology(*topology_of(network), scenario.workers);
   if (scenario.workers <= 1) return;
+  require_full_nodes(scenario, *carrier.algorithm);
   const bool split = scenario.strategy && (scenario.strategy->split || shards_state(scenario)) && !gathers(carrier);
   for (const Stage stage : {Stage::AllReduce, split ? Stage::AllGather : Stage::AllReduce}) {
     const Rounds rounds =
@@ -380,19 +411,21 @@ Communication communication_of(const Scenario& scenario) {
             .warning = joined(implausible(network, *carrier.algorithm, scenario.workers, carrier.options),
                               codec_caveat(scenario))};
   }
-  const std::shared_ptr<const Topology> topology = make_topology(*network.topology, scenario.workers);
+  const std::shared_ptr<const Topology> topology = make_topology(*topology_of(network), scenario.workers);
   const NetworkSetup setup = setup_of(scenario, carrier);
-  const auto fabric = launched(lay_on(setup, *topology), launch, groups);
+  const auto rounds = lay_on(setup, *topology);
+  const auto fabric = launched(rounds, launch, groups);
   require_within_clock(scenario, {fabric->price(planned_call(scenario)), compression});
   require_bearable(scenario, carrier, *fabric);
   return {.carrier = carrier,
           .fabric = fabric,
           .compression = compression,
-          .warning = joined(caveat(scenario, carrier, *topology), codec_caveat(scenario)),
+          .warning = joined(caveat(scenario, carrier), codec_caveat(scenario)),
           .launch = launch,
           .groups = groups,
           .setup = setup,
-          .topology = topology};
+          .topology = topology,
+          .rounds = rounds};
 }
 
 BlockCost price_of_blocks(const Scenario& scenario, const Communication& communication) {
@@ -405,9 +438,10 @@ Communication prepared_for(const Plan& plan, Communication communication) {
   const std::size_t known = calls.size();
   for (const Call& call : calls_of(plan))
     if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
-  if (communication.detailed() && calls.size() > known)
-    communication.fabric =
-        launched(lay_on(communication.setup, *communication.topology), communication.launch, communication.groups);
+  if (communication.detailed() && calls.size() > known) {
+    communication.rounds = lay_on(communication.setup, *communication.topology);
+    communication.fabric = launched(communication.rounds, communication.launch, communication.groups);
+  }
   return communication;
 }
 

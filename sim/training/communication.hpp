@@ -42,6 +42,7 @@ struct Communication {
   // The detailed fidelities only:
   NetworkSetup setup;
   std::shared_ptr<const Topology> topology;
+  std::shared_ptr<const RoundsFabric> rounds;  ///< the fabric beneath its launches
 
   bool detailed() const { return topology != nullptr; }
 };
