@@ -1,8 +1,5 @@
 #include "sim/experiment/sweep.hpp"
 
-#include <filesystem>
-#include <map>
-
 #include <fmt/format.h>
 
 #include "sim/core/file.hpp"
