@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/command/command_line.hpp"
+#include "sim/command/console.hpp"
 #include "sim/experiment/request.hpp"
 
 namespace allreplay {
@@ -69,11 +70,5 @@ std::string file_behind(std::string_view folder, const std::string& name);
 
 /// A place on the command line.
 Place argument(const std::string& option);
-
-/// A line on standard error; where nobody can read it, nothing happens.
-void tell(std::string_view line);
-
-/// "warning: …" on standard error, once for each text.
-void warn(const std::string& text);
 
 }  // namespace allreplay

@@ -92,9 +92,9 @@ void execute(const RecommendArguments& arguments) {
   warn(sizes.front().front().tuned.result.warning);
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)
-    fmt::print("{}\n", recommend_json(sizes));
+    print("{}\n", recommend_json(sizes));
   else
-    fmt::print("{}", counts.size() == 1 ? recommend_report(sizes.front()) : scaling_report(sizes, line));
+    print("{}", counts.size() == 1 ? recommend_report(sizes.front()) : scaling_report(sizes, line));
 }
 
 }  // namespace

@@ -49,11 +49,12 @@ void execute(const RunArguments& arguments) {
     require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
   require_separate({{"--timeline", arguments.timeline}}, arguments.scenario.files({arguments.plan}));
   Library library;
-  const Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
+  Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
   if (!arguments.timeline.empty()) write_timeline(arguments.timeline, outcome);
   warn(outcome.result.warning);
   warn_of_idle_options(arguments.scenario, outcome);
-  fmt::print("{}", arguments.json ? to_json(row_of(outcome)) + "\n" : run_report(outcome));
+  print("{}", arguments.json ? to_json(row_of(outcome)) + "\n" : run_report(outcome));
+  hand_over(std::move(outcome));
 }
 
 }  // namespace

@@ -19,16 +19,16 @@ struct SweepArguments {
   bool resume = false, force = false, csv = false, json = false, no_reuse = false;
 };
 
-void print(const SweepArguments& arguments, const std::vector<Outcome>& outcomes) {
+void print_rows(const SweepArguments& arguments, const std::vector<Outcome>& outcomes) {
   if (arguments.json) {
     std::vector<Row> rows;
     for (const Outcome& outcome : outcomes) rows.push_back(row_of(outcome));
-    fmt::print("{}\n", to_json(rows));
+    print("{}\n", to_json(rows));
   } else if (arguments.csv) {
-    if (!outcomes.empty()) fmt::print("{}\n", csv_header());
-    for (const Outcome& outcome : outcomes) fmt::print("{}\n", to_csv(row_of(outcome)));
+    if (!outcomes.empty()) print("{}\n", csv_header());
+    for (const Outcome& outcome : outcomes) print("{}\n", to_csv(row_of(outcome)));
   } else if (!outcomes.empty()) {
-    fmt::print("{}", sweep_report(outcomes));
+    print("{}", sweep_report(outcomes));
   }
 }
 
@@ -65,7 +65,7 @@ void execute(const SweepArguments& arguments) {
   require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
   const std::vector<Outcome> outcomes = run_sweep(sweep, how);
   for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
-  print(arguments, outcomes);
+  print_rows(arguments, outcomes);
   if (how.out) {
     std::fflush(stdout);  // the table before what follows it
     const std::size_t kept = sweep.requests.size() - outcomes.size();

@@ -20,7 +20,7 @@ void execute(const TopologyArguments& arguments) {
   if (!arguments.workers.empty())
     cluster.workers = parse_integer(arguments.workers, 1, most_workers, argument("--workers"));
   if (!arguments.dot.empty()) write_file(arguments.dot, topology_dot(cluster));
-  fmt::print("{}", arguments.json ? topology_json(cluster) : topology_table(cluster));
+  print("{}", arguments.json ? topology_json(cluster) : topology_table(cluster));
 }
 
 }  // namespace

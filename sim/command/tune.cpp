@@ -47,9 +47,9 @@ void execute(const TuneArguments& arguments) {
   if (!arguments.out.empty()) write_file(arguments.out, tuning_csv(tuning));
   warn(tuning.given.result.warning);
   if (arguments.json)
-    fmt::print("{}\n", tuning_json(tuning));
+    print("{}\n", tuning_json(tuning));
   else
-    fmt::print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning));
+    print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning));
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/cluster/cluster.hpp"
+#include "sim/core/file.hpp"
 #include "sim/core/json.hpp"
 #include "sim/schedule/needs.hpp"
 
@@ -484,8 +485,10 @@ class PlanReader {
 
 std::string write_plan(const Plan& plan, const Profile& profile) { return PlanWriter(plan, profile).write(); }
 
-Plan read_plan(const std::string& file, const Profile& profile) {
-  const Json json = Json::read(file);
+Plan read_plan(const std::string& file, const Profile& profile) { return parse_plan(read_file(file), file, profile); }
+
+Plan parse_plan(std::string_view text, const std::string& file, const Profile& profile) {
+  const Json json = Json::parse(text, file);
   Plan plan = PlanReader(json, profile).read();
   if (plan.strategy.empty()) plan.strategy = std::filesystem::path(file).stem().string();
   if (const auto wrong = uncovered(plan, profile)) throw InputError(json.place(), wrong->what, wrong->remedy);
