@@ -106,15 +106,11 @@ def plot(profile: Given, cluster: Given, strategies: Words = None, *, kind: str 
     """
     if kind not in ("timeline", "bars"):
         raise _input_error("command line", "kind", f"no picture '{kind}'", "timeline or bars")
-    ending = _Path(out).suffix if out is not None else ending
     one = _Call("compare")
     one.add_all({"profile": profile, "cluster": cluster, "strategies": strategies, **options})
-    one.options.append(("--timeline" if kind == "timeline" else "--plot", ["<picture>" + ending]))
-    one.outputs.append("<picture>" + ending)
-    picture = Picture(one.run().written[0], ending)
-    if out is not None:
-        picture.save(out)
-    return picture
+    file = os.fspath(out) if out is not None else "<picture>" + ending
+    one.add("--timeline" if kind == "timeline" else "--plot", file)
+    return Picture(_written(one, file, out is None), _Path(file).suffix)
 
 
 def plan(profile: Given, cluster: Given, strategy: str, **options: Any) -> Plan:
@@ -164,13 +160,19 @@ def _run(options: dict[str, Any]) -> Result:
 def _made(command: str, options: dict[str, Any], name: str) -> Profile:
     """The profile that a command writes to --out."""
     out = options.pop("out", None)
+    file = os.fspath(out) if out is not None else "<trace>.json"
     one = _Call(command)
-    one.add_all({**options, "out": "<trace>.json"})
-    one.outputs.append("<trace>.json")
-    profile = Profile(one.run().written[0].decode(), name=_Path(out).stem if out is not None else name)
-    if out is not None:
-        profile.save(out)
-    return profile
+    one.add_all({**options, "out": file})
+    return Profile(_written(one, file, out is None).decode(), name=name if out is None else _Path(file).stem)
+
+
+def _written(one: _Call, file: str, in_memory: bool) -> bytes:
+    """What a command writes to `file`."""
+    if in_memory:
+        one.outputs.append(file)
+        return one.run().written[0]
+    one.run()
+    return _Path(file).read_bytes()
 
 
 for _command in ("run", "compare", "sweep", "recommend", "calibrate", "plan", "topology", "collective", "codec", "tune",

@@ -204,7 +204,7 @@ void execute_one(const CalibrateArguments& arguments, const Calibration& calibra
   }
   for (const std::string& warning : calibration.warnings) warn(warning);
   print("{}", arguments.json ? calibration_json(calibration, arguments.table)
-                                  : calibration_text(calibration, arguments.table));
+                             : calibration_text(calibration, arguments.table));
 }
 
 void execute(const CalibrateArguments& arguments) {

@@ -26,8 +26,7 @@ void execute(const CollectiveArguments& arguments) {
   const CollectivePricing pricing = collective_pricing(scenario);
   const std::vector<CollectiveRow> rows = measure_collective(pricing, sizes);
   warn(pricing.warning);
-  print("{}",
-             arguments.json ? collective_json(rows) : collective_heading(scenario, pricing) + collective_table(rows));
+  print("{}", arguments.json ? collective_json(rows) : collective_heading(scenario, pricing) + collective_table(rows));
 }
 
 }  // namespace

@@ -244,7 +244,8 @@ void require_together(const CommandRecord& command, const std::vector<const Opti
 }  // namespace
 
 void CommandLine::call(std::string_view name, const std::vector<GivenOption>& options) {
-  const auto found = std::find_if(commands_.begin(), commands_.end(), [&](const auto& one) { return one->name == name; });
+  const auto found =
+      std::find_if(commands_.begin(), commands_.end(), [&](const auto& one) { return one->name == name; });
   if (found == commands_.end()) throw std::logic_error(fmt::format("no command {}", name));
   const CommandRecord& command = **found;
   std::vector<const OptionRecord*> given;

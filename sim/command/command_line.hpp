@@ -1,6 +1,6 @@
-// The commands and their options as data: described once, and read by the parser of the command line, by the manual page
-// and shell completion, and by whoever calls a command as a function. CLI11 stands in command_line.cpp alone, since its
-// header takes longer to compile than any command; the names are CLI11's.
+// The commands and their options as data: described once, and read by the parser of the command line, by the manual
+// page and shell completion, and by whoever calls a command as a function. CLI11 stands in command_line.cpp alone,
+// since its header takes longer to compile than any command; the names are CLI11's.
 #pragma once
 
 #include <deque>

@@ -1,18 +1,18 @@
-// The Python module's compiled half: a command called as a function, with its result as the program's own JSON, what was
-// simulated as arrays, and strategies that are Python functions. Everything that Python programmers see is
+// The Python module's compiled half: a command called as a function, with its result as the program's own JSON, what
+// was simulated as arrays, and strategies that are Python functions. Everything that Python programmers see is
 // python/allreplay/.
 
 #include <map>
 #include <memory>
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <pybind11/functional.h>
-#include <pybind11/numpy.h>
-#include <pybind11/pybind11.h>
-#include <pybind11/stl.h>
 
 #include "sim/command/program.hpp"
 #include "sim/core/file.hpp"
@@ -30,7 +30,8 @@ namespace allreplay {
 
 namespace {
 
-// --- what a run leaves ------------------------------------------------------------------------------------------------
+// --- what a run leaves
+// ------------------------------------------------------------------------------------------------
 
 /// One simulated scenario, while Python looks at it.
 class Replayed {
@@ -44,7 +45,8 @@ class Replayed {
   const Outcome outcome_;
 };
 
-// Numbers that stand `stride` bytes apart in what `owner` keeps alive: seen from Python, not copied, and not to be written.
+// Numbers that stand `stride` bytes apart in what `owner` keeps alive: seen from Python, not copied, and not to be
+// written.
 template <class Number>
 py::array column(const Number* first, std::size_t count, std::size_t stride, const py::object& owner) {
   py::array array(py::dtype::of<Number>(), {count}, {stride}, first, owner);
@@ -96,7 +98,8 @@ py::list rows_of(const Replayed& replayed) {
   return list;
 }
 
-// --- a command --------------------------------------------------------------------------------------------------------
+// --- a command
+// --------------------------------------------------------------------------------------------------------
 
 struct Answer {
   std::string printed;
@@ -147,7 +150,7 @@ Answer call(const std::string& name, const std::vector<std::pair<std::string, st
   try {
     const py::gil_scoped_release others;
     Library::keep_inputs();
-    const auto& command = find_by_name(commands(), name, argument(name), "no such command: '{}'");
+    const auto& command = find_by_name(commands(), name, argument(name), "no such command");
     CommandLine app = command_line();
     command.add(app);
     app.call(name, given);
@@ -156,15 +159,15 @@ Answer call(const std::string& name, const std::vector<std::pair<std::string, st
   }
   Answer answer{std::move(listener.printed), std::move(listener.told), {}, nullptr};
   for (const std::string& file : outputs) answer.written.emplace_back(files.text(file));
-  if (!listener.outcomes.empty())
-    answer.replayed = std::make_shared<Replayed>(std::move(listener.outcomes.front()));
+  if (!listener.outcomes.empty()) answer.replayed = std::make_shared<Replayed>(std::move(listener.outcomes.front()));
   return answer;
 }
 
-// --- strategies that are Python functions -----------------------------------------------------------------------------
+// --- strategies that are Python functions
+// -----------------------------------------------------------------------------
 
-// What a function is told: [(index, tensor, layer, bytes, ready, needed)], in backward order; times in seconds since the start
-// of the backward pass, and of the next forward pass.
+// What a function is told: [(index, tensor, layer, bytes, ready, needed)], in backward order; times in seconds since
+// the start of the backward pass, and of the next forward pass.
 py::list needs_of(const Profile& profile) {
   std::vector<Time> starts;
   Time start{0};
@@ -175,8 +178,8 @@ py::list needs_of(const Profile& profile) {
   py::list needs;
   for (const Gradient& one : gradients(profile)) {
     const Tensor& tensor = profile.tensors[one.tensor];
-    needs.append(py::make_tuple(one.tensor, tensor.name, profile.layers[tensor.layer].name, one.bytes, to_seconds(one.ready),
-                                to_seconds(starts[tensor.layer])));
+    needs.append(py::make_tuple(one.tensor, tensor.name, profile.layers[tensor.layer].name, one.bytes,
+                                to_seconds(one.ready), to_seconds(starts[tensor.layer])));
   }
   return needs;
 }
@@ -236,7 +239,8 @@ void add_python_strategy(const std::string& name, const py::function& planner) {
   }
 }
 
-// --- what the package makes its documentation of ----------------------------------------------------------------------
+// --- what the package makes its documentation of
+// ----------------------------------------------------------------------
 
 py::list described() {
   py::list list;

@@ -92,8 +92,8 @@ struct Strategy {
 
 std::span<const Strategy> strategies();
 
-/// A strategy that is not in the table, found by its name as those are, from now on and on every thread. A name that was
-/// added before plans as `draft` does from now on. Throws InputError for one of the table's.
+/// A strategy that is not in the table, found by its name as those are, from now on and on every thread. A name that
+/// was added before plans as `draft` does from now on. Throws InputError for one of the table's.
 void add_strategy(const std::string& name, std::function<Draft(const PlanRequest&)> draft);
 
 /// Throws InputError at `place`, naming the nearest known one.
