@@ -15,18 +15,22 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path as _Path
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, Union
 
 from . import _core
+from ._core import Prices
 from ._commands import Call as _Call, call, documented as _documented
 from ._documents import Cluster, Document, Given, Plan, Profile
 from ._errors import InputError, SimulationWarning, input_error as _input_error
-from ._results import Bar, Picture, Result, Rows, Table, Timeline, parsed as _parsed, table as _table
+from ._results import Bar, Picture, Result, Rows, Timeline, parsed as _parsed, table as _table
 from ._strategies import Need, strategy
+
+if TYPE_CHECKING:
+    from ._results import Table as Table
 
 __version__: str = _core.version()
 __all__ = [
-    "Bar", "Cluster", "Document", "InputError", "Need", "Picture", "Plan", "Profile", "Result", "Rows", "SimulationWarning",
+    "Bar", "Cluster", "Document", "InputError", "Need", "Picture", "Plan", "Prices", "Profile", "Result", "Rows", "SimulationWarning",
     "Timeline", "calibrate", "call", "codec", "collective", "compare", "estimate", "import_trace", "names", "plan", "plot",
     "recommend", "run", "simulate", "strategy", "sweep", "topology", "tune",
 ]

@@ -160,7 +160,7 @@ def _outside() -> int:
     while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == here:
         frame = frame.f_back
         level += 1
-    return level - 1
+    return level
 
 
 def _several(value: Any) -> Iterable[Any]:
@@ -176,9 +176,9 @@ def _text(value: Any, place: str) -> str:
     if isinstance(value, (int, float)):
         return repr(value)
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return str(os.fspath(value))
     if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
-        return repr(value.item())
+        return str(value.item())
     raise input_error("command line", place, f"a {type(value).__name__} is no value", "text, a number, True or False")
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 class InputError(ValueError):
     """Bad input, in the line that the program prints: where it stands, what is wrong, and what would be right."""
 
+    __module__ = "allreplay"  # as its users call it
+
     def __init__(self, text: str, file: str = "", place: str = "", wrong: str = "", remedy: str = "") -> None:
         super().__init__(text)
         self.file = file

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Need(NamedTuple):
     """A tensor's gradient, summed over all workers: after its layer's backward pass, before its next forward pass."""
 
-    index: int  #: of the tensor, from the input
+    number: int  #: of the tensor, from the input
     tensor: str
     layer: str
     bytes: int
@@ -25,7 +25,7 @@ class Need(NamedTuple):
 
 
 Plan = Union[Sequence[Any], Mapping[str, Any]]
-Planner = Callable[[Sequence[Need], "Prices"], Plan]
+Planner = Callable[[list[Need], "Prices"], Plan]
 F = TypeVar("F", bound=Planner)
 
 
@@ -72,7 +72,7 @@ def _line_of(error: BaseException) -> str:
 
 def _plan_file(plan: object, name: str) -> Mapping[str, Any]:
     if isinstance(plan, (list, tuple)):
-        plan = {"blocks": [{"slices": block} for block in plan]}
+        plan = {"blocks": plan}
     if not isinstance(plan, Mapping):
         raise input_error(f"strategy '{name}'", "", f"returns a {type(plan).__name__}", "a list of blocks, or a dict")
     blocks = plan.get("blocks")
@@ -93,7 +93,7 @@ def _block(block: Any) -> Any:
 
 def _slice(one: Any) -> Any:
     if isinstance(one, Need):
-        return one.index
+        return one.number
     if isinstance(one, Mapping) and isinstance(one.get("tensor"), Need):
-        return {**one, "tensor": one["tensor"].index}
+        return {**one, "tensor": one["tensor"].number}
     return one

@@ -269,7 +269,7 @@ PYBIND11_MODULE(_core, module) {
       .def("plan", [](const Replayed& self) {
         return write_plan(self.outcome().result.plan, self.outcome().scenario.profile);
       });
-  py::class_<Prices, std::shared_ptr<Prices>>(module, "Prices")
+  py::class_<Prices, std::shared_ptr<Prices>>(module, "Prices", "What collectives cost while a strategy plans: seconds of so many bytes.")
       .def("__call__", &Prices::operator())
       .def_readonly("workers", &Prices::workers)
       .def_readonly("forward_s", &Prices::forward_s)

@@ -88,7 +88,7 @@ class Results(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             for command, positional, options in [
                     ("import", [ROOT / "docs/examples/two_layers.pt.trace.json"], {}),
-                    ("estimate", [], {"model": "gpt2-small", "device": "a100-80gb", "batch": 4})]:
+                    ("estimate", [], {"model": "gpt2", "device": "a100-80gb", "batch": 4})]:
                 with self.subTest(command):
                     file = Path(folder) / f"{command}.json"
                     output(command, *positional, *flags(options), "--out", file, cwd=ROOT)
@@ -203,7 +203,7 @@ class BadInput(unittest.TestCase):
 
     def test_arrays(self):
         numpy = needs_numpy()
-        times = numpy.array([layer["backward"] for layer in self.trace["layers"]])
+        times = numpy.array([layer["backward"] for layer in self.trace["layers"]], dtype=float)
         for layer, time in zip(self.trace["layers"], times):
             layer["backward"] = time
         self.trace["batch_size"] = numpy.int64(self.trace["batch_size"])
@@ -232,7 +232,7 @@ class Strategies(unittest.TestCase):
         wfbp = allreplay.run(SIX, EIGHT, "wfbp")
         self.assertEqual(own.strategy, "each-alone")
         self.assertEqual((own.iteration_s, own.collectives, own.events), (wfbp.iteration_s, wfbp.collectives, wfbp.events))
-        self.assertEqual(own.plan["blocks"], wfbp.plan["blocks"])
+        self.assertEqual(*([block["slices"] for block in one.plan["blocks"]] for one in (own, wfbp)))
 
     def test_needs_and_prices(self):
         told = []
@@ -427,7 +427,7 @@ class Types(Case):
         except subprocess.CalledProcessError:
             self.skipTest("skipped: no mypy")
         (self.folder / "use.py").write_text(
-            "import allreplay\n\n\n@allreplay.strategy\ndef mine(needs: list[allreplay.Need], prices: object) -> list[allreplay.Need]:\n"
+            "import allreplay\n\n\n@allreplay.strategy\ndef mine(needs: list[allreplay.Need], prices: allreplay.Prices) -> list[allreplay.Need]:\n"
             "    return needs\n\n\nresult: allreplay.Result = allreplay.run('a', 'b', 'wfbp', workers=8)\n"
             "seconds: float = result.iteration_s\npicture: str = result.timeline.svg()\n")
         done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "--ignore-missing-imports", "--python-version", "3.11",

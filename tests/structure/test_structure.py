@@ -86,6 +86,12 @@ class Structure(unittest.TestCase):
         self.assertIn(f"```cpp\n{code}```", (ROOT / "docs" / "adding.md").read_text(encoding="utf-8"))
         self.assertIn('#include "docs/examples/poseidon.cpp"', (ROOT / "tests" / "search" / "adding_test.cpp").read_text(encoding="utf-8"))
 
+    def test_commands_speak_through_the_console(self):
+        """So that whoever calls them as functions hears them."""
+        for path in sorted((SIM / "command").glob("*.cpp")):
+            if path.name != "console.cpp":
+                self.assertNotRegex(path.read_text(), r"fmt::print|std::cout|std::cerr|\bf?printf|\bf?puts\(|fwrite", path.name)
+
     def test_every_source_is_listed(self):
         text = (SIM / "CMakeLists.txt").read_text()
         for path in SIM.rglob("*.cpp"):
