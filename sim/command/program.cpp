@@ -30,8 +30,8 @@ constexpr CommandRow all_commands[] = {
     {"export", add_export},
     {"report", add_report},
     {"list", add_list},
-    {"man", add_man},
-    {"completion", add_completion},
+    {"man", add_man, true},
+    {"completion", add_completion, true},
 };
 
 }  // namespace
@@ -49,6 +49,15 @@ CommandLine command_line() {
           "  allreplay compare --profile googlenet_k80_b32 --cluster k80-10gbe --workers 64\n"
           "  allreplay recommend --profile googlenet_k80_b32 --cluster k80-10gbe --workers 8:1024:x2\n"
           "  allreplay run --help"};
+}
+
+void call_command(const std::string& name, const std::vector<GivenOption>& options) {
+  const CommandRow& command = find_by_name(commands(), name, argument(name), "no such command");
+  CommandLine app = command_line();
+  for (const CommandRow& one : commands())
+    if (command.tells_of_all || &one == &command) one.add(app);
+  if (command.tells_of_all) name_values(app);
+  app.call(name, options);
 }
 
 void require_known_words(const CommandLine& app, const std::vector<std::string_view>& words) {

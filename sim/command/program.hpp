@@ -14,6 +14,7 @@ namespace allreplay {
 struct CommandRow {
   std::string_view name;
   void (*add)(CommandLine& app);
+  bool tells_of_all = false;  ///< what it says is made of the other commands
 };
 
 /// In the order of help.
@@ -21,6 +22,10 @@ std::span<const CommandRow> commands();
 
 /// Without commands.
 CommandLine command_line();
+
+/// A command as a function: runs it once with these options, in the words of a command line where they are wrong.
+/// Throws InputError, and what else the command throws (current_failure()).
+void call_command(const std::string& name, const std::vector<GivenOption>& options);
 
 /// A slip in a command's or an option's name gets a suggestion, not a parser's complaint. Throws InputError.
 void require_known_words(const CommandLine& app, const std::vector<std::string_view>& words);

@@ -150,10 +150,7 @@ Answer call(const std::string& name, const std::vector<std::pair<std::string, st
   try {
     const py::gil_scoped_release others;
     Library::keep_inputs();
-    const auto& command = find_by_name(commands(), name, argument(name), "no such command");
-    CommandLine app = command_line();
-    command.add(app);
-    app.call(name, given);
+    call_command(name, given);
   } catch (...) {
     raise_current();
   }
@@ -269,7 +266,8 @@ PYBIND11_MODULE(_core, module) {
       .def("plan", [](const Replayed& self) {
         return write_plan(self.outcome().result.plan, self.outcome().scenario.profile);
       });
-  py::class_<Prices, std::shared_ptr<Prices>>(module, "Prices", "What collectives cost while a strategy plans: seconds of so many bytes.")
+  py::class_<Prices, std::shared_ptr<Prices>>(module, "Prices",
+                                              "What collectives cost while a strategy plans: seconds of so many bytes.")
       .def("__call__", &Prices::operator())
       .def_readonly("workers", &Prices::workers)
       .def_readonly("forward_s", &Prices::forward_s)

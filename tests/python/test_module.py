@@ -99,6 +99,10 @@ class Results(unittest.TestCase):
                     self.assertEqual(made.text, file.read_text())
                     self.assertEqual(made.to_dict(), json.loads(file.read_text()))
 
+    def test_what_is_text_on_the_command_line(self):
+        for command, *positional in (("man",), ("completion", "bash"), ("list", "strategies")):
+            self.assertEqual(allreplay.call(command, *positional), output(command, *positional))
+
     def test_names(self):
         self.assertEqual(allreplay.names("strategies"), listed("strategies"))
         self.assertEqual(allreplay.__version__, output("--version").split()[1])
