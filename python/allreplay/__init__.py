@@ -13,13 +13,13 @@ docs/python.md shows how.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path as _Path
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _core
 from ._core import Prices
-from ._commands import Call as _Call, call, documented as _documented
+from ._commands import Call as _Call, call, documented as _documented, known as _known
 from ._documents import Cluster, Document, Given, Plan, Profile
 from ._errors import InputError, SimulationWarning, input_error as _input_error
 from ._results import Bar, Picture, Result, Rows, Timeline, parsed as _parsed, table as _table
@@ -179,7 +179,28 @@ def _written(one: _Call, file: str, in_memory: bool) -> bytes:
     return _Path(file).read_bytes()
 
 
-for _command in ("run", "compare", "sweep", "recommend", "calibrate", "plan", "topology", "collective", "codec", "tune",
+def _command(name: str) -> Callable[..., Any]:
+    """A command without a function of its own: a table where its JSON is a list, else the JSON, else its text."""
+
+    def function(*positional: Given, **options: Any) -> Any:
+        result = call(name, *positional, **options)
+        return _table(result) if isinstance(result, list) else result
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _documented(name)
+    return function
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _known():
+            raise AttributeError(f"module 'allreplay' has no attribute '{name}'")
+        globals()[name] = _command(name)
+        return globals()[name]
+
+
+for _name in ("run", "compare", "sweep", "recommend", "calibrate", "plan", "topology", "collective", "codec", "tune",
                  "estimate"):
-    globals()[_command].__doc__ += "\n\n" + _documented(_command)
+    globals()[_name].__doc__ += "\n\n" + _documented(_name)
 import_trace.__doc__ = (import_trace.__doc__ or "") + "\n\n" + _documented("import")

@@ -10,14 +10,16 @@ from ._documents import Plan
 from ._pages import table_page
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     import numpy
     import numpy.typing
     import pandas
 
     from . import _core
 
-    Times = numpy.typing.NDArray[numpy.int64]
-    Table = Union["pandas.DataFrame", "Rows"]
+    Times: TypeAlias = numpy.typing.NDArray[numpy.int64]
+    Table: TypeAlias = Union["pandas.DataFrame", "Rows"]
 
 
 class Bar(NamedTuple):

@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -21,15 +22,20 @@ BUILD = Path(os.environ.get("ALLREPLAY_BUILD", ROOT / "build" / "dev"))
 
 @unittest.skipUnless((BUILD / "cmake_install.cmake").is_file(), f"nothing to install at {BUILD} (ALLREPLAY_BUILD says where)")
 class Installed(Case):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory(prefix="all replay ")
+        cls.addClassCleanup(folder.cleanup)
+        cls.prefix = Path(folder.name) / "prefix"
+        subprocess.run(["cmake", "--install", BUILD, "--prefix", cls.prefix], check=True, capture_output=True)
+        # Data of this name is nowhere else: what finds it looks below the prefix.
+        traces = cls.prefix / "share" / "allreplay" / "traces"
+        shutil.copy(traces / "googlenet_k80_b32.json", traces / "only_here.json")
+
     def setUp(self):
         super().setUp()
-        self.prefix = self.folder / "prefix"
-        subprocess.run(["cmake", "--install", BUILD, "--prefix", self.prefix], check=True, capture_output=True)
         self.elsewhere = self.folder / "elsewhere"
         self.elsewhere.mkdir()
-        # Data of this name is nowhere else: what finds it looks below the prefix.
-        traces = self.prefix / "share" / "allreplay" / "traces"
-        shutil.copy(traces / "googlenet_k80_b32.json", traces / "only_here.json")
         self.environment = {"PATH": f"{self.prefix / 'bin'}:/usr/bin:/bin", "HOME": str(self.folder), "LANG": "C.UTF-8"}
 
     def does(self, *words, **more):
