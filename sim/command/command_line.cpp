@@ -35,7 +35,7 @@ std::vector<std::string> OptionRecord::names_apart() const {
   return apart;
 }
 
-std::string OptionRecord::longest_name() const { return names_apart().back(); }
+std::string OptionRecord::longest_name() const { return names.substr(names.rfind(',') + 1); }
 
 Option Option::required(bool whether) {
   record_->required = whether;
@@ -243,6 +243,17 @@ void require_together(const CommandRecord& command, const std::vector<const Opti
 
 }  // namespace
 
+namespace {
+
+std::vector<std::string> long_names(const CommandRecord& command) {
+  std::vector<std::string> names;
+  for (const OptionRecord& option : command.options)
+    if (const std::string name = option.longest_name(); name.starts_with("--")) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
 void CommandLine::call(std::string_view name, const std::vector<GivenOption>& options) {
   const auto found =
       std::find_if(commands_.begin(), commands_.end(), [&](const auto& one) { return one->name == name; });
@@ -250,18 +261,14 @@ void CommandLine::call(std::string_view name, const std::vector<GivenOption>& op
   const CommandRecord& command = **found;
   std::vector<const OptionRecord*> given;
   for (const GivenOption& one : options) {
-    std::vector<std::string> known;
-    const OptionRecord* option = nullptr;
-    for (const OptionRecord& candidate : command.options)
-      if (const std::string longest = candidate.longest_name(); longest == one.name)
-        option = &candidate;
-      else if (longest.starts_with("--"))
-        known.push_back(longest);
-    if (!option)
-      throw InputError(argument(one.name), fmt::format("{} has no such option", name), suggest(one.name, known));
+    const auto option = std::find_if(command.options.begin(), command.options.end(),
+                                     [&](const OptionRecord& known) { return known.longest_name() == one.name; });
+    if (option == command.options.end())
+      throw InputError(argument(one.name), fmt::format("{} has no such option", name),
+                       suggest(one.name, long_names(command)));
     for (const std::string& value : one.values)
       if (value.empty()) throw InputError(argument(one.name), "is followed by an empty argument", "a value");
-    given.push_back(option);
+    given.push_back(&*option);
     set(*option, one.values);
   }
   require_together(command, given);

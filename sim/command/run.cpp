@@ -45,9 +45,11 @@ void write_timeline(const std::string& file, const Outcome& outcome) {
 
 void execute(const RunArguments& arguments) {
   require_strategy_or_plan(arguments.strategy, arguments.plan);
-  if (!arguments.timeline.empty() && !is_trace(arguments.timeline))
-    require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
-  require_separate({{"--timeline", arguments.timeline}}, arguments.scenario.files({arguments.plan}));
+  if (!arguments.timeline.empty()) {
+    if (!is_trace(arguments.timeline))
+      require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
+    require_separate({{"--timeline", arguments.timeline}}, arguments.scenario.files({arguments.plan}));
+  }
   Library library;
   Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
   if (!arguments.timeline.empty()) write_timeline(arguments.timeline, outcome);

@@ -108,17 +108,25 @@ std::pair<std::string, int> private_file(const fs::path& folder) {
 // The manifest of tools/get_public_traces.sh stands among the traces, and is none.
 bool is_data(std::string_view folder, const std::string& stem) { return folder != "traces" || stem != "public"; }
 
-std::vector<fs::path>& added_homes() {
-  static std::vector<fs::path> added;
+std::vector<std::string>& added_homes() {
+  static std::vector<std::string> added;
   return added;
 }
 
-std::vector<fs::path> homes() {
-  std::vector<fs::path> homes{"."};
+// Of what was installed with the program; "" where nobody says which program this is.
+const std::string& installed_home() {
+  static const std::string home = [] {
+    std::error_code unknown;
+    const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
+    return unknown ? "" : (program.parent_path().parent_path() / "share" / "allreplay").string();
+  }();
+  return home;
+}
+
+std::vector<std::string> homes() {
+  std::vector<std::string> homes{"."};
   if (const char* home = std::getenv("ALLREPLAY_HOME")) homes.emplace_back(home);
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  if (!ignored) homes.push_back(program.parent_path().parent_path() / "share" / "allreplay");
+  if (!installed_home().empty()) homes.push_back(installed_home());
   homes.insert(homes.end(), added_homes().begin(), added_homes().end());
   homes.emplace_back(ALLREPLAY_SOURCE_DIR);
   return homes;
@@ -271,10 +279,15 @@ namespace {
 std::optional<std::string> located(std::string_view folder, const std::string& name) {
   if (name.empty()) return std::nullopt;
   if (is_file(name)) return name;
-  for (const fs::path& home : homes())
-    for (const std::string& file : {name, name + ".json"})
-      if (is_data(folder, fs::path(file).stem().string()) && is_file((home / folder / file).string()))
-        return (home / folder / file).lexically_normal().string();
+  const auto found = [&](const std::string& file) {
+    return is_file(file) && is_data(folder, fs::path(file).stem().string());
+  };
+  const auto normal = [](const std::string& file) { return fs::path(file).lexically_normal().string(); };
+  if (name[0] == '/') return found(name + ".json") ? std::optional(normal(name + ".json")) : std::nullopt;
+  for (const std::string& home : homes())
+    for (const char* ending : {"", ".json"})
+      if (const std::string file = fmt::format("{}/{}/{}{}", home, folder, name, ending); found(file))
+        return normal(file);
   return std::nullopt;
 }
 
@@ -311,9 +324,10 @@ std::string find_data(std::string_view folder, const std::string& name, std::str
 
 std::vector<std::string> list_data(std::string_view folder) {
   std::set<std::string> names;
-  for (const fs::path& home : homes()) {
+  for (const std::string& home : homes()) {
     std::error_code absent;
-    for (fs::directory_iterator entry(home / folder, absent), end; !absent && entry != end; entry.increment(absent)) {
+    for (fs::directory_iterator entry(fs::path(home) / folder, absent), end; !absent && entry != end;
+         entry.increment(absent)) {
       const std::string stem = entry->path().stem().string();
       if (entry->path().extension() == ".json" && is_data(folder, stem) && is_one_line(stem)) names.insert(stem);
     }
