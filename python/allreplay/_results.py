@@ -41,7 +41,7 @@ class Timeline:
     """
 
     #: What `kind` counts.
-    kinds = ("lead-in", "backward", "forward", "update", "copy-out", "copy-in", "encode", "decode", "transfer")
+    kinds = ("lead-in", "backward", "forward", "update", "copy-out", "copy-in", "encode", "decode", "transfer", "tick")
 
     ready: Times  #: when the last thing that the task waits for ended; ps
     start: Times  #: when its queue admitted it; ps

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -23,7 +24,9 @@ void add_collective(CommandLine& app);
 void add_codec(CommandLine& app);
 void add_calibrate(CommandLine& app);
 void add_tune(CommandLine& app);
+void add_validate(CommandLine& app);
 void add_recommend(CommandLine& app);
+void add_whatif(CommandLine& app);
 void add_import(CommandLine& app);
 void add_estimate(CommandLine& app);
 void add_export(CommandLine& app);
@@ -35,11 +38,20 @@ void add_completion(CommandLine& app);  ///< likewise
 /// What `allreplay list` lists.
 const std::vector<std::string>& listable();
 
+/// What --bandwidth and the other flags of that kind were given as, by name.
+using ChangeArguments = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+/// Adds them: those of the network, or all.
+void add_change_options(Command command, ChangeArguments& arguments, bool network_only);
+
+std::vector<ChangeText> changes_of(const ChangeArguments& arguments);
+
 /// What --profile, --cluster and the options beside them were given as.
 struct ScenarioArguments {
   std::string profile, cluster, workers, collective, fidelity, codec, forward_ratio;
-  std::vector<std::string> options;
-  std::string accumulate, zero, shard_group, memory;  ///< options that have flags of their own  ///< key=value
+  std::vector<std::string> options;                   ///< key=value
+  std::string accumulate, zero, shard_group, memory;  ///< options that have flags of their own
+  ChangeArguments changes;
   bool no_reuse = false;
 
   /// The files behind --profile, --cluster and --codec, as far as there are any, after `more`.

@@ -16,6 +16,7 @@ namespace {
 struct SweepArguments {
   std::string file, jobs = "2", out;
   std::string collective, fidelity, codec;
+  ChangeArguments changes;
   bool resume = false, force = false, csv = false, json = false, no_reuse = false;
 };
 
@@ -61,7 +62,8 @@ void execute(const SweepArguments& arguments) {
                                                   .place_of_collective = argument("--collective"),
                                                   .place_of_fidelity = argument("--fidelity"),
                                                   .place_of_codec = argument("--codec"),
-                                                  .reuse = !arguments.no_reuse});
+                                                  .reuse = !arguments.no_reuse,
+                                                  .changes = changes_of(arguments.changes)});
   require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
   const std::vector<Outcome> outcomes = run_sweep(sweep, how);
   for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
@@ -90,6 +92,7 @@ void add_sweep(CommandLine& app) {
   command.add_option("--fidelity", arguments->fidelity, "this one instead of the file's");
   command.add_option("--codec", arguments->codec, "this one instead of the file's; none for gradients as they are");
   command.add_flag("--no-reuse", arguments->no_reuse, "fluid, message: simulate every collective");
+  add_change_options(command, arguments->changes, false);
   const Option json = command.add_flag("--json", arguments->json, "print a JSON array instead of the table");
   command.add_flag("--csv", arguments->csv, "print CSV instead of the table").excludes(json);
   command.footer(

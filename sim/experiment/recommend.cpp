@@ -28,7 +28,7 @@ Outcome calmest(const Tuning& tuning) {
   Outcome calm = given && tuning.given.result.metrics.iteration_s <= limit ? tuning.given : tuning.tuned;
   for (const Trial& trial : tuning.trials) {
     if (trial.iteration_s > limit || !trial.fits) continue;
-    const Outcome outcome = run(with_options(tuning.given.scenario, tuning.ranges, trial.values));
+    const Outcome outcome = run(as_printed(with_options(tuning.given.scenario, tuning.ranges, trial.values)));
     if (outcome.result.metrics.collectives < calm.result.metrics.collectives) calm = outcome;
   }
   return calm;
@@ -38,10 +38,11 @@ Advice advise(const Scenario& scenario, const RecommendRequest& request) {
   const std::vector<Range> ranges = default_ranges(*scenario.strategy, scenario.profile);
   Advice advice;
   if (ranges.empty() || scenario.workers == 1) {
-    advice.tuned = run(scenario);
+    advice.tuned = run(as_printed(scenario));
     advice.given_s = metrics(advice).iteration_s;
   } else {
-    const Tuning tuning = run_tuning(scenario, {ranges, request.budget, TuneMethod::Bayes, request.seed}, request.jobs);
+    const TuneRequest tune{ranges, request.budget, TuneMethod::Bayes, request.seed};
+    const Tuning tuning = run_tuning(scenario, tune, request.jobs, as_printed);
     advice.given_s = tuning.given.result.metrics.iteration_s;
     advice.tuned = calmest(tuning);
     advice.trials = tuning.trials;

@@ -25,6 +25,11 @@ void require_plain_name(const std::string& name, const Place& place) {
 
 }  // namespace
 
+std::string beside(const std::string& file, const std::string& name) {
+  const std::string near = (std::filesystem::path(file).parent_path() / name).string();
+  return is_file(near) ? near : name;
+}
+
 struct Library::ClusterFile {
   Cluster cluster;
   Json json;  // stragglers are read once the number of workers is known
@@ -54,7 +59,7 @@ const Value& Library::known(Shelf<Key, Value> Shelves::*shelf, const Key& key, c
   return own->value;
 }
 
-const Profile& Library::profile(const Request& request) {
+const Profile& Library::read(const Request& request) {
   if (request.forward_ratio && !(*request.forward_ratio >= 0 && *request.forward_ratio <= 1000))
     throw InputError(request.place_of_ratio,
                      fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
@@ -66,10 +71,18 @@ const Profile& Library::profile(const Request& request) {
   });
 }
 
+Profile Library::profile(const Request& request) {
+  Scenario scenario;
+  scenario.profile = read(request);
+  if (!request.changes.empty())
+    apply_changes(scenario, request.changes, Changed::Profile, find_data("traces", request.profile, "profile"));
+  return scenario.profile;
+}
+
 const Library::ClusterFile& Library::cluster(const std::string& name) {
   return known(&Shelves::clusters, name, [&] {
     const Json json = Json::read(find_data("topologies", name, "cluster"));
-    json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter"});
+    json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter", "interference"});
     ClusterFile file{read_cluster(json), json};
     require_plain_name(file.cluster.name, json.place() / "name");
     return file;
@@ -123,6 +136,7 @@ std::uint64_t Library::digest_of(const Request& request) const {
   state = digest(request.workers ? fmt::format("{}", *request.workers) : "", state);
   for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
   for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));
+  for (const ChangeText& change : request.changes) state = digest(change.value, digest(change.name, state));
   return digest(std::uint64_t{request.reuse}, state);
 }
 
@@ -138,6 +152,7 @@ Scenario Library::resolve_network(const Request& request) {
   for (const OptionText& option : request.options) scenario.options.set(option.name, option.value, option.place);
   scenario.collective = request.collective;
   scenario.fidelity = request.fidelity;
+  apply_changes(scenario, request.changes, Changed::Network);
   scenario.reuse = request.reuse;
   scenario.place_of_collective = request.place_of_collective;
   scenario.place_of_fidelity = request.place_of_fidelity;
@@ -190,6 +205,7 @@ Scenario Library::resolve(const Request& request) {
                                           bytes(options.dtypes.parameter));
   if (options.update) scenario.profile.update = options.update;
   scenario.stragglers = read_stragglers(cluster(request.cluster).json, scenario.workers);
+  apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {
     scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy);
   } else {
@@ -197,8 +213,6 @@ Scenario Library::resolve(const Request& request) {
     scenario.strategy = &scenario.given->strategy;
     take_step(scenario);
   }
-  auto& partition = scenario.options.strategy.partition;
-  if (!partition && scenario.strategy->partition > 0) partition = scenario.strategy->partition;
   if (request.codec.empty() || request.codec == "none") return scenario;
   scenario.codec = codec(request, scenario.profile.device);
   scenario.place_of_codec = request.place_of_codec;

@@ -1,6 +1,5 @@
 #include "sim/experiment/sweep.hpp"
 
-#include <filesystem>
 #include <map>
 
 #include <fmt/format.h>
@@ -17,8 +16,6 @@
 
 namespace allreplay {
 
-namespace fs = std::filesystem;
-
 namespace {
 
 // A list that may be left out: one empty element then, which means "the default".
@@ -29,12 +26,6 @@ std::vector<std::optional<Json>> choices(const Json& sweep, std::string_view key
   for (const Json& item : list->items()) all.emplace_back(item);
   if (all.empty()) list->fail("is empty", "at least one entry, or leave the key out");
   return all;
-}
-
-// A file named in the sweep: relative to the sweep's own folder when it is there.
-std::string beside(const std::string& sweep_file, const std::string& name) {
-  const std::string near = (fs::path(sweep_file).parent_path() / name).string();
-  return is_file(near) ? near : name;
 }
 
 void set_profile(Request& request, const Json& json, const std::string& file) {
@@ -170,6 +161,7 @@ Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
                 request.codec = instead.codec;
                 request.place_of_codec = instead.place_of_codec;
                 request.reuse = instead.reuse;
+                request.changes = instead.changes;
                 set_profile(request, *profile, file);
                 set_cluster(request, *cluster, file);
                 if (workers) {

@@ -24,7 +24,8 @@ struct SweepOverrides {
   std::string fidelity;
   std::string codec;
   Place place_of_collective, place_of_fidelity, place_of_codec;
-  bool reuse = true;  ///< see Request::reuse
+  bool reuse = true;                  ///< see Request::reuse
+  std::vector<ChangeText> changes{};  ///< of every row's profile and cluster
 };
 
 /// Reads and expands a sweep file: the values of an option vary fastest, then strategies, codecs, fidelities,

@@ -50,7 +50,7 @@ TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself
     if (i > 0) REQUIRE(ranking[i - 1].tuned.result.metrics.iteration_s <= ranking[i].tuned.result.metrics.iteration_s);
   }
   const std::string page = recommend_report(ranking);
-  CHECK(page.find("bucket_cap_mb=") != std::string::npos);
+  CHECK(page.find("DistributedDataParallel(model") != std::string::npos);
   CHECK(page.find("HOROVOD_FUSION_THRESHOLD=") != std::string::npos);
   CHECK(recommend_json({ranking}).find("\"settings\"") != std::string::npos);
   CHECK(scaling_report({ranking, ranking}, 0.5).find("at least 50 %") != std::string::npos);
@@ -65,8 +65,11 @@ TEST_CASE("settings in the words of frameworks") {
   CHECK(settings(one) == "BYTESCHEDULER_PARTITION=2000000 BYTESCHEDULER_CREDIT=8000000");  // parameters of 4 bytes
   one.options.strategy.credit = {.count = Window::unlimited, .bytes = 16'000'000};
   CHECK(settings(one) == "BYTESCHEDULER_PARTITION=2000000 BYTESCHEDULER_CREDIT=4000000");
-  CHECK(settings(scenario("ddp")) == "DistributedDataParallel(model, bucket_cap_mb=25)");
-  CHECK(settings(scenario("horovod")) == "HOROVOD_FUSION_THRESHOLD=67108864 HOROVOD_CYCLE_TIME=5");
+  CHECK(settings(scenario("ddp")) == "DistributedDataParallel(model)");
+  Scenario ddp = scenario("ddp");
+  ddp.options.strategy.bucket_cap = Bytes{40} << 20;
+  CHECK(settings(ddp) == "DistributedDataParallel(model, bucket_cap_mb=40)");
+  CHECK(settings(scenario("horovod")) == "HOROVOD_FUSION_THRESHOLD=134217728 HOROVOD_CYCLE_TIME=1");
   CHECK(find_framework("pytorch", {}).strategies.front()->name == "ddp");
   CHECK_THROWS_AS(find_framework("torch", {}), InputError);
 }

@@ -23,6 +23,11 @@ Plan tensor_by_tensor(const Profile& profile) {
   return expand(merge("wfbp", list, ends), profile);
 }
 
+Plan without_ticks(Plan plan) {
+  for (Lane& lane : plan.lanes) lane.tick = Time(0);
+  return plan;
+}
+
 // A node for each task that one worker sees.
 class Writer {
  public:
@@ -30,7 +35,7 @@ class Writer {
       : profile_(profile),
         plan_(plan),
         workers_(workers),
-        unrolled_(unroll(profile, plan, {WorkerClass{1, {0}}})),
+        unrolled_(unroll(profile, without_ticks(plan), {WorkerClass{1, {0}}})),
         before_(unrolled_.labels.size()),
         nodes_(unrolled_.labels.size()) {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task)
