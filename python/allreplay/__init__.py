@@ -32,7 +32,7 @@ __version__: str = _core.version()
 __all__ = [
     "Bar", "Cluster", "Document", "InputError", "Need", "Picture", "Plan", "Prices", "Profile", "Result", "Rows", "SimulationWarning",
     "Timeline", "calibrate", "call", "codec", "collective", "compare", "estimate", "import_trace", "names", "plan", "plot",
-    "recommend", "run", "simulate", "strategy", "sweep", "topology", "tune",
+    "recommend", "run", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
 ]
 
 _core.set_input_error(InputError)
@@ -74,6 +74,22 @@ def sweep(config: Given, **options: Any) -> Table:
 def recommend(profile: Given, cluster: Given, strategies: Words = None, **options: Any) -> Table:
     """Tunes the strategies and ranks them, best first: what to run, with which settings; for `workers="8:1024:x2"`, too."""
     return _table(call("recommend", profile=profile, cluster=cluster, strategies=strategies, **options))
+
+
+def whatif(profile: Given, cluster: Given, strategy: str | None = None, **options: Any) -> Table:
+    """What each of many changes brings, alone and together: a row each, by `part`: base, rows, together.
+
+    `call("whatif", ...)` also has the bound, and what was left out.
+    """
+    answer = call("whatif", profile=profile, cluster=cluster, strategy=strategy, **options)
+    return _table([{"part": "base", **answer["base"]}]
+                  + [{"part": part, **row} for part in ("rows", "together") for row in answer[part]])
+
+
+def validate(file: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
+    """Holds simulations against measured iteration times: a CSV of them."""
+    result: dict[str, Any] = call("validate", file, **options)
+    return result
 
 
 def import_trace(file: str | os.PathLike[str], *, name: str | None = None, **options: Any) -> Profile:
@@ -201,6 +217,6 @@ if not TYPE_CHECKING:
 
 
 for _name in ("run", "compare", "sweep", "recommend", "calibrate", "plan", "topology", "collective", "codec", "tune",
-                 "estimate"):
+                 "estimate", "validate", "whatif"):
     globals()[_name].__doc__ += "\n\n" + _documented(_name)
 import_trace.__doc__ = (import_trace.__doc__ or "") + "\n\n" + _documented("import")

@@ -67,6 +67,8 @@ class Results(unittest.TestCase):
         self.same("plan", **case, strategy="zero-3")
         self.same("tune", **case, strategy="ddp", budget=6)
         self.same("recommend", **case, strategies="wfbp,ddp", budget=4, workers="4:16:x2")
+        whatif = self.same("whatif", **case, budget=2)
+        self.assertEqual(len(allreplay.whatif(**case, budget=2)), 1 + len(whatif["rows"]) + len(whatif["together"]))
         self.same("topology", cluster="fat-tree-4")
         self.same("collective", cluster="h100x8-8x400gbps", bytes="1MiB:64MiB:x4")
 
