@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path as _Path
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _core
@@ -37,9 +36,11 @@ __all__ = [
 
 _core.set_input_error(InputError)
 # Where `cmake --install` puts the data: PREFIX/share/allreplay, for a module somewhere below PREFIX/lib.
-for _folder in _Path(__file__).resolve().parents:
-    if (_folder / "share" / "allreplay" / "traces").is_dir():
-        _core.add_data_home(str(_folder / "share" / "allreplay"))
+_folder = os.path.dirname(os.path.realpath(__file__))
+while _folder != os.path.dirname(_folder):
+    _folder = os.path.dirname(_folder)
+    if os.path.isdir(os.path.join(_folder, "share", "allreplay", "traces")):
+        _core.add_data_home(os.path.join(_folder, "share", "allreplay"))
         break
 
 Words = Union[str, Sequence[str], None]
@@ -97,14 +98,13 @@ def import_trace(file: str | os.PathLike[str], *, name: str | None = None, **opt
 
     `from_=` names the format where its look does not say it; `name` is the profile's in results.
     """
-    stem = _Path(file).name.split(".")[0]
-    return _made("import", {"file": file, **options}, name or stem)
+    return _made("import", {"file": file, **options}, name or _stem(file))
 
 
 def estimate(model: str | os.PathLike[str] | None = None, *, name: str | None = None, **options: Any) -> Profile:
     """Makes a profile of a model and a `device=`, at a `batch=`, without either; `out=` also writes it to a file."""
     from_ = options.get("from_")
-    what = _Path(str(model or from_ or options.get("family") or "transformer")).name.split(".")[0]
+    what = _stem(model or from_ or options.get("family") or "transformer")
     words = [what, *(str(options[key]) for key in ("device", "batch", "precision") if options.get(key) is not None)]
     return _made("estimate", {"model": model, **options}, name or "_".join(words))
 
@@ -130,7 +130,7 @@ def plot(profile: Given, cluster: Given, strategies: Words = None, *, kind: str 
     one.add_all({"profile": profile, "cluster": cluster, "strategies": strategies, **options})
     file = os.fspath(out) if out is not None else "<picture>" + ending
     one.add("--timeline" if kind == "timeline" else "--plot", file)
-    return Picture(_written(one, file, out is None), _Path(file).suffix)
+    return Picture(_written(one, file, out is None), os.path.splitext(file)[1])
 
 
 def plan(profile: Given, cluster: Given, strategy: str, **options: Any) -> Plan:
@@ -183,7 +183,7 @@ def _made(command: str, options: dict[str, Any], name: str) -> Profile:
     file = os.fspath(out) if out is not None else "<trace>.json"
     one = _Call(command)
     one.add_all({**options, "out": file})
-    return Profile(_written(one, file, out is None).decode(), name=name if out is None else _Path(file).stem)
+    return Profile(_written(one, file, out is None).decode(), name=name if out is None else _stem(file))
 
 
 def _written(one: _Call, file: str, in_memory: bool) -> bytes:
@@ -192,7 +192,13 @@ def _written(one: _Call, file: str, in_memory: bool) -> bytes:
         one.outputs.append(file)
         return one.run().written[0]
     one.run()
-    return _Path(file).read_bytes()
+    with open(file, "rb") as stream:
+        return stream.read()
+
+
+def _stem(file: str | os.PathLike[str]) -> str:
+    """Its name without folders and endings."""
+    return os.path.basename(os.fspath(file)).split(".")[0]
 
 
 def _command(name: str) -> Callable[..., Any]:
