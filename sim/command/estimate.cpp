@@ -274,7 +274,8 @@ void print_plain(const EstimateArguments& arguments) {
     forward.push_back(seconds.forward);
     backward.push_back(seconds.backward);
   }
-  print("{{\"forward_s\": [{}],\n \"backward_s\": [{}]}}\n", fmt::join(forward, ", "), fmt::join(backward, ", "));
+  print_text(fmt::format("{{\"forward_s\": [{}],\n \"backward_s\": [{}]}}\n", fmt::join(forward, ", "),
+                         fmt::join(backward, ", ")));
 }
 
 void execute(const EstimateArguments& arguments) {
