@@ -20,7 +20,7 @@
 namespace {
 
 constexpr int bad_input = 2;
-constexpr int fault = 1;
+constexpr int fault = 1;  // of this program; or work that is not all done
 
 // An empty argument is a script's unset variable, never what was meant.
 void require_no_empty_argument(int argc, char** argv) {

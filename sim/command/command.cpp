@@ -17,6 +17,26 @@ namespace allreplay {
 
 Place argument(const std::string& option) { return {"command line", option}; }
 
+std::string left_out(const std::string& name, const std::string& why) {
+  return fmt::format("{} is left out: {}", name, why);
+}
+
+void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<void(Farm& farm)>& lead) {
+  Farm farm(mpi_transport());
+  if (!farm.leads()) return farm.work(prepare);
+  if (farm.workers() == 0) tell("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
+  lead(farm);
+}
+
+void add_engine(Command command, std::string& engine) {
+  command.add_option("--engine", engine, "mpi: trials run on the ranks of mpirun (docs/clusters.md)");
+}
+
+void require_mpi_or_none(const std::string& engine) {
+  if (!engine.empty() && engine != "mpi")
+    throw InputError(argument("--engine"), fmt::format("'{}' is no engine of this command", engine), "mpi");
+}
+
 namespace {
 
 std::int64_t one_number_of_workers(const std::string& text) {

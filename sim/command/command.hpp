@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "sim/command/command_line.hpp"
 #include "sim/command/console.hpp"
 #include "sim/experiment/request.hpp"
+#include "sim/farm/farm.hpp"
 
 namespace allreplay {
 
@@ -82,5 +84,22 @@ std::string file_behind(std::string_view folder, const std::string& name);
 
 /// A place on the command line.
 Place argument(const std::string& option);
+
+/// Work that is not all done, though nothing is wrong with what was asked for: exit status 1.
+class Incomplete : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Of a command that takes --engine mpi: runs `lead` on rank 0 of the MPI job, while the other ranks do what `prepare`
+/// says until it is done.
+void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<void(Farm& farm)>& lead);
+
+/// Adds --engine to a command that runs on MPI, and nothing else but here; throws InputError for what is not mpi.
+void add_engine(Command command, std::string& engine);
+void require_mpi_or_none(const std::string& engine);
+
+/// What to warn of where one of several to be simulated cannot be.
+std::string left_out(const std::string& name, const std::string& why);
 
 }  // namespace allreplay

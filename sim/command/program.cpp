@@ -87,6 +87,10 @@ Failure current_failure() {
     throw;
   } catch (const InputError& error) {
     return {error.what()};
+  } catch (const RankError& error) {
+    return {error.what()};
+  } catch (const Incomplete& error) {
+    return {error.what(), true};
   } catch (const TimeOverflow& error) {
     return {fmt::format("input: {}", error.what())};
   } catch (const std::bad_alloc&) {

@@ -54,6 +54,9 @@ InputError::InputError(const Place& place, std::string_view wrong, std::string_v
     : std::runtime_error(message(place, wrong, right)),
       parts_(std::make_shared<const Parts>(Parts{place, std::string(wrong), std::string(right)})) {}
 
+InputError::InputError(const std::string& line)
+    : std::runtime_error(line), parts_(std::make_shared<const Parts>(Parts{{}, line, ""})) {}
+
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
   std::string best;
   constexpr std::size_t longest = 200;  // bytes: nobody means a known name with more

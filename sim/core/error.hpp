@@ -23,6 +23,8 @@ struct Place {
 class InputError : public std::runtime_error {
  public:
   InputError(const Place& place, std::string_view wrong, std::string_view right);
+  /// What another one said, whole.
+  explicit InputError(const std::string& line);
 
   // The parts of that line, as they were given.
   const Place& place() const { return parts_->place; }

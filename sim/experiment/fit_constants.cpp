@@ -33,7 +33,7 @@ void require_levels(const Scenario& scenario, const MeasuredPoint& point, Consta
   if (!network.measured && network.table.empty() && network.tables.empty()) return;
   throw InputError(
       {point.place.file, point.place.path + ", calibrate"},
-      fmt::format("{} has no {}: it gives whole collectives", scenario.cluster.name, name_of(constants, constant)),
+      fmt::format("{} has no {}: it gives whole collectives", scenario.cluster.name, name_of(constant_words, constant)),
       "a cluster with alpha and beta");
 }
 
@@ -88,9 +88,10 @@ void require_one_each(const MeasuredFile& measured, const std::vector<FittedCons
       for (std::size_t j = 0; j < i; ++j)
         if (fitted[i].constant == fitted[j].constant && fitted[i].inside == fitted[j].inside &&
             fitted[i].holds_for(point) && fitted[j].holds_for(point))
-          throw InputError(point.place,
-                           fmt::format("would have {} by two sets of rows", name_of(constants, fitted[i].constant)),
-                           "the same columns behind `by` in all rows that fit it");
+          throw InputError(
+              point.place,
+              fmt::format("would have {} by two sets of rows", name_of(constant_words, fitted[i].constant)),
+              "the same columns behind `by` in all rows that fit it");
 }
 
 // Those that share a row that fits, directly or through others: by group, the places of constants.
@@ -191,7 +192,7 @@ void fit_group(const MeasuredFile& measured, const std::vector<std::size_t>& mem
   Misfit misfit(measured, fitted, members, library);
   if (misfit.rows().size() < members.size()) {
     std::vector<std::string_view> names;
-    for (const std::size_t member : members) names.push_back(name_of(constants, fitted[member].constant));
+    for (const std::size_t member : members) names.push_back(name_of(constant_words, fitted[member].constant));
     throw InputError(measured.points[misfit.rows().front()].place,
                      fmt::format("{} rows are to fit {} constants ({})", misfit.rows().size(), members.size(),
                                  fmt::join(names, ", ")),
@@ -228,7 +229,7 @@ Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstan
   const auto serves = [&](const FittedConstant& one) { return one.known && one.holds_for(point); };
   for (const FittedConstant& one : fitted) {
     if (!is_option(one.constant) || !serves(one)) continue;
-    const std::string name(name_of(constants, one.constant));
+    const std::string name(name_of(constant_words, one.constant));
     if (const auto own = point.cells.find(name); own != point.cells.end() && !own->second.empty()) continue;
     request.options.push_back({name, fmt::format("{} s", one.value), point.place});
   }

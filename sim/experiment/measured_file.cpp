@@ -79,7 +79,7 @@ std::vector<FitRequest> parse_fits(std::string_view text, const std::vector<std:
     }
     text.remove_prefix(std::min(end + 1, text.size()));
     if (words.empty()) continue;
-    FitRequest fit{choose_by_name(constants, words[0], place, "'{}' is no constant that rows fit").value, {}};
+    FitRequest fit{choose_by_name(constant_words, words[0], place, "'{}' is no constant that rows fit").value, {}};
     if (quantity == Quantity::CollectiveTime && fit.constant == Constant::Update)
       throw InputError(place, "a collective alone does not tell of update", "launch, alpha or beta");
     if (words.size() == 2 || (words.size() > 2 && words[1] != "by"))
@@ -100,7 +100,7 @@ std::vector<FitRequest> parse_fits(std::string_view text, const std::vector<std:
 
 void require_not_given(const MeasuredPoint& point) {
   for (const FitRequest& fit : point.fits) {
-    const std::string name(name_of(constants, fit.constant));
+    const std::string name(name_of(constant_words, fit.constant));
     const auto own = point.cells.find(name);
     if (own != point.cells.end() && !own->second.empty())
       throw InputError(point.place, fmt::format("fits {} and gives it", name), "one of the two");
@@ -110,7 +110,7 @@ void require_not_given(const MeasuredPoint& point) {
 void require_few(const MeasuredFile& measured) {
   std::set<std::string> names;
   for (const MeasuredPoint& point : measured.points)
-    for (const FitRequest& fit : point.fits) names.emplace(name_of(constants, fit.constant));
+    for (const FitRequest& fit : point.fits) names.emplace(name_of(constant_words, fit.constant));
   if (names.size() > most_constants)
     throw InputError({measured.file, "calibrate"}, fmt::format("fits {}", fmt::join(names, ", ")),
                      fmt::format("at most {} constants: with more, anything fits", most_constants));

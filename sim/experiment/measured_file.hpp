@@ -25,7 +25,7 @@ inline bool is_time(Quantity quantity) {
 
 /// What measured rows may fit.
 enum class Constant : std::uint8_t { Launch, Alpha, Beta, Update };
-inline constexpr Word<Constant> constants[] = {
+inline constexpr Word<Constant> constant_words[] = {
     {Constant::Launch, "launch"}, {Constant::Alpha, "alpha"}, {Constant::Beta, "beta"}, {Constant::Update, "update"}};
 inline constexpr std::size_t most_constants = 3;
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/experiment/run.hpp"
+#include "sim/farm/farm.hpp"
 #include "sim/search/tune.hpp"
 
 namespace allreplay {
@@ -22,11 +23,14 @@ struct Tuning {
 Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges,
                       const std::vector<std::string>& values);
 
-/// What the words of the strategy's framework mean of the scenario's options (Offer::meant).
+/// What the words of the strategy's framework mean of the scenario's options (Offer::meant), now and wherever
+/// with_options() changes them.
 Scenario as_printed(Scenario scenario);
 
-/// `jobs` trials at a time; the result does not depend on it. `adjusted`: what is tried of each setting.
-Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs,
-                  Scenario (*adjusted)(Scenario) = nullptr);
+/// `jobs` trials at a time, or as many as the farm has workers (answer_trials()); the result does not depend on it.
+Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm = nullptr);
+
+/// What the other processes of a farm do for run_tuning().
+Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges);
 
 }  // namespace allreplay

@@ -83,9 +83,9 @@ void append_network(std::vector<Question>& all, const Scenario& scenario) {
     all.push_back(change(Kind::Node, fmt::format("nodes of {} instead of {}", 2 * workers, workers), "node",
                          std::to_string(2 * workers)));
   if (network.node && 2 * network.node->rails <= workers)
-    all.push_back(change(
-        Kind::Rails, fmt::format("{} ports a node instead of {}", 2 * network.node->rails, network.node->rails),
-        "rails", std::to_string(2 * network.node->rails)));
+    all.push_back(change(Kind::Rails,
+                         fmt::format("{} ports a node instead of {}", 2 * network.node->rails, network.node->rails),
+                         "rails", std::to_string(2 * network.node->rails)));
 }
 
 void append_training(std::vector<Question>& all, const Outcome& base) {
@@ -122,9 +122,9 @@ void append_strategies(std::vector<Question>& all, const Outcome& base) {
 // What a strategy's tuned options are, where they are not as given.
 std::vector<std::pair<std::string, std::string>> tuned_options(const Scenario& given, const Scenario& tuned) {
   std::vector<std::pair<std::string, std::string>> options;
-  for (const OptionRow* row : tunable_options(*tuned.strategy)) {
-    const std::string name(row->name), value = tuned.options.get(name);
-    if (value != given.options.get(name)) options.emplace_back(name, value);
+  for (const OptionRow& row : option_rows()) {
+    const std::string name(row.name), value = tuned.options.get(name);
+    if (reads(*tuned.strategy, name) && value != given.options.get(name)) options.emplace_back(name, value);
   }
   return options;
 }
@@ -218,7 +218,10 @@ class Asking {
       }
       if (scenarios.empty()) continue;
       try {
-        const std::vector<Advice> ranking = recommend(scenarios, {how_.budget, how_.seed, how_.jobs});
+        std::vector<RuledOut> ruled_out;
+        const std::vector<Advice> ranking = recommend(scenarios, {how_.budget, how_.seed, how_.jobs}, ruled_out);
+        for (const RuledOut& one : ruled_out)
+          result_.left_out.push_back(fmt::format("{}: {}: {}", framework.name, one.strategy, one.why));
         const Scenario& tuned = ranking.front().tuned.scenario;
         const auto given = std::find_if(scenarios.begin(), scenarios.end(),
                                         [&](const Scenario& one) { return one.strategy == tuned.strategy; });

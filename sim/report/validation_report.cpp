@@ -43,7 +43,7 @@ std::string constant_table(const Validation& validation) {
   if (validation.fitted.empty()) return "";
   std::vector<std::vector<std::string>> rows{{"constant", "for", "value", "lines"}};
   for (const FittedConstant& one : validation.fitted)
-    rows.push_back({std::string(name_of(constants, one.constant)), scope_text(one), value_text(one),
+    rows.push_back({std::string(name_of(constant_words, one.constant)), scope_text(one), value_text(one),
                     lines_of_rows(validation, one.rows)});
   return format_table(rows) + "\n";
 }
@@ -125,7 +125,7 @@ OrderedJson point_json(const Validation& validation, std::size_t row) {
 }
 
 OrderedJson constant_json(const Validation& validation, const FittedConstant& one) {
-  OrderedJson json{{"constant", name_of(constants, one.constant)}};
+  OrderedJson json{{"constant", name_of(constant_words, one.constant)}};
   if (one.constant == Constant::Alpha || one.constant == Constant::Beta)
     json["level"] = one.inside ? "node" : "network";
   json["for"] = OrderedJson::object();

@@ -305,7 +305,8 @@ TEST_CASE("kernels of a PyTorch trace find their layers") {
   CHECK(profile.device == "a GPU");
   CHECK(profile.precision == "fp32");
   CHECK(any_contains(imported.notes, "50 us an iteration of before the first layer"));
-  CHECK(any_contains(imported.notes, "7 us an iteration of the optimizer"));
+  CHECK(profile.update == us(7));
+  CHECK(any_contains(imported.notes, "the update: 7 us an iteration of the optimizer"));
   CHECK(any_contains(imported.notes, "11 us an iteration of communication (NCCL)"));
   CHECK(any_contains(imported.notes, "a step lasted 999 us"));
 }
