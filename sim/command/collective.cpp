@@ -43,11 +43,11 @@ void execute(const CollectiveArguments& arguments) {
                                                             format_size(rows.back().bytes))));
   warn(pricing.warning);
   if (arguments.json)
-    fmt::print("{}", arguments.links ? with_member(collective_json(rows), "links", links_json(*usage)) + "\n"
-                                     : collective_json(rows));
+    print("{}", arguments.links ? with_member(collective_json(rows), "links", links_json(*usage)) + "\n"
+                                : collective_json(rows));
   else
-    fmt::print("{}{}{}", collective_heading(scenario, pricing), collective_table(rows),
-               arguments.links ? links_table(*usage) : "");
+    print("{}{}{}", collective_heading(scenario, pricing), collective_table(rows),
+          arguments.links ? links_table(*usage) : "");
 }
 
 }  // namespace

@@ -17,17 +17,6 @@ namespace allreplay {
 
 Place argument(const std::string& option) { return {"command line", option}; }
 
-void tell(std::string_view line) {
-  constexpr std::size_t longest = 8192;  // bytes: two paths, and words
-  const std::string text = one_line(line, longest) + "\n";
-  std::fwrite(text.data(), 1, text.size(), stderr);
-}
-
-void warn(const std::string& text) {
-  static std::set<std::string> told;
-  if (!text.empty() && told.insert(text).second) tell("warning: " + text);
-}
-
 std::string left_out(const std::string& name, const std::string& why) {
   return fmt::format("{} is left out: {}", name, why);
 }

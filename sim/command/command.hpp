@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sim/command/command_line.hpp"
+#include "sim/command/console.hpp"
 #include "sim/experiment/request.hpp"
 #include "sim/farm/farm.hpp"
 
@@ -84,9 +85,6 @@ std::string file_behind(std::string_view folder, const std::string& name);
 /// A place on the command line.
 Place argument(const std::string& option);
 
-/// A line on standard error; where nobody can read it, nothing happens.
-void tell(std::string_view line);
-
 /// Work that is not all done, though nothing is wrong with what was asked for: exit status 1.
 class Incomplete : public std::runtime_error {
  public:
@@ -100,9 +98,6 @@ void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<v
 /// Adds --engine to a command that runs on MPI, and nothing else but here; throws InputError for what is not mpi.
 void add_engine(Command command, std::string& engine);
 void require_mpi_or_none(const std::string& engine);
-
-/// "warning: …" on standard error, once for each text.
-void warn(const std::string& text);
 
 /// What to warn of where one of several to be simulated cannot be.
 std::string left_out(const std::string& name, const std::string& why);

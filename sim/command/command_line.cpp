@@ -1,5 +1,6 @@
 #include "sim/command/command_line.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include <CLI/CLI.hpp>
@@ -9,128 +10,269 @@
 
 namespace allreplay {
 
+namespace {
+
+bool is_flag(const OptionRecord& option) {
+  return std::holds_alternative<bool*>(option.target) || std::holds_alternative<std::monostate>(option.target);
+}
+
+bool is_positional(const OptionRecord& option) { return option.names[0] != '-'; }
+
+std::string default_of(const OptionRecord& option) {
+  const auto* text = std::get_if<std::string*>(&option.target);
+  return option.shows_default && text ? **text : "";
+}
+
+}  // namespace
+
+std::vector<std::string> OptionRecord::names_apart() const {
+  std::vector<std::string> apart;
+  for (std::size_t start = 0; start <= names.size();) {
+    const std::size_t end = std::min(names.find(',', start), names.size());
+    apart.push_back(names.substr(start, end - start));
+    start = end + 1;
+  }
+  return apart;
+}
+
+std::string OptionRecord::longest_name() const { return names.substr(names.rfind(',') + 1); }
+
 Option Option::required(bool whether) {
-  option_->required(whether);
+  record_->required = whether;
   return *this;
 }
 
 Option Option::delimiter(char between) {
-  option_->delimiter(between);
+  record_->delimiter = between;
   return *this;
 }
 
 Option Option::allow_extra_args(bool whether) {
-  option_->allow_extra_args(whether);
+  record_->extra_args = whether;
   return *this;
 }
 
 Option Option::capture_default_str() {
-  option_->capture_default_str();
+  record_->shows_default = true;
   return *this;
 }
 
 Option Option::needs(Option other) {
-  option_->needs(other.option_);
+  record_->needs.push_back(other.record_);
   return *this;
 }
 
 Option Option::excludes(Option other) {
-  option_->excludes(other.option_);
+  record_->excludes.push_back(other.record_);
+  other.record_->excludes.push_back(record_);
   return *this;
 }
 
 Option Option::type_name(const std::string& name) {
-  option_->type_name(name);
+  record_->type_name = name;
   return *this;
 }
 
 Option Option::description(const std::string& help) {
-  option_->description(help);
+  record_->help = help;
   return *this;
 }
 
 OptionDefinition Option::definition() const {
   OptionDefinition definition;
-  definition.help = option_->get_description();
-  definition.standard = option_->get_default_str();
-  definition.positional = option_->get_positional();
-  definition.required = option_->get_required();
-  definition.flag = option_->get_items_expected_max() == 0;
-  definition.repeatable = option_->get_items_expected_max() > 1 && option_->get_delimiter() == '\0';
-  if (definition.positional) definition.names.push_back(option_->get_name(true));
-  for (const std::string& name : option_->get_snames()) definition.names.push_back("-" + name);
-  for (const std::string& name : option_->get_lnames()) definition.names.push_back("--" + name);
+  definition.names = record_->names_apart();
+  definition.help = record_->help;
+  definition.standard = default_of(*record_);
+  definition.positional = is_positional(*record_);
+  definition.required = record_->required;
+  definition.flag = is_flag(*record_);
+  definition.repeatable =
+      std::holds_alternative<std::vector<std::string>*>(record_->target) && record_->delimiter == '\0';
   return definition;
 }
 
 Option Command::add_option(const std::string& names, std::string& value, const std::string& help) {
-  return Option(command_->add_option(names, value, help));
+  return Option(&record_->options.emplace_back(OptionRecord{.names = names, .help = help, .target = &value}));
 }
 
 Option Command::add_option(const std::string& names, std::vector<std::string>& values, const std::string& help) {
-  return Option(command_->add_option(names, values, help));
+  return Option(&record_->options.emplace_back(OptionRecord{.names = names, .help = help, .target = &values}));
 }
 
 Option Command::add_flag(const std::string& names, bool& value, const std::string& help) {
-  return Option(command_->add_flag(names, value, help));
+  return Option(&record_->options.emplace_back(OptionRecord{.names = names, .help = help, .target = &value}));
 }
 
-void Command::footer(const std::string& text) { command_->footer(text); }
+void Command::footer(const std::string& text) { record_->footer = text; }
 
-void Command::callback(std::function<void()> run) { command_->callback(std::move(run)); }
+void Command::callback(std::function<void()> run) { record_->run = std::move(run); }
 
-std::string Command::get_name() const { return command_->get_name(); }
+std::string Command::get_name() const { return record_->name; }
 
-std::string Command::get_description() const { return command_->get_description(); }
+std::string Command::get_description() const { return record_->help; }
 
-std::string Command::get_footer() const {
-  const std::string footer = command_->get_footer();
-  return footer == command_->get_parent()->get_footer() ? "" : footer;  // CLI11 hands a footer down
+std::string Command::get_footer() const { return record_->footer; }
+
+Option Command::get_option(const std::string& name) const {
+  for (OptionRecord& option : record_->options)
+    for (const std::string& one : option.names_apart())
+      if (one == name) return Option(&option);
+  throw std::logic_error(record_->name + " has no option " + name);
 }
-
-Option Command::get_option(const std::string& name) const { return Option(command_->get_option(name)); }
 
 std::vector<Option> Command::get_options() const {
   std::vector<Option> options;
-  for (CLI::Option* option : command_->get_options()) options.emplace_back(option);
+  for (OptionRecord& option : record_->options) options.emplace_back(&option);
   return options;
 }
 
 CommandLine::CommandLine(const std::string& program, const std::string& description, const std::string& version,
                          const std::string& footer)
-    : app_(std::make_unique<CLI::App>(description, program)) {
-  app_->set_version_flag("--version", version);
-  app_->require_subcommand(1);
-  app_->footer(footer);
-}
+    : program_(program), description_(description), version_(version), footer_(footer) {}
 
 CommandLine::~CommandLine() = default;
 
 Command CommandLine::add_subcommand(const std::string& name, const std::string& help) {
-  return Command(app_->add_subcommand(name, help));
+  auto& command = commands_.emplace_back(std::make_unique<CommandRecord>());
+  command->name = name;
+  command->help = help;
+  command->options.push_back({.names = "-h,--help", .help = "Print this help message and exit"});
+  return Command(command.get());
 }
 
-std::string CommandLine::get_description() const { return app_->get_description(); }
+std::string CommandLine::get_description() const { return description_; }
 
-std::string CommandLine::get_footer() const { return app_->get_footer(); }
+std::string CommandLine::get_footer() const { return footer_; }
 
 std::vector<Command> CommandLine::get_subcommands() const {
   std::vector<Command> commands;
-  for (CLI::App* command : app_->get_subcommands(nullptr)) commands.emplace_back(command);
+  for (const auto& command : commands_) commands.emplace_back(command.get());
   return commands;
 }
 
+namespace {
+
+// The option as CLI11 knows it; help is its own.
+CLI::Option* parsed(CLI::App& command, const OptionRecord& option) {
+  if (const auto* text = std::get_if<std::string*>(&option.target))
+    return command.add_option(option.names, **text, option.help);
+  if (const auto* texts = std::get_if<std::vector<std::string>*>(&option.target))
+    return command.add_option(option.names, **texts, option.help);
+  if (const auto* flag = std::get_if<bool*>(&option.target)) return command.add_flag(option.names, **flag, option.help);
+  return nullptr;
+}
+
+void add(CLI::App& app, const CommandRecord& record) {
+  CLI::App& command = *app.add_subcommand(record.name, record.help);
+  std::map<const OptionRecord*, CLI::Option*> known;
+  for (const OptionRecord& option : record.options)
+    if (CLI::Option* one = parsed(command, option)) {
+      known[&option] = one;
+      one->required(option.required);
+      if (option.extra_args) one->allow_extra_args(*option.extra_args);
+      if (option.delimiter != '\0') one->delimiter(option.delimiter);
+      if (option.shows_default) one->capture_default_str();
+      if (!option.type_name.empty()) one->type_name(option.type_name);
+    }
+  for (const auto& [option, one] : known) {
+    for (const OptionRecord* other : option->needs) one->needs(known.at(other));
+    for (const OptionRecord* other : option->excludes) one->excludes(known.at(other));
+  }
+  if (!record.footer.empty()) command.footer(record.footer);
+  command.callback(record.run);
+}
+
+}  // namespace
+
 std::optional<std::string> CommandLine::parse(int argc, char** argv) {
+  CLI::App app(description_, program_);
+  app.set_version_flag("--version", version_);
+  app.require_subcommand(1);
+  app.footer(footer_);
+  for (const auto& command : commands_) add(app, *command);
   try {
-    app_->parse(argc, argv);
+    app.parse(argc, argv);
   } catch (const CLI::Success& help) {
-    app_->exit(help);
+    app.exit(help);
   } catch (const CLI::ParseError& error) {
-    const auto called = app_->get_subcommands();
+    const auto called = app.get_subcommands();
     return fmt::format("{} (see allreplay {}--help)", error.what(),
                        called.empty() ? "" : called.front()->get_name() + " ");
   }
   return std::nullopt;
+}
+
+namespace {
+
+void set(const OptionRecord& option, const std::vector<std::string>& values) {
+  if (const auto* flag = std::get_if<bool*>(&option.target)) {
+    **flag = true;
+  } else if (const auto* text = std::get_if<std::string*>(&option.target)) {
+    **text = values.at(0);
+  } else if (const auto* texts = std::get_if<std::vector<std::string>*>(&option.target)) {
+    for (const std::string& value : values)
+      for (std::size_t start = 0; start <= value.size();) {
+        const std::size_t end =
+            option.delimiter == '\0' ? value.size() : std::min(value.find(option.delimiter, start), value.size());
+        (*texts)->push_back(value.substr(start, end - start));
+        start = end + 1;
+      }
+  }
+}
+
+// What the parser of the command line asks of the options together, in its words.
+void require_together(const CommandRecord& command, const std::vector<const OptionRecord*>& given) {
+  const auto is_given = [&](const OptionRecord* option) {
+    return std::find(given.begin(), given.end(), option) != given.end();
+  };
+  const auto refuse = [&](const std::string& what) {
+    throw InputError({"command line", ""}, what, fmt::format("see allreplay {} --help", command.name));
+  };
+  for (const OptionRecord& option : command.options) {
+    const std::string name = option.longest_name();
+    if (!is_given(&option)) {
+      if (option.required) refuse(name + " is required");
+      continue;
+    }
+    for (const OptionRecord* other : option.needs)
+      if (!is_given(other)) refuse(fmt::format("{} requires {}", name, other->longest_name()));
+    for (const OptionRecord* other : option.excludes)
+      if (is_given(other)) refuse(fmt::format("{} excludes {}", name, other->longest_name()));
+  }
+}
+
+}  // namespace
+
+namespace {
+
+std::vector<std::string> long_names(const CommandRecord& command) {
+  std::vector<std::string> names;
+  for (const OptionRecord& option : command.options)
+    if (const std::string name = option.longest_name(); name.starts_with("--")) names.push_back(name);
+  return names;
+}
+
+}  // namespace
+
+void CommandLine::call(std::string_view name, const std::vector<GivenOption>& options) {
+  const auto found =
+      std::find_if(commands_.begin(), commands_.end(), [&](const auto& one) { return one->name == name; });
+  if (found == commands_.end()) throw std::logic_error(fmt::format("no command {}", name));
+  const CommandRecord& command = **found;
+  std::vector<const OptionRecord*> given;
+  for (const GivenOption& one : options) {
+    const auto option = std::find_if(command.options.begin(), command.options.end(),
+                                     [&](const OptionRecord& known) { return known.longest_name() == one.name; });
+    if (option == command.options.end())
+      throw InputError(argument(one.name), fmt::format("{} has no such option", name),
+                       suggest(one.name, long_names(command)));
+    for (const std::string& value : one.values)
+      if (value.empty()) throw InputError(argument(one.name), "is followed by an empty argument", "a value");
+    given.push_back(&*option);
+    set(*option, one.values);
+  }
+  require_together(command, given);
+  command.run();
 }
 
 }  // namespace allreplay

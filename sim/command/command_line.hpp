@@ -1,26 +1,40 @@
-// The command line as commands describe it, and the parser's own definitions read back. CLI11 stands behind it, in
-// command_line.cpp alone, since its header takes longer to compile than any command; the names are CLI11's.
+// The commands and their options as data: described once, and read by the parser of the command line, by the manual
+// page and shell completion, and by whoever calls a command as a function. CLI11 stands in command_line.cpp alone,
+// since its header takes longer to compile than any command; the names are CLI11's.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <variant>
 #include <vector>
-
-namespace CLI {
-class App;
-class Option;
-}  // namespace CLI
 
 namespace allreplay {
 
 struct OptionDefinition;
 
+/// What is known of an option, a flag or a positional.
+struct OptionRecord {
+  std::string names;  ///< "-p,--profile"; a positional has no dash
+  std::string help;
+  std::variant<std::monostate, std::string*, std::vector<std::string>*, bool*> target;  ///< none: the parser's own
+  bool required = false, shows_default = false;
+  std::optional<bool> extra_args;  ///< none: as the parser does
+  char delimiter = '\0';
+  std::vector<const OptionRecord*> needs, excludes;
+  std::string type_name;
+
+  std::vector<std::string> names_apart() const;  ///< "-p", "--profile"
+  std::string longest_name() const;              ///< "--profile"
+};
+
 /// An option, a flag or a positional, while its command is there.
 class Option {
  public:
-  explicit Option(CLI::Option* option) : option_(option) {}
+  explicit Option(OptionRecord* record) : record_(record) {}
 
   Option required(bool whether = true);
   Option delimiter(char between);
@@ -35,13 +49,20 @@ class Option {
   OptionDefinition definition() const;
 
  private:
-  CLI::Option* option_;
+  OptionRecord* record_;
+};
+
+/// What is known of a command.
+struct CommandRecord {
+  std::string name, help, footer;
+  std::deque<OptionRecord> options;  ///< they stay where they are
+  std::function<void()> run;
 };
 
 /// A command, while its command line is there. What options are read into has to live as long.
 class Command {
  public:
-  explicit Command(CLI::App* command) : command_(command) {}
+  explicit Command(CommandRecord* record) : record_(record) {}
 
   Option add_option(const std::string& names, std::string& value, const std::string& help);
   Option add_option(const std::string& names, std::vector<std::string>& values, const std::string& help);
@@ -51,12 +72,18 @@ class Command {
 
   std::string get_name() const;
   std::string get_description() const;
-  std::string get_footer() const;  ///< "" where it is the program's
+  std::string get_footer() const;
   Option get_option(const std::string& name) const;
   std::vector<Option> get_options() const;
 
  private:
-  CLI::App* command_;
+  CommandRecord* record_;
+};
+
+/// An option, and what it is given: "--workers" and "8"; nothing, where it is a flag.
+struct GivenOption {
+  std::string name;
+  std::vector<std::string> values;
 };
 
 class CommandLine {
@@ -74,8 +101,13 @@ class CommandLine {
   /// Runs the command that is called, or prints help. Returns what is wrong with the words, if anything is.
   std::optional<std::string> parse(int argc, char** argv);
 
+  /// Runs a command with these options, once. Throws InputError where they are wrong, in the words that the same has on
+  /// a command line.
+  void call(std::string_view command, const std::vector<GivenOption>& options);
+
  private:
-  std::unique_ptr<CLI::App> app_;
+  std::string program_, description_, version_, footer_;
+  std::deque<std::unique_ptr<CommandRecord>> commands_;
 };
 
 }  // namespace allreplay

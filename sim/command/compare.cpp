@@ -21,14 +21,14 @@ struct CompareArguments {
 };
 
 void print_csv(const std::vector<Outcome>& outcomes) {
-  fmt::print("{}\n", csv_header());
-  for (const Outcome& outcome : outcomes) fmt::print("{}\n", to_csv(row_of(outcome)));
+  print("{}\n", csv_header());
+  for (const Outcome& outcome : outcomes) print("{}\n", to_csv(row_of(outcome)));
 }
 
 void print_json(const std::vector<Outcome>& outcomes) {
   std::vector<Row> rows;
   for (const Outcome& outcome : outcomes) rows.push_back(row_of(outcome));
-  fmt::print("{}\n", to_json(rows));
+  print("{}\n", to_json(rows));
 }
 
 // What is to be compared, and what a complaint about one of them calls it.
@@ -97,7 +97,7 @@ void execute(const CompareArguments& arguments) {
   else if (arguments.csv)
     print_csv(outcomes);
   else
-    fmt::print("{}", compare_report(outcomes));
+    print("{}", compare_report(outcomes));
 }
 
 }  // namespace

@@ -233,8 +233,8 @@ void finish(const EstimateArguments& arguments, const Estimate& made, const Mode
   std::vector<std::string> notes = made.notes;
   if (!before.empty()) notes.push_back("before: " + before);
   if (!arguments.out.empty()) write_file(arguments.out, trace_json(made.profile, notes, &model));
-  for (const std::string& note : made.notes) fmt::print(stderr, "note: {}\n", note);
-  fmt::print("{}note: estimated, not measured ({})\n", table, made.profile.source);
+  for (const std::string& note : made.notes) print_aside(fmt::format("note: {}\n", note));
+  print("{}note: estimated, not measured ({})\n", table, made.profile.source);
 }
 
 void rescale(const EstimateArguments& arguments) {
@@ -274,7 +274,8 @@ void print_plain(const EstimateArguments& arguments) {
     forward.push_back(seconds.forward);
     backward.push_back(seconds.backward);
   }
-  fmt::print("{{\"forward_s\": [{}],\n \"backward_s\": [{}]}}\n", fmt::join(forward, ", "), fmt::join(backward, ", "));
+  print_text(fmt::format("{{\"forward_s\": [{}],\n \"backward_s\": [{}]}}\n", fmt::join(forward, ", "),
+                         fmt::join(backward, ", ")));
 }
 
 void execute(const EstimateArguments& arguments) {

@@ -81,15 +81,15 @@ void execute(const ExportArguments& arguments) {
   const Exported exported = exporter.write(wanted);
   for (const std::string& file : written) write_file(file, exported.text);
   for (const std::string& note : exported.notes) tell("note: " + note);
-  std::fputs(caveat(scenario.profile).c_str(), stderr);
+  print_aside(caveat(scenario.profile));
   if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
     tell("note: the cluster's stragglers and jitter were left out: every worker is the profile's");
   if (written.size() > 1) tell(fmt::format("note: the {} files are equal: every worker does the same", written.size()));
-  fmt::print(
-      "{}", fmt::format("{}: {} layers, forward {}, backward {}, {} of gradients{}\n", written.front(),
-                        scenario.profile.layers.size(), format_duration(to_seconds(scenario.profile.forward())),
-                        format_duration(to_seconds(scenario.profile.backward())), format_size(scenario.profile.bytes()),
-                        plan ? fmt::format(" in {} blocks of {}", plan->blocks.size(), plan->strategy) : ""));
+  print("{}",
+        fmt::format("{}: {} layers, forward {}, backward {}, {} of gradients{}\n", written.front(),
+                    scenario.profile.layers.size(), format_duration(to_seconds(scenario.profile.forward())),
+                    format_duration(to_seconds(scenario.profile.backward())), format_size(scenario.profile.bytes()),
+                    plan ? fmt::format(" in {} blocks of {}", plan->blocks.size(), plan->strategy) : ""));
 }
 
 }  // namespace

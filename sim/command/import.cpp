@@ -81,7 +81,7 @@ void execute(const ImportArguments& arguments) {
   }();
   write_file(arguments.out, trace_json(imported.profile, imported.notes));
   for (const std::string& note : imported.notes) tell("note: " + note);
-  fmt::print("{}", summary(imported.profile));
+  print("{}", summary(imported.profile));
 }
 
 }  // namespace

@@ -210,20 +210,20 @@ void execute(const ListArguments& arguments) {
   if (arguments.markdown) {
     if (!listing.table)
       throw InputError(argument("--markdown"), fmt::format("no page repeats the {}", listing.name), "leave it out");
-    return fmt::print("{}", markdown_table(listing.table()));
+    return print("{}", markdown_table(listing.table()));
   }
   // Names alone need no file read: one that is damaged does not stop a shell's completion.
   if (arguments.names && !listing.folder.empty()) {
-    for (const std::string& name : list_data(listing.folder)) fmt::print("{}\n", name);
+    for (const std::string& name : list_data(listing.folder)) print("{}\n", name);
     return;
   }
   Rows rows = listing.lines();
   if (arguments.names) {
-    for (const auto& row : rows) fmt::print("{}\n", row[0]);
+    for (const auto& row : rows) print("{}\n", row[0]);
     return;
   }
   rows.insert(rows.begin(), {"name", ""});
-  fmt::print("{}", format_table(rows));
+  print("{}", format_table(rows));
 }
 
 }  // namespace

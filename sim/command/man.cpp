@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/command/definitions.hpp"
+#include "sim/core/version.hpp"
 
 namespace allreplay {
 
@@ -99,7 +100,7 @@ std::string entry(const OptionDefinition& option) {
 std::string manual_page(const std::vector<CommandDefinition>& commands, const std::string& about,
                         const std::string& footer) {
   std::string page =
-      ".\\\" Made by allreplay man.\n.TH ALLREPLAY 1 \"\" \"allreplay " ALLREPLAY_VERSION "\" \"User Commands\"\n";
+      ".\\\" Made by allreplay man.\n.TH ALLREPLAY 1 \"\" \"allreplay " + version() + "\" \"User Commands\"\n";
   page += ".SH NAME\nallreplay \\- simulate the iterations of distributed deep learning\n.SH SYNOPSIS\n";
   for (const CommandDefinition& command : commands)
     page += (&command == commands.data() ? "" : ".br\n") + synopsis(command) + "\n";
@@ -131,8 +132,7 @@ std::string manual_page(const std::vector<CommandDefinition>& commands, const st
 void add_man(CommandLine& app) {
   Command command = app.add_subcommand("man", "print this program's manual page, for man(1)");
   command.footer("Example:\n  allreplay man > allreplay.1 && man ./allreplay.1");
-  command.callback(
-      [&app] { fmt::print("{}", manual_page(commands_of(app), app.get_description(), app.get_footer())); });
+  command.callback([&app] { print("{}", manual_page(commands_of(app), app.get_description(), app.get_footer())); });
 }
 
 }  // namespace allreplay

@@ -109,9 +109,9 @@ void recommend_and_print(const RecommendArguments& arguments, Farm* farm) {
   warn(sizes.front().front().tuned.result.warning);
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)
-    fmt::print("{}\n", recommend_json(sizes));
+    print("{}\n", recommend_json(sizes));
   else
-    fmt::print("{}", sizes.size() == 1 ? recommend_report(sizes.front()) : scaling_report(sizes, line));
+    print("{}", sizes.size() == 1 ? recommend_report(sizes.front()) : scaling_report(sizes, line));
 }
 
 void execute(const RecommendArguments& arguments) {

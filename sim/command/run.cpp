@@ -50,10 +50,11 @@ void execute(const RunArguments& arguments) {
   if (!arguments.timeline.empty() && !is_trace(arguments.timeline))
     require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
-  require_separate({{"--timeline", arguments.timeline}, {"--plot", arguments.plot}},
-                   arguments.scenario.files({arguments.plan}));
+  if (!arguments.timeline.empty() || !arguments.plot.empty())
+    require_separate({{"--timeline", arguments.timeline}, {"--plot", arguments.plot}},
+                     arguments.scenario.files({arguments.plan}));
   Library library;
-  const Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
+  Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
   std::optional<LinkUsage> usage;
   if (arguments.links || !arguments.plot.empty())
     usage = link_usage(outcome.scenario, outcome.result, argument(arguments.links ? "--links" : "--plot"));
@@ -66,10 +67,11 @@ void execute(const RunArguments& arguments) {
   warn_of_idle_options(arguments.scenario, outcome);
   if (arguments.json) {
     const std::string row = to_json(row_of(outcome));
-    fmt::print("{}\n", arguments.links ? with_member(row, "links", links_json(*usage)) : row);
+    print("{}\n", arguments.links ? with_member(row, "links", links_json(*usage)) : row);
   } else {
-    fmt::print("{}{}", run_report(outcome), arguments.links ? links_table(*usage) : "");
+    print("{}{}", run_report(outcome), arguments.links ? links_table(*usage) : "");
   }
+  hand_over(std::move(outcome));
 }
 
 }  // namespace

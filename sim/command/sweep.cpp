@@ -13,16 +13,16 @@ namespace allreplay {
 
 namespace {
 
-void print(const SweepArguments& arguments, const std::vector<Outcome>& outcomes) {
+void print_rows(const SweepArguments& arguments, const std::vector<Outcome>& outcomes) {
   if (arguments.json) {
     std::vector<Row> rows;
     for (const Outcome& outcome : outcomes) rows.push_back(row_of(outcome));
-    fmt::print("{}\n", to_json(rows));
+    print("{}\n", to_json(rows));
   } else if (arguments.csv) {
-    if (!outcomes.empty()) fmt::print("{}\n", csv_header());
-    for (const Outcome& outcome : outcomes) fmt::print("{}\n", to_csv(row_of(outcome)));
+    if (!outcomes.empty()) print("{}\n", csv_header());
+    for (const Outcome& outcome : outcomes) print("{}\n", to_csv(row_of(outcome)));
   } else if (!outcomes.empty()) {
-    fmt::print("{}", sweep_report(outcomes));
+    print("{}", sweep_report(outcomes));
   }
 }
 
@@ -104,7 +104,7 @@ void run_and_print(SweepArguments arguments, Farm* farm) {
   require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
   const Swept swept = run_sweep(sweep, how);
   for (const Outcome& outcome : swept.outcomes) warn(outcome.result.warning);
-  print(arguments, swept.outcomes);
+  print_rows(arguments, swept.outcomes);
   if (how.out) {
     std::fflush(stdout);  // the table before what follows it
     const std::size_t kept = swept.rows - swept.outcomes.size();

@@ -73,7 +73,7 @@ class SlurmSweep {
     if (arguments_.dry_run) {
       std::vector<std::size_t> all(shares_.size());
       for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-      fmt::print("# {}\n{}\n# {}\n{}", folder_.array(), array_script(all), folder_.merge(), merge_script());
+      print("# {}\n{}\n# {}\n{}", folder_.array(), array_script(all), folder_.merge(), merge_script());
       return;
     }
     if (arguments_.resume) take_shares();

@@ -57,9 +57,9 @@ void tune_and_print(const TuneArguments& arguments, Farm* farm) {
   if (!arguments.out.empty()) write_file(arguments.out, tuning_csv(tuning));
   warn(tuning.given.result.warning);
   if (arguments.json)
-    fmt::print("{}\n", tuning_json(tuning));
+    print("{}\n", tuning_json(tuning));
   else
-    fmt::print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning));
+    print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning));
 }
 
 void execute(const TuneArguments& arguments) {

@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <dlfcn.h>
 #include <fstream>
 #include <string>
 
@@ -14,6 +15,14 @@ constexpr std::uint64_t prime = 0x9E3779B97F4A7C15;  // 2^64 over the golden rat
 std::uint64_t mixed(std::uint64_t state, std::uint64_t word) {
   state = (std::rotl(state, 23) ^ word) * prime;
   return state ^ (state >> 29);
+}
+
+// What this code was loaded from: the program, or a shared object in somebody else's.
+std::string own_file() {
+  Dl_info facts{};
+  const bool found = dladdr(reinterpret_cast<const void*>(&mixed), &facts) != 0 && facts.dli_fname;
+  const std::string file = found ? facts.dli_fname : "";
+  return file.find(".so") != std::string::npos ? file : "/proc/self/exe";
 }
 
 }  // namespace
@@ -35,7 +44,7 @@ std::uint64_t digest(std::uint64_t number, std::uint64_t before) { return mixed(
 std::uint64_t program_digest() {
   static const std::uint64_t known = [] {
     std::uint64_t state = digest(ALLREPLAY_VERSION);
-    std::ifstream program("/proc/self/exe", std::ios::binary);
+    std::ifstream program(own_file(), std::ios::binary);
     std::string piece(std::size_t{1} << 20, '\0');
     while (program.read(piece.data(), static_cast<std::streamsize>(piece.size())) || program.gcount() > 0)
       state = digest(std::string_view(piece).substr(0, static_cast<std::size_t>(program.gcount())), state);

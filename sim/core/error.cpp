@@ -51,7 +51,11 @@ Place Place::operator/(std::string_view key) const {
 }
 
 InputError::InputError(const Place& place, std::string_view wrong, std::string_view right)
-    : std::runtime_error(message(place, wrong, right)) {}
+    : std::runtime_error(message(place, wrong, right)),
+      parts_(std::make_shared<const Parts>(Parts{place, std::string(wrong), std::string(right)})) {}
+
+InputError::InputError(const std::string& line)
+    : std::runtime_error(line), parts_(std::make_shared<const Parts>(Parts{{}, line, ""})) {}
 
 std::string nearest(std::string_view name, std::span<const std::string> candidates) {
   std::string best;

@@ -1,6 +1,7 @@
 // Errors that a user can mend. Each says where, what is wrong, and what would be right.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -23,7 +24,19 @@ class InputError : public std::runtime_error {
  public:
   InputError(const Place& place, std::string_view wrong, std::string_view right);
   /// What another one said, whole.
-  explicit InputError(const std::string& line) : std::runtime_error(line) {}
+  explicit InputError(const std::string& line);
+
+  // The parts of that line, as they were given.
+  const Place& place() const { return parts_->place; }
+  const std::string& wrong() const { return parts_->wrong; }
+  const std::string& right() const { return parts_->right; }
+
+ private:
+  struct Parts {
+    Place place;
+    std::string wrong, right;
+  };
+  std::shared_ptr<const Parts> parts_;  // an exception is copied without throwing another
 };
 
 /// Times that are each acceptable but together pass the end of the clock.

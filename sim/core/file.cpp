@@ -58,6 +58,7 @@ KnownInputs& known_inputs() {
 std::atomic<bool> inputs_are_protected{false};
 
 thread_local ReadDigest* current_digest = nullptr;
+thread_local MemoryFiles* memory_files = nullptr;
 
 class Descriptor {
  public:
@@ -107,12 +108,26 @@ std::pair<std::string, int> private_file(const fs::path& folder) {
 // The manifest of tools/get_public_traces.sh stands among the traces, and is none.
 bool is_data(std::string_view folder, const std::string& stem) { return folder != "traces" || stem != "public"; }
 
-std::vector<fs::path> homes() {
-  std::vector<fs::path> homes{"."};
+std::vector<std::string>& added_homes() {
+  static std::vector<std::string> added;
+  return added;
+}
+
+// Of what was installed with the program; "" where nobody says which program this is.
+const std::string& installed_home() {
+  static const std::string home = [] {
+    std::error_code unknown;
+    const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
+    return unknown ? "" : (program.parent_path().parent_path() / "share" / "allreplay").string();
+  }();
+  return home;
+}
+
+std::vector<std::string> homes() {
+  std::vector<std::string> homes{"."};
   if (const char* home = std::getenv("ALLREPLAY_HOME")) homes.emplace_back(home);
-  std::error_code ignored;
-  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
-  if (!ignored) homes.push_back(program.parent_path().parent_path() / "share" / "allreplay");
+  if (!installed_home().empty()) homes.push_back(installed_home());
+  homes.insert(homes.end(), added_homes().begin(), added_homes().end());
   homes.emplace_back(ALLREPLAY_SOURCE_DIR);
   return homes;
 }
@@ -121,16 +136,47 @@ std::vector<fs::path> homes() {
 
 ReadDigest::ReadDigest() { current_digest = this; }
 ReadDigest::~ReadDigest() { current_digest = nullptr; }
+void ReadDigest::add(std::string_view contents) { value_ = digest(contents, value_); }
+void ReadDigest::add_file(const std::string& file, std::string facts) {
+  sources_.read_.push_back({file, std::move(facts)});
+}
+void ReadDigest::add_located(std::string_view folder, const std::string& name, const std::string& file) {
+  sources_.located_.push_back({std::string(folder), name, file});
+}
 
 void note_read(int descriptor, std::string_view contents) {
   struct stat facts {};
   if (fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode)) known_inputs().add({facts.st_dev, facts.st_ino});
-  if (current_digest) current_digest->value_ = digest(contents, current_digest->value_);
+  if (current_digest) current_digest->add(contents);
 }
+
+MemoryFiles::MemoryFiles() : before_(std::exchange(memory_files, this)) {}
+MemoryFiles::~MemoryFiles() { memory_files = before_; }
+
+std::string* memory_file(const std::string& name) {
+  if (!memory_files) return nullptr;
+  const auto found = memory_files->texts_.find(name);
+  return found == memory_files->texts_.end() ? nullptr : &found->second;
+}
+
+void add_data_home(const std::string& folder) { added_homes().emplace_back(folder); }
 
 namespace {
 
+// All that says whether a file is still what it was, but for its contents.
+std::string words_of(const struct stat& facts) {
+  return fmt::format("{} {} {} {}.{} {}.{}", facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtim.tv_sec,
+                     facts.st_mtim.tv_nsec, facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
+}
+
 std::string read_contents(const std::string& file, std::uint64_t most, bool is_input) {
+  if (const std::string* text = memory_file(file)) {
+    if (current_digest && is_input) {
+      current_digest->add(*text);
+      current_digest->add_file(file, *text);
+    }
+    return *text;
+  }
   const Descriptor source(open(file.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat facts {};
   if (source.number() < 0 || fstat(source.number(), &facts) != 0) fail_to_read(file, errno);
@@ -149,6 +195,7 @@ std::string read_contents(const std::string& file, std::uint64_t most, bool is_i
       throw InputError({file, ""}, fmt::format("has more than {} MiB", most >> 20), "is it the file that was meant?");
   }
   if (is_input) note_read(source.number(), text);
+  if (is_input && current_digest) current_digest->add_file(file, words_of(facts));
   return text;
 }
 
@@ -165,6 +212,10 @@ bool was_read(const std::string& file) {
 }
 
 void write_file(const std::string& file, std::string_view text) {
+  if (std::string* memory = memory_file(file)) {
+    *memory = text;
+    return;
+  }
   const std::string target = link_target(file);
   struct stat facts {};
   const bool there = stat(target.c_str(), &facts) == 0;
@@ -194,6 +245,7 @@ void write_file(const std::string& file, std::string_view text) {
 }
 
 bool is_file(const std::string& name) {
+  if (memory_file(name)) return true;
   struct stat facts {};
   return stat(name.c_str(), &facts) == 0 &&
          (S_ISREG(facts.st_mode) || S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode));
@@ -215,20 +267,47 @@ std::string link_target(const std::string& file) {
 
 std::string file_identity(const std::string& file) {
   if (file.empty()) return "";
+  if (memory_file(file)) return "memory:" + file;
   if (const auto own = identity_of(file)) return fmt::format("{}:{}", own->first, own->second);
   const fs::path target = link_target(file);
   const auto folder = identity_of(target.has_parent_path() ? target.parent_path().string() : ".");
   return folder ? fmt::format("{}:{}/{}", folder->first, folder->second, target.filename().string()) : "";
 }
 
-std::optional<std::string> locate_data(std::string_view folder, const std::string& name) {
+namespace {
+
+std::optional<std::string> located(std::string_view folder, const std::string& name) {
   if (name.empty()) return std::nullopt;
   if (is_file(name)) return name;
-  for (const fs::path& home : homes())
-    for (const std::string& file : {name, name + ".json"})
-      if (is_data(folder, fs::path(file).stem().string()) && is_file((home / folder / file).string()))
-        return (home / folder / file).lexically_normal().string();
+  const auto found = [&](const std::string& file) {
+    return is_file(file) && is_data(folder, fs::path(file).stem().string());
+  };
+  const auto normal = [](const std::string& file) { return fs::path(file).lexically_normal().string(); };
+  if (name[0] == '/') return found(name + ".json") ? std::optional(normal(name + ".json")) : std::nullopt;
+  for (const std::string& home : homes())
+    for (const char* ending : {"", ".json"})
+      if (const std::string file = fmt::format("{}/{}/{}{}", home, folder, name, ending); found(file))
+        return normal(file);
   return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> locate_data(std::string_view folder, const std::string& name) {
+  auto file = located(folder, name);
+  if (current_digest && file) current_digest->add_located(folder, name, *file);
+  return file;
+}
+
+bool Sources::unchanged() const {
+  for (const auto& [folder, name, file] : located_)
+    if (located(folder, name) != file) return false;
+  for (const auto& [file, facts] : read_) {
+    struct stat now {};
+    const std::string* memory = memory_file(file);
+    if (memory ? *memory != facts : stat(file.c_str(), &now) != 0 || words_of(now) != facts) return false;
+  }
+  return true;
 }
 
 std::string find_data(std::string_view folder, const std::string& name, std::string_view noun) {
@@ -245,9 +324,10 @@ std::string find_data(std::string_view folder, const std::string& name, std::str
 
 std::vector<std::string> list_data(std::string_view folder) {
   std::set<std::string> names;
-  for (const fs::path& home : homes()) {
+  for (const std::string& home : homes()) {
     std::error_code absent;
-    for (fs::directory_iterator entry(home / folder, absent), end; !absent && entry != end; entry.increment(absent)) {
+    for (fs::directory_iterator entry(fs::path(home) / folder, absent), end; !absent && entry != end;
+         entry.increment(absent)) {
       const std::string stem = entry->path().stem().string();
       if (entry->path().extension() == ".json" && is_data(folder, stem) && is_one_line(stem)) names.insert(stem);
     }

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace allreplay {
@@ -46,7 +48,26 @@ std::string file_identity(const std::string& file);
 /// Notes that a file is being read, for write_file() and ReadDigest. read_file() does so itself.
 void note_read(int descriptor, std::string_view contents);
 
-/// What this thread reads with read_file() while this lives, as one number. Not to be nested.
+/// Files that were found and read, and whether the same would be found and read again.
+class Sources {
+ public:
+  /// Goes by where names are found, and by identity, size and times of files.
+  bool unchanged() const;
+
+ private:
+  friend class ReadDigest;
+  struct Located {
+    std::string folder, name, file;
+  };
+  struct Read {
+    std::string file;
+    std::string facts;  // of a file in memory its text
+  };
+  std::vector<Located> located_;
+  std::vector<Read> read_;
+};
+
+/// What this thread reads with read_file() while this lives, as one number, and where it stood. Not to be nested.
 class ReadDigest {
  public:
   ReadDigest();
@@ -55,11 +76,41 @@ class ReadDigest {
   ReadDigest& operator=(const ReadDigest&) = delete;
 
   std::uint64_t value() const { return value_; }
+  const Sources& sources() const { return sources_; }
+
+  // What reading calls.
+  void add(std::string_view contents);
+  void add_file(const std::string& file, std::string facts);
+  void add_located(std::string_view folder, const std::string& name, const std::string& file);
 
  private:
-  friend void note_read(int descriptor, std::string_view contents);
   std::uint64_t value_ = 0;
+  Sources sources_;
 };
+
+/// Files that stand in memory alone, for this thread and while this lives: texts that a caller of the library hands
+/// over, and what is written for it. A name that was added is that file and no other, wherever a file may be named.
+/// Of several the last one made counts.
+class MemoryFiles {
+ public:
+  MemoryFiles();
+  ~MemoryFiles();
+  MemoryFiles(const MemoryFiles&) = delete;
+  MemoryFiles& operator=(const MemoryFiles&) = delete;
+
+  void add(const std::string& name, std::string text) { texts_[name] = std::move(text); }
+
+  /// What was added or written last. REQUIRES: the name was added.
+  std::string& text(const std::string& name) { return texts_.at(name); }
+
+ private:
+  friend std::string* memory_file(const std::string& name);
+  std::map<std::string, std::string> texts_;
+  MemoryFiles* before_;
+};
+
+/// Another folder of data, after that of the installation: where a library's program is not the one that was installed.
+void add_data_home(const std::string& folder);
 
 /// The path of `name`: as it stands when it is a file, else `name` or `name`.json in `folder` ("traces",
 /// "topologies", "models", "configs") of the working directory, of $ALLREPLAY_HOME, of the installation or of the

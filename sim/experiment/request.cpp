@@ -35,19 +35,40 @@ struct Library::ClusterFile {
   Json json;  // stragglers are read once the number of workers is known
 };
 
+thread_local std::unique_ptr<Library::Shelves> Library::kept_;
+
+void Library::keep_inputs() {
+  if (!kept_) kept_ = std::make_unique<Shelves>();
+}
+
+// What this library has; else what its thread has kept and would read the same again; else what is read now.
+template <class Key, class Value, class Read>
+const Value& Library::known(Shelf<Key, Value> Shelves::*shelf, const Key& key, const Read& read) {
+  auto& own = (shelves_.*shelf)[key];
+  if (own) return own->value;
+  if (kept_)
+    if (const auto found = ((*kept_).*shelf).find(key);
+        found != ((*kept_).*shelf).end() && found->second->sources.unchanged())
+      return (own = found->second)->value;
+  const ReadDigest contents;
+  Value value = read();
+  own = std::make_shared<const Known<Value>>(Known<Value>{std::move(value), contents.value(), contents.sources()});
+  constexpr std::size_t most = 64;  // so that a caller with ever new inputs does not fill the memory
+  if (kept_ && ((*kept_).*shelf).size() == most) ((*kept_).*shelf).clear();
+  if (kept_) ((*kept_).*shelf)[key] = own;
+  return own->value;
+}
+
 const Profile& Library::read(const Request& request) {
-  const auto key = std::pair(request.profile, request.forward_ratio);
-  const auto found = profiles_.find(key);
-  if (found != profiles_.end()) return found->second;
   if (request.forward_ratio && !(*request.forward_ratio >= 0 && *request.forward_ratio <= 1000))
     throw InputError(request.place_of_ratio,
                      fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
                      "0 to 1000, such as 0.5");
-  const ReadDigest contents;
-  Profile read = read_profile(request.profile, request.forward_ratio);
-  require_plain_name(read.name, {request.profile, ""});
-  profile_digests_[key] = contents.value();
-  return profiles_.emplace(key, std::move(read)).first->second;
+  return known(&Shelves::profiles, std::pair(request.profile, request.forward_ratio), [&] {
+    Profile read = read_profile(request.profile, request.forward_ratio);
+    require_plain_name(read.name, {request.profile, ""});
+    return read;
+  });
 }
 
 Profile Library::profile(const Request& request) {
@@ -59,16 +80,13 @@ Profile Library::profile(const Request& request) {
 }
 
 const Library::ClusterFile& Library::cluster(const std::string& name) {
-  std::shared_ptr<const ClusterFile>& file = clusters_[name];
-  if (!file) {
-    const ReadDigest contents;
+  return known(&Shelves::clusters, name, [&] {
     const Json json = Json::read(find_data("topologies", name, "cluster"));
     json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter", "interference"});
-    file = std::make_shared<ClusterFile>(ClusterFile{read_cluster(json), json});
-    require_plain_name(file->cluster.name, json.place() / "name");
-    cluster_digests_[name] = contents.value();
-  }
-  return *file;
+    ClusterFile file{read_cluster(json), json};
+    require_plain_name(file.cluster.name, json.place() / "name");
+    return file;
+  });
 }
 
 const Cluster& Library::cluster_named(const std::string& name) { return cluster(name).cluster; }
@@ -101,23 +119,20 @@ std::string Library::codec_file(const Request& request, const std::string& devic
 
 const CodecCosts& Library::codec(const Request& request, const std::string& device) {
   const std::string file = codec_file(request, device);
-  const auto known = codecs_.find(file);
-  if (known != codecs_.end()) return known->second;
-  const std::string name = std::filesystem::path(file).stem().string();
-  require_plain_name(name, {file, ""});
-  const ReadDigest contents;
-  const CodecCosts& read = codecs_.emplace(file, read_codec(Json::read(file), name)).first->second;
-  codec_digests_[file] = contents.value();
-  return read;
+  return known(&Shelves::codecs, file, [&] {
+    const std::string name = std::filesystem::path(file).stem().string();
+    require_plain_name(name, {file, ""});
+    return read_codec(Json::read(file), name);
+  });
 }
 
 std::uint64_t Library::digest_of(const Request& request) const {
   const auto key = std::pair(request.profile, request.forward_ratio);
-  std::uint64_t state = digest(profile_digests_.at(key), program_digest());
+  std::uint64_t state = digest(shelves_.profiles.at(key)->digest, program_digest());
   state = digest(request.forward_ratio ? fmt::format("{}", *request.forward_ratio) : "", state);
-  state = digest(cluster_digests_.at(request.cluster), state);
+  state = digest(shelves_.clusters.at(request.cluster)->digest, state);
   if (!request.codec.empty() && request.codec != "none")
-    state = digest(codec_digests_.at(codec_file(request, profiles_.at(key).device)), state);
+    state = digest(shelves_.codecs.at(codec_file(request, shelves_.profiles.at(key)->value.device))->digest, state);
   state = digest(request.workers ? fmt::format("{}", *request.workers) : "", state);
   for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
   for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));

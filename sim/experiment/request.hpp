@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/core/error.hpp"
+#include "sim/core/file.hpp"
 #include "sim/experiment/changes.hpp"
 #include "sim/training/simulate.hpp"
 
@@ -46,6 +47,9 @@ std::string beside(const std::string& file, const std::string& name);
 /// Reads each file once, however many scenarios use it. Not safe for use by several threads.
 class Library {
  public:
+  /// Lets the libraries that this thread makes from now on share what they read, as long as its files are unchanged.
+  static void keep_inputs();
+
   /// Throws InputError for anything that is wrong with the request or its files.
   Scenario resolve(const Request& request);
 
@@ -69,12 +73,24 @@ class Library {
   const CodecCosts& codec(const Request& request, const std::string& device);
   static std::string codec_file(const Request& request, const std::string& device);
 
-  std::map<std::pair<std::string, std::optional<double>>, Profile> profiles_;
-  std::map<std::string, std::shared_ptr<const ClusterFile>> clusters_;
-  std::map<std::string, CodecCosts> codecs_;  // by file
-  // Of the contents of the files behind each of these.
-  std::map<std::pair<std::string, std::optional<double>>, std::uint64_t> profile_digests_;
-  std::map<std::string, std::uint64_t> cluster_digests_, codec_digests_;
+  template <class Value>
+  struct Known {
+    Value value;
+    std::uint64_t digest;  // of the contents of the files behind it
+    Sources sources;
+  };
+  template <class Key, class Value>
+  using Shelf = std::map<Key, std::shared_ptr<const Known<Value>>>;
+  struct Shelves {
+    Shelf<std::pair<std::string, std::optional<double>>, Profile> profiles;
+    Shelf<std::string, ClusterFile> clusters;
+    Shelf<std::string, CodecCosts> codecs;  // by file
+  };
+  template <class Key, class Value, class Read>
+  const Value& known(Shelf<Key, Value> Shelves::*shelf, const Key& key, const Read& read);
+
+  Shelves shelves_;
+  static thread_local std::unique_ptr<Shelves> kept_;
 };
 
 }  // namespace allreplay

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/cluster/cluster.hpp"
+#include "sim/core/file.hpp"
 #include "sim/core/json.hpp"
 #include "sim/schedule/needs.hpp"
 

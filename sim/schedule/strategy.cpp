@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <list>
+#include <mutex>
 
 #include <fmt/format.h>
 
@@ -145,9 +147,75 @@ void require_data_parallel(std::string_view word, const Place& place) {
                        "fsdp2, zero-1 to zero-3 or megatron, on the trace of what one data-parallel rank computes");
 }
 
+namespace {
+
+// Rows never move or go: scenarios point to them.
+class AddedStrategies {
+ public:
+  void add(const std::string& name, std::function<Draft(const PlanRequest&)> draft) {
+    const std::lock_guard guard(mutex_);
+    for (Added& one : all_)
+      if (one.name == name) {
+        one.draft = std::make_shared<const std::function<Draft(const PlanRequest&)>>(std::move(draft));
+        return;
+      }
+    Added& one = all_.emplace_back();
+    one.name = name;
+    one.draft = std::make_shared<const std::function<Draft(const PlanRequest&)>>(std::move(draft));
+    one.row.name = one.name;
+    one.row.summary = "added to the library";
+    one.row.draft = [this, &one](const PlanRequest& request) { return (*latest(one))(request); };
+  }
+
+  const Strategy* find(std::string_view name) {
+    const std::lock_guard guard(mutex_);
+    for (const Added& one : all_)
+      if (one.name == name) return &one.row;
+    return nullptr;
+  }
+
+  std::vector<std::string> names() {
+    const std::lock_guard guard(mutex_);
+    return names_of(all_);
+  }
+
+ private:
+  struct Added {
+    std::string name;
+    std::shared_ptr<const std::function<Draft(const PlanRequest&)>> draft;
+    Strategy row;
+  };
+
+  std::shared_ptr<const std::function<Draft(const PlanRequest&)>> latest(const Added& one) {
+    const std::lock_guard guard(mutex_);
+    return one.draft;
+  }
+
+  std::mutex mutex_;
+  std::list<Added> all_;
+};
+
+AddedStrategies& added_strategies() {
+  static AddedStrategies added;
+  return added;
+}
+
+}  // namespace
+
+void add_strategy(const std::string& name, std::function<Draft(const PlanRequest&)> draft) {
+  if (row_named(strategies(), name))
+    throw InputError({fmt::format("strategy '{}'", name), ""}, "is the name of one that comes with the program",
+                     "a name of its own");
+  added_strategies().add(name, std::move(draft));
+}
+
 const Strategy& find_strategy(std::string_view name, const Place& place) {
-  if (!row_named(strategies(), name)) require_data_parallel(name, place);
-  return find_by_name(strategies(), name, place, "unknown strategy '{}'");
+  if (const Strategy* known = row_named(strategies(), name)) return *known;
+  if (const Strategy* added = added_strategies().find(name)) return *added;
+  require_data_parallel(name, place);
+  std::vector<std::string> known = names_of(strategies());
+  for (const std::string& one : added_strategies().names()) known.push_back(one);
+  fail_with_nearest(name, known, place, "unknown strategy '{}'");
 }
 
 StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options, const Profile& profile) {

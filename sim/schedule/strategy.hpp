@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -90,12 +91,12 @@ struct Strategy {
   std::string_view summary;
   std::vector<std::string_view> options;  ///< those of StrategyOptions that it reads, as users name them
   Offer offer;
-  Draft (*draft)(const PlanRequest& request);  ///< nullptr for `best`, which replays plans (sim/search/best.hpp)
-  Partition partition = {};                    ///< its default `partition`
-  DecodeAt decode_at = DecodeAt::Arrival;      ///< its default
-  bool split = false;                          ///< its blocks travel in two halves
-  Plan (*plan)(const PlanRequest& request) =
-      nullptr;  ///< in the place of a draft: those that shard in a way of their own
+  std::function<Draft(const PlanRequest&)> draft;  ///< none for `best`, which replays plans (sim/search/best.hpp)
+  Partition partition = {};                        ///< its default `partition`
+  DecodeAt decode_at = DecodeAt::Arrival;          ///< its default
+  bool split = false;                              ///< its blocks travel in two halves
+  /// In the place of a draft: those that shard in a way of their own.
+  std::function<Plan(const PlanRequest&)> plan = nullptr;
   /// What planning compares, for those that look at tensors more than once; nullptr for the others.
   double (*comparisons)(const StrategyOptions& options, double tensors) = nullptr;
   Bytes threshold = 0;  ///< its default `threshold`; 0 if it reads none
@@ -110,6 +111,10 @@ inline constexpr Bytes most_slices = 1'000'000;   ///< more are a slip of the un
 inline constexpr double most_comparisons = 1e10;  ///< half a minute
 
 std::span<const Strategy> strategies();
+
+/// A strategy that is not in the table, found by its name as those are, from now on and on every thread. A name that
+/// was added before plans as `draft` does from now on. Throws InputError for one of the table's.
+void add_strategy(const std::string& name, std::function<Draft(const PlanRequest&)> draft);
 
 /// Throws InputError at `place`, naming the nearest known one.
 const Strategy& find_strategy(std::string_view name, const Place& place);

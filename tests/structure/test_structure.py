@@ -26,6 +26,7 @@ def names(cell):
 
 USES = {module: names(uses) for module, uses, _ in table("| module | uses | knows |")}  # directly; what those use may be used, too
 USES["main.cpp"] = ["command"]
+USES["allreplay.hpp"] = ["experiment"]  # the library's header
 PACKAGES = {  # the modules whose sources may include a package's headers; only fmt's may stand in headers
     header: set(USES) if where == "all" else set(names(where)) for _, header, where in table("| package | headers | modules |")}
 
@@ -49,7 +50,7 @@ def sources():
 class Structure(unittest.TestCase):
     def test_every_module_stands_in_the_page(self):
         folders = sorted(path.name for path in SIM.iterdir() if path.is_dir())
-        self.assertEqual(sorted(set(USES) - {"main.cpp"}), folders)
+        self.assertEqual(sorted(set(USES) - {"main.cpp", "allreplay.hpp"}), folders)
         self.assertTrue(set().union(*USES.values(), *PACKAGES.values()) <= set(USES))
 
     def test_every_package_stands_in_the_page(self):
@@ -84,6 +85,12 @@ class Structure(unittest.TestCase):
         code = (ROOT / "docs" / "examples" / "poseidon.cpp").read_text(encoding="utf-8")
         self.assertIn(f"```cpp\n{code}```", (ROOT / "docs" / "adding.md").read_text(encoding="utf-8"))
         self.assertIn('#include "docs/examples/poseidon.cpp"', (ROOT / "tests" / "search" / "adding_test.cpp").read_text(encoding="utf-8"))
+
+    def test_commands_speak_through_the_console(self):
+        """So that whoever calls them as functions hears them."""
+        for path in sorted((SIM / "command").glob("*.cpp")):
+            if path.name != "console.cpp":
+                self.assertNotRegex(path.read_text(), r"fmt::print\(|std::(cout|cerr|f?printf|f?puts|fwrite)", path.name)
 
     def test_every_source_is_listed(self):
         text = (SIM / "CMakeLists.txt").read_text()

@@ -96,6 +96,16 @@ class Scripts(program.Case):
         self.assertIn("libboost-graph-dev", done.stderr)
         self.assertIn("setup.sh: c++ is missing\n", done.stderr)
 
+    def test_names_the_packages_of_other_systems(self):
+        for system, name in [("debian", "libboost-graph-dev"), ("fedora", "boost-devel"), ("arch", "onetbb"),
+                             ("alpine", "py3-numpy"), ("homebrew", "nlohmann-json")]:
+            names = self.run_script("setup.sh", "--names", system).stdout.split()
+            self.assertIn(name, names)
+            self.assertNotIn("-", names)
+        done = self.run_script("setup.sh", "--names", "beos")
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn("knows no packages of 'beos' (only of debian fedora", done.stderr)
+
     def test_goes_on_elsewhere_when_the_tools_are_there(self):
         done, _ = self.setup_with(**{"c++": "", "cmake": "", "ninja": "", "python3": ""})
         self.assertEqual(done.returncode, 0)

@@ -11,7 +11,7 @@ using namespace allreplay;
 
 namespace {
 
-constexpr double us = 1e-6;
+constexpr double micro = 1e-6;
 
 // `layers` of 1 MB each, F = 1 ms and B = 2 ms.
 Profile layers_of_a_megabyte(LayerId layers) {
@@ -36,7 +36,7 @@ double iteration(const Scenario& scenario) { return simulate(scenario).metrics.i
 
 TEST_CASE("each collective is launched, and launches hide behind bytes only where several may be in flight") {
   Scenario scenario = measured(2, "wfbp");
-  scenario.options.launch = to_time(500 * us);
+  scenario.options.launch = to_time(500 * micro);
   // B2 ends at 2, B1 at 4; the blocks take 2.5 each, one at a time: 4.5 and 7; F 2: 9.
   CHECK(iteration(scenario) == Approx(9e-3));
   // Four slices of 0.5 MB in flight: 1 + 0.5 ms and 0.5 of launch each. Out's are admitted at 2, launched by 2.5 and 3:
@@ -59,7 +59,7 @@ TEST_CASE("interference slows compute while a transfer is in flight, from the en
   CHECK(metrics.backward_s == Approx(4e-3));
   CHECK(*metrics.lower_bound_s <= 8e-3);  // unslowed
   // Launched from 2 to 2.5, in flight to 4.5: B1 does 0.5, then 1 at half speed, and the last 0.5 by 5.
-  scenario.options.launch = to_time(500 * us);
+  scenario.options.launch = to_time(500 * micro);
   CHECK(iteration(scenario) == Approx(9.5e-3));
 }
 
@@ -119,16 +119,16 @@ Scenario nodes(std::int64_t rails) {
 TEST_CASE("with local sums a node pushes once, each GPU its share") {
   // Inside 3/4 · 0.1 ms = 75 us there and back. Outside max(h/g, n/S): with one port h = 4 and S = n = 2: 1 ms each
   // way.
-  CHECK(iteration(nodes(1)) == Approx(2150 * us));
+  CHECK(iteration(nodes(1)) == Approx(2150 * micro));
   Scenario scenario = nodes(1);
   scenario.options.collective.servers = 1;  // its port takes both nodes' pushes
-  CHECK(iteration(scenario) == Approx(4150 * us));
+  CHECK(iteration(scenario) == Approx(4150 * micro));
   scenario = nodes(4);  // h = 1: a quarter, with as many servers' ports
-  CHECK(iteration(scenario) == Approx(2150 * us));
+  CHECK(iteration(scenario) == Approx(2150 * micro));
   scenario.options.collective.servers = 8;
-  CHECK(iteration(scenario) == Approx(650 * us));
+  CHECK(iteration(scenario) == Approx(650 * micro));
   scenario.cluster.network.gamma = 1e-9;  // of the nodes' sums (n - 1)/S of a block, and inside 3/4
-  CHECK(iteration(scenario) == Approx(650 * us + 125 * us + 750 * us));
+  CHECK(iteration(scenario) == Approx(650 * us + 125 * us + 750 * micro));
 }
 
 TEST_CASE("a push, a pull and the sums inside have channels of their own; colocated servers share theirs") {
@@ -138,17 +138,17 @@ TEST_CASE("a push, a pull and the sums inside have channels of their own; coloca
   scenario.options.strategy.barrier = Barrier::Iteration;
   // First: in 0-75, push 75-1075, pull 1075-2075, out 2075-2150. Second: in 75-150, push 1075-2075, pull 2075-3075,
   // out.
-  CHECK(iteration(scenario) == Approx(3150 * us));
+  CHECK(iteration(scenario) == Approx(3150 * micro));
   // On one channel: push 75-1075 and 1075-2075, pull 2075-3075 (asked at 1075, after the second push) and 3075-4075.
   scenario.options.collective.server_hosts = ServerHosts::Colocated;
-  CHECK(iteration(scenario) == Approx(4150 * us));
+  CHECK(iteration(scenario) == Approx(4150 * micro));
   // Launches: 100 us each. In 100-175 (launched by 100 and 200), push launched 175-275 to 1275 and by 375 to 2275; …
   scenario.options.collective.server_hosts = ServerHosts::Dedicated;
-  scenario.options.launch = to_time(100 * us);
+  scenario.options.launch = to_time(100 * micro);
   // First: in by 175, push launched by 300 (the lane's launcher is busy with the second's sum till 200), to 1300; pull
   // launched by 1400, to 2400; out launched by 2500, to 2575. Second: in by 275, push launched by 400, to 2300; pull
   // launched by 2400, to 3400; out launched by 3500, to 3575.
-  CHECK(iteration(scenario) == Approx(3575 * us));
+  CHECK(iteration(scenario) == Approx(3575 * micro));
 }
 
 TEST_CASE("servers are refused where nobody can say what they cost") {

@@ -1,0 +1,228 @@
+"""Simulates the iterations of distributed training on a cluster, under every communication schedule.
+
+>>> import allreplay
+>>> result = allreplay.run("resnet50_k80_b16", "k80-10gbe", "mg-wfbp", workers=64)
+>>> result.iteration_s, result.timeline, result.plan
+
+Each function is a command of the program `allreplay`, its keyword arguments that command's options (`shard_group=4` is
+`--shard-group 4`, `bucket_cap="10 MiB"` is `--option bucket_cap="10 MiB"`), and its result what the command prints as JSON.
+Profiles, clusters and plans are names, files, or dicts of what files hold. Times are seconds, and bytes bytes.
+docs/python.md shows how.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+from . import _core
+from ._core import Prices
+from ._commands import Call as _Call, call, documented as _documented, known as _known
+from ._documents import Cluster, Document, Given, Plan, Profile
+from ._errors import InputError, SimulationWarning, input_error as _input_error
+from ._results import Bar, Picture, Result, Rows, Timeline, parsed as _parsed, table as _table
+from ._strategies import Need, strategy
+
+if TYPE_CHECKING:
+    from ._results import Table as Table
+
+__version__: str = _core.version()
+__all__ = [
+    "Bar", "Cluster", "Document", "InputError", "Need", "Picture", "Plan", "Prices", "Profile", "Result", "Rows", "SimulationWarning",
+    "Timeline", "calibrate", "call", "codec", "collective", "compare", "estimate", "import_trace", "names", "plan", "plot",
+    "recommend", "run", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
+]
+
+_core.set_input_error(InputError)
+# Where `cmake --install` puts the data: PREFIX/share/allreplay, for a module somewhere below PREFIX/lib.
+_folder = os.path.dirname(os.path.realpath(__file__))
+while _folder != os.path.dirname(_folder):
+    _folder = os.path.dirname(_folder)
+    if os.path.isdir(os.path.join(_folder, "share", "allreplay", "traces")):
+        _core.add_data_home(os.path.join(_folder, "share", "allreplay"))
+        break
+
+Words = Union[str, Sequence[str], None]
+
+
+def run(profile: Given, cluster: Given, strategy: str | None = None, **options: Any) -> Result:
+    """Simulates one strategy, or `plan=`, and says where the time goes."""
+    return _run({"profile": profile, "cluster": cluster, "strategy": strategy, **options})
+
+
+def simulate(profile: Given, cluster: Given, plan: Given, **options: Any) -> Result:
+    """Replays a plan as it stands. InputError where it does not send every gradient once, and in time."""
+    return _run({"profile": profile, "cluster": cluster, "plan": plan, **options})
+
+
+def compare(profile: Given, cluster: Given, strategies: Words = None, **options: Any) -> Table:
+    """Simulates several strategies (all, unless some are named) and sets them side by side: a row each."""
+    return _table(call("compare", profile=profile, cluster=cluster, strategies=strategies, **options))
+
+
+def sweep(config: Given, **options: Any) -> Table:
+    """Simulates every combination that a sweep lists (docs/formats.md): a row each, `jobs` at a time.
+
+    Rows that `resume=True` finds done in `out=` are not simulated again, and not returned.
+    """
+    one = _Call("sweep")
+    one.add("file", one.sweep(config))
+    one.add_all({**options, "json": True})
+    return _table(_parsed(one.run().printed))
+
+
+def recommend(profile: Given, cluster: Given, strategies: Words = None, **options: Any) -> Table:
+    """Tunes the strategies and ranks them, best first: what to run, with which settings; for `workers="8:1024:x2"`, too."""
+    return _table(call("recommend", profile=profile, cluster=cluster, strategies=strategies, **options))
+
+
+def whatif(profile: Given, cluster: Given, strategy: str | None = None, **options: Any) -> Table:
+    """What each of many changes brings, alone and together: a row each, by `part`: base, rows, together.
+
+    `call("whatif", ...)` also has the bound, and what was left out.
+    """
+    answer = call("whatif", profile=profile, cluster=cluster, strategy=strategy, **options)
+    return _table([{"part": "base", **answer["base"]}]
+                  + [{"part": part, **row} for part in ("rows", "together") for row in answer[part]])
+
+
+def validate(file: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
+    """Holds simulations against measured iteration times: a CSV of them."""
+    result: dict[str, Any] = call("validate", file, **options)
+    return result
+
+
+def import_trace(file: str | os.PathLike[str], *, name: str | None = None, **options: Any) -> Profile:
+    """Makes a profile of what another profiler or simulator wrote; `out=` also writes it to a file.
+
+    `from_=` names the format where its look does not say it; `name` is the profile's in results.
+    """
+    return _made("import", {"file": file, **options}, name or _stem(file))
+
+
+def estimate(model: str | os.PathLike[str] | None = None, *, name: str | None = None, **options: Any) -> Profile:
+    """Makes a profile of a model and a `device=`, at a `batch=`, without either; `out=` also writes it to a file."""
+    from_ = options.get("from_")
+    what = _stem(model or from_ or options.get("family") or "transformer")
+    words = [what, *(str(options[key]) for key in ("device", "batch", "precision") if options.get(key) is not None)]
+    return _made("estimate", {"model": model, **options}, name or "_".join(words))
+
+
+def calibrate(*files: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
+    """Fits a network's constants to logs of nccl-tests or OSU, or to CSV: seconds, and seconds per byte.
+
+    `cluster_out=` writes a cluster file of them.
+    """
+    result: dict[str, Any] = call("calibrate", *files, **options)
+    return result
+
+
+def plot(profile: Given, cluster: Given, strategies: Words = None, *, kind: str = "timeline",
+         out: str | os.PathLike[str] | None = None, ending: str = ".svg", **options: Any) -> Picture:
+    """Draws the iterations of strategies on one time axis, or with `kind="bars"` what makes them up.
+
+    The picture shows itself in notebooks; `out` (.svg, .png, .pdf) also writes it to a file.
+    """
+    if kind not in ("timeline", "bars"):
+        raise _input_error("command line", "kind", f"no picture '{kind}'", "timeline or bars")
+    one = _Call("compare")
+    one.add_all({"profile": profile, "cluster": cluster, "strategies": strategies, **options})
+    file = os.fspath(out) if out is not None else "<picture>" + ending
+    one.add("--timeline" if kind == "timeline" else "--plot", file)
+    return Picture(_written(one, file, out is None), os.path.splitext(file)[1])
+
+
+def plan(profile: Given, cluster: Given, strategy: str, **options: Any) -> Plan:
+    """What a strategy would send: blocks, slices, order; to look at, to change and to simulate()."""
+    one = _Call("plan")
+    one.add_all({"profile": profile, "cluster": cluster, "strategy": strategy, **options, "json": True})
+    return Plan(one.run().printed, name=strategy)
+
+
+def topology(cluster: Given, **options: Any) -> dict[str, Any]:
+    """Describes a cluster's network: hosts, switches, links, diameter, bisection."""
+    result: dict[str, Any] = call("topology", cluster=cluster, **options)
+    return result
+
+
+def collective(cluster: Given, **options: Any) -> Table:
+    """Times one collective alone, by message size."""
+    return _table(call("collective", cluster=cluster, **options))
+
+
+def codec(codec: str, elements: int, **options: Any) -> dict[str, Any]:
+    """Runs one codec on random gradients: bytes, times on this processor, errors."""
+    result: dict[str, Any] = call("codec", codec=codec, elements=elements, **options)
+    return result
+
+
+def tune(profile: Given, cluster: Given, strategy: str, **options: Any) -> dict[str, Any]:
+    """Finds the options of a strategy with the least iteration time."""
+    result: dict[str, Any] = call("tune", profile=profile, cluster=cluster, strategy=strategy, **options)
+    return result
+
+
+def names(what: str) -> list[str]:
+    """What there is to choose from: names("strategies"), names("profiles"), names("clusters"), …"""
+    text: str = call("list", what, names=True)
+    return text.splitlines()
+
+
+def _run(options: dict[str, Any]) -> Result:
+    one = _Call("run")
+    one.add_all(options)
+    one.options.append(("--json", []))
+    answer = one.run()
+    return Result(_parsed(answer.printed), answer.replayed)
+
+
+def _made(command: str, options: dict[str, Any], name: str) -> Profile:
+    """The profile that a command writes to --out."""
+    out = options.pop("out", None)
+    file = os.fspath(out) if out is not None else "<trace>.json"
+    one = _Call(command)
+    one.add_all({**options, "out": file})
+    return Profile(_written(one, file, out is None).decode(), name=name if out is None else _stem(file))
+
+
+def _written(one: _Call, file: str, in_memory: bool) -> bytes:
+    """What a command writes to `file`."""
+    if in_memory:
+        one.outputs.append(file)
+        return one.run().written[0]
+    one.run()
+    with open(file, "rb") as stream:
+        return stream.read()
+
+
+def _stem(file: str | os.PathLike[str]) -> str:
+    """Its name without folders and endings."""
+    return os.path.basename(os.fspath(file)).split(".")[0]
+
+
+def _command(name: str) -> Callable[..., Any]:
+    """A command without a function of its own: a table where its JSON is a list, else the JSON, else its text."""
+
+    def function(*positional: Given, **options: Any) -> Any:
+        result = call(name, *positional, **options)
+        return _table(result) if isinstance(result, list) else result
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = _documented(name)
+    return function
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _known():
+            raise AttributeError(f"module 'allreplay' has no attribute '{name}'")
+        globals()[name] = _command(name)
+        return globals()[name]
+
+
+for _name in ("run", "compare", "sweep", "recommend", "calibrate", "plan", "topology", "collective", "codec", "tune",
+                 "estimate", "validate", "whatif"):
+    globals()[_name].__doc__ += "\n\n" + _documented(_name)
+import_trace.__doc__ = (import_trace.__doc__ or "") + "\n\n" + _documented("import")

@@ -1,0 +1,203 @@
+"""Any command of the program as a function: keyword arguments are its options, its JSON is the result.
+
+`shard_group=4` is `--shard-group 4`; a name that is no option of the command but one of `allreplay list options` is an
+`--option`; a trailing underscore is left out (`from_="kineto"`). Profiles, clusters, codecs, plans and sweeps may be what
+their files would hold.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from . import _core
+from ._documents import Cluster, Document, Given, Plan, Profile, json_text
+from ._errors import SimulationWarning, input_error
+from ._results import parsed
+
+
+class Known(NamedTuple):
+    """What the command line knows of a command."""
+
+    help: str
+    options: dict[str, str]  # by keyword: the name on the command line
+    about: dict[str, str]  # by keyword: one line, and the default
+    flags: frozenset[str]  # names of options without a value
+    positional: str  # "" where it has none
+
+
+@lru_cache(maxsize=None)
+def known() -> dict[str, Known]:
+    """Every command, by its name."""
+    commands = {}
+    for name, help_, options in _core.described():
+        names = {_keyword(option): option for option, *_ in options if option != "--help"}
+        about = {_keyword(option): help_ + (f" (default {standard})" if standard else "")
+                 for option, help_, standard, _, _ in options if option != "--help"}
+        flags = frozenset(option for option, _, _, flag, _ in options if flag)
+        positional = next((option for option, *_, first in options if first), "")
+        commands[name] = Known(help_, names, about, flags, positional)
+    return commands
+
+
+@lru_cache(maxsize=None)
+def _keys() -> frozenset[str]:
+    """The keys of --option."""
+    return frozenset(_core.option_names())
+
+
+def _keyword(option: str) -> str:
+    return option.lstrip("-").replace("-", "_").lower()
+
+
+class Call:
+    """One call of a command: its words, and the files that are in memory alone."""
+
+    def __init__(self, command: str) -> None:
+        self.command = command
+        self.options: list[tuple[str, list[str]]] = []
+        self.inputs: list[tuple[str, str]] = []
+        self.outputs: list[str] = []
+        self.command_known = known()[command]
+
+    def given(self, value: Given, kind: type[Document], place: str) -> str:
+        """The name under which the command finds it."""
+        if isinstance(value, str):
+            return value
+        if isinstance(value, os.PathLike):
+            return os.fspath(value)
+        if isinstance(value, Mapping):
+            document = value if isinstance(value, Document) else kind(value)
+            if isinstance(value, Document) and not isinstance(value, kind):
+                raise input_error("command line", place, f"is a {value.kind}, not a {kind.kind}", f"a {kind.kind}")
+            taken = {name for name, _ in self.inputs}
+            name = document.name if document.name.startswith("<") else document.name + ".json"
+            if (name, document.text) in self.inputs:
+                return name
+            while name in taken:
+                name = f"{name}'"
+            self.inputs.append((name, document.text))
+            return name
+        return _text(value, place)
+
+    def sweep(self, value: Given) -> str:
+        """A sweep, whose lists of profiles and clusters may hold what files would, too."""
+        if isinstance(value, Mapping):
+            sweep = dict(value)
+            for key, kind in (("profiles", Profile), ("clusters", Cluster)):
+                own = kind.kind
+                if isinstance(sweep.get(key), (list, tuple)):
+                    sweep[key] = [self._in_sweep(one, own, kind, f"/{key}/{i}") for i, one in enumerate(sweep[key])]
+            self.inputs.append(("<sweep>", json_text(sweep, "<sweep>")))
+            return "<sweep>"
+        return self.given(value, Document, "file")
+
+    def _in_sweep(self, entry: Any, key: str, kind: type[Document], place: str) -> Any:
+        if isinstance(entry, Mapping) and key in entry and not isinstance(entry, Document):
+            return {**entry, key: self.given(entry[key], kind, place)}
+        return self.given(entry, kind, place)
+
+    def add(self, option: str, value: Any) -> None:
+        """One option, as Python has it."""
+        if value is None or (value is False and option in self.command_known.flags):
+            return
+        if option in self.command_known.flags:
+            if value is not True:
+                raise input_error("command line", option, f"is a flag, and {value!r} neither True nor False", "True")
+            self.options.append((option, []))
+        elif option in _KINDS:
+            self.options.append((option, [self.given(one, _KINDS[option], option) for one in _several(value)]))
+        elif option == "--option":
+            pairs = value.items() if isinstance(value, Mapping) else (str(one).split("=", 1) for one in _several(value))
+            self.options += [("--option", ["=".join((key, *map(lambda one: _text(one, f"--option {key}"), text))
+                                                    )]) for key, *text in pairs]
+        else:
+            self.options.append((option, [_text(one, option) for one in _several(value)]))
+
+    def add_all(self, options: Mapping[str, Any]) -> None:
+        """Keyword arguments."""
+        for keyword, value in options.items():
+            name = keyword.rstrip("_")
+            option = self.command_known.options.get(name)
+            if option is not None:
+                self.add(option, value)
+            elif name in _keys() and "option" in self.command_known.options:
+                if value is not None:
+                    self.add("--option", {name: value})
+            else:
+                self.options.append(("--" + name.replace("_", "-"), ["?"]))  # the program says what is meant
+
+    def run(self) -> _core.Answer:
+        """What the command says; its warnings become Python's."""
+        answer = _core.call(self.command, self.options, self.inputs, self.outputs)
+        if answer.told:
+            _tell(answer.told)
+        return answer
+
+
+_KINDS: dict[str, type[Document]] = {"--profile": Profile, "--cluster": Cluster, "--plan": Plan}
+
+
+def _tell(lines: Iterable[str]) -> None:
+    for line in lines:
+        if line.startswith("warning: "):
+            warnings.warn(line[len("warning: "):], SimulationWarning, stacklevel=_outside())
+        else:
+            import logging
+
+            logging.getLogger("allreplay").info("%s", line)
+
+
+def _outside() -> int:
+    """How far up the stack the caller of this package is."""
+    import sys
+
+    level, frame = 1, sys._getframe(1)
+    here = os.path.dirname(__file__)
+    while frame.f_back is not None and os.path.dirname(frame.f_code.co_filename) == here:
+        frame = frame.f_back
+        level += 1
+    return level
+
+
+def _several(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, (list, tuple)) else (value,)
+
+
+def _text(value: Any, place: str) -> str:
+    """A value as the command line has it."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, os.PathLike):
+        return str(os.fspath(value))
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        return str(value.item())
+    raise input_error("command line", place, f"a {type(value).__name__} is no value", "text, a number, True or False")
+
+
+def call(command: str, *positional: Given, **options: Any) -> Any:
+    """What `allreplay COMMAND … --json` prints, parsed; the text where the command has no --json."""
+    if command not in known():
+        _core.call(command, [], [], [])  # which says that there is none
+    one = Call(command)
+    for value in positional:
+        one.add(one.command_known.positional, value)
+    one.add_all(options)
+    if "json" in one.command_known.options:
+        one.options.append(("--json", []))
+        return parsed(one.run().printed)
+    return one.run().printed
+
+
+def documented(command: str) -> str:
+    """A command's help, for a docstring."""
+    lines = [known()[command].help + ".", ""]
+    lines += [f"{keyword}: {about}" for keyword, about in known()[command].about.items() if keyword != "json"]
+    return "\n".join(lines)

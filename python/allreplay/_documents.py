@@ -1,0 +1,133 @@
+"""Profiles, clusters and plans: JSON in the formats of docs/formats.md, as dicts, files or names."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Union
+
+from ._errors import input_error
+
+
+def _wrong_number(value: object, place: str) -> tuple[str, str] | None:
+    """The place of a number that JSON has not, and the number."""
+    if isinstance(value, Mapping):
+        members = ((f"{place}/{key}", one) for key, one in value.items())
+    elif isinstance(value, (list, tuple)):
+        members = ((f"{place}/{i}", one) for i, one in enumerate(value))
+    else:
+        return (place, str(value)) if isinstance(value, float) and not math.isfinite(value) else None
+    return next((found for where, one in members if (found := _wrong_number(one, where))), None)
+
+
+def _plain(value: object) -> object:
+    """What JSON has of NumPy's arrays and numbers, and of this package's own documents."""
+    if isinstance(value, Document):
+        return value.to_dict()
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"a {type(value).__name__} is nothing that JSON has")
+
+
+def json_text(value: object, name: str) -> str:
+    """The value as JSON. Raises InputError at the place of what JSON cannot say; `name` is what the value is called."""
+    try:
+        return json.dumps(value, allow_nan=False, default=_plain)
+    except TypeError as error:
+        raise input_error(name, "", str(error), "dicts, lists, text, numbers, True, False and None") from error
+    except ValueError as error:
+        plain = json.loads(json.dumps(value, default=_plain)) if not isinstance(error, RecursionError) else None
+        place, number = _wrong_number(plain, "") or ("", str(error))
+        raise input_error(name, place, f"{number} is no number that can be simulated", "a finite number") from error
+
+
+class Document(Mapping[str, Any]):
+    """A file's JSON with a name, and never changed: what was made of it once is known the next time."""
+
+    kind = "document"
+
+    def __init__(self, contents: Mapping[str, Any] | str, name: str = "") -> None:
+        #: What it is called in results.
+        self.name = name or f"<{self.kind}>"
+        #: The text that a file of it would hold.
+        self.text = contents if isinstance(contents, str) else json_text(contents, self.name)
+        self._parsed: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """A dict of one's own, to change."""
+        parsed: dict[str, Any] = json.loads(self.text)
+        return parsed
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Writes the file that the program reads."""
+        with open(file, "w", encoding="utf-8") as stream:
+            stream.write(self.text if self.text.endswith("\n") else self.text + "\n")
+
+    @property
+    def _contents(self) -> dict[str, Any]:
+        if self._parsed is None:
+            self._parsed = self.to_dict()
+        return self._parsed
+
+    def __getitem__(self, key: str) -> Any:
+        return self._contents[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._contents)
+
+    def __len__(self) -> int:
+        return len(self._contents)
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    def __repr__(self) -> str:
+        return f"<allreplay.{type(self).__name__} {self.name}>"
+
+
+class Profile(Document):
+    """A model's layer-wise times: a trace, as docs/formats.md describes it."""
+
+    kind = "profile"
+
+    @property
+    def notes(self) -> list[str]:
+        """What an importer or `estimate` says of what it did."""
+        return list(self._contents.get("details", {}).get("notes", []))
+
+    def _repr_html_(self) -> str:
+        from ._pages import table_page
+
+        keys = ("model", "device", "framework", "batch_size", "precision", "origin", "source")
+        facts = {key: self._contents[key] for key in keys if key in self._contents}
+        if isinstance(facts.get("model"), dict):
+            facts["model"] = facts["model"].get("name", "")
+        return table_page([{"": key, self.name: value} for key, value in facts.items()]
+                          + [{"": "layers", self.name: len(self._contents.get("layers", []))}])
+
+
+class Cluster(Document):
+    """Workers and what connects them: a cluster file, as docs/formats.md describes it."""
+
+    kind = "cluster"
+
+
+class Plan(Document):
+    """Which bytes travel together, when and behind what: a plan file, as docs/formats.md describes it."""
+
+    kind = "plan"
+
+    def _repr_html_(self) -> str:
+        from ._pages import table_page
+
+        return table_page([{"block": i, "slices": ", ".join(map(str, (
+            one if isinstance(one, str) else one.get("tensor") for one in block["slices"])))}
+            for i, block in enumerate(self._contents["blocks"])])
+
+
+#: What stands for a profile, a cluster, a plan or a sweep: a name, a file, or what the file would hold.
+Given = Union[str, "os.PathLike[str]", Mapping[str, Any]]

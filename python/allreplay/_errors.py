@@ -1,0 +1,29 @@
+"""What is wrong with an input, and what a simulation warns of."""
+
+from __future__ import annotations
+
+
+class InputError(ValueError):
+    """Bad input, in the line that the program prints: where it stands, what is wrong, and what would be right."""
+
+    __module__ = "allreplay"  # as its users call it
+
+    def __init__(self, text: str, file: str = "", place: str = "", wrong: str = "", remedy: str = "") -> None:
+        super().__init__(text)
+        self.file = file
+        self.place = place
+        self.wrong = wrong
+        self.remedy = remedy
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.file, self.place, self.wrong, self.remedy)
+
+
+def input_error(file: str, place: str, wrong: str, remedy: str) -> InputError:
+    """An error of this side, in the same form."""
+    where = f"{file}: {place}" if place else file
+    return InputError(f"{where}: {wrong} ({remedy})", file, place, wrong, remedy)
+
+
+class SimulationWarning(UserWarning):
+    """What the program says behind "warning: "."""

@@ -1,0 +1,186 @@
+"""What commands give: a run with its timeline, tables, pictures."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
+
+from ._documents import Plan
+from ._pages import table_page
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import numpy
+    import numpy.typing
+    import pandas
+
+    from . import _core
+
+    Times: TypeAlias = numpy.typing.NDArray[numpy.int64]
+    Table: TypeAlias = Union["pandas.DataFrame", "Rows"]
+
+
+class Bar(NamedTuple):
+    """What one row of a timeline does for a while; times in seconds on a clock that all iterations share."""
+
+    row: str
+    activity: str
+    name: str
+    bytes: int
+    ready_s: float
+    start_s: float
+    end_s: float
+
+
+class Timeline:
+    """The last replayed iteration, a task a number: NumPy arrays over the simulation's own memory, read-only.
+
+    Times are picoseconds since the start of the iteration's program.
+    """
+
+    #: What `kind` counts.
+    kinds = ("lead-in", "backward", "forward", "update", "copy-out", "copy-in", "encode", "decode", "transfer", "tick")
+
+    ready: Times  #: when the last thing that the task waits for ended; ps
+    start: Times  #: when its queue admitted it; ps
+    end: Times  #: ps
+    kind: numpy.typing.NDArray[numpy.uint8]  #: an index of `kinds`
+    worker_class: numpy.typing.NDArray[numpy.uint32]  #: of workers that are alike; 0 for transfers
+    item: numpy.typing.NDArray[numpy.uint32]  #: the layer, the block of a copy or codec, or the plan's transfer
+    batch: numpy.typing.NDArray[numpy.uint32]  #: the micro-batch
+    memory_at: Times  #: when the memory of the worker that needs most changes; ps
+    memory_bytes: numpy.typing.NDArray[numpy.float64]  #: what it holds from then on; bytes
+
+    def __init__(self, replayed: _core.Replayed) -> None:
+        self._replayed = replayed
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name not in Timeline.__annotations__:
+            raise AttributeError(f"a Timeline has no {name}")
+        self.__dict__.update(self._replayed.arrays())
+        return self.__dict__[name]
+
+    def bars(self) -> list[Bar]:
+        """The iteration as pictures show it: compute streams, then the collectives lane by lane."""
+        return [Bar(row, *bar) for row, bars in self._replayed.rows() for bar in bars]
+
+    def svg(self) -> str:
+        """The picture that `allreplay run --timeline FILE.svg` draws."""
+        return self._replayed.svg()
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def __repr__(self) -> str:
+        return f"<allreplay.Timeline of {len(self)} tasks>"
+
+
+class Result:
+    """One simulated scenario: the columns of `allreplay list columns` as fields, times in seconds."""
+
+    profile: str  #: the name of the profile
+    cluster: str  #: the name of the cluster
+    strategy: str  #: how communication is scheduled
+    workers: int
+    collective: str  #: what carries the gradients
+    fidelity: str  #: how communication is priced
+    codec: str | None  #: what compresses; None: gradients as they are
+    origin: str  #: of the profile's times
+    iteration_s: float  #: from one backward pass's start to the next's; s
+    forward_s: float  #: of a worker that nothing slows; s
+    backward_s: float  #: likewise; s
+    exposed_comm_s: float  #: iteration - K (forward + backward) - update - codec; s
+    comm_busy_s: float  #: of an iteration with any block in flight; s
+    codec_s: float  #: encoding and decoding on the compute stream; s
+    update_s: float  #: of the optimizer; s
+    copy_s: float  #: copies on the compute stream; s
+    collectives: int  #: started per iteration
+    speedup: float  #: N (K (forward + backward) + update) / iteration
+    efficiency: float  #: speedup / N
+    samples_per_s: float | None  #: None where the batch size is unknown
+    lower_bound_s: float | None  #: no lossless plan is faster; None with a codec; s
+    memory_bytes: float  #: of the worker that needs most; bytes
+    memory: dict[str, float]  #: its parts, each at its peak; bytes
+    options: dict[str, str]  #: those that matter here
+    events: int  #: of the simulation
+    wall_s: float  #: how long the simulation took; s
+
+    def __init__(self, row: dict[str, Any], replayed: _core.Replayed) -> None:
+        self.__dict__.update(row)
+        self._row = row
+        self._replayed = replayed
+
+    if TYPE_CHECKING:  # columns of later versions
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `allreplay run --json` prints."""
+        return dict(self._row)
+
+    @property
+    def timeline(self) -> Timeline:
+        """What happened when."""
+        return Timeline(self._replayed)
+
+    @property
+    def plan(self) -> Plan:
+        """What was sent, as `allreplay plan --json` writes it; it can be changed and replayed."""
+        return Plan(self._replayed.plan(), name="<plan>")
+
+    def _repr_html_(self) -> str:
+        return table_page([{"": key, self.strategy: value} for key, value in self._row.items()])
+
+    def __repr__(self) -> str:
+        return (f"<allreplay.Result {self.strategy} of {self.profile} on {self.cluster}: "
+                f"{self.workers} workers, {self.iteration_s:.6g} s an iteration>")
+
+
+class Rows(list[dict[str, Any]]):
+    """A table without pandas: a list of dicts, that notebooks show as a table."""
+
+    def _repr_html_(self) -> str:
+        return table_page(self)
+
+
+def table(rows: list[dict[str, Any]]) -> Table:
+    """A pandas DataFrame, or Rows where there is no pandas."""
+    try:
+        import pandas
+    except ImportError:
+        return Rows(rows)
+    return pandas.DataFrame(rows)
+
+
+class Picture:
+    """A picture in one of the program's formats."""
+
+    def __init__(self, contents: bytes, ending: str) -> None:
+        self.contents = contents
+        self.ending = ending
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Writes it as it is: the file's ending should be `ending`."""
+        with open(file, "wb") as stream:
+            stream.write(self.contents)
+
+    def _repr_svg_(self) -> str | None:
+        return self.contents.decode() if self.ending == ".svg" else None
+
+    def _repr_png_(self) -> bytes | None:
+        return self.contents if self.ending == ".png" else None
+
+    def __repr__(self) -> str:
+        return f"<allreplay.Picture {self.ending}, {len(self.contents)} bytes>"
+
+
+def parsed(text: str) -> Any:
+    """A command's JSON."""
+    return json.loads(text)
+
+

@@ -1,0 +1,60 @@
+#include "sim/command/console.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+#include <utility>
+
+#include "sim/core/text.hpp"
+
+namespace allreplay {
+
+namespace {
+
+thread_local Listener* listener = nullptr;
+
+}  // namespace
+
+Listener::Listener() : before_(std::exchange(listener, this)) {}
+Listener::~Listener() { listener = before_; }
+
+void print_text(std::string_view text) {
+  if (listener)
+    listener->printed += text;
+  else
+    fmt::print("{}", text);
+}
+
+void print_aside(std::string_view text) {
+  if (!listener) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+    return;
+  }
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find('\n', start), text.size());
+    listener->told.emplace_back(text.substr(start, end - start));
+    start = end + 1;
+  }
+}
+
+void tell(std::string_view line) {
+  constexpr std::size_t longest = 8192;  // bytes: two paths, and words
+  print_aside(one_line(line, longest) + "\n");
+}
+
+void warn(const std::string& text) {
+  if (text.empty()) return;
+  const std::string line = "warning: " + text;
+  if (listener) {
+    if (std::find(listener->told.begin(), listener->told.end(), line) == listener->told.end()) tell(line);
+    return;
+  }
+  static std::set<std::string> told;
+  if (told.insert(text).second) tell(line);
+}
+
+void hand_over(Outcome outcome) {
+  if (listener) listener->outcomes.push_back(std::move(outcome));
+}
+
+}  // namespace allreplay

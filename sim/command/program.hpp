@@ -1,0 +1,42 @@
+// The program as a whole: its commands in a table, and what it says where one fails. The program and the Python module
+// are made of these.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/command/definitions.hpp"
+
+namespace allreplay {
+
+struct CommandRow {
+  std::string_view name;
+  void (*add)(CommandLine& app);
+  bool tells_of_all = false;  ///< what it says is made of the other commands
+};
+
+/// In the order of help.
+std::span<const CommandRow> commands();
+
+/// Without commands.
+CommandLine command_line();
+
+/// A command as a function: runs it once with these options, in the words of a command line where they are wrong.
+/// Throws InputError, and what else the command throws (current_failure()).
+void call_command(const std::string& name, const std::vector<GivenOption>& options);
+
+/// A slip in a command's or an option's name gets a suggestion, not a parser's complaint. Throws InputError.
+void require_known_words(const CommandLine& app, const std::vector<std::string_view>& words);
+
+/// Why a command failed.
+struct Failure {
+  std::string text;       ///< the line that the program prints
+  bool is_fault = false;  ///< the program's own; else the input's
+};
+
+/// Of the exception that is being handled.
+Failure current_failure();
+
+}  // namespace allreplay

@@ -1,0 +1,11 @@
+// Which allreplay this is. The number stands in the topmost CMakeLists.txt, and nowhere else.
+#pragma once
+
+#include <string>
+
+namespace allreplay {
+
+std::string version();             ///< "1.0.0"
+std::string version_and_commit();  ///< "1.0.0 (0123abc)"; without the commit where it was not built from a checkout
+
+}  // namespace allreplay

@@ -1,0 +1,288 @@
+// The Python module's compiled half: a command called as a function, with its result as the program's own JSON, what
+// was simulated as arrays, and strategies that are Python functions. Everything that Python programmers see is
+// python/allreplay/.
+
+#include <map>
+#include <memory>
+#include <pybind11/functional.h>
+#include <pybind11/numpy.h>
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "sim/command/program.hpp"
+#include "sim/core/file.hpp"
+#include "sim/core/version.hpp"
+#include "sim/interchange/plan_file.hpp"
+#include "sim/picture/svg.hpp"
+#include "sim/schedule/gradients.hpp"
+#include "sim/view/activity_looks.hpp"
+#include "sim/view/timeline_picture.hpp"
+#include "sim/view/timeline_rows.hpp"
+
+namespace py = pybind11;
+
+namespace allreplay {
+
+namespace {
+
+// --- what a run leaves
+// ------------------------------------------------------------------------------------------------
+
+/// One simulated scenario, while Python looks at it.
+class Replayed {
+ public:
+  explicit Replayed(Outcome outcome) : outcome_(std::move(outcome)) {}
+
+  const Outcome& outcome() const { return outcome_; }
+  const Episode& last() const { return outcome_.result.episodes.back(); }
+
+ private:
+  const Outcome outcome_;
+};
+
+// Numbers that stand `stride` bytes apart in what `owner` keeps alive: seen from Python, not copied, and not to be
+// written.
+template <class Number>
+py::array column(const Number* first, std::size_t count, std::size_t stride, const py::object& owner) {
+  py::array array(py::dtype::of<Number>(), {count}, {stride}, first, owner);
+  array.attr("flags").attr("writeable") = false;
+  return array;
+}
+
+using Ticks = Time::rep;
+static_assert(sizeof(Time) == sizeof(Ticks), "a Time is its number of picoseconds");
+
+template <class Record>
+py::array times(const std::vector<Record>& records, Time Record::*time, const py::object& owner) {
+  return column(reinterpret_cast<const Ticks*>(records.empty() ? nullptr : &(records.data()->*time)), records.size(),
+                sizeof(Record), owner);
+}
+
+py::dict arrays(const py::object& self) {
+  const auto& replayed = self.cast<const Replayed&>();
+  const std::vector<Span>& spans = replayed.last().timeline.spans;
+  const Result& result = replayed.outcome().result;
+  const std::vector<Label>& labels = result.unrolled.labels;
+  const Label* label = labels.data();
+  py::dict arrays;
+  arrays["ready"] = times(spans, &Span::ready, self);
+  arrays["start"] = times(spans, &Span::start, self);
+  arrays["end"] = times(spans, &Span::end, self);
+  arrays["kind"] = column(reinterpret_cast<const std::uint8_t*>(&label->kind), labels.size(), sizeof(Label), self);
+  arrays["worker_class"] = column(&label->worker_class, labels.size(), sizeof(Label), self);
+  arrays["item"] = column(&label->item, labels.size(), sizeof(Label), self);
+  arrays["batch"] = column(&label->batch, labels.size(), sizeof(Label), self);
+  arrays["memory_at"] = times(result.memory.course, &MemoryPoint::at, self);
+  arrays["memory_bytes"] = column(result.memory.course.empty() ? nullptr : &result.memory.course.data()->bytes,
+                                  result.memory.course.size(), sizeof(MemoryPoint), self);
+  return arrays;
+}
+
+// Rows as people look at them: [(name, [(activity, name, bytes, ready, start, end)])], times in seconds.
+py::list rows_of(const Replayed& replayed) {
+  const TimelineRows rows = timeline_rows(replayed.outcome(), replayed.last());
+  py::list list;
+  for (const auto* part : {&rows.streams, &rows.network})
+    for (const TimelineRow& row : *part) {
+      py::list bars;
+      for (const Bar& bar : row.bars)
+        bars.append(py::make_tuple(to_string(bar.activity), bar.name, bar.bytes, to_seconds(bar.ready),
+                                   to_seconds(bar.start), to_seconds(bar.end)));
+      list.append(py::make_tuple(row.name, bars));
+    }
+  return list;
+}
+
+// --- a command
+// --------------------------------------------------------------------------------------------------------
+
+struct Answer {
+  std::string printed;
+  std::vector<std::string> told;
+  std::vector<py::bytes> written;  // as `outputs` names them
+  std::shared_ptr<Replayed> replayed;
+};
+
+// The class of Python's own that bad input is an instance of.
+py::object& input_error() {
+  static auto* const known = new py::object;  // lives as long as the interpreter
+  return *known;
+}
+
+[[noreturn]] void raise(const py::object& error) {
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+  throw py::error_already_set();
+}
+
+// The exception that is being handled, in Python's terms; with the interpreter's lock.
+[[noreturn]] void raise_current() {
+  try {
+    throw;
+  } catch (const py::error_already_set&) {
+    throw;
+  } catch (const InputError& error) {
+    raise(input_error()(error.what(), error.place().file, error.place().path, error.wrong(), error.right()));
+  } catch (const std::bad_alloc&) {
+    PyErr_SetString(PyExc_MemoryError, current_failure().text.c_str());
+    throw py::error_already_set();
+  } catch (...) {
+    const Failure failure = current_failure();
+    if (!failure.is_fault) raise(input_error()(failure.text, "", "", failure.text, ""));
+    PyErr_SetString(PyExc_RuntimeError, failure.text.c_str());
+    throw py::error_already_set();
+  }
+}
+
+// Runs without the interpreter's lock, so that threads of Python simulate side by side.
+Answer call(const std::string& name, const std::vector<std::pair<std::string, std::vector<std::string>>>& options,
+            const std::vector<std::pair<std::string, std::string>>& inputs, const std::vector<std::string>& outputs) {
+  std::vector<GivenOption> given;
+  for (const auto& [option, values] : options) given.push_back({option, values});
+  MemoryFiles files;
+  for (const auto& [file, text] : inputs) files.add(file, text);
+  for (const std::string& file : outputs) files.add(file, "");
+  Listener listener;
+  try {
+    const py::gil_scoped_release others;
+    Library::keep_inputs();
+    call_command(name, given);
+  } catch (...) {
+    raise_current();
+  }
+  Answer answer{std::move(listener.printed), std::move(listener.told), {}, nullptr};
+  for (const std::string& file : outputs) answer.written.emplace_back(files.text(file));
+  if (!listener.outcomes.empty()) answer.replayed = std::make_shared<Replayed>(std::move(listener.outcomes.front()));
+  return answer;
+}
+
+// --- strategies that are Python functions
+// -----------------------------------------------------------------------------
+
+// What a function is told: [(index, tensor, layer, bytes, ready, needed)], in backward order; times in seconds since
+// the start of the backward pass, and of the next forward pass.
+py::list needs_of(const Profile& profile) {
+  std::vector<Time> starts;
+  Time start{0};
+  for (const Layer& layer : profile.layers) {
+    starts.push_back(start);
+    start = add(start, layer.forward);
+  }
+  py::list needs;
+  for (const Gradient& one : gradients(profile)) {
+    const Tensor& tensor = profile.tensors[one.tensor];
+    needs.append(py::make_tuple(one.tensor, tensor.name, profile.layers[tensor.layer].name, one.bytes,
+                                to_seconds(one.ready), to_seconds(starts[tensor.layer])));
+  }
+  return needs;
+}
+
+// What prices cost is known while a plan is made, and no longer.
+class Prices {
+ public:
+  explicit Prices(const PlanRequest& request)
+      : workers(request.workers),
+        forward_s(to_seconds(request.profile.forward())),
+        backward_s(to_seconds(request.profile.backward())),
+        cost_(&request.cost) {}
+  void end() { cost_ = nullptr; }
+  double operator()(Bytes bytes) const {
+    if (!cost_) throw std::runtime_error("prices are known while the strategy plans, and no longer");
+    if (bytes < 0) throw py::value_error("a price is of a number of bytes, which is not below 0");
+    return to_seconds((*cost_)(bytes));
+  }
+
+  std::int64_t workers;
+  double forward_s, backward_s;
+
+ private:
+  const BlockCost* cost_;
+};
+
+Draft drafted(const std::string& name, const py::function& planner, const PlanRequest& request) {
+  const std::string place = fmt::format("strategy '{}'", name);
+  std::string text;
+  {
+    const py::gil_scoped_acquire lock;
+    const auto prices = std::make_shared<Prices>(request);
+    struct End {
+      Prices& prices;
+      ~End() { prices.end(); }
+    } const end{*prices};
+    text = planner(needs_of(request.profile), prices).cast<std::string>();
+  }
+  Plan plan = read_plan(Json::parse(text, place), request.profile);
+  if (!plan.travel)
+    throw InputError({place, "/transfers"}, "a strategy makes blocks, and how all of them travel",
+                     "\"blocks\" and what stands beside them in docs/formats.md; a plan in full goes to simulate()");
+  plan.strategy = name;
+  return draft_of(std::move(plan));
+}
+
+void add_python_strategy(const std::string& name, const py::function& planner) {
+  const std::shared_ptr<py::function> kept(new py::function(planner), [](py::function* function) {
+    if (!Py_IsInitialized()) return;  // the interpreter has ended, and its objects with it
+    const py::gil_scoped_acquire lock;
+    delete function;
+  });
+  try {
+    add_strategy(name, [name, kept](const PlanRequest& request) { return drafted(name, *kept, request); });
+  } catch (...) {
+    raise_current();
+  }
+}
+
+// --- what the package makes its documentation of
+// ----------------------------------------------------------------------
+
+py::list described() {
+  py::list list;
+  CommandLine app = command_line();
+  for (const CommandRow& command : commands()) command.add(app);
+  for (const CommandDefinition& command : commands_of(app)) {
+    py::list options;
+    for (const OptionDefinition& option : command.options)
+      options.append(py::make_tuple(option.names.back(), option.help, option.standard, option.flag, option.positional));
+    list.append(py::make_tuple(command.name, command.help, options));
+  }
+  return list;
+}
+
+}  // namespace
+
+}  // namespace allreplay
+
+PYBIND11_MODULE(_core, module) {
+  using namespace allreplay;
+  py::class_<Replayed, std::shared_ptr<Replayed>>(module, "Replayed")
+      .def("arrays", &arrays)
+      .def("rows", &rows_of)
+      .def("iteration_start", [](const Replayed& self) { return self.last().start.count(); })
+      .def("svg", [](const Replayed& self) { return to_svg(timeline_picture({self.outcome()})); })
+      .def("plan", [](const Replayed& self) {
+        return write_plan(self.outcome().result.plan, self.outcome().scenario.profile);
+      });
+  py::class_<Prices, std::shared_ptr<Prices>>(module, "Prices",
+                                              "What collectives cost while a strategy plans: seconds of so many bytes.")
+      .def("__call__", &Prices::operator())
+      .def_readonly("workers", &Prices::workers)
+      .def_readonly("forward_s", &Prices::forward_s)
+      .def_readonly("backward_s", &Prices::backward_s);
+  py::class_<Answer>(module, "Answer")
+      .def_readonly("printed", &Answer::printed)
+      .def_readonly("told", &Answer::told)
+      .def_readonly("written", &Answer::written)
+      .def_readonly("replayed", &Answer::replayed);
+  module.def("call", &call);
+  module.def("add_strategy", &add_python_strategy);
+  module.def("described", &described);
+  module.def("option_names", [] { return names_of(option_rows()); });
+  module.def("version", &version);
+  module.def("version_and_commit", &version_and_commit);
+  module.def("add_data_home", &add_data_home);
+  module.def("set_input_error", [](const py::object& type) { input_error() = type; });
+}
