@@ -52,8 +52,8 @@ TuneTask task_of(const TuneArguments& arguments) {
 
 void tune_and_print(const TuneArguments& arguments, Farm* farm) {
   const auto [scenario, request] = task_of(arguments);
-  const Tuning tuning = run_tuning(
-      scenario, request, static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))), nullptr, farm);
+  const Tuning tuning =
+      run_tuning(scenario, request, static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))), farm);
   if (!arguments.out.empty()) write_file(arguments.out, tuning_csv(tuning));
   warn(tuning.given.result.warning);
   if (arguments.json)

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
+#include "sim/core/json.hpp"
 #include "sim/schedule/plan.hpp"
 #include "sim/workload/profile.hpp"
 
@@ -18,7 +18,7 @@ std::string write_plan(const Plan& plan, const Profile& profile);
 /// name where it names none. Throws InputError where the file is none, or does not cover what the profile needs.
 Plan read_plan(const std::string& file, const Profile& profile);
 
-/// The same of a text, as if `file` held it.
-Plan parse_plan(std::string_view text, const std::string& file, const Profile& profile);
+/// The same of a file's contents.
+Plan read_plan(const Json& json, const Profile& profile);
 
 }  // namespace allreplay

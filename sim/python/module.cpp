@@ -215,7 +215,7 @@ Draft drafted(const std::string& name, const py::function& planner, const PlanRe
     } const end{*prices};
     text = planner(needs_of(request.profile), prices).cast<std::string>();
   }
-  Plan plan = parse_plan(text, place, request.profile);
+  Plan plan = read_plan(Json::parse(text, place), request.profile);
   if (!plan.travel)
     throw InputError({place, "/transfers"}, "a strategy makes blocks, and how all of them travel",
                      "\"blocks\" and what stands beside them in docs/formats.md; a plan in full goes to simulate()");

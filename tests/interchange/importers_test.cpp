@@ -432,3 +432,9 @@ TEST_CASE("a PyTorch trace that is none") {
   }
   CHECK(contains(complaint("kineto", silent), "has no kernels of a backward pass"));
 }
+
+TEST_CASE("a trace that is no JSON is refused at its byte, however far into the file that is") {
+  const std::string start = R"({"traceEvents": [)";  // 17 characters: bytes 0 to 16
+  CHECK(complaint("kineto", start + "x").starts_with("some/file.kineto: byte 17: "));
+  CHECK(complaint("kineto", start + std::string(200'000, ' ') + "x").starts_with("some/file.kineto: byte 200017: "));
+}
