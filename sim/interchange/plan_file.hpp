@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "sim/core/json.hpp"
 #include "sim/schedule/plan.hpp"
