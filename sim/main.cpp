@@ -20,7 +20,7 @@
 namespace {
 
 constexpr int bad_input = 2;
-constexpr int fault = 1;
+constexpr int fault = 1;  // of this program; or work that is not all done
 
 // An empty argument is a script's unset variable, never what was meant.
 void require_no_empty_argument(int argc, char** argv) {
@@ -93,8 +93,10 @@ int run(int argc, char** argv) {
   allreplay::add_collective(app);
   allreplay::add_codec(app);
   allreplay::add_calibrate(app);
+  allreplay::add_validate(app);
   allreplay::add_tune(app);
   allreplay::add_recommend(app);
+  allreplay::add_whatif(app);
   allreplay::add_estimate(app);
   allreplay::add_import(app);
   allreplay::add_export(app);
@@ -122,6 +124,11 @@ int main(int argc, char** argv) {
     return run(argc, argv);
   } catch (const allreplay::InputError& error) {
     allreplay::tell(error.what());
+  } catch (const allreplay::RankError& error) {
+    allreplay::tell(error.what());
+  } catch (const allreplay::Incomplete& error) {
+    allreplay::tell(error.what());
+    return fault;
   } catch (const allreplay::TimeOverflow& error) {
     allreplay::tell(fmt::format("input: {}", error.what()));
   } catch (const std::bad_alloc&) {

@@ -6,7 +6,7 @@ splits that total over the layers in proportion to a roofline, and marks the tra
 published for a GPU (BML's K40C), it is the roofline's own, divided by the efficiency that a published total of the same
 architecture and framework has; the trace's source says so.
 
-Method. A layer runs kernels. A kernel takes
+Method. The times are those of `allreplay estimate --plain` (sim/estimate): a layer runs kernels, and a kernel takes
 
     max(2 * MACs / peak, bytes / bandwidth) + launch
 
@@ -33,32 +33,34 @@ running sum is when gradients become ready. Measured so far (backward: sum of |d
 deviation of the running sum / total): ResNet-50 on V100 29 %, 0.80, 3.9 %; Caffe GoogLeNet on Titan X 33 %, 0.88, 9.8 %
 (52 %, 0.82, 10.6 % with pooling and the like added to the layer before); Caffe GoogLeNet on K80 67 %, 0.87, 17.2 %: the
 method gives too much to 3x3 convolutions and too little to 1x1 ones. No constant was fitted to these. --leave-one-out does it for
-all published profiles whose model and GPU are known, and also predicts their totals from each other: docs/reconstruction.md.
+all published profiles whose model and GPU are known, and also predicts their totals from each other: docs/estimation.md.
 
 Examples:
   tools/reconstruct_trace.py --all                                  regenerate every trace in traces/
   tools/reconstruct_trace.py resnet50 --batch 32 --images-per-second 360 --device "Tesla V100" --framework PyTorch \\
       --peak-tflops 15.7 --memory-gbs 900 --source "where the 360 images/s come from" --out traces/resnet50_v100_b32.json
   tools/reconstruct_trace.py resnet50 --check profile.csv --batch 32 --peak-tflops 15.7 --memory-gbs 900
-  tools/reconstruct_trace.py --leave-one-out ../shared/data/profiles   the table in docs/reconstruction.md
+  tools/reconstruct_trace.py --leave-one-out ../shared/data/profiles   the table in docs/estimation.md
 """
 
 import argparse
 import csv
+import functools
 import json
 import math
+import os
 import statistics
+import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
 from measured import InputError, in_units, read_rows
 
 ROOT = Path(__file__).resolve().parent.parent
-FP32 = 4  # bytes per element
-NORMALISATION_PASSES = (3, 5)  # over the output, forward and backward
-ELEMENTWISE_PASSES = (2, 3)
-LAUNCH_S = 5e-6  # start of one CUDA kernel: a few microseconds on every GPU
+PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay"))
+LAUNCH_US = 5  # start of one CUDA kernel: a few microseconds on every GPU
 
 
 def fail(line):
@@ -71,11 +73,6 @@ class Gpu(NamedTuple):
     """What the roofline needs to know of a GPU, from its data sheet."""
     flops: float  # FLOP/s in fp32
     bandwidth: float  # bytes/s of device memory
-    launch: float = LAUNCH_S  # seconds per kernel
-
-    def kernel(self, macs, size):
-        """Seconds of one kernel that does `macs` multiply-accumulates and moves `size` bytes."""
-        return max(2 * macs / self.flops, size / self.bandwidth) + self.launch
 
 
 class Times(NamedTuple):
@@ -280,67 +277,37 @@ def shipped():
 
 # --- the roofline ----------------------------------------------------------------------------------------------------
 
-def kind(layer):
-    """What a layer is, read from its tensors: "plain", "normalisation", "embedding" or "weighted"."""
-    shapes = [tensor["shape"] for tensor in layer["tensors"]]
-    if not shapes:
-        return "plain"
-    if all(len(shape) == 1 for shape in shapes):
-        return "normalisation"
-    return "weighted" if layer["forward_macs"] else "embedding"
+def device_text(gpu):
+    """The GPU as a device file: of its rates the plain roofline reads no others."""
+    return json.dumps({"description": "a GPU of tools/reconstruct_trace.py", "source": "its table", "peak_tflops": {"fp32": gpu.flops / 1e12},
+                       "memory": "1 GB", "memory_bandwidth": f"{gpu.bandwidth!r} B/s", "sms": 1})
 
 
-def weighted_bytes(layer, batch):
-    """Bytes of (input, weights) of a convolution or dense layer."""
-    outputs, _, *kernel = next(tensor["shape"] for tensor in layer["tensors"] if len(tensor["shape"]) > 1)
-    elements = layer["forward_macs"] // (outputs * math.prod(kernel))
-    weights = sum(math.prod(tensor["shape"]) for tensor in layer["tensors"])
-    return FP32 * batch * elements, FP32 * weights
-
-
-def weighted_times(gpu, layer, batch, is_first):
-    """Seconds of a convolution or dense layer."""
-    macs, output = batch * layer["forward_macs"], batch * layer["activation_bytes"]
-    moved = output + sum(weighted_bytes(layer, batch))
-    one = gpu.kernel(macs, moved)
-    return Times(one, one if is_first else 2 * one)
-
-
-def embedding_times(gpu, layer, batch):
-    """Seconds of a look-up and of its dense gradient."""
-    output = batch * layer["activation_bytes"]
-    table = FP32 * sum(math.prod(tensor["shape"]) for tensor in layer["tensors"])
-    return Times(gpu.kernel(0, 2 * output), gpu.kernel(0, output + table))
-
-
-def passes_times(gpu, layer, batch, passes, macs=0):
-    """Seconds of a forward and a backward kernel that pass over the output this many times."""
-    return Times(*(gpu.kernel(macs, count * batch * layer["activation_bytes"]) for count in passes))
-
-
-def layer_times(gpu, layer, batch, is_first, has_elementwise):
-    """Seconds of one layer by the roofline."""
-    macs = batch * layer["forward_macs"]
-    if (what := kind(layer)) == "weighted":
-        times = weighted_times(gpu, layer, batch, is_first)
-    elif what == "embedding":
-        times = embedding_times(gpu, layer, batch)
-    elif what == "normalisation":
-        times = passes_times(gpu, layer, batch, NORMALISATION_PASSES, macs)
-    else:
-        forward = gpu.kernel(macs, 2 * batch * layer["activation_bytes"])
-        times = Times(forward, 2 * forward)
-    if not has_elementwise:
-        return times
-    extra = passes_times(gpu, layer, batch, ELEMENTWISE_PASSES)
-    return Times(times.forward + extra.forward, times.backward + extra.backward)
+@functools.lru_cache(maxsize=None)
+def plain_roofline(device, model, batch):
+    """What the program prints of the device's and the model's text."""
+    with tempfile.TemporaryDirectory() as folder:
+        files = [Path(folder, name) for name in ("model.json", "device.json")]
+        for file, text in zip(files, (model, device)):
+            file.write_text(text, encoding="utf-8")
+        try:
+            done = subprocess.run([PROGRAM, "estimate", "--model", files[0], "--device", files[1], "--batch", str(batch), "--plain"],
+                                  capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise InputError(f"{PROGRAM}: file: {error.strerror} (the program, which ALLREPLAY_PROGRAM may name)") from None
+    if done.returncode:
+        raise InputError(done.stderr.strip())
+    return json.loads(done.stdout)
 
 
 def roofline(gpu, layers, batch):
-    """Seconds of every layer, before scaling."""
-    first = next((place for place, layer in enumerate(layers) if layer["tensors"]), None)
-    followed = [kind(after) != "normalisation" for after in layers[1:]] + [False]
-    return [layer_times(gpu, layer, batch, place == first, followed[place]) for place, layer in enumerate(layers)]
+    """Seconds of every layer, before scaling: `allreplay estimate --plain`."""
+    if not layers:
+        return []
+    counts = [{**{key: layer[key] for key in ("name", "forward_macs", "activation_bytes")},
+               "tensors": [{"name": f"{layer['name']} {place}", "shape": tensor["shape"]} for place, tensor in enumerate(layer["tensors"])]} for layer in layers]
+    times = plain_roofline(device_text(gpu), json.dumps({"name": "model", "layers": counts}), batch)
+    return [Times(*pair) for pair in zip(times["forward_s"], times["backward_s"])]
 
 
 def total_of(gpu, model, batch):
@@ -447,7 +414,7 @@ def reconstruct(model, gpu, batch, total_s, device, framework, source, forward_r
     """The text of the trace of this model, batch per GPU and total (seconds per iteration)."""
     times = scaled(roofline(gpu, model["layers"], batch), total_s, forward_ratio)
     method = (f"split over layers by roofline ({gpu.flops / 1e12:g} TFLOP/s, {gpu.bandwidth / 1e9:g} GB/s, "
-              f"{gpu.launch * 1e6:g} us per kernel; tools/reconstruct_trace.py)")
+              f"{LAUNCH_US} us per kernel; tools/reconstruct_trace.py)")
     head = {"model": model["name"], "device": device, "framework": framework, "batch_size": gpus * batch, "precision": "fp32",
             "origin": "reconstructed", "source": f"{source}; {method}", "unit": "us"}
     return trace_text(head, model["layers"], times)
@@ -675,8 +642,6 @@ def parse():
     parser.add_argument("--images-per-second", type=positive, metavar="X", help="published samples/s of one GPU, instead")
     parser.add_argument("--peak-tflops", type=positive, metavar="F", help="fp32 peak of the GPU, 1e12 FLOP/s")
     parser.add_argument("--memory-gbs", type=positive, metavar="G", help="memory bandwidth of the GPU, 1e9 bytes/s")
-    parser.add_argument("--launch-us", type=positive, metavar="U", default=LAUNCH_S * 1e6,
-                        help="start of one kernel, us (default: %(default)g)")
     parser.add_argument("--forward-ratio", type=positive, metavar="R", help="fix forward = R * backward over the sums")
     parser.add_argument("--device", metavar="NAME", help="the GPU, as the trace shall name it")
     parser.add_argument("--framework", metavar="NAME", default="unknown", help="who ran it (default: unknown)")
@@ -708,7 +673,7 @@ def main():
     if options.leave_one_out:
         return print_leave_one_out(options.leave_one_out)
     model = read_model(options.model)
-    gpu = Gpu(options.peak_tflops * 1e12, options.memory_gbs * 1e9, options.launch_us * 1e-6)
+    gpu = Gpu(options.peak_tflops * 1e12, options.memory_gbs * 1e9)
     if options.check:
         return check(options.check, model, gpu, options.batch)
     total_s = options.iteration_seconds or options.batch / options.images_per_second

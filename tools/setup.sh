@@ -3,7 +3,8 @@
 #
 #   tools/setup.sh                 what the README's commands need
 #   tools/setup.sh --with torch    also PyTorch and torchvision, for tools/profile_torch.py
-#   tools/setup.sh --with tests    also all that some tests skip without: PyTorch, a browser, a checker of schemas, a fuzzer
+#   tools/setup.sh --with cluster  also Open MPI, Slurm and GNU parallel, for sweeps on many machines (docs/clusters.md)
+#   tools/setup.sh --with tests    also all that some tests skip without: these two, a browser, a checker of schemas, a fuzzer
 #
 # On Debian and Ubuntu the missing packages come from the distribution through apt, with sudo when not root; nothing
 # is asked, and nothing is done when all are there. Elsewhere it lists what is needed.
@@ -19,10 +20,13 @@ packages=(
   catch2 libbenchmark-dev                             # the tests and benchmarks
   python3 python3-matplotlib                          # tools/
 )
+torch=(python3-torch python3-torchvision)
+cluster=(openmpi-bin libopenmpi-dev slurm-wlm parallel)
 case "$*" in
   '') ;;
-  '--with torch') packages+=(python3-torch python3-torchvision) ;;
-  '--with tests') packages+=(python3-torch python3-torchvision chromium python3-jsonschema mandoc groff zsh fish clang libclang-rt-dev) ;;
+  '--with torch') packages+=("${torch[@]}") ;;
+  '--with cluster') packages+=("${cluster[@]}") ;;
+  '--with tests') packages+=("${torch[@]}" "${cluster[@]}" chromium python3-jsonschema mandoc groff zsh fish clang libclang-rt-dev) ;;
   *) usage_error "does not know '$*'" ;;
 esac
 

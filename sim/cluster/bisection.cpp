@@ -152,6 +152,9 @@ std::optional<Bisection> by_rule(const Topology& topology, const TopologySpec& s
       if (spec.k == 1 || spec.n == 2) return Bisection{half * spec.link.bandwidth};  // a star; a hypercube
       if (machines <= most_tried) return std::nullopt;
       return Bisection{static_cast<double>(bcube_bound(spec.n, spec.k, machines)) * spec.link.bandwidth, false};
+    // Every port of the smaller half's, over the rail switches alone.
+    case TopologyKind::Rail:
+      return Bisection{half * static_cast<double>(spec.rails) * spec.link.bandwidth};
     case TopologyKind::DoubleBinaryTree:
     case TopologyKind::Graph:
       return std::nullopt;

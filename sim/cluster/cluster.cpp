@@ -10,8 +10,8 @@ namespace {
 
 // The options that belong to a cluster as much as to a run, as given after --option.
 constexpr std::string_view network_options[] = {
-    "sharing",     "servers", "chunks", "tree_bandwidth", "accumulate",     "zero",           "barrier",
-    "shard_group", "update",  "state",  "memory",         "gradient_dtype", "parameter_dtype"};
+    "sharing", "servers", "server_hosts", "local",  "chunks", "tree_bandwidth", "launch",         "accumulate",
+    "zero",    "barrier", "shard_group",  "update", "state",  "memory",         "gradient_dtype", "parameter_dtype"};
 
 double positive(const Json& json, double value) {
   if (value <= 0) json.fail(fmt::format("{} is not above zero", json.dump()), "a positive value");
@@ -59,8 +59,35 @@ std::vector<WorkersTable> read_tables(const Json& json) {
   return tables;
 }
 
+// A topology of one GPU a host may yet draw nodes, unless it has rails.
+void require_same_nodes(const Json& workers, std::int64_t count, const TopologySpec& topology) {
+  const std::int64_t gpus = topology.gpus_per_host;
+  if (count != gpus && (gpus > 1 || topology.kind == TopologyKind::Rail))
+    workers.fail(fmt::format("{} contradict the topology's {} GPUs a host", count, gpus), fmt::format("{}", gpus));
+}
+
+// Of what the topology says, too, where it has rails.
+std::int64_t read_rails(const Json& network, std::int64_t node_workers, const std::optional<TopologySpec>& topology) {
+  const bool has_rails = topology && topology->kind == TopologyKind::Rail;
+  const auto json = network.find("rails");
+  if (!json) return has_rails ? topology->rails : 1;
+  const std::int64_t rails = json->integer(1, most_workers);
+  if (rails > node_workers)
+    json->fail(fmt::format("{} network ports among the {} workers of a node", rails, node_workers),
+               fmt::format("at most {}", node_workers));
+  if (has_rails && rails != topology->rails)
+    json->fail(fmt::format("{} contradict the topology's {} rails", rails, topology->rails),
+               fmt::format("{}", topology->rails));
+  const bool drawn = has_rails || (topology && topology->kind == TopologyKind::Graph);
+  if (topology && !drawn && rails > 1)
+    json->fail(fmt::format("{} network ports contradict the topology, whose kind {} has none for single GPUs", rails,
+                           kind_name(topology->kind)),
+               "a topology of kind rail, or none: \"node\" stands for one");
+  return rails;
+}
+
 // `links`: the network gives the cost of its links, and not of whole collectives.
-NodeLevel read_node(const Json& network, bool links) {
+NodeLevel read_node(const Json& network, bool links, const std::optional<TopologySpec>& topology) {
   const Json json = network.at("node");
   json.allow_only({"workers", "alpha", "beta", "bandwidth"});
   NodeLevel node;
@@ -73,12 +100,8 @@ NodeLevel read_node(const Json& network, bool links) {
   if (const auto alpha = json.find("alpha")) node.alpha = alpha->duration();
   if (const auto beta = json.find("beta")) node.beta = beta->per_byte();
   if (const auto rate = json.find("bandwidth")) node.beta = 1 / positive(*rate, rate->rate());
-  if (const auto rails = network.find("rails")) {
-    node.rails = rails->integer(1, most_workers);
-    if (node.rails > node.workers)
-      rails->fail(fmt::format("{} network ports among the {} workers of a node", node.rails, node.workers),
-                  fmt::format("at most {}", node.workers));
-  }
+  if (topology) require_same_nodes(json.at("workers"), node.workers, *topology);
+  node.rails = read_rails(network, node.workers, topology);
   node.place = json.place();
   return node;
 }
@@ -129,15 +152,10 @@ NcclSetup read_nccl(const Json& network) {
 void require_consistent(const Json& json, const Network& network) {
   if (network.nccl && !(network.node->beta > 0.0 && network.beta > 0.0))
     json.at("nccl").fail("stands beside links that take no time per byte", "a bandwidth of both levels");
-  if (!network.node || !network.topology) return;
-  if (!network.beta && !network.measured && network.table.empty() && network.tables.empty())
+  if (network.node && network.topology && !network.beta && !network.measured && network.table.empty() &&
+      network.tables.empty())
     json.at("node").fail("leaves the time per byte between nodes to the topology",
                          "bandwidth or beta beside it: that of one port");
-  const std::int64_t gpus = network.topology->gpus_per_host;
-  if (gpus > 1 && gpus != network.node->workers)
-    json.at("node").at("workers").fail(
-        fmt::format("{} contradict the topology's {} GPUs a host", network.node->workers, gpus),
-        fmt::format("{}", gpus));
 }
 
 void require_one_cost(const Json& json) {
@@ -173,12 +191,13 @@ Network read_network(const Json& json) {
   if (const auto measured = json.find("measured")) network.measured = read_measured(*measured);
   if (const auto table = json.find("table")) network.table = read_table(*table);
   if (const auto tables = json.find("tables")) network.tables = read_tables(*tables);
+  if (const auto topology = json.find("topology")) network.topology = read_topology(*topology);
   if (json.find("node"))
-    network.node = read_node(json, !network.measured && network.table.empty() && network.tables.empty());
+    network.node =
+        read_node(json, !network.measured && network.table.empty() && network.tables.empty(), network.topology);
   else if (const auto rails = json.find("rails"))
     rails->fail("counts the network ports of a node, and there is no node", "\"node\" beside it, or leave it out");
   if (json.find("nccl")) network.nccl = read_nccl(json);
-  if (const auto topology = json.find("topology")) network.topology = read_topology(*topology);
   if (const auto rate = json.find("line_rate")) network.line_rate = positive(*rate, rate->rate());
   if (const auto name = json.find("collective")) network.collective = name->text();
   if (const auto name = json.find("fidelity")) network.fidelity = name->text();
@@ -189,13 +208,55 @@ Network read_network(const Json& json) {
   return network;
 }
 
+// As a link of the topology that nodes stand for.
+LinkSpec implied_link(double beta, const Place& place) {
+  if (beta <= 0)
+    throw InputError(place, "takes no time per byte, and no link is as fast as that",
+                     "a bandwidth of both levels, or the fidelity alpha-beta");
+  return {0, 1 / beta};
+}
+
+// Either a factor, or the thread blocks that communication takes of a GPU's: the others do all the work.
+Interference read_interference(const Json& json) {
+  json.allow_only({"compute", "at", "sms", "of"});
+  Interference interference;
+  if (json.find("compute").has_value() == json.find("sms").has_value())
+    json.fail("does not say by how much", "{\"compute\": 1.1}, or {\"sms\": 24, \"of\": 132}");
+  if (const auto compute = json.find("compute")) {
+    if (const auto of = json.find("of")) of->fail("counts thread blocks, and no sms are taken", "leave it out");
+    interference.compute = compute->number();
+    if (!(interference.compute >= 1 && interference.compute <= 1000))
+      compute->fail(fmt::format("{} is no slow-down", compute->dump()), "1 to 1000: times as long");
+  } else {
+    const std::int64_t of = json.at("of").integer(2, 1'000'000), sms = json.at("sms").integer(0, of - 1);
+    interference.compute = static_cast<double>(of) / static_cast<double>(of - sms);
+  }
+  if (const auto at = json.find("at")) interference.at = positive(*at, at->rate());
+  return interference;
+}
+
 }  // namespace
+
+std::optional<TopologySpec> topology_of(const Network& network) {
+  if (network.topology) return network.topology;
+  const auto& node = network.node;
+  if (!node || !network.beta || !node->beta) return std::nullopt;
+  TopologySpec rail;
+  rail.kind = TopologyKind::Rail;
+  rail.link = implied_link(*network.beta, network.place / "beta");
+  rail.gpus_per_host = node->workers;
+  rail.inner = implied_link(*node->beta, node->place / "beta");
+  rail.rails = node->rails;
+  rail.place = node->place;
+  return rail;
+}
 
 Cluster read_cluster(const Json& json) {
   Cluster cluster;
   cluster.name = json.at("name").text();
   cluster.workers = json.at("workers").integer(1, most_workers);
   cluster.network = read_network(json.at("network"));
+  if (const auto interference = json.find("interference")) cluster.interference = read_interference(*interference);
   cluster.place = json.place();
   return cluster;
 }

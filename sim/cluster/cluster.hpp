@@ -79,14 +79,27 @@ struct Network {
   Place place;
 };
 
+/// How much slower workers compute while any of their transfers is in flight; or, with `at`, in proportion to the rate
+/// at which its bytes move.
+struct Interference {
+  double compute = 1;        ///< at least 1
+  std::optional<double> at;  ///< bytes per second at which it is `compute`
+};
+
 struct Cluster {
   std::string name;
   std::int64_t workers = 0;
   Network network;
+  std::optional<Interference> interference;
   Place place;
 };
 
-/// Reads the keys "name", "workers" and "network" of a cluster file. Throws InputError.
+/// What the detailed fidelities run on: the file's topology, or the one of kind `rail` that "node" with its links
+/// stands for, of links without latency; nothing where the network gives the cost of whole collectives only. Throws
+/// InputError for links that take no time per byte.
+std::optional<TopologySpec> topology_of(const Network& network);
+
+/// Reads the keys "name", "workers", "network" and "interference" of a cluster file. Throws InputError.
 Cluster read_cluster(const Json& json);
 
 inline constexpr std::int64_t most_workers = 1 << 24;

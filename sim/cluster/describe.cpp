@@ -46,6 +46,8 @@ std::optional<std::int64_t> hops_by_rule(const Topology& topology, const Topolog
       return 6;
     case TopologyKind::BCube:
       return 2 * spec.k;
+    case TopologyKind::Rail:
+      return spec.rails > 1 && !spec.pxn ? 4 : 2;
     case TopologyKind::DoubleBinaryTree:
     case TopologyKind::Graph:
       return std::nullopt;

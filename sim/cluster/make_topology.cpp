@@ -40,6 +40,10 @@ Size size_of(const TopologySpec& spec, double needed) {
       const double hosts = std::pow(static_cast<double>(spec.n), static_cast<double>(spec.k));
       return {hosts, 2 * hosts * static_cast<double>(spec.k)};
     }
+    case TopologyKind::Rail: {
+      const auto rails = static_cast<double>(spec.rails);
+      return {needed, 2 * needed * rails * (rails > 1 ? 2 : 1)};  // the ports; as many up to spines
+    }
     case TopologyKind::Graph:
       return {static_cast<double>(spec.hosts.size()), 2 * static_cast<double>(spec.graph_links.size())};
   }
@@ -47,6 +51,8 @@ Size size_of(const TopologySpec& spec, double needed) {
 }
 
 void require_fits(const TopologySpec& spec, const Size& size, std::int64_t workers) {
+  if (spec.rails > most_rails)
+    throw InputError(spec.place, fmt::format("{} rails", spec.rails), fmt::format("at most {}", most_rails));
   const double ranks = size.hosts * static_cast<double>(spec.gpus_per_host);
   const double links = size.links + (spec.gpus_per_host > 1 ? 2 * ranks : 0);
   if (links > static_cast<double>(most_links))
@@ -86,6 +92,8 @@ std::unique_ptr<Topology> make_shape(const TopologySpec& spec, std::int64_t host
       return make_fat_tree(spec.ports, spec.oversubscription, spec.link);
     case TopologyKind::BCube:
       return make_bcube(spec.n, spec.k, spec.link);
+    case TopologyKind::Rail:
+      return make_rail(spec, hosts);
     case TopologyKind::Graph:
       break;
   }
@@ -100,26 +108,41 @@ std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t w
   const std::int64_t hosts = (workers + spec.gpus_per_host - 1) / spec.gpus_per_host;  // where the workers decide
   require_fits(spec, size_of(spec, static_cast<double>(hosts)), workers);
   auto topology = make_shape(spec, hosts);
-  if (spec.gpus_per_host > 1) topology = with_gpus(std::move(topology), spec.gpus_per_host, spec.inner);
+  const bool bare = spec.kind != TopologyKind::Rail;  // its routes ask for the GPU: it has them itself
+  if (spec.gpus_per_host > 1 && bare) topology = with_gpus(std::move(topology), spec.gpus_per_host, spec.inner);
   if (!spec.changes.empty()) topology = with_changes(std::move(topology), spec.changes);
   return topology;
 }
 
-RouteBound consecutive_route_bound(const Topology& topology, std::int64_t workers) {
+namespace {
+
+// From every `step`th rank on to the next; of bandwidths, without so many links at either end.
+RouteBound route_bound(const Topology& topology, std::int64_t workers, std::int64_t step, std::size_t ends) {
   RouteBound bound{0, std::numeric_limits<double>::infinity()};
   std::vector<LinkId> path;
-  for (std::int64_t rank = 0; rank < workers; ++rank) {
+  for (std::int64_t next = 0; next < workers; next += step) {
     path.clear();
-    topology.route(static_cast<NodeId>(rank), static_cast<NodeId>((rank + 1) % workers), path);
+    topology.route(static_cast<NodeId>((next + workers - 1) % workers), static_cast<NodeId>(next), path);
     double latency = 0;
-    for (const LinkId id : path) {
-      const Link& link = topology.links()[id];
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const Link& link = topology.links()[path[i]];
       latency += link.latency;
-      bound.bandwidth = std::min(bound.bandwidth, link.bandwidth);
+      if (i >= ends && i + ends < path.size()) bound.bandwidth = std::min(bound.bandwidth, link.bandwidth);
     }
     bound.latency = std::max(bound.latency, latency);
   }
   return bound;
+}
+
+}  // namespace
+
+RouteBound consecutive_route_bound(const Topology& topology, std::int64_t workers) {
+  return route_bound(topology, workers, 1, 0);
+}
+
+RouteBound machine_route_bound(const Topology& topology, std::int64_t workers) {
+  const std::int64_t gpus = topology.gpus_per_host();
+  return route_bound(topology, workers, gpus, gpus > 1 ? 1 : 0);
 }
 
 }  // namespace allreplay

@@ -9,9 +9,9 @@
 
 namespace allreplay {
 
-/// A network for that many workers, rank i on host i. `star`, `ring` and `double-binary-tree` have as many hosts as
-/// workers need; the others what their sizes say. Throws InputError where they are too few, too many to hold, or cut
-/// off from each other.
+/// A network for that many workers, rank i on host i. `star`, `ring`, `double-binary-tree` and `rail` have as many
+/// hosts as workers need; the others what their sizes say. Throws InputError where they are too few, too many to hold,
+/// or cut off from each other.
 std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t workers);
 
 /// What a collective between neighbouring ranks meets at worst.
@@ -22,5 +22,9 @@ struct RouteBound {
 
 /// Over the routes from each rank to the next, and from the last to the first.
 RouteBound consecutive_route_bound(const Topology& topology, std::int64_t workers);
+
+/// Over the routes from each machine's last GPU to the next machine's first, and from the last machine's to the first:
+/// of bandwidths, those between machines.
+RouteBound machine_route_bound(const Topology& topology, std::int64_t workers);
 
 }  // namespace allreplay

@@ -33,6 +33,12 @@ std::unique_ptr<Topology> make_fat_tree(std::int64_t ports, double oversubscript
 /// 2009). Routes correct the digits from v_{k−1} down to v_0; the servers between relay.
 std::unique_ptr<Topology> make_bcube(std::int64_t n, std::int64_t k, const LinkSpec& link);
 
+/// Hosts of `gpus_per_host` GPUs, each on an inner link to its host, as with_gpus() has them. Port p of every host
+/// hangs on rail switch p, and with several rails each switch has a link / oversubscription to each of as many spines
+/// as there are hosts. A message to GPU k of another host takes rail k mod r all the way; without PXN it leaves by the
+/// sender's rail, and changes rails, where it must, in the spine that bears the receiving host's number.
+std::unique_ptr<Topology> make_rail(const TopologySpec& spec, std::int64_t hosts);
+
 /// Shortest paths by latency, then links; equal ones are shared out by destination (ShortestPaths).
 std::unique_ptr<Topology> make_graph(const TopologySpec& spec);
 

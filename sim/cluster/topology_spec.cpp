@@ -19,6 +19,10 @@ constexpr KindSummary kinds[] = {
     {TopologyKind::DoubleBinaryTree, "double-binary-tree", "a link per edge of two mirrored trees of hosts", {}},
     {TopologyKind::FatTree, "fat-tree", "k-port switches in three layers, k^3/4 hosts", {"ports", "oversubscription"}},
     {TopologyKind::BCube, "bcube", "n^k servers of k ports, n-port switches, servers relay", {"n", "k"}},
+    {TopologyKind::Rail,
+     "rail",
+     "hosts of GPUs with several ports, a switch for each port number",
+     {"rails", "oversubscription", "pxn"}},
     {TopologyKind::Graph, "graph", "nodes and links listed in the file, shortest paths", {"hosts", "switches"}},
 };
 
@@ -73,6 +77,16 @@ void read_gpus(const Json& json, TopologySpec& spec) {
     spec.inner = read_link(json.at("inner"));
   else if (inner)
     inner->fail("links the GPUs of a host, but there is one each", "\"gpus_per_host\": 2 or more");
+}
+
+void read_rail(const Json& json, TopologySpec& spec) {
+  const Json rails = json.at("rails");
+  spec.rails = rails.integer(1, most_rails);
+  if (spec.rails > spec.gpus_per_host)
+    rails.fail(fmt::format("{} network ports among the {} GPUs of a host", spec.rails, spec.gpus_per_host),
+               fmt::format("at most {}", spec.gpus_per_host));
+  if (const auto ratio = json.find("oversubscription")) spec.oversubscription = read_oversubscription(*ratio);
+  if (const auto pxn = json.find("pxn")) spec.pxn = pxn->boolean();
 }
 
 /// The two names of "between".
@@ -171,6 +185,7 @@ TopologySpec read_topology(const Json& json) {
     spec.ports = read_ports(json.at("ports"));
     if (const auto ratio = json.find("oversubscription")) spec.oversubscription = read_oversubscription(*ratio);
   }
+  if (spec.kind == TopologyKind::Rail) read_rail(json, spec);
   if (spec.kind == TopologyKind::BCube) {
     spec.n = json.at("n").integer(2, largest_size);
     spec.k = json.at("k").integer(1, 24);

@@ -14,7 +14,7 @@
 
 namespace allreplay {
 
-enum class TopologyKind : std::uint8_t { Star, Ring, Torus, DoubleBinaryTree, FatTree, BCube, Graph };
+enum class TopologyKind : std::uint8_t { Star, Ring, Torus, DoubleBinaryTree, FatTree, BCube, Rail, Graph };
 
 struct LinkSpec {
   double latency = 0;    ///< seconds
@@ -42,10 +42,12 @@ struct TopologySpec {
   LinkSpec link;                         ///< every link, unless said otherwise
   std::vector<std::int64_t> dimensions;  ///< torus
   std::int64_t ports = 0;                ///< fat-tree: of each switch
-  double oversubscription = 1;           ///< fat-tree: links between edge and aggregation have bandwidth / this
-  std::int64_t n = 0;                    ///< bcube: ports of a switch
-  std::int64_t k = 0;                    ///< bcube: ports of a server
-  std::vector<std::string> hosts;        ///< graph
+  double oversubscription = 1;     ///< of fat-tree's edge switches, and of rail's switches, towards the next layer
+  std::int64_t n = 0;              ///< bcube: ports of a switch
+  std::int64_t k = 0;              ///< bcube: ports of a server
+  std::int64_t rails = 1;          ///< rail: ports of a host
+  bool pxn = true;                 ///< rail: messages leave by the port of the GPU that receives them
+  std::vector<std::string> hosts;  ///< graph
   std::vector<std::string> switches;
   std::vector<GraphLink> graph_links;  ///< nodes counted through hosts, then switches
   std::int64_t gpus_per_host = 1;
@@ -64,11 +66,14 @@ struct KindSummary {
   TopologyKind value;
   std::string_view name;
   std::string_view summary;
-  std::array<std::string_view, 2> keys;  ///< in a file, beside those that every kind may have; "": none
+  std::array<std::string_view, 3> keys;  ///< in a file, beside those that every kind may have; "": none
 };
 std::span<const KindSummary> topology_kinds();
 
 /// Both directions of every link count.
 inline constexpr std::int64_t most_links = 1 << 24;
+
+/// Of a host of kind rail.
+inline constexpr std::int64_t most_rails = 1024;
 
 }  // namespace allreplay

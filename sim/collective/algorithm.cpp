@@ -1,5 +1,6 @@
 #include "sim/collective/algorithm.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -30,9 +31,11 @@ Coefficients double_binary_tree(double n, const CollectiveOptions& options) {
 
 Coefficients ring(double n, const CollectiveOptions&) { return {2 * (n - 1), 2 * (n - 1) / n, (n - 1) / n}; }
 
-// Push and pull: each of S servers exchanges M/S bytes with the N − 1 other workers. S = N is a server on each.
+// Push and pull: each of S servers exchanges M/S bytes with the N − 1 other workers. S = N is a server on each. On
+// hosts of their own all N workers are others, and each of them has a port, too.
 Coefficients parameter_server(double n, const CollectiveOptions& options) {
   const double servers = options.servers > 0 ? static_cast<double>(options.servers) : n;
+  if (options.server_hosts == ServerHosts::Dedicated) return {2, 2 * std::max(1.0, n / servers), (n - 1) / servers};
   return {2, 2 * (n - 1) / servers, (n - 1) / servers};
 }
 
@@ -66,7 +69,9 @@ Rank power_of_two(std::string_view name, std::int64_t workers, const Place& plac
 
 using Options = CollectiveOptions;
 
-Rounds ring_messages(std::int64_t n, const Options&, Stage stage, const Place&) {
+Rounds ring_messages(std::int64_t n, const Options& options, Stage stage, const Place&) {
+  if (!options.in_nodes.empty())
+    return node_ring_rounds(options.in_nodes, static_cast<std::uint32_t>(options.rails), stage);
   return ring_rounds(static_cast<Rank>(n), 1, stage);
 }
 
@@ -79,6 +84,8 @@ Rounds hierarchical_messages(std::int64_t n, const Options& options, Stage stage
 
 Rounds double_tree_messages(std::int64_t n, const Options& options, Stage stage, const Place& place) {
   if (options.chunks < 1) throw InputError(place, fmt::format("{} chunks", options.chunks), "at least one");
+  if (!options.in_nodes.empty())
+    return node_tree_rounds(options.in_nodes, static_cast<std::uint32_t>(options.rails), options.chunks, stage);
   return double_binary_tree_rounds(static_cast<Rank>(n), options.chunks, stage);
 }
 
@@ -111,8 +118,8 @@ Rounds bml_messages(std::int64_t workers, const Options& options, Stage stage, c
   return bml_rounds(root, options.levels, stage);
 }
 
-Rounds scatter_messages(std::int64_t n, const Options&, Stage, const Place&) {
-  return ring_rounds(static_cast<Rank>(n), 1, Stage::ReduceScatter);
+Rounds scatter_messages(std::int64_t n, const Options& options, Stage, const Place& place) {
+  return ring_messages(n, options, Stage::ReduceScatter, place);
 }
 
 Rounds broadcast_messages(std::int64_t n, const Options&, Stage, const Place&) {

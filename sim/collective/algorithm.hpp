@@ -17,12 +17,23 @@ enum class TreeBandwidth : std::uint8_t {
   Physical,  ///< b = 2β + γ
 };
 
+/// Where a parameter server's servers are.
+enum class ServerHosts : std::uint8_t {
+  Colocated,  ///< on the workers' hosts: pushes and pulls share their ports
+  Dedicated,  ///< on hosts of their own with a port each
+};
+
 struct CollectiveOptions {
-  std::int64_t servers = 0;  ///< of a parameter server; 0: one on every worker
-  TreeBandwidth tree_bandwidth = TreeBandwidth::Paper;
+  std::int64_t servers = 0;  ///< of a parameter server; 0: one on every worker, or with local sums one a node
+  ServerHosts server_hosts = ServerHosts::Colocated;
+  bool local = false;  ///< the nodes sum before they push
+  TreeBandwidth tree_bandwidth = TreeBandwidth::Physical;
   std::int64_t chunks = 16;  ///< per tree of double-binary-tree
   std::int64_t groups = 1;   ///< of hierarchical: so many, of consecutive workers
   std::int64_t levels = 1;   ///< of bml: k of the BCube(n, k) that it runs on; on other networks 1
+  // Of ring, reduce-scatter and double-binary-tree on two levels, message by message:
+  InNodes in_nodes = {};   ///< empty: one level
+  std::int64_t rails = 1;  ///< so many at once
 };
 
 /// What a collective leaves behind.

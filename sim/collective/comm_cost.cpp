@@ -8,6 +8,7 @@
 
 #include "sim/cluster/make_topology.hpp"
 #include "sim/collective/nccl.hpp"
+#include "sim/collective/parameter_server.hpp"
 #include "sim/collective/two_level.hpp"
 
 namespace allreplay {
@@ -32,25 +33,30 @@ double CommCost::interpolate(double bytes) const {
 
 Time CommCost::transfer(Bytes bytes) const {
   if (bytes <= 0) return Time(0);
-  if (price_) return (*this)(bytes)-to_time(price_->start_up(size_of(bytes)));
+  if (price_) return (*this)(bytes)-to_time(before_ + price_->start_up(size_of(bytes)));
   if (points_.empty()) return to_time(b_ * size_of(bytes));
-  return std::max(least(bytes), (*this)(bytes)-to_time(a_));
+  return std::max(to_time(least_per_byte(bytes) * size_of(bytes)), (*this)(bytes)-to_time(before_ + a_));
 }
 
 Time CommCost::least(Bytes bytes) const {
-  if (price_ && bytes > 0) return to_time(price_->least(size_of(bytes)));
+  if (price_ && bytes > 0) return to_time(before_ + price_->least(size_of(bytes)));
   if (points_.empty() || bytes <= 0) return (*this)(bytes);
+  return to_time(before_ + least_per_byte(bytes) * size_of(bytes));
+}
+
+// Of a table, over the sizes up to `bytes`.
+double CommCost::least_per_byte(Bytes bytes) const {
   const double size = size_of(bytes);
   double per_byte = interpolate(size) / size;
   for (const CostPoint& point : points_)
     if (static_cast<double>(point.bytes) <= size)
       per_byte = std::min(per_byte, point.seconds / static_cast<double>(point.bytes));
-  return to_time(per_byte * size);
+  return per_byte;
 }
 
 Time CommCost::at_best(Bytes bytes) const {
   if (bytes <= 0) return Time(0);
-  if (price_) return least(bytes);
+  if (price_) return to_time(price_->least(size_of(bytes)));
   if (points_.empty()) return to_time(b_ * size_of(bytes));
   const CostPoint &last = points_.back(), &before = points_[points_.size() - 2];
   double per_byte = std::max(0.0, (last.seconds - before.seconds) / static_cast<double>(last.bytes - before.bytes));
@@ -143,9 +149,40 @@ std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers
   return points;
 }
 
+// A topology whose hosts are nodes for the collective: of kind rail for all, else for what is itself made of groups.
+const TopologySpec* nodes_drawn(const Network& network, const Algorithm& algorithm, const CollectiveOptions& options) {
+  if (network.node || network.measured || !network.topology || network.topology->gpus_per_host == 1) return nullptr;
+  const bool grouped = algorithm.name == "hierarchical" && options.groups > 1;
+  return grouped || network.topology->kind == TopologyKind::Rail ? &*network.topology : nullptr;
+}
+
+// On one level every worker is a node of its own.
+std::int64_t node_workers(const Network& network, const TopologySpec* drawn) {
+  return network.node ? network.node->workers : drawn ? drawn->gpus_per_host : 1;
+}
+
+// A beta in the file goes before the topology's links between hosts.
+TwoLevels levels_of(const Network& network, const TopologySpec& drawn, std::int64_t workers) {
+  const double alpha = network.alpha.value_or(0), beta_in = 1 / drawn.inner.bandwidth;
+  if (network.beta) return {alpha, beta_in, alpha, *network.beta, drawn.rails};
+  const RouteBound outside = machine_route_bound(*make_topology(drawn, workers), workers);
+  return {alpha + 2 * drawn.inner.latency, beta_in, alpha + outside.latency, 1 / outside.bandwidth, drawn.rails};
+}
+
+// A failed link, or one unlike the others, which no closed form has.
+void require_equal_links(const Network& network) {
+  if (!network.topology || network.topology->changes.empty()) return;
+  throw InputError(network.topology->place / "links",
+                   fmt::format("changes {} of the links, and the closed forms of alpha-beta know no single link",
+                               network.topology->changes.size()),
+                   "--fidelity fluid or message");
+}
+
 // α's, and β's part of b.
-TransferCost transfer_of(const Network& network, const Algorithm& algorithm, const NodeLayout& layout,
+TransferCost transfer_of(const Network& network, const Algorithm& algorithm, const NodeLayout& layout, std::int64_t all,
                          const LinkCosts& links, const Coefficients& times, const CollectiveOptions& options) {
+  if (const TopologySpec* drawn = nodes_drawn(network, algorithm, options))
+    return two_level_transfer(algorithm, layout, levels_of(network, *drawn, all), options, drawn->place);
   if (!network.node || network.measured) return {times.alpha * links.alpha, times.beta * links.beta};
   const NodeLevel& node = *network.node;
   const TwoLevels levels{node.alpha.value_or(0), node.beta.value_or(0), links.alpha, links.beta, node.rails};
@@ -157,6 +194,8 @@ StageCosts price_stages(const Network& network, const Algorithm& algorithm, cons
                         std::int64_t table_workers, const CollectiveOptions& options) {
   const std::int64_t workers = layout.workers;
   if (workers == 1) return {CommCost(0, 0), CommCost(0, 0), CommCost(0, 0)};
+  require_equal_links(network);
+  if (options.local && algorithm.option == "servers") return local_stages(network, layout, options);
   if (!network.table.empty()) {
     require_reach(network, table_workers, workers, network.place / "table");
     if (workers != table_workers || algorithm.name != network.collective)
@@ -178,31 +217,32 @@ StageCosts price_stages(const Network& network, const Algorithm& algorithm, cons
   if (network.measured) require_reach(network, network.measured->workers, workers, network.measured->place);
   const LinkCosts links = links_of(network, all, options);
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
-  const auto [a, transfer] = transfer_of(network, algorithm, layout, links, times, options);
+  const auto [a, transfer] = transfer_of(network, algorithm, layout, all, links, times, options);
   const double reduction = times.gamma * links.gamma;
   const double scattered = transfer / 2 + (network.measured ? reduction / 2 : reduction);
   return {CommCost(a, transfer + reduction), CommCost(a / 2, scattered),
           CommCost(a / 2, transfer + reduction - scattered)};
 }
 
-// On one level every worker is a node of its own.
-std::int64_t node_workers(const Network& network) { return network.node ? network.node->workers : 1; }
-
 }  // namespace
 
 StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                         std::int64_t table_workers, const CollectiveOptions& options) {
-  return price_stages(network, algorithm, layout_of(workers, node_workers(network)), workers, table_workers, options);
+  const NodeLayout layout = layout_of(workers, node_workers(network, nodes_drawn(network, algorithm, options)));
+  return price_stages(network, algorithm, layout, workers, table_workers, options);
 }
 
 AxisCosts price_axis(const Network& network, const Algorithm& algorithm, const Groups& groups, Axis axis,
                      std::int64_t table_workers, const CollectiveOptions& options) {
-  const NodeLayout layout = axis == Axis::All || groups.shard == groups.workers || !network.node
-                                ? layout_of(groups.ranks(axis), node_workers(network))
-                                : layout_on(groups.workers, groups.ranks(axis), groups.stride(axis),
-                                            network.node->workers, network.node->place);
+  const TopologySpec* drawn = nodes_drawn(network, algorithm, options);
+  const bool nodes = network.node || drawn;
+  const NodeLayout layout =
+      axis == Axis::All || groups.shard == groups.workers || !nodes
+          ? layout_of(groups.ranks(axis), node_workers(network, drawn))
+          : layout_on(groups.workers, groups.ranks(axis), groups.stride(axis), node_workers(network, drawn),
+                      network.node ? network.node->place : drawn->place);
   AxisCosts costs{price_stages(network, algorithm, layout, groups.workers, table_workers, options), channel_inside};
-  if (network.node && layout.nodes > 1)
+  if (nodes && layout.nodes > 1)
     costs.channels = layout.per_node > 1 ? channel_inside | channel_outside : channel_outside;
   if (axis == Axis::Replica)
     for (CommCost& cost : costs.stages) cost = cost.of_share(1 / static_cast<double>(groups.shard));

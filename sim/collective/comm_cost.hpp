@@ -36,11 +36,21 @@ class CommCost {
   /// Copies share it.
   explicit CommCost(std::shared_ptr<const SizePrice> price);
 
-  Time operator()(Bytes bytes) const {
-    if (bytes <= 0) return Time(0);
+  Time operator()(Bytes bytes) const { return to_time(seconds(bytes)); }
+
+  /// The same unrounded.
+  double seconds(Bytes bytes) const {
+    if (bytes <= 0) return 0;
     const double size = size_of(bytes);
-    if (price_) return to_time(price_->seconds(size));
-    return points_.empty() ? to_time(a_ + b_ * size) : to_time(interpolate(size));
+    if (price_) return before_ + price_->seconds(size);
+    return points_.empty() ? a_ + b_ * size : before_ + interpolate(size);
+  }
+
+  /// The same, once `before` has passed: a longer start-up.
+  CommCost after(Time before) const {
+    CommCost other = *this;
+    (price_ || !points_.empty() ? other.before_ : other.a_) += to_seconds(before);
+    return other;
   }
 
   /// T(factor·M): where only a part of the bytes travels, or each takes more room on the wire.
@@ -64,10 +74,12 @@ class CommCost {
  private:
   double size_of(Bytes bytes) const { return static_cast<double>(bytes) * share_; }
   double interpolate(double bytes) const;
+  double least_per_byte(Bytes bytes) const;
 
   double a_ = 0;  // seconds (the ps are rounded once, in T)
   double b_ = 0;
   double share_ = 1;
+  double before_ = 0;  // seconds, before a table's or a SizePrice's
   std::vector<CostPoint> points_;
   std::shared_ptr<const SizePrice> price_;
 };
@@ -90,14 +102,17 @@ struct Groups {
   std::int64_t shard = 1;  ///< divides `workers`
 
   std::int64_t ranks(Axis axis) const {
-    return axis == Axis::All ? workers : axis == Axis::Shard ? shard : workers / shard;
+    return axis == Axis::Shard ? shard : axis == Axis::Replica ? workers / shard : workers;
   }
   std::int64_t stride(Axis axis) const { return axis == Axis::Replica ? shard : 1; }
 };
 
-/// Which levels of a network of nodes a collective occupies: one bit each. On one level there is only the first.
+/// Which channels a collective occupies, one bit each: the levels of a network of nodes (on one level there is only the
+/// first), and the way back from servers on hosts of their own.
 using Channels = std::uint8_t;
-inline constexpr Channels channel_inside = 1, channel_outside = 2;
+inline constexpr Channels channel_inside = 1, channel_outside = 2, channel_back = 4;
+inline constexpr unsigned channel_count = 3;
+inline constexpr Channels all_channels = (1U << channel_count) - 1;
 
 /// The closed form of `algorithm` among `workers` on `network`, on two levels where it has nodes. One worker: no cost
 /// at all. Throws InputError where the network's measurement or table does not reach, and for what two_level_transfer()

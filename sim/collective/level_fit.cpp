@@ -6,12 +6,13 @@
 #include <fmt/format.h>
 
 #include "sim/collective/two_level.hpp"
+#include "sim/core/pattern_search.hpp"
 
 namespace allreplay {
 
 namespace {
 
-using Factors = std::array<double, 4>;  // bandwidth, latency: inside, then between nodes
+using Factors = std::vector<double>;  // four: bandwidth, latency: inside, then between nodes
 constexpr std::array<const char*, 4> names = {"bandwidth inside a node", "start-up inside a node",
                                               "bandwidth between nodes", "start-up between nodes"};
 
@@ -61,41 +62,6 @@ double squares(std::span<const Calibration> logs, const Network& network) {
   return sum;
 }
 
-// Hooke and Jeeves: steps along each free axis, halved when none helps, and once more along what a round has gained.
-template <class Function>
-Factors pattern_search(const Function& cost, Factors at, const std::array<bool, 4>& free) {
-  double best = cost(at);
-  const auto improve = [&](const Factors& candidate) {
-    const double value = cost(candidate);
-    if (!(value < best)) return false;
-    best = value;
-    at = candidate;
-    return true;
-  };
-  for (double step = 0.35; step > 1e-7;) {
-    const Factors before = at;
-    bool moved = false;
-    for (std::size_t axis = 0; axis < at.size(); ++axis)
-      for (const double sign : {1.0, -1.0}) {
-        if (!free[axis]) continue;
-        Factors candidate = at;
-        candidate[axis] += sign * step;
-        if (std::abs(candidate[axis]) < 12 && improve(candidate)) {
-          moved = true;
-          break;
-        }
-      }
-    if (!moved) {
-      step /= 2;
-      continue;
-    }
-    Factors onward = at;
-    for (std::size_t axis = 0; axis < at.size(); ++axis) onward[axis] += at[axis] - before[axis];
-    improve(onward);
-  }
-  return at;
-}
-
 Factors exponentials(Factors logarithms) {
   for (double& one : logarithms) one = std::exp(one);
   return logarithms;
@@ -141,10 +107,10 @@ LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
     fit.known[level] = fit.known[level + 1] = true;
   }
   const auto cost = [&](const Factors& logarithms) { return squares(logs, scaled(base, exponentials(logarithms))); };
-  Factors best{};
+  Factors best(4, 0.0);
   double least = cost(best);
   for (int corner = 0; corner < 81; ++corner) {
-    Factors candidate{};
+    Factors candidate(4, 0.0);
     int rest = corner;
     for (std::size_t axis = 0; axis < candidate.size(); ++axis, rest /= 3)
       candidate[axis] = fit.known[axis] ? 0.7 * (rest % 3 - 1) : 0;
@@ -153,7 +119,7 @@ LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
       best = candidate;
     }
   }
-  best = pattern_search(cost, best, fit.known);
+  best = pattern_search(cost, best, std::vector<bool>(fit.known.begin(), fit.known.end()));
   for (std::size_t axis = 0; axis < best.size(); ++axis) {
     if (!fit.known[axis]) continue;
     Factors twice = best;
@@ -167,8 +133,9 @@ LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
       fit.warnings.push_back(fmt::format("the logs say nothing of the {}: something else is slower", names[axis]));
     }
   }
-  fit.factors = exponentials(best);
-  fit.network = scaled(base, fit.factors);
+  const Factors factors = exponentials(best);
+  std::copy(factors.begin(), factors.end(), fit.factors.begin());
+  fit.network = scaled(base, factors);
   for (const Calibration& log : logs) {
     std::vector<double> errors = relative_errors(log, fit.network);
     for (double& error : errors) error = std::abs(error);

@@ -36,6 +36,7 @@ struct MeasurementLog {
   std::optional<Purpose> purpose;   ///< of that benchmark
   bool total_gathered = false;      ///< the size of an all-gather is that of all payloads together (nccl-tests)
   std::int64_t workers = 0;         ///< among which these times were taken; 0: the log does not say
+  std::int64_t per_host = 0;        ///< of these on one host, at most; 0: the log does not say
   std::string time;                 ///< which of its times these are
   std::vector<Measurement> points;  ///< in the order of the log
   std::vector<std::string> notes;   ///< what the user should know: rows left out, wrong results

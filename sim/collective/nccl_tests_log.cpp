@@ -89,7 +89,9 @@ class RankList {
     if (measured_) start_again();
     const std::int64_t number = parse_integer(rank[1], 0, most_workers, place);
     const std::int64_t group = rank[2] == "Group" ? parse_integer(rank[3], 0, most_workers, place) : 0;
-    if (!groups_.emplace(number, group).second)
+    const auto on = std::find(rank, words.end(), "on");
+    const std::string host(words.end() - on > 1 ? on[1] : "");
+    if (!ranks_.emplace(number, Listed{group, host}).second)
       throw InputError(place, fmt::format("rank {} stands twice: the processes did not run together", number),
                        "nccl-tests built with MPI=1");
     return true;
@@ -105,19 +107,42 @@ class RankList {
 
   // Of one group, which is what a collective runs among.
   std::int64_t size() const {
-    if (groups_.empty()) return 0;
-    const std::int64_t first = groups_.begin()->second;
-    return std::count_if(groups_.begin(), groups_.end(), [&](const auto& one) { return one.second == first; });
+    std::int64_t sum = 0;
+    for (const auto& [host, ranks] : by_host()) sum += ranks;
+    return sum;
+  }
+
+  // Of these on one host, at most; 0 where the list names none.
+  std::int64_t per_host() const {
+    std::int64_t most = 0;
+    for (const auto& [host, ranks] : by_host()) {
+      if (host.empty()) return 0;
+      most = std::max(most, ranks);
+    }
+    return most;
   }
 
  private:
+  struct Listed {
+    std::int64_t group;
+    std::string host;
+  };
+
+  // The ranks of the first group.
+  std::map<std::string, std::int64_t> by_host() const {
+    std::map<std::string, std::int64_t> hosts;
+    for (const auto& [number, rank] : ranks_)
+      if (rank.group == ranks_.begin()->second.group) ++hosts[rank.host];
+    return hosts;
+  }
+
   void start_again() {
     before_ = size();
-    groups_.clear();
+    ranks_.clear();
     measured_ = false;
   }
 
-  std::map<std::int64_t, std::int64_t> groups_;  // rank: group
+  std::map<std::int64_t, Listed> ranks_;  // by number
   std::int64_t before_ = 0;
   bool measured_ = false;
 };
@@ -172,6 +197,7 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
     ranks.measured(place);
   }
   log.workers = ranks.size();
+  log.per_host = ranks.per_host();
   if (log.workers == 1)
     throw InputError({log.file, ""}, "was taken by one rank alone",
                      "two ranks or more; many processes need nccl-tests built with MPI=1");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
+#include <numeric>
 
 namespace allreplay {
 
@@ -14,6 +16,36 @@ void append(Rounds& rounds, std::int64_t repeat, decltype(Round::sends) sends) {
 std::int64_t modulo(std::int64_t value, std::int64_t n) { return (value % n + n) % n; }
 
 Rank log2_of(Rank power) { return static_cast<Rank>(std::bit_width(power) - 1); }
+
+// Where ranks lie. A ring, or a pair of trees, enters a node of s at its rank number k mod s and goes through it from
+// there: so ranks have places, which count through the nodes.
+class Nodes {
+ public:
+  explicit Nodes(InNodes in_nodes) : first_(in_nodes.size() + 1, 0) {
+    std::partial_sum(in_nodes.begin(), in_nodes.end(), first_.begin() + 1);
+  }
+
+  Rank size() const { return static_cast<Rank>(first_.size() - 1); }
+  Rank ranks() const { return first_.back(); }
+  Rank first(Rank node) const { return first_[node]; }
+  Rank in(Rank node) const { return first_[node + 1] - first_[node]; }
+
+  Rank place_of(Rank rank, std::uint32_t k) const {
+    const Rank node = node_of(rank), count = in(node);
+    return first(node) + (rank - first(node) + count - k % count) % count;
+  }
+  Rank rank_at(Rank place, std::uint32_t k) const {
+    const Rank node = node_of(place), count = in(node);
+    return first(node) + (place - first(node) + k) % count;
+  }
+
+ private:
+  Rank node_of(Rank rank) const {
+    return static_cast<Rank>(std::upper_bound(first_.begin(), first_.end(), rank) - first_.begin() - 1);
+  }
+
+  std::vector<Rank> first_;  // of each node; one more at the end
+};
 
 // The rank's bits, the lowest first.
 std::int64_t reversed(Rank rank, Rank bits) {
@@ -31,22 +63,34 @@ std::int64_t Rounds::length() const {
 }
 
 Rounds among_groups(Rounds one, Rank all, Rank stride) {
-  const Rank size = one.ranks;
-  const std::uint32_t channels = one.channels;
-  for (Round& round : one.rounds)
-    round.sends = [=, inner = std::move(round.sends)](Rank from, std::int64_t turn, std::vector<Send>& out) {
+  const Rank groups = all / one.ranks;
+  return among_groups(std::vector{std::move(one)}, std::vector<std::uint32_t>(groups, 0), all, stride);
+}
+
+Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t> kind_of, Rank all, Rank stride) {
+  Rounds result = *std::max_element(kinds.begin(), kinds.end(),
+                                    [](const Rounds& a, const Rounds& b) { return a.rounds.size() < b.rounds.size(); });
+  const Rank size = result.ranks;
+  const std::uint32_t channels = result.channels;
+  const auto shared = std::make_shared<const std::vector<std::uint32_t>>(std::move(kind_of));
+  for (std::size_t number = 0; number < result.rounds.size(); ++number) {
+    std::vector<decltype(Round::sends)> inner;
+    for (const Rounds& kind : kinds)
+      inner.push_back(number < kind.rounds.size() ? kind.rounds[number].sends : [](auto&&...) {});
+    result.rounds[number].sends = [=, inner = std::move(inner)](Rank from, std::int64_t turn, std::vector<Send>& out) {
       const Rank place = from / stride % size, first = from - place * stride;
       const std::uint32_t group = first / (stride * size) * stride + first % stride;
       const std::size_t before = out.size();
-      inner(place, turn, out);
+      inner[(*shared)[group]](place, turn, out);
       for (std::size_t i = before; i < out.size(); ++i) {
         out[i].to = first + out[i].to * stride;
         if (out[i].channel != no_channel) out[i].channel += group * channels;
       }
     };
-  one.ranks = all;
-  one.channels = channels * (all / size);
-  return one;
+  }
+  result.ranks = all;
+  result.channels = channels * (all / size);
+  return result;
 }
 
 Rounds ring_rounds(Rank ranks, std::int64_t groups, Stage stage) {
@@ -77,6 +121,31 @@ Rounds ring_rounds(Rank ranks, std::int64_t groups, Stage stage) {
     append(result, groups - 1, outer(1, false));
     append(result, g - 1, inner(1, false));
   }
+  return result;
+}
+
+Rounds node_ring_rounds(InNodes in_nodes, std::uint32_t rings, Stage stage) {
+  const Rank ranks = std::accumulate(in_nodes.begin(), in_nodes.end(), Rank{0});
+  Rounds result{.ranks = ranks,
+                .pieces = std::int64_t{rings} * ranks,
+                .piece_share = 1 / (static_cast<double>(rings) * ranks),
+                .streams = rings};
+  const auto nodes = std::make_shared<const Nodes>(std::move(in_nodes));
+  // A rank at place p of a ring passes on run p + offset − t of it in turn t, as in the ring above.
+  const auto around = [=](std::int64_t offset, bool reduce) {
+    return [=](Rank from, std::int64_t turn, std::vector<Send>& out) {
+      for (std::uint32_t ring = 0; ring < rings; ++ring) {
+        const Rank place = nodes->place_of(from, ring);
+        out.push_back({.to = nodes->rank_at((place + 1) % ranks, ring),
+                       .first = std::int64_t{ring} * ranks + modulo(place + offset - turn, ranks),
+                       .reduce = reduce,
+                       .stream = static_cast<std::uint16_t>(ring),
+                       .into = static_cast<std::uint16_t>(ring)});
+      }
+    };
+  };
+  if (stage != Stage::AllGather) append(result, ranks - 1, around(0, true));
+  if (stage != Stage::ReduceScatter) append(result, ranks - 1, around(1, false));
   return result;
 }
 
@@ -169,8 +238,8 @@ Rounds bml_rounds(std::int64_t n, std::int64_t levels, Stage stage) {
                          .first = run_of(reduce ? to : from),
                          .count = power[levels - 1 - w],
                          .reduce = reduce,
-                         .stream = static_cast<std::uint8_t>(t),
-                         .into = static_cast<std::uint8_t>(t)});
+                         .stream = static_cast<std::uint16_t>(t),
+                         .into = static_cast<std::uint16_t>(t)});
         }
       }
     };
@@ -200,48 +269,105 @@ Rounds binomial_rounds(Rank ranks, Stage stage) {
   return result;
 }
 
-Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Stage stage) {
-  // A node at depth d of a tree of height H sends chunk c up in round H − d + c, one after its children did; the root
-  // has chunk c after round H − 1 + c and sends it down in round H + c, a node at depth d in round H + d + c. The
-  // halves alone have H + C − 1 rounds each. Streams: up and down, of each tree; what reaches the root goes down from
-  // there.
-  const auto depth_of = [](Rank place) { return static_cast<std::int64_t>(std::bit_width(place + 1)) - 1; };
-  const std::int64_t height = depth_of(ranks - 1);
+namespace {
+
+// The parents and children of ranks.
+struct Tree {
+  // `order`: every rank once, after its parent; the root is its own.
+  Tree(std::span<const Rank> order, std::vector<Rank> parents)
+      : parent(std::move(parents)), depth(parent.size(), 0), first(parent.size() + 1, 0), children(parent.size() - 1) {
+    for (const Rank rank : order.subspan(1)) {
+      depth[rank] = depth[parent[rank]] + 1;
+      ++first[parent[rank] + 1];
+    }
+    std::partial_sum(first.begin(), first.end(), first.begin());
+    std::vector<Rank> next(first.begin(), first.end() - 1);
+    for (const Rank rank : order.subspan(1)) children[next[parent[rank]]++] = rank;
+  }
+
+  Rank root() const { return static_cast<Rank>(std::find(depth.begin(), depth.end(), 0) - depth.begin()); }
+  std::span<const Rank> children_of(Rank rank) const {
+    return std::span(children).subspan(first[rank], first[rank + 1] - first[rank]);
+  }
+
+  std::vector<Rank> parent;
+  std::vector<std::int64_t> depth;
+  std::vector<Rank> first, children;  // a rank's children, in the order that was given
+};
+
+// With H the largest depth, a node at depth d sends chunk c up in round H − d + c, one after its children did; the root
+// has chunk c after round H − 1 + c and sends it down in round H + c, a node at depth d in round H + d + c. The halves
+// alone have H + C − 1 rounds each. Streams: up and down, of each tree; what reaches the root goes down from there.
+Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, Stage stage) {
+  const auto trees = std::make_shared<const std::vector<Tree>>(std::move(made));
+  const auto ranks = static_cast<Rank>(trees->front().parent.size());
+  const auto count = static_cast<std::uint32_t>(trees->size());
+  std::int64_t height = 0;
+  std::vector<Rank> roots;
+  for (const Tree& tree : *trees) {
+    height = std::max(height, *std::max_element(tree.depth.begin(), tree.depth.end()));
+    roots.push_back(tree.root());
+  }
   const std::int64_t down_after = stage == Stage::AllReduce ? height : 0;
   const std::int64_t length = down_after + height + chunks - 1;
   Rounds result{.ranks = ranks,
-                .pieces = 2 * chunks,
-                .piece_share = 0.5 / static_cast<double>(chunks),
-                .streams = 4,
-                .channels = 4 * ranks};
+                .pieces = count * chunks,
+                .piece_share = 1 / static_cast<double>(count * chunks),
+                .streams = 2 * count,
+                .channels = 2 * count * ranks};
   for (std::int64_t round = 0; round < length; ++round)
     append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
-      for (std::uint32_t tree = 0; tree < 2; ++tree) {
-        const auto rank_at = [&](Rank place) { return tree == 0 ? place : ranks - 1 - place; };
-        const Rank place = rank_at(from);
-        const std::int64_t depth = depth_of(place);
-        const auto up = static_cast<std::uint8_t>(2 * tree), down = static_cast<std::uint8_t>(2 * tree + 1);
+      for (std::uint32_t number = 0; number < count; ++number) {
+        const Tree& tree = (*trees)[number];
+        const std::int64_t depth = tree.depth[from];
+        const auto up = static_cast<std::uint16_t>(2 * number), down = static_cast<std::uint16_t>(2 * number + 1);
         const std::int64_t rising = round - (height - depth), falling = round - (down_after + depth);
         if (stage != Stage::AllGather && depth > 0 && rising >= 0 && rising < chunks) {
-          const Rank parent = (place - 1) / 2;
-          out.push_back({.to = rank_at(parent),
-                         .first = tree * chunks + rising,
+          const Rank parent = tree.parent[from];
+          out.push_back({.to = parent,
+                         .first = number * chunks + rising,
                          .reduce = true,
                          .stream = up,
-                         .into = parent == 0 ? down : up,
-                         .channel = up * ranks + place});
+                         .into = parent == roots[number] ? down : up,
+                         .channel = up * ranks + from});
         }
         if (stage != Stage::ReduceScatter && falling >= 0 && falling < chunks)
-          for (const std::int64_t child : {2 * std::int64_t{place} + 1, 2 * std::int64_t{place} + 2})
-            if (child < ranks)
-              out.push_back({.to = rank_at(static_cast<Rank>(child)),
-                             .first = tree * chunks + falling,
-                             .stream = down,
-                             .into = down,
-                             .channel = down * ranks + static_cast<Rank>(child)});
+          for (const Rank child : tree.children_of(from))
+            out.push_back({.to = child,
+                           .first = number * chunks + falling,
+                           .stream = down,
+                           .into = down,
+                           .channel = down * ranks + child});
       }
     });
   return result;
+}
+
+}  // namespace
+
+Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Stage stage) {
+  return node_tree_rounds(InNodes(ranks, 1), 1, chunks, stage);
+}
+
+Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64_t chunks, Stage stage) {
+  const Nodes nodes(in_nodes);
+  std::vector<Tree> trees;
+  for (std::uint32_t pair = 0; pair < pairs; ++pair)
+    for (const bool mirrored : {false, true}) {
+      std::vector<Rank> order, parents(nodes.ranks());
+      for (Rank place = 0; place < nodes.size(); ++place) {
+        const auto node_at = [&](Rank one) { return mirrored ? nodes.size() - 1 - one : one; };
+        const Rank node = node_at(place), above = node_at(place > 0 ? (place - 1) / 2 : 0);
+        Rank parent = nodes.rank_at(nodes.first(above), pair);
+        for (Rank along = 0; along < nodes.in(node); ++along) {
+          order.push_back(nodes.rank_at(nodes.first(node) + along, pair));
+          parents[order.back()] = parent;
+          parent = order.back();
+        }
+      }
+      trees.emplace_back(order, std::move(parents));
+    }
+  return pipelined(std::move(trees), chunks, stage);
 }
 
 }  // namespace allreplay

@@ -24,8 +24,8 @@ struct Send {
   std::int64_t first = 0;  ///< pieces first … first + count − 1, modulo Rounds::pieces
   std::int64_t count = 1;
   bool reduce = false;                 ///< added to what the receiver has; else it replaces that
-  std::uint8_t stream = 0;             ///< of the sender: whose data it is
-  std::uint8_t into = 0;               ///< of the receiver: which stream waits for it
+  std::uint16_t stream = 0;            ///< of the sender: whose data it is
+  std::uint16_t into = 0;              ///< of the receiver: which stream waits for it
   std::uint32_t channel = no_channel;  ///< waits until what was sent before on the same channel is delivered
 };
 
@@ -53,11 +53,22 @@ struct Rounds {
 /// REQUIRES: stride times that many divides `all`.
 Rounds among_groups(Rounds one, Rank all, Rank stride);
 
+/// The same where groups lie in nodes differently: group j, counted by its first rank, sends the rounds
+/// `kinds[kind_of[j]]`. REQUIRES: kinds differ in whom ranks send to, and in how many rounds that follow, alone.
+Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t> kind_of, Rank all, Rank stride);
+
+/// How many of a collective's ranks lie in each node, in order.
+using InNodes = std::vector<Rank>;
+
 // The builders. REQUIRES, of each: ranks >= 2, and what is said beside it.
 
 /// Ranks in `groups` equal groups of consecutive ranks: reduce-scatter around each group, all-reduce around the ranks
 /// of equal place in all groups, all-gather around each group. One group is the ring. REQUIRES: groups divides ranks.
 Rounds ring_rounds(Rank ranks, std::int64_t groups, Stage stage);
+
+/// On two levels: `rings` rings at once, with 1/rings of the bytes each. All fill node after node; ring k enters a node
+/// of s ranks at the one that is number k mod s there, so that each ring comes by a port of its own.
+Rounds node_ring_rounds(InNodes in_nodes, std::uint32_t rings, Stage stage);
 
 /// Recursive halving, nearest rank first, then recursive doubling. REQUIRES: a power of two.
 Rounds halving_doubling_rounds(Rank ranks, Stage stage);
@@ -83,5 +94,9 @@ Rounds binomial_rounds(Rank ranks, Stage stage);
 /// Two heap-ordered trees, the second the mirror of the first, half of the bytes each, in `chunks` per tree: up, and
 /// from the root down again while later chunks still rise. Each direction of each edge carries one message at a time.
 Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Stage stage);
+
+/// On two levels: `pairs` pairs of trees at once, with 1/pairs of the bytes each. A pair's trees join the nodes as
+/// those above join ranks; within a node of s ranks all hang in a chain on the one that is number k mod s, of pair k.
+Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64_t chunks, Stage stage);
 
 }  // namespace allreplay

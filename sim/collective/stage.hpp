@@ -27,8 +27,11 @@ enum class Axis : std::uint32_t {
   All,      ///< all N workers, in one group
   Shard,    ///< groups of G consecutive workers, who share out what is sharded; all N where nothing says G
   Replica,  ///< the N/G workers of equal place in those groups: each group sends its 1/G of the bytes
+  // Of the legs of a parameter server's collectives, and of no plan:
+  Node,     ///< the workers of each node
+  Servers,  ///< all workers with servers on hosts of their own, or one of each node
 };
-inline constexpr std::size_t axis_count = 3;
+inline constexpr std::size_t axis_count = 5;
 
 inline std::string to_string(Axis axis) {
   switch (axis) {
@@ -38,6 +41,10 @@ inline std::string to_string(Axis axis) {
       return "shard";
     case Axis::Replica:
       return "replica";
+    case Axis::Node:
+      return "node";
+    case Axis::Servers:
+      return "servers";
   }
   return "";
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 
@@ -115,6 +114,8 @@ const ClosedForm& closed_form(const Algorithm& algorithm, const NodeLayout& layo
   if (algorithm.option == "servers" && options.servers > 0)
     throw InputError(place, fmt::format("servers={} does not say in which of the nodes they are", options.servers),
                      "servers=0: one on every worker");
+  if (algorithm.option == "servers" && options.server_hosts == ServerHosts::Dedicated)
+    throw InputError(place, "servers on hosts of their own need to know who sums in a node", "local=true");
   if (algorithm.option == "tree_bandwidth" && options.tree_bandwidth == TreeBandwidth::Paper)
     throw InputError(place, "tree_bandwidth=paper knows no nodes", "tree_bandwidth=physical");
   if (!form->partial && !layout.full())
@@ -132,28 +133,39 @@ NodeLayout layout_of(std::int64_t workers, std::int64_t node_workers) {
   return {workers, nodes, per_node, workers - (nodes - 1) * per_node};
 }
 
+std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::int64_t ranks, std::int64_t stride,
+                                                   std::int64_t node_workers) {
+  std::vector<std::vector<NodeShare>> groups;
+  for (std::int64_t first = 0; first < workers; ++first) {
+    if (first / stride % ranks != 0) continue;  // not the first of its group
+    std::vector<NodeShare>& group = groups.emplace_back();
+    for (std::int64_t i = 0; i < ranks; ++i) {
+      const std::int64_t node = (first + i * stride) / node_workers;
+      if (group.empty() || group.back().node != node) group.push_back({node, 0});
+      ++group.back().ranks;
+    }
+  }
+  return groups;
+}
+
 NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stride, std::int64_t node_workers,
                      const Place& place) {
   if (workers > node_workers && workers % node_workers != 0)
     throw InputError(
-        place, fmt::format("{} workers do not fill nodes of {}: groups in them have no price", workers, node_workers),
+        place,
+        fmt::format("{} workers do not fill nodes of {}: shard groups in them have no price", workers, node_workers),
         fmt::format("a multiple of {}", node_workers));
   NodeLayout layout{ranks, 1, 1, 1, 1};
   // Who crosses nodes, by node: those groups share its ports.
-  std::map<std::int64_t, std::set<std::int64_t>> crossing;
-  for (std::int64_t first = 0; first < workers; ++first) {
-    if (first / stride % ranks != 0) continue;  // not the first of its group
-    std::map<std::int64_t, std::int64_t> members;
-    for (std::int64_t i = 0; i < ranks; ++i) ++members[(first + i * stride) / node_workers];
-    layout.nodes = std::max(layout.nodes, static_cast<std::int64_t>(members.size()));
-    for (const auto& [node, count] : members) {
-      layout.per_node = std::max(layout.per_node, count);
-      if (members.size() > 1) crossing[node].insert(first);
+  std::map<std::int64_t, std::int64_t> crossing;
+  for (const std::vector<NodeShare>& group : groups_by_node(workers, ranks, stride, node_workers)) {
+    layout.nodes = std::max(layout.nodes, static_cast<std::int64_t>(group.size()));
+    for (const NodeShare& share : group) {
+      layout.per_node = std::max(layout.per_node, share.ranks);
+      if (group.size() > 1) layout.beside = std::max(layout.beside, ++crossing[share.node]);
     }
   }
   layout.last = layout.per_node;
-  for (const auto& [node, groups] : crossing)
-    layout.beside = std::max(layout.beside, static_cast<std::int64_t>(groups.size()));
   return layout;
 }
 
@@ -161,7 +173,9 @@ TransferCost two_level_transfer(const Algorithm& algorithm, const NodeLayout& la
                                 const CollectiveOptions& options, const Place& place) {
   const Symbols symbols = symbols_of(layout, levels);
   if (layout.nodes > 1 && layout.per_node > 1) return closed_form(algorithm, layout, options, place).transfer(symbols);
-  const Coefficients times = algorithm.coefficients(symbols.N, options);
+  CollectiveOptions flat = options;
+  flat.groups = 1;  // of a hierarchy one level is left
+  const Coefficients times = algorithm.coefficients(symbols.N, flat);
   if (layout.nodes == 1) return {times.alpha * symbols.a_i, times.beta * symbols.b_i};
   return {times.alpha * symbols.a_o, times.beta * symbols.flows * symbols.b_o};
 }

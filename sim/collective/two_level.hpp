@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/collective/algorithm.hpp"
 #include "sim/core/error.hpp"
@@ -21,6 +22,16 @@ struct NodeLayout {
 
 /// All of `workers` in nodes of `node_workers`. N <= g is one node of N.
 NodeLayout layout_of(std::int64_t workers, std::int64_t node_workers);
+
+/// So many ranks of a group lie in a node.
+struct NodeShare {
+  std::int64_t node = 0, ranks = 0;
+};
+
+/// Of all the groups of `ranks` workers, `stride` apart, that divide `workers`, counted by their first: the nodes in
+/// which one has ranks, in order.
+std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::int64_t ranks, std::int64_t stride,
+                                                   std::int64_t node_workers);
 
 /// A group of `ranks` workers, `stride` apart, of all the groups that divide `workers` so: what the one that spans the
 /// most nodes sees. Throws InputError at `place` where several nodes are filled and the last is not.

@@ -197,10 +197,11 @@ void execute_one(const CalibrateArguments& arguments, const Calibration& calibra
           "the line misses the measured times by {:.1f} % in the median: the table is written, which holds for {} "
           "among {} workers alone",
           calibration.overall.line_median * 100, calibration.algorithm->name, calibration.workers()));
+    auto node = given_count(arguments.node, "--node");
+    if (const std::int64_t hosted = calibration.log.per_host; !node && hosted > 0) node = hosted;
     write_file(arguments.cluster_out,
                calibration_cluster(calibration, name_of(arguments), arguments.table || misses, line_rate,
-                                   argument(arguments.table ? "--table" : "--cluster-out"),
-                                   given_count(arguments.node, "--node")));
+                                   argument(arguments.table ? "--table" : "--cluster-out"), node));
   }
   for (const std::string& warning : calibration.warnings) warn(warning);
   fmt::print("{}", arguments.json ? calibration_json(calibration, arguments.table)
@@ -235,7 +236,9 @@ void add_calibrate(CommandLine& app) {
                   "among how many it was taken (what the log says); chooses among the rows of a log of several; once "
                   "for each log")
       .allow_extra_args(false);
-  command.add_option("--node", arguments->node, "how many workers a node holds (of several logs, the smallest's)");
+  command.add_option(
+      "--node", arguments->node,
+      "how many workers a node holds (of one log, as many as it names on a host; of several, the smallest's)");
   command.add_option("--rails", arguments->rails, "how many network ports a node has (1)");
   command.add_option("--cluster", arguments->cluster, "what nodes are like, and what nccl's factors are of");
   command.add_option("--collective", arguments->collective,

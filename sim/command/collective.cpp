@@ -1,16 +1,21 @@
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
+#include "sim/core/text.hpp"
+#include "sim/picture/picture_file.hpp"
 #include "sim/report/collective_report.hpp"
+#include "sim/report/links_report.hpp"
+#include "sim/view/links_picture.hpp"
 
 namespace allreplay {
 
 namespace {
 
 struct CollectiveArguments {
-  std::string cluster, workers, collective, fidelity, bytes = "8B:1GiB:x2";
+  std::string cluster, workers, collective, fidelity, plot, bytes = "8B:1GiB:x2";
   std::vector<std::string> options;
-  bool json = false;
+  ChangeArguments changes;
+  bool json = false, links = false;
 };
 
 void execute(const CollectiveArguments& arguments) {
@@ -20,14 +25,29 @@ void execute(const CollectiveArguments& arguments) {
   words.collective = arguments.collective;
   words.fidelity = arguments.fidelity;
   words.options = arguments.options;
+  words.changes = arguments.changes;
   Library library;
   const Scenario scenario = library.resolve_network(words.request(""));
   const std::vector<Bytes> sizes = parse_sizes(arguments.bytes, argument("--bytes"));
+  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  require_separate({{"--plot", arguments.plot}}, {file_behind("topologies", arguments.cluster)});
   const CollectivePricing pricing = collective_pricing(scenario);
   const std::vector<CollectiveRow> rows = measure_collective(pricing, sizes);
+  std::optional<LinkUsage> usage;  // of the largest
+  if (arguments.links || !arguments.plot.empty())
+    usage =
+        link_usage(scenario, rows.back().bytes, rows.back().time_s, argument(arguments.links ? "--links" : "--plot"));
+  if (!arguments.plot.empty())
+    write_picture(arguments.plot, links_picture(*usage, *scenario.cluster.network.topology,
+                                                fmt::format("{}; {}", trim(collective_heading(scenario, pricing)),
+                                                            format_size(rows.back().bytes))));
   warn(pricing.warning);
-  fmt::print("{}",
-             arguments.json ? collective_json(rows) : collective_heading(scenario, pricing) + collective_table(rows));
+  if (arguments.json)
+    fmt::print("{}", arguments.links ? with_member(collective_json(rows), "links", links_json(*usage)) + "\n"
+                                     : collective_json(rows));
+  else
+    fmt::print("{}{}{}", collective_heading(scenario, pricing), collective_table(rows),
+               arguments.links ? links_table(*usage) : "");
 }
 
 }  // namespace
@@ -42,10 +62,15 @@ void add_collective(CommandLine& app) {
   command.add_option("--collective", arguments->collective,
                      "the algorithm (the cluster file's); see `allreplay list collectives`");
   command.add_option("--fidelity", arguments->fidelity, "alpha-beta, fluid or message (the cluster file's)");
+  add_change_options(command, arguments->changes, true);
   command.add_option("--bytes", arguments->bytes, "one size, or FROM:TO:xFACTOR").capture_default_str();
   command.add_option("-o,--option", arguments->options, "key=value, any number of times; see `allreplay list options`")
       .allow_extra_args(false);
   command.add_flag("--json", arguments->json, "print a JSON array");
+  command.add_flag("--links", arguments->links,
+                   "fluid, message: how much each kind of link is used by the largest size, and the hottest by name");
+  command.add_option("--plot", arguments->plot,
+                     "fluid, message: draw the topology, its links coloured by use: FILE.svg, .png or .pdf");
   command.footer(
       "algbw is bytes / time; busbw what of it a link carries (2(N-1)/N of algbw for an all-reduce).\n"
       "Example:\n  allreplay collective --cluster fat-tree-16 --workers 256 --collective ring --fidelity message "

@@ -32,6 +32,22 @@ std::string left_out(const std::string& name, const InputError& why) {
   return fmt::format("{} is left out: {}", name, why.what());
 }
 
+void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<void(Farm& farm)>& lead) {
+  Farm farm(mpi_transport());
+  if (!farm.leads()) return farm.work(prepare);
+  if (farm.workers() == 0) tell("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
+  lead(farm);
+}
+
+void add_engine(Command command, std::string& engine) {
+  command.add_option("--engine", engine, "mpi: trials run on the ranks of mpirun (docs/clusters.md)");
+}
+
+void require_mpi_or_none(const std::string& engine) {
+  if (!engine.empty() && engine != "mpi")
+    throw InputError(argument("--engine"), fmt::format("'{}' is no engine of this command", engine), "mpi");
+}
+
 namespace {
 
 std::int64_t one_number_of_workers(const std::string& text) {
@@ -77,7 +93,23 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
     std::replace(flag.begin(), flag.end(), '_', '-');
     if (!value->empty()) request.options.push_back({name, *value, argument(flag)});
   }
+  request.changes = changes_of(changes);
   return request;
+}
+
+void add_change_options(Command command, ChangeArguments& arguments, bool network_only) {
+  for (const ChangeRow& row : change_rows()) {
+    if (network_only && row.changed != Changed::Network) continue;
+    command.add_option(fmt::format("--{}", row.name), arguments[std::string(row.name)], std::string(row.about))
+        .allow_extra_args(false);
+  }
+}
+
+std::vector<ChangeText> changes_of(const ChangeArguments& arguments) {
+  std::vector<ChangeText> changes;
+  for (const auto& [name, values] : arguments)
+    for (const std::string& value : values) changes.push_back({name, value, argument("--" + name)});
+  return changes;
 }
 
 void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan) {
@@ -143,6 +175,7 @@ void add_scenario_options(Command command, ScenarioArguments& arguments) {
                    "fluid, message: simulate every collective, also one that runs alone as one before did");
   command.add_option("--forward-ratio", arguments.forward_ratio,
                      "set every layer's forward time to this times its backward time");
+  add_change_options(command, arguments.changes, false);
   command.add_option("-o,--option", arguments.options, "key=value, any number of times:").allow_extra_args(false);
 }
 

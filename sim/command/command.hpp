@@ -3,13 +3,16 @@
 
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "sim/command/command_line.hpp"
 #include "sim/experiment/request.hpp"
+#include "sim/farm/farm.hpp"
 
 namespace allreplay {
 
@@ -22,7 +25,9 @@ void add_collective(CommandLine& app);
 void add_codec(CommandLine& app);
 void add_calibrate(CommandLine& app);
 void add_tune(CommandLine& app);
+void add_validate(CommandLine& app);
 void add_recommend(CommandLine& app);
+void add_whatif(CommandLine& app);
 void add_import(CommandLine& app);
 void add_estimate(CommandLine& app);
 void add_export(CommandLine& app);
@@ -34,11 +39,20 @@ void add_completion(CommandLine& app);  ///< likewise
 /// What `allreplay list` lists.
 const std::vector<std::string>& listable();
 
+/// What --bandwidth and the other flags of that kind were given as, by name.
+using ChangeArguments = std::map<std::string, std::vector<std::string>, std::less<>>;
+
+/// Adds them: those of the network, or all.
+void add_change_options(Command command, ChangeArguments& arguments, bool network_only);
+
+std::vector<ChangeText> changes_of(const ChangeArguments& arguments);
+
 /// What --profile, --cluster and the options beside them were given as.
 struct ScenarioArguments {
   std::string profile, cluster, workers, collective, fidelity, codec, forward_ratio;
-  std::vector<std::string> options;
-  std::string accumulate, zero, shard_group, memory;  ///< options that have flags of their own  ///< key=value
+  std::vector<std::string> options;                   ///< key=value
+  std::string accumulate, zero, shard_group, memory;  ///< options that have flags of their own
+  ChangeArguments changes;
   bool no_reuse = false;
 
   /// The files behind --profile, --cluster and --codec, as far as there are any, after `more`.
@@ -72,6 +86,20 @@ Place argument(const std::string& option);
 
 /// A line on standard error; where nobody can read it, nothing happens.
 void tell(std::string_view line);
+
+/// Work that is not all done, though nothing is wrong with what was asked for: exit status 1.
+class Incomplete : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+/// Of a command that takes --engine mpi: runs `lead` on rank 0 of the MPI job, while the other ranks do what `prepare`
+/// says until it is done.
+void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<void(Farm& farm)>& lead);
+
+/// Adds --engine to a command that runs on MPI, and nothing else but here; throws InputError for what is not mpi.
+void add_engine(Command command, std::string& engine);
+void require_mpi_or_none(const std::string& engine);
 
 /// "warning: …" on standard error, once for each text.
 void warn(const std::string& text);

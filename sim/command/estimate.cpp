@@ -24,6 +24,7 @@ struct EstimateArguments {
   std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, out;
   std::string mfu, tokens_per_second, samples_per_second;
   std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
+  bool plain = false;
 };
 
 std::int64_t count(const std::string& text, const std::string& option, std::int64_t limit = most) {
@@ -259,7 +260,25 @@ void rescale(const EstimateArguments& arguments) {
   finish(arguments, made, model, summary(made, nullptr, change.device ? &*change.device : nullptr), profile.source);
 }
 
+// What tools/reconstruct_trace.py scales to a published total.
+void print_plain(const EstimateArguments& arguments) {
+  require(arguments.model, "--model", "a file of models/");
+  require(arguments.device, "--device", "a name from `allreplay list devices`, or a file");
+  require(arguments.batch, "--batch", "samples of one device in a mini-batch");
+  const std::string file = find_data("models", arguments.model, "model");
+  const Computation work = plain_computation(read_model(Json::read(file)), {file, ""});
+  const Rates rates = rates_of(read_device(arguments.device), "fp32", argument("--device"));
+  std::vector<double> forward, backward;
+  for (const ComputationLayer& layer : work.layers) {
+    const LayerSeconds seconds = layer_seconds(layer, rates, count(arguments.batch, "--batch"));
+    forward.push_back(seconds.forward);
+    backward.push_back(seconds.backward);
+  }
+  fmt::print("{{\"forward_s\": [{}],\n \"backward_s\": [{}]}}\n", fmt::join(forward, ", "), fmt::join(backward, ", "));
+}
+
 void execute(const EstimateArguments& arguments) {
+  if (arguments.plain) return print_plain(arguments);
   if (!arguments.precision.empty() && !element_bytes(arguments.precision))
     throw InputError(argument("--precision"), fmt::format("unknown precision '{}'", arguments.precision),
                      "fp32, tf32, fp16 or bf16");
@@ -295,6 +314,7 @@ void add_estimate(CommandLine& app) {
   command.add_option("--ffn", a->ffn, "inner width (four times the width)");
   command.add_option("--vocab", a->vocab, "rows of the embedding");
   command.add_option("--out", a->out, "the trace to write (none)");
+  command.add_flag("--plain", a->plain, "print the plain roofline's seconds of a model file's layers in fp32, as JSON");
   command.footer(
       "--mfu, --tokens-per-second or --samples-per-second fix the efficiency.\n"
       "How good this is: docs/estimation.md. Examples:\n"

@@ -34,6 +34,10 @@ void require_meaning(const ExportArguments& arguments, const Exporter& exporter)
          "add --cluster C");
   refuse(!arguments.scenario.cluster.empty() && !arguments.planned(), "--cluster", "changes nothing without a strategy",
          "add --strategy S, or leave it out");
+  for (const ChangeText& change : changes_of(arguments.scenario.changes))
+    for (const ChangeRow& row : change_rows())
+      refuse(change.name == row.name && row.changed != Changed::Profile && !arguments.planned(), "--" + change.name,
+             "changes nothing without a strategy", "add --strategy S and --cluster C, or leave it out");
   refuse(!arguments.scenario.codec.empty() && arguments.scenario.codec != "none", "--codec",
          "none of the formats has compressed gradients", "leave it out");
   refuse(!arguments.clock.empty() && !exporter.clocks, "--clock",

@@ -16,7 +16,7 @@ struct RecommendArguments {
   ScenarioArguments scenario;
   std::vector<std::string> strategies;
   std::string framework, budget = "24", seed = "1", jobs = "2", line = "0.8";
-  std::string plot;
+  std::string plot, engine;
   bool json = false;
 };
 
@@ -56,49 +56,73 @@ std::vector<std::string> chosen_strategies(const RecommendArguments& arguments) 
   return names;
 }
 
-void execute(const RecommendArguments& arguments) {
+struct RecommendTask {
+  std::vector<std::vector<Scenario>> sizes;
   RecommendRequest request;
+  std::vector<RuledOut> ruled_out;
+};
+
+// All that is wrong is found here, before the first is run.
+RecommendTask task_of(const RecommendArguments& arguments) {
+  RecommendTask task;
+  auto& [sizes, request, ruled_out] = task;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = static_cast<std::uint64_t>(
       parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
   request.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs")));
-  const double line = parse_number(arguments.line, argument("--efficiency"));
-  if (!(line > 0 && line <= 1))
-    throw InputError(argument("--efficiency"), fmt::format("{} is no efficiency", arguments.line),
-                     "above 0, at most 1, such as 0.8");
   const std::vector<std::string> counts = worker_counts(arguments.scenario.workers);
   Library library;
-  std::vector<std::vector<Scenario>> scenarios;  // all are checked before the first is run
   for (const std::string& count : counts) {
     ScenarioArguments one = arguments.scenario;
     one.workers = count;
-    scenarios.emplace_back();
+    sizes.emplace_back();
     for (const std::string& name : chosen_strategies(arguments)) {
       Request asked = one.request(name);
       asked.place_of_strategy = argument("--strategies");
       Scenario scenario = library.resolve(asked);
       if (arguments.strategies.empty() && !goes_with(scenario)) continue;  // by what else was asked for
-      scenarios.back().push_back(std::move(scenario));
+      sizes.back().push_back(std::move(scenario));
     }
-    if (scenarios.back().empty()) require_sharding(library.resolve(one.request(chosen_strategies(arguments).front())));
+    if (sizes.back().empty()) require_sharding(library.resolve(one.request(chosen_strategies(arguments).front())));
+    sizes.back() = plannable(sizes.back(), ruled_out);
   }
   if (!arguments.plot.empty()) {
     require_picture(arguments.plot, argument("--plot"));
     if (counts.size() > 1) throw InputError(argument("--plot"), "draws one number of workers", "--workers N");
   }
   require_separate({{"--plot", arguments.plot}}, arguments.scenario.files());
-  std::vector<std::vector<Advice>> sizes;
-  for (const auto& strategies : scenarios) {
-    std::vector<RuledOut> ruled_out;
-    sizes.push_back(recommend(strategies, request, ruled_out));
-    for (const RuledOut& one : ruled_out) warn(left_out(one.strategy, one.why));
-  }
+  return task;
+}
+
+double efficiency_line(const RecommendArguments& arguments) {
+  const double line = parse_number(arguments.line, argument("--efficiency"));
+  if (!(line > 0 && line <= 1))
+    throw InputError(argument("--efficiency"), fmt::format("{} is no efficiency", arguments.line),
+                     "above 0, at most 1, such as 0.8");
+  return line;
+}
+
+void recommend_and_print(const RecommendArguments& arguments, Farm* farm) {
+  const double line = efficiency_line(arguments);
+  const RecommendTask task = task_of(arguments);
+  for (const RuledOut& one : task.ruled_out) warn(left_out(one.strategy, one.why));
+  const std::vector<std::vector<Advice>> sizes = recommend(task.sizes, task.request, farm);
   warn(sizes.front().front().tuned.result.warning);
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)
     fmt::print("{}\n", recommend_json(sizes));
   else
-    fmt::print("{}", counts.size() == 1 ? recommend_report(sizes.front()) : scaling_report(sizes, line));
+    fmt::print("{}", sizes.size() == 1 ? recommend_report(sizes.front()) : scaling_report(sizes, line));
+}
+
+void execute(const RecommendArguments& arguments) {
+  require_mpi_or_none(arguments.engine);
+  if (arguments.engine.empty()) return recommend_and_print(arguments, nullptr);
+  const auto prepare = [&] {
+    RecommendTask task = task_of(arguments);
+    return answer_advice(std::move(task.sizes), task.request);
+  };
+  on_farm(prepare, [&](Farm& farm) { recommend_and_print(arguments, &farm); });
 }
 
 }  // namespace
@@ -121,6 +145,7 @@ void add_recommend(CommandLine& app) {
   command.add_option("--seed", arguments->seed, "of the tuning's random choices").capture_default_str();
   command.add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")
       .capture_default_str();
+  add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print a JSON array, best first");
   command.add_option("--plot", arguments->plot,
                      "draw iteration time against memory, and which settings nothing beats in both: FILE.svg, .png or "

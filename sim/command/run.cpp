@@ -7,6 +7,8 @@
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
 #include "sim/picture/picture_file.hpp"
+#include "sim/report/links_report.hpp"
+#include "sim/view/links_picture.hpp"
 #include "sim/view/timeline_picture.hpp"
 #include "sim/view/trace_events.hpp"
 
@@ -16,8 +18,8 @@ namespace {
 
 struct RunArguments {
   ScenarioArguments scenario;
-  std::string strategy, plan, timeline;
-  bool json = false;
+  std::string strategy, plan, timeline, plot;
+  bool json = false, links = false;
 };
 
 // An option of another strategy or collective changes nothing, and whoever gave it believes otherwise.
@@ -36,9 +38,9 @@ void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& out
 
 bool is_trace(const std::string& file) { return std::filesystem::path(file).extension() == ".json"; }
 
-void write_timeline(const std::string& file, const Outcome& outcome) {
+void write_timeline(const std::string& file, const Outcome& outcome, const LinkUsage* usage) {
   if (is_trace(file))
-    write_file(file, trace_events(outcome));
+    write_file(file, trace_events(outcome, usage));
   else
     write_picture(file, timeline_picture({outcome}));
 }
@@ -47,13 +49,27 @@ void execute(const RunArguments& arguments) {
   require_strategy_or_plan(arguments.strategy, arguments.plan);
   if (!arguments.timeline.empty() && !is_trace(arguments.timeline))
     require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
-  require_separate({{"--timeline", arguments.timeline}}, arguments.scenario.files({arguments.plan}));
+  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  require_separate({{"--timeline", arguments.timeline}, {"--plot", arguments.plot}},
+                   arguments.scenario.files({arguments.plan}));
   Library library;
   const Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
-  if (!arguments.timeline.empty()) write_timeline(arguments.timeline, outcome);
+  std::optional<LinkUsage> usage;
+  if (arguments.links || !arguments.plot.empty())
+    usage = link_usage(outcome.scenario, outcome.result, argument(arguments.links ? "--links" : "--plot"));
+  if (!arguments.timeline.empty()) write_timeline(arguments.timeline, outcome, usage ? &*usage : nullptr);
+  if (!arguments.plot.empty())
+    write_picture(arguments.plot, links_picture(*usage, *outcome.scenario.cluster.network.topology,
+                                                fmt::format("{}, {}", title(outcome.scenario, outcome.result),
+                                                            outcome.scenario.strategy->name)));
   warn(outcome.result.warning);
   warn_of_idle_options(arguments.scenario, outcome);
-  fmt::print("{}", arguments.json ? to_json(row_of(outcome)) + "\n" : run_report(outcome));
+  if (arguments.json) {
+    const std::string row = to_json(row_of(outcome));
+    fmt::print("{}\n", arguments.links ? with_member(row, "links", links_json(*usage)) : row);
+  } else {
+    fmt::print("{}{}", run_report(outcome), arguments.links ? links_table(*usage) : "");
+  }
 }
 
 }  // namespace
@@ -66,6 +82,11 @@ void add_run(CommandLine& app) {
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_option("--timeline", arguments->timeline,
                      "draw the iteration: FILE.svg, .png or .pdf, a picture; FILE.json, a trace for ui.perfetto.dev");
+  command.add_flag(
+      "--links", arguments->links,
+      "fluid, message: how much each kind of link is used, and the hottest by name; over time in --timeline");
+  command.add_option("--plot", arguments->plot,
+                     "fluid, message: draw the topology, its links coloured by use: FILE.svg, .png or .pdf");
   command.footer(
       "Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategy mg-wfbp\n"
       "  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --timeline wfbp.svg");

@@ -1,23 +1,17 @@
-#include "sim/experiment/sweep.hpp"
+#include "sim/command/sweep.hpp"
 
 #include <cstdio>
 #include <set>
 
 #include <fmt/format.h>
 
-#include "sim/command/command.hpp"
+#include "sim/core/units.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/report/report.hpp"
 
 namespace allreplay {
 
 namespace {
-
-struct SweepArguments {
-  std::string file, jobs = "2", out;
-  std::string collective, fidelity, codec;
-  bool resume = false, force = false, csv = false, json = false, no_reuse = false;
-};
 
 void print(const SweepArguments& arguments, const std::vector<Outcome>& outcomes) {
   if (arguments.json) {
@@ -40,41 +34,115 @@ std::vector<Output> outputs_of(const std::string& out) {
 
 std::vector<std::string> inputs_of(const SweepArguments& arguments, const Sweep& sweep) {
   std::set<std::string> files{file_behind("configs", arguments.file)};
+  std::set<std::pair<std::string_view, std::string>> named;  // once each: looking them up takes longer than a row
   for (const Request& request : sweep.requests)
-    files.insert({file_behind("traces", request.profile), file_behind("topologies", request.cluster),
-                  file_behind("models/codecs", request.codec)});
+    named.insert({{"traces", request.profile}, {"topologies", request.cluster}, {"models/codecs", request.codec}});
+  for (const auto& [folder, name] : named) files.insert(file_behind(folder, name));
+  files.insert(arguments.parts.begin(), arguments.parts.end());
   return {files.begin(), files.end()};
 }
 
-void execute(const SweepArguments& arguments) {
+// Options that only one way of running reads, and those that do not go together.
+void require_one_way(const SweepArguments& arguments) {
+  const bool slurm = arguments.engine == "slurm", merge = !arguments.parts.empty();
+  if (!arguments.engine.empty() && !slurm && arguments.engine != "mpi")
+    throw InputError(argument("--engine"), fmt::format("'{}' is no engine", arguments.engine), "known: mpi, slurm");
+  const auto refuse = [](const char* option, bool given, const char* beside, bool other) {
+    if (given && other) throw InputError(argument(option), fmt::format("stands beside {}", beside), "one of them");
+  };
+  const bool shard = !arguments.shard.empty(), engine = !arguments.engine.empty();
+  const bool printed = arguments.csv || arguments.json;
+  refuse("--shard", shard, "--engine", engine);
+  refuse("--shard", shard, "--merge", merge);
+  refuse("--engine", engine, "--merge", merge);
+  refuse("--resume", arguments.resume, "--merge", merge);
+  refuse(arguments.csv ? "--csv" : "--json", printed, "--merge", merge);
+  refuse(arguments.csv ? "--csv" : "--json", printed, "--engine slurm", slurm);
+  const std::pair<const char*, bool> of_slurm[] = {{"--partition", !arguments.partition.empty()},
+                                                   {"--time", !arguments.time.empty()},
+                                                   {"--chunk", !arguments.chunk.empty()},
+                                                   {"--dry-run", arguments.dry_run},
+                                                   {"--detach", arguments.detach}};
+  for (const auto& [option, given] : of_slurm)
+    if (given && !slurm) throw InputError(argument(option), "is for --engine slurm", "both, or none");
+  if (!arguments.out.empty()) return;
+  const std::pair<const char*, bool> of_files[] = {
+      {"--resume", arguments.resume}, {"--merge", merge}, {"--engine slurm", slurm}};
+  for (const auto& [option, given] : of_files)
+    if (given) throw InputError(argument(option), "there is no file for the rows", "give --out FILE.csv, too");
+}
+
+void merge(const SweepArguments& arguments) {
+  const Sweep sweep = arguments.sweep();
+  require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
+  const auto missing = merge_sweep(sweep, arguments.parts, arguments.out, arguments.force);
+  if (missing.empty()) return tell(fmt::format("{} rows in {}", sweep.requests.size(), arguments.out));
+  throw Incomplete(fmt::format("{}: {} (`allreplay sweep {} --resume --out {}` computes them)", arguments.out,
+                               missing_rows(missing, sweep.requests.size()), arguments.file, arguments.out));
+}
+
+// "part-{}.csv": the share's number in the place of {}.
+std::string file_of_share(std::string out, const Share& share) {
+  if (const std::size_t hole = out.find("{}"); hole != std::string::npos)
+    out.replace(hole, 2, std::to_string(share.index));
+  return out;
+}
+
+void run_and_print(SweepArguments arguments, Farm* farm) {
   SweepRun how;
-  how.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs")));
+  how.jobs = arguments.job_count();
+  how.farm = farm;
+  if (!arguments.shard.empty()) {
+    how.share = parse_share(arguments.shard);
+    arguments.out = file_of_share(arguments.out, how.share);
+  }
   if (!arguments.out.empty()) how.out = arguments.out;
   how.resume = arguments.resume;
   how.force = arguments.force;
   how.note = [](const std::string& text) { tell("note: " + text); };
-  if (arguments.resume && arguments.out.empty())
-    throw InputError(argument("--resume"), "there is no file to go on with", "give --out FILE.csv, too");
-  const Sweep sweep = read_sweep(arguments.file, {.collective = arguments.collective,
-                                                  .fidelity = arguments.fidelity,
-                                                  .codec = arguments.codec,
-                                                  .place_of_collective = argument("--collective"),
-                                                  .place_of_fidelity = argument("--fidelity"),
-                                                  .place_of_codec = argument("--codec"),
-                                                  .reuse = !arguments.no_reuse});
+  const Sweep sweep = arguments.sweep();
   require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
-  const std::vector<Outcome> outcomes = run_sweep(sweep, how);
-  for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
-  print(arguments, outcomes);
+  const Swept swept = run_sweep(sweep, how);
+  for (const Outcome& outcome : swept.outcomes) warn(outcome.result.warning);
+  print(arguments, swept.outcomes);
   if (how.out) {
     std::fflush(stdout);  // the table before what follows it
-    const std::size_t kept = sweep.requests.size() - outcomes.size();
-    tell(fmt::format("{} rows in {}{}", sweep.requests.size(), *how.out,
+    const std::size_t kept = swept.rows - swept.outcomes.size();
+    tell(fmt::format("{} rows in {}{}", swept.rows, *how.out,
                      kept > 0 ? fmt::format(" ({} were there already)", kept) : ""));
   }
 }
 
+void execute(const SweepArguments& arguments) {
+  if (arguments.engine == "mpi")
+    return on_farm([&] { return answer_rows(arguments.sweep()); },
+                   [&](Farm& farm) {
+                     require_one_way(arguments);
+                     run_and_print(arguments, &farm);
+                   });
+  require_one_way(arguments);
+  if (arguments.engine == "slurm") {
+    require_separate(outputs_of(arguments.out), inputs_of(arguments, arguments.sweep()));
+    return sweep_on_slurm(arguments);
+  }
+  if (!arguments.parts.empty()) return merge(arguments);
+  run_and_print(arguments, nullptr);
+}
+
 }  // namespace
+
+int SweepArguments::job_count() const { return static_cast<int>(parse_integer(jobs, 1, 1024, argument("--jobs"))); }
+
+Sweep SweepArguments::sweep() const {
+  return read_sweep(file, {.collective = collective,
+                           .fidelity = fidelity,
+                           .codec = codec,
+                           .place_of_collective = argument("--collective"),
+                           .place_of_fidelity = argument("--fidelity"),
+                           .place_of_codec = argument("--codec"),
+                           .reuse = !no_reuse,
+                           .changes = changes_of(changes)});
+}
 
 void add_sweep(CommandLine& app) {
   auto arguments = std::make_shared<SweepArguments>();
@@ -90,11 +158,24 @@ void add_sweep(CommandLine& app) {
   command.add_option("--fidelity", arguments->fidelity, "this one instead of the file's");
   command.add_option("--codec", arguments->codec, "this one instead of the file's; none for gradients as they are");
   command.add_flag("--no-reuse", arguments->no_reuse, "fluid, message: simulate every collective");
+  add_change_options(command, arguments->changes, false);
+  command.add_option(
+      "--shard", arguments->shard,
+      "only share I of N equally costly ones, such as 0/4; auto: the Slurm array's task, or MPI's rank. {} in "
+      "--out is its number");
+  command.add_option("--merge", arguments->parts, "put the parts that shares wrote together in --out");
+  command.add_option("--engine", arguments->engine, "run on the ranks of mpirun, or as a Slurm array: mpi, slurm");
+  command.add_option("--partition", arguments->partition, "slurm: of which nodes (Slurm's default)");
+  command.add_option("--time", arguments->time, "slurm: at most so long a task (Slurm's default)");
+  command.add_option("--chunk", arguments->chunk, "slurm: about so many rows a task (as many as give 100 tasks)");
+  command.add_flag("--dry-run", arguments->dry_run, "slurm: print the scripts, hand in nothing");
+  command.add_flag("--detach", arguments->detach, "slurm: hand in, say how to come back, and end");
   const Option json = command.add_flag("--json", arguments->json, "print a JSON array instead of the table");
   command.add_flag("--csv", arguments->csv, "print CSV instead of the table").excludes(json);
   command.footer(
       "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  tools/plot.py fig10.csv --config "
-      "configs/mgwfbp_fig10.json --out fig10.png");
+      "configs/mgwfbp_fig10.json --out fig10.png\n  mpirun -n 64 allreplay sweep mgwfbp_fig10 --engine mpi --out "
+      "fig10.csv");
   command.callback([arguments] { execute(*arguments); });
 }
 

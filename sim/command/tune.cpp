@@ -10,7 +10,7 @@ namespace {
 
 struct TuneArguments {
   ScenarioArguments scenario;
-  std::string strategy, budget = "32", method = "bayes", seed = "1", jobs = "2", out;
+  std::string strategy, budget = "32", method = "bayes", seed = "1", jobs = "2", out, engine;
   std::vector<std::string> over;
   bool json = false, csv = false;
 };
@@ -22,11 +22,16 @@ std::vector<std::string> tunable_strategies() {
   return names;
 }
 
-void execute(const TuneArguments& arguments) {
+struct TuneTask {
+  Scenario scenario;
+  TuneRequest request;
+};
+
+TuneTask task_of(const TuneArguments& arguments) {
   require_separate({{"--out", arguments.out}}, arguments.scenario.files());
   Library library;
-  const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
-  TuneRequest request;
+  TuneTask task{library.resolve(arguments.scenario.request(arguments.strategy)), {}};
+  auto& [scenario, request] = task;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = static_cast<std::uint64_t>(
       parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
@@ -42,14 +47,29 @@ void execute(const TuneArguments& arguments) {
   if (request.ranges.empty())
     throw InputError(argument("--strategy"), fmt::format("{} has no options to tune", scenario.strategy->name),
                      choices(tunable_strategies()));
+  return task;
+}
+
+void tune_and_print(const TuneArguments& arguments, Farm* farm) {
+  const auto [scenario, request] = task_of(arguments);
   const Tuning tuning =
-      run_tuning(scenario, request, static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))));
+      run_tuning(scenario, request, static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))), farm);
   if (!arguments.out.empty()) write_file(arguments.out, tuning_csv(tuning));
   warn(tuning.given.result.warning);
   if (arguments.json)
     fmt::print("{}\n", tuning_json(tuning));
   else
     fmt::print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning));
+}
+
+void execute(const TuneArguments& arguments) {
+  require_mpi_or_none(arguments.engine);
+  if (arguments.engine.empty()) return tune_and_print(arguments, nullptr);
+  const auto prepare = [&] {
+    TuneTask task = task_of(arguments);
+    return answer_trials(std::move(task.scenario), std::move(task.request.ranges));
+  };
+  on_farm(prepare, [&](Farm& farm) { tune_and_print(arguments, &farm); });
 }
 
 }  // namespace
@@ -71,6 +91,7 @@ void add_tune(CommandLine& app) {
   command.add_option("--seed", arguments->seed, "of the random choices of bayes").capture_default_str();
   command.add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")
       .capture_default_str();
+  add_engine(command, arguments->engine);
   command.add_option("--out", arguments->out, "write the trials to this CSV file");
   const Option json = command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_flag("--csv", arguments->csv, "print the trials as CSV").excludes(json);

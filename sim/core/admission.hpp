@@ -13,7 +13,7 @@ enum class Order : std::uint8_t {
   Priority,    ///< the smallest priority among the ready, then as listed
 };
 
-/// How much may be in flight at once. In bytes, what is larger than the window goes alone.
+/// How much may be in flight at once: below `count` tasks, and below `bytes`, so that the last may overshoot.
 struct Window {
   static constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
   std::int64_t count = 1;

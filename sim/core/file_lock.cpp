@@ -17,12 +17,6 @@ namespace allreplay {
 
 namespace {
 
-std::string host() {
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) != 0) return "?";
-  return one_line(name.data(), 64);
-}
-
 // "process 12 on alpha", as the holder wrote it.
 std::string holder(int descriptor) {
   std::array<char, 256> text{};
@@ -38,6 +32,12 @@ std::string holder(int descriptor) {
 }
 
 }  // namespace
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) != 0) return "?";
+  return one_line(name.data(), 64);
+}
 
 FileLock::FileLock(const std::string& file) : name_(file + ".lock") {
   for (;;) {
@@ -58,7 +58,7 @@ FileLock::FileLock(const std::string& file) : name_(file + ".lock") {
     if (stat(name_.c_str(), &named) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino) break;
     close(descriptor_);
   }
-  const std::string was = holder(descriptor_), here = " on " + host();
+  const std::string was = holder(descriptor_), here = " on " + host_name();
   if (!was.empty() && !was.ends_with(here)) {
     close(descriptor_);
     throw InputError({file, ""}, fmt::format("is being written by {}", was),

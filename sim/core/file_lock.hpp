@@ -5,6 +5,9 @@
 
 namespace allreplay {
 
+/// The name of this host, as locks say it.
+std::string host_name();
+
 /// Held while it lives. The system lets go of it when the process ends, however it ends, so that none is left behind by
 /// a process of this host; a lock of another host stands until its file is removed.
 class FileLock {

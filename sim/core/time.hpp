@@ -35,4 +35,11 @@ inline Time add(Time a, Time b) {
   return Time(sum);
 }
 
+/// Throws TimeOverflow instead of wrapping round.
+inline Time multiplied(Time time, std::int64_t count) {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(time.count(), count, &product)) throw_time_overflow();
+  return Time(product);
+}
+
 }  // namespace allreplay

@@ -12,8 +12,6 @@ namespace allreplay {
 struct QueueRule {
   Order order = Order::FirstReady;
   Window window;
-  Time tick{0};  ///< if positive, tasks start only at origin + a multiple of this
-  Time origin{0};
 };
 
 class Queue {
@@ -22,11 +20,11 @@ class Queue {
 
   void push(TaskId id, const Task& task, Time now);
 
-  /// Whether a task may start at `now`, by order, window and tick.
-  bool admits(const TaskGraph& graph, Time now) const { return next_admission(graph, now) == now; }
-
-  /// The instant, not before `now`, at which the next task may start if nothing else happens; `never` if none.
-  Time next_admission(const TaskGraph& graph, Time now) const;
+  /// Whether a task may start now, by order and window.
+  bool admits() const {
+    return !ready_.empty() && tasks_in_flight_ < rule_.window.count && bytes_in_flight_ < rule_.window.bytes &&
+           (rule_.order != Order::AsListed || ready_.front().rank == next_rank_);
+  }
 
   /// Takes the next task. REQUIRES: admits().
   TaskId pop(const TaskGraph& graph);

@@ -83,13 +83,13 @@ class Replay {
     // Where several lanes share a server, what ends at once is settled before the next is chosen.
     while (start_first_admitted(index, instant))
       if (shared && servers_[index]->next_completion() == instant) break;
-    wake(index, instant);
+    wake(index);
   }
 
   bool start_first_admitted(std::uint32_t index, Time instant) {
     for (std::uint32_t place = first_[index]; place < first_[index + 1]; ++place) {
       Queue& queue = queues_[by_server_[place]];
-      if (!queue.admits(graph_, instant)) continue;
+      if (!queue.admits()) continue;
       const TaskId id = queue.pop(graph_);
       timeline_.spans[id].start = instant;
       servers_[index]->start(id, graph_.tasks()[id], instant);
@@ -98,25 +98,24 @@ class Replay {
     return false;
   }
 
-  void wake(std::uint32_t index, Time instant) {
-    Time next = servers_[index]->next_completion();
-    for (std::uint32_t place = first_[index]; place < first_[index + 1]; ++place)
-      next = std::min(next, queues_[by_server_[place]].next_admission(graph_, instant));
-    events_.schedule(index, next);
-  }
+  void wake(std::uint32_t index) { events_.schedule(index, servers_[index]->next_completion()); }
 
   // Once nothing more happens in this instant: who slows whom until the next.
   void influence(Time instant) {
     for (std::size_t i = 0; i < slowdowns_.size(); ++i) {
       const Influence& one = system_.influences[i];
-      double load = 0;
-      for (const std::uint32_t from : one.from) load += servers_[from]->load();
+      Load load;
+      for (const std::uint32_t from : one.from) {
+        const Load other = servers_[from]->load();
+        load.in_flight += other.in_flight;
+        load.rate += other.rate;
+      }
       const double slowdown = one.slowdown(load);
       if (slowdown == slowdowns_[i]) continue;
       slowdowns_[i] = slowdown;
       for (const std::uint32_t on : one.on) {
         servers_[on]->slow(slowdown, instant);
-        wake(on, instant);
+        wake(on);
       }
     }
   }

@@ -28,11 +28,11 @@ struct QueueUse {
   std::uint32_t server = 0;  ///< of System::servers; several queues may stand before one
 };
 
-/// What some servers do slows others: while those of `from` carry `load` together (Server::load), those of `on` take
-/// slowdown(load) times as long.
+/// What some servers do slows others: while those of `from` carry `load` together, those of `on` take slowdown(load)
+/// times as long.
 struct Influence {
   std::vector<std::uint32_t> from, on;
-  std::function<double(double load)> slowdown;
+  std::function<double(const Load& load)> slowdown;
 };
 
 /// By number; a task names its queue (Task::queue). Queues before one server are asked in their order, the first again

@@ -2,11 +2,20 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <queue>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/task_graph.hpp"
 
 namespace allreplay {
+
+/// What of a server others feel (Influence).
+struct Load {
+  std::int64_t in_flight = 0;  ///< tasks
+  double rate = 0;             ///< bytes of tasks that move, per second
+};
 
 /// Serves the tasks that a queue hands to it, and says when the next one ends. Has no clock of its own: times
 /// passed in never decrease. A server may change its mind about next_completion() whenever it is called.
@@ -22,9 +31,8 @@ class Server {
   /// Appends to `done` what ends at `now`, in a fixed order; possibly nothing (an instant may only mark progress).
   virtual void complete(Time now, std::vector<TaskId>& done) = 0;
 
-  /// How much of it others feel (Influence); 0 where nothing is in flight. It changes only at instants that
-  /// next_completion() has named, and with start().
-  virtual double load() const { return 0; }
+  /// It changes only at instants that next_completion() has named, and with start().
+  virtual Load load() const { return {}; }
 
   /// From `now` on, all that it does takes `factor` times as long as when nobody slows it.
   virtual void slow(double /*factor*/, Time /*now*/) {}
@@ -66,6 +74,28 @@ class Stream final : public Server {
   Time since_{0};
   Time end_ = never;
   double slowdown_ = 1;
+};
+
+/// Ends its tasks at multiples of their duration after `origin`, from the one on whose number is their service. Any
+/// number may be in flight.
+class Clock final : public Server {
+ public:
+  explicit Clock(Time origin) : origin_(origin) {}
+
+  void start(TaskId id, const Task& task, Time now) override {
+    const Time passed = std::max(Time(0), now - origin_);
+    const std::int64_t next = (passed + task.duration - Time(1)) / task.duration;
+    ticks_.push({add(origin_, multiplied(task.duration, std::max<std::int64_t>(next, task.service))), id});
+  }
+  Time next_completion() const override { return ticks_.empty() ? never : ticks_.top().first; }
+  void complete(Time now, std::vector<TaskId>& done) override {
+    for (; !ticks_.empty() && ticks_.top().first == now; ticks_.pop()) done.push_back(ticks_.top().second);
+  }
+
+ private:
+  using Tick = std::pair<Time, TaskId>;
+  Time origin_;
+  std::priority_queue<Tick, std::vector<Tick>, std::greater<>> ticks_;
 };
 
 }  // namespace allreplay

@@ -33,7 +33,16 @@ struct Pass {
   double macs = 0;           ///< off the tensor cores: depthwise convolutions
 };
 
-using Operator = std::variant<Product, Attention, Pass>;
+/// A kernel of which counts are all that is known: it computes at the peak, without tiles. plain_computation() makes
+/// them.
+struct PlainKernel {
+  bool backward = false;
+  double macs = 0, elements = 0;  ///< of one sample
+  double once = 0;                ///< elements, whatever the batch: weights
+  int times = 1;                  ///< one after another
+};
+
+using Operator = std::variant<Product, Attention, Pass, PlainKernel>;
 
 /// What a layer keeps from its forward to its backward pass, for one sample.
 struct Kept {
@@ -65,6 +74,10 @@ struct Computation {
 /// The computation that a file of models/ describes. `name` is the place in messages. `tokens` other than 0 replaces
 /// the length of its samples where these are tokens. Throws InputError where the file gives no MACs.
 Computation from_model(const Model& model, const Place& place, std::int64_t tokens = 0);
+
+/// The same model as kernels that each compute its MACs or pass over its bytes, and no more: what reconstructed traces
+/// are split by (docs/estimation.md).
+Computation plain_computation(const Model& model, const Place& place);
 
 /// How many tokens a sample has, by the text "1024 tokens"; 0 for other texts.
 std::int64_t tokens_of(const std::string& input);

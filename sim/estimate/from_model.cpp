@@ -98,6 +98,31 @@ void describe(ComputationLayer& layer, std::int64_t tokens, bool first, bool ele
   if (elementwise) layer.operators.emplace_back(Pass{2 * outputs, 3 * outputs});
 }
 
+// Input, weights and output are moved once for each product of a convolution or dense layer. The input is exact at
+// stride 1; of a merged tensor [outputs, columns] it is what im2col would write.
+std::vector<Operator> plain_kernels(const ModelLayer& layer, bool first) {
+  const double outputs = outputs_of(layer), macs = static_cast<double>(*layer.forward_macs);
+  double weights = 0;
+  for (const ModelTensor& tensor : layer.tensors) weights += static_cast<double>(tensor.elements);
+  switch (kind_of(layer)) {
+    case Kind::Weighted: {
+      const auto matrix = std::find_if(layer.tensors.begin(), layer.tensors.end(),
+                                       [](const ModelTensor& tensor) { return tensor.shape.size() > 1; });
+      std::int64_t reads = matrix->shape[0];
+      for (std::size_t i = 2; i < matrix->shape.size(); ++i) reads *= matrix->shape[i];
+      const double moved = outputs + static_cast<double>(*layer.forward_macs / reads);
+      return {PlainKernel{false, macs, moved, weights}, PlainKernel{true, macs, moved, weights, first ? 1 : 2}};
+    }
+    case Kind::Embedding:
+      return {PlainKernel{false, 0, 2 * outputs}, PlainKernel{true, 0, outputs, weights}};
+    case Kind::Normalisation:
+      return {PlainKernel{false, macs, 3 * outputs}, PlainKernel{true, macs, 5 * outputs}};
+    case Kind::Plain:
+      break;
+  }
+  return {PlainKernel{false, macs, 2 * outputs}, PlainKernel{true, macs, 2 * outputs, 0, 2}};
+}
+
 // The counts of a layer for samples of another length.
 void stretch(ModelLayer& layer, std::int64_t from, std::int64_t to) {
   const double factor = static_cast<double>(to) / static_cast<double>(from);
@@ -111,6 +136,21 @@ void stretch(ModelLayer& layer, std::int64_t from, std::int64_t to) {
 }
 
 }  // namespace
+
+Computation plain_computation(const Model& model, const Place& place) {
+  Computation work = from_model(model, place);
+  bool first = true;
+  for (std::size_t i = 0; i < work.layers.size(); ++i) {
+    ComputationLayer& layer = work.layers[i];
+    layer.operators = plain_kernels(layer.model, first && !layer.model.tensors.empty());
+    if (!layer.model.tensors.empty()) first = false;
+    if (i + 1 == work.layers.size() || kind_of(work.layers[i + 1].model) == Kind::Normalisation) continue;
+    const double outputs = outputs_of(layer.model);  // activation, dropout or addition
+    layer.operators.emplace_back(PlainKernel{false, 0, 2 * outputs});
+    layer.operators.emplace_back(PlainKernel{true, 0, 3 * outputs});
+  }
+  return work;
+}
 
 Computation from_model(const Model& model, const Place& place, std::int64_t tokens) {
   Computation work;

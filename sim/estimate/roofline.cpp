@@ -75,6 +75,11 @@ struct SecondsOf {
     sum.passes += forward;
     sum.backward += kernel(rates, 2 * compute, batch * one.backward + one.backward_once);
   }
+
+  void operator()(const PlainKernel& one) {
+    const double time = kernel(rates, 2 * batch * one.macs / rates.matrix, batch * one.elements + one.once);
+    (one.backward ? sum.backward : sum.forward) += one.times * time;
+  }
 };
 
 }  // namespace

@@ -4,9 +4,12 @@
 #include <limits>
 #include <tuple>
 
+#include "sim/experiment/answer.hpp"
+#include "sim/experiment/sweep_rows.hpp"
 #include "sim/experiment/tuning.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/search/plan_of.hpp"
+#include "sim/training/communication.hpp"
 #include "sim/training/memory.hpp"
 
 namespace allreplay {
@@ -17,57 +20,92 @@ const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metric
 
 // Of the settings that are as fast as any, but for 0.5 %, the one that starts the fewest collectives: start-ups that
 // overlap cost nothing here, but something in any real library. The options as given win a tie; where they are among
-// these, nothing may need more memory.
-Outcome calmest(const Tuning& tuning) {
+// these, nothing may need more memory. Returns its values, none for the options as given.
+std::pair<Outcome, std::vector<std::string>> calmest(const Tuning& tuning) {
   constexpr double slack = 1.005;
   const auto &given = tuning.given, &tuned = tuning.tuned;
   const double fast = slack * tuned.result.metrics.iteration_s, as_given = given.result.metrics.iteration_s;
   const bool given_fits = fits(given.scenario, given.result);
   const bool stays = (given_fits || !fits(tuned.scenario, tuned.result)) && as_given <= fast;
   const double limit = given_fits ? std::min(fast, as_given) : fast;
-  Outcome calm = stays ? given : tuned;
+  std::pair<Outcome, std::vector<std::string>> calm{tuned, {}};
+  if (!tuning.as_given) calm.second = tuning.trials[tuning.best].values;
+  if (stays) calm = {given, {}};
   for (const Trial& trial : tuning.trials) {
     if (trial.iteration_s > limit || !trial.fits || (stays && trial.memory_bytes > given.result.memory.peak)) continue;
-    const Outcome outcome = run(with_options(given.scenario, tuning.ranges, trial.values));
-    if (outcome.result.metrics.collectives < calm.result.metrics.collectives) calm = outcome;
+    Outcome outcome = run(with_options(given.scenario, tuning.ranges, trial.values));
+    if (outcome.result.metrics.collectives < calm.first.result.metrics.collectives)
+      calm = {std::move(outcome), trial.values};
   }
   return calm;
 }
 
-Advice advise(const Scenario& scenario, const RecommendRequest& request) {
+// One scenario's, with the values of its ranges that were chosen; none for the options as given.
+std::pair<Advice, std::vector<std::string>> advise(const Scenario& given, const RecommendRequest& request) {
+  const Scenario scenario = as_printed(given);
   const std::vector<Range> ranges = default_ranges(scenario);
   Advice advice;
+  std::vector<std::string> values;
   if (ranges.empty() || scenario.workers == 1) {
     advice.tuned = run(scenario);
     advice.given_s = metrics(advice).iteration_s;
   } else {
     const Tuning tuning = run_tuning(scenario, {ranges, request.budget, TuneMethod::Bayes, request.seed}, request.jobs);
     advice.given_s = tuning.given.result.metrics.iteration_s;
-    advice.tuned = calmest(tuning);
+    std::tie(advice.tuned, values) = calmest(tuning);
     advice.trials = tuning.trials;
   }
   const Scenario& tuned = advice.tuned.scenario;
   advice.settings = settings_of(*tuned.strategy, tuned.options.strategy, tuned.profile);
+  advice.tuned.result.episodes.clear();
+  advice.tuned.result.unrolled = {};
+  return {std::move(advice), std::move(values)};
+}
+
+void add_texts(Packer& packer, const std::vector<std::string>& texts) {
+  packer.add(texts.size());
+  for (const std::string& text : texts) packer.add_text(text);
+}
+
+std::vector<std::string> take_texts(Unpacker& unpacker) {
+  std::vector<std::string> texts(unpacker.take<std::size_t>());
+  for (std::string& text : texts) text = unpacker.take_text();
+  return texts;
+}
+
+std::string packed(const std::pair<Advice, std::vector<std::string>>& advised) {
+  const auto& [advice, values] = advised;
+  Packer packer;
+  add_texts(packer, values);
+  pack(packer, advice.tuned);
+  packer.add(advice.given_s).add_text(advice.settings).add(advice.trials.size());
+  for (const Trial& trial : advice.trials) {
+    add_texts(packer, trial.values);
+    packer.add(trial.iteration_s).add(trial.memory_bytes).add(trial.fits);
+  }
+  return packer.bytes();
+}
+
+Advice unpacked(const Scenario& given, const std::string& bytes) {
+  const Scenario scenario = as_printed(given);
+  Unpacker unpacker(bytes);
+  const std::vector<std::string> values = take_texts(unpacker);
+  const std::vector<Range> ranges = values.empty() ? std::vector<Range>() : default_ranges(scenario);
+  Advice advice;
+  advice.tuned = unpack(unpacker, with_options(scenario, ranges, values));
+  advice.given_s = unpacker.take<double>();
+  advice.settings = unpacker.take_text();
+  advice.trials.resize(unpacker.take<std::size_t>());
+  for (Trial& trial : advice.trials) {
+    trial.values = take_texts(unpacker);
+    trial.iteration_s = unpacker.take<double>();
+    trial.memory_bytes = unpacker.take<double>();
+    trial.fits = unpacker.take<bool>();
+  }
   return advice;
 }
 
-}  // namespace
-
-std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
-                              std::vector<RuledOut>& ruled_out) {
-  std::vector<Advice> ranking;
-  for (const Scenario& scenario : scenarios) {
-    try {
-      ranking.push_back(advise(scenario, request));
-    } catch (const InputError& error) {
-      ruled_out.push_back({std::string(scenario.strategy->name), error});
-      continue;
-    }
-    Result& result = ranking.back().tuned.result;
-    result.episodes.clear();
-    result.unrolled = {};
-  }
-  if (ranking.empty() && !ruled_out.empty()) throw ruled_out.front().why;
+std::vector<Advice> ranked(std::vector<Advice> ranking) {
   std::stable_sort(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
     const auto key = [](const Advice& one) {
       return std::tuple(!fits(one.tuned.scenario, one.tuned.result), metrics(one).iteration_s,
@@ -76,6 +114,64 @@ std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const Reco
     return key(a) < key(b);
   });
   return ranking;
+}
+
+using SizeAndStrategy = std::pair<std::size_t, std::size_t>;
+
+}  // namespace
+
+std::vector<Scenario> plannable(const std::vector<Scenario>& scenarios, std::vector<RuledOut>& ruled_out) {
+  std::vector<Scenario> possible;
+  for (const Scenario& scenario : scenarios) {
+    try {
+      require_possible(scenario);
+      if (scenario.strategy->draft || scenario.strategy->plan) plan_of(scenario);  // `best` plans by replaying
+      possible.push_back(scenario);
+    } catch (const InputError& error) {
+      ruled_out.push_back({std::string(scenario.strategy->name), error});
+    }
+  }
+  if (possible.empty() && !ruled_out.empty()) throw ruled_out.front().why;
+  return possible;
+}
+
+std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request) {
+  std::vector<Advice> ranking;
+  for (const Scenario& scenario : scenarios) ranking.push_back(advise(scenario, request).first);
+  return ranked(std::move(ranking));
+}
+
+std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenario>>& sizes,
+                                           const RecommendRequest& request, Farm* farm) {
+  std::vector<std::vector<Advice>> rankings;
+  if (!farm || farm->workers() == 0) {
+    for (const auto& scenarios : sizes) rankings.push_back(recommend(scenarios, request));
+    return rankings;
+  }
+  std::vector<Job> jobs;
+  std::vector<SizeAndStrategy> all;
+  for (std::size_t size = 0; size < sizes.size(); ++size) {
+    rankings.emplace_back(sizes[size].size());
+    for (std::size_t i = 0; i < sizes[size].size(); ++i) {
+      all.emplace_back(size, i);
+      jobs.push_back({Packer().add(size).add(i).bytes(), expected_cost(sizes[size][i])});
+    }
+  }
+  farm->run(jobs, [&](std::size_t job, const std::string& answer) {
+    const auto [size, i] = all[job];
+    rankings[size][i] = unpacked(sizes[size][i], answer);
+  });
+  for (auto& ranking : rankings) ranking = ranked(std::move(ranking));
+  return rankings;
+}
+
+Farm::Answer answer_advice(std::vector<std::vector<Scenario>> sizes, RecommendRequest request) {
+  request.jobs = 1;
+  return [sizes = std::move(sizes), request](const std::string& work) {
+    Unpacker unpacker(work);
+    const auto size = unpacker.take<std::size_t>(), i = unpacker.take<std::size_t>();
+    return packed(advise(sizes.at(size).at(i), request));
+  };
 }
 
 Uncompressed fastest_uncompressed(const Scenario& scenario) {

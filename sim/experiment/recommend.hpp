@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/experiment/run.hpp"
+#include "sim/farm/farm.hpp"
 #include "sim/search/tune.hpp"
 
 namespace allreplay {
@@ -30,11 +31,21 @@ struct RuledOut {
   InputError why;
 };
 
+/// Those that can be planned; the others are added to `ruled_out`. Throws InputError, the first one's, where that is
+/// all of them.
+std::vector<Scenario> plannable(const std::vector<Scenario>& scenarios, std::vector<RuledOut>& ruled_out);
+
 /// Tunes each scenario (they differ in their strategy), and sorts them by iteration time; among equals, those that
-/// start fewer collectives come first. What does not fit into the memory that there is comes last; what cannot be
-/// simulated is added to `ruled_out`. Throws InputError where that is all of them.
-std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
-                              std::vector<RuledOut>& ruled_out);
+/// start fewer collectives come first. What does not fit into the memory that there is comes last.
+std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request);
+
+/// The same for every size, each by its scenarios; by the other processes of a farm (answer_advice()) where there are
+/// any.
+std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenario>>& sizes,
+                                           const RecommendRequest& request, Farm* farm);
+
+/// What these do: one scenario of one size at a time.
+Farm::Answer answer_advice(std::vector<std::vector<Scenario>> sizes, RecommendRequest request);
 
 /// The least iteration time without compression, of some strategies as given, on the cluster's own collective.
 struct Uncompressed {

@@ -25,12 +25,17 @@ void require_plain_name(const std::string& name, const Place& place) {
 
 }  // namespace
 
+std::string beside(const std::string& file, const std::string& name) {
+  const std::string near = (std::filesystem::path(file).parent_path() / name).string();
+  return is_file(near) ? near : name;
+}
+
 struct Library::ClusterFile {
   Cluster cluster;
   Json json;  // stragglers are read once the number of workers is known
 };
 
-const Profile& Library::profile(const Request& request) {
+const Profile& Library::read(const Request& request) {
   const auto key = std::pair(request.profile, request.forward_ratio);
   const auto found = profiles_.find(key);
   if (found != profiles_.end()) return found->second;
@@ -45,12 +50,20 @@ const Profile& Library::profile(const Request& request) {
   return profiles_.emplace(key, std::move(read)).first->second;
 }
 
+Profile Library::profile(const Request& request) {
+  Scenario scenario;
+  scenario.profile = read(request);
+  if (!request.changes.empty())
+    apply_changes(scenario, request.changes, Changed::Profile, find_data("traces", request.profile, "profile"));
+  return scenario.profile;
+}
+
 const Library::ClusterFile& Library::cluster(const std::string& name) {
   std::shared_ptr<const ClusterFile>& file = clusters_[name];
   if (!file) {
     const ReadDigest contents;
     const Json json = Json::read(find_data("topologies", name, "cluster"));
-    json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter"});
+    json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter", "interference"});
     file = std::make_shared<ClusterFile>(ClusterFile{read_cluster(json), json});
     require_plain_name(file->cluster.name, json.place() / "name");
     cluster_digests_[name] = contents.value();
@@ -108,6 +121,7 @@ std::uint64_t Library::digest_of(const Request& request) const {
   state = digest(request.workers ? fmt::format("{}", *request.workers) : "", state);
   for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
   for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));
+  for (const ChangeText& change : request.changes) state = digest(change.value, digest(change.name, state));
   return digest(std::uint64_t{request.reuse}, state);
 }
 
@@ -123,6 +137,7 @@ Scenario Library::resolve_network(const Request& request) {
   for (const OptionText& option : request.options) scenario.options.set(option.name, option.value, option.place);
   scenario.collective = request.collective;
   scenario.fidelity = request.fidelity;
+  apply_changes(scenario, request.changes, Changed::Network);
   scenario.reuse = request.reuse;
   scenario.place_of_collective = request.place_of_collective;
   scenario.place_of_fidelity = request.place_of_fidelity;
@@ -175,6 +190,7 @@ Scenario Library::resolve(const Request& request) {
                                           bytes(options.dtypes.parameter));
   if (options.update) scenario.profile.update = options.update;
   scenario.stragglers = read_stragglers(cluster(request.cluster).json, scenario.workers);
+  apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {
     scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy);
   } else {
@@ -182,8 +198,6 @@ Scenario Library::resolve(const Request& request) {
     scenario.strategy = &scenario.given->strategy;
     take_step(scenario);
   }
-  auto& partition = scenario.options.strategy.partition;
-  if (!partition && scenario.strategy->partition > 0) partition = scenario.strategy->partition;
   if (request.codec.empty() || request.codec == "none") return scenario;
   scenario.codec = codec(request, scenario.profile.device);
   scenario.place_of_codec = request.place_of_codec;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/core/error.hpp"
+#include "sim/experiment/changes.hpp"
 #include "sim/training/simulate.hpp"
 
 namespace allreplay {
@@ -32,11 +33,15 @@ struct Request {
   std::string strategy;
   std::string plan;  ///< a file, in the place of a strategy; "": none
   std::vector<OptionText> options;
-  bool reuse = true;  ///< of the price of a collective that runs alone (detailed fidelities)
+  std::vector<ChangeText> changes;  ///< of the cluster and the profile, before they are used
+  bool reuse = true;                ///< of the price of a collective that runs alone (detailed fidelities)
   // Where complaints about the names above point.
   Place place_of_profile, place_of_ratio, place_of_workers, place_of_strategy, place_of_collective, place_of_fidelity,
       place_of_codec;
 };
+
+/// A file named in `file`: relative to that file's own folder where it is there, else as it stands.
+std::string beside(const std::string& file, const std::string& name);
 
 /// Reads each file once, however many scenarios use it. Not safe for use by several threads.
 class Library {
@@ -47,8 +52,8 @@ class Library {
   /// The same without profile and strategy, which the request need not name.
   Scenario resolve_network(const Request& request);
 
-  /// The request's profile; the rest need not be named. Throws InputError.
-  const Profile& profile(const Request& request);
+  /// The request's profile, changed as it says; the rest need not be named. Throws InputError.
+  Profile profile(const Request& request);
 
   /// What tells whether the request would have the same result: the contents of all files that it names, its own words,
   /// and this program. resolve() comes first.
@@ -60,6 +65,7 @@ class Library {
  private:
   struct ClusterFile;
   const ClusterFile& cluster(const std::string& name);
+  const Profile& read(const Request& request);
   const CodecCosts& codec(const Request& request, const std::string& device);
   static std::string codec_file(const Request& request, const std::string& device);
 

@@ -16,6 +16,7 @@ NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) 
   NamedValues values;
   Options options = scenario.options;
   options.collective = carrier.options;
+  options.strategy = with_defaults(*scenario.strategy, options.strategy, scenario.profile);
   const auto append = [&](std::string_view name) {
     const std::string value = options.get(name);
     if (!value.empty()) values.emplace_back(name, value);
@@ -26,7 +27,7 @@ NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) 
     for (const std::string_view name : scenario.strategy->options) append(name);
   for (const std::string_view name : step_options())
     if (options.get(name) != Options().get(name)) append(name);
-  if (const std::string_view name = option_of(carrier); !name.empty()) append(name);
+  for (const std::string_view name : options_of(carrier)) append(name);
   if (scenario.codec)
     for (const std::string_view name :
          {scenario.codec->codec->option, "encode"sv, "decode"sv, "codec_stream"sv, "decode_at"sv})

@@ -4,20 +4,11 @@
 #include <map>
 
 #include <fmt/format.h>
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/parallel_pipeline.h>
 
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
-#include "sim/experiment/progress.hpp"
-#include "sim/experiment/row.hpp"
-#include "sim/experiment/run.hpp"
-#include "sim/experiment/sweep_file.hpp"
-#include "sim/training/communication.hpp"
 
 namespace allreplay {
-
-namespace fs = std::filesystem;
 
 namespace {
 
@@ -29,12 +20,6 @@ std::vector<std::optional<Json>> choices(const Json& sweep, std::string_view key
   for (const Json& item : list->items()) all.emplace_back(item);
   if (all.empty()) list->fail("is empty", "at least one entry, or leave the key out");
   return all;
-}
-
-// A file named in the sweep: relative to the sweep's own folder when it is there.
-std::string beside(const std::string& sweep_file, const std::string& name) {
-  const std::string near = (fs::path(sweep_file).parent_path() / name).string();
-  return is_file(near) ? near : name;
 }
 
 void set_profile(Request& request, const Json& json, const std::string& file) {
@@ -170,6 +155,7 @@ Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
                 request.codec = instead.codec;
                 request.place_of_codec = instead.place_of_codec;
                 request.reuse = instead.reuse;
+                request.changes = instead.changes;
                 set_profile(request, *profile, file);
                 set_cluster(request, *cluster, file);
                 if (workers) {
@@ -197,79 +183,6 @@ Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
               }
     }
   return sweep;
-}
-
-namespace {
-
-struct CheckedRows {
-  std::vector<Row> identities;
-  std::vector<std::uint64_t> inputs;  // digests
-};
-
-// What names each row and what it is made from, once all rows are known to be possible.
-CheckedRows checked_rows(const Sweep& sweep, Library& library) {
-  CheckedRows rows;
-  std::map<std::string, std::string>
-      files;  // rows name a profile by its file's stem: two files of one name could not be told apart
-  for (const Request& request : sweep.requests) {
-    const Scenario scenario = library.resolve(request);
-    require_possible(scenario);
-    const auto [known, fresh] = files.emplace(scenario.profile.name, request.profile);
-    if (!fresh && known->second != request.profile)
-      throw InputError(request.place_of_profile, fmt::format("two profiles are called '{}'", known->first),
-                       "files of different names");
-    rows.identities.push_back(identity(scenario));
-    rows.inputs.push_back(library.digest_of(request));
-  }
-  return rows;
-}
-
-// What the table and the rows do not need; of tens of thousands it would fill the memory.
-void forget_details(Outcome& outcome) {
-  outcome.scenario.profile.layers = {};
-  outcome.scenario.profile.tensors = {};
-  outcome.result.episodes = {};
-  outcome.result.unrolled = {};
-  outcome.result.plan = {};
-}
-
-}  // namespace
-
-std::vector<Outcome> run_sweep(const Sweep& sweep, const SweepRun& how) {
-  Library library;
-  const CheckedRows checked = checked_rows(sweep, library);
-  const std::vector<Row>& identities = checked.identities;
-  std::optional<SweepFile> file;
-  if (how.out)
-    file.emplace(*how.out, csv_header(), identities, checked.inputs,
-                 SweepFile::Existing{.resume = how.resume, .force = how.force});
-  if (file && how.note && !file->remark().empty()) how.note(file->remark());
-  std::vector<std::size_t> missing;
-  for (std::size_t i = 0; i < identities.size(); ++i)
-    if (!file || !file->keeps(i)) missing.push_back(i);
-  std::vector<Outcome> outcomes;
-  std::size_t next = 0;
-  Progress progress("sweep", how.progress ? missing.size() : 0);
-
-  namespace tbb = oneapi::tbb;
-  const auto jobs = static_cast<std::size_t>(how.jobs);
-  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, jobs);
-  const auto take = [&](tbb::flow_control& control) -> Scenario {
-    if (next < missing.size()) return library.resolve(sweep.requests[missing[next++]]);
-    control.stop();
-    return {};
-  };
-  const auto simulate_row = [](Scenario scenario) { return run(std::move(scenario)); };
-  const auto keep_row = [&](Outcome outcome) {
-    if (file) file->write(to_csv(row_of(outcome)));
-    forget_details(outcome);
-    outcomes.push_back(std::move(outcome));
-    if (how.progress) progress.advance();
-  };
-  tbb::parallel_pipeline(2 * jobs, tbb::make_filter<void, Scenario>(tbb::filter_mode::serial_in_order, take) &
-                                       tbb::make_filter<Scenario, Outcome>(tbb::filter_mode::parallel, simulate_row) &
-                                       tbb::make_filter<Outcome, void>(tbb::filter_mode::serial_in_order, keep_row));
-  return outcomes;
 }
 
 }  // namespace allreplay

@@ -9,6 +9,7 @@
 
 #include "sim/experiment/request.hpp"
 #include "sim/experiment/run.hpp"
+#include "sim/farm/farm.hpp"
 
 namespace allreplay {
 
@@ -24,13 +25,19 @@ struct SweepOverrides {
   std::string fidelity;
   std::string codec;
   Place place_of_collective, place_of_fidelity, place_of_codec;
-  bool reuse = true;  ///< see Request::reuse
+  bool reuse = true;                  ///< see Request::reuse
+  std::vector<ChangeText> changes{};  ///< of every row's profile and cluster
 };
 
 /// Reads and expands a sweep file: the values of an option vary fastest, then strategies, codecs, fidelities,
 /// collectives, workers, clusters and profiles. A cluster's entry may have lists of its own instead of the sweep's.
 /// Paths stand relative to the file, or to the working directory. Throws InputError.
 Sweep read_sweep(const std::string& name, const SweepOverrides& instead = {});
+
+/// A share of a sweep's rows: number `index`, from 0, of `count`.
+struct Share {
+  std::size_t index = 0, count = 1;
+};
 
 struct SweepRun {
   int jobs = 1;
@@ -39,11 +46,31 @@ struct SweepRun {
   bool progress = true;
   bool force = false;                                   ///< replace an `out` that no sweep wrote
   std::function<void(const std::string& text)> note{};  ///< what a user should know, such as rows that are not kept
+  Share share{};
+  Farm* farm = nullptr;  ///< whose other processes simulate the rows (answer_rows()), where there are any
+
+  bool has_workers() const { return farm && farm->workers() > 0; }
 };
 
-/// Simulates all rows, `jobs` at a time; the outcomes and the rows of the file are in the order of the sweep,
-/// whatever `jobs` is. Everything is checked before anything is written. Rows that `resume` finds done are not
-/// simulated and not returned. Throws InputError.
-std::vector<Outcome> run_sweep(const Sweep& sweep, const SweepRun& how);
+struct Swept {
+  std::vector<Outcome> outcomes;  ///< of the rows that were simulated
+  std::size_t rows = 0;           ///< how many the share has
+};
+
+/// Simulates the rows of the share, `jobs` at a time; the outcomes and the rows of the file are in the order of the
+/// sweep, whatever `jobs` and `farm` are. Everything is checked before anything is written. Rows that `resume` finds
+/// done are not simulated and not returned. Throws InputError.
+Swept run_sweep(const Sweep& sweep, const SweepRun& how);
+
+/// What the other processes of a farm do for run_sweep().
+Farm::Answer answer_rows(Sweep sweep);
+
+/// Puts parts together that shares of the sweep have written. Returns the numbers of the rows, from 0, that are in none
+/// of them. Throws InputError when a part is of another sweep or was made from other inputs, or two parts overlap.
+std::vector<std::size_t> merge_sweep(const Sweep& sweep, const std::vector<std::string>& parts, const std::string& out,
+                                     bool force);
+
+/// "3 of 40 rows are missing: 4, 17-18", as users count them.
+std::string missing_rows(const std::vector<std::size_t>& missing, std::size_t rows);
 
 }  // namespace allreplay

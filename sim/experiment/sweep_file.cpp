@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstring>
 #include <fcntl.h>
+#include <map>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,10 +44,8 @@ std::vector<std::string_view> whole_lines(std::string_view text) {
   return lines;
 }
 
-}  // namespace
-
 // A line of FILE.rows: "ROW INPUTS DIGEST", and the row's text where the file itself does not have it yet.
-struct SweepFile::Record {
+struct RowNote {
   std::uint64_t inputs = 0, row = 0;
   std::optional<std::string> text;
 
@@ -55,6 +54,123 @@ struct SweepFile::Record {
     return (with_text ? line + " " + row : line) + "\n";
   }
 };
+
+using Read = std::string (*)(const std::string& file, std::uint64_t most);
+
+// Records by the numbers of their rows; the last of a row counts. None where there is no such file, or it holds
+// something else.
+std::map<std::size_t, RowNote> read_records(const std::string& path, Read read_text) {
+  std::map<std::size_t, RowNote> records;
+  const std::string name = path + ".rows";
+  const std::string text = exists(name) ? read_text(name, 2 * most_result_bytes) : "";
+  if (!text.starts_with(records_head)) return records;
+  for (const std::string_view line : whole_lines(text)) {
+    std::size_t number = 0;
+    RowNote record;
+    const char *at = line.data(), *end = at + line.size();
+    const auto read = [&](auto& value, int base) {
+      const auto [rest, error] = std::from_chars(at, end, value, base);
+      if (error != std::errc()) return false;
+      at = rest;
+      return true;
+    };
+    const auto space = [&] { return at != end && *at++ == ' '; };
+    if (!read(number, 10) || !space() || !read(record.inputs, 16) || !space() || !read(record.row, 16)) continue;
+    if (at != end) {
+      if (!space()) continue;
+      record.text = std::string(at, end);
+      if (digest(*record.text) != record.row) continue;
+    }
+    records[number] = std::move(record);
+  }
+  return records;
+}
+
+// Which of the rows each line of a file is. A file may leave rows out, never change their order.
+class Finder {
+ public:
+  Finder(const std::string& file, const std::vector<std::string>& columns, const FileRows& rows,
+         const std::map<std::size_t, RowNote>& records)
+      : file_(file), rows_(rows) {
+    for (std::size_t i = 0; i < rows.numbers.size(); ++i)
+      if (const auto record = records.find(rows.numbers[i]); record != records.end())
+        noted_[record->second.row].push_back(i);
+    if (rows.identities.empty()) return;
+    for (const Column& column : rows.identities.front())
+      places_.push_back(
+          static_cast<std::size_t>(std::find(columns.begin(), columns.end(), column.name) - columns.begin()));
+    width_ = columns.size();
+  }
+
+  // After those that were found before. Throws InputError when the line is none of them.
+  std::size_t find(const CsvRow& line, std::string_view text) {
+    std::size_t found = noted(text);
+    if (found == rows_.numbers.size() || different(line, found))
+      for (found = next_; found < rows_.numbers.size() && different(line, found);) ++found;
+    if (found == rows_.numbers.size()) fail(line);
+    next_ = found + 1;
+    return found;
+  }
+
+ private:
+  // The first that the notes say this very line of.
+  std::size_t noted(std::string_view text) const {
+    const auto known = noted_.find(digest(text));
+    if (known == noted_.end()) return rows_.numbers.size();
+    const auto row = std::lower_bound(known->second.begin(), known->second.end(), next_);
+    return row == known->second.end() ? rows_.numbers.size() : *row;
+  }
+
+  // The first column that says so; nullptr where the line is that row.
+  const Column* different(const CsvRow& line, std::size_t row) const {
+    const Row& identity = rows_.identities[row];
+    for (std::size_t i = 0; i < identity.size(); ++i)
+      if (line.fields.size() != width_ || line.fields[places_[i]] != plain_text(identity[i].cell)) return &identity[i];
+    return nullptr;
+  }
+
+  [[noreturn]] void fail(const CsvRow& line) const {
+    const Place place{file_, fmt::format("line {}", line.line)};
+    if (next_ == rows_.numbers.size()) throw InputError(place, "comes after the last row", "the file of this sweep");
+    const Column& expected = *different(line, next_);
+    throw InputError(
+        place, fmt::format("is not the sweep's row {}", rows_.numbers[next_] + 1),
+        fmt::format("{} = '{}' there; is it the file of another sweep?", expected.name, plain_text(expected.cell)));
+  }
+
+  const std::string& file_;
+  const FileRows& rows_;
+  std::map<std::uint64_t, std::vector<std::size_t>> noted_;  // by the digests of their lines
+  std::vector<std::size_t> places_;                          // of the columns of an identity
+  std::size_t width_ = 0, next_ = 0;
+};
+
+// The lines of the file that are the sweep's rows, by row.
+std::vector<std::optional<std::string_view>> lines_by_row(const std::string& file, const std::string& text,
+                                                          const std::string& header, const FileRows& rows,
+                                                          const std::map<std::size_t, RowNote>& records) {
+  std::vector<std::optional<std::string_view>> by_row(rows.numbers.size());
+  const std::vector<std::string_view> lines = whole_lines(text);
+  if (lines.empty() && header.starts_with(text)) return by_row;  // cut off before the first row
+  const std::string whole(text.substr(0, text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1));
+  const std::vector<CsvRow> table = parse_csv(whole, file);
+  const auto columns = parse_csv(header, file).front().fields;
+  if (table.empty() || table.front().fields != columns)
+    throw InputError({file, "line 1"}, "has other columns than this version writes",
+                     "sweep without --resume, to another file");
+  if (table.size() - 1 > rows.numbers.size())
+    throw InputError({file, ""}, fmt::format("has {} rows, the sweep {}", table.size() - 1, rows.numbers.size()),
+                     "the file of this sweep");
+  Finder finder(file, columns, rows, records);
+  for (std::size_t i = 1; i < table.size(); ++i) {
+    if (table[i].line != static_cast<int>(i) + 1)
+      throw InputError({file, fmt::format("line {}", i + 1)}, "is no row", "one row a line");
+    by_row[finder.find(table[i], lines[i])] = lines[i];
+  }
+  return by_row;
+}
+
+}  // namespace
 
 // Lines that are in the file once append() returns: a kill leaves at most one cut.
 class SweepFile::Output {
@@ -90,13 +206,12 @@ class SweepFile::Output {
   int descriptor_ = -1;
 };
 
-SweepFile::SweepFile(const std::string& file, std::string header, const std::vector<Row>& identities,
-                     std::vector<std::uint64_t> inputs, Existing existing)
+SweepFile::SweepFile(const std::string& file, std::string header, FileRows rows, Existing existing)
     : file_(file),
       path_(link_target(file)),
       header_(std::move(header)),
-      inputs_(std::move(inputs)),
-      kept_(identities.size()) {
+      rows_of_file_(std::move(rows)),
+      kept_(rows_of_file_.numbers.size()) {
   if (exists(path_) && !is_regular(path_)) {  // a device, a pipe: nothing to keep, to lock or to go on with
     if (existing.resume) throw InputError({file_, ""}, "is no file, and has no rows to keep", "leave out --resume");
     rows_ = std::make_unique<Output>(file_, path_, 0);
@@ -106,11 +221,15 @@ SweepFile::SweepFile(const std::string& file, std::string header, const std::vec
   if (was_read(path_)) throw InputError({file_, ""}, "is one of the files that were read", "another file to write");
   lock_.emplace(path_);
   require_own_records(existing.force);
+  if (existing.resume) {
+    KeptRows kept = read_rows(file_, header_, rows_of_file_, read_output);
+    kept_ = std::move(kept.lines);
+    if (!kept.others.empty())
+      remark_ = fmt::format("rows of {} that are computed again: {}", one_line(file_, 4096), kept.others);
+  } else if (!existing.force) {
+    require_replaceable(file_, header_);
+  }
   const std::string text = exists(path_) ? read_output(path_, most_result_bytes) : "";
-  if (existing.resume)
-    keep_rows(text, identities);
-  else if (!existing.force)
-    require_own(text);
 
   const std::string records = path_ + ".rows";
   const std::vector<std::string_view> lines = whole_lines(text);
@@ -120,7 +239,8 @@ SweepFile::SweepFile(const std::string& file, std::string header, const std::vec
   const bool goes_on = existing.resume && !lines.empty();
   std::string kept_records(records_head);
   for (std::size_t i = 0; i < kept_.size(); ++i)
-    if (kept_[i]) kept_records += Record::line(i, inputs_[i], *kept_[i], i >= next_);
+    if (kept_[i])
+      kept_records += RowNote::line(rows_of_file_.numbers[i], rows_of_file_.inputs[i], *kept_[i], i >= next_);
   if (goes_on) write_file(records, kept_records);  // before a row is cut off that stands in no other place
   rows_ = std::make_unique<Output>(file_, path_, 0);
   rows_->cut(goes_on ? length : 0);
@@ -131,34 +251,6 @@ SweepFile::SweepFile(const std::string& file, std::string header, const std::vec
 }
 
 SweepFile::~SweepFile() = default;
-
-// Records by their row; the last of a row counts. None where there is no such file, or it holds something else.
-std::vector<std::optional<SweepFile::Record>> SweepFile::read_records() const {
-  std::vector<std::optional<Record>> records(kept_.size());
-  const std::string name = path_ + ".rows";
-  const std::string text = exists(name) ? read_output(name, 2 * most_result_bytes) : "";
-  if (!text.starts_with(records_head)) return records;
-  for (const std::string_view line : whole_lines(text)) {
-    std::size_t number = 0;
-    Record record;
-    const char *at = line.data(), *end = at + line.size();
-    const auto read = [&](auto& value, int base) {
-      const auto [rest, error] = std::from_chars(at, end, value, base);
-      if (error != std::errc()) return false;
-      at = rest;
-      return true;
-    };
-    const auto space = [&] { return at != end && *at++ == ' '; };
-    if (!read(number, 10) || !space() || !read(record.inputs, 16) || !space() || !read(record.row, 16)) continue;
-    if (at != end) {
-      if (!space()) continue;
-      record.text = std::string(at, end);
-      if (digest(*record.text) != record.row) continue;
-    }
-    if (number < records.size()) records[number] = std::move(record);
-  }
-  return records;
-}
 
 // A sweep keeps its notes in FILE.rows: nobody else's file, and no link to one.
 void SweepFile::require_own_records(bool force) const {
@@ -171,89 +263,78 @@ void SweepFile::require_own_records(bool force) const {
     throw InputError({name, ""}, "exists and holds no notes of a sweep", "another --out, or --force to replace it");
 }
 
-// Without --resume: a sweep may write over a file that a sweep has written and nobody has changed.
-void SweepFile::require_own(const std::string& text) const {
-  if (text.empty()) return;
+// By the digests in its notes: the rows may be of another sweep, with more rows than this one.
+void require_replaceable(const std::string& file, const std::string& header) {
+  const std::string path = link_target(file);
+  if (!exists(path)) return;
+  const std::string text = read_output(path, most_result_bytes);
   const auto refuse = [&](std::string_view what) {
-    throw InputError({file_, ""}, what, "another file, or --force to replace it");
+    throw InputError({file, ""}, what, "another file, or --force to replace it");
   };
+  if (text.empty()) return;
   const std::vector<std::string_view> lines = whole_lines(text);
-  if (lines.empty() ? !(header_ + "\n").starts_with(text) : lines[0] != header_)
+  if (lines.empty() ? !(header + "\n").starts_with(text) : lines[0] != header)
     refuse("exists and is no result of a sweep");
-  const std::string name = path_ + ".rows";
-  const bool noted = is_regular(name) && read_output(name, 2 * most_result_bytes).starts_with(records_head);
-  if (lines.size() > 1 && !noted)
-    refuse(fmt::format("exists, and no sweep of this version wrote it: there is no {}", name));
   if (lines.size() <= 1) return;
-  // The rows may be of another sweep, with more rows than this one: the digests alone count.
-  const std::string notes = read_output(name, 2 * most_result_bytes);
-  std::vector<std::string> digests(lines.size());
-  for (const std::string_view line : whole_lines(notes)) {
-    std::size_t number = 0;
-    const auto [rest, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-    const std::size_t at = static_cast<std::size_t>(rest - line.data()) + 18;  // after the inputs' digest
-    if (error == std::errc() && number + 1 < digests.size() && line.size() >= at + 16)
-      digests[number + 1] = line.substr(at, 16);
+  const std::string name = path + ".rows";
+  if (!is_regular(name) || !read_output(name, 2 * most_result_bytes).starts_with(records_head))
+    refuse(fmt::format("exists, and no sweep of this version wrote it: there is no {}", name));
+  const auto records = read_records(path, read_output);
+  auto record = records.begin();
+  for (std::size_t i = 1; i < lines.size(); ++i) {
+    while (record != records.end() && record->second.row != digest(lines[i])) ++record;
+    if (record == records.end()) refuse(fmt::format("has been changed since a sweep wrote it, in line {}", i + 1));
+    ++record;
   }
-  for (std::size_t i = 1; i < lines.size(); ++i)
-    if (digests[i] != fmt::format("{:016x}", digest(lines[i])))
-      refuse(fmt::format("has been changed since a sweep wrote it, in line {}", i + 1));
 }
 
-// Finds the rows that need not be computed again. Throws when the file is of another sweep.
-void SweepFile::keep_rows(const std::string& text, const std::vector<Row>& identities) {
-  const std::vector<std::string_view> lines = whole_lines(text);
-  if (lines.empty() && header_.starts_with(text)) return;  // cut off before the first row
-  const std::string whole(text.substr(0, text.rfind('\n') == std::string::npos ? 0 : text.rfind('\n') + 1));
-  const std::vector<CsvRow> rows = parse_csv(whole, file_);
-  const auto columns = parse_csv(header_, file_).front().fields;
-  if (rows.empty() || rows.front().fields != columns)
-    throw InputError({file_, "line 1"}, "has other columns than this version writes",
-                     "sweep without --resume, to another file");
-  if (rows.size() - 1 > identities.size())
-    throw InputError({file_, ""}, fmt::format("has {} rows, the sweep {}", rows.size() - 1, identities.size()),
-                     "the file of this sweep");
-  for (std::size_t i = 1; i < rows.size(); ++i) {
-    if (rows[i].line != static_cast<int>(i) + 1)
-      throw InputError({file_, fmt::format("line {}", i + 1)}, "is no row", "one row a line");
-    for (const Column& expected : identities[i - 1]) {
-      const auto column =
-          static_cast<std::size_t>(std::find(columns.begin(), columns.end(), expected.name) - columns.begin());
-      const std::string want = plain_text(expected.cell);
-      if (rows[i].fields.size() != columns.size() || rows[i].fields[column] != want)
-        throw InputError({file_, fmt::format("line {}", rows[i].line)}, fmt::format("is not the sweep's row {}", i),
-                         fmt::format("{} = '{}' there; is it the file of another sweep?", expected.name, want));
-    }
-  }
+KeptRows read_rows(const std::string& file, const std::string& header, const FileRows& rows, Read read) {
+  const std::string path = link_target(file);
+  const std::string text = read == read_file || exists(path) ? read(path, most_result_bytes) : "";
+  const auto records = read_records(path, read);
+  const auto lines = lines_by_row(file, text, header, rows, records);
+  KeptRows kept;
+  kept.lines.resize(rows.numbers.size());
   std::size_t unknown = 0, other = 0, changed = 0;
-  const auto records = read_records();
-  for (std::size_t i = 0; i < kept_.size(); ++i) {
-    const bool there = i + 1 < rows.size();
-    if (!records[i])
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const bool there = lines[i].has_value();
+    const auto found = records.find(rows.numbers[i]);
+    if (found == records.end()) {
       unknown += there;
-    else if (records[i]->inputs != inputs_[i])
-      other += there || records[i]->text;
-    else if (there && digest(lines[i + 1]) == records[i]->row)
-      kept_[i] = std::string(lines[i + 1]);
-    else if (records[i]->text)
-      kept_[i] = records[i]->text;
+      continue;
+    }
+    const RowNote& record = found->second;
+    if (record.inputs != rows.inputs[i])
+      other += there || record.text;
+    else if (there && digest(*lines[i]) == record.row)
+      kept.lines[i] = std::string(*lines[i]);
+    else if (record.text)
+      kept.lines[i] = record.text;
     else
       changed += there;
   }
   for (const auto& [count, why] : {std::pair(other, "their inputs or this program changed"),
                                    {changed, "they were changed"},
                                    {unknown, "nothing says what they were made from"}})
-    if (count > 0) remark_ += fmt::format("{}{} ({})", remark_.empty() ? "" : ", ", count, why);
-  if (!remark_.empty()) remark_ = fmt::format("rows of {} that are computed again: {}", one_line(file_, 4096), remark_);
+    if (count > 0) kept.others += fmt::format("{}{} ({})", kept.others.empty() ? "" : ", ", count, why);
+  return kept;
 }
 
 void SweepFile::write_kept() {
-  for (; next_ < kept_.size() && kept_[next_]; ++next_) rows_->append(*kept_[next_] + "\n");
+  for (; next_ < kept_.size() && kept_[next_]; ++next_) {
+    rows_->append(*kept_[next_] + "\n");
+    kept_[next_] = "";  // it is kept; its text stands in the file
+  }
 }
 
-void SweepFile::write(const std::string& line) {
-  if (records_) records_->append(Record::line(next_, inputs_[next_], line, false));
-  rows_->append(line + "\n");  // one write a row
+void SweepFile::write(std::size_t row, const std::string& line) {
+  if (records_)
+    records_->append(RowNote::line(rows_of_file_.numbers[row], rows_of_file_.inputs[row], line, row != next_));
+  kept_[row] = line;
+  write_kept();  // one write a row
+}
+
+void SweepFile::leave_out() {
   ++next_;
   write_kept();
 }

@@ -13,9 +13,30 @@
 
 namespace allreplay {
 
+/// The rows that a file shall hold, in their order: all of a sweep, or a share of them.
+struct FileRows {
+  std::vector<std::size_t> numbers;   ///< in the sweep, from 0; rising
+  std::vector<Row> identities;        ///< what they are called
+  std::vector<std::uint64_t> inputs;  ///< digests of what they are made from
+};
+
+/// What a file has of the rows that it shall hold.
+struct KeptRows {
+  std::vector<std::optional<std::string>> lines;  ///< of each row that was made from the same inputs, and is unchanged
+  std::string others;  ///< how many others there are, and why they do not count; "" where there are none
+};
+
+/// Reads what a sweep has written, finished or not, gaps and all. `read` is read_output(), or read_file() where the
+/// file is an input. Throws InputError when it is of another sweep.
+KeptRows read_rows(const std::string& file, const std::string& header, const FileRows& rows,
+                   std::string (*read)(const std::string& file, std::uint64_t most));
+
+/// Throws InputError unless a sweep may write over the file: there is none, or a sweep wrote it and nobody changed it.
+void require_replaceable(const std::string& file, const std::string& header);
+
 /// Where the rows go that a sweep has finished. Rows stand in the order of the sweep; at any moment at most the last is
 /// cut. A line of FILE.rows holds a row's number, a digest of its inputs and one of the row, and stands there before
-/// the row does; where an earlier row is computed again it also keeps the text of the later one, so that a kill loses
+/// the row does; where an earlier row is not there yet it also keeps the text of the later one, so that a kill loses
 /// none.
 class SweepFile {
  public:
@@ -24,33 +45,32 @@ class SweepFile {
     bool force = false;   ///< replace a file that no sweep has written
   };
 
-  /// Row i will be called `identities[i]` and is made from what `inputs[i]` is the digest of. Throws InputError when
-  /// another process writes the file, when it is no sweep's, or not this one's, or cannot be written.
-  SweepFile(const std::string& file, std::string header, const std::vector<Row>& identities,
-            std::vector<std::uint64_t> inputs, Existing existing);
+  /// Throws InputError when another process writes the file, when it is no sweep's, or not this one's, or cannot be
+  /// written.
+  SweepFile(const std::string& file, std::string header, FileRows rows, Existing existing);
   ~SweepFile();
 
+  /// By their places in FileRows.
   bool keeps(std::size_t row) const { return kept_[row].has_value(); }
 
   /// Which rows of the file are computed again, and why; "" where none is.
   const std::string& remark() const { return remark_; }
 
-  /// Adds the next row that is not kept: a line without its end.
-  void write(const std::string& line);
+  /// Adds a row that is not kept, a line without its end: to the file once all before it are there.
+  void write(std::size_t row, const std::string& line);
+
+  /// The first row that is not there stays missing; those after it follow.
+  void leave_out();
 
  private:
   class Output;
-  struct Record;
 
-  std::vector<std::optional<Record>> read_records() const;
   void require_own_records(bool force) const;
-  void require_own(const std::string& text) const;
-  void keep_rows(const std::string& text, const std::vector<Row>& identities);
   void write_kept();
 
   std::string file_, path_;  // as it was named, and behind its links
   std::string header_;
-  std::vector<std::uint64_t> inputs_;
+  FileRows rows_of_file_;
   std::vector<std::optional<std::string>> kept_;
   std::string remark_;
   std::size_t next_ = 0;  // the row that the file has not yet

@@ -5,6 +5,7 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include "sim/experiment/run.hpp"
+#include "sim/farm/bytes.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/memory.hpp"
 
@@ -15,31 +16,73 @@ Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges
   Scenario changed = scenario;
   for (std::size_t i = 0; i < ranges.size(); ++i)
     changed.options.set(ranges[i].option, values[i], {"command line", "--over " + ranges[i].option});
-  return changed;
+  return changed.in_words ? as_printed(std::move(changed)) : changed;
 }
 
-Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs) {
+Scenario as_printed(Scenario scenario) {
+  scenario.in_words = true;
+  const auto meant = scenario.strategy->offer.meant;
+  if (meant) scenario.options.strategy = meant(std::move(scenario.options.strategy), scenario.profile);
+  return scenario;
+}
+
+namespace {
+
+Measured measured(const Scenario& scenario, const std::vector<Range>& ranges, const std::vector<std::string>& values) {
+  const Result result = simulate(with_options(scenario, ranges, values));
+  return {result.metrics.iteration_s, result.memory.peak, fits(scenario, result)};
+}
+
+std::vector<Measured> measured_by(Farm& farm, const std::vector<std::vector<std::string>>& settings) {
+  std::vector<Job> jobs;
+  for (const auto& values : settings) {
+    Packer packer;
+    for (const std::string& value : values) packer.add_text(value);
+    jobs.push_back({packer.bytes()});
+  }
+  std::vector<Measured> costs(settings.size());
+  farm.run(jobs, [&](std::size_t i, const std::string& answer) { costs[i] = Unpacker(answer).take<Measured>(); });
+  return costs;
+}
+
+}  // namespace
+
+Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges) {
+  return [scenario = std::move(scenario), ranges = std::move(ranges)](const std::string& work) {
+    std::vector<std::string> values;
+    for (Unpacker unpacker(work); !unpacker.done();) values.push_back(unpacker.take_text());
+    return Packer().add(measured(scenario, ranges, values)).bytes();
+  };
+}
+
+Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
   Tuning tuning;
   tuning.ranges = request.ranges;
   tuning.given = run(scenario);
+  Options defaults = scenario.options;
+  defaults.strategy = with_defaults(*scenario.strategy, scenario.options.strategy, scenario.profile);
   std::vector<std::string> given;
-  for (const Range& range : request.ranges) given.push_back(given_value(scenario, range));
+  Scenario with = scenario;
+  with.options = defaults;
+  for (const Range& range : request.ranges) given.push_back(given_value(with, range));
   const oneapi::tbb::global_control threads(oneapi::tbb::global_control::max_allowed_parallelism,
                                             static_cast<std::size_t>(jobs));
   oneapi::tbb::task_arena arena(jobs);
   const auto measure = [&](const std::vector<std::vector<std::string>>& settings) {
+    if (farm && farm->workers() > 0) return measured_by(*farm, settings);
     std::vector<Measured> costs(settings.size());
     arena.execute([&] {
-      oneapi::tbb::parallel_for(std::size_t{0}, settings.size(), [&](std::size_t i) {
-        const Result result = simulate(with_options(scenario, request.ranges, settings[i]));
-        costs[i] = {result.metrics.iteration_s, result.memory.peak, fits(scenario, result)};
-      });
+      oneapi::tbb::parallel_for(std::size_t{0}, settings.size(),
+                                [&](std::size_t i) { costs[i] = measured(scenario, request.ranges, settings[i]); });
     });
     return costs;
   };
   tuning.trials = tune(request, given, measure);
   tuning.best = fastest(tuning.trials);
-  tuning.tuned = run(with_options(scenario, request.ranges, tuning.trials[tuning.best].values));
+  const Trial& best = tuning.trials[tuning.best];
+  tuning.as_given = tuning.given.result.metrics.iteration_s < best.iteration_s &&
+                    (fits(tuning.given.scenario, tuning.given.result) || !best.fits);
+  tuning.tuned = tuning.as_given ? tuning.given : run(with_options(scenario, request.ranges, best.values));
   return tuning;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/experiment/run.hpp"
+#include "sim/farm/farm.hpp"
 #include "sim/search/tune.hpp"
 
 namespace allreplay {
@@ -12,16 +13,24 @@ namespace allreplay {
 struct Tuning {
   std::vector<Range> ranges;
   std::vector<Trial> trials;
-  std::size_t best = 0;  ///< index of the fastest trial
-  Outcome given;         ///< with the options as they were
-  Outcome tuned;         ///< with the best trial's, never slower
+  std::size_t best = 0;   ///< index of the fastest trial
+  Outcome given;          ///< with the options as they were
+  bool as_given = false;  ///< no trial is faster than that
+  Outcome tuned;          ///< the faster of the two
 };
 
 /// The scenario with other values of the ranges' options.
 Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges,
                       const std::vector<std::string>& values);
 
-/// `jobs` trials at a time; the result does not depend on it.
-Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs);
+/// What the words of the strategy's framework mean of the scenario's options (Offer::meant), now and wherever
+/// with_options() changes them.
+Scenario as_printed(Scenario scenario);
+
+/// `jobs` trials at a time, or as many as the farm has workers (answer_trials()); the result does not depend on it.
+Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm = nullptr);
+
+/// What the other processes of a farm do for run_tuning().
+Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges);
 
 }  // namespace allreplay

@@ -149,6 +149,7 @@ class PlanWriter {
       for (const Slice& slice : block.slices)
         slices.push_back({{"tensor", tensors_.write(slice.tensor)}, {"offset", slice.offset}, {"bytes", slice.bytes}});
       list.push_back({{"slices", std::move(slices)}, {"priority", block.priority}});
+      if (block.tick > 0) list.back()["tick"] = block.tick;
     }
     return list;
   }
@@ -280,8 +281,10 @@ class PlanReader {
   std::vector<Block> blocks() const {
     std::vector<Block> blocks;
     for (const Json& json : json_.at("blocks").items()) {
-      json.allow_only({"slices", "priority"});
+      json.allow_only({"slices", "priority", "tick"});
       Block& block = blocks.emplace_back();
+      constexpr std::int64_t latest = std::numeric_limits<std::uint32_t>::max();
+      if (const auto tick = json.find("tick")) block.tick = static_cast<std::uint32_t>(tick->integer(0, latest));
       if (const auto priority = json.find("priority")) block.priority = any_integer(*priority);
       for (const Json& slice : json.at("slices").items()) block.slices.push_back(slice_of(slice));
       if (block.slices.empty()) json.at("slices").fail("hold nothing", "at least one slice");

@@ -10,6 +10,10 @@ namespace {
 // What has no bytes, or nobody to send them to, never touches the network.
 Channels channels_of(const ChannelCost& cost, const Task& task) { return task.bytes > 0 ? cost.channels : Channels{0}; }
 
+double rate_of(const Task& task, Time transfer) {
+  return transfer > Time(0) ? static_cast<double>(task.bytes) / to_seconds(transfer) : 0;
+}
+
 }  // namespace
 
 // Start-ups overlap, so a block's bytes follow those admitted before it, or its own start-up, whichever is later:
@@ -20,15 +24,33 @@ void SerialChannel::start(TaskId id, const Task& task, Time now) {
   Time free{0};
   for (std::size_t channel = 0; channel < free_.size(); ++channel)
     if (used(channel)) free = std::max(free, free_[channel]);
-  const Time end = std::max(add(now, cost.cost(task.bytes)), add(free, cost.cost.transfer(task.bytes)));
+  const Time transfer = cost.cost.transfer(task.bytes);
+  const Time end = std::max(add(now, cost.cost(task.bytes)), add(free, transfer));
   for (std::size_t channel = 0; channel < free_.size(); ++channel)
     if (used(channel)) free_[channel] = end;
   auto place = in_flight_.end();
   while (place != in_flight_.begin() && std::prev(place)->end > end) --place;
-  in_flight_.insert(place, {end, id});
+  in_flight_.insert(place, {end, id, end - transfer, rate_of(task, transfer)});
+  now_ = now;
+}
+
+Time SerialChannel::next_completion() const {
+  Time next = in_flight_.empty() ? never : in_flight_.front().end;
+  if (rates_)
+    for (const Transfer& one : in_flight_)
+      if (one.flows > now_) next = std::min(next, one.flows);
+  return next;
+}
+
+Load SerialChannel::load() const {
+  Load load{static_cast<std::int64_t>(in_flight_.size()), 0};
+  for (const Transfer& one : in_flight_)
+    if (one.flows <= now_) load.rate += one.rate;
+  return load;
 }
 
 void SerialChannel::complete(Time now, std::vector<TaskId>& done) {
+  now_ = now;
   while (!in_flight_.empty() && in_flight_.front().end == now) {
     done.push_back(in_flight_.front().id);
     in_flight_.pop_front();
@@ -40,16 +62,29 @@ void FairChannel::start(TaskId id, const Task& task, Time now) {
   const ChannelCost& price = costs_[task.service];
   const Time alone = price.cost(task.bytes), transfer = price.cost.transfer(task.bytes);
   starting_.push({static_cast<double>(add(now, alone - transfer).count()), static_cast<double>(transfer.count()), id,
-                  channels_of(price, task)});
+                  channels_of(price, task), rate_of(task, transfer)});
 }
 
 double FairChannel::slowdown(std::size_t channels) const {
   std::size_t most = 0;
-  for (const Channels channel : {channel_inside, channel_outside}) {
-    if ((channels & channel) == 0) continue;
-    most = std::max(most, alike_[channel].sharing.size() + alike_[channel_inside | channel_outside].sharing.size());
+  for (unsigned channel = 0; channel < channel_count; ++channel) {
+    if ((channels >> channel & 1U) == 0) continue;
+    std::size_t sharing = 0;
+    for (std::size_t others = 1; others < alike_.size(); ++others)
+      if ((others >> channel & 1U) != 0) sharing += alike_[others].sharing.size();
+    most = std::max(most, sharing);
   }
   return static_cast<double>(most);
+}
+
+Load FairChannel::load() const {
+  Load load{static_cast<std::int64_t>(starting_.size()), 0};
+  for (std::size_t channels = 0; channels < alike_.size(); ++channels) {
+    if (alike_[channels].sharing.empty()) continue;
+    load.in_flight += static_cast<std::int64_t>(alike_[channels].sharing.size());
+    if (channels > 0) load.rate += alike_[channels].rate / slowdown(channels);
+  }
+  return load;
 }
 
 void FairChannel::advance(Time now) {
@@ -60,7 +95,7 @@ void FairChannel::advance(Time now) {
 }
 
 Time FairChannel::next_end(std::size_t channels) const {
-  const auto& [sharing, virtual_now] = alike_[channels];
+  const auto& [sharing, virtual_now, rate] = alike_[channels];
   if (sharing.empty()) return never;
   const double left = std::max(0.0, sharing.top().at - virtual_now) * slowdown(channels);
   return add(real_now_, Time(std::llround(left)));
@@ -73,24 +108,27 @@ Time FairChannel::next_completion() const {
 }
 
 void FairChannel::complete(Time now, std::vector<TaskId>& done) {
-  std::array<bool, (channel_inside | channel_outside) + 1> ends{};  // before `advance` rounds the virtual times
+  std::array<bool, all_channels + 1> ends{};  // before `advance` rounds the virtual times
   for (std::size_t channels = 0; channels < alike_.size(); ++channels) ends[channels] = next_end(channels) == now;
   advance(now);
   for (std::size_t channels = 0; channels < alike_.size(); ++channels) {
-    auto& [sharing, virtual_now] = alike_[channels];
+    auto& [sharing, virtual_now, rate] = alike_[channels];
     if (!ends[channels]) continue;
     const double end = sharing.top().at;
     while (!sharing.empty() && sharing.top().at <= end) {
+      rate -= sharing.top().rate;
       done.push_back(sharing.top().id);
       sharing.pop();
     }
     virtual_now = sharing.empty() ? 0 : end;
+    if (sharing.empty()) rate = 0;
   }
   while (!starting_.empty() && starting_.top().at <= static_cast<double>(now.count())) {
     Transfer next = starting_.top();
     starting_.pop();
-    auto& [sharing, virtual_now] = alike_[next.channels];
+    auto& [sharing, virtual_now, rate] = alike_[next.channels];
     next.at = virtual_now + next.work;
+    rate += next.rate;
     sharing.push(next);
   }
 }

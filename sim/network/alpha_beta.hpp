@@ -34,25 +34,31 @@ inline ChannelCosts on_one_channel(const StageCosts& costs) { return {{costs[0]}
 /// it that shares a channel with it.
 class SerialChannel final : public Server {
  public:
-  explicit SerialChannel(ChannelCosts costs) : costs_(std::move(costs)) {}
-  explicit SerialChannel(const CommCost& all_reduce) : costs_{{all_reduce}, {all_reduce}, {all_reduce}} {}
+  /// `rates`: somebody asks for Load::rate.
+  explicit SerialChannel(ChannelCosts costs, bool rates = false) : costs_(std::move(costs)), rates_(rates) {}
+  explicit SerialChannel(const CommCost& all_reduce)
+      : SerialChannel(ChannelCosts{{all_reduce}, {all_reduce}, {all_reduce}}) {}
 
   void start(TaskId id, const Task& task, Time now) override;
-  Time next_completion() const override { return in_flight_.empty() ? never : in_flight_.front().end; }
+  Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
+  Load load() const override;
 
  private:
   struct Transfer {
     Time end;
     TaskId id;
+    Time flows;   // when its bytes begin to
+    double rate;  // then, bytes per second
   };
   ChannelCosts costs_;
-  std::array<Time, 2> free_{};      // by channel: when the last byte of those admitted has passed
-  std::deque<Transfer> in_flight_;  // ends never decrease
+  bool rates_;
+  std::array<Time, channel_count> free_{};  // by channel: when the last byte of those admitted has passed
+  std::deque<Transfer> in_flight_;          // ends never decrease
+  Time now_{0};
 };
 
 /// Every task moves at 1/n of its speed, n being the most tasks on any of its channels.
-
 class FairChannel final : public Server {
  public:
   explicit FairChannel(ChannelCosts costs) : costs_(std::move(costs)) {}
@@ -61,6 +67,7 @@ class FairChannel final : public Server {
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
+  Load load() const override;
 
  private:
   // Processor sharing in virtual time. Tasks on the same channels move alike: their virtual time advances by 1/n of
@@ -70,12 +77,14 @@ class FairChannel final : public Server {
     double work;
     TaskId id;
     Channels channels;
+    double rate;  // alone, bytes per second
     bool operator>(const Transfer& other) const { return at != other.at ? at > other.at : id > other.id; }
   };
   using Heap = std::priority_queue<Transfer, std::vector<Transfer>, std::greater<>>;
   struct Alike {
     Heap sharing;
     double virtual_now = 0;
+    double rate = 0;  // of all that share, each alone
   };
 
   double slowdown(std::size_t channels) const;
@@ -84,7 +93,7 @@ class FairChannel final : public Server {
 
   ChannelCosts costs_;
   Heap starting_;
-  std::array<Alike, (channel_inside | channel_outside) + 1> alike_;  // by channels
+  std::array<Alike, all_channels + 1> alike_;  // by channels
   Time real_now_{0};
 };
 

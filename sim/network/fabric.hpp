@@ -3,6 +3,7 @@
 // MessageFabric in rounds_fabric.hpp. Task::service says which call a task is (service_of).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 
@@ -47,14 +48,15 @@ class Fabric {
 /// The closed form, on a channel per level.
 class AlphaBetaFabric final : public Fabric {
  public:
-  /// `costs`: by service, of all calls that will be made.
-  AlphaBetaFabric(ChannelCosts costs, Sharing sharing) : costs_(std::move(costs)), sharing_(sharing) {}
+  /// `costs`: by service, of all calls that will be made. `rates`: somebody asks how fast bytes move.
+  AlphaBetaFabric(ChannelCosts costs, Sharing sharing, bool rates = false)
+      : costs_(std::move(costs)), sharing_(sharing), rates_(rates) {}
 
   CommCost price(const Call& call) const override { return cost(call); }
   Time alone(Bytes bytes, const Call& call) const override { return cost(call)(bytes); }
   Time least(Bytes bytes, const Call& call, bool) const override { return cost(call).least(bytes); }
   Time least_behind(Bytes bytes, const Call& call, bool several) const override {
-    return several ? cost(call).transfer(bytes) : cost(call).least(bytes);
+    return several ? std::min(cost(call).transfer(bytes), cost(call).least(bytes)) : cost(call).least(bytes);
   }
   Time at_best(Bytes bytes, const Call& call) const override { return cost(call).at_best(bytes); }
   std::unique_ptr<Server> server() const override;
@@ -65,6 +67,7 @@ class AlphaBetaFabric final : public Fabric {
 
   ChannelCosts costs_;
   Sharing sharing_;
+  bool rates_;
 };
 
 }  // namespace allreplay

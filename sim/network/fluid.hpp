@@ -28,6 +28,7 @@ class FluidNetwork final : public Server {
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
+  Load load() const override { return {static_cast<std::int64_t>(state_.running.size()), 0}; }
   /// Rounds begun.
   std::int64_t events() const override { return state_.rounds; }
 

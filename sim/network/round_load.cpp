@@ -65,7 +65,7 @@ void Shapes::fold() {
     for (const auto& [shape, amount] : kept[link]) shapes_[shape].push_back({link, amount});
 }
 
-RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& shapes) {
+RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& shapes, const LevelAlpha& levels) {
   const std::span<const Link> links = topology.links();
   std::vector<double> load(links.size(), 0), total(links.size(), 0);
   std::vector<std::int64_t> reduced(from.ranks, 0);
@@ -83,7 +83,7 @@ RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& sha
       for (const Send& send : sends) {
         path.clear();
         topology.route(rank, send.to, path);
-        double latency = 0;
+        double latency = levels.beyond(rank, send.to);
         for (const LinkId link : path) {
           latency += links[link].latency;
           load[link] += static_cast<double>(send.count);  // whole pieces: exact in any order

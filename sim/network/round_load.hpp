@@ -7,6 +7,7 @@
 
 #include "sim/cluster/topology.hpp"
 #include "sim/collective/rounds.hpp"
+#include "sim/network/level_alpha.hpp"
 #include "sim/network/max_min.hpp"
 
 namespace allreplay {
@@ -41,7 +42,7 @@ class Shapes {
 /// A distinct round. Times are for a block of M bytes.
 struct RoundLoad {
   std::int64_t repeat = 1;
-  double latency = 0;  ///< of its longest route, seconds
+  double latency = 0;  ///< of its longest route, and what that message costs beyond α; seconds
   double busiest = 0;  ///< its busiest link's seconds, per byte of M
   double reduced = 0;  ///< the most bytes that one rank reduces, per byte of M
   std::uint32_t shape = 0;
@@ -49,12 +50,12 @@ struct RoundLoad {
 
 struct RoundLoads {
   /// Rank i on host i. The work is one route per message of a distinct round, whatever the repetitions.
-  RoundLoads(const Rounds& rounds, const Topology& topology, Shapes& shapes);
+  RoundLoads(const Rounds& rounds, const Topology& topology, Shapes& shapes, const LevelAlpha& levels = {});
 
   std::vector<RoundLoad> rounds;
   std::int64_t length = 0;  ///< rounds, each repetition counted
   std::int64_t messages = 0;
-  double least_latency = 0;  ///< of any route used, seconds
+  double least_latency = 0;  ///< of any message, likewise
   double busiest = 0;        ///< the busiest link's seconds over all rounds, per byte of M
 
   // T(M) alone, in seconds: the sum over the rounds.

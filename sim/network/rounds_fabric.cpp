@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/collective/two_level.hpp"
 #include "sim/core/named.hpp"
 #include "sim/network/fidelity.hpp"
 #include "sim/network/fluid.hpp"
@@ -23,7 +24,7 @@ RoundsFabric::RoundsFabric(const NetworkSetup& setup, const Topology& topology)
     : setup_(setup), shapes_(std::make_shared<Shapes>()), loads_(call_count) {
   for (const Call& call : setup_.calls)
     loads_[service_of(call)] =
-        std::make_shared<RoundLoads>(rounds_of_call(call, topology.group_size()), topology, *shapes_);
+        std::make_shared<RoundLoads>(rounds_of_call(call, topology.group_size()), topology, *shapes_, setup_.levels);
 }
 
 Rounds RoundsFabric::rounds_of_call(const Call& call, std::int64_t hosts_beside) const {
@@ -31,13 +32,42 @@ Rounds RoundsFabric::rounds_of_call(const Call& call, std::int64_t hosts_beside)
   const std::int64_t ranks = groups.ranks(call.axis), stride = groups.stride(call.axis);
   if (ranks == 1) return {.ranks = static_cast<Rank>(setup_.workers)};  // one worker sends nothing
   CollectiveOptions options = setup_.options;
-  if (ranks < setup_.workers) options.groups = hierarchy_of(ranks, stride, hosts_beside);
-  Rounds rounds = rounds_of(*setup_.algorithm, ranks, options, call.stage, setup_.place);
-  if (ranks < setup_.workers)
-    rounds = among_groups(std::move(rounds), static_cast<Rank>(setup_.workers), static_cast<Rank>(stride));
+  options.rails = setup_.rails;
+  if (ranks < setup_.workers) {
+    const std::int64_t beside = setup_.levels.node_workers > 0 ? setup_.levels.node_workers : hosts_beside;
+    options.groups = hierarchy_of(ranks, stride, beside);
+  }
+  const std::vector<InNodes> lie = groups_in_nodes(ranks, stride);
+  std::map<InNodes, std::uint32_t> known;
+  std::vector<Rounds> kinds;
+  std::vector<std::uint32_t> kind_of;
+  for (const InNodes& in_nodes : lie) {
+    const auto [kind, fresh] = known.emplace(in_nodes, static_cast<std::uint32_t>(kinds.size()));
+    kind_of.push_back(kind->second);
+    if (!fresh) continue;
+    options.in_nodes = in_nodes;
+    kinds.push_back(rounds_of(*setup_.algorithm, ranks, options, call.stage, setup_.place));
+  }
+  Rounds rounds = ranks == setup_.workers ? std::move(kinds.front())
+                                          : among_groups(kinds, std::move(kind_of), static_cast<Rank>(setup_.workers),
+                                                         static_cast<Rank>(stride));
   if (call.axis == Axis::Replica) rounds.piece_share /= static_cast<double>(groups.shard);
   if (call == Call(Stage::AllGather, Axis::Shard)) rounds.piece_share *= setup_.parameter_share;
   return rounds;
+}
+
+// Of each group, counted by its first rank; empty where each lies in one node, or has one rank in each: on one level.
+std::vector<InNodes> RoundsFabric::groups_in_nodes(std::int64_t ranks, std::int64_t stride) const {
+  const std::vector<InNodes> one_level(static_cast<std::size_t>(setup_.workers / ranks));
+  if (setup_.levels.node_workers <= 1) return one_level;
+  std::vector<InNodes> groups;
+  bool two_levels = false;
+  for (const auto& group : groups_by_node(setup_.workers, ranks, stride, setup_.levels.node_workers)) {
+    InNodes& in_nodes = groups.emplace_back();
+    for (const NodeShare& share : group) in_nodes.push_back(static_cast<Rank>(share.ranks));
+    two_levels |= in_nodes.size() > 1 && *std::max_element(in_nodes.begin(), in_nodes.end()) > 1;
+  }
+  return two_levels ? groups : one_level;
 }
 
 std::unique_ptr<Server> RoundsFabric::server() const {
@@ -97,8 +127,8 @@ MessageFabric::MessageFabric(const NetworkSetup& setup, const Topology& topology
   links_.assign(topology.links().begin(), topology.links().end());
   routed_.resize(call_count);
   for (const Call& call : setup.calls)
-    routed_[service_of(call)] =
-        std::make_shared<RoutedRounds>(rounds_of_call(call, topology.group_size()), topology, setup.alpha);
+    routed_[service_of(call)] = std::make_shared<RoutedRounds>(rounds_of_call(call, topology.group_size()), topology,
+                                                               setup.alpha, setup.levels);
 }
 
 std::unique_ptr<Server> MessageFabric::network() const {

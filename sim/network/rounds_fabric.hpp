@@ -11,6 +11,7 @@
 #include "sim/cluster/topology.hpp"
 #include "sim/collective/algorithm.hpp"
 #include "sim/network/fabric.hpp"
+#include "sim/network/level_alpha.hpp"
 
 namespace allreplay {
 
@@ -24,7 +25,7 @@ struct NetworkSetup {
   Fidelity fidelity = Fidelity::Fluid;
   const Algorithm* algorithm = nullptr;
   std::int64_t workers = 2;
-  double alpha = 0;  ///< per message, on top of its links; seconds
+  double alpha = 0;  ///< per message, on top of its links, at least; seconds
   double gamma = 0;  ///< seconds per byte reduced
   CollectiveOptions options;
   bool reuse = true;  ///< collectives that run alone are priced once
@@ -32,6 +33,8 @@ struct NetworkSetup {
   std::vector<Call> calls{Stage::AllReduce};
   std::int64_t shard = 0;      ///< workers in a group of Axis::Shard; 0: all
   double parameter_share = 1;  ///< what a gathered byte becomes on the wire
+  LevelAlpha levels;           ///< where there are nodes: what a message costs beyond alpha
+  std::int64_t rails = 1;      ///< ports of a node: so many rings at once
 };
 
 /// Lays the collective on the topology once, for any number of servers and prices. REQUIRES of all that takes a call:
@@ -50,12 +53,14 @@ class RoundsFabric : public Fabric {
   std::unique_ptr<Server> server() const override;
   std::int64_t messages(const Call& call = Stage::AllReduce) const override;
   std::int64_t pricing_events() const override { return pricing_events_; }
+  /// What the call sends. `hosts_beside`: the topology's group_size().
+  Rounds rounds_of_call(const Call& call, std::int64_t hosts_beside) const;
 
  protected:
   RoundsFabric(const NetworkSetup& setup, const Topology& topology);
 
   virtual std::unique_ptr<Server> network() const = 0;
-  Rounds rounds_of_call(const Call& call, std::int64_t hosts_beside) const;
+  std::vector<InNodes> groups_in_nodes(std::int64_t ranks, std::int64_t stride) const;
 
   NetworkSetup setup_;
   std::shared_ptr<Shapes> shapes_;

@@ -26,7 +26,7 @@ RoutedMessage routed(const Send& send, const Rounds& rounds, const Topology& top
 
 }  // namespace
 
-RoutedRounds::RoutedRounds(const Rounds& from, const Topology& topology, double alpha)
+RoutedRounds::RoutedRounds(const Rounds& from, const Topology& topology, double alpha, const LevelAlpha& levels)
     : ranks(from.ranks),
       streams(from.streams),
       slots(from.ranks * from.streams),
@@ -40,10 +40,11 @@ RoutedRounds::RoutedRounds(const Rounds& from, const Topology& topology, double 
     for (Rank rank = 0; rank < ranks; ++rank) {
       sends.clear();
       round.sends(rank, 0, sends);
+      std::stable_sort(sends.begin(), sends.end(), [](const Send& a, const Send& b) { return a.stream < b.stream; });
+      auto send = sends.begin();
       for (std::uint32_t stream = 0; stream < streams; ++stream) {
-        for (const Send& send : sends) {
-          if (send.stream != stream) continue;
-          laid.messages.push_back(routed(send, from, topology, rank, alpha, links));
+        for (; send != sends.end() && send->stream == stream; ++send) {
+          laid.messages.push_back(routed(*send, from, topology, rank, alpha + levels.beyond(rank, send->to), links));
           ++laid.receives[laid.messages.back().into];
         }
         laid.first.push_back(static_cast<std::uint32_t>(laid.messages.size()));

@@ -9,6 +9,7 @@
 #include "sim/cluster/topology.hpp"
 #include "sim/collective/rounds.hpp"
 #include "sim/core/time.hpp"
+#include "sim/network/level_alpha.hpp"
 
 namespace allreplay {
 
@@ -33,7 +34,7 @@ struct RoutedRound {
 
 struct RoutedRounds {
   /// Rank i on host i; `alpha` in seconds.
-  RoutedRounds(const Rounds& rounds, const Topology& topology, double alpha);
+  RoutedRounds(const Rounds& rounds, const Topology& topology, double alpha, const LevelAlpha& levels = {});
 
   std::span<const LinkId> route(const RoutedMessage& message) const {
     return std::span(links).subspan(message.route, message.hops);

@@ -18,7 +18,7 @@ std::string window_text(const Window& window) {
 
 std::string lane_text(const Lane& lane) {
   std::string text = fmt::format("{}, window {}", to_string(lane.order), window_text(lane.window));
-  if (lane.tick > Time(0)) text += fmt::format(", at multiples of {}", write_duration(lane.tick));
+  if (lane.tick > Time(0)) text += fmt::format(", ready at multiples of {}", write_duration(lane.tick));
   return text;
 }
 
@@ -35,7 +35,7 @@ std::string heading(const Plan& plan) {
                   to_string(travel.order), window_text(travel.window), to_string(travel.barrier));
   if (travel.split) text += ", reduce-scatters first, all-gathers after the backward pass";
   if (travel.release == Release::Backward) text += ", none before the backward pass ends";
-  if (travel.tick > Time(0)) text += fmt::format(", at multiples of {}", write_duration(travel.tick));
+  if (travel.tick > Time(0)) text += fmt::format(", ready at multiples of {}", write_duration(travel.tick));
   return text;
 }
 

@@ -10,15 +10,16 @@ namespace allreplay {
 
 namespace {
 
-const TopologySpec& spec_of(const Cluster& cluster) {
-  if (!cluster.network.topology)
+TopologySpec spec_of(const Cluster& cluster) {
+  auto spec = topology_of(cluster.network);
+  if (!spec)
     throw InputError(cluster.network.place, fmt::format("the cluster '{}' has no topology", cluster.name),
                      "add \"topology\"; see docs/topologies.md");
-  return *cluster.network.topology;
+  return *spec;
 }
 
 TopologyFacts facts_of(const Cluster& cluster) {
-  const TopologySpec& spec = spec_of(cluster);
+  const TopologySpec spec = spec_of(cluster);
   return describe(*make_topology(spec, cluster.workers), spec);
 }
 

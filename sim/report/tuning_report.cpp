@@ -42,8 +42,9 @@ std::string tuning_report(const Tuning& tuning) {
   std::string settings;
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
     settings += fmt::format(" --option {}=\"{}\"", tuning.ranges[i].option, tuning.trials[tuning.best].values[i]);
-  text += fmt::format("best:{}: {}, {:.2f} % less than {} as given", settings, format_duration(best),
-                      100 * (1 - best / given), format_duration(given));
+  text += tuning.as_given ? fmt::format("best: the options as given: {}", format_duration(given))
+                          : fmt::format("best:{}: {}, {:.2f} % less than {} as given", settings, format_duration(best),
+                                        100 * (1 - best / given), format_duration(given));
   if (metrics.lower_bound_s)
     text += fmt::format("; {:.1f} % above the lower bound", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
   return text + "\n" + caveat(scenario.profile);
@@ -83,7 +84,9 @@ std::string tuning_json(const Tuning& tuning) {
               {"strategy", tuning.given.scenario.strategy->name},
               {"workers", tuning.given.scenario.workers},
               {"given_iteration_s", tuning.given.result.metrics.iteration_s},
-              {"best", {{"options", options(tuning.trials[tuning.best])}, {"iteration_s", metrics.iteration_s}}}};
+              {"best",
+               {{"options", tuning.as_given ? Value::object() : options(tuning.trials[tuning.best])},
+                {"iteration_s", metrics.iteration_s}}}};
   value["lower_bound_s"] = metrics.lower_bound_s ? Value(*metrics.lower_bound_s) : Value();
   value["trials"] = std::move(trials);
   return value.dump(2);

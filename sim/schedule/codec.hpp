@@ -122,6 +122,8 @@ class BlockCost {
       : cost_(std::move(cost)), compression_(std::move(compression)) {}
 
   Time operator()(Bytes gradients) const { return cost_(wire(gradients)); }
+  /// The same unrounded, in seconds.
+  double seconds(Bytes gradients) const { return cost_.seconds(wire(gradients)); }
   /// What of it passes while others may start up, too (CommCost::transfer).
   Time transfer(Bytes gradients) const { return cost_.transfer(wire(gradients)); }
 

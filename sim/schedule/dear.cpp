@@ -1,23 +1,33 @@
 #include "sim/schedule/dear.hpp"
 
+#include <algorithm>
+
 #include "sim/schedule/gradients.hpp"
 
 namespace allreplay {
 
 Draft draft_dear(const PlanRequest& request) {
   const auto list = gradients(request.profile);
-  std::vector<std::size_t> ends;
-  Bytes bytes = list[0].bytes;
-  for (std::size_t i = 1; i < list.size(); ++i) {
-    if (list[i].bytes > request.options.threshold - bytes) {
-      ends.push_back(i);
+  const Bytes threshold = request.options.threshold.value_or(dear_threshold);
+  const auto layer_of = [&](std::size_t i) { return request.profile.tensors[list[i].tensor].layer; };
+  // Forward order is the list from its end. A group's first layer is always taken.
+  std::vector<std::size_t> ends{list.size()};
+  Bytes bytes = 0;
+  for (std::size_t end = list.size(); end > 0;) {
+    std::size_t first = end - 1;
+    Bytes layer = list[first].bytes;
+    while (first > 0 && layer_of(first - 1) == layer_of(end - 1)) layer += list[--first].bytes;
+    if (bytes > 0 && layer >= threshold - bytes) {
+      ends.push_back(end);
       bytes = 0;
     }
-    bytes += list[i].bytes;
+    bytes += layer;
+    end = first;
   }
-  ends.push_back(list.size());
+  std::reverse(ends.begin(), ends.end());
   Draft draft = merge("dear", list, ends);
-  // The last gradient of a block is the nearest to the input. Reduce-scatters become ready as they are listed.
+  // The last gradient of a block is the nearest to the input. Reduce-scatters become ready as they are listed, and go
+  // before every all-gather: with one block at a time, gathers wait for them all.
   for (Block& block : draft.blocks) block.priority = request.profile.tensors[block.slices.back().tensor].layer;
   draft.order = Order::Priority;
   draft.barrier = Barrier::Layer;

@@ -24,6 +24,7 @@ struct Slice {
 struct Block {
   std::vector<Slice> slices;
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
+  std::uint32_t tick = 0;     ///< where its lane has ticks: ready at this one, or at a later one
 
   Bytes bytes() const;
 };
@@ -45,7 +46,7 @@ struct Travel {
   Window window;
   Barrier barrier = Barrier::Iteration;
   Release release = Release::Layer;
-  Time tick{0};        ///< if positive, blocks start only at multiples of it after the start of the backward pass
+  Time tick{0};        ///< if positive, blocks become ready only at its multiples after the start of the backward pass
   bool split = false;  ///< as a reduce-scatter, and an all-gather once that and the backward pass have ended
 };
 

@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include "sim/core/named.hpp"
+#include "sim/schedule/dear.hpp"
+#include "sim/schedule/frameworks.hpp"
 #include "sim/schedule/partitioning.hpp"
 
 namespace allreplay {
@@ -20,41 +22,68 @@ Bytes parameters(const Profile& profile, Bytes bytes) {
   return std::max<Bytes>(1, bytes * tensor.elements / tensor.bytes);
 }
 
+Bytes in_whole_elements(const Profile& profile, Bytes bytes) {
+  const Tensor& tensor = profile.tensors.front();
+  return parameters(profile, bytes) * (tensor.bytes / tensor.elements);
+}
+
+// ByteScheduler's credit is a number of elements, too.
+StrategyOptions in_elements(StrategyOptions options, const Profile& profile) {
+  const Bytes partition = options.partition.value_or(bytescheduler_partition.of(profile));
+  Window& credit = options.credit;
+  if (credit.bytes == Window::unlimited) credit = {.count = Window::unlimited, .bytes = partition * credit.count};
+  options.partition = in_whole_elements(profile, partition);
+  credit.bytes = in_whole_elements(profile, credit.bytes);
+  return options;
+}
+
+// DistributedDataParallel has no word for the first bucket's cap.
+StrategyOptions of_one_cap(StrategyOptions options, const Profile&) {
+  options.first_bucket.reset();
+  return options;
+}
+
+StrategyOptions whole_slices(StrategyOptions options, const Profile& profile) {
+  if (options.partition) options.partition = in_whole_elements(profile, *options.partition);
+  return options;
+}
+
 std::string no_overlap(const StrategyOptions&, const Profile&) { return "no overlap"; }
 std::string no_fusion(const StrategyOptions&, const Profile&) { return "no fusion"; }
 std::string one_all_reduce(const StrategyOptions&, const Profile&) { return "one all-reduce of everything"; }
 
 std::string ddp(const StrategyOptions& options, const Profile&) {
-  std::string text = fmt::format("DistributedDataParallel(model, bucket_cap_mb={:g})", mib(options.bucket_cap));
+  std::string text = "DistributedDataParallel(model)";
+  if (options.bucket_cap)
+    text = fmt::format("DistributedDataParallel(model, bucket_cap_mb={})", mib(*options.bucket_cap));
   if (options.step.accumulate > 1)
     text += fmt::format("\nwith model.no_sync() if micro_batch < {} else nullcontext():", options.step.accumulate - 1);
   return text;
 }
 
 std::string horovod(const StrategyOptions& options, const Profile&) {
-  return fmt::format("HOROVOD_FUSION_THRESHOLD={} HOROVOD_CYCLE_TIME={:g}", options.threshold,
+  return fmt::format("HOROVOD_FUSION_THRESHOLD={} HOROVOD_CYCLE_TIME={}", options.threshold.value_or(horovod_threshold),
                      to_seconds(options.cycle) * 1e3);
 }
 
 std::string bytescheduler(const StrategyOptions& options, const Profile& profile) {
-  const Bytes partition = options.partition.value_or(bytescheduler_partition);
-  const bool in_bytes = options.credit.bytes != Window::unlimited;
-  const Bytes credit = in_bytes ? options.credit.bytes : partition * options.credit.count;
-  return fmt::format("BYTESCHEDULER_PARTITION={} BYTESCHEDULER_CREDIT={}", parameters(profile, partition),
-                     parameters(profile, credit));
+  const StrategyOptions exact = in_elements(options, profile);
+  return fmt::format("BYTESCHEDULER_PARTITION={} BYTESCHEDULER_CREDIT={}", parameters(profile, *exact.partition),
+                     parameters(profile, exact.credit.bytes));
 }
 
 std::string us_byte(const StrategyOptions& options, const Profile&) {
-  return fmt::format("basic partition S_p of {:g} MB", megabytes(options.partition.value_or(bytescheduler_partition)));
+  return fmt::format("basic partition S_p of {} MB",
+                     megabytes(options.partition.value_or(bytescheduler_partition.bytes)));
 }
 
 std::string p3(const StrategyOptions& options, const Profile& profile) {
   return fmt::format("kvstore dist_p3, MXNET_KVSTORE_SLICE_THRESHOLD={}",
-                     parameters(profile, options.partition.value_or(p3_partition)));
+                     parameters(profile, options.partition.value_or(p3_partition.of(profile))));
 }
 
 std::string dear(const StrategyOptions& options, const Profile&) {
-  return fmt::format("fusion threshold of {:g} MB", megabytes(options.threshold));
+  return fmt::format("fusion threshold of {} MB", megabytes(options.threshold.value_or(dear_threshold)));
 }
 
 // What fully_shard is called for: one of them, and all.
@@ -170,11 +199,11 @@ std::string megatron(const StrategyOptions& options, const Profile& profile) {
 }  // namespace
 
 constinit const Offer offer_s_sgd{"", false, no_overlap}, offer_wfbp{"", false, no_fusion},
-    offer_sync_easgd{"", false, one_all_reduce}, offer_ddp{"pytorch", true, ddp},
-    offer_horovod{"horovod", true, horovod}, offer_bytescheduler{"bytescheduler", false, bytescheduler},
-    offer_us_byte{"us-byte", false, us_byte}, offer_p3{"mxnet-p3", false, p3}, offer_dear{"dear", false, dear},
-    offer_fsdp2{"pytorch", true, fsdp2}, offer_fsdp1{"pytorch", true, fsdp1}, offer_zero1{"deepspeed", true, zero1},
-    offer_zero2{"deepspeed", true, zero2}, offer_zero3{"deepspeed", true, zero3},
+    offer_sync_easgd{"", false, one_all_reduce}, offer_ddp{"pytorch", true, ddp, of_one_cap},
+    offer_horovod{"horovod", true, horovod}, offer_bytescheduler{"bytescheduler", false, bytescheduler, in_elements},
+    offer_us_byte{"us-byte", false, us_byte}, offer_p3{"mxnet-p3", false, p3, whole_slices},
+    offer_dear{"dear", false, dear}, offer_fsdp2{"pytorch", true, fsdp2}, offer_fsdp1{"pytorch", true, fsdp1},
+    offer_zero1{"deepspeed", true, zero1}, offer_zero2{"deepspeed", true, zero2}, offer_zero3{"deepspeed", true, zero3},
     offer_megatron{"megatron", true, megatron};
 
 std::vector<Framework> frameworks() {

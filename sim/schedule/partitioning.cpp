@@ -29,12 +29,12 @@ Draft by_layer(std::string_view strategy, const Profile& profile, Bytes partitio
 }  // namespace
 
 Draft draft_bytescheduler(const PlanRequest& request) {
-  return by_layer("bytescheduler", request.profile, request.options.partition.value_or(bytescheduler_partition),
+  return by_layer("bytescheduler", request.profile, slice_size(request, bytescheduler_partition),
                   request.options.credit);
 }
 
 Draft draft_p3(const PlanRequest& request) {
-  return by_layer("p3", request.profile, request.options.partition.value_or(p3_partition), Window{});
+  return by_layer("p3", request.profile, slice_size(request, p3_partition), Window{});
 }
 
 }  // namespace allreplay

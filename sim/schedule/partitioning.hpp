@@ -7,8 +7,13 @@
 
 namespace allreplay {
 
-inline constexpr Bytes bytescheduler_partition = 4'000'000;  ///< reading 17; US-Byte's S_p, too
-inline constexpr Bytes p3_partition = 200'000;               ///< P3's 50 000 parameters
+inline constexpr Partition bytescheduler_partition{.bytes = 4'000'000};  ///< reading 17; US-Byte's S_p, too
+inline constexpr Partition p3_partition{.elements = 40'000};             ///< MXNET_KVSTORE_SLICE_THRESHOLD
+
+/// What the user says, or the strategy's own.
+inline Bytes slice_size(const PlanRequest& request, const Partition& own) {
+  return request.options.partition.value_or(own.of(request.profile));
+}
 
 /// The slices of a tensor in order: `partition` bytes each, the short one last.
 std::vector<Slice> cut(TensorId tensor, Bytes bytes, Bytes partition);

@@ -62,7 +62,7 @@ struct Lane {
   std::string name;
   Order order = Order::FirstReady;
   Window window;
-  Time tick{0};  ///< if positive, transfers start only at multiples of it after the start of the program
+  Time tick{0};  ///< if positive, transfers become ready only at its multiples after the start of the program
   bool operator==(const Lane&) const = default;
 };
 

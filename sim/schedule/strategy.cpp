@@ -17,6 +17,11 @@
 
 namespace allreplay {
 
+Bytes Partition::of(const Profile& profile) const {
+  const Tensor& tensor = profile.tensors.front();
+  return elements > 0 ? elements * (tensor.bytes / tensor.elements) : bytes;
+}
+
 std::span<const Strategy> strategies() {
   static const std::vector<Strategy> all{
       {"s-sgd", "every tensor alone, none before the backward pass ends (naive)", {}, offer_s_sgd, draft_s_sgd},
@@ -25,11 +30,12 @@ std::span<const Strategy> strategies() {
       {"mg-wfbp", "tensors merged by MG-WFBP's Algorithm 1, as printed", {}, {}, draft_mg_wfbp},
       {"optimal-merge", "the best of all contiguous merges (dynamic programme)", {}, {}, draft_optimal_merge},
       {"ddp", "PyTorch DDP's buckets", {"bucket_cap", "first_bucket"}, offer_ddp, draft_ddp},
-      {"horovod",
-       "Horovod's fusion of what is ready at each cycle",
-       {"threshold", "cycle"},
-       offer_horovod,
-       draft_horovod},
+      {.name = "horovod",
+       .summary = "Horovod's fusion of what is ready at each tick of its loop",
+       .options = {"threshold", "cycle"},
+       .offer = offer_horovod,
+       .draft = draft_horovod,
+       .threshold = horovod_threshold},
       {"bytescheduler",
        "partitions by layer, the input side first, several in flight",
        {"partition", "credit"},
@@ -48,20 +54,19 @@ std::span<const Strategy> strategies() {
        offer_p3,
        draft_p3,
        p3_partition},
-      {"dear",
-       "reduce-scatters in the backward pass, all-gathers in the next forward pass",
-       {"threshold"},
-       offer_dear,
-       draft_dear,
-       0,
-       DecodeAt::Arrival,
-       true},
+      {.name = "dear",
+       .summary = "reduce-scatters in the backward pass, all-gathers in the next forward pass",
+       .options = {"threshold"},
+       .offer = offer_dear,
+       .draft = draft_dear,
+       .split = true,
+       .threshold = dear_threshold},
       {"mergecomp",
        "groups of tensors that are compressed and sent together, MergeComp's Algorithm 2",
        {"groups", "stop", "grouping"},
        {},
        draft_mergecomp,
-       0,
+       {},
        DecodeAt::Encode},
       {.name = "fsdp2",
        .summary = "PyTorch's fully_shard (2.4 and later): parameters gathered unit by unit",
@@ -113,6 +118,15 @@ void require_data_parallel(std::string_view word, const Place& place) {
 const Strategy& find_strategy(std::string_view name, const Place& place) {
   if (!row_named(strategies(), name)) require_data_parallel(name, place);
   return find_by_name(strategies(), name, place, "unknown strategy '{}'");
+}
+
+StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options, const Profile& profile) {
+  if (strategy.partition.cuts() && !profile.tensors.empty())
+    options.partition = options.partition.value_or(strategy.partition.of(profile));
+  if (strategy.threshold > 0) options.threshold = options.threshold.value_or(strategy.threshold);
+  options.first_bucket = options.first_bucket.value_or(options.bucket_cap.value_or(ddp_first_bucket));
+  options.bucket_cap = options.bucket_cap.value_or(ddp_bucket_cap);
+  return options;
 }
 
 Draft make_draft(const Strategy& strategy, const PlanRequest& request) {

@@ -42,10 +42,10 @@ struct StrategyOptions {
   Step step;                       ///< read by all
   std::optional<Barrier> barrier;  ///< instead of the strategy's own
 
-  Bytes first_bucket = Bytes{1} << 20;   ///< ddp: cap of the first bucket, so that communication starts early
-  Bytes bucket_cap = Bytes{25} << 20;    ///< ddp: PyTorch's bucket_cap_mb
-  Bytes threshold = Bytes{64} << 20;     ///< horovod: HOROVOD_FUSION_THRESHOLD; dear: its fusion buffer
-  Time cycle{5'000'000'000};             ///< horovod: HOROVOD_CYCLE_TIME
+  std::optional<Bytes> bucket_cap;       ///< ddp: PyTorch's bucket_cap_mb; 25 MiB
+  std::optional<Bytes> first_bucket;     ///< ddp: cap of the first bucket; bucket_cap, or 1 MiB where that is not given
+  std::optional<Bytes> threshold;        ///< horovod: HOROVOD_FUSION_THRESHOLD; dear: its fusion buffer
+  Time cycle{1'000'000'000};             ///< horovod: HOROVOD_CYCLE_TIME (1 ms since 0.21)
   std::optional<Bytes> partition;        ///< the size of slices; the strategy's own default if not given
   Window credit{.count = 4};             ///< bytescheduler: how much may be in flight
   PhaseOrder first_phase, second_phase;  ///< us-byte
@@ -72,6 +72,17 @@ struct Offer {
   /// What its users set so that it plans with these options; without a framework, what to do instead. nullptr: what it
   /// plans has to be copied by hand.
   std::string (*words)(const StrategyOptions& options, const Profile& profile) = nullptr;
+  /// What the words mean, where they cannot say the options themselves.
+  StrategyOptions (*meant)(StrategyOptions options, const Profile& profile) = nullptr;
+};
+
+/// The size of slices where users say none: in bytes, or in elements of whatever type. Neither: nothing is cut.
+struct Partition {
+  Bytes bytes = 0;
+  std::int64_t elements = 0;
+
+  bool cuts() const { return bytes > 0 || elements > 0; }
+  Bytes of(const Profile& profile) const;
 };
 
 struct Strategy {
@@ -80,11 +91,13 @@ struct Strategy {
   std::vector<std::string_view> options;  ///< those of StrategyOptions that it reads, as users name them
   Offer offer;
   Draft (*draft)(const PlanRequest& request);  ///< nullptr for `best`, which replays plans (sim/search/best.hpp)
-  Bytes partition = 0;                         ///< its default `partition`; 0 if it cuts nothing
+  Partition partition = {};                    ///< its default `partition`
   DecodeAt decode_at = DecodeAt::Arrival;      ///< its default
   bool split = false;                          ///< its blocks travel in two halves
   Plan (*plan)(const PlanRequest& request) =
       nullptr;  ///< in the place of a draft: those that shard in a way of their own
+
+  Bytes threshold = 0;  ///< its default `threshold`; 0 if it reads none
 
   bool shards() const { return plan != nullptr; }
 };
@@ -96,6 +109,9 @@ const Strategy& find_strategy(std::string_view name, const Place& place);
 
 /// Throws InputError at `place` if the word asks for a way of dividing the model, which nothing here simulates.
 void require_data_parallel(std::string_view word, const Place& place);
+
+/// What the strategy makes of sizes that are not given.
+StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options, const Profile& profile);
 
 Draft make_draft(const Strategy& strategy, const PlanRequest& request);
 

@@ -74,6 +74,7 @@ UsByteModel::Schedule UsByteModel::schedule(const Priorities& first, const Prior
   for (const TensorId tensor : order)
     if (sent[tensor] < profile_.tensors[tensor].bytes) send(tensor, profile_.tensors[tensor].bytes - sent[tensor]);
   result.iteration = iteration(operations);
+  result.exact = exact_iteration(result);
   return result;
 }
 
@@ -87,6 +88,25 @@ Time UsByteModel::iteration(const std::vector<Operation>& operations) const {
   Time clock = profile_.backward();
   for (std::size_t layer = 0; layer < arrived.size(); ++layer)
     clock = add(std::max(clock, arrived[layer]), profile_.layers[layer].forward);
+  return clock;
+}
+
+// What rounding every operation to the picosecond leaves out may decide a tie. The operations follow each other: one
+// starts when the one before has ended and its tensor is ready, in the second phase when all are.
+double UsByteModel::exact_iteration(const Schedule& schedule) const {
+  const auto ps = [](Time time) { return static_cast<double>(time.count()); };
+  std::vector<double> arrived(profile_.layers.size(), 0);
+  double end = 0;
+  for (std::size_t i = 0; i < schedule.operations.size(); ++i) {
+    const Slice& slice = schedule.operations[i].slice;
+    end = std::max(end, ps(i < schedule.first_phase ? ready_[slice.tensor] : ready_.front()));
+    end += cost_.seconds(slice.bytes) * 1e12;
+    double& gate = arrived[profile_.tensors[slice.tensor].layer];
+    gate = std::max(gate, end);
+  }
+  double clock = ps(profile_.backward());
+  for (std::size_t layer = 0; layer < arrived.size(); ++layer)
+    clock = std::max(clock, arrived[layer]) + ps(profile_.layers[layer].forward);
   return clock;
 }
 
@@ -123,8 +143,7 @@ Priorities UsByteModel::greedy() const {
     if (k == l) continue;
     Priorities candidate = raised(best, l, k);
     Schedule changed = schedule(candidate, second);
-    const auto gain = static_cast<double>((current.iteration - changed.iteration).count());
-    if (gain <= 1e-12 * static_cast<double>(current.iteration.count())) continue;  // reading 14
+    if (current.exact - changed.exact <= 1e-12 * current.exact) continue;  // reading 14
     best = std::move(candidate);
     current = std::move(changed);
     l = k;
@@ -179,7 +198,7 @@ Priorities order_of(const PhaseOrder& wanted, const UsByteModel& model, bool fir
 }  // namespace
 
 Draft draft_us_byte(const PlanRequest& request) {
-  const UsByteModel model(request.profile, request.cost, request.options.partition.value_or(bytescheduler_partition));
+  const UsByteModel model(request.profile, request.cost, slice_size(request, bytescheduler_partition));
   const auto schedule = model.schedule(order_of(request.options.first_phase, model, true),
                                        order_of(request.options.second_phase, model, false));
   Draft draft;

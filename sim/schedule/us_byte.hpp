@@ -28,6 +28,7 @@ class UsByteModel {
     std::vector<Operation> operations;
     std::size_t first_phase = 0;  ///< δ₁: how many of them are of the first phase
     Time iteration{0};            ///< Eq. 12
+    double exact = 0;             ///< the same with no time rounded, ps
   };
 
   /// Algorithm 1 with P₁, then what is left of every tensor in the order of P₂ (Eq. 9-12).
@@ -42,6 +43,7 @@ class UsByteModel {
  private:
   Bytes merged(TensorId tensor, Bytes sent, Time left) const;
   Time iteration(const std::vector<Operation>& operations) const;
+  double exact_iteration(const Schedule& schedule) const;
 
   const Profile& profile_;
   BlockCost cost_;

@@ -7,6 +7,7 @@
 #include <memory>
 #include <queue>
 
+#include "sim/schedule/frameworks.hpp"
 #include "sim/schedule/gradients.hpp"
 #include "sim/schedule/needs.hpp"
 #include "sim/search/best_sharded.hpp"
@@ -81,7 +82,9 @@ class Search {
         fair_(scenario.options.sharing == Sharing::Fair || communication.detailed()),
         step_(scenario.options.strategy.step),
         splits_(!communication.detailed() && !gathers(communication.carrier) && step_.zero == 0),
-        channel_(channel_for(*communication.fabric, splits_), fair_ ? Sharing::Fair : Sharing::Serial) {
+        network_(communication.detailed()
+                     ? std::make_shared<AlphaBetaFabric>(channels_like(*communication.fabric), Sharing::Fair)
+                     : communication.fabric) {
     if (step_.zero > 0) return;  // what the shards allow depends on the plan
     const CommCost cost = communication.fabric->price(Stage::AllReduce);
     if (!communication.compression)
@@ -107,23 +110,22 @@ class Search {
     Draft draft;
   };
 
-  // What blocks travel on while the search tries them.
-  ChannelCosts channel_for(const Fabric& fabric, bool halves) const {
-    if (step_.zero > 0) {
-      ChannelCosts costs;
-      const CommCost shard = fabric.price({Stage::ReduceScatter, Axis::Shard});
-      for (std::uint32_t service = 0; service < call_count; ++service) {
-        const Call call = call_of(service);
-        const bool used = call.axis == Axis::Shard
-                              ? call.stage != Stage::AllReduce
-                              : call.axis == Axis::Replica && call.stage == Stage::AllReduce && step_.shard_group > 0;
-        costs.push_back({used ? fabric.price(call) : shard, used ? fabric.channels(call) : channel_inside});
-      }
-      return costs;
+  // A channel of closed forms in the place of a network in detail.
+  ChannelCosts channels_like(const Fabric& fabric) const {
+    if (step_.zero == 0) {
+      const CommCost whole = fabric.price(Stage::AllReduce);
+      return on_one_channel({whole, whole, whole});
     }
-    const CommCost whole = fabric.price(Stage::AllReduce);
-    if (!halves) return on_one_channel({whole, whole, whole});
-    return on_one_channel({whole, fabric.price(Stage::ReduceScatter), fabric.price(Stage::AllGather)});
+    ChannelCosts costs;
+    const CommCost shard = fabric.price({Stage::ReduceScatter, Axis::Shard});
+    for (std::uint32_t service = 0; service < call_count; ++service) {
+      const Call call = call_of(service);
+      const bool used = call.axis == Axis::Shard
+                            ? call.stage != Stage::AllReduce
+                            : call.axis == Axis::Replica && call.stage == Stage::AllReduce && step_.shard_group > 0;
+      costs.push_back({used ? fabric.price(call) : shard, used ? fabric.channels(call) : channel_inside});
+    }
+    return costs;
   }
 
   bool done() const { return best_.time <= bound_ || replayed_ >= limit_; }
@@ -136,8 +138,10 @@ class Search {
         unroll(profile_, whole, {WorkerClass{1, {0}}}, cost_.compression(), step_.shards(scenario_.workers));
     replayed_ += unrolled.graph.tasks().size();
     std::vector<Stream> streams;
-    const std::unique_ptr<Server> network = channel_.server();
-    Timeline result = replay(unrolled.graph, system_of(unrolled, whole, streams, *network, Time(0)));
+    Clock clock(Time(0));
+    const std::unique_ptr<Server> network = network_->server();
+    Timeline result =
+        replay(unrolled.graph, system_of(unrolled, whole, streams, clock, *network, scenario_.cluster.interference));
     last_work_ = unrolled.last_work(0);
     sent_.assign(whole.blocks.size(), 0);
     for (std::uint32_t i = static_cast<std::uint32_t>(whole.transfers.size()); i-- > 0;)
@@ -225,6 +229,7 @@ class Search {
   // The strategies that have a size to choose, over sizes.
   void vary_options() {
     StrategyOptions options = scenario_.options.strategy;
+    options.first_bucket = options.first_bucket.value_or(ddp_first_bucket);
     for (Bytes size = 256'000; size <= 64'000'000; size *= 2) {
       if (!fair_ && size < 4'000'000) continue;  // small slices help where blocks share
       options.partition = options.threshold = options.bucket_cap = size;
@@ -327,8 +332,8 @@ class Search {
   BlockCost cost_;
   bool fair_;
   Step step_;
-  bool splits_;  // whether there are halves of the collective, with prices of their own
-  AlphaBetaFabric channel_;
+  bool splits_;                            // whether there are halves of the collective, with prices of their own
+  std::shared_ptr<const Fabric> network_;  // what blocks travel on while the search tries them
   Time bound_{0};
   Found best_;
   std::vector<Found> starts_;

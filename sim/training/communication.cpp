@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/collective/parameter_server.hpp"
 #include "sim/network/alpha_beta.hpp"
+#include "sim/network/launch.hpp"
 #include "sim/training/sharding.hpp"
 
 namespace allreplay {
@@ -46,7 +48,7 @@ void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
 void require_bearable(const Scenario& scenario) {
   constexpr Bytes most_slices = 1'000'000;
   const auto& partition = scenario.options.strategy.partition;
-  if (scenario.strategy && scenario.strategy->partition > 0 && partition &&
+  if (scenario.strategy && scenario.strategy->partition.cuts() && partition &&
       scenario.profile.bytes() / *partition > most_slices)
     throw InputError(scenario.options.place_of("partition"),
                      fmt::format("{} cut {} into more than {} slices", write_size(*partition),
@@ -82,27 +84,46 @@ void require_bearable(const Scenario& scenario, const Carrier& carrier, const Fa
         "fluid, or fewer workers");
 }
 
-// The groups of `hierarchical` on a topology: one that holds all, unless they fill several.
-std::int64_t groups_on(const Topology& topology, std::int64_t workers) {
-  const std::int64_t size = topology.group_size();
-  return size > 1 && workers % size == 0 ? workers / size : 1;
-}
-
-// What a topology makes of a collective against its name.
-std::string caveat(const Scenario& scenario, const Carrier& carrier, const Topology& topology) {
-  const std::int64_t size = topology.group_size();
-  if (carrier.algorithm->name != "hierarchical" || size <= 1 || scenario.workers <= size ||
-      groups_on(topology, scenario.workers) > 1)
-    return "";
-  return fmt::format("{} workers do not fill groups of {}: hierarchical runs as one group, a ring", scenario.workers,
-                     size);
-}
-
 // Who chose the collective: the user, the codec, or the cluster.
 Place place_of_collective(const Scenario& scenario) {
   if (!scenario.collective.empty()) return scenario.place_of_collective;
   if (scenario.codec && !scenario.codec->codec->collective.empty()) return scenario.place_of_codec;
   return scenario.cluster.network.place / "collective";
+}
+
+// How many workers lie together on the topology: in a node, or as it groups them itself.
+std::int64_t group_size_on(const Network& network, std::int64_t workers) {
+  if (network.node) return network.node->workers;
+  return make_topology(*network.topology, workers)->group_size();
+}
+
+// The groups of `hierarchical`: one that holds all, unless they fill several.
+std::int64_t groups_of(std::int64_t workers, std::int64_t size) {
+  return size > 1 && workers % size == 0 ? workers / size : 1;
+}
+
+bool on_rails(const Network& network) {
+  return network.topology ? network.topology->kind == TopologyKind::Rail : network.node.has_value();
+}
+
+// Among full nodes alone is there a hierarchy. On other topologies it runs as a ring, and says so: caveat().
+void require_full_nodes(const Scenario& scenario, const Algorithm& algorithm) {
+  if (algorithm.name != "hierarchical" || !on_rails(scenario.cluster.network)) return;
+  const std::int64_t size = group_size_on(scenario.cluster.network, scenario.workers);
+  if (scenario.workers <= size || scenario.workers % size == 0) return;
+  throw InputError(place_of_collective(scenario),
+                   fmt::format("hierarchical cannot serve {} workers in nodes of {}: the last holds {}",
+                               scenario.workers, size, scenario.workers % size),
+                   fmt::format("a multiple of {}, or ring", size));
+}
+
+// What a topology makes of a collective against its name.
+std::string caveat(const Scenario& scenario, const Carrier& carrier) {
+  if (carrier.algorithm->name != "hierarchical") return "";
+  const std::int64_t size = group_size_on(scenario.cluster.network, scenario.workers);
+  if (size <= 1 || scenario.workers <= size || groups_of(scenario.workers, size) > 1) return "";
+  return fmt::format("{} workers do not fill groups of {}: hierarchical runs as one group, a ring", scenario.workers,
+                     size);
 }
 
 std::string fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
@@ -114,7 +135,7 @@ std::string fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
   if (!algorithm.rounds)
     throw InputError(place, fmt::format("{} is priced as a whole and has no messages for {}", algorithm.name, name),
                      "alpha-beta");
-  if (!network.topology)
+  if (!topology_of(network))
     throw InputError(place,
                      fmt::format("{} needs a topology, and the cluster '{}' has none", name, scenario.cluster.name),
                      "alpha-beta, or add \"topology\" to the network; see docs/topologies.md");
@@ -122,17 +143,13 @@ std::string fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
 }
 
 // What a topology, and nodes, decide for a collective that runs on them.
-CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorithm) {
+CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorithm, std::string_view fidelity) {
   CollectiveOptions options = scenario.options.collective;
-  const auto& node = scenario.cluster.network.node;
-  if (node && node->workers > 1 && scenario.workers > node->workers &&
-      !scenario.options.places.contains("tree_bandwidth"))
-    options.tree_bandwidth = TreeBandwidth::Physical;  // the only one that knows nodes
   const auto& spec = scenario.cluster.network.topology;
-  if (!spec) return options;
-  if (spec->kind == TopologyKind::BCube) options.levels = spec->k;
-  if (algorithm.name == "hierarchical")
-    options.groups = groups_on(*make_topology(*spec, scenario.workers), scenario.workers);
+  if (spec && spec->kind == TopologyKind::BCube) options.levels = spec->k;
+  // Of nodes without a topology, closed forms know themselves.
+  if (algorithm.name == "hierarchical" && (spec || fidelity != "alpha-beta"))
+    options.groups = groups_of(scenario.workers, group_size_on(scenario.cluster.network, scenario.workers));
   return options;
 }
 
@@ -145,6 +162,15 @@ NetworkSetup setup_of(const Scenario& scenario, const Carrier& carrier) {
   setup.algorithm = carrier.algorithm;
   setup.workers = scenario.workers;
   setup.alpha = network.alpha.value_or(0);
+  if (const auto& node = network.node) {
+    const double outside = setup.alpha, inside = node->alpha.value_or(outside);
+    setup.alpha = std::min(inside, outside);
+    setup.levels = {node->workers, inside - setup.alpha, outside - setup.alpha};
+    setup.rails = node->rails;
+  } else if (on_rails(network)) {
+    setup.levels.node_workers = network.topology->gpus_per_host;
+    setup.rails = network.topology->rails;
+  }
   setup.gamma = network.gamma;
   setup.options = carrier.options;
   setup.reuse = scenario.reuse;
@@ -208,6 +234,28 @@ std::optional<Compression> compression_of(const Scenario& scenario, const Algori
                      tensor.bytes / tensor.elements, slowdown);
 }
 
+// Legs have channels, and those have closed forms.
+void require_servers(const Scenario& scenario, const Carrier& carrier) {
+  if (!goes_in_legs(*carrier.algorithm, carrier.options)) return;
+  const bool local = carrier.options.local;
+  const Place place = scenario.options.place_of(local ? "local" : "server_hosts");
+  if (detailed(carrier))
+    throw InputError(place, fmt::format("{} knows no {}", carrier.fidelity, local ? "sums inside nodes" : "such hosts"),
+                     "the fidelity alpha-beta");
+  if (shards_state(scenario))
+    throw InputError(place, "a parameter server shares out no state: it holds it", "ring, for example");
+  if (scenario.workers > 1)
+    server_legs(scenario.cluster.network, *carrier.algorithm, scenario.workers, scenario.cluster.workers,
+                carrier.options);
+}
+
+void require_interference(const Scenario& scenario, const Carrier& carrier) {
+  if (scenario.cluster.interference && scenario.cluster.interference->at && detailed(carrier))
+    throw InputError(scenario.cluster.place / "interference" / "at",
+                     fmt::format("in {} nobody says at which rate a block's bytes move", carrier.fidelity),
+                     "the fidelity alpha-beta, or interference without a rate");
+}
+
 }  // namespace
 
 Carrier carrier_of(const Scenario& scenario) {
@@ -216,13 +264,20 @@ Carrier carrier_of(const Scenario& scenario) {
                            : !coded.empty()             ? std::string(coded)
                                                         : scenario.cluster.network.collective;
   const Algorithm& algorithm = find_algorithm(name, place_of_collective(scenario));
-  return {&algorithm, fidelity_of(scenario, algorithm), options_on(scenario, algorithm)};
+  std::string fidelity = fidelity_of(scenario, algorithm);
+  CollectiveOptions options = options_on(scenario, algorithm, fidelity);
+  return {&algorithm, std::move(fidelity), std::move(options)};
 }
 
 bool gathers(const Carrier& carrier) { return carrier.algorithm->purpose == Purpose::AllGather; }
 
-std::string_view option_of(const Carrier& carrier) {
-  return detailed(carrier) ? carrier.algorithm->message_option : carrier.algorithm->option;
+std::vector<std::string_view> options_of(const Carrier& carrier) {
+  std::vector<std::string_view> names;
+  const std::string_view own = detailed(carrier) ? carrier.algorithm->message_option : carrier.algorithm->option;
+  if (!own.empty()) names.push_back(own);
+  if (carrier.options.server_hosts != ServerHosts::Colocated) names.push_back("server_hosts");
+  if (carrier.options.local) names.push_back("local");
+  return names;
 }
 
 void require_possible(const Scenario& scenario) {
@@ -233,10 +288,13 @@ void require_possible(const Scenario& scenario) {
                      "all-reduces, which stand for the whole collective");
   const Network& network = scenario.cluster.network;
   require_carried(scenario, *carrier.algorithm);
-  if (carrier.algorithm->option == "servers" && carrier.options.servers > scenario.workers)
+  require_servers(scenario, carrier);
+  if (carrier.algorithm->option == "servers" && carrier.options.server_hosts == ServerHosts::Colocated &&
+      carrier.options.servers > scenario.workers)
     throw InputError(scenario.options.place_of("servers"),
                      fmt::format("{} servers do not fit on {} workers", carrier.options.servers, scenario.workers),
                      "at most one server a worker");
+  require_interference(scenario, carrier);
   require_bearable(scenario);
   require_bearable_step(scenario);
   require_sharding(scenario);
@@ -246,8 +304,9 @@ void require_possible(const Scenario& scenario) {
                    compression_of(scenario, *carrier.algorithm, 1)});
     return;
   }
-  make_topology(*network.topology, scenario.workers);
+  make_topology(*topology_of(network), scenario.workers);
   if (scenario.workers <= 1) return;
+  require_full_nodes(scenario, *carrier.algorithm);
   const bool split = scenario.strategy && (scenario.strategy->split || shards_state(scenario)) && !gathers(carrier);
   for (const Stage stage : {Stage::AllReduce, split ? Stage::AllGather : Stage::AllReduce})
     rounds_of(*carrier.algorithm, scenario.workers, carrier.options, stage, place_of_collective(scenario));
@@ -255,24 +314,51 @@ void require_possible(const Scenario& scenario) {
 
 namespace {
 
+std::vector<ServerLeg> legs_of(const Scenario& scenario, const Carrier& carrier) {
+  if (!goes_in_legs(*carrier.algorithm, carrier.options) || scenario.workers == 1) return {};
+  return server_legs(scenario.cluster.network, *carrier.algorithm, scenario.workers, scenario.cluster.workers,
+                     carrier.options);
+}
+
 // By service: the calls that the scenario's plans can make.
 ChannelCosts channel_costs(const Scenario& scenario, const Carrier& carrier) {
-  const Network& network = scenario.cluster.network;
   const Groups groups{scenario.workers, scenario.options.strategy.step.group_of(scenario.workers)};
-  ChannelCosts costs;
-  const auto add = [&](Axis axis, std::size_t stages) {
-    const auto [prices, channels] =
-        price_axis(network, *carrier.algorithm, groups, axis, scenario.cluster.workers, carrier.options);
-    for (std::size_t stage = 0; stage < stages; ++stage)
-      costs.push_back({prices[stage], groups.ranks(axis) > 1 ? channels : Channels{0}});
+  ChannelCosts costs(call_count, {CommCost(0, 0), Channels{0}});
+  const auto add = [&](Axis axis) {
+    const auto [prices, channels] = price_axis(scenario.cluster.network, *carrier.algorithm, groups, axis,
+                                               scenario.cluster.workers, carrier.options);
+    for (std::uint32_t stage = 0; stage < stage_count; ++stage)
+      costs[service_of({static_cast<Stage>(stage), axis})] = {prices[stage],
+                                                              groups.ranks(axis) > 1 ? channels : Channels{0}};
   };
-  add(Axis::All, stage_count);
-  if (!shards_state(scenario)) return costs;
-  add(Axis::Shard, stage_count);
-  CommCost& gather = costs[service_of({Stage::AllGather, Axis::Shard})].cost;
-  gather = gather.of_share(scenario.profile.parameter_share());
-  add(Axis::Replica, 1);
+  add(Axis::All);
+  if (shards_state(scenario)) {
+    add(Axis::Shard);
+    add(Axis::Replica);
+    CommCost& gather = costs[service_of({Stage::AllGather, Axis::Shard})].cost;
+    gather = gather.of_share(scenario.profile.parameter_share());
+  }
+  for (const ServerLeg& leg : legs_of(scenario, carrier)) costs[service_of(leg.call)] = {leg.cost, leg.channels};
   return costs;
+}
+
+// There all the way, and back.
+Legs legs_by_call(const std::vector<ServerLeg>& legs) {
+  Legs by_call;
+  for (const ServerLeg& leg : legs) {
+    by_call[service_of(Stage::AllReduce)].push_back(leg.call);
+    by_call[service_of(leg.call.stage)].push_back(leg.call);
+  }
+  return by_call;
+}
+
+std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, Time launch, const Groups& groups,
+                                       const std::vector<ServerLeg>& legs = {}) {
+  if (launch == Time(0) && legs.empty()) return fabric;
+  std::array<bool, call_count> talks{};
+  for (std::uint32_t service = 0; service < call_count; ++service)
+    talks[service] = groups.ranks(call_of(service).axis) > 1;
+  return std::make_shared<LaunchedFabric>(std::move(fabric), launch, talks, legs_by_call(legs));
 }
 
 }  // namespace
@@ -282,24 +368,33 @@ Communication communication_of(const Scenario& scenario) {
   const Carrier carrier = carrier_of(scenario);
   const Network& network = scenario.cluster.network;
   const auto compression = compression_of(scenario, *carrier.algorithm, 1);
+  const Time launch = scenario.options.launch;
+  const Groups groups{scenario.workers, scenario.options.strategy.step.group_of(scenario.workers)};
   if (!detailed(carrier)) {
+    const auto& interference = scenario.cluster.interference;
+    auto fabric = std::make_shared<AlphaBetaFabric>(channel_costs(scenario, carrier), scenario.options.sharing,
+                                                    interference && interference->at);
     return {.carrier = carrier,
-            .fabric = std::make_shared<AlphaBetaFabric>(channel_costs(scenario, carrier), scenario.options.sharing),
+            .fabric = launched(std::move(fabric), launch, groups, legs_of(scenario, carrier)),
             .compression = compression,
             .warning = joined(implausible(network, *carrier.algorithm, scenario.workers, carrier.options),
                               codec_caveat(scenario))};
   }
-  const std::shared_ptr<const Topology> topology = make_topology(*network.topology, scenario.workers);
+  const std::shared_ptr<const Topology> topology = make_topology(*topology_of(network), scenario.workers);
   const NetworkSetup setup = setup_of(scenario, carrier);
-  auto fabric = lay_on(setup, *topology);
+  const auto rounds = lay_on(setup, *topology);
+  const auto fabric = launched(rounds, launch, groups);
   require_within_clock(scenario, {fabric->price(planned_call(scenario)), compression});
   require_bearable(scenario, carrier, *fabric);
   return {.carrier = carrier,
-          .fabric = std::move(fabric),
+          .fabric = fabric,
           .compression = compression,
-          .warning = joined(caveat(scenario, carrier, *topology), codec_caveat(scenario)),
+          .warning = joined(caveat(scenario, carrier), codec_caveat(scenario)),
+          .launch = launch,
+          .groups = groups,
           .setup = setup,
-          .topology = topology};
+          .topology = topology,
+          .rounds = rounds};
 }
 
 BlockCost price_of_blocks(const Scenario& scenario, const Communication& communication) {
@@ -312,8 +407,10 @@ Communication prepared_for(const Plan& plan, Communication communication) {
   const std::size_t known = calls.size();
   for (const Call& call : calls_of(plan))
     if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
-  if (communication.detailed() && calls.size() > known)
-    communication.fabric = lay_on(communication.setup, *communication.topology);
+  if (communication.detailed() && calls.size() > known) {
+    communication.rounds = lay_on(communication.setup, *communication.topology);
+    communication.fabric = launched(communication.rounds, communication.launch, communication.groups);
+  }
   return communication;
 }
 

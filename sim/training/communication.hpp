@@ -24,8 +24,8 @@ Carrier carrier_of(const Scenario& scenario);
 /// Whether payloads are gathered. There is no sum to scatter then, and every block travels in one stage.
 bool gathers(const Carrier& carrier);
 
-/// The name of the option on which this carrier's times depend; "" if there is none.
-std::string_view option_of(const Carrier& carrier);
+/// The names of the options on which this carrier's times depend.
+std::vector<std::string_view> options_of(const Carrier& carrier);
 
 /// Throws InputError, before anything is simulated, for all that carrier_of() does, for a collective that cannot carry
 /// the gradients if there are any, for costs that the cluster file does not give, and for numbers of workers that the
@@ -37,9 +37,12 @@ struct Communication {
   std::shared_ptr<const Fabric> fabric;
   std::optional<Compression> compression;  ///< of a worker that nothing slows
   std::string warning;                     ///< costs that no such network can have; "" if none
+  Time launch{0};
+  Groups groups;
   // The detailed fidelities only:
   NetworkSetup setup;
   std::shared_ptr<const Topology> topology;
+  std::shared_ptr<const RoundsFabric> rounds;  ///< the fabric beneath its launches
 
   bool detailed() const { return topology != nullptr; }
 };

@@ -16,8 +16,7 @@ LowerBound::LowerBound(const Profile& profile, const std::function<Time(Bytes)>&
 }
 
 bool is_work(const Label& label) {
-  return label.kind != Label::Kind::LeadIn && label.kind != Label::Kind::Transfer &&
-         label.kind != Label::Kind::Encode && label.kind != Label::Kind::Decode;
+  return is_of_worker(label) && label.kind != Label::Kind::Encode && label.kind != Label::Kind::Decode;
 }
 
 // What lies between the last B(l) and the next F(l).

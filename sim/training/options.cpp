@@ -23,6 +23,8 @@ constexpr Word<Sharing> sharings[] = {{Sharing::Serial, "serial"}, {Sharing::Fai
 constexpr Word<TreeBandwidth> tree_bandwidths[] = {{TreeBandwidth::Paper, "paper"},
                                                    {TreeBandwidth::Physical, "physical"}};
 
+constexpr Word<ServerHosts> server_hosts[] = {{ServerHosts::Colocated, "colocated"},
+                                              {ServerHosts::Dedicated, "dedicated"}};
 constexpr Word<Barrier> barriers[] = {{Barrier::Iteration, "iteration"}, {Barrier::Layer, "layer"}};
 constexpr Word<bool> yes_or_no[] = {{true, "true"}, {false, "false"}};
 constexpr Word<Dtype> dtypes[] = {{Dtype::Fp32, "fp32"}, {Dtype::Bf16, "bf16"}, {Dtype::Fp16, "fp16"}};
@@ -139,13 +141,16 @@ const auto& field(const Options& options) {
   return (options.*....*path);
 }
 
+// One whose default is each strategy's own.
 template <auto... path>
-OptionRow size(std::string_view name, std::string_view about, std::optional<Tuned> tuned = {}) {
+OptionRow optional_size(std::string_view name, std::string_view about, std::string (*standard_of)(const Strategy&),
+                        std::optional<Tuned> tuned = {}) {
   return {.name = name,
           .about = about,
+          .standard_of = standard_of,
           .kind = OptionKind::Size,
           .set = [](Options& o, const std::string& v, const Place& p) { field<path...>(o) = positive_size(v, p); },
-          .get = [](const Options& o) { return write_size(field<path...>(o)); },
+          .get = [](const Options& o) { return field<path...>(o) ? write_size(*field<path...>(o)) : std::string(); },
           .tuned = tuned};
 }
 
@@ -232,23 +237,29 @@ OptionRow with_default(OptionRow row, std::string_view standard) {
 
 const std::vector<OptionRow>& table() {
   static const std::vector<OptionRow> rows{
-      size<&Options::strategy, &S::bucket_cap>("bucket_cap", "a bucket closes once it holds this much",
-                                               Tuned{mib, 256 * mib}),
-      size<&Options::strategy, &S::first_bucket>("first_bucket", "the cap of the first bucket"),
-      size<&Options::strategy, &S::threshold>("threshold", "the most that is fused", Tuned{mib, 256 * mib}),
+      optional_size<&Options::strategy, &S::bucket_cap>(
+          "bucket_cap", "a bucket closes once it holds this much",
+          [](const Strategy&) { return std::string("25 MiB"); }, Tuned{mib, 256 * mib}),
+      optional_size<&Options::strategy, &S::first_bucket>(
+          "first_bucket", "the cap of the first bucket",
+          [](const Strategy&) { return std::string("bucket_cap, or 1 MiB where none is given"); }),
+      optional_size<&Options::strategy, &S::threshold>(
+          "threshold", "the most that is fused",
+          [](const Strategy& s) { return s.threshold > 0 ? write_size(s.threshold) : std::string(); },
+          Tuned{mib, 256 * mib}),
       {.name = "cycle",
        .about = "how often it looks for ready tensors",
        .kind = OptionKind::Duration,
        .set = [](Options& o, const std::string& v, const Place& p) { o.strategy.cycle = positive_time(v, p); },
        .get = [](const Options& o) { return write_duration(o.strategy.cycle); },
        .tuned = Tuned{0.1e-3, 20e-3}},
-      {.name = "partition",
-       .about = "the size of slices",
-       .standard_of = [](const Strategy& s) { return s.partition > 0 ? write_size(s.partition) : std::string(); },
-       .kind = OptionKind::Size,
-       .set = [](Options& o, const std::string& v, const Place& p) { o.strategy.partition = positive_size(v, p); },
-       .get = [](const Options& o) { return o.strategy.partition ? write_size(*o.strategy.partition) : std::string(); },
-       .tuned = Tuned{64 * kib, 64 * mib}},
+      optional_size<&Options::strategy, &S::partition>(
+          "partition", "the size of slices",
+          [](const Strategy& s) {
+            if (s.partition.elements > 0) return fmt::format("{} elements", s.partition.elements);
+            return s.partition.cuts() ? write_size(s.partition.bytes) : std::string();
+          },
+          Tuned{64 * kib, 64 * mib}),
       {.name = "credit",
        .about = "how many blocks, or how many bytes, may be in flight",
        .kind = OptionKind::CountOrSize,
@@ -291,7 +302,18 @@ const std::vector<OptionRow>& table() {
       choice<sharings, &Options::sharing>(
           "sharing", "blocks in flight together go one after another (serial) or share equally (fair)", "alpha-beta"),
       count<0, most_workers, &Options::collective, &CollectiveOptions::servers>(
-          "servers", "how many servers there are; 0 is one on every worker"),
+          "servers", "how many servers there are; 0 is one on every worker, or with local one a node"),
+      choice<server_hosts, &Options::collective, &CollectiveOptions::server_hosts>(
+          "server_hosts", "servers sit on the workers' hosts (colocated) or on hosts of their own (dedicated)",
+          "parameter-server"),
+      choice<yes_or_no, &Options::collective, &CollectiveOptions::local>(
+          "local", "the GPUs of a node sum before they push", "parameter-server"),
+      {.name = "launch",
+       .about = "what a host spends on each collective before the network hears of it",
+       .reader = everybody,
+       .kind = OptionKind::Duration,
+       .set = [](Options& o, const std::string& v, const Place& p) { o.launch = any_time(v, p); },
+       .get = [](const Options& o) { return write_duration(o.launch); }},
       choice<tree_bandwidths, &Options::collective, &CollectiveOptions::tree_bandwidth>(
           "tree_bandwidth", "b as printed in MG-WFBP's Table 2 (paper) or 2 beta + gamma (physical)"),
       count<1, many, &Options::collective, &CollectiveOptions::chunks>(
@@ -431,8 +453,9 @@ std::vector<std::string_view> named_readers(std::string_view option) {
 std::span<const OptionRow> option_rows() { return table(); }
 
 std::span<const std::string_view> step_options() {
-  static constexpr std::string_view names[] = {
-      "accumulate", "zero", "shard_group", "barrier", "update", "gradient_dtype", "parameter_dtype", "state", "memory"};
+  static constexpr std::string_view names[] = {"launch",  "accumulate", "zero",           "shard_group",
+                                               "barrier", "update",     "gradient_dtype", "parameter_dtype",
+                                               "state",   "memory"};
   return names;
 }
 

@@ -37,6 +37,7 @@ struct Options {
   Dtypes dtypes;
   std::optional<Time> update;  ///< instead of the trace's
   MemoryOptions memory;
+  Time launch{0};                       ///< of each collective, on its lane
   std::map<std::string, Place> places;  ///< of the options that were set
   std::int64_t iterations = 100;        ///< replayed when there is jitter; without it the period is exact
 

@@ -55,7 +55,9 @@ class Training {
     prepare();
     const std::unique_ptr<Server> network = communication_.fabric->server();
     const Time origin = *std::max_element(offsets_.begin(), offsets_.end());
-    episodes_.push_back({start_, replay(unrolled_.graph, system_of(unrolled_, plan_, streams_, *network, origin))});
+    Clock clock(origin);
+    const System system = system_of(unrolled_, plan_, streams_, clock, *network, scenario_.cluster.interference);
+    episodes_.push_back({start_, replay(unrolled_.graph, system)});
     if (episodes_.size() > 2) episodes_.erase(episodes_.begin());
     const Timeline& timeline = episodes_.back().timeline;
     events_ += timeline.events;
@@ -94,7 +96,7 @@ class Training {
     if (!jitter) return;
     for (TaskId id = 0; id < unrolled_.labels.size(); ++id) {
       const Label& label = unrolled_.labels[id];
-      if (label.kind == Label::Kind::LeadIn || label.kind == Label::Kind::Transfer) continue;
+      if (!is_of_worker(label)) continue;
       const std::size_t c = label.worker_class;
       const double slowdown = classes_[c].slowdown * jitter->draw(random_[c]);
       unrolled_.graph.task(id).duration = scaled(unrolled_.nominal[id], slowdown);

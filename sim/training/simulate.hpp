@@ -35,8 +35,9 @@ struct Scenario {
   std::shared_ptr<const GivenPlan> given;  ///< whose strategy `strategy` is, then
   std::optional<CodecCosts> codec;         ///< none: gradients travel as they are
   Options options;
-  bool fold = true;   ///< identical workers are simulated once; results do not depend on it
-  bool reuse = true;  ///< a collective that runs alone is priced once and reused (detailed fidelities)
+  bool fold = true;       ///< identical workers are simulated once; results do not depend on it
+  bool in_words = false;  ///< the options are those that the words of the strategy's framework mean
+  bool reuse = true;      ///< a collective that runs alone is priced once and reused (detailed fidelities)
   Place place_of_collective, place_of_fidelity, place_of_codec;  ///< where complaints point, if not at the cluster
 };
 

@@ -17,6 +17,7 @@ class Unroller {
     all_.transfers = plan.transfers.size();
     all_.decodes = compression && compression->decode_at() == DecodeAt::Arrival;
     all_.beside = compression && compression->stream() == CodecStream::Side;
+    for (const Lane& lane : plan.lanes) all_.ticks = all_.ticks || lane.tick > Time(0);
   }
 
   Unrolled unroll() {
@@ -64,6 +65,7 @@ class Unroller {
         return compression_->decode(block());
       case Label::Kind::LeadIn:
       case Label::Kind::Transfer:
+      case Label::Kind::Tick:
         break;
     }
     return Time(0);
@@ -119,12 +121,30 @@ class Unroller {
            .bytes = compression_ ? compression_->wire_bytes(bytes) : bytes,
            .service = service_of(transfer.call())});
     }
+    departures_.resize(plan_.transfers.size());
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) departures_[index] = add_tick(index);
+  }
+
+  // What comes before a transfer comes before its tick, where it has one.
+  TaskId add_tick(std::uint32_t index) {
+    const Transfer& transfer = plan_.transfers[index];
+    const Time tick = plan_.lanes[transfer.lane].tick;
+    if (tick <= Time(0)) return all_.transfer(index);
+    const TaskId id =
+        add({Label::Kind::Tick, 0, index, transfer.batch},
+            {.queue = all_.clock(), .rank = index, .duration = tick, .service = plan_.blocks[transfer.block].tick});
+    all_.graph.precede(id, all_.transfer(index));
+    return id;
   }
 
   void add_gate(const Gate& gate) {
     const bool between = gate.before.of == Moment::Of::Transfer && gate.after.of == Moment::Of::Transfer;
     for (std::size_t c = 0; c < (between ? 1 : all_.classes); ++c)
-      all_.graph.precede(task_of(gate.before, c), task_of(gate.after, c));
+      all_.graph.precede(task_of(gate.before, c), departure_of(gate.after, c));
+  }
+
+  TaskId departure_of(const Moment& moment, std::size_t c) const {
+    return moment.of == Moment::Of::Transfer ? departures_[moment.index] : task_of(moment, c);
   }
 
   TaskId task_of(const Moment& moment, std::size_t c) const {
@@ -155,7 +175,7 @@ class Unroller {
     }
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       Visit& visit = visits[plan_.transfers[index].block];
-      if (plan_.transfers[index].op != Stage::AllGather) visit.departures.push_back(all_.transfer(index));
+      if (plan_.transfers[index].op != Stage::AllGather) visit.departures.push_back(departures_[index]);
       if (plan_.transfers[index].op != Stage::ReduceScatter) visit.arrivals.push_back(all_.transfer(index));
     }
     for (const Gate& gate : plan_.gates) {
@@ -198,6 +218,7 @@ class Unroller {
   const std::vector<WorkerClass>& classes_;
   const std::optional<Compression>& compression_;
   std::int64_t shards_;
+  std::vector<TaskId> departures_;  // by transfer: it, or the tick that it waits for
   Unrolled all_;
 };
 
@@ -208,8 +229,23 @@ Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<Work
   return Unroller(profile, plan, classes, compression, shards).unroll();
 }
 
-System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Server& network,
-                 Time origin) {
+namespace {
+
+// Of the network by the compute streams, which are served first.
+Influence felt(const Interference& interference, std::uint32_t network, std::size_t classes) {
+  Influence influence{{network}, {}, {}};
+  for (std::uint32_t c = 0; c < classes; ++c) influence.on.push_back(c);
+  influence.slowdown = [interference](const Load& load) {
+    if (!interference.at) return load.in_flight > 0 ? interference.compute : 1.0;
+    return 1 + (interference.compute - 1) * load.rate / *interference.at;
+  };
+  return influence;
+}
+
+}  // namespace
+
+System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Clock& clock,
+                 Server& network, const std::optional<Interference>& interference) {
   streams.assign(unrolled.beside ? 2 * unrolled.classes : unrolled.classes, Stream());
   System system;
   const auto serve = [&](Server& server, Phase phase) {
@@ -220,10 +256,12 @@ System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>
   for (std::size_t c = 0; c < unrolled.classes; ++c)
     system.queues.push_back({"compute", {}, serve(streams[c], Phase::Compute)});
   const std::uint32_t shared = serve(network, Phase::Communication);
-  for (const Lane& lane : plan.lanes)
-    system.queues.push_back({lane.name, {lane.order, lane.window, lane.tick, origin}, shared});
+  for (const Lane& lane : plan.lanes) system.queues.push_back({lane.name, {lane.order, lane.window}, shared});
   for (std::size_t i = unrolled.classes; i < streams.size(); ++i)
     system.queues.push_back({"codec", {}, serve(streams[i], Phase::Compute)});
+  if (interference) system.influences.push_back(felt(*interference, shared, unrolled.classes));
+  if (unrolled.ticks)
+    system.queues.push_back({"clock", {.window = {.count = Window::unlimited}}, serve(clock, Phase::Compute)});
   return system;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/cluster/cluster.hpp"
 #include "sim/engine/replay.hpp"
 #include "sim/schedule/codec.hpp"
 #include "sim/schedule/plan.hpp"
@@ -30,12 +31,18 @@ struct Label {
     Encode,    ///< of block `item`; lumped with its decoding unless Unrolled::decodes
     Decode,    ///< of block `item`
     Transfer,  ///< `item` of the plan
+    Tick,      ///< the wait of transfer `item` for its lane's tick
   };
   Kind kind = Kind::LeadIn;
   std::uint32_t worker_class = 0;  ///< whose; 0 for transfers, which are everybody's
   std::uint32_t item = 0;
   std::uint32_t batch = 0;  ///< the micro-batch
 };
+
+/// Whether a worker's streams do it: no wait, and no transfer.
+inline bool is_of_worker(const Label& label) {
+  return label.kind != Label::Kind::LeadIn && label.kind != Label::Kind::Transfer && label.kind != Label::Kind::Tick;
+}
 
 struct Unrolled {
   TaskGraph graph;
@@ -47,8 +54,9 @@ struct Unrolled {
   std::size_t transfers = 0;
   bool decodes = false;  ///< apart from the encoding
   bool beside = false;   ///< encoding and decoding have a stream of their own
+  bool ticks = false;    ///< some lane looks for what is ready at ticks only
 
-  // Tasks: each class's lead-in and program; the transfers; each class's encodings and decodings.
+  // Tasks: each class's lead-in and program; the transfers; their ticks; each class's encodings and decodings.
   TaskId lead_in(std::size_t worker_class) const { return static_cast<TaskId>(worker_class * (works + 1)); }
   TaskId work(std::size_t worker_class, std::size_t place) const {
     return lead_in(worker_class) + static_cast<TaskId>(1 + place);
@@ -56,12 +64,14 @@ struct Unrolled {
   TaskId last_work(std::size_t worker_class) const { return work(worker_class, works - 1); }
   TaskId transfer(std::size_t index) const { return lead_in(classes) + static_cast<TaskId>(index); }
 
-  // Queues: one compute stream per class, then the lanes, then one codec stream per class where it is beside.
+  // Queues: one compute stream per class, then the lanes, then one codec stream per class where it is beside, then the
+  // clock where there are ticks.
   QueueId stream(std::size_t worker_class) const { return static_cast<QueueId>(worker_class); }
   QueueId lane(std::size_t index) const { return static_cast<QueueId>(classes + index); }
   QueueId codec_stream(std::size_t worker_class) const {
     return static_cast<QueueId>(beside ? classes + lanes + worker_class : worker_class);
   }
+  QueueId clock() const { return static_cast<QueueId>(classes + lanes + (beside ? classes : 0)); }
 };
 
 /// Durations of compute and codec tasks are those of each class's slowdown; the lead-ins last no time. `shards`: among
@@ -69,9 +79,9 @@ struct Unrolled {
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
                 const std::optional<Compression>& compression = std::nullopt, std::int64_t shards = 1);
 
-/// What an unrolled plan runs on, idle. `streams` is filled with what serves all but the network; ticks of the plan
-/// count from `origin`. REQUIRES: `streams` and `network` outlive it.
-System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Server& network,
-                 Time origin);
+/// What an unrolled plan runs on, idle. `streams` is filled with what serves the workers; ticks are the clock's.
+/// REQUIRES: `streams`, `clock` and `network` outlive it.
+System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Clock& clock,
+                 Server& network, const std::optional<Interference>& interference = std::nullopt);
 
 }  // namespace allreplay

@@ -22,6 +22,7 @@ std::string class_name(const WorkerClass& one, bool only) {
 Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& plan) {
   switch (label.kind) {
     case Label::Kind::LeadIn:  // never drawn
+    case Label::Kind::Tick:    // likewise
     case Label::Kind::Backward:
       return Activity::Backward;
     case Label::Kind::Forward:
@@ -74,9 +75,7 @@ class RowMaker {
  private:
   const Span& span(TaskId task) const { return episode_.timeline.spans[task]; }
   const Label& label(TaskId task) const { return unrolled_.labels[task]; }
-  bool on_stream(TaskId task) const {
-    return label(task).kind != Label::Kind::LeadIn && label(task).kind != Label::Kind::Transfer;
-  }
+  bool on_stream(TaskId task) const { return is_of_worker(label(task)); }
   Stage op(TaskId task) const { return result_.plan.transfers[label(task).item].op; }
 
   Bar bar_of(TaskId task) const {
@@ -131,8 +130,9 @@ class RowMaker {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task) {
       if (!on_stream(task)) continue;
       for (const TaskId next : unrolled_.graph.successors(task)) {
-        if (label(next).kind != Label::Kind::Transfer || op(next) == Stage::AllGather) continue;
-        std::optional<TaskId>& maker = made_by_[next];
+        const bool ends = is_of_worker(label(next)) || label(next).kind == Label::Kind::LeadIn;
+        if (ends || op(next) == Stage::AllGather) continue;
+        std::optional<TaskId>& maker = made_by_[unrolled_.transfer(label(next).item)];  // perhaps behind a tick
         if (!maker || span(task).end > span(*maker).end) maker = task;
       }
     }

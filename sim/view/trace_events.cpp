@@ -1,7 +1,10 @@
 #include "sim/view/trace_events.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
+#include <tuple>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -27,15 +30,43 @@ Value slice(const std::string& name, const char* category, int pid, int tid, Tim
       {"dur", us(end - start)}, {"args", std::move(args)}};
 }
 
+// Links of one kind that every transfer uses alike.
+struct LinksAlike {
+  std::uint32_t kind;
+  std::vector<double> seconds_per_byte;  // of a block, by service
+  bool operator<(const LinksAlike& other) const {
+    return std::tie(kind, seconds_per_byte) < std::tie(other.kind, other.seconds_per_byte);
+  }
+};
+
+std::vector<LinksAlike> links_alike(const LinkUsage& usage, std::vector<std::string>& kinds) {
+  kinds = usage.kinds;
+  std::set<LinksAlike> all;
+  const auto links = usage.topology->links();
+  for (LinkId link = 0; link < links.size(); ++link) {
+    LinksAlike one{usage.kind_of[link], {}};
+    for (const LinkUsage::Sent& sent : usage.sent)
+      one.seconds_per_byte.push_back(
+          sent.loads.empty() || links[link].bandwidth == 0 ? 0 : sent.loads[link] / links[link].bandwidth);
+    all.insert(std::move(one));
+  }
+  return {all.begin(), all.end()};
+}
+
 class Writer {
  public:
-  explicit Writer(const Outcome& outcome)
-      : outcome_(outcome), result_(outcome.result), network_(static_cast<int>(result_.classes.size())) {}
+  Writer(const Outcome& outcome, const LinkUsage* usage)
+      : outcome_(outcome), result_(outcome.result), network_(static_cast<int>(result_.classes.size())) {
+    if (usage) alike_ = links_alike(*usage, kinds_);
+  }
 
   Value write() {
     events_.push_back(metadata("process_name", network_, 0,
                                fmt::format("network: {}, {} workers", result_.collective, outcome_.scenario.workers)));
-    for (const Episode& episode : result_.episodes) write(timeline_rows(outcome_, episode));
+    for (const Episode& episode : result_.episodes) {
+      write(timeline_rows(outcome_, episode));
+      write_links(episode);
+    }
     return {{"displayTimeUnit", "ms"}, {"otherData", other_data()}, {"traceEvents", events_}};
   }
 
@@ -158,6 +189,42 @@ class Writer {
                        {"args", {{"bytes", std::llround(point.bytes)}}}});
   }
 
+  // Of each kind of link the use of the busiest, each transfer's bytes spread evenly over its time in flight.
+  void write_links(const Episode& episode) {
+    struct Flying {
+      std::uint32_t service;
+      double rate;  // bytes of the block per second
+      Span span;
+    };
+    std::vector<Flying> all;
+    std::set<Time> instants;
+    const Unrolled& unrolled = result_.unrolled;
+    for (std::size_t i = 0; i < unrolled.transfers && !alike_.empty(); ++i) {
+      const Task& task = unrolled.graph.tasks()[unrolled.transfer(i)];
+      const Span span = episode.timeline.spans[unrolled.transfer(i)];
+      if (span.end <= span.start) continue;
+      all.push_back({task.service, static_cast<double>(task.bytes) / to_seconds(span.end - span.start), span});
+      instants.insert({span.start, span.end});
+    }
+    for (const Time instant : instants) {
+      std::vector<double> busiest(kinds_.size(), 0);
+      for (const LinksAlike& links : alike_) {
+        double use = 0;
+        for (const Flying& one : all)
+          if (one.span.start <= instant && instant < one.span.end)
+            use += one.rate * links.seconds_per_byte[one.service];
+        busiest[links.kind] = std::max(busiest[links.kind], use);
+      }
+      for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
+        events_.push_back({{"name", kinds_[kind] + " (% of the busiest)"},
+                           {"ph", "C"},
+                           {"pid", network_},
+                           {"tid", 0},
+                           {"ts", us(add(episode.start, instant))},
+                           {"args", {{"use", std::round(1000 * busiest[kind]) / 10}}}});
+    }
+  }
+
   const Outcome& outcome_;
   const Result& result_;
   int network_;  // its process id; those before it are the worker classes
@@ -165,10 +232,14 @@ class Writer {
   std::map<std::string, int> threads_;  // of the network, by name of the row
   int flows_ = 0;
   Value events_ = Value::array();
+  std::vector<std::string> kinds_;  // of links
+  std::vector<LinksAlike> alike_;
 };
 
 }  // namespace
 
-std::string trace_events(const Outcome& outcome) { return Writer(outcome).write().dump(); }
+std::string trace_events(const Outcome& outcome, const LinkUsage* usage) {
+  return Writer(outcome, usage).write().dump();
+}
 
 }  // namespace allreplay

@@ -4,13 +4,15 @@
 #include <string>
 
 #include "sim/report/report.hpp"
+#include "sim/training/link_usage.hpp"
 
 namespace allreplay {
 
 /// The last replayed iterations as Chrome trace events (JSON): a process per class of workers with its compute
 /// thread, a process for the network with a thread per lane and block in flight at once, blocks named by their tensors,
 /// an arrow from the task that makes a block ready to its collective, another from there to what waits for it on the
-/// first class, and a worker's memory as a counter (TimelineRows::memory). Times in microseconds.
-std::string trace_events(const Outcome& outcome);
+/// first class, and a worker's memory as a counter (TimelineRows::memory). With `usage`, for each kind of link the use
+/// of the busiest as a counter, too, a transfer's bytes spread evenly over its time in flight. Times in microseconds.
+std::string trace_events(const Outcome& outcome, const LinkUsage* usage = nullptr);
 
 }  // namespace allreplay

@@ -38,6 +38,39 @@ TEST_CASE("sizes that cannot be") {
   CHECK_THAT(complaint(json_of("bcube", R"("n": "4", "k": 2)")), Contains("/n: is a string"));
 }
 
+TEST_CASE("rails and levels that contradict each other") {
+  const std::string eight = R"("gpus_per_host": 8, "inner": {"latency": "0 s", "bandwidth": "300 GB/s"})";
+  CHECK_THAT(complaint(json_of("rail", eight)), Contains("the key 'rails' is missing"));
+  CHECK_THAT(complaint(json_of("rail", eight + R"(, "rails": 0)")), Contains("/rails: 0 is not a whole number from 1"));
+  CHECK(complaint(json_of("rail", eight + R"(, "rails": 9)")) ==
+        "cluster.json: /rails: 9 network ports among the 8 GPUs of a host (at most 8)");
+  CHECK_THAT(complaint(json_of("rail", R"("rails": 2)")), Contains("2 network ports among the 1 GPUs"));
+  CHECK_THAT(complaint(json_of("rail", eight + R"(, "rails": 8, "oversubscription": 0)")),
+             Contains("/oversubscription"));
+  CHECK_THAT(complaint(json_of("rail", eight + R"(, "rails": 8, "pxn": 1)")), Contains("/pxn"));
+  CHECK_THAT(complaint(json_of("star", R"("rails": 1)")), Contains("/rails: unknown key 'rails'"));
+  const auto network = [](const std::string& rest) {
+    return error_message([&] {
+      read_cluster(Json::parse(
+          R"({"name": "c", "workers": 16, "network": {"alpha": "5 us", "bandwidth": "50 GB/s", )" + rest + "}}",
+          "c.json"));
+    });
+  };
+  const auto node = [](int workers) {
+    return R"("node": {"workers": )" + std::to_string(workers) + R"(, "alpha": "1 us", "bandwidth": "300 GB/s"}, )";
+  };
+  const std::string rail = R"("topology": )" + json_of("rail", eight + R"(, "rails": 4)");
+  CHECK(network(node(8) + rail).empty());
+  CHECK(network(node(8) + R"("rails": 4, )" + rail).empty());
+  CHECK(network(node(8) + R"("rails": 8, )" + rail) ==
+        "c.json: /network/rails: 8 contradict the topology's 4 rails (4)");
+  CHECK(network(node(4) + rail) == "c.json: /network/node/workers: 4 contradict the topology's 8 GPUs a host (8)");
+  CHECK(network(node(8) + R"("topology": )" + json_of("rail", R"("rails": 1)")) ==
+        "c.json: /network/node/workers: 8 contradict the topology's 1 GPUs a host (1)");
+  CHECK_THAT(network(node(8) + R"("rails": 2, "topology": )" + json_of("star", eight)),
+             Contains("/network/rails: 2 network ports contradict the topology, whose kind star"));
+}
+
 TEST_CASE("workers that do not fit") {
   CHECK_THAT(complaint(json_of("bcube", R"("n": 4, "k": 2)"), 17),
              Contains("17 workers do not fit on the 16 hosts of this bcube (at most 16 workers"));

@@ -77,6 +77,10 @@ TEST_CASE("diameters by rule are those of the routes") {
   agree("bcube", 1, R"("n": 3, "k": 3)");
   agree("star", 2, R"("gpus_per_host": 2, "inner": {"latency": "3 us", "bandwidth": "9 GB/s"})");
   agree("star", 4, R"("gpus_per_host": 2, "inner": {"latency": "3 us", "bandwidth": "9 GB/s"})");
+  for (const char* rest : {R"("rails": 2, "pxn": false)", R"("rails": 2)", R"("rails": 1)"})
+    for (const int workers : {2, 6})
+      agree("rail", workers,
+            R"("gpus_per_host": 3, "inner": {"latency": "3 us", "bandwidth": "9 GB/s"}, )" + std::string(rest));
   agree("ring", 6, R"("links": [{"between": ["h0", "h1"], "down": true}])");
   agree("ring", 6, R"("links": [{"between": ["h0", "h1"], "latency": "9 us"}])");
 }
@@ -105,6 +109,10 @@ TEST_CASE("bisections are the least of all cuts") {
   agree("fat-tree", 2, R"("ports": 2)");
   agree("fat-tree", 2, R"("ports": 2, "oversubscription": 3)");
   agree("star", 6, R"("gpus_per_host": 2, "inner": {"latency": "0 us", "bandwidth": "9 GB/s"})");
+  for (const int workers : {4, 6})
+    agree(
+        "rail", workers,
+        R"("gpus_per_host": 2, "rails": 2, "oversubscription": 5, "inner": {"latency": "0 us", "bandwidth": "9 GB/s"})");
   agree("ring", 6, R"("links": [{"between": ["h0", "h1"], "down": true}])");
   CHECK(!facts("star", 1).bisection);
 }

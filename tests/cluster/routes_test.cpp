@@ -204,6 +204,50 @@ TEST_CASE("several GPUs in a host hang on its node") {
       *build("bcube", 1, R"("n": 3, "k": 2, "gpus_per_host": 2, "inner": {"latency": "0 us", "bandwidth": "1 GB/s"})"));
 }
 
+TEST_CASE("rails: a port of every host to each rail switch, by the receiver's rail") {
+  const std::string inner = R"("inner": {"latency": "0.5 us", "bandwidth": "300 GB/s"})";
+  const auto rails = build("rail", 10, R"("gpus_per_host": 4, "rails": 2, )" + inner);
+  CHECK(rails->hosts() == 12);  // room for ten on three machines
+  CHECK(rails->machines() == 3);
+  CHECK(rails->switches() == 2 + 3);
+  CHECK(rails->group_size() == 4);
+  CHECK(rails->links().size() == 2 * (3 * 2 + 2 * 3 + 12));
+  CHECK(way(*rails, 1, 3) == "h0.gpu1 h0 h0.gpu3");
+  CHECK(way(*rails, 1, 6) == "h0.gpu1 h0 rail0 h1 h1.gpu2");
+  CHECK(way(*rails, 0, 7) == "h0.gpu0 h0 rail1 h1 h1.gpu3");
+  check(*rails);
+  check_minimal(*rails);
+  // Every GPU to all: every port carries two GPUs in, from eight each, and as much out.
+  const auto all = loads(*rails);
+  CHECK(all.at("h to rail") == std::set<int>{16});
+  CHECK(all.at("rail to h") == std::set<int>{16});
+  CHECK(all.at("rail to spine") == std::set<int>{0});
+  SECTION("without PXN by the sender's, and over the spine of the host that receives") {
+    const auto own =
+        build("rail", 12, R"("gpus_per_host": 4, "rails": 2, "pxn": false, "oversubscription": 4, )" + inner);
+    CHECK(way(*own, 1, 7) == "h0.gpu1 h0 rail1 h1 h1.gpu3");
+    CHECK(way(*own, 1, 8) == "h0.gpu1 h0 rail1 spine2 rail0 h2 h2.gpu0");
+    CHECK(own->links()[route(*own, 1, 8)[2]].bandwidth == 0.25e9);
+    check(*own);
+    for (const auto& [kind, counts] : loads(*own)) {
+      CAPTURE(kind);
+      CHECK(counts.size() == 1);
+    }
+  }
+  SECTION("a port that is down is gone around by another") {
+    const auto less =
+        build("rail", 12,
+              R"("gpus_per_host": 4, "rails": 2, "links": [{"between": ["h1", "rail0"], "down": true}], )" + inner);
+    CHECK(way(*less, 0, 4) == "h0.gpu0 h0 rail1 h1 h1.gpu0");
+    CHECK(way(*less, 0, 8) == "h0.gpu0 h0 rail0 h2 h2.gpu0");
+    check(*less);
+  }
+  for (const char* rest :
+       {R"("rails": 1)", R"("gpus_per_host": 3, "rails": 2, )", R"("gpus_per_host": 3, "rails": 3, "pxn": false, )"})
+    check(*build("rail", 9, std::string(rest) + (std::string(rest).back() == ' ' ? inner : "")));
+  CHECK(way(*build("rail", 3, R"("rails": 1)"), 2, 0) == "h2 rail0 h0");
+}
+
 TEST_CASE("links that changed keep their routes, links that are down are gone around") {
   SECTION("degraded") {
     const auto star =

@@ -1,6 +1,8 @@
 // Every collective, run over symbols instead of bytes: in the end all have everything, and nothing twice.
 #include "sim/collective/rounds.hpp"
 
+#include <numeric>
+
 #include "tests/catch.hpp"
 
 #include "sim/collective/algorithm.hpp"
@@ -135,6 +137,40 @@ TEST_CASE("the halves of a collective make the whole") {
     require_halves_work("hierarchical", n, {.groups = 2});
   }
   require_halves_work("bml", 9, {.levels = 2});
+}
+
+TEST_CASE("rings and trees on two levels, in full nodes and others") {
+  for (const InNodes& in_nodes : {InNodes{2, 2}, {4, 4, 4}, {4, 4, 1}, {3, 3, 3, 2}, {1, 4}, {5}, {2, 4, 4, 2}}) {
+    const std::int64_t n = std::accumulate(in_nodes.begin(), in_nodes.end(), std::int64_t{0});
+    for (const std::int64_t rails : {1, 2, 4}) {
+      for (const char* name : {"ring", "reduce-scatter", "double-binary-tree"})
+        require_works(name, n, {.chunks = 3, .in_nodes = in_nodes, .rails = rails});
+      for (const char* name : {"ring", "double-binary-tree"})
+        require_halves_work(name, n, {.chunks = 2, .in_nodes = in_nodes, .rails = rails});
+    }
+  }
+  // Ring 1 enters both nodes at their second rank: 1 2 0 4 3 and back to 1.
+  const Rounds ring = rounds_of("ring", 5, {.in_nodes = {3, 2}, .rails = 2});
+  std::vector<Rank> next;
+  for (Rank rank = 0; rank < 5; ++rank) {
+    std::vector<Send> sends;
+    ring.rounds.front().sends(rank, 0, sends);
+    next.push_back(sends.at(1).to);
+  }
+  CHECK(next == std::vector<Rank>{4, 2, 0, 1, 3});
+}
+
+TEST_CASE("groups that lie in nodes differently send their own rounds") {
+  // {0, 1, 2} | {3, 4, 5} on nodes of two: the first enters its second node at 2, the other at 4.
+  const Rounds rounds = among_groups(
+      {node_ring_rounds({2, 1}, 2, Stage::AllReduce), node_ring_rounds({1, 2}, 2, Stage::AllReduce)}, {0, 1}, 6, 1);
+  const auto next = [&](Rank rank, std::size_t ring) {
+    std::vector<Send> sends;
+    rounds.rounds.front().sends(rank, 0, sends);
+    return sends.at(ring).to;
+  };
+  CHECK((next(0, 1) == 2 && next(1, 1) == 0 && next(2, 1) == 1));
+  CHECK((next(3, 1) == 5 && next(4, 1) == 3 && next(5, 1) == 4));
 }
 
 TEST_CASE("a collective that repeats a round says so") {

@@ -76,7 +76,18 @@ class Calibrate(program.Case):
         # A table holds for what was measured alone.
         done = self.run_program("run", "--profile", "resnet50_p100_b64", "--cluster", "table.json", "--strategy", "wfbp", "--workers", "16")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("was measured for ring among 8", done.stderr)
+        self.assertIn("was measured inside one node, among 8 workers, and says nothing of 16", done.stderr)
+        # Nor is the line carried out of the one host that the log lists; from two hosts to more it is, with a warning.
+        for command in ("compare", "run"):
+            strategy = ("--strategies" if command == "compare" else "--strategy", "wfbp")
+            done = self.run_program(command, "--profile", "resnet50_p100_b64", "--cluster", "line.json", *strategy, "--workers", "512")
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+            self.assertIn("inside one node", done.stderr)
+        self.output("calibrate", self.write("two.log", nccl_tests({m: 50 + 1e-3 * m for m in SIZES}, 16)), "--collective", "ring", "--cluster-out", "two.json")
+        self.assertEqual(json.loads((self.folder / "two.json").read_text())["network"]["node"], {"workers": 8})
+        done = self.run_program("compare", "--profile", "resnet50_p100_b64", "--cluster", "two.json", "--strategies", "wfbp", "--workers", "512")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("what was measured on 2 nodes is carried to 64", done.stdout + done.stderr)
 
     def test_a_calibration_of_the_programs_own_times_gives_its_constants(self):
         cluster = {"name": "c", "workers": 12, "network": {"alpha": "7 us", "beta": "0.3 ns/B", "gamma": "0.05 ns/B"}}

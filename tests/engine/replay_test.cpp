@@ -94,13 +94,31 @@ TEST_CASE("priority: the smallest among the ready, without waiting for better on
   CHECK(Contest().starts({Order::Priority}, {0, 1, 2}, {9, 5, 0}) == Times{Time(1), Time(21), Time(11)});
 }
 
-TEST_CASE("a tick delays admission to its next multiple after the origin") {
-  // Multiples of 8 after 2: 2, 10, 18, 26. Ready at 1, 2, 3; free at 0, 12, 28: admitted at 2, 18, 34.
-  CHECK(Contest().starts({Order::FirstReady, {}, Time(8), Time(2)}, {0, 1, 2}, {0, 0, 0}) ==
-        Times{Time(2), Time(18), Time(34)});
+TEST_CASE("a clock ends its tasks at multiples after its origin, and an instant on one is one") {
+  // Multiples of 10 after 7: 7, 17, 27, … Ready at 5, 7, 8 and 17; and at 8, but not before the third (7 is the 0th).
+  TaskGraph graph;
+  const std::vector<int> ready{5, 7, 8, 17, 8}, expected{7, 7, 17, 17, 37};
+  std::vector<TaskId> ticks;
+  for (std::size_t i = 0; i < ready.size(); ++i) {
+    const TaskId before = graph.add(task(static_cast<QueueId>(1 + i), 0, ready[i]));
+    Task tick = task(0, static_cast<std::int64_t>(i), 10);
+    tick.service = i == 4 ? 3 : 0;
+    ticks.push_back(graph.add(tick));
+    graph.precede(before, ticks.back());
+  }
+  graph.link();
+  Clock clock(Time(7));
+  std::vector<Stream> streams(ready.size());
+  System all = system({{"clock", {Order::FirstReady, {Window::unlimited}}, Phase::Compute, &clock}});
+  for (Stream& stream : streams) {
+    all.servers.push_back({&stream, Phase::Compute});
+    all.queues.push_back({"work", {}, static_cast<std::uint32_t>(all.servers.size() - 1)});
+  }
+  const Timeline timeline = replay(graph, all);
+  for (std::size_t i = 0; i < ready.size(); ++i) CHECK(timeline.spans[ticks[i]].end == Time(expected[i]));
 }
 
-TEST_CASE("windows bound what is in flight, and a task larger than the window goes alone") {
+TEST_CASE("windows bound what is in flight, and the last to be admitted may overshoot") {
   TaskGraph graph;
   for (const std::int64_t bytes : {30, 40, 50, 200, 10})
     graph.add(task(0, static_cast<std::int64_t>(graph.tasks().size()), 10, 0, bytes));
@@ -108,8 +126,8 @@ TEST_CASE("windows bound what is in flight, and a task larger than the window go
   Parallel server;
   const Timeline timeline =
       replay(graph, system({{"channel", {Order::AsListed, {Window::unlimited, 100}}, Phase::Communication, &server}}));
-  // 30 + 40 fit; 50 comes when they end at 10 (30 + 40 + 50 > 100); 200 alone at 20; 10 at 30.
-  const std::vector<int> expected{0, 0, 10, 20, 30};
+  // 30, 40 and 50 go at once: 70 are below 100; 200 and 10 when they end at 10: 200 first, then nothing till 20.
+  const std::vector<int> expected{0, 0, 0, 10, 20};
   for (TaskId id = 0; id < expected.size(); ++id) CHECK(timeline.spans[id].start == Time(expected[id]));
 }
 
@@ -175,7 +193,7 @@ class Felt final : public Server {
     done.push_back(id_);
     end_ = never;
   }
-  double load() const override { return end_ == never ? 0 : 1; }
+  Load load() const override { return {end_ == never ? 0 : 1, 0}; }
 
  private:
   TaskId id_ = 0;
@@ -197,7 +215,7 @@ TEST_CASE("a server slows another, exactly at piecewise constant speeds") {
   Stream worker;
   Felt channel;
   System felt = system({{"worker", {}, Phase::Compute, &worker}, {"channel", {}, Phase::Communication, &channel}});
-  felt.influences.push_back({{1}, {0}, [](double load) { return load > 0 ? 1.5 : 1.0; }});
+  felt.influences.push_back({{1}, {0}, [](const Load& load) { return load.in_flight > 0 ? 1.5 : 1.0; }});
   const Timeline timeline = replay(graph, felt);
   CHECK(timeline.spans[a].end == Time(10));
   CHECK(timeline.spans[sent].end == Time(19));
@@ -224,7 +242,7 @@ TEST_CASE("an end under a slow-down is rounded when it is reached, not at every 
   System felt = system({{"worker", {}, Phase::Compute, &worker},
                         {"channel", {}, Phase::Communication, &channel},
                         {"pauses", {}, Phase::Compute, &pauses}});
-  felt.influences.push_back({{1}, {0}, [](double load) { return load > 0 ? 1.1 : 1.0; }});
+  felt.influences.push_back({{1}, {0}, [](const Load& load) { return load.in_flight > 0 ? 1.1 : 1.0; }});
   CHECK(replay(graph, felt).spans[work].end == Time(103));
 }
 

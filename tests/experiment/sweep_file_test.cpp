@@ -38,14 +38,13 @@ class Folder {
   // How many rows were simulated, and what was remarked.
   std::pair<std::size_t, std::string> sweep(bool resume, bool force = false) const {
     std::string remark;
-    const auto outcomes =
-        run_sweep(read_sweep((*this)("sweep.json")), {.jobs = 2,
-                                                      .out = (*this)("out.csv"),
-                                                      .resume = resume,
-                                                      .progress = false,
-                                                      .force = force,
-                                                      .note = [&](const auto& text) { remark = text; }});
-    return {outcomes.size(), remark};
+    const auto swept = run_sweep(read_sweep((*this)("sweep.json")), {.jobs = 2,
+                                                                     .out = (*this)("out.csv"),
+                                                                     .resume = resume,
+                                                                     .progress = false,
+                                                                     .force = force,
+                                                                     .note = [&](const auto& text) { remark = text; }});
+    return {swept.outcomes.size(), remark};
   }
 
   // Without the last column, which is how long the simulation took.

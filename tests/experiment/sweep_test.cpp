@@ -155,7 +155,7 @@ TEST_CASE("resume continues after the last whole row, wherever the sweep was cut
     REQUIRE(rows(folder("cut.csv")) == rows(folder("whole.csv")));
   }
   const auto nothing_left = run_sweep(sweep, {.out = folder("whole.csv"), .resume = true, .progress = false});
-  CHECK(nothing_left.empty());
+  CHECK(nothing_left.outcomes.empty());
   CHECK(read_output(folder("whole.csv")) == text);
   run_sweep(sweep, {.out = folder("fresh.csv"), .resume = true, .progress = false});
   CHECK(rows(folder("fresh.csv")) == rows(folder("whole.csv")));
@@ -196,7 +196,7 @@ TEST_CASE("every shipped sweep is read and its first rows run") {
     Sweep sweep = read_sweep(name);
     REQUIRE(!sweep.requests.empty());
     sweep.requests.resize(std::min<std::size_t>(sweep.requests.size(), 10));
-    CHECK(run_sweep(sweep, {.jobs = 2, .progress = false}).size() == sweep.requests.size());
+    CHECK(run_sweep(sweep, {.jobs = 2, .progress = false}).outcomes.size() == sweep.requests.size());
   }
 }
 

@@ -55,6 +55,7 @@ TEST_CASE("a written plan is read back, with and without its short form") {
     draft.release = static_cast<Release>(random.below(2));
     draft.split = random.below(2) == 0;
     if (random.below(3) == 0) draft.tick = Time(static_cast<std::int64_t>(1 + random.below(1'000'000'000)));
+    if (draft.tick > Time(0)) draft.blocks.back().tick = static_cast<std::uint32_t>(random.below(100));
     if (random.below(2) == 0) draft.window = {.count = Window::unlimited, .bytes = 12345};
     Plan plan = expand(draft, profile);
     if (random.below(2) == 0) plan.travel.reset();

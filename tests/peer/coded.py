@@ -113,17 +113,18 @@ def gathering(collective, workers, alpha, beta):
 
 # layers: whose gradients are in it, counted in forward order from 0.
 Block = namedtuple("Block", "size layers priority", defaults=(0,))
-# order: first-ready, as-listed or priority. window: so many blocks; window_bytes: so many bytes, a larger block alone.
+# order: first-ready, as-listed or priority. window: so many blocks; window_bytes: less than so many bytes in flight let
+# another block go. tick, ticks: as in reference.Plan.
 # barrier: what the next forward waits for, iteration or layer. split: reduce-scatter and all-gather (DeAR).
-Schedule = namedtuple("Schedule", "blocks order window window_bytes barrier tick after_backward split",
-                      defaults=("first-ready", 1, None, "iteration", 0, False, False))
+Schedule = namedtuple("Schedule", "blocks order window window_bytes barrier tick after_backward split ticks",
+                      defaults=("first-ready", 1, None, "iteration", 0, False, False, None))
 
 
 def scheduled(plan, tensors):
     """A plan of reference.py."""
     blocks = [Block(sum(tensors[place].bytes for place in block), {tensors[place].layer for place in block})
               for block in plan.blocks]
-    return Schedule(blocks, tick=plan.tick, after_backward=plan.after_backward)
+    return Schedule(blocks, tick=plan.tick, ticks=plan.ticks, after_backward=plan.after_backward)
 
 
 def partitions(layers, size, credit=None, credit_bytes=None):
@@ -133,15 +134,20 @@ def partitions(layers, size, credit=None, credit_bytes=None):
     return Schedule(blocks, "priority", credit, credit_bytes, "layer")
 
 
-def dear(layers, threshold=64 * 2**20, split=True):
-    """Tensors fused in backward order up to the threshold, in two stages (one where payloads are gathered); input side first."""
-    blocks = []
-    for tensor in reference.backward_order(layers):
-        if blocks and blocks[-1].size + tensor.bytes <= threshold:
-            blocks[-1] = Block(blocks[-1].size + tensor.bytes, blocks[-1].layers | {tensor.layer}, tensor.layer)
+def dear(layers, threshold=25 * 2**20, split=True):
+    """Whole layers fused in forward order while they stay below the threshold, in two stages (one where payloads are
+    gathered); input side first. Listed as the backward pass makes them."""
+    groups = []
+    for index, layer in enumerate(layers):
+        size = sum(total for _, total in layer.tensors)
+        if not size:
+            continue
+        if groups and groups[-1][0] + size < threshold:
+            groups[-1] = (groups[-1][0] + size, groups[-1][1] | {index})
         else:
-            blocks.append(Block(tensor.bytes, {tensor.layer}, tensor.layer))
-    return Schedule(blocks, "priority", 1, None, "layer", split=split)
+            groups.append((size, {index}))
+    return Schedule([Block(size, held, min(held)) for size, held in reversed(groups)], "priority", 1, None, "layer",
+                    split=split)
 
 
 def mergecomp_objective(tensors, layers, cost, codec, factor, side):
@@ -393,8 +399,14 @@ class Replay:
     def ready(self, block):
         """On one worker more."""
         self.encoded[block] += 1
-        if self.encoded[block] == self.count:
+        if self.encoded[block] < self.count:
+            return
+        tick = self.schedule.tick
+        if not tick:
             self.offer(block, 0)
+            return
+        number = max(-(-(self.now - self.origin) // tick), self.schedule.ticks[block])
+        self.at(self.origin + number * tick, self.offer, block, 0)
 
     def offer(self, block, stage):
         """Joins the queue. Among reduce-scatters that wait the list decides: in DeAR's, as they become ready."""
@@ -406,12 +418,6 @@ class Replay:
         """Starts the next block if the queue lets it."""
         if not self.waiting:
             return False
-        tick = self.schedule.tick
-        if tick and (self.now - self.origin) % tick:
-            next_tick = self.origin + -(-(self.now - self.origin) // tick) * tick
-            if not any(time == next_tick and action == self.wake for time, _, action, _ in self.events):
-                self.at(next_tick, self.wake)
-            return False
         stage, _, block = self.waiting[0]
         if self.schedule.order == "as-listed" and block != self.listed:
             return False
@@ -419,7 +425,7 @@ class Replay:
         if self.schedule.window_bytes is None:
             if len(self.flying) >= self.schedule.window:
                 return False
-        elif self.flying and sum(self.flying.values()) + size > self.schedule.window_bytes:
+        elif sum(self.flying.values()) >= self.schedule.window_bytes:
             return False
         heapq.heappop(self.waiting)
         self.listed += 1
@@ -429,9 +435,6 @@ class Replay:
         start_up, byte = (self.cost.a, self.cost.b) if not self.schedule.split else self.cost.halves[stage]
         self.channel.admit(self.now, (block, stage), start_up, byte * size)
         return True
-
-    def wake(self):
-        pass
 
     def arrived(self, block, stage):
         del self.flying[block, stage]

@@ -77,7 +77,7 @@ COLLECTIVES = ["binary-tree", "recursive-doubling", "halving-doubling", "double-
                "parameter-server"]
 
 
-def coefficients(collective, n, servers=0, tree_bandwidth="paper"):
+def coefficients(collective, n, servers=0, tree_bandwidth="physical"):
     """(A, B, G) with a = A alpha and b = B beta + G gamma: MG-WFBP, Table 2, logarithms to base 2.
 
     The printed a of the double binary trees lacks its alpha. The parameter server is not in the table: every one of S
@@ -125,7 +125,8 @@ class Cost:
 
 # blocks: lists of places in backward order. after_backward: none is sent before B_1 ends. tick: 0, or admission
 # happens on its multiples only, counted from the start of B_L.
-Plan = namedtuple("Plan", "blocks after_backward tick", defaults=(False, 0))
+# tick: between two looks for what is ready; ticks: by block, the first at which it may be.
+Plan = namedtuple("Plan", "blocks after_backward tick ticks", defaults=(False, 0, None))
 
 
 def blocks_between(cuts, count):
@@ -205,8 +206,11 @@ def optimal_merge_by_brute_force(tensors, ready, cost):
     return Plan(min(plans, key=lambda blocks: finish(blocks, tensors, ready, cost)))
 
 
-def ddp(tensors, ready, cost, bucket_cap=25 * 2**20, first_bucket=2**20):
-    """PyTorch DDP: a bucket closes once it reaches its cap; the first one's is smaller."""
+def ddp(tensors, ready, cost, bucket_cap=None, first_bucket=None):
+    """PyTorch DDP: a bucket closes once it reaches its cap; the first one's is smaller where no cap is given."""
+    if first_bucket is None:
+        first_bucket = bucket_cap or 2**20
+    bucket_cap = bucket_cap or 25 * 2**20
     blocks, block, size = [], [], 0
     for place, tensor in enumerate(tensors):
         block.append(place)
@@ -217,9 +221,10 @@ def ddp(tensors, ready, cost, bucket_cap=25 * 2**20, first_bucket=2**20):
     return Plan(blocks + ([block] if block else []))
 
 
-def horovod(tensors, ready, cost, cycle=5 * 10**9, threshold=64 * 2**20):
-    """Horovod's tensor fusion: at each tick, what has become ready travels together, up to the threshold."""
-    blocks, size, seen = [], 0, None
+def horovod(tensors, ready, cost, cycle=10**9, threshold=128 * 2**20):
+    """Horovod's tensor fusion: at each tick, what has become ready travels together, up to the threshold; the blocks
+    are ready at that tick, or, in a slower replay, at a later one."""
+    blocks, ticks, size, seen = [], [], 0, None
     for place, tensor in enumerate(tensors):
         tick = -(-ready[place] // cycle)  # the first tick that finds it
         if tick == seen and size + tensor.bytes <= threshold:
@@ -227,9 +232,10 @@ def horovod(tensors, ready, cost, cycle=5 * 10**9, threshold=64 * 2**20):
             size += tensor.bytes
         else:
             blocks.append([place])
+            ticks.append(tick)
             size = tensor.bytes
         seen = tick
-    return Plan(blocks, tick=cycle)
+    return Plan(blocks, tick=cycle, ticks=ticks)
 
 
 STRATEGIES = {"s-sgd": s_sgd, "wfbp": wfbp, "sync-easgd": sync_easgd, "mg-wfbp": mg_wfbp,
@@ -256,11 +262,12 @@ def replay_iteration(workers, starts, plan, tensors, cost):
     origin = max(backward_starts)  # ticks count from here: B_L has begun everywhere
     waiting = [(max(compute_ends) if plan.after_backward else max(ready[place] for place in block), index)
                for index, block in enumerate(plan.blocks)]
+    if plan.tick:
+        waiting = [(origin + max(-(-(time - origin) // plan.tick), plan.ticks[index]) * plan.tick, index)
+                   for time, index in waiting]
     now = busy = 0
     while waiting:
         now = max(now, min(waiting)[0])
-        if plan.tick:
-            now = origin + -(-(now - origin) // plan.tick) * plan.tick
         first = min(waiting)  # first ready; of one instant, first listed
         waiting.remove(first)
         duration = cost.duration(sum(tensors[place].bytes for place in plan.blocks[first[1]]))

@@ -37,6 +37,7 @@ class Scenario:
         """constants: how the codec's file writes its stages; without them the project's own file is meant. carrier: an
         explicit collective."""
         self.layers, self.slowdowns, self.workers = layers, slowdowns, len(slowdowns)
+        self.element = 4 if precision == "fp32" else 2
         self.codec_name, self.options = codec, options  # the name of its file, as of profiles
         self.profile = profile or folder / f"{name}.json"
         if profile is None:
@@ -66,7 +67,7 @@ class Scenario:
             self.arguments += ["--collective", carrier] if carrier else []
             own = {key: self.value(key) for key in ("density", "bits", "encode", "decode") if key in options}
             self.codec = Codec(codec, coded.read_codec(path), self.workers, self.collective,
-                               4 if precision == "fp32" else 2, **own)
+                               self.element, **own)
             a, b = cost.a, cost.b
             if self.collective != network.collective:
                 a, b = coded.gathering(self.collective, self.workers, network.alpha, network.beta)
@@ -86,9 +87,9 @@ class Scenario:
             window = (credit, None) if isinstance(credit, int) else (None, credit[0])
             return coded.partitions(self.layers, self.value("partition", 4 * 10**6), *window)
         if strategy == "p3":
-            return coded.partitions(self.layers, self.value("partition", 200 * 10**3), 1)
+            return coded.partitions(self.layers, self.value("partition", 40_000 * self.element), 1)
         if strategy == "dear":
-            return coded.dear(self.layers, self.value("threshold", 64 * 2**20), self.collective not in coded.GATHERS)
+            return coded.dear(self.layers, self.value("threshold", 25 * 2**20), self.collective not in coded.GATHERS)
         known = {"ddp": ["bucket_cap"], "horovod": ["cycle", "threshold"]}
         options = {key: self.value(key) for key in known.get(strategy, []) if key in self.options}
         plan = reference.make_plan(strategy, self.layers, self.cost, self.slowdowns, **options)

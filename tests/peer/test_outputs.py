@@ -21,6 +21,7 @@ CSV = "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n"
 CLUSTER = {"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}}
 SWEEP = {"profiles": ["p.csv"], "clusters": ["c.json"], "workers": [2, 4], "strategies": ["wfbp", "s-sgd"]}
 LOG = "bytes,seconds\n1024,0.001\n1048576,0.002\n16777216,0.02\n"
+MEASURED = "profile,cluster,workers,strategy,codec,iteration_s\np.csv,c.json,4,wfbp,k.json,0.001\n"
 CODEC = json.loads((ROOT / "models/codecs").glob("*.json").__next__().read_text(encoding="utf-8"))
 
 
@@ -29,7 +30,8 @@ class Outputs(unittest.TestCase):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
-        for name, text in (("p.csv", CSV), ("c.json", json.dumps(CLUSTER)), ("s.json", json.dumps(SWEEP)), ("k.json", json.dumps(CODEC))):
+        for name, text in (("p.csv", CSV), ("c.json", json.dumps(CLUSTER)), ("s.json", json.dumps(SWEEP)), ("k.json", json.dumps(CODEC)),
+                           ("m.csv", MEASURED)):
             (self.folder / name).write_text(text, encoding="utf-8")
 
     def run_program(self, *arguments, **how):
@@ -57,6 +59,8 @@ class Outputs(unittest.TestCase):
         yield ("compare", *coded, "--strategies", "wfbp", "--plot", out), ("p.csv", "c.json", "k.json")
         yield ("compare", *coded, "--strategies", "wfbp", "--timeline", out), ("p.csv", "c.json", "k.json")
         yield ("tune", *coded, "--strategy", "ddp", "--budget", "2", "--out", out), ("p.csv", "c.json", "k.json")
+        for option in ("--out", "--plot"):
+            yield ("validate", "m.csv", option, out), ("m.csv", "p.csv", "c.json", "k.json")
         yield ("export", "--to", "astra-sim", *self.SCENARIO[:2], "--out", out), ("p.csv",)
         yield ("export", "--to", "chakra", *self.SCENARIO, "--strategy", "wfbp", "--out", out), ("p.csv", "c.json")
         yield ("topology", "--cluster", "c.json", "--dot", out), ("c.json",)
@@ -67,7 +71,7 @@ class Outputs(unittest.TestCase):
     def test_inputs_stay(self):
         """By their own names, by hard links and by symbolic links, with an ending that the option takes."""
         for kind, link in (("hard", os.link), ("soft", os.symlink)):
-            for name in ("p.csv", "c.json", "k.json", "s.json"):
+            for name in ("p.csv", "c.json", "k.json", "s.json", "m.csv"):
                 link(self.folder / name, self.folder / f"{kind}-{name}.svg")
                 for command, inputs in self.commands(f"{kind}-{name}.svg"):
                     if name in inputs:

@@ -41,12 +41,18 @@ TEST_CASE("ddp: a bucket closes once it reaches its cap, the first at 1 MiB") {
   const Draft plan = draft_ddp({profile, no_cost, defaults});
   CHECK(sizes(plan) == std::vector<Bytes>{mb * 5 / 4, 32 * mb, 3 * mb});
   CHECK(plan.order == Order::AsListed);
+  // A cap that is given is the first bucket's, too: 0.5 + 0.75 + 20 reach 4 MiB.
   StrategyOptions small;
   small.bucket_cap = 4 * mb;
+  CHECK(sizes(draft_ddp({profile, no_cost, small})) == std::vector<Bytes>{mb * 85 / 4, 4 * mb, 8 * mb, 3 * mb});
+  StrategyOptions usual;
+  usual.bucket_cap = 25 * mb;
+  CHECK(sizes(draft_ddp({profile, no_cost, usual})) == std::vector<Bytes>{mb * 101 / 4, 11 * mb});
+  small.first_bucket = mb;
   CHECK(sizes(draft_ddp({profile, no_cost, small})) == std::vector<Bytes>{mb * 5 / 4, 20 * mb, 4 * mb, 8 * mb, 3 * mb});
 }
 
-TEST_CASE("horovod: what became ready since the last cycle is fused up to the threshold") {
+TEST_CASE("horovod: what became ready since the last tick is fused up to the threshold") {
   StrategyOptions options;
   options.cycle = to_time(5e-3);
   options.threshold = 100;
@@ -56,6 +62,10 @@ TEST_CASE("horovod: what became ready since the last cycle is fused up to the th
   const Draft plan = draft_horovod({profile, no_cost, options});
   CHECK(sizes(plan) == std::vector<Bytes>{8, 80, 40, 150, 60, 12});
   CHECK(plan.tick == options.cycle);
+  std::vector<std::uint32_t> ticks;
+  for (const Block& block : plan.blocks) ticks.push_back(block.tick);
+  CHECK(ticks == std::vector<std::uint32_t>{0, 1, 1, 2, 2, 3});
+  CHECK(StrategyOptions().cycle == to_time(1e-3));  // since Horovod 0.21
 }
 
 TEST_CASE("frameworks' plans send every byte once") {

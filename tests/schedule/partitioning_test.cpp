@@ -46,15 +46,31 @@ TEST_CASE("ByteScheduler and P3 list slices by tensor, then offset, with the lay
   CHECK(make_plan(find_strategy("p3", {}), {profile, cost, StrategyOptions{}}).blocks.size() == 3);
 }
 
-TEST_CASE("DeAR fuses in backward order and gives the block nearest to the input the first all-gather") {
-  const Profile profile = two_layers();
+TEST_CASE("DeAR fuses whole layers in forward order while they stay below the threshold") {
+  const Profile profile = two_layers();  // 1100 B and 400 B
   const CommCost cost(1e-3, 1e-9);
   StrategyOptions options;
-  options.threshold = 500;
+  const auto sizes = [&](Bytes threshold) {
+    options.threshold = threshold;
+    std::vector<Bytes> list;
+    for (const Block& block : make_draft(find_strategy("dear", {}), {profile, cost, options}).blocks)
+      list.push_back(block.bytes());
+    return list;
+  };
+  // Listed as the backward pass makes them. A layer is never cut, nor the first of a group refused.
+  CHECK(sizes(500) == std::vector<Bytes>{400, 1100});
+  CHECK(sizes(1500) == std::vector<Bytes>{400, 1100});  // their sum is not below
+  CHECK(sizes(1501) == std::vector<Bytes>{1500});
   const Draft plan = make_draft(find_strategy("dear", {}), {profile, cost, options});
-  REQUIRE(plan.blocks.size() == 2);
-  CHECK(plan.blocks[0].bytes() == 500);  // out.weight and in.bias
   CHECK(plan.blocks[0].priority == 0);
-  CHECK(plan.blocks[1].bytes() == 1000);  // above the threshold: alone
   CHECK(plan.split);
+}
+
+TEST_CASE("P3 cuts 40,000 elements, of whatever type") {
+  Profile profile = two_layers();
+  const CommCost cost(1e-3, 1e-9);
+  profile.tensors = {{"w", 100'000, 200'000, 0}};  // two bytes each
+  const Draft plan = make_draft(find_strategy("p3", {}), {profile, cost, StrategyOptions{}});
+  REQUIRE(plan.blocks.size() == 3);
+  CHECK(plan.blocks[0].bytes() == 80'000);
 }

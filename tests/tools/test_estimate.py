@@ -168,6 +168,16 @@ class Estimates(unittest.TestCase):
             self.assertLessEqual(max(map(len, printed.splitlines())), 80, printed)
 
 
+    def test_shipped_traces_are_regenerated_byte_for_byte(self):
+        tool = ROOT / "tools" / "estimate_traces.py"
+        subprocess.run([sys.executable, tool, PROGRAM, "--out", self.folder], check=True)
+        made = {path.name: path.read_bytes() for path in self.folder.glob("*.json")}
+        shipped = {path.name: path.read_bytes() for path in (ROOT / "traces").glob("*.json") if b'"origin": "estimated"' in path.read_bytes()}
+        self.assertEqual(set(made), set(shipped))
+        for name, text in made.items():
+            self.assertTrue(text == shipped[name], name)
+
+
 @unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
 class Errors(unittest.TestCase):
     """How good it is, from the figures that others published."""

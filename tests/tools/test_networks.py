@@ -77,6 +77,38 @@ class Networks(unittest.TestCase):
         star = {"kind": "star", "link": {"latency": "1 us", "bandwidth": "1 GB/s"}, "gpus_per_host": 4, "inner": {"latency": "0 s", "bandwidth": "9 GB/s"}}
         self.refused({**LINKS, "topology": star}, 64, place="/network/node/workers", says="4 GPUs")
 
+    def test_nodes_are_rails_in_the_detailed_fidelities(self):
+        bare = {**LINKS, "node": {**NODE, "alpha": "0 us"}, "alpha": "0 us"}
+        for collective in ("ring", "hierarchical", "halving-doubling", "recursive-doubling", "binary-tree", "parameter-server"):
+            closed, fluid = (self.row(bare, 64, "--collective", collective, *words)["time_s"] for words in ((), ("--fidelity", "fluid")))
+            self.assertAlmostEqual(fluid, closed, delta=1e-10, msg=collective)
+        # 2·63 rounds, in each of which somebody leaves a node: 126·5 us, and the bytes of the closed form.
+        self.assertAlmostEqual(self.row(LINKS, 64, "--fidelity", "fluid")["time_s"], 630e-6 + 126 / 64 / 370, delta=1e-10)
+        file = self.folder / "cluster.json"
+        facts = json.loads(subprocess.run([PROGRAM, "topology", "--cluster", file, "--json"], capture_output=True, text=True, check=True).stdout)
+        self.assertEqual([facts[key] for key in ("kind", "hosts", "gpus_per_host", "switches", "diameter_hops", "diameter_s", "bisection_exact")], ["rail", 8, 8, 8 + 8, 4, 0, True])
+        self.assertAlmostEqual(facts["bisection_GBps"], 4 * 8 * 50)
+        self.refused(LINKS, 60, "--collective", "hierarchical", "--fidelity", "fluid", says="60 workers in nodes of 8: the last holds 4")
+        self.refused({**without(LINKS, "bandwidth"), "beta": "0 ns/B"}, 64, "--fidelity", "fluid", place="/network/beta", says="no time per byte")
+        self.refused({"node": {"workers": 8}, "measured": MEASURED}, 8, "--fidelity", "fluid", says="needs a topology")
+
+    def test_rails_by_name(self):
+        link, inner = {"latency": "1 us", "bandwidth": "50 GB/s"}, {"latency": "0.5 us", "bandwidth": "370 GB/s"}
+        rail = {"kind": "rail", "gpus_per_host": 8, "rails": 8, "link": link, "inner": inner}
+        # 2(64 - 8) messages of 6 us inside, 2·7 of 8 us outside; in lockstep 126 of 8 us.
+        network = {"alpha": "5 us", "topology": rail}
+        self.assertAlmostEqual(self.row(network, 64)["time_s"], 784e-6 + 126 / 64 / 370, delta=1e-10)
+        self.assertAlmostEqual(self.row(network, 64, "--fidelity", "fluid")["time_s"], 1008e-6 + 126 / 64 / 370, delta=1e-10)
+        # Beside nodes, links add their latencies: 126 of 5 + 3 us.
+        self.assertAlmostEqual(self.row({**LINKS, "topology": rail}, 64, "--fidelity", "fluid")["time_s"], 1008e-6 + 126 / 64 / 370, delta=1e-10)
+        # A port that fails: rings 3 and another share one of seven.
+        failed = {"alpha": "5 us", "topology": {**rail, "links": [{"between": ["h2", "rail3"], "down": True}]}}
+        self.assertAlmostEqual(self.row(failed, 64, "--fidelity", "fluid")["time_s"], 1008e-6 + 126 / 64 / 8 * 2 / 50, delta=1e-6)
+        self.refused(failed, 64, place="/network/topology/links", says="--fidelity fluid or message")
+        self.refused({**LINKS, "topology": {**rail, "rails": 4}}, 64, place="/network/rails", says="4 rails")
+        self.refused({"alpha": "0 us", "topology": {**rail, "rails": 9}}, 64, place="/network/topology/rails", says="at most 8")
+        self.refused({"alpha": "0 us", "topology": {**rail, "rails": 0}}, 64, place="/network/topology/rails", says="from 1")
+
     def test_what_was_measured(self):
         node = {"node": {"workers": 8}}
         self.assertAlmostEqual(self.row({**node, "measured": MEASURED}, 8)["time_s"], 14e-6 + 1, delta=1e-12)

@@ -143,27 +143,39 @@ class Shipped(unittest.TestCase):
 class Method(unittest.TestCase):
     """The roofline and the scaling."""
 
-    gpu = tool.Gpu(flops=2e12, bandwidth=1e11, launch=0)
+    gpu = tool.Gpu(flops=2e12, bandwidth=1e11)
+    launch = 5e-6
 
-    def test_kernel_is_the_slower_of_arithmetic_and_memory(self):
-        self.assertEqual(self.gpu.kernel(1e12, 1), 1)
-        self.assertEqual(self.gpu.kernel(1, 1e11), 1)
+    def times(self, *layers, batch=2):
+        """Of layers given as (MACs, bytes of the output, shapes)."""
+        return tool.roofline(self.gpu, [{"name": f"l{place}", "forward_macs": macs, "activation_bytes": output, "tensors": [{"shape": shape} for shape in shapes]}
+                                        for place, (macs, output, *shapes) in enumerate(layers)], batch)
+
+    def assert_times(self, times, forward, backward):
+        self.assertAlmostEqual(times.forward, forward, delta=1e-15)
+        self.assertAlmostEqual(times.backward, backward, delta=1e-15)
 
     def test_convolution(self):
-        """64 channels of 8x8 from 3 of 8x8 by 3x3 kernels, batch 2: all bytes counted by hand."""
-        layer = {"forward_macs": 64 * 27 * 64, "activation_bytes": 4 * 64 * 64, "tensors": [{"shape": [64, 3, 3, 3]}]}
-        self.assertEqual(tool.weighted_bytes(layer, 2), (4 * 2 * 3 * 64, 4 * 64 * 27))
-        times = tool.weighted_times(self.gpu, layer, 2, is_first=False)
-        self.assertEqual(times, (times.forward, 2 * times.forward))
-        self.assertEqual(tool.weighted_times(self.gpu, layer, 2, is_first=True).backward, times.forward)
+        """64 channels of 8x8 from 3 of 8x8 by 3x3 kernels, batch 2: 2 * 64*27*64 MACs of 2 FLOPs at 2 TFLOP/s are 0.221 us; outputs 2*4*64*64 bytes, inputs
+        2*4*3*64, weights 4*64*27 at 100 GB/s 0.412 us. The first layer has one product backward, others two; then 2 and 3 passes over the output."""
+        convolution, end = (64 * 27 * 64, 4 * 64 * 64, [64, 3, 3, 3]), (0, 0)
+        one = (2 * 4 * 64 * 64 + 2 * 4 * 3 * 64 + 4 * 64 * 27) / 1e11 + self.launch
+        passes = [count * 2 * 4 * 64 * 64 / 1e11 + self.launch for count in (2, 3)]
+        first, second, _ = self.times(convolution, convolution, end)
+        self.assert_times(first, one + passes[0], one + passes[1])
+        self.assert_times(second, one + passes[0], 2 * one + passes[1])
+
+    def test_arithmetic_where_it_is_slower(self):
+        """2 * 10^9 MACs of 2 FLOPs at 2 TFLOP/s: 2 ms; nothing follows."""
+        self.assert_times(self.times((10**9, 4, [1000, 1000]))[0], 2e-3 + self.launch, 2e-3 + self.launch)
 
     def test_kinds(self):
-        def kind(macs, *shapes):
-            return tool.kind({"forward_macs": macs, "tensors": [{"shape": shape} for shape in shapes]})
-        self.assertEqual(kind(5), "plain")
-        self.assertEqual(kind(5, [4], [4]), "normalisation")
-        self.assertEqual(kind(0, [100, 4]), "embedding")
-        self.assertEqual(kind(5, [4, 4], [4]), "weighted")
+        """Without tensors, normalisation (only vectors), embedding (a matrix, no MACs): passes over 1 MB a sample, 20 us at 100 GB/s for two."""
+        plain, normal, table = self.times((0, 10**6), (0, 10**6, [4], [4]), (0, 10**6, [25_000, 100]))
+        once = 2e6 / 1e11
+        self.assert_times(plain, 2 * once + self.launch, 2 * (2 * once + self.launch))  # a normalisation follows
+        self.assert_times(normal, 3 * once + self.launch + 2 * once + self.launch, 5 * once + self.launch + 3 * once + self.launch)
+        self.assert_times(table, 2 * once + self.launch, once + 1e7 / 1e11 + self.launch)
 
     def test_spread_is_exact(self):
         for total in (0, 1, 7, 10**12 + 1):
@@ -252,7 +264,7 @@ class LeaveOneOut(unittest.TestCase):
             self.skipTest(f"no reference data: {profiles} is absent (set ALLREPLAY_REFERENCE_DATA)")
         done = subprocess.run([sys.executable, TOOL, "--leave-one-out", profiles], capture_output=True, text=True, check=True)
         self.assertEqual(len(done.stdout.splitlines()), 2 + len(tool.KNOWN) + 1)
-        self.assertIn(done.stdout, (ROOT / "docs/reconstruction.md").read_text(encoding="utf-8"), "put the tool's table into docs/reconstruction.md")
+        self.assertIn(done.stdout, (ROOT / "docs" / "estimation.md").read_text(encoding="utf-8"), "put the tool's table into docs/estimation.md")
 
     def test_splits_are_those_of_the_check(self):
         """Where a profile names the model's layers, both ways of matching it find the same."""

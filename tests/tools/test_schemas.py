@@ -78,11 +78,14 @@ TORUS = {"name": "t", "workers": 4, "network": {"alpha": "1 us", "topology": {
 GRAPH = {"name": "g", "workers": 2, "network": {"alpha": "1 us", "topology": {
     "kind": "graph", "hosts": ["a", "b"], "switches": ["s"], "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"},
     "links": [{"between": ["a", "s"]}, {"between": ["b", "s"], "latency": "3 us", "bandwidth": "1 Gbit/s"}]}}}
-GPUS = {"name": "h", "workers": 4, "network": {"alpha": "1 us", "topology": {
+GPUS = {"name": "h", "workers": 4, "network": {"alpha": "1 us", "fidelity": "fluid", "topology": {
     "kind": "star", "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}, "gpus_per_host": 2,
     "inner": {"latency": "0 s", "bandwidth": "300 GB/s"}, "links": [{"between": ["h0", "s0"], "bandwidth": "1 Gbit/s"}]}}}
 NODES = {"name": "n", "workers": 16, "network": {"node": {"workers": 8, "alpha": "1 us", "bandwidth": "370 GB/s"}, "alpha": "0 us", "bandwidth": "50 GB/s", "rails": 8,
          "collective": "nccl", "nccl": {"gpu": "h100", "link": "nvlink", "cpu": "amd", "channels": 16, "nvls": True, "ll128": False, "scale": {"node": {"bandwidth": 0.9}}}}}
+RAIL = {"name": "r", "workers": 16, "network": {"alpha": "1 us", "topology": {
+    "kind": "rail", "gpus_per_host": 8, "rails": 8, "oversubscription": 2, "pxn": False, "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"},
+    "inner": {"latency": "0 s", "bandwidth": "300 GB/s"}}}}
 TABLES = {"name": "n", "workers": 4, "network": {"node": {"workers": 2}, "tables": [
     {"workers": size, "table": [{"bytes": "4 KiB", "time": "1 us"}, {"bytes": "1 MiB", "time": "1 ms"}]} for size in (2, 4)]}}
 CODEC = json.loads((ROOT / "models" / "codecs" / "topk_p102-100.json").read_text(encoding="utf-8"))
@@ -103,6 +106,8 @@ MORE = {  # kind of file: document, what to change in it, each refused by both
                  (f"{TOPOLOGY}/link/latency", REMOVE), (f"{TOPOLOGY}/link/mtu", 1500), ("/network/alpha", REMOVE), (f"{TOPOLOGY}/inner", {"latency": "0 s", "bandwidth": "1 GB/s"})]),
         (GRAPH, [(f"{TOPOLOGY}/hosts", []), (f"{TOPOLOGY}/hosts", ["a", "a"]), (f"{TOPOLOGY}/links", REMOVE), (f"{TOPOLOGY}/links/0/between", ["a"]),
                  (f"{TOPOLOGY}/links/0/between", ["a", "a"]), (f"{TOPOLOGY}/links/1/latency", 3), (f"{TOPOLOGY}/links/1/down", "yes"), (f"{TOPOLOGY}/n", 2)]),
+        (RAIL, [(f"{TOPOLOGY}/rails", 0), (f"{TOPOLOGY}/rails", REMOVE), (f"{TOPOLOGY}/oversubscription", 0.5), (f"{TOPOLOGY}/pxn", 1), (f"{TOPOLOGY}/ports", 4),
+                (f"{TOPOLOGY}/link", REMOVE), (f"{TOPOLOGY}/inner", REMOVE)]),
         (GPUS, [(f"{TOPOLOGY}/gpus_per_host", 0), (f"{TOPOLOGY}/inner", REMOVE), (f"{TOPOLOGY}/gpus_per_host", 1), (f"{TOPOLOGY}/links/0/down", True),
                 (f"{TOPOLOGY}/links/0/bandwidth", REMOVE), (f"{TOPOLOGY}/links/0/between", ["h0", "h0"]), ("/network/bandwidth", 10),
                 ("/network/sharing", "equal"), ("/network/servers", -1), ("/network/chunks", 0), ("/network/tree_bandwidth", 2), ("/network/line_rate", "0 bit/s")])],

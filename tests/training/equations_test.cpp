@@ -92,10 +92,17 @@ TEST_CASE("one worker communicates nothing, even with a tick") {
   }
 }
 
-TEST_CASE("horovod waits for its tick") {
-  // B = 3 ms, tick 5 ms: the block is ready at 3, admitted at 5, takes 1 ms; F = 2 ms: 8 ms.
+TEST_CASE("horovod's blocks are ready at ticks, and sent without waiting for more") {
+  // Two layers of B = 3 ms, ticks of 5 ms: ready at 3 and 6, at the ticks 5 and 10; each takes 8 ms: 5 to 13, and at
+  // once 13 to 21, which is no tick. F = 2 ms each: 25 ms.
   Profile profile;
-  profile.layers = {{"l", to_time(2e-3), to_time(3e-3)}};
-  profile.tensors = {{"t", 250, 1000, 0}};
-  CHECK(simulate(scenario_of(profile, "horovod", 2, 0.5e-3, 0)).metrics.iteration_s == Approx(8e-3));
+  profile.layers = {{"in", to_time(2e-3), to_time(3e-3)}, {"out", to_time(2e-3), to_time(3e-3)}};
+  profile.tensors = {{"t", 250, 1000, 0}, {"u", 250, 1000, 1}};
+  Scenario scenario = scenario_of(profile, "horovod", 2, 4e-3, 0);
+  scenario.options.strategy.cycle = to_time(5e-3);
+  CHECK(simulate(scenario).metrics.iteration_s == Approx(25e-3));
+  // A worker that computes more slowly than the plan believes: gradients at 6 and 12, ticks at 10 and 15.
+  const Plan plan = plan_of(scenario);
+  scenario.stragglers.slow = {{1, 2.0}};
+  CHECK(simulate(scenario, plan).metrics.iteration_s == Approx(34e-3));  // 10 to 18, 18 to 26; F = 4 each
 }

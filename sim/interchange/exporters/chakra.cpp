@@ -31,6 +31,11 @@ bool is_a_step(const Plan& plan) {
   });
 }
 
+Plan without_ticks(Plan plan) {
+  for (Lane& lane : plan.lanes) lane.tick = Time(0);
+  return plan;
+}
+
 // A node for each task that one worker sees.
 class Writer {
  public:
@@ -38,7 +43,7 @@ class Writer {
       : profile_(profile),
         plan_(plan),
         workers_(workers),
-        unrolled_(unroll(profile, plan, {WorkerClass{1, {0}}}, std::nullopt, plan.step.shards(workers))),
+        unrolled_(unroll(profile, without_ticks(plan), {WorkerClass{1, {0}}}, std::nullopt, plan.step.shards(workers))),
         before_(unrolled_.labels.size()),
         nodes_(unrolled_.labels.size()) {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task)

@@ -1,0 +1,156 @@
+#include "sim/collective/network_change.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/collective/algorithm.hpp"
+#include "sim/collective/comm_cost.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// Of a time per byte, for a change of the bandwidth.
+double time_per_byte(double now, const Adjustment& change) {
+  return change.factor ? now / *change.factor : 1 / change.value;
+}
+
+// How many messages, one after another, what was measured is.
+Coefficients times_of(const MeasuredCost& measured) {
+  link_costs(measured, {}, measured.place / "gamma");  // complains of what has none
+  return find_algorithm(measured.collective, {}).coefficients(static_cast<double>(measured.workers), {});
+}
+
+void change_b(MeasuredCost& measured, const Adjustment& change) {
+  const Coefficients times = times_of(measured);
+  const double reduction = times.gamma * measured.gamma, sending = measured.b - reduction;
+  measured.b = reduction + (change.factor ? sending / *change.factor : times.beta / change.value);
+}
+
+void change_a(MeasuredCost& measured, const Adjustment& change) {
+  measured.a = change.factor ? *change.factor * measured.a : times_of(measured).alpha * change.value;
+}
+
+[[noreturn]] void refuse_table(const Place& place, std::string_view what) {
+  throw InputError(place, fmt::format("a measured table says nothing of a link's {}", what), "a factor, such as x2");
+}
+
+// Every table of the network.
+template <class Change>
+void for_each_table(Network& network, const Change& change) {
+  if (!network.table.empty()) change(network.table);
+  for (WorkersTable& one : network.tables) change(one.table);
+}
+
+bool has_tables(const Network& network) { return !network.table.empty() || !network.tables.empty(); }
+
+void scale_links(TopologySpec& spec, double factor, double LinkSpec::*part,
+                 std::optional<double> LinkChange::*changed) {
+  spec.link.*part *= factor;
+  for (GraphLink& one : spec.graph_links) one.link.*part *= factor;
+  for (LinkChange& one : spec.changes)
+    if (one.*changed) one.*changed = *(one.*changed) * factor;
+}
+
+// A value in the place of many needs one that they share.
+double link_bandwidth(const TopologySpec& spec, const Place& place) {
+  if (spec.kind != TopologyKind::Graph) return spec.link.bandwidth;
+  for (const GraphLink& one : spec.graph_links)
+    if (one.link.bandwidth != spec.graph_links.front().link.bandwidth)
+      throw InputError(place, "the topology's links differ", "a factor, such as x2");
+  return spec.graph_links.empty() ? 1 : spec.graph_links.front().link.bandwidth;
+}
+
+bool has_gpus(const Network& network) { return network.topology && network.topology->gpus_per_host > 1; }
+
+[[noreturn]] void refuse_one_level(const Network& network, const Place& place) {
+  const bool whole = network.node.has_value();
+  throw InputError(place,
+                   whole ? "what the cluster file says was measured as a whole, inside and between nodes"
+                         : "the cluster's network has one level",
+                   whole ? "the level between nodes" : R"(a cluster with "node", or with "gpus_per_host")");
+}
+
+void change_inner_bandwidth(Network& network, const Adjustment& change, const Place& place) {
+  const bool node = network.node && network.node->beta;
+  if (!node && !has_gpus(network)) refuse_one_level(network, place);
+  if (node) network.node->beta = time_per_byte(*network.node->beta, change);
+  if (has_gpus(network)) network.topology->inner.bandwidth = change(network.topology->inner.bandwidth);
+}
+
+void change_inner_latency(Network& network, const Adjustment& change, bool nccl, const Place& place) {
+  const bool node = network.node && network.node->alpha;
+  if (!node && !has_gpus(network)) refuse_one_level(network, place);
+  if (nccl && network.nccl && change.factor)
+    network.nccl->node.latency *= *change.factor;
+  else if (node)
+    network.node->alpha = change(*network.node->alpha);
+  if (has_gpus(network)) network.topology->inner.latency = change(network.topology->inner.latency);
+}
+
+void require_priced_by_links(const Network& network, const Place& place) {
+  if (network.measured || has_tables(network))
+    throw InputError(place, "what was measured is of the nodes that there are", "a cluster with alpha and bandwidth");
+}
+
+}  // namespace
+
+void change_bandwidth(Network& network, Level level, const Adjustment& change, const Place& place) {
+  if (level == Level::Inside) return change_inner_bandwidth(network, change, place);
+  if (network.beta) network.beta = time_per_byte(*network.beta, change);
+  if (network.topology) {
+    const double now = change.factor ? 1 : link_bandwidth(*network.topology, place);
+    scale_links(*network.topology, change(now) / now, &LinkSpec::bandwidth, &LinkChange::bandwidth);
+  }
+  if (network.measured) change_b(*network.measured, change);
+  if (has_tables(network) && !change.factor && !network.line_rate) refuse_table(place, "bandwidth");
+  for_each_table(network, [&](std::vector<CostPoint>& table) {
+    const double factor = change.factor ? *change.factor : change.value / *network.line_rate;
+    for (CostPoint& point : table)
+      point.seconds = table.front().seconds + (point.seconds - table.front().seconds) / factor;
+  });
+  if (network.line_rate) network.line_rate = change(*network.line_rate);
+}
+
+void change_latency(Network& network, Level level, const Adjustment& change, bool nccl, const Place& place) {
+  if (level == Level::Inside) return change_inner_latency(network, change, nccl, place);
+  if (nccl && network.nccl && change.factor)
+    network.nccl->network.latency *= *change.factor;
+  else if (network.alpha || network.topology)
+    network.alpha = change(network.alpha.value_or(0));
+  if (network.topology && change.factor)
+    scale_links(*network.topology, *change.factor, &LinkSpec::latency, &LinkChange::latency);
+  if (network.measured) change_a(*network.measured, change);
+  if (has_tables(network) && !change.factor) refuse_table(place, "start-up");
+  for_each_table(network, [&](std::vector<CostPoint>& table) {
+    const double less = (1 - *change.factor) * table.front().seconds;
+    for (CostPoint& point : table) point.seconds = std::max(point.seconds - less, 1e-12);
+  });
+}
+
+void change_node(Network& network, std::int64_t workers, const Place& place) {
+  require_priced_by_links(network, place);
+  if (!network.node && !has_gpus(network)) refuse_one_level(network, place);
+  if (network.node && network.node->rails > workers)
+    throw InputError(place, fmt::format("{} workers share {} network ports", workers, network.node->rails),
+                     fmt::format("at least {}, or --rails, too", network.node->rails));
+  if (network.node) network.node->workers = workers;
+  if (has_gpus(network)) network.topology->gpus_per_host = workers;
+}
+
+void change_rails(Network& network, std::int64_t rails, const Place& place) {
+  require_priced_by_links(network, place);
+  if (!network.node) throw InputError(place, "the cluster's network has no nodes", R"(a cluster with "node")");
+  if (rails > network.node->workers)
+    throw InputError(place,
+                     fmt::format("{} network ports among the {} workers of a node", rails, network.node->workers),
+                     fmt::format("at most {}", network.node->workers));
+  network.node->rails = rails;
+}
+
+std::int64_t node_workers_of(const Network& network) {
+  return network.node ? network.node->workers : has_gpus(network) ? network.topology->gpus_per_host : 1;
+}
+
+}  // namespace allreplay

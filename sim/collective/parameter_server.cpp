@@ -1,0 +1,78 @@
+#include "sim/collective/parameter_server.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace allreplay {
+
+namespace {
+
+struct Straight {
+  double a = 0, b = 0;
+  Straight operator+(const Straight& other) const { return {a + other.a, b + other.b}; }
+  CommCost cost() const { return {a, b}; }
+};
+
+struct LocalLegs {
+  Straight scatter, push, pull, gather;
+};
+
+void require_local(const Network& network, const NodeLayout& layout) {
+  if (!network.node || network.measured || !network.table.empty() || !network.tables.empty())
+    throw InputError(network.place, "has no nodes whose GPUs could sum before they push",
+                     "\"node\" beside alpha and bandwidth, or local=false");
+  if (!layout.full())
+    throw InputError(
+        network.node->place,
+        fmt::format("{} workers do not fill nodes of {}: local sums would differ", layout.workers, layout.per_node),
+        fmt::format("a multiple of {}", layout.per_node));
+}
+
+// Each of g GPUs pushes its 1/g of what the node has summed; h of them share a port; n nodes share S servers.
+LocalLegs local_legs(const Network& network, const NodeLayout& layout, const CollectiveOptions& options) {
+  require_local(network, layout);
+  const NodeLevel& node = *network.node;
+  const auto n = static_cast<double>(layout.nodes), g = static_cast<double>(layout.per_node);
+  const double servers = options.servers > 0 ? static_cast<double>(options.servers) : n;
+  const auto h = static_cast<double>((layout.per_node + node.rails - 1) / node.rails);
+  const double inside = (g - 1) / g, outside = std::max(h / g, n / servers) * network.beta.value_or(0);
+  const double a_in = (g - 1) * node.alpha.value_or(0), b_in = inside * node.beta.value_or(0);
+  const double a_out = network.alpha.value_or(0);
+  return {{a_in, b_in + inside * network.gamma},
+          {a_out, outside + network.gamma * (n - 1) / servers},
+          {a_out, outside},
+          {a_in, b_in}};
+}
+
+}  // namespace
+
+bool goes_in_legs(const Algorithm& algorithm, const CollectiveOptions& options) {
+  return algorithm.option == "servers" && (options.server_hosts == ServerHosts::Dedicated || options.local);
+}
+
+StageCosts local_stages(const Network& network, const NodeLayout& layout, const CollectiveOptions& options) {
+  const LocalLegs legs = local_legs(network, layout, options);
+  const Straight there = legs.scatter + legs.push, back = legs.pull + legs.gather;
+  return {(there + back).cost(), there.cost(), back.cost()};
+}
+
+std::vector<ServerLeg> server_legs(const Network& network, const Algorithm& algorithm, std::int64_t workers,
+                                   std::int64_t table_workers, const CollectiveOptions& options) {
+  const bool dedicated = options.server_hosts == ServerHosts::Dedicated;
+  const Channels back = dedicated ? channel_back : channel_outside;
+  const Call push{Stage::ReduceScatter, Axis::Servers}, pull{Stage::AllGather, Axis::Servers};
+  if (!options.local) {
+    const StageCosts stages = price_stages(network, algorithm, workers, table_workers, options);
+    const auto of = [&](const Call& call) { return stages[static_cast<std::size_t>(call.stage)]; };
+    return {{push, of(push), channel_outside}, {pull, of(pull), back}};
+  }
+  const std::int64_t node_workers = network.node ? network.node->workers : 1;
+  const LocalLegs legs = local_legs(network, layout_of(workers, node_workers), options);
+  return {{{Stage::ReduceScatter, Axis::Node}, legs.scatter.cost(), channel_inside},
+          {push, legs.push.cost(), channel_outside},
+          {pull, legs.pull.cost(), back},
+          {{Stage::AllGather, Axis::Node}, legs.gather.cost(), channel_inside}};
+}
+
+}  // namespace allreplay

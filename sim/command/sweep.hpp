@@ -1,0 +1,32 @@
+// What `sweep` is told, and its ways to be run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/command/command.hpp"
+#include "sim/experiment/sweep.hpp"
+
+namespace allreplay {
+
+struct SweepArguments {
+  std::string file, jobs = "2", out;
+  std::string collective, fidelity, codec;
+  ChangeArguments changes;
+  std::string shard, engine;
+  std::vector<std::string> parts;
+  std::string partition, time, chunk;  ///< slurm
+  bool resume = false, force = false, csv = false, json = false, no_reuse = false;
+  bool dry_run = false, detach = false;  ///< slurm
+
+  int job_count() const;
+  Sweep sweep() const;
+};
+
+/// "3/40", or "auto": what Slurm or MPI says of this process. Throws InputError.
+Share parse_share(const std::string& text);
+
+/// Hands the sweep in as an array job, and waits for it. Throws Incomplete where rows are missing in the end.
+void sweep_on_slurm(const SweepArguments& arguments);
+
+}  // namespace allreplay

@@ -1,0 +1,279 @@
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/command/sweep.hpp"
+#include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
+#include "sim/core/units.hpp"
+#include "sim/experiment/progress.hpp"
+#include "sim/experiment/sweep_rows.hpp"
+#include "sim/farm/slurm.hpp"
+
+namespace allreplay {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// What Slurm's own files and the parts are called, in a folder beside the rows.
+struct Folder {
+  explicit Folder(const std::string& out) : path(out + ".slurm") {}
+
+  std::string array() const { return path + "/array.sh"; }
+  std::string merge() const { return path + "/merge.sh"; }
+  std::string merge_log() const { return path + "/merge.log"; }
+  std::string merge_status() const { return path + "/merge.status"; }
+  std::string jobs() const { return path + "/jobs"; }
+  std::string shares() const { return path + "/shares"; }  // how many; tells that the folder is a sweep's
+  std::string part(std::size_t share) const { return fmt::format("{}/part-{}.csv", path, share); }
+  std::string log(std::size_t share) const { return fmt::format("{}/part-{}.log", path, share); }
+
+  std::string path;
+};
+
+// In the place of a number in a directive's file name, Slurm reads % and backslashes itself.
+std::string directive_file(const std::string& file, const std::string& name) {
+  std::string text;
+  for (const char c : file + "/") text += c == '%' ? std::string("%%") : std::string(1, c);
+  return "\"" + text + name + "\"";
+}
+
+// A value of Slurm's: one word.
+void require_word(const char* option, const std::string& value) {
+  constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:+";
+  if (value.find_first_not_of(allowed) != std::string::npos)
+    throw InputError(argument(option), fmt::format("'{}' is no value of Slurm's", value), "letters, digits, - _ . , :");
+}
+
+class SlurmSweep {
+ public:
+  explicit SlurmSweep(const SweepArguments& arguments)
+      : arguments_(arguments), folder_(arguments.out), sweep_(arguments.sweep()) {
+    require_word("--partition", arguments.partition);
+    require_word("--time", arguments.time);
+    if (!is_one_line(arguments.out) || arguments.out.find_first_of("\"\\") != std::string::npos)
+      throw InputError(argument("--out"), fmt::format("'{}' cannot stand in Slurm's scripts", arguments.out),
+                       "a name without quotes and backslashes");
+    Library library;
+    rows_ = check_rows(sweep_, library);
+    const std::size_t rows = rows_.costs.size(), most = most_array_tasks();
+    constexpr std::size_t standard_tasks = 100;
+    const std::size_t chunk =
+        arguments.chunk.empty()
+            ? 1 + (rows - 1) / standard_tasks
+            : static_cast<std::size_t>(parse_integer(arguments.chunk, 1, 100'000, argument("--chunk")));
+    set_shares(std::min(most, 1 + (rows - 1) / chunk));
+  }
+
+  void run() {
+    if (arguments_.dry_run) {
+      std::vector<std::size_t> all(shares_.size());
+      for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+      fmt::print("# {}\n{}\n# {}\n{}", folder_.array(), array_script(all), folder_.merge(), merge_script());
+      return;
+    }
+    if (arguments_.resume) take_shares();
+    if (const auto jobs = running(); jobs.empty())
+      submit();
+    else if (!arguments_.resume)
+      throw InputError(argument("--out"), fmt::format("job {} computes '{}'", jobs.front(), arguments_.out),
+                       fmt::format("--resume waits for it, scancel {} ends it", fmt::join(jobs, " ")));
+    if (arguments_.detach)
+      return tell(fmt::format("job {}; come back with: {}", fmt::join(known_jobs(), ", "), come_back()));
+    wait();
+    conclude();
+  }
+
+ private:
+  void set_shares(std::size_t count) { shares_ = share_out(count, rows_.costs); }
+
+  // An earlier call's, whatever --chunk says now.
+  void take_shares() {
+    if (!is_file(folder_.shares())) return;
+    const std::string text = read_output(folder_.shares());
+    set_shares(static_cast<std::size_t>(parse_integer(trim(text), 1, 100'000, {folder_.shares(), ""})));
+  }
+
+  std::string come_back() const {
+    return fmt::format("allreplay {} --engine slurm --resume --out {}", sweep_words(), shell_word(arguments_.out));
+  }
+
+  // The sweep, as this command line says it.
+  std::string sweep_words() const {
+    std::string words = "sweep " + shell_word(arguments_.file);
+    const std::pair<const char*, const std::string*> options[] = {
+        {"--collective", &arguments_.collective}, {"--fidelity", &arguments_.fidelity}, {"--codec", &arguments_.codec}};
+    for (const auto& [option, value] : options)
+      if (!value->empty()) words += fmt::format(" {} {}", option, shell_word(*value));
+    for (const auto& [change, values] : arguments_.changes)
+      for (const std::string& value : values) words += fmt::format(" --{} {}", change, shell_word(value));
+    return words + (arguments_.no_reuse ? " --no-reuse" : "");
+  }
+
+  std::string program() const { return shell_word(fs::read_symlink("/proc/self/exe").string()); }
+  std::string here() const { return shell_word(fs::current_path().string()); }
+
+  std::string directives(const std::string& log) const {
+    std::string text = "#!/bin/bash\n#SBATCH --job-name=allreplay\n";
+    text += fmt::format("#SBATCH --output={}\n#SBATCH --open-mode=append\n#SBATCH --requeue\n",
+                        directive_file(folder_.path, log));
+    if (!arguments_.partition.empty()) text += fmt::format("#SBATCH --partition={}\n", arguments_.partition);
+    if (!arguments_.time.empty()) text += fmt::format("#SBATCH --time={}\n", arguments_.time);
+    return text;
+  }
+
+  // Slurm runs a task once at a time, so that a lock which is there is that of an earlier start, maybe on another host.
+  std::string array_script(const std::vector<std::size_t>& shares) const {
+    std::string tasks;  // as ranges: lists are long
+    for (std::size_t i = 0, end = 0; i < shares.size(); i = end) {
+      for (end = i + 1; end < shares.size() && shares[end] == shares[end - 1] + 1;) ++end;
+      tasks += fmt::format("{}{}", tasks.empty() ? "" : ",", shares[i]);
+      if (end - i > 1) tasks += fmt::format("-{}", shares[end - 1]);
+    }
+    return directives("part-%a.log") +
+           fmt::format(
+               "#SBATCH --array={}\n#SBATCH --cpus-per-task={}\n"
+               "cd {} || exit\n"
+               "part={}/part-$SLURM_ARRAY_TASK_ID.csv\n"
+               "rm -f \"$part.lock\"  # of an earlier start of this task\n"
+               "exec {} {} --jobs {} --shard \"$SLURM_ARRAY_TASK_ID/{}\" --resume --out \"$part\" > /dev/null\n",
+               tasks, arguments_.job_count(), here(), shell_word(folder_.path), program(), sweep_words(),
+               arguments_.job_count(), shares_.size());
+  }
+
+  std::string merge_script() const {
+    return directives("merge.log") + fmt::format(
+                                         "cd {} || exit\n"
+                                         "{} {} --merge {}/part-*.csv{} --out {}\n"
+                                         "echo $? > {}\n",
+                                         here(), program(), sweep_words(), shell_word(folder_.path),
+                                         arguments_.force ? " --force" : "", shell_word(arguments_.out),
+                                         shell_word(folder_.merge_status()));
+  }
+
+  std::vector<std::string> known_jobs() const {
+    if (!is_file(folder_.jobs())) return {};
+    std::vector<std::string> jobs;
+    std::string text = read_output(folder_.jobs());
+    for (std::size_t end = 0; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1))
+      jobs.push_back(text.substr(0, end));
+    return jobs;
+  }
+
+  // The jobs of an earlier call that are not over.
+  std::vector<std::string> running() const {
+    const auto jobs = known_jobs();
+    if (jobs.empty()) return {};
+    const auto left = tasks_left(jobs);
+    if (!left)
+      throw InputError(argument("--engine"), "Slurm does not answer squeue",
+                       "try again: an earlier call's jobs may still run");
+    return *left > 0 ? jobs : std::vector<std::string>();
+  }
+
+  // Rows of the share that its part does not have.
+  std::vector<std::size_t> missing_of(std::size_t share) const {
+    const std::vector<std::size_t>& rows = shares_[share];
+    if (!is_file(folder_.part(share))) return rows;
+    const KeptRows kept = read_rows(folder_.part(share), csv_header(), chosen(rows_.all, rows), read_output);
+    std::vector<std::size_t> missing;
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (!kept.lines[i]) missing.push_back(rows[i]);
+    return missing;
+  }
+
+  // A folder for the parts: a fresh one, or that of an earlier call.
+  void prepare_folder() {
+    if (!arguments_.force && !arguments_.resume) require_replaceable(arguments_.out, csv_header());
+    const bool known = is_file(folder_.shares());
+    if (fs::exists(folder_.path) && !known)
+      throw InputError({folder_.path, ""}, "is there, and no sweep made it", "another --out, or remove it");
+    if (known && arguments_.resume) return;
+    fs::remove_all(folder_.path);
+    fs::create_directory(folder_.path);
+    write_file(folder_.shares(), fmt::format("{}\n", shares_.size()));
+  }
+
+  void submit() {
+    prepare_folder();
+    std::vector<std::size_t> unfinished;
+    for (std::size_t share = 0; share < shares_.size(); ++share)
+      if (!missing_of(share).empty()) unfinished.push_back(share);
+    fs::remove(folder_.merge_status());
+    std::string jobs;
+    if (!unfinished.empty()) {
+      write_file(folder_.array(), array_script(unfinished));
+      jobs = submit_job(folder_.array());
+    }
+    write_file(folder_.merge(), merge_script());
+    try {
+      const std::string merge =
+          jobs.empty() ? submit_job(folder_.merge()) : submit_job(folder_.merge(), {"--dependency=afterany:" + jobs});
+      write_file(folder_.jobs(), jobs.empty() ? merge + "\n" : jobs + "\n" + merge + "\n");
+    } catch (...) {
+      if (!jobs.empty()) cancel_job(jobs);
+      throw;
+    }
+  }
+
+  // Until no task is left; a controller that does not answer is asked again.
+  void wait() const {
+    using namespace std::chrono_literals;
+    const auto jobs = known_jobs();
+    std::optional<std::size_t> first = tasks_left(jobs), left = first;
+    Progress progress("tasks", first.value_or(0));
+    bool told = false;
+    for (auto pause = 200ms; !left || *left > 0; pause = std::min<std::chrono::milliseconds>(pause * 5 / 4, 10s)) {
+      std::this_thread::sleep_for(pause);
+      const auto now = tasks_left(jobs);
+      if (!now && !told) tell("note: Slurm does not answer; waiting for it");
+      told = told || !now;
+      for (; now && left && *left > *now; --*left) progress.advance();
+      if (now) left = now;
+    }
+  }
+
+  // Says what is there, from the parts themselves: Slurm forgets jobs.
+  void conclude() const {
+    using namespace std::chrono_literals;
+    std::vector<std::size_t> missing;
+    constexpr int most_told = 20;
+    int incomplete = 0;
+    for (std::size_t share = 0; share < shares_.size(); ++share) {
+      const auto rows = missing_of(share);
+      if (rows.empty()) continue;
+      missing.insert(missing.end(), rows.begin(), rows.end());
+      if (++incomplete <= most_told)
+        tell(fmt::format("task {} failed: {} of its {} rows are missing; its log: {}", share, rows.size(),
+                         shares_[share].size(), folder_.log(share)));
+    }
+    if (incomplete > most_told) tell(fmt::format("so did {} other tasks", incomplete - most_told));
+    std::sort(missing.begin(), missing.end());
+    for (int tries = 0; tries < 20 && !is_file(folder_.merge_status()); ++tries)
+      std::this_thread::sleep_for(500ms);  // folders of other hosts are seen late
+    const std::string status = is_file(folder_.merge_status()) ? read_output(folder_.merge_status()) : "";
+    if (status != "0\n" && (status != "1\n" || missing.empty()))
+      throw Incomplete(fmt::format("{}: the parts were not put together; the log: {} (`{}` tries again)",
+                                   arguments_.out, folder_.merge_log(), come_back()));
+    if (!missing.empty())
+      throw Incomplete(fmt::format("{}: {} (`{}` computes them)", arguments_.out,
+                                   missing_rows(missing, rows_.costs.size()), come_back()));
+    tell(fmt::format("{} rows in {}", rows_.costs.size(), arguments_.out));
+  }
+
+  const SweepArguments& arguments_;
+  Folder folder_;
+  Sweep sweep_;
+  SweepRows rows_;
+  std::vector<std::vector<std::size_t>> shares_;
+};
+
+}  // namespace
+
+void sweep_on_slurm(const SweepArguments& arguments) { SlurmSweep(arguments).run(); }
+
+}  // namespace allreplay

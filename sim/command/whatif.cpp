@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include "sim/command/command.hpp"
+#include "sim/experiment/what_if.hpp"
+#include "sim/picture/picture_file.hpp"
+#include "sim/report/what_if_report.hpp"
+#include "sim/view/what_if_picture.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct WhatIfArguments {
+  ScenarioArguments scenario;
+  std::string strategy, budget = "6", seed = "1", jobs = "2", plot;
+  bool json = false;
+};
+
+void execute(const WhatIfArguments& arguments) {
+  WhatIfRequest how;
+  how.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
+  how.seed = static_cast<std::uint64_t>(
+      parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
+  how.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs")));
+  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  require_separate({{"--plot", arguments.plot}}, arguments.scenario.files());
+  Library library;
+  const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how);
+  if (!arguments.plot.empty()) write_picture(arguments.plot, draw(what_if_chart(answer)));
+  warn(answer.base.outcome.result.warning);
+  fmt::print("{}", arguments.json ? what_if_json(answer) + "\n" : what_if_report(answer));
+}
+
+}  // namespace
+
+void add_whatif(CommandLine& app) {
+  auto arguments = std::make_shared<WhatIfArguments>();
+  Command command =
+      app.add_subcommand("whatif", "what to change: what each of many changes brings, alone and together");
+  add_scenario_options(command, arguments->scenario);
+  command.add_option("-s,--strategy", arguments->strategy, "ddp, or fsdp2 where that does not fit into the memory");
+  command.add_option("--budget", arguments->budget, "trials for each strategy of a framework").capture_default_str();
+  command.add_option("--seed", arguments->seed, "of the tuning's random choices").capture_default_str();
+  command.add_option("-j,--jobs", arguments->jobs, "how many at a time; results do not depend on it")
+      .capture_default_str();
+  command.add_flag("--json", arguments->json, "print one JSON object");
+  command.add_option("--plot", arguments->plot, "draw the gains as a tornado chart: FILE.svg, .png or .pdf");
+  command.footer(
+      "Each row's flags make `allreplay run` say the same.\n"
+      "Example:\n  allreplay whatif --profile resnet50_k80_b16 --cluster k80-10gbe --plot whatif.svg");
+  command.callback([arguments] { execute(*arguments); });
+}
+
+}  // namespace allreplay

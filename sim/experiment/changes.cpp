@@ -1,0 +1,174 @@
+#include "sim/experiment/changes.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "sim/collective/network_change.hpp"
+#include "sim/core/file.hpp"
+#include "sim/core/named.hpp"
+#include "sim/core/text.hpp"
+#include "sim/estimate/estimate.hpp"
+#include "sim/workload/model_file.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// "x4"; nothing for other texts.
+std::optional<double> factor_of(std::string_view text, const Place& place) {
+  const std::string_view trimmed = trim(text);
+  if (trimmed.size() < 2 || trimmed[0] != 'x') return std::nullopt;
+  const double factor = parse_number(trimmed.substr(1), place);
+  if (!(factor > 0 && factor <= 1e6))
+    throw InputError(place, fmt::format("'{}' is no factor", text), "above 0, at most x1000000, such as x2 or x0.5");
+  return factor;
+}
+
+Adjustment rate_of(const ChangeText& change) {
+  if (const auto factor = factor_of(change.value, change.place)) return {factor, 0};
+  const double rate = parse_rate(change.value, change.place);
+  if (!(rate > 0)) throw InputError(change.place, "carries nothing", "a rate above zero, such as 400 Gbit/s");
+  return {std::nullopt, rate};
+}
+
+Adjustment time_of(const ChangeText& change) {
+  if (trim(change.value) == "x0") return {0.0, 0};
+  if (const auto factor = factor_of(change.value, change.place)) return {factor, 0};
+  return {std::nullopt, parse_duration(change.value, change.place)};
+}
+
+// Whether NCCL's own latencies are those that count.
+bool runs_nccl(const Scenario& scenario) {
+  return (scenario.collective.empty() ? scenario.cluster.network.collective : scenario.collective) == "nccl";
+}
+
+template <Level level>
+void bandwidth(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+  change_bandwidth(scenario.cluster.network, level, rate_of(change), change.place);
+}
+
+template <Level level>
+void latency(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+  change_latency(scenario.cluster.network, level, time_of(change), runs_nccl(scenario), change.place);
+}
+
+void rails(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+  change_rails(scenario.cluster.network, parse_integer(change.value, 1, most_workers, change.place), change.place);
+}
+
+void node(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+  change_node(scenario.cluster.network, parse_integer(change.value, 1, most_workers, change.place), change.place);
+}
+
+// Layer times and activations in proportion; the update does not know of samples.
+void batch(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+  Profile& profile = scenario.profile;
+  if (!profile.batch_size)
+    throw InputError(change.place, fmt::format("{} says no batch size", profile.name), "a trace; a CSV table has none");
+  const auto now = static_cast<double>(*profile.batch_size);
+  constexpr std::int64_t most = 1'000'000'000;
+  const auto factor = factor_of(change.value, change.place);
+  const double size = factor ? *factor * now : static_cast<double>(parse_integer(change.value, 1, most, change.place));
+  if (size != std::floor(size) || size < 1 || size > static_cast<double>(most))
+    throw InputError(change.place, fmt::format("{} of {} samples are {}", change.value, now, size),
+                     "a whole number of samples");
+  const double more = size / now;
+  if (more == 1) return;
+  for (Layer& layer : profile.layers) {
+    layer.forward = scaled(layer.forward, more);
+    layer.backward = scaled(layer.backward, more);
+    if (layer.activation_bytes)
+      layer.activation_bytes = static_cast<Bytes>(std::llround(static_cast<double>(*layer.activation_bytes) * more));
+  }
+  profile.source =
+      fmt::format("{} at {}, {}, in proportion to the batch", profile.name, now, to_string(profile.origin));
+  profile.origin = Origin::Estimated;
+  profile.batch_size = static_cast<std::int64_t>(size);
+}
+
+// By the ratio of two rooflines of its device.
+void precision(Scenario& scenario, const ChangeText& change, const std::string& trace) {
+  Profile& profile = scenario.profile;
+  if (!element_bytes(change.value))
+    throw InputError(change.place, fmt::format("unknown precision '{}'", change.value), choices(names_of(precisions)));
+  if (change.value == profile.precision) return;
+  if (!profile.batch_size)
+    throw InputError(change.place, fmt::format("{} says neither batch nor device", profile.name),
+                     "a trace; a CSV table says neither");
+  if (!device_called(profile.device))
+    throw InputError(change.place,
+                     fmt::format("no device is known as '{}', which {} names", profile.device, profile.name),
+                     "a trace of `allreplay estimate --from`, which can be told --from-device");
+  const std::string name = profile.name;
+  const Model model = model_of_trace(Json::parse(read_file(trace), trace));
+  profile = rescaled(profile, model, {.precision = change.value}).profile;
+  profile.name = name;
+}
+
+// "x0.5" of the slowness, or "none", or workers: "0:1.5,3:2".
+void stragglers(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+  Stragglers& all = scenario.stragglers;
+  if (change.value == "none") {
+    all = {};
+    return;
+  }
+  if (const auto factor = factor_of(change.value, change.place)) {
+    for (Slowdown& one : all.slow) {
+      one.factor = 1 + *factor * (one.factor - 1);
+      if (!(one.factor > 0))
+        throw InputError(change.place, fmt::format("worker {} would take no time", one.worker), "a smaller factor");
+    }
+    if (all.jitter && (all.jitter->sigma *= *factor) > 10)
+      throw InputError(change.place, fmt::format("a relative deviation of {}", all.jitter->sigma), "a smaller factor");
+    return;
+  }
+  all.slow.clear();
+  for (std::size_t start = 0; start <= change.value.size();) {
+    const std::size_t end = std::min(change.value.find(',', start), change.value.size());
+    const std::string one = change.value.substr(start, end - start);
+    const std::size_t colon = one.find(':');
+    if (colon == std::string::npos)
+      throw InputError(change.place, fmt::format("'{}' slows nobody", one), "x0.5, none, or WORKER:FACTOR,...");
+    const double slower = parse_number(one.substr(colon + 1), change.place);
+    if (!(slower > 0 && slower <= 1e6))
+      throw InputError(change.place, fmt::format("'{}' is no slowness", one), "above 0, such as 0:1.5");
+    const std::int64_t worker = parse_integer(one.substr(0, colon), 0, scenario.workers - 1, change.place);
+    for (const Slowdown& other : all.slow)
+      if (other.worker == worker)
+        throw InputError(change.place, fmt::format("worker {} stands twice", worker), "each worker once");
+    all.slow.push_back({worker, slower});
+    start = end + 1;
+  }
+}
+
+constexpr ChangeRow rows[] = {
+    {"bandwidth", "of links between nodes: a rate, or times what it is", Changed::Network, bandwidth<Level::Outside>},
+    {"latency", "of messages between nodes: a time, or times what it is", Changed::Network, latency<Level::Outside>},
+    {"inner-bandwidth", "the same inside nodes", Changed::Network, bandwidth<Level::Inside>},
+    {"inner-latency", "the same inside nodes", Changed::Network, latency<Level::Inside>},
+    {"rails", "how many network ports a node has", Changed::Network, rails},
+    {"node", "how many workers a node has", Changed::Network, node},
+    {"batch", "samples of a worker: layers take times and memory in proportion", Changed::Profile, batch},
+    {"precision", "of the computation, by the device's roofline", Changed::Profile, precision},
+    {"stragglers", "times their slowness, or none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers},
+};
+
+}  // namespace
+
+std::span<const ChangeRow> change_rows() { return rows; }
+
+void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Changed what, const std::string& trace) {
+  std::string said;
+  for (const ChangeRow& row : rows)
+    for (const ChangeText& change : changes) {
+      if (row.changed != what || change.name != row.name) continue;
+      row.apply(scenario, change, trace);
+      said += fmt::format("{}{} {}", said.empty() ? "" : ", ", change.name, change.value);
+    }
+  if (said.empty()) return;
+  std::string& name = what == Changed::Profile ? scenario.profile.name : scenario.cluster.name;
+  name += fmt::format(" ({})", said);
+}
+
+}  // namespace allreplay

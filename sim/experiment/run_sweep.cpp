@@ -1,0 +1,111 @@
+#include <fmt/format.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_pipeline.h>
+
+#include "sim/experiment/answer.hpp"
+#include "sim/experiment/progress.hpp"
+#include "sim/experiment/sweep_rows.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using Keep = std::function<void(std::size_t missing, Outcome outcome)>;  // of the row missing[...]
+
+// Side by side in this process, kept in their order.
+void run_here(const Sweep& sweep, const std::vector<std::size_t>& missing, int jobs, Library& library,
+              const Keep& keep) {
+  namespace tbb = oneapi::tbb;
+  const auto threads = static_cast<std::size_t>(jobs);
+  const tbb::global_control most(tbb::global_control::max_allowed_parallelism, threads);
+  std::size_t taken = 0, kept = 0;
+  const auto take = [&](tbb::flow_control& control) -> Scenario {
+    if (taken < missing.size()) return library.resolve(sweep.requests[missing[taken++]]);
+    control.stop();
+    return {};
+  };
+  const auto simulate_row = [](Scenario scenario) { return run(std::move(scenario)); };
+  const auto keep_row = [&](Outcome outcome) { keep(kept++, std::move(outcome)); };
+  tbb::parallel_pipeline(2 * threads,
+                         tbb::make_filter<void, Scenario>(tbb::filter_mode::serial_in_order, take) &
+                             tbb::make_filter<Scenario, Outcome>(tbb::filter_mode::parallel, simulate_row) &
+                             tbb::make_filter<Outcome, void>(tbb::filter_mode::serial_in_order, keep_row));
+}
+
+// What rank 0 asks for: a row, and what it knows it to be made from.
+struct RowJob {
+  std::size_t row;
+  std::uint64_t inputs;
+};
+
+// By the other processes, kept as they come.
+void run_there(const std::vector<std::size_t>& missing, SweepRows& rows, Farm& farm, const Keep& keep) {
+  std::vector<Job> jobs;
+  for (const std::size_t row : missing) jobs.push_back({row_work(row, rows.all.inputs[row]), rows.costs[row]});
+  farm.run(jobs, [&](std::size_t job, const std::string& answer) {
+    Unpacker unpacker(answer);
+    keep(job, unpack(unpacker, std::move(rows.scenarios[missing[job]])));
+  });
+}
+
+// What neither the table nor the rows need.
+void forget_details(Outcome& outcome) {
+  forget_details(outcome.scenario);
+  outcome.result.episodes = {};
+  outcome.result.unrolled = {};
+  outcome.result.plan = {};
+}
+
+}  // namespace
+
+Farm::Answer answer_rows(Sweep sweep) {
+  return [sweep = std::move(sweep), library = std::make_shared<Library>()](const std::string& work) {
+    const auto [row, inputs] = Unpacker(work).take<RowJob>();
+    Scenario scenario = library->resolve(sweep.requests.at(row));
+    if (library->digest_of(sweep.requests[row]) != inputs)
+      throw RankError(
+          fmt::format("{}: row {} has other inputs there, or the program is another (the same files and "
+                      "the same program on all hosts)",
+                      host_name(), row + 1));
+    Packer packer;
+    pack(packer, run(std::move(scenario)));
+    return packer.bytes();
+  };
+}
+
+std::string row_work(std::size_t row, std::uint64_t inputs) { return Packer().add(RowJob{row, inputs}).bytes(); }
+
+Swept run_sweep(const Sweep& sweep, const SweepRun& how) {
+  Library library;
+  return run_rows(sweep, check_rows(sweep, library, how.has_workers()), library, how);
+}
+
+Swept run_rows(const Sweep& sweep, SweepRows rows, Library& library, const SweepRun& how) {
+  const std::vector<std::size_t> mine = share_out(how.share.count, rows.costs)[how.share.index];
+  std::optional<SweepFile> file;
+  if (how.out)
+    file.emplace(*how.out, csv_header(), chosen(rows.all, mine),
+                 SweepFile::Existing{.resume = how.resume, .force = how.force});
+  if (file && how.note && !file->remark().empty()) how.note(file->remark());
+  std::vector<std::size_t> missing, places;  // in the sweep, in the file
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    if (file && file->keeps(i)) continue;
+    missing.push_back(mine[i]);
+    places.push_back(i);
+  }
+  std::vector<Outcome> outcomes(missing.size());
+  Progress progress("sweep", how.progress ? missing.size() : 0);
+  const auto keep = [&](std::size_t i, Outcome outcome) {
+    if (file) file->write(places[i], to_csv(row_of(outcome)));
+    forget_details(outcome);
+    outcomes[i] = std::move(outcome);
+    if (how.progress) progress.advance();
+  };
+  if (how.has_workers())
+    run_there(missing, rows, *how.farm, keep);
+  else
+    run_here(sweep, missing, how.jobs, library, keep);
+  return {std::move(outcomes), mine.size()};
+}
+
+}  // namespace allreplay

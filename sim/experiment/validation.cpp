@@ -1,0 +1,120 @@
+#include "sim/experiment/validation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/training/communication.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// A row that cannot be simulated is said before the others have taken their time.
+void require_all_possible(const MeasuredFile& measured, Library& library) {
+  for (const MeasuredPoint& point : measured.points) {
+    const Scenario scenario = scenario_of(point, {}, library);
+    require_possible(scenario);
+    if (measured.quantity == Quantity::Throughput && !scenario.profile.batch_size)
+      throw InputError(point.request.place_of_profile, fmt::format("{} has no batch size", scenario.profile.name),
+                       "a trace with batch_size, or iteration_s measured");
+  }
+}
+
+ValidatedPoint validated(const MeasuredPoint& point, const Validation& of, Library& library) {
+  const Quantity quantity = of.measured.quantity;
+  ValidatedPoint result{.predicted = predict(scenario_of(point, of.fitted, library), point, quantity)};
+  const Predicted& predicted = result.predicted;
+  result.error = error_of(predicted.value, point.value, quantity);
+  if (!of.trains()) return result;
+  result.no_communication = error_of(predicted.no_communication, point.value, quantity);
+  result.no_overlap = error_of(predicted.no_overlap, point.value, quantity);
+  const double speed = is_time(quantity) ? predicted.value / point.value : point.value / predicted.value;
+  result.loss = ScalingLoss{1 - predicted.efficiency * speed, 1 - predicted.efficiency};
+  return result;
+}
+
+GroupScore score_of(const std::string& name, const Validation& of, const std::vector<std::size_t>& rows) {
+  GroupScore score{.name = name};
+  std::vector<double> errors, no_communication, no_overlap, losses, loss_errors;
+  for (const std::size_t row : rows) {
+    const ValidatedPoint& point = of.points[row];
+    errors.push_back(point.error);
+    no_communication.push_back(point.no_communication);
+    no_overlap.push_back(point.no_overlap);
+    if (!point.loss) continue;
+    losses.push_back(point.loss->measured);
+    loss_errors.push_back(std::abs(point.loss->predicted - point.loss->measured));
+  }
+  score.error = summary_of(errors);
+  if (losses.empty()) return score;
+  score.no_communication = summary_of(no_communication);
+  score.no_overlap = summary_of(no_overlap);
+  score.loss = quantile(losses, 0.5);
+  score.loss_error = quantile(loss_errors, 0.5);
+  score.loss_error_p90 = quantile(loss_errors, 0.9);
+  return score;
+}
+
+void score(Validation& of) {
+  std::vector<std::string> names;
+  std::map<std::string, std::vector<std::size_t>> rows;
+  std::vector<std::size_t> scored;
+  for (std::size_t row = 0; row < of.measured.points.size(); ++row) {
+    const MeasuredPoint& point = of.measured.points[row];
+    if (!point.scored()) continue;
+    scored.push_back(row);
+    std::vector<std::size_t>& list = rows[point.group];
+    if (list.empty()) names.push_back(point.group);
+    list.push_back(row);
+  }
+  for (const std::string& name : names) of.groups.push_back(score_of(name, of, rows[name]));
+  of.all = score_of("all", of, scored);
+}
+
+void compare_methods(Validation& of) {
+  std::vector<std::vector<std::string>> order;
+  std::map<std::vector<std::string>, std::vector<std::size_t>> settings;
+  for (std::size_t row = 0; row < of.measured.points.size(); ++row) {
+    const MeasuredPoint& point = of.measured.points[row];
+    if (!point.scored()) continue;
+    std::vector<std::string> key;
+    for (const char* column : {"profile", "forward_ratio", "cluster", "workers", "accumulate"}) {
+      const auto cell = point.cells.find(column);
+      key.push_back(cell == point.cells.end() ? "" : cell->second);
+    }
+    std::vector<std::size_t>& list = settings[key];
+    if (list.empty()) order.push_back(key);
+    list.push_back(row);
+  }
+  for (const std::vector<std::string>& key : order) {
+    Setting setting{.rows = settings[key], .contest = {}};
+    if (setting.rows.size() < 2) continue;
+    std::vector<Competitor> competitors;
+    for (const std::size_t row : setting.rows) {
+      const double measured = of.measured.points[row].value, predicted = of.points[row].predicted.value;
+      const bool time = is_time(of.measured.quantity);
+      competitors.push_back({time ? 1 / measured : measured, time ? 1 / predicted : predicted});
+    }
+    setting.contest = contest_of(competitors);
+    of.settings.push_back(std::move(setting));
+  }
+}
+
+}  // namespace
+
+Validation validate(MeasuredFile measured) {
+  Validation result{.measured = std::move(measured)};
+  Library library;
+  require_all_possible(result.measured, library);
+  result.fitted = fit_constants(result.measured, library);
+  for (const MeasuredPoint& point : result.measured.points) result.points.push_back(validated(point, result, library));
+  score(result);
+  if (result.trains()) compare_methods(result);
+  return result;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,355 @@
+#include "sim/experiment/what_if.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include <fmt/format.h>
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include "sim/collective/network_change.hpp"
+#include "sim/estimate/device.hpp"
+#include "sim/experiment/recommend.hpp"
+#include "sim/schedule/offer.hpp"
+#include "sim/training/memory.hpp"
+#include "sim/training/sharding.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::size_t most_combined = 6;  // changes that are tried together, in twos and threes
+
+// Two of one kind exclude each other.
+enum class Kind : std::uint8_t {
+  Bandwidth,
+  Latency,
+  Inner,
+  Node,
+  Rails,
+  Stragglers,
+  Dtype,
+  Accumulate,
+  Batch,
+  Strategy,
+  Best,
+  Workers
+};
+
+struct Question {
+  Kind kind;
+  std::string name;
+  std::function<void(Request&)> change;
+};
+
+void set_option(Request& request, const std::string& name, const std::string& value) {
+  std::erase_if(request.options, [&](const OptionText& one) { return one.name == name; });
+  if (!value.empty()) request.options.push_back({name, value, {"command line", "--option " + name}});
+}
+
+Question option(Kind kind, const std::string& what, const std::string& name, const std::string& value) {
+  return {kind, what, [=](Request& request) { set_option(request, name, value); }};
+}
+
+Question change(Kind kind, const std::string& what, const std::string& name, const std::string& value) {
+  return {kind, what, [=](Request& request) {
+            request.changes.push_back({name, value, {"command line", "--" + name}});
+          }};
+}
+
+// Another strategy, without what only the one before goes with.
+void set_strategy(Request& request, const std::string& name, const std::string& zero = "") {
+  request.strategy = name;
+  set_option(request, "zero", zero);
+  set_option(request, "barrier", "");
+}
+
+Question strategy(Kind kind, const std::string& what, const std::string& name, const std::string& zero = "") {
+  return {kind, what, [=](Request& request) { set_strategy(request, name, zero); }};
+}
+
+void append_network(std::vector<Question>& all, const Scenario& scenario) {
+  const Network& network = scenario.cluster.network;
+  all.push_back(change(Kind::Bandwidth, "network bandwidth x2", "bandwidth", "x2"));
+  all.push_back(change(Kind::Bandwidth, "network bandwidth x4", "bandwidth", "x4"));
+  all.push_back(change(Kind::Latency, "network latency /2", "latency", "x0.5"));
+  const std::int64_t workers = node_workers_of(network);
+  const bool by_links = !network.measured && network.table.empty() && network.tables.empty();
+  if (workers == 1 || !by_links) return;
+  all.push_back(change(Kind::Inner, "bandwidth inside nodes x2", "inner-bandwidth", "x2"));
+  if (2 * workers <= scenario.workers)
+    all.push_back(change(Kind::Node, fmt::format("nodes of {} instead of {}", 2 * workers, workers), "node",
+                         std::to_string(2 * workers)));
+  if (network.node && 2 * network.node->rails <= workers)
+    all.push_back(change(Kind::Rails,
+                         fmt::format("{} ports a node instead of {}", 2 * network.node->rails, network.node->rails),
+                         "rails", std::to_string(2 * network.node->rails)));
+}
+
+void append_training(std::vector<Question>& all, const Outcome& base) {
+  const Scenario& scenario = base.scenario;
+  if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
+    all.push_back(change(Kind::Stragglers, "half the stragglers' slowness", "stragglers", "x0.5"));
+  const Tensor& tensor = scenario.profile.tensors.front();
+  if (tensor.bytes > 2 * tensor.elements)
+    all.push_back(option(Kind::Dtype, "fp16 gradients", "gradient_dtype", "fp16"));
+  const std::int64_t batches = base.result.plan.step.accumulate;
+  for (const std::int64_t more : {2 * batches, 4 * batches})
+    all.push_back(option(Kind::Accumulate, fmt::format("{} micro-batches instead of {}", more, batches), "accumulate",
+                         std::to_string(more)));
+  if (scenario.profile.batch_size)
+    all.push_back(
+        change(Kind::Batch,
+               fmt::format("batch {} instead of {}", 2 * *scenario.profile.batch_size, *scenario.profile.batch_size),
+               "batch", "x2"));
+  all.push_back({Kind::Workers, fmt::format("{} workers instead of {}", 2 * scenario.workers, scenario.workers),
+                 [more = 2 * scenario.workers](Request& request) { request.workers = more; }});
+}
+
+void append_strategies(std::vector<Question>& all, const Outcome& base) {
+  const std::string_view now = base.scenario.strategy->name;
+  const std::int64_t stage = base.result.plan.step.zero;
+  if (now != "ddp" || stage != 0) all.push_back(strategy(Kind::Strategy, "DDP", "ddp"));
+  if (now != "ddp" || stage != 1)
+    all.push_back(strategy(Kind::Strategy, "DDP, optimizer shared out (ZeRO-1)", "ddp", "1"));
+  if (now != "fsdp2") all.push_back(strategy(Kind::Strategy, "FSDP", "fsdp2"));
+  if (now != "best")
+    all.push_back(strategy(Kind::Best, "the best schedule", "best", stage > 0 ? std::to_string(stage) : ""));
+}
+
+// What a strategy's tuned options are, where they are not as given.
+std::vector<std::pair<std::string, std::string>> tuned_options(const Scenario& given, const Scenario& tuned) {
+  std::vector<std::pair<std::string, std::string>> options;
+  for (const OptionRow* row : tunable_options(*tuned.strategy)) {
+    const std::string name(row->name), value = tuned.options.get(name);
+    if (value != given.options.get(name)) options.emplace_back(name, value);
+  }
+  return options;
+}
+
+class Asking {
+ public:
+  Asking(Library& library, const WhatIfRequest& how) : library_(library), how_(how) {}
+
+  WhatIf answer(Request request) {
+    choose_memory(request);
+    base_ = request;
+    choose_strategy();
+    result_.base.change = "as it is";
+    std::vector<Question> all;
+    const Outcome& base = result_.base.outcome;
+    append_network(all, base.scenario);
+    append_training(all, base);
+    append_strategies(all, base);
+    append_frameworks(all);
+    std::vector<Request> requests;
+    for (const Question& one : all) requests.push_back(with({&one}));
+    std::vector<std::optional<WhatIfRow>> rows = run_all(requests, all);
+    combine(all, rows);
+    for (auto& row : rows)
+      if (row) result_.rows.push_back(std::move(*row));
+    std::stable_sort(result_.rows.begin(), result_.rows.end(), [](const WhatIfRow& a, const WhatIfRow& b) {
+      return a.fits != b.fits ? a.fits : a.gain > b.gain;
+    });
+    result_.bound_s = base.result.metrics.lower_bound_s;
+    if (result_.bound_s) result_.bound_gain = base.result.metrics.iteration_s / *result_.bound_s - 1;
+    return std::move(result_);
+  }
+
+ private:
+  // The device's, where nobody said another.
+  void choose_memory(Request& request) {
+    Request any = request;
+    if (any.strategy.empty()) any.strategy = "ddp";
+    const Scenario scenario = library_.resolve(any);
+    if (scenario.options.memory.limit) return;
+    if (const auto device = device_called(scenario.profile.device)) {
+      set_option(request, "memory", write_size(device->memory));
+      result_.memory_from = device->name;
+    }
+  }
+
+  void choose_strategy() {
+    const bool free = base_.strategy.empty();
+    if (free) base_.strategy = "ddp";
+    take_base();
+    if (!free || result_.base.fits) return;
+    const Request ddp = base_;
+    set_strategy(base_, "fsdp2");
+    if (!goes_with(library_.resolve(base_))) base_ = ddp;
+    take_base();
+  }
+
+  void take_base() {
+    result_.base = row_from("", base_, run(library_.resolve(base_)));
+    result_.base.gain = 0;
+  }
+
+  WhatIfRow row_from(const std::string& name, const Request& request, Outcome outcome) const {
+    outcome.result.episodes.clear();
+    outcome.result.unrolled = {};
+    WhatIfRow row{name, run_flags(request), std::move(outcome)};
+    row.fits = fits(row.outcome.scenario, row.outcome.result);
+    row.gain = speed(row.outcome) / speed(result_.base.outcome) - 1;
+    return row;
+  }
+
+  // Samples per second, of a batch of 1 where nobody said how many there are.
+  static double speed(const Outcome& outcome) {
+    const auto& [scenario, result, wall_s] = outcome;
+    if (result.metrics.iteration_s == 0) return 1;
+    return static_cast<double>(scenario.workers * result.plan.step.accumulate *
+                               scenario.profile.batch_size.value_or(1)) /
+           result.metrics.iteration_s;
+  }
+
+  // Each maintained framework's fastest strategy, tuned.
+  void append_frameworks(std::vector<Question>& all) {
+    for (const Framework& framework : frameworks()) {
+      std::vector<Scenario> scenarios;
+      for (const Strategy* one : framework.strategies) {
+        if (!one->offer.maintained) continue;
+        Request request = base_;
+        set_strategy(request, std::string(one->name));
+        Scenario scenario = library_.resolve(request);
+        if (goes_with(scenario)) scenarios.push_back(std::move(scenario));
+      }
+      if (scenarios.empty()) continue;
+      try {
+        const std::vector<Advice> ranking = recommend(scenarios, {how_.budget, how_.seed, how_.jobs});
+        const Scenario& tuned = ranking.front().tuned.scenario;
+        const auto given = std::find_if(scenarios.begin(), scenarios.end(),
+                                        [&](const Scenario& one) { return one.strategy == tuned.strategy; });
+        const auto options = tuned_options(*given, tuned);
+        all.push_back({Kind::Strategy, fmt::format("{}'s best: {}", framework.name, tuned.strategy->name),
+                       [name = std::string(tuned.strategy->name), options](Request& request) {
+                         set_strategy(request, name);
+                         for (const auto& [key, value] : options) set_option(request, key, value);
+                       }});
+      } catch (const InputError& error) {
+        result_.left_out.push_back(fmt::format("{}: {}", framework.name, error.what()));
+      }
+    }
+  }
+
+  Request with(std::initializer_list<const Question*> questions) const {
+    Request request = base_;
+    for (const Question* one : questions) one->change(request);
+    return request;
+  }
+
+  // Nothing where a change is not possible here, which is then said.
+  std::vector<std::optional<WhatIfRow>> run_all(const std::vector<Request>& requests,
+                                                const std::vector<Question>& questions) {
+    std::vector<std::string> names, wrong(requests.size());
+    for (const Question& one : questions) names.push_back(one.name);
+    auto rows = run_all(requests, names, wrong);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      if (!rows[i]) result_.left_out.push_back(fmt::format("{}: {}", names[i], wrong[i]));
+    return rows;
+  }
+
+  // Side by side. The library is not for several threads; scenarios are.
+  std::vector<std::optional<WhatIfRow>> run_all(const std::vector<Request>& requests,
+                                                const std::vector<std::string>& names,
+                                                std::vector<std::string>& wrong) const {
+    std::vector<std::optional<Scenario>> scenarios(requests.size());
+    for (std::size_t i = 0; i < requests.size(); ++i) try {
+        scenarios[i] = library_.resolve(requests[i]);
+      } catch (const InputError& error) {
+        wrong[i] = error.what();
+      }
+    std::vector<std::optional<WhatIfRow>> rows(requests.size());
+    namespace tbb = oneapi::tbb;
+    const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
+                                      static_cast<std::size_t>(how_.jobs));
+    tbb::task_arena arena(how_.jobs);
+    arena.execute([&] {
+      tbb::parallel_for(std::size_t{0}, requests.size(), [&](std::size_t i) {
+        if (!scenarios[i]) return;
+        try {
+          rows[i] = row_from(names[i], requests[i], run(std::move(*scenarios[i])));
+        } catch (const InputError& error) {
+          wrong[i] = error.what();
+        }
+      });
+    });
+    return rows;
+  }
+
+  // Of each kind the change that brings most; of these the first few, in twos and threes.
+  void combine(const std::vector<Question>& all, const std::vector<std::optional<WhatIfRow>>& rows) {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (rows[i] && rows[i]->gain > 1e-3 && all[i].kind != Kind::Workers && all[i].kind != Kind::Best)
+        order.push_back(i);
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return rows[a]->fits != rows[b]->fits ? rows[a]->fits : rows[a]->gain > rows[b]->gain;
+    });
+    for (const std::size_t i : order)
+      if (rows[i]->fits) most_so_far_ = std::max(most_so_far_, rows[i]->gain);
+    std::set<Kind> taken;
+    std::vector<const Question*> few;
+    for (const std::size_t i : order)
+      if (few.size() < most_combined && taken.insert(all[i].kind).second) few.push_back(&all[i]);
+    std::vector<Request> twos, threes;
+    std::vector<std::string> names_of_twos, names_of_threes;
+    for (std::size_t a = 0; a < few.size(); ++a)
+      for (std::size_t b = a + 1; b < few.size(); ++b) {
+        twos.push_back(with({few[a], few[b]}));
+        names_of_twos.push_back(few[a]->name + " + " + few[b]->name);
+        for (std::size_t c = b + 1; c < few.size(); ++c) {
+          threes.push_back(with({few[a], few[b], few[c]}));
+          names_of_threes.push_back(names_of_twos.back() + " + " + few[c]->name);
+        }
+      }
+    append_most(2, twos, names_of_twos);
+    append_most(3, threes, names_of_threes);
+  }
+
+  void append_most(int changes, const std::vector<Request>& requests, const std::vector<std::string>& names) {
+    std::vector<std::string> wrong(requests.size());
+    std::optional<WhatIfRow> most;
+    for (auto& row : run_all(requests, names, wrong))
+      if (row && (!most || (row->fits != most->fits ? row->fits : row->gain > most->gain))) most = std::move(row);
+    const bool helps = most && (most->fits || !result_.base.fits) && most->gain > most_so_far_ + 1e-3;
+    if (most) most->changes = changes;
+    if (helps) most_so_far_ = most->gain;
+    if (helps) result_.together.push_back(std::move(*most));
+  }
+
+  Library& library_;
+  const WhatIfRequest& how_;
+  Request base_;
+  WhatIf result_;
+  double most_so_far_ = 0;  // of the changes that may be combined, and fit; then of those that were
+};
+
+}  // namespace
+
+WhatIf what_if(Library& library, Request request, const WhatIfRequest& how) {
+  return Asking(library, how).answer(std::move(request));
+}
+
+std::vector<std::string> run_flags(const Request& request) {
+  std::vector<std::string> flags;
+  const auto add = [&](const std::string& flag, const std::string& value) {
+    if (!value.empty()) flags.insert(flags.end(), {flag, value});
+  };
+  add("--profile", request.profile);
+  add("--cluster", request.cluster);
+  if (request.workers) add("--workers", std::to_string(*request.workers));
+  add("--strategy", request.strategy);
+  add("--collective", request.collective);
+  add("--fidelity", request.fidelity);
+  add("--codec", request.codec);
+  if (request.forward_ratio) add("--forward-ratio", fmt::format("{}", *request.forward_ratio));
+  if (!request.reuse) flags.emplace_back("--no-reuse");
+  for (const OptionText& one : request.options) add("--option", one.name + "=" + one.value);
+  for (const ChangeText& one : request.changes) add("--" + one.name, one.value);
+  return flags;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,46 @@
+// What to change: one scenario, and beside it what each of many changes brings.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/experiment/request.hpp"
+#include "sim/experiment/run.hpp"
+
+namespace allreplay {
+
+struct WhatIfRow {
+  std::string change;              ///< "network bandwidth x2"
+  std::vector<std::string> flags;  ///< of `allreplay run`: all that it needs for the same outcome
+  Outcome outcome;                 ///< without its episodes
+  double gain = 0;                 ///< in samples per second, over the scenario as it is; 0.25 is a quarter more
+  int changes = 1;                 ///< made together
+  bool fits = true;                ///< into the memory that there is
+};
+
+struct WhatIf {
+  WhatIfRow base;
+  std::vector<WhatIfRow> rows;  ///< the most gain first; what does not fit last
+  std::vector<WhatIfRow>
+      together;  ///< the two, and the three, that bring most together, where that is more than one does
+  std::optional<double> bound_s;  ///< an iteration in which communication hides as well as it can
+  double bound_gain = 0;
+  std::string memory_from;            ///< the device whose memory is the limit; "" where it was given, or none is known
+  std::vector<std::string> left_out;  ///< changes that are not possible here, and why
+};
+
+struct WhatIfRequest {
+  std::int64_t budget = 6;  ///< trials for each strategy of a framework
+  std::uint64_t seed = 1;
+  int jobs = 2;
+};
+
+/// The request's strategy may be "": ddp, or fsdp2 where that does not fit into the memory, which is the device's where
+/// no option says it. Throws InputError.
+WhatIf what_if(Library& library, Request request, const WhatIfRequest& how);
+
+/// The words after `allreplay run` that mean the request.
+std::vector<std::string> run_flags(const Request& request);
+
+}  // namespace allreplay

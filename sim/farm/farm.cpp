@@ -1,0 +1,128 @@
+#include "sim/farm/farm.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "sim/farm/bytes.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// The first byte of a message. To rank 0: answers, the same and that more can be done, an error, a farewell; from it:
+// jobs, and leave.
+enum Kind : char { answers = 'a', ready = 'r', failed = 'f', farewell = 'b', chunk_of_jobs = 'c', leave = 'd' };
+
+std::string message(Kind kind, std::string_view text = "") { return std::string(1, kind).append(text); }
+
+// Answers that arrive one by one would keep rank 0 from its other work, those that wait long are lost to a kill.
+constexpr std::chrono::milliseconds longest_wait{100};
+
+}  // namespace
+
+Farm::Farm(std::unique_ptr<Transport> transport) : transport_(std::move(transport)) {}
+
+Farm::~Farm() {
+  if (!leads()) return;
+  for (int rank = 1; rank < transport_->size(); ++rank) transport_->send(rank, message(leave));
+  while (gone_ < workers()) try {
+      receive([](std::size_t, const std::string&) {});
+    } catch (const RankError&) {  // another one has been told already, or nobody asked for what failed
+    }
+}
+
+// Whether the rank that sent the message wants more.
+bool Farm::receive(const Take& take) {
+  const auto [rank, text] = transport_->receive();
+  const std::string_view rest = std::string_view(text).substr(1);
+  switch (static_cast<Kind>(text[0])) {
+    case farewell:
+      ++gone_;
+      return false;
+    case failed:
+      throw RankError(std::string(rest));
+    default:
+      break;
+  }
+  for (Unpacker unpacker(rest); !unpacker.done();) {
+    const auto job = unpacker.take<std::size_t>();
+    take(job, unpacker.take_text());
+  }
+  if (text[0] != ready) return false;
+  idle_.push_back(rank);
+  return true;
+}
+
+void Farm::run(const std::vector<Job>& jobs, const Take& take) {
+  std::vector<std::size_t> order(jobs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return jobs[a].cost > jobs[b].cost; });
+  std::uint64_t left = 0;
+  for (const Job& job : jobs) left += job.cost;
+  std::size_t next = 0, taken = 0;
+  const auto hand_out = [&](int rank) {
+    const std::uint64_t fair = left / (2 * workers());
+    Packer chunk;
+    for (std::uint64_t cost = 0; next < order.size();) {
+      const Job& job = jobs[order[next]];
+      if (cost > 0 && cost + job.cost > fair) break;
+      chunk.add(order[next++]).add_text(job.work);
+      cost += job.cost;
+      left -= job.cost;
+    }
+    transport_->send(rank, message(chunk_of_jobs, chunk.bytes()));
+  };
+  const Take counted = [&](std::size_t job, const std::string& answer) {
+    ++taken;
+    take(job, answer);
+  };
+  while (taken < jobs.size()) {
+    while (!idle_.empty() && next < order.size()) {
+      const int rank = idle_.back();
+      idle_.pop_back();
+      hand_out(rank);
+    }
+    receive(counted);
+  }
+}
+
+void Farm::do_chunk(const Answer& answer, const std::string& chunk) {
+  using Clock = std::chrono::steady_clock;
+  Packer done;
+  auto sent = Clock::now();
+  for (Unpacker jobs(chunk); !jobs.done() && !transport_->waiting();) {  // what waits is the leave
+    const auto job = jobs.take<std::size_t>();
+    try {
+      const std::string text = answer(jobs.take_text());
+      done.add(job).add_text(text);
+    } catch (...) {
+      transport_->send(0, message(answers, done.bytes()));  // what is done is done
+      throw;
+    }
+    if (jobs.done() || Clock::now() - sent < longest_wait) continue;
+    transport_->send(0, message(answers, done.bytes()));
+    done = {};
+    sent = Clock::now();
+  }
+  transport_->send(0, message(ready, done.bytes()));
+}
+
+void Farm::work(const std::function<Answer()>& prepare) {
+  const auto received = [&] { return transport_->receive().second; };
+  try {
+    const Answer answer = prepare();
+    transport_->send(0, message(ready));
+    for (std::string text = received(); text[0] == chunk_of_jobs; text = received()) do_chunk(answer, text.substr(1));
+  } catch (const std::exception& error) {
+    transport_->send(0, message(failed, error.what()));
+    while (received()[0] != leave) {
+    }
+  }
+  transport_->send(0, message(farewell));
+}
+
+}  // namespace allreplay

@@ -1,0 +1,86 @@
+#include "sim/farm/slurm.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <sstream>
+#include <sys/wait.h>
+
+#include <fmt/format.h>
+
+#include "sim/core/error.hpp"
+#include "sim/core/text.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Finished {
+  int status = 0;
+  std::vector<std::string> lines;  // of both streams
+};
+
+constexpr int not_found = 127;  // a shell's
+
+Finished run_command(const std::string& command) {
+  FILE* pipe = popen(("LC_ALL=C " + command + " 2>&1 < /dev/null").c_str(), "r");
+  if (pipe == nullptr) throw InputError({"command line", "--engine"}, "no process can be started", "check the limits");
+  std::string text;
+  std::array<char, 4096> piece{};
+  for (std::size_t length = 0; (length = std::fread(piece.data(), 1, piece.size(), pipe)) > 0;)
+    text.append(piece.data(), length);
+  const int status = pclose(pipe);
+  Finished finished{WIFEXITED(status) ? WEXITSTATUS(status) : 1, {}};
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) finished.lines.push_back(line);
+  return finished;
+}
+
+bool is_number(std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; }
+
+}  // namespace
+
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+%@";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::size_t most_array_tasks() {
+  constexpr std::size_t standard = 1001;
+  for (const std::string& line : run_command("scontrol show config").lines)
+    if (line.starts_with("MaxArraySize"))
+      if (const auto value = trim(std::string_view(line).substr(line.find('=') + 1)); is_number(value))
+        return std::max(std::size_t{1}, static_cast<std::size_t>(std::stoull(std::string(value))));
+  return standard;
+}
+
+std::string submit_job(const std::string& script, const std::vector<std::string>& options) {
+  std::string command = "sbatch --parsable";
+  for (const std::string& option : options) command += " " + shell_word(option);
+  const Finished done = run_command(command + " " + shell_word(script));
+  if (done.status == not_found)
+    throw InputError({"command line", "--engine"}, "there is no Slurm here: no sbatch",
+                     "run this where jobs are handed in; --dry-run prints the scripts");
+  for (const std::string& line : done.lines)  // "JOB", or "JOB;CLUSTER", among warnings
+    if (const std::string job = line.substr(0, line.find(';')); done.status == 0 && is_number(job)) return job;
+  std::string words = done.lines.empty() ? "sbatch says nothing" : done.lines.back();
+  for (const std::string_view start : {"sbatch: ", "error: "})
+    if (words.starts_with(start)) words.erase(0, start.size());
+  throw InputError({"command line", "--engine"}, "Slurm refuses: " + words, "see " + script);
+}
+
+void cancel_job(const std::string& job) { run_command("scancel " + shell_word(job)); }
+
+std::optional<std::size_t> tasks_left(const std::vector<std::string>& jobs) {
+  const Finished listed = run_command("squeue --me --noheader --array --format=%F");
+  if (listed.status != 0) return std::nullopt;
+  const auto left = std::count_if(listed.lines.begin(), listed.lines.end(), [&](const std::string& line) {
+    return std::find(jobs.begin(), jobs.end(), trim(line)) != jobs.end();
+  });
+  return static_cast<std::size_t>(left);
+}
+
+}  // namespace allreplay

@@ -1,0 +1,130 @@
+#include "sim/network/launch.hpp"
+
+#include <algorithm>
+#include <functional>
+
+namespace allreplay {
+
+void Launcher::start(TaskId id, const Task& task, Time now) {
+  const std::vector<Call>& legs = legs_[task.service];
+  if (legs.empty()) return launch(id, task, now);
+  in_legs_.push_back({id, task, 0});
+  Task first = task;
+  first.service = service_of(legs.front());
+  launch(id, first, now);
+}
+
+void Launcher::launch(TaskId id, const Task& task, Time now) {
+  const Time length = task.bytes > 0 ? launch_[task.service] : Time(0);
+  if (length == Time(0)) return network_->start(id, task, now);
+  if (free_.size() <= task.queue) free_.resize(task.queue + std::size_t{1}, Time(0));
+  Time& free = free_[task.queue];
+  free = add(std::max(now, free), length);
+  launching_.push_back({free, launches_++, id, task});
+  std::push_heap(launching_.begin(), launching_.end(), std::greater<>());
+}
+
+Time Launcher::next_completion() const {
+  const Time next = network_->next_completion();
+  return launching_.empty() ? next : std::min(next, launching_.front().at);
+}
+
+void Launcher::complete(Time now, std::vector<TaskId>& done) {
+  ended_.clear();
+  if (network_->next_completion() == now) network_->complete(now, ended_);
+  for (const TaskId id : ended_) {
+    const auto running = std::find_if(in_legs_.begin(), in_legs_.end(), [&](const auto& one) { return one.id == id; });
+    if (running == in_legs_.end()) {
+      done.push_back(id);
+      continue;
+    }
+    const std::vector<Call>& legs = legs_[running->task.service];
+    if (++running->leg == legs.size()) {
+      in_legs_.erase(running);
+      done.push_back(id);
+      continue;
+    }
+    Task next = running->task;
+    next.service = service_of(legs[running->leg]);
+    launch(id, next, now);
+  }
+  start_launched(now);
+}
+
+void Launcher::start_launched(Time now) {
+  while (!launching_.empty() && launching_.front().at == now) {
+    std::pop_heap(launching_.begin(), launching_.end(), std::greater<>());
+    const Leg leg = launching_.back();
+    launching_.pop_back();
+    network_->start(leg.id, leg.task, now);
+  }
+}
+
+LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, std::array<bool, call_count> talks,
+                               Legs legs)
+    : inside_(std::move(inside)), legs_(std::move(legs)) {
+  for (std::size_t service = 0; service < call_count; ++service)
+    if (talks[service]) launch_[service] = launch;
+}
+
+std::vector<Call> LaunchedFabric::legs_of(const Call& call) const {
+  const std::vector<Call>& legs = legs_[service_of(call)];
+  return legs.empty() ? std::vector{call} : legs;
+}
+
+Time LaunchedFabric::launches(const Call& call) const {
+  Time sum{0};
+  for (const Call& leg : legs_of(call)) sum = add(sum, launch_[service_of(leg)]);
+  return sum;
+}
+
+CommCost LaunchedFabric::price(const Call& call) const { return inside_->price(call).after(launches(call)); }
+
+Time LaunchedFabric::alone(Bytes bytes, const Call& call) const {
+  if (bytes <= 0) return Time(0);
+  Time sum = launches(call);
+  for (const Call& leg : legs_of(call)) sum = add(sum, inside_->alone(bytes, leg));
+  return sum;
+}
+
+// What is first waits for a launch; other launches may hide behind bytes where several blocks are in flight.
+Time LaunchedFabric::least(Bytes bytes, const Call& call, bool several) const {
+  if (bytes <= 0) return Time(0);
+  const std::vector<Call> legs = legs_of(call);
+  const Time first = launch_[service_of(legs.front())];
+  if (legs.size() == 1) return add(first, inside_->least(bytes, call, several));
+  return several ? add(first, busiest(bytes, call).second) : least_behind(bytes, call, false);
+}
+
+Time LaunchedFabric::least_behind(Bytes bytes, const Call& call, bool several) const {
+  const std::vector<Call> legs = legs_of(call);
+  if (several) return legs.size() == 1 ? inside_->least_behind(bytes, call, true) : busiest(bytes, call).second;
+  Time sum = bytes > 0 ? launches(call) : Time(0);
+  for (const Call& leg : legs) sum = add(sum, inside_->least_behind(bytes, leg, false));
+  return sum;
+}
+
+Channels LaunchedFabric::channels(const Call& call) const {
+  const std::vector<Call> legs = legs_of(call);
+  return legs.size() == 1 ? inside_->channels(legs.front()) : busiest(1, call).first;
+}
+
+// The channel on which the legs together take longest at the best speed, and how long.
+std::pair<Channels, Time> LaunchedFabric::busiest(Bytes bytes, const Call& call) const {
+  const std::vector<Call> legs = legs_of(call);
+  if (legs.size() == 1) return {inside_->channels(legs.front()), inside_->at_best(bytes, legs.front())};
+  std::pair<Channels, Time> most{channel_inside, Time(0)};
+  for (unsigned channel = 0; channel < channel_count; ++channel) {
+    Time sum{0};
+    for (const Call& leg : legs)
+      if ((inside_->channels(leg) >> channel & 1U) != 0) sum = add(sum, inside_->at_best(bytes, leg));
+    if (sum > most.second) most = {static_cast<Channels>(1U << channel), sum};
+  }
+  return most;
+}
+
+std::unique_ptr<Server> LaunchedFabric::server() const {
+  return std::make_unique<Launcher>(inside_->server(), launch_, legs_);
+}
+
+}  // namespace allreplay

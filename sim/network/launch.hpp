@@ -1,0 +1,82 @@
+// What a host spends on each collective before the network hears of it, and collectives that go in several legs.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "sim/network/fabric.hpp"
+
+namespace allreplay {
+
+/// By call: the calls of the network inside that it goes in, one after another; none: itself.
+using Legs = std::array<std::vector<Call>, call_count>;
+
+/// Each lane has one launcher: a leg's launch starts when the leg may, or when its lane's launch before it ends, and
+/// only then the network inside hears of it (docs/models.md). A task is in flight (Load) from the end of its launch.
+class Launcher final : public Server {
+ public:
+  /// `launch`: by service. REQUIRES: `legs` outlives it.
+  Launcher(std::unique_ptr<Server> network, std::array<Time, call_count> launch, const Legs& legs)
+      : network_(std::move(network)), launch_(launch), legs_(legs) {}
+
+  void start(TaskId id, const Task& task, Time now) override;
+  Time next_completion() const override;
+  void complete(Time now, std::vector<TaskId>& done) override;
+  Load load() const override { return network_->load(); }
+  std::int64_t events() const override { return network_->events(); }
+
+ private:
+  struct Leg {
+    Time at;              // the end of its launch
+    std::int64_t number;  // launches that end together go on in the order in which they were asked for
+    TaskId id;
+    Task task;
+    bool operator>(const Leg& other) const { return at != other.at ? at > other.at : number > other.number; }
+  };
+  struct Running {
+    TaskId id;
+    Task task;
+    std::size_t leg;
+  };
+
+  void launch(TaskId id, const Task& task, Time now);
+  void start_launched(Time now);
+
+  std::unique_ptr<Server> network_;
+  std::array<Time, call_count> launch_;
+  const Legs& legs_;
+  std::vector<Leg> launching_;    // a heap, the next at the front
+  std::vector<Time> free_;        // by lane (Task::queue): when its launcher is
+  std::vector<Running> in_legs_;  // those of several legs
+  std::vector<TaskId> ended_;     // legs
+  std::int64_t launches_ = 0;
+};
+
+/// A fabric behind such launchers.
+class LaunchedFabric final : public Fabric {
+ public:
+  /// `launch`: what each leg takes that has anybody to talk to (`talks`, by service).
+  LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, std::array<bool, call_count> talks, Legs legs);
+
+  CommCost price(const Call& call) const override;
+  Time alone(Bytes bytes, const Call& call) const override;
+  Time least(Bytes bytes, const Call& call, bool several) const override;
+  Time least_behind(Bytes bytes, const Call& call, bool several) const override;
+  Time at_best(Bytes bytes, const Call& call) const override { return busiest(bytes, call).second; }
+  Channels channels(const Call& call) const override;
+  std::unique_ptr<Server> server() const override;
+  std::int64_t messages(const Call& call) const override { return inside_->messages(call); }
+  std::int64_t pricing_events() const override { return inside_->pricing_events(); }
+
+ private:
+  std::vector<Call> legs_of(const Call& call) const;
+  Time launches(const Call& call) const;
+  std::pair<Channels, Time> busiest(Bytes bytes, const Call& call) const;
+
+  std::shared_ptr<const Fabric> inside_;
+  std::array<Time, call_count> launch_{};  // by service
+  Legs legs_;
+};
+
+}  // namespace allreplay

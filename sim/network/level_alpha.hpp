@@ -1,0 +1,22 @@
+// Start-ups of messages where those inside a node and those to another cost differently.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/collective/rounds.hpp"
+
+namespace allreplay {
+
+/// What a message costs on top of the least α of both levels, seconds. Nodes are filled in order; without nodes,
+/// nothing.
+struct LevelAlpha {
+  std::int64_t node_workers = 0;  ///< 0: no nodes
+  double inside = 0, outside = 0;
+
+  double beyond(Rank from, Rank to) const {
+    if (node_workers == 0) return 0;
+    return from / node_workers == to / node_workers ? inside : outside;
+  }
+};
+
+}  // namespace allreplay

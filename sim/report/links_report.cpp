@@ -1,0 +1,101 @@
+#include "sim/report/links_report.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/report/table.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::size_t most_hot = 10, most_users = 3;
+
+struct KindUse {
+  std::int64_t links = 0;  // both directions are one
+  double slowest = std::numeric_limits<double>::infinity(), fastest = 0;
+  double mean = 0, busiest = 0;  // utilisation, each direction by itself
+  double bytes = 0;              // of the busiest
+};
+
+std::vector<KindUse> by_kind(const LinkUsage& usage) {
+  std::vector<KindUse> kinds(usage.kinds.size());
+  const auto links = usage.topology->links();
+  for (LinkId link = 0; link < links.size(); ++link) {
+    KindUse& kind = kinds[usage.kind_of[link]];
+    const double used = usage.utilisation(link);
+    kind.links += link % 2 == 0;
+    kind.slowest = std::min(kind.slowest, links[link].bandwidth);
+    kind.fastest = std::max(kind.fastest, links[link].bandwidth);
+    kind.mean += used;
+    if (used > kind.busiest) kind.busiest = used, kind.bytes = usage.bytes(link);
+  }
+  for (KindUse& kind : kinds) kind.mean /= static_cast<double>(2 * kind.links);
+  return kinds;
+}
+
+std::string size_text(double bytes) { return format_size(static_cast<Bytes>(bytes + 0.5)); }
+
+std::string rates(const KindUse& kind) {
+  return kind.slowest == kind.fastest ? format_rate(kind.fastest)
+                                      : fmt::format("{} to {}", format_rate(kind.slowest), format_rate(kind.fastest));
+}
+
+std::string users_text(const HotLink& hot) {
+  std::string text;
+  for (std::size_t i = 0; i < hot.users.size() && i < most_users; ++i)
+    text += fmt::format("{}worker {} to {} ({})", i == 0 ? "" : ", ", hot.users[i].from, hot.users[i].to,
+                        size_text(hot.users[i].bytes));
+  if (hot.users.size() > most_users) text += fmt::format(", {} more", hot.users.size() - most_users);
+  return text;
+}
+
+}  // namespace
+
+std::string links_table(const LinkUsage& usage) {
+  std::vector<std::vector<std::string>> kinds{{"links", "number", "bandwidth", "mean use", "busiest", "it carries"}};
+  const std::vector<KindUse> uses = by_kind(usage);
+  for (std::size_t i = 0; i < uses.size(); ++i)
+    kinds.push_back({usage.kinds[i], std::to_string(uses[i].links), rates(uses[i]), percent(uses[i].mean),
+                     percent(uses[i].busiest), size_text(uses[i].bytes)});
+  std::vector<std::vector<std::string>> links{{"hottest", "use", "it carries", "for"}};
+  for (const HotLink& hot : hottest(usage, most_hot))
+    links.push_back({usage.name(hot.link), percent(usage.utilisation(hot.link)), size_text(usage.bytes(hot.link)),
+                     users_text(hot)});
+  return fmt::format("\n{}\n{}", format_table(kinds), links.size() > 1 ? format_table(links) : "no link is used\n");
+}
+
+std::string links_json(const LinkUsage& usage) {
+  nlohmann::ordered_json json{
+      {"seconds", usage.seconds}, {"kinds", nlohmann::json::array()}, {"hottest", nlohmann::json::array()}};
+  const std::vector<KindUse> uses = by_kind(usage);
+  for (std::size_t i = 0; i < uses.size(); ++i)
+    json["kinds"].push_back(nlohmann::ordered_json{{"links", usage.kinds[i]},
+                                                   {"number", uses[i].links},
+                                                   {"least_bytes_per_s", uses[i].slowest},
+                                                   {"most_bytes_per_s", uses[i].fastest},
+                                                   {"mean_use", uses[i].mean},
+                                                   {"busiest_use", uses[i].busiest},
+                                                   {"busiest_bytes", uses[i].bytes}});
+  for (const HotLink& hot : hottest(usage, most_hot)) {
+    nlohmann::ordered_json one{{"link", usage.name(hot.link)},
+                               {"use", usage.utilisation(hot.link)},
+                               {"bytes", usage.bytes(hot.link)},
+                               {"users", nlohmann::json::array()}};
+    for (const LinkUser& user : hot.users)
+      one["users"].push_back(nlohmann::ordered_json{{"from", user.from}, {"to", user.to}, {"bytes", user.bytes}});
+    json["hottest"].push_back(std::move(one));
+  }
+  return json.dump(2);
+}
+
+std::string with_member(const std::string& text, const std::string& name, const std::string& value) {
+  auto json = nlohmann::ordered_json::parse(text);
+  (json.is_array() ? json.back() : json)[name] = nlohmann::ordered_json::parse(value);
+  return json.dump(2);
+}
+
+}  // namespace allreplay

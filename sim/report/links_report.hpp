@@ -1,0 +1,19 @@
+// Where the time goes on the network, for people and for programs.
+#pragma once
+
+#include <string>
+
+#include "sim/training/link_usage.hpp"
+
+namespace allreplay {
+
+/// How much the links of each kind are used, and the most used links with who uses them.
+std::string links_table(const LinkUsage& usage);
+
+/// One object: "seconds", "kinds", "hottest".
+std::string links_json(const LinkUsage& usage);
+
+/// `text`, a JSON object or an array of them, with one member more in it, or in its last; `value` is JSON, too.
+std::string with_member(const std::string& text, const std::string& name, const std::string& value);
+
+}  // namespace allreplay

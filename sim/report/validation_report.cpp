@@ -1,0 +1,221 @@
+#include "sim/report/validation_report.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/core/csv.hpp"
+#include "sim/report/table.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+std::string signed_percent(double ratio) { return fmt::format("{:+.1f} %", 100 * ratio); }
+std::string count_of(std::size_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string scope_text(const FittedConstant& one) {
+  std::string text = one.inside ? "inside a node" : "";
+  for (const auto& [column, cell] : one.scope) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", column, cell);
+  return text;
+}
+
+std::string value_text(const FittedConstant& one) {
+  if (!one.known) return "not known";
+  return one.constant == Constant::Beta ? fmt::format("{:.4g} ns/B", one.value * 1e9) : format_duration(one.value);
+}
+
+std::string lines_of_rows(const Validation& validation, const std::vector<std::size_t>& rows) {
+  std::string text;
+  for (const std::size_t row : rows) {
+    const std::string& path = validation.measured.points[row].place.path;
+    text += (text.empty() ? "" : ", ") + path.substr(path.find(' ') + 1);
+  }
+  return text;
+}
+
+std::string constant_table(const Validation& validation) {
+  if (validation.fitted.empty()) return "";
+  std::vector<std::vector<std::string>> rows{{"constant", "for", "value", "lines"}};
+  for (const FittedConstant& one : validation.fitted)
+    rows.push_back({std::string(name_of(constant_words, one.constant)), scope_text(one), value_text(one),
+                    lines_of_rows(validation, one.rows)});
+  return format_table(rows) + "\n";
+}
+
+std::string error_table(const Validation& validation) {
+  std::vector<std::vector<std::string>> rows{{"group", "points", "median", "90 %", "worst", "bias", "too fast"}};
+  if (validation.trains())
+    rows[0].insert(rows[0].end(), {"no communication", "90 %", "no overlap", "90 %", "scaling loss", "error", "90 %"});
+  const auto add = [&](const GroupScore& group) {
+    const ErrorSummary& error = group.error;
+    rows.push_back({group.name, std::to_string(error.rows), percent(error.median), percent(error.p90),
+                    signed_percent(error.worst), signed_percent(error.bias), std::to_string(error.too_fast)});
+    if (!validation.trains()) return;
+    for (const double share : {group.no_communication.median, group.no_communication.p90, group.no_overlap.median,
+                               group.no_overlap.p90, group.loss, group.loss_error, group.loss_error_p90})
+      rows.back().push_back(percent(share));
+  };
+  for (const GroupScore& group : validation.groups) add(group);
+  if (validation.groups.size() > 1) add(validation.all);
+  return format_table(rows) + "\n";
+}
+
+std::string verdict(const Validation& validation) {
+  if (!validation.trains()) return "";
+  const GroupScore& all = validation.all;
+  const bool none = all.no_communication.median <= all.no_overlap.median;
+  const ErrorSummary& null = none ? all.no_communication : all.no_overlap;
+  return fmt::format("The better null model, {}, is off by {} in the median and {} at 90 %: the predictions are {}.\n",
+                     none ? "no communication" : "no overlap", percent(null.median), percent(null.p90),
+                     all.error.median < null.median ? "better" : "NO BETTER");
+}
+
+std::string order_text(const Validation& validation) {
+  const ContestSums sums = sums_of(validation);
+  if (sums.settings == 0) return "";
+  return fmt::format(
+      "Methods of one profile, cluster and number of workers, in {}: {:g} of {} in the right order, the\n"
+      "winner right in {}; taking the predicted winner loses {} in the mean, {} at worst.\n",
+      count_of(sums.settings, "setting"), sums.right, count_of(sums.pairs, "pair"), sums.winners,
+      percent(sums.mean_regret), percent(sums.worst_regret));
+}
+
+OrderedJson summary_json(const ErrorSummary& error) {
+  return {{"median", error.median},
+          {"p90", error.p90},
+          {"worst", error.worst},
+          {"bias", error.bias},
+          {"too_fast", error.too_fast}};
+}
+
+OrderedJson group_json(const GroupScore& group, bool trains) {
+  OrderedJson json{{"group", group.name}, {"points", group.error.rows}, {"error", summary_json(group.error)}};
+  if (!trains) return json;
+  json["no_communication"] = summary_json(group.no_communication);
+  json["no_overlap"] = summary_json(group.no_overlap);
+  json["scaling_loss"] = {
+      {"measured_median", group.loss}, {"error_median", group.loss_error}, {"error_p90", group.loss_error_p90}};
+  return json;
+}
+
+std::int64_t line_number(const MeasuredPoint& point) {
+  return std::stoll(point.place.path.substr(point.place.path.find(' ') + 1));
+}
+
+OrderedJson point_json(const Validation& validation, std::size_t row) {
+  const MeasuredPoint& point = validation.measured.points[row];
+  const ValidatedPoint& result = validation.points[row];
+  OrderedJson json{{"line", line_number(point)},
+                   {"group", point.group},
+                   {"scored", point.scored()},
+                   {"measured", point.value},
+                   {"predicted", result.predicted.value},
+                   {"error", result.error}};
+  if (!validation.trains()) return json;
+  json["no_communication"] = result.predicted.no_communication;
+  json["no_overlap"] = result.predicted.no_overlap;
+  json["scaling_loss"] = {{"measured", result.loss->measured}, {"predicted", result.loss->predicted}};
+  return json;
+}
+
+OrderedJson constant_json(const Validation& validation, const FittedConstant& one) {
+  OrderedJson json{{"constant", name_of(constant_words, one.constant)}};
+  if (one.constant == Constant::Alpha || one.constant == Constant::Beta)
+    json["level"] = one.inside ? "node" : "network";
+  json["for"] = OrderedJson::object();
+  for (const auto& [column, cell] : one.scope) json["for"][column] = cell;
+  json["value"] = one.known ? OrderedJson(one.value) : OrderedJson(nullptr);
+  json["lines"] = OrderedJson::array();
+  for (const std::size_t row : one.rows) json["lines"].push_back(line_number(validation.measured.points[row]));
+  return json;
+}
+
+OrderedJson setting_json(const Validation& validation, const Setting& setting) {
+  const auto line = [&](std::size_t place) { return line_number(validation.measured.points[setting.rows[place]]); };
+  OrderedJson lines = OrderedJson::array();
+  for (std::size_t place = 0; place < setting.rows.size(); ++place) lines.push_back(line(place));
+  const Contest& contest = setting.contest;
+  return {{"lines", lines},
+          {"pairs", contest.pairs},
+          {"right", contest.right},
+          {"winner", line(contest.winner)},
+          {"advised", line(contest.advised)},
+          {"regret", contest.regret}};
+}
+
+}  // namespace
+
+ContestSums sums_of(const Validation& validation) {
+  ContestSums sums{.settings = validation.settings.size()};
+  for (const Setting& setting : validation.settings) {
+    sums.pairs += setting.contest.pairs;
+    sums.right += setting.contest.right;
+    sums.winners += setting.contest.winner_is_right;
+    sums.mean_regret += setting.contest.regret / static_cast<double>(sums.settings);
+    sums.worst_regret = std::max(sums.worst_regret, setting.contest.regret);
+  }
+  return sums;
+}
+
+std::string validation_text(const Validation& validation) {
+  const auto& points = validation.measured.points;
+  const auto scored = static_cast<std::size_t>(
+      std::count_if(points.begin(), points.end(), [](const auto& one) { return one.scored(); }));
+  const std::size_t fitting = points.size() - scored;
+  return fmt::format("{}: {} of {} scored{}; errors above zero are too fast\n\n", validation.measured.file,
+                     count_of(scored, "point"), name_of(quantities, validation.measured.quantity),
+                     fitting > 0 ? fmt::format(", {} fitted", fitting) : "") +
+         constant_table(validation) + error_table(validation) + verdict(validation) + order_text(validation);
+}
+
+std::string validation_json(const Validation& validation) {
+  const bool trains = validation.trains();
+  OrderedJson json{
+      {"file", validation.measured.file},          {"quantity", name_of(quantities, validation.measured.quantity)},
+      {"all", group_json(validation.all, trains)}, {"groups", OrderedJson::array()},
+      {"constants", OrderedJson::array()},         {"points", OrderedJson::array()}};
+  for (const GroupScore& group : validation.groups) json["groups"].push_back(group_json(group, trains));
+  for (const FittedConstant& one : validation.fitted) json["constants"].push_back(constant_json(validation, one));
+  for (std::size_t row = 0; row < validation.points.size(); ++row)
+    json["points"].push_back(point_json(validation, row));
+  if (trains) {
+    const ContestSums sums = sums_of(validation);
+    json["methods"] = {{"settings", sums.settings},
+                       {"pairs", sums.pairs},
+                       {"right", sums.right},
+                       {"winners", sums.winners},
+                       {"mean_regret", sums.mean_regret},
+                       {"worst_regret", sums.worst_regret},
+                       {"each", OrderedJson::array()}};
+    for (const Setting& setting : validation.settings)
+      json["methods"]["each"].push_back(setting_json(validation, setting));
+  }
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+std::string validation_csv(const Validation& validation) {
+  const MeasuredFile& measured = validation.measured;
+  std::string text;
+  for (const std::string& column : measured.columns) text += csv_field(column) + ",";
+  text += "scored,predicted,error";
+  if (validation.trains()) text += ",no_communication,no_overlap,measured_loss,predicted_loss";
+  for (std::size_t row = 0; row < measured.points.size(); ++row) {
+    const MeasuredPoint& point = measured.points[row];
+    const ValidatedPoint& result = validation.points[row];
+    text += "\n";
+    for (const std::string& column : measured.columns) text += csv_field(point.cells.at(column)) + ",";
+    text += fmt::format("{},{},{}", point.scored(), result.predicted.value, result.error);
+    if (validation.trains())
+      text += fmt::format(",{},{},{},{}", result.predicted.no_communication, result.predicted.no_overlap,
+                          result.loss->measured, result.loss->predicted);
+  }
+  return text + "\n";
+}
+
+}  // namespace allreplay

@@ -1,0 +1,26 @@
+// What the command `validate` prints and writes.
+#pragma once
+
+#include <string>
+
+#include "sim/experiment/validation.hpp"
+
+namespace allreplay {
+
+/// The fitted constants, the errors by group beside those of the null models, and the order of methods, for people.
+std::string validation_text(const Validation& validation);
+
+/// One object; errors relative, above zero where the prediction is too fast.
+std::string validation_json(const Validation& validation);
+
+/// The file's own columns and what was predicted, a line each.
+std::string validation_csv(const Validation& validation);
+
+/// Over all settings: pairs, how many of them are in the right order, how often the winner is right, and the regrets.
+struct ContestSums {
+  std::size_t settings = 0, pairs = 0, winners = 0;
+  double right = 0, mean_regret = 0, worst_regret = 0;
+};
+ContestSums sums_of(const Validation& validation);
+
+}  // namespace allreplay

@@ -1,0 +1,150 @@
+#include "sim/report/what_if_report.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "sim/report/report.hpp"
+#include "sim/report/table.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr double little = 0.02;  // what no schedule and no network is worth the trouble for
+
+// A flag with its value.
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+Pairs pairs_of(const std::vector<std::string>& flags) {
+  Pairs pairs;
+  for (std::size_t i = 0; i < flags.size(); ++i) {
+    const bool alone = i + 1 == flags.size() || flags[i + 1].starts_with("--");
+    pairs.emplace_back(flags[i], alone ? "" : flags[i + 1]);
+    if (!alone) ++i;
+  }
+  return pairs;
+}
+
+std::vector<const WhatIfRow*> all_rows(const WhatIf& answer) {
+  std::vector<const WhatIfRow*> all{&answer.base};
+  for (const auto* some : {&answer.rows, &answer.together})
+    for (const WhatIfRow& row : *some) all.push_back(&row);
+  return all;
+}
+
+// Those that every row has; the others stand beside their rows.
+Pairs common_flags(const WhatIf& answer) {
+  Pairs common = pairs_of(answer.base.flags);
+  for (const WhatIfRow* row : all_rows(answer)) {
+    const Pairs own = pairs_of(row->flags);
+    std::erase_if(common, [&](const auto& one) { return std::find(own.begin(), own.end(), one) == own.end(); });
+  }
+  return common;
+}
+
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string text_of(const Pairs& pairs) {
+  std::vector<std::string> words;
+  for (const auto& [flag, value] : pairs) {
+    words.push_back(flag);
+    if (!value.empty()) words.push_back(value);
+  }
+  return shell_words(words);
+}
+
+std::string own_flags(const WhatIfRow& row, Pairs common) {
+  Pairs own;
+  for (const auto& one : pairs_of(row.flags)) {
+    const auto shared = std::find(common.begin(), common.end(), one);
+    if (shared == common.end())
+      own.push_back(one);
+    else
+      common.erase(shared);
+  }
+  return text_of(own);
+}
+
+nlohmann::ordered_json json_of(const WhatIfRow& row) {
+  nlohmann::ordered_json object{{"change", row.change}, {"gain", row.gain}, {"fits", row.fits}, {"flags", row.flags}};
+  object.update(nlohmann::ordered_json::parse(to_json(row_of(row.outcome))));
+  return object;
+}
+
+nlohmann::ordered_json json_of(const std::vector<WhatIfRow>& rows) {
+  auto array = nlohmann::ordered_json::array();
+  for (const WhatIfRow& row : rows) array.push_back(json_of(row));
+  return array;
+}
+
+}  // namespace
+
+std::string gain_text(double gain) { return fmt::format("{:+.1f} %", 100 * gain); }
+
+std::string shell_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
+  return text;
+}
+
+std::string what_if_report(const WhatIf& answer) {
+  const Pairs common = common_flags(answer);
+  std::vector<std::vector<std::string>> rows{
+      {"change", "gain", "iteration", "samples/s", "efficiency", "memory", "exposed comm.", "flags"}};
+  const auto add = [&](const WhatIfRow& row) {
+    const auto& [scenario, result, wall_s] = row.outcome;
+    const Metrics& m = result.metrics;
+    rows.push_back({row.change, &row == &answer.base ? "" : gain_text(row.gain), format_duration(m.iteration_s),
+                    m.samples_per_s ? fmt::format("{:.1f}", *m.samples_per_s) : "-", percent(m.efficiency),
+                    memory_text(scenario, result), format_duration(m.exposed_comm_s), own_flags(row, common)});
+  };
+  add(answer.base);
+  const auto& [scenario, result, wall_s] = answer.base.outcome;
+  const auto add_bound = [&] {
+    rows.push_back({"perfect overlap (the bound)", gain_text(answer.bound_gain), format_duration(*answer.bound_s), "-",
+                    percent(result.metrics.efficiency * (1 + answer.bound_gain)), "-", "-", ""});
+  };
+  bool bound_due = answer.bound_s.has_value();
+  for (const WhatIfRow& row : answer.rows) {
+    if (bound_due && (!row.fits || row.gain < answer.bound_gain)) add_bound(), bound_due = false;
+    add(row);
+  }
+  if (bound_due) add_bound();
+  for (const WhatIfRow& row : answer.together) add(row);
+  std::string text = title(scenario, result) + "\n\n" + format_table(rows) + "\n";
+  text += fmt::format("Each row is `allreplay run {}` and its flags.\n", text_of(common));
+  for (const WhatIfRow& row : answer.together)
+    text += fmt::format("Of {} together these bring most: {} ({}).\n", row.changes == 2 ? "two" : "three", row.change,
+                        gain_text(row.gain));
+  if (answer.together.empty()) text += "No changes together bring more than one of them alone.\n";
+  if (answer.bound_s && answer.bound_gain < little)
+    text += fmt::format("Communication is hidden but for {}: more can only come from what is computed.\n",
+                        percent(answer.bound_gain));
+  if (!answer.memory_from.empty())
+    text += fmt::format("Memory: {} of {}.\n", write_size(*scenario.options.memory.limit), answer.memory_from);
+  if (!result.memory.parts.activations && scenario.options.memory.limit)
+    text += "note: memory is without activations: the trace says nothing of them\n";
+  for (const std::string& one : answer.left_out) text += fmt::format("left out: {}\n", one);
+  return text + caveat(scenario.profile);
+}
+
+std::string what_if_json(const WhatIf& answer) {
+  nlohmann::ordered_json object{{"base", json_of(answer.base)},
+                                {"rows", json_of(answer.rows)},
+                                {"together", json_of(answer.together)},
+                                {"bound", nullptr},
+                                {"left_out", answer.left_out}};
+  if (answer.bound_s) object["bound"] = {{"iteration_s", *answer.bound_s}, {"gain", answer.bound_gain}};
+  return object.dump(2);
+}
+
+}  // namespace allreplay

@@ -1,0 +1,21 @@
+// What the command `whatif` prints.
+#pragma once
+
+#include <string>
+
+#include "sim/experiment/what_if.hpp"
+
+namespace allreplay {
+
+/// "+24.1 %".
+std::string gain_text(double gain);
+
+/// The words as a shell reads them back.
+std::string shell_words(const std::vector<std::string>& words);
+
+std::string what_if_report(const WhatIf& answer);
+
+/// One object: "base", "rows", "together", "bound", "left_out"; of each row all columns, its flags and its gain.
+std::string what_if_json(const WhatIf& answer);
+
+}  // namespace allreplay

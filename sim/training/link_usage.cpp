@@ -1,0 +1,133 @@
+#include "sim/training/link_usage.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "sim/network/link_load.hpp"
+#include "sim/network/rounds_fabric.hpp"
+#include "sim/training/communication.hpp"
+
+namespace allreplay {
+
+namespace {
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+void require_links(const Communication& communication, const Place& place) {
+  if (!communication.detailed())
+    throw InputError(place, "alpha-beta knows no links",
+                     "--fidelity fluid or message, on a cluster with a topology; see docs/topologies.md");
+}
+
+// Both directions of a link are of one kind, called after its first.
+void name_kinds(LinkUsage& usage) {
+  const Topology& topology = *usage.topology;
+  std::vector<std::string> of_node;
+  for (NodeId node = 0; node < topology.nodes(); ++node) of_node.push_back(node_kind(topology.name(node)));
+  std::map<std::string, std::uint32_t> known;
+  for (LinkId link = 0; link < topology.links().size(); ++link) {
+    const Link& first = topology.links()[link & ~LinkId{1}];
+    const std::string name = fmt::format("{} - {}", of_node[first.from], of_node[first.to]);
+    const auto [found, fresh] = known.emplace(name, static_cast<std::uint32_t>(usage.kinds.size()));
+    if (fresh) usage.kinds.push_back(name);
+    usage.kind_of.push_back(found->second);
+  }
+}
+
+LinkUsage usage_on(const Communication& communication) {
+  LinkUsage usage;
+  usage.topology = communication.topology;
+  usage.sent.resize(call_count);
+  name_kinds(usage);
+  return usage;
+}
+
+void send(LinkUsage& usage, const Communication& communication, std::uint32_t service, double bytes) {
+  LinkUsage::Sent& sent = usage.sent.at(service);
+  if (sent.loads.empty()) {
+    sent.rounds = communication.rounds->rounds_of_call(call_of(service), usage.topology->group_size());
+    sent.loads = link_loads(sent.rounds, *usage.topology);
+  }
+  sent.bytes += bytes;
+}
+
+}  // namespace
+
+double LinkUsage::bytes(LinkId link) const {
+  double sum = 0;
+  for (const Sent& one : sent)
+    if (!one.loads.empty()) sum += one.bytes * one.loads[link];
+  return sum;
+}
+
+double LinkUsage::utilisation(LinkId link) const {
+  const double bandwidth = topology->links()[link].bandwidth;
+  return bandwidth > 0 && seconds > 0 ? bytes(link) / (bandwidth * seconds) : 0;
+}
+
+std::string LinkUsage::name(LinkId link) const {
+  const Link& one = topology->links()[link];
+  return fmt::format("{} -> {}", topology->name(one.from), topology->name(one.to));
+}
+
+LinkUsage link_usage(const Scenario& scenario, const Result& result, const Place& place) {
+  const Communication communication = prepared_for(result.plan, communication_of(scenario));
+  require_links(communication, place);
+  LinkUsage usage = usage_on(communication);
+  usage.seconds = result.metrics.iteration_s;
+  for (std::size_t i = 0; i < result.unrolled.transfers; ++i) {
+    const Task& task = result.unrolled.graph.tasks()[result.unrolled.transfer(i)];
+    send(usage, communication, task.service, static_cast<double>(task.bytes));
+  }
+  return usage;
+}
+
+LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, const Place& place) {
+  const Communication communication = communication_of(scenario);
+  require_links(communication, place);
+  LinkUsage usage = usage_on(communication);
+  usage.seconds = seconds;
+  send(usage, communication, service_of(Stage::AllReduce), static_cast<double>(bytes));
+  return usage;
+}
+
+std::vector<HotLink> hottest(const LinkUsage& usage, std::size_t most) {
+  std::vector<LinkId> order(usage.topology->links().size());
+  std::iota(order.begin(), order.end(), LinkId{0});
+  std::vector<double> used;
+  for (const LinkId link : order) used.push_back(usage.utilisation(link));
+  std::erase_if(order, [&](LinkId link) { return used[link] == 0; });
+  most = std::min(most, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(most), order.end(),
+                    [&](LinkId a, LinkId b) { return used[a] != used[b] ? used[a] > used[b] : a < b; });
+  order.resize(most);
+  std::vector<LinkUsers> users(most);
+  for (const LinkUsage::Sent& sent : usage.sent) {
+    if (sent.loads.empty()) continue;
+    const std::vector<LinkUsers> own = link_users(sent.rounds, *usage.topology, order);
+    for (std::size_t i = 0; i < most; ++i)
+      for (const auto& [pair, per_byte] : own[i]) users[i][pair] += sent.bytes * per_byte;
+  }
+  std::vector<HotLink> hot;
+  for (std::size_t i = 0; i < most; ++i) {
+    hot.push_back({order[i], {}});
+    for (const auto& [pair, bytes] : users[i]) hot.back().users.push_back({pair.first, pair.second, bytes});
+    std::stable_sort(hot.back().users.begin(), hot.back().users.end(),
+                     [](const LinkUser& a, const LinkUser& b) { return a.bytes > b.bytes; });
+  }
+  return hot;
+}
+
+std::string node_kind(const std::string& name) {
+  const std::size_t dot = name.rfind('.');
+  const std::string last = dot == std::string::npos ? name : name.substr(dot + 1);
+  if (!last.empty() && std::all_of(last.begin(), last.end(), is_digit))
+    return dot == std::string::npos ? name : name.substr(0, dot);
+  const std::size_t end = last.find_last_not_of("0123456789");
+  return last.substr(0, end + 1);
+}
+
+}  // namespace allreplay

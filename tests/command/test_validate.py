@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""`allreplay validate` as users run it: a CSV in, scores, points and a picture out. Run: python3 tests/command/test_validate.py"""
+
+import json
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import ROOT, needs_program  # noqa: E402
+
+EXAMPLE = ROOT / "docs" / "examples" / "six_layers_measured.csv"
+HEAD = "profile,cluster,workers,strategy,barrier,iteration_s,group,calibrate\n"
+
+
+@needs_program
+class Validate(program.Case):
+    """One layer of 1 MB, F = 1 ms, B = 2 ms; a ring among 4 with 100 us and 1 ns/B takes 0.6 + 1.5 ms, so that an iteration takes 5.1 ms."""
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / "p.csv").write_text("layer,params,forward_us,backward_us\na,250000,1000,2000\n")
+        (self.folder / "c.json").write_text(json.dumps({"name": "c", "workers": 4, "network": {"alpha": "100 us", "beta": "1 ns/B"}}))
+
+    def validate(self, text, *arguments):
+        (self.folder / "m.csv").write_text(text)
+        return self.run_program("validate", "m.csv", *arguments)
+
+    def found(self, text):
+        done = self.validate(text, "--json")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return json.loads(done.stdout)
+
+    def test_json_says_what_was_predicted_and_how_far_off_that_is(self):
+        found = self.found(HEAD + "p.csv,c.json,4,wfbp,,0.006,one,\np.csv,c.json,2,wfbp,,0.004,two,\n")
+        self.assertEqual((found["quantity"], [group["group"] for group in found["groups"]], found["all"]["points"]), ("iteration_s", ["one", "two"], 2))
+        first, second = found["points"]
+        self.assertAlmostEqual(first["predicted"], 5.1e-3)
+        self.assertAlmostEqual(first["error"], 0.15)  # 5.1 of 6 ms: too fast
+        self.assertAlmostEqual(first["no_communication"], 3e-3)
+        self.assertAlmostEqual(second["error"], -0.05)  # two workers: 3 + 0.2 + 1 ms of 4
+        self.assertAlmostEqual(found["all"]["error"]["median"], 0.1)
+        self.assertAlmostEqual(found["all"]["error"]["p90"], 0.14)  # 0.05 + 0.9·0.1
+        self.assertAlmostEqual(found["all"]["error"]["bias"], 0.05)
+        self.assertEqual(found["all"]["error"]["too_fast"], 1)
+        self.assertAlmostEqual(first["scaling_loss"]["measured"], 0.5)  # 3 of 6 ms
+        self.assertEqual(found["methods"]["settings"], 0)
+
+    def test_a_prediction_is_that_of_run(self):
+        words = ["--profile", "resnet50_p100_b64", "--cluster", "k80-10gbe", "--workers", "8", "--strategy", "ddp"]
+        row = json.loads(program.output("run", *words, "-o", "bucket_cap=10 MiB", "--json"))
+        found = self.found("profile,cluster,workers,strategy,bucket_cap,samples_per_s\nresnet50_p100_b64,k80-10gbe,8,ddp,10 MiB,1000\n")
+        self.assertEqual(found["points"][0]["predicted"], row["samples_per_s"])
+
+    def test_constants_of_rows_that_are_not_scored(self):
+        # 3 + 0.6 + 1.5·beta·1 MB = 6.6 ms: 2 ns/B; among 4 with a barrier the same.
+        text = HEAD + "p.csv,c.json,4,sync-easgd,,0.0066,,beta\np.csv,c.json,4,wfbp,iteration,0.0066,,\n"
+        found = self.found(text)
+        (beta,) = found["constants"]
+        self.assertAlmostEqual(beta["value"] * 1e9, 2, delta=1e-3)
+        self.assertEqual((beta["constant"], beta["level"], beta["for"], beta["lines"]), ("beta", "network", {"cluster": "c.json"}, [2]))
+        self.assertEqual([point["scored"] for point in found["points"]], [False, True])
+        self.assertAlmostEqual(found["points"][1]["error"], 0, delta=1e-4)
+        self.assertIn("beta      cluster c.json  2 ns/B      2", self.validate(text).stdout)
+
+    def test_what_is_not_known_is_said(self):
+        done = self.validate(HEAD + "p.csv,c.json,1,wfbp,,0.003,,beta\np.csv,c.json,4,wfbp,,0.006,,\n")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("line 2: nothing is known of beta", done.stderr)
+        self.assertIn("not known", done.stdout)
+
+    def test_points_and_a_picture_are_written(self):
+        done = self.validate(HEAD + 'p.csv,c.json,4,wfbp,,0.006,"a, b",\np.csv,c.json,4,s-sgd,,0.005,c,beta\n', "--out", "points.csv", "--plot", "m.svg")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = program.rows_of(self.folder / "points.csv")
+        self.assertEqual([(row["group"], row["scored"]) for row in rows], [("a, b", "true"), ("c", "false")])
+        self.assertAlmostEqual(float(rows[0]["no_communication"]), 3e-3)
+        picture = (self.folder / "m.svg").read_text()
+        for word in ("a, b", "measured time", "predicted time", "within 25 %"):
+            self.assertIn(word, picture)
+        self.assertNotIn(">c: ", picture)  # what is not scored is not drawn
+
+    def test_the_example_of_the_page(self):
+        done = self.run_program("validate", EXAMPLE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r"6 points of iteration_s scored, 2 fitted")
+        self.assertEqual(done.stdout, self.run_program("validate", EXAMPLE).stdout)
+
+    def test_bad_input_ends_with_one_line_and_writes_nothing(self):
+        point = "p.csv,c.json,4,wfbp,,0.006,,\n"
+        for text, words in (("profile,cluster,wokers,strategy,iteration_s\n", "m.csv: line 1: unknown column 'wokers' (did you mean 'workers'?)"),
+                            (HEAD + "p.csv,nowhere,4,wfbp,,0.006,,\n", "m.csv: line 2, cluster: no cluster 'nowhere'"),
+                            (HEAD + "p.csv,c.json,4,wfbp,,six,,\n", "m.csv: line 2, iteration_s: "),
+                            (HEAD + point + "p.csv,c.json,4,wfbp,,0.006,,gamma\n", "m.csv: line 3, calibrate: 'gamma'"),
+                            (HEAD + point + "p.csv,c.json,4,wfbp\n", "m.csv: line 3: has 4 fields (the 8 of the header)")):
+            with self.subTest(words=words):
+                done = self.validate(text, "--out", "points.csv")
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+                self.assertTrue(done.stderr.startswith(words), done.stderr)
+                self.assertFalse((self.folder / "points.csv").exists())
+        done = self.validate(HEAD + point, "--out", "m.csv")
+        self.assertEqual((done.returncode, done.stderr), (2, "command line: --out: 'm.csv' is what is read (another file to write)\n"))
+        done = self.validate(HEAD + point, "--plot", "m.txt")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--plot", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

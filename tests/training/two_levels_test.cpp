@@ -1,0 +1,185 @@
+// Nodes with several ports: the closed forms against the rounds on the rails that they stand for.
+#include <bit>
+#include <cmath>
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+#include "tests/training/scenario.hpp"
+
+#include "sim/training/communication.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+struct Shape {
+  std::int64_t workers, node, rails;
+  double beta_in = 1e-9, beta_out = 8e-9;  // s/B
+  double alpha_in = 0, alpha_out = 0;      // s
+};
+
+constexpr Bytes bytes = 3'000'000'001;
+
+Scenario on_nodes(const Shape& shape, std::string_view collective) {
+  Scenario scenario = scenario_of({}, "wfbp", shape.workers, shape.alpha_out, shape.beta_out);
+  scenario.cluster.network.place = {"c.json", "/network"};
+  scenario.cluster.network.node =
+      NodeLevel{shape.node, shape.alpha_in, shape.beta_in, shape.rails, {"c.json", "/network/node"}};
+  scenario.collective = collective;
+  return scenario;
+}
+
+double closed(const Shape& shape, std::string_view collective, const Call& call = Stage::AllReduce,
+              std::int64_t shard = 0) {
+  const Scenario scenario = on_nodes(shape, collective);
+  const Groups groups{shape.workers, shard > 0 ? shard : shape.workers};
+  const AxisCosts costs = price_axis(scenario.cluster.network, find_algorithm(collective, {}), groups, call.axis,
+                                     shape.workers, {.tree_bandwidth = TreeBandwidth::Physical});
+  return to_seconds(costs.stages[static_cast<std::size_t>(call.stage)](bytes));
+}
+
+double detailed(std::string_view fidelity, const Shape& shape, std::string_view collective,
+                const Call& call = Stage::AllReduce, std::int64_t shard = 0) {
+  Scenario scenario = on_nodes(shape, collective);
+  scenario.fidelity = fidelity;
+  Communication communication = communication_of(scenario);
+  communication.setup.calls = {call};
+  communication.setup.shard = shard;
+  return to_seconds(lay_on(communication.setup, *communication.topology)->alone(bytes, call));
+}
+
+bool all_powers_of_two(const Shape& shape) {
+  const auto power = [](std::int64_t n) { return std::has_single_bit(static_cast<std::uint64_t>(n)); };
+  return power(shape.workers) && power(shape.node);
+}
+
+// Their closed forms count log N rounds.
+constexpr const char* logarithmic[] = {"halving-doubling", "recursive-doubling", "all-gather", "topk-allgather",
+                                       "binary-tree",      "gtopk-tree",         "broadcast"};
+
+// Where the closed form is below what the rounds take (docs/models.md): into a part empty last node, whose messages share
+// fewer ports of the others; and between nodes of one worker in a group each, whose own links inside are slower than
+// the ports.
+bool is_below(const Shape& shape, std::string_view collective, const Call& call, std::int64_t shard) {
+  if (collective == "parameter-server" && shape.workers > shape.node && shape.workers % shape.node != 0) return true;
+  return call.axis == Axis::Replica && shard % shape.node == 0 && shape.beta_in > shape.beta_out;
+}
+
+void require_equal(const Shape& shape, std::string_view collective, const Call& call = Stage::AllReduce,
+                   std::int64_t shard = 0) {
+  INFO(collective << " of " << shape.workers << " in nodes of " << shape.node << " with " << shape.rails
+                  << " ports, groups of " << shard << ": " << to_string(call.stage) << " among "
+                  << to_string(call.axis));
+  const double rounds = detailed("fluid", shape, collective, call, shard), form = closed(shape, collective, call, shard);
+  if (is_below(shape, collective, call, shard))
+    CHECK(rounds > form * (1 - 1e-10));
+  else
+    CHECK(rounds == Approx(form).epsilon(1e-10));
+}
+
+}  // namespace
+
+TEST_CASE("closed forms on two levels are what the rounds take on rails, without start-ups") {
+  std::vector<Shape> shapes;
+  for (const auto& [workers, node, rails] : {std::tuple{16, 4, 4},
+                                             {16, 4, 2},
+                                             {16, 4, 1},
+                                             {64, 8, 8},
+                                             {32, 8, 4},
+                                             {32, 2, 2},
+                                             {12, 4, 4},
+                                             {24, 6, 3},
+                                             {12, 4, 3},
+                                             {10, 5, 2},
+                                             {8, 8, 8},
+                                             {4, 1, 1},
+                                             {10, 4, 2},
+                                             {13, 4, 4},
+                                             {18, 8, 3},
+                                             {11, 3, 2},
+                                             {9, 4, 3}})
+    for (const double inside : {0.1e-9, 1e-9, 20e-9})  // the ports are the bottleneck, or what is inside
+      shapes.push_back({workers, node, rails, inside, 8e-9});
+  for (const Shape& shape : shapes) {
+    for (const char* name : {"ring", "parameter-server", "reduce-scatter"}) require_equal(shape, name);
+    if (shape.workers % shape.node == 0) require_equal(shape, "hierarchical");
+    if (all_powers_of_two(shape))
+      for (const char* name : logarithmic) require_equal(shape, name);
+  }
+}
+
+TEST_CASE("so are their halves, and those of groups of workers") {
+  for (const auto& [workers, node, rails] : {std::tuple{16, 4, 4}, {16, 4, 2}, {64, 8, 8}, {64, 8, 4}, {32, 8, 1}})
+    for (const double inside : {0.1e-9, 20e-9}) {
+      const Shape shape{workers, node, rails, inside, 8e-9};
+      for (const char* name : {"ring", "hierarchical", "halving-doubling", "parameter-server", "binary-tree"})
+        for (const Stage stage : {Stage::ReduceScatter, Stage::AllGather}) require_equal(shape, name, stage);
+      for (const std::int64_t shard : {2, 4, 8, 16})
+        for (const Axis axis : {Axis::Shard, Axis::Replica}) {
+          for (const char* name : {"ring", "parameter-server", "hierarchical"})
+            require_equal(shape, name, {Stage::AllReduce, axis}, shard);
+          for (const char* name : logarithmic) require_equal(shape, name, {Stage::AllReduce, axis}, shard);
+        }
+    }
+}
+
+TEST_CASE("with start-ups, rounds that lie on one level are still the closed form; rings pay the slowest hop in each") {
+  for (const auto& [workers, node, rails] : {std::tuple{16, 4, 4}, {16, 4, 1}, {64, 8, 4}, {16, 2, 2}})
+    for (const double alpha_in : {0.01, 2.0}) {  // below what is outside, and above
+      const Shape shape{workers, node, rails, 1e-9, 8e-9, alpha_in, 0.5};
+      for (const char* name : {"hierarchical", "parameter-server"}) {
+        if (std::string_view(name) == "parameter-server" && alpha_in > shape.alpha_out) continue;  // a round of both
+        require_equal(shape, name);
+      }
+      for (const char* name : logarithmic) require_equal(shape, name);
+      // 2(N − 1) rounds, of which 2(N − n) would be inside.
+      const auto n = static_cast<double>(workers / node);
+      const double slower = std::max(shape.alpha_out, alpha_in);
+      const double more =
+          2 * (static_cast<double>(workers) - n) * (slower - alpha_in) + 2 * (n - 1) * (slower - shape.alpha_out);
+      CHECK(detailed("fluid", shape, "ring") == Approx(closed(shape, "ring") + more).epsilon(1e-10));
+    }
+}
+
+TEST_CASE("message by message, rings hide start-ups behind bytes, and go no faster than either") {
+  for (const auto& [workers, node, rails] : {std::tuple{16, 4, 4}, {16, 4, 1}, {24, 6, 3}, {16, 2, 2}})
+    for (const double scale : {1e-3, 0.3, 3.0, 300.0}) {
+      INFO(workers << " in nodes of " << node << ", " << scale);
+      const Shape bare{workers, node, rails, 1 / 300e9, 1 / 25e9};
+      Shape shape = bare;
+      shape.alpha_in = 1e-3 * scale, shape.alpha_out = 5e-3 * scale;
+      const double all = closed(shape, "ring"), transfer = closed(bare, "ring"), start_up = all - transfer;
+      const double message = detailed("message", shape, "ring");
+      CHECK(message >= std::max(start_up, transfer) * (1 - 1e-9));
+      CHECK(message <= detailed("fluid", shape, "ring") * 1.002);
+    }
+}
+
+TEST_CASE("nodes imply a topology of kind rail, and measurements none") {
+  const TopologySpec spec = *topology_of(on_nodes({16, 4, 2}, "ring").cluster.network);
+  CHECK(spec.kind == TopologyKind::Rail);
+  CHECK((spec.gpus_per_host == 4 && spec.rails == 2 && spec.pxn));
+  CHECK((spec.inner.latency == 0 && spec.link.latency == 0));
+  CHECK(spec.inner.bandwidth == Approx(1e9));
+  CHECK(spec.link.bandwidth == Approx(0.125e9));
+  Network measured;
+  measured.node = NodeLevel{.workers = 8};
+  CHECK(!topology_of(measured));
+  Shape wireless{16, 4, 2};
+  wireless.beta_out = 0;
+  CHECK(
+      error_message([&] { detailed("fluid", wireless, "ring"); }).starts_with("c.json: /network/beta: takes no time"));
+}
+
+TEST_CASE("what two levels cannot do is refused in every fidelity alike") {
+  const auto complaint = [](std::string_view fidelity, const Shape& shape, std::string_view collective) {
+    return error_message([&] {
+      Scenario scenario = on_nodes(shape, collective);
+      scenario.fidelity = fidelity;
+      communication_of(scenario);
+    });
+  };
+  for (const char* fidelity : {"alpha-beta", "fluid", "message"})
+    CHECK(complaint(fidelity, {10, 4, 2}, "hierarchical").find("10 workers in nodes of 4: the last holds 2") !=
+          std::string::npos);
+}

@@ -1,0 +1,197 @@
+"""ResNet-50 by seven methods on three networks (HKBU's ddl-benchmarks): constants from two methods' rows, all others predicted, cause by cause."""
+
+import csv
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+from .scored import percent, read_csv, score_table, signed
+
+ROOT = Path(__file__).resolve().parents[2]
+ONE_GPU = 253.1  # samples/s of one GPU: one measurement, repeated for all networks and methods
+BATCH = 64
+NETWORKS = {"10GbE with TCP/IP": "v100x4-pcie-10gbe", "100GbE with TCP/IP": "v100x4-pcie-100gbe", "100GbIB with RDMA": "v100x4-pcie-100gbib"}
+LABELS = {"10GbE with TCP/IP": "10GbE", "100GbE with TCP/IP": "100GbE", "100GbIB with RDMA": "InfiniBand"}
+METHODS = {"BSP-A2A": "sync-easgd", "WFBP-A2A": "wfbp", "MG-WFBP": "mg-wfbp", "ByteScheduler-A2A": "bytescheduler",
+           "BSP-PS": "sync-easgd", "WFBP-PS": "wfbp", "ByteScheduler-PS": "bytescheduler"}
+INTERFERENCE = {"compute": 1.3, "at": "10 GB/s"}  # what BERT-Base asks for on these nodes
+LINK_FIT, LAUNCH_FIT = "BSP-A2A", "ByteScheduler-A2A"
+
+
+class Known(NamedTuple):
+    """What a prediction knows of the cluster; each cause is one of these."""
+    links: str = "names"  # or "presets", or "fitted"
+    update: bool = False
+    launch: bool = False
+    barrier: bool = False
+    servers: bool = False
+    interference: bool = False
+
+
+CAUSES = [("links by their names, each method as its paper has it", {}),
+          ("the real speed of a link, from BSP-A2A", {"links": "fitted"}),
+          ("the optimizer's update, which nothing hides", {"update": True}),
+          ("a library's own cost per collective, from ByteScheduler-A2A on one node", {"launch": True}),
+          ("scripts that synchronise: no overlap with the next forward pass", {"barrier": True}),
+          ("servers on hosts of their own, and sums inside a node first", {"servers": True})]
+EVERYTHING = Known("fitted", True, True, True, True)
+
+
+class Benchmark:
+    """The measured rows, and the files that predict them."""
+
+    def __init__(self, scorer, reference, profile):
+        self.scorer = scorer
+        self.rows = [row for row in read_csv(reference / "measured" / "ddl_benchmarks_resnet50.csv") if not row["suspect"] and row["gpus"] != "1"]
+        self.update = self.update_s()
+        self.layers = self.layer_times(profile)
+
+    def update_s(self):
+        """Of SGD with momentum on the GPU that the authors' paper names, by roofline; scaled as all else is to the measured rate."""
+        self.scorer.run("estimate", "--model", "resnet50", "--device", "rtx2080ti", "--precision", "fp32", "--batch", BATCH, "--optimizer", "sgd",
+                        "--samples-per-second", ONE_GPU, "--out", self.scorer.folder / "estimated.json")
+        return 1e-6 * json.loads((self.scorer.folder / "estimated.json").read_text(encoding="utf-8"))["update"]
+
+    def layer_times(self, profile):
+        """Traces whose iteration on one GPU takes what was measured, without and with the update: {update or not: name}."""
+        rows = read_csv(profile)
+        total = 1e-6 * sum(float(row["forward_us"]) + float(row["backward_us"]) for row in rows)
+        names = {}
+        for update in (False, True):
+            scale = (BATCH / ONE_GPU - (self.update if update else 0)) / total
+            table = self.scorer.folder / f"layers-{int(update)}.csv"
+            with open(table, "w", newline="", encoding="utf-8") as stream:
+                writer = csv.writer(stream)
+                writer.writerow(["layer", "params", "forward_us", "backward_us"])
+                writer.writerows([row["layer"], row["params"], float(row["forward_us"]) * scale, float(row["backward_us"]) * scale] for row in rows)
+            names[update] = f"resnet50-{int(update)}.json"
+            self.scorer.run("import", table, "--batch", BATCH, "--match", "resnet50", "--out", self.scorer.folder / names[update])
+        return names
+
+    def cluster(self, network, known):
+        """The preset, or its links by their names: 16 lanes of PCIe 3 as NCCL counts them, and the port's line rate."""
+        name = NETWORKS[network]
+        found = json.loads((ROOT / "topologies" / f"{name}.json").read_text(encoding="utf-8"))["network"]
+        if known.links == "names":
+            found["node"]["bandwidth"] = "12 GB/s"
+            del found["beta"]
+            found["bandwidth"] = found["line_rate"]
+        return self.scorer.cluster(name, 16, found, **({"interference": INTERFERENCE} if known.interference else {}))
+
+    def point(self, row, known):
+        """The row as `validate` reads it; None for one that fits what is not fitted."""
+        method, workers = row["method"], int(row["gpus"])
+        point = {"profile": self.layers[known.update], "cluster": self.cluster(row["network"], known), "workers": workers, "strategy": METHODS[method],
+                 "collective": "", "barrier": "iteration" if known.barrier else "", "update": f"{self.update!r} s" if known.update else "",
+                 "samples_per_s": row["samples_per_s"], "group": method, "calibrate": ""}
+        if method.endswith("-PS") and workers > 4:  # on one node there are no servers
+            point["collective"] = "parameter-server"
+            if known.servers:
+                point.update(server_hosts="dedicated", local="true")
+        if method == LINK_FIT:
+            point["calibrate"] = "beta by cluster" if workers == 4 else "beta by cluster workers"
+            return point if known.links == "fitted" else None
+        if method == LAUNCH_FIT and workers == 4:
+            point["calibrate"] = "launch by group"
+            return point if known.launch else None
+        return point
+
+    def score(self, name, known):
+        points = [self.point(row, known) for row in self.rows]
+        return self.scorer.score(name, [point for point in points if point])
+
+
+TEXT = """## ResNet-50 on nodes of four GPUs, three networks, seven methods (ddl-benchmarks)
+
+The samples/s that HKBU's ddl-benchmarks publish (2020): 4, 8, 16 and 32 GPUs, four to a node, batch 64 each, 10 and 100 Gbit/s Ethernet over TCP and 100 Gbit/s InfiniBand; all-reduce (A2A) and parameter
+servers (PS). Their repository does not name the GPU (the authors' paper: RTX 2080 Ti). Six rows are left out, which equal those of another network and were most likely taken on it.
+
+- *Layer times* are those of a V100 (the trace of PyTorch's Kineto, forward and backward), scaled so that one GPU makes the {one_gpu} samples/s that were measured on one; no other use is made of it.
+- *Network constants* come from one method, BSP-A2A (one all-reduce behind the backward pass): a time per byte inside a node from its rows of 4 GPUs, and of a port from those of 8, 16 and 32, for each network and number of
+  GPUs one constant from one row. Start-ups are those of the presets ([topologies](../topologies/v100x4-pcie-10gbe.json)), which come from other measurements. The rows of BSP-A2A are not scored.
+- *A launch* comes from the rows of ByteScheduler-A2A on 4 GPUs, which is the same node three times; they are not scored either. {points} points are left, all of them predicted.
+
+Each cause is added to those above it; what the column *without it* says is all causes but this one:
+
+{causes}
+
+{verdict}
+
+By method, with everything known, and with the presets alone (no row fits anything, no launch):
+
+{methods}
+
+Errors of every point, with everything known (above zero: too fast; *fit*: not scored; –: left out):
+
+{points_table}
+
+What was fitted: {constants}.
+
+{remarks}
+"""
+
+
+def causes_table(benchmark):
+    """The table, and the last of its scores."""
+    rows, known = [], Known()
+    for place, (title, more) in enumerate(CAUSES):
+        known = known._replace(**more)
+        found = benchmark.score(f"cause-{place}", known)
+        without = benchmark.score(f"without-{place}", EVERYTHING._replace(**{key: Known._field_defaults[key] for key in more})) if more else None
+        rows.append((title, found, without))
+    lines = ["| cause | median | 90 % | worst | bias | without it: median | 90 % | no communication: median | 90 % | no overlap: median | 90 % | scaling loss, its error | winners | regret: mean | worst |",
+             "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|"]
+    for title, found, without in rows:
+        group, methods = found["all"], found["methods"]
+        cells = [title if found is rows[0][1] else f"+ {title}", *errors_of(group), *(errors_of(without["all"])[:2] if without else ("", "")),
+                 *(percent(group[null][share]) for null in ("no_communication", "no_overlap") for share in ("median", "p90")), percent(group["scaling_loss"]["error_median"]),
+                 f"{methods['winners']} of {methods['settings']}", percent(methods["mean_regret"]), percent(methods["worst_regret"])]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines), rows[-1][1]
+
+
+def errors_of(group):
+    error = group["error"]
+    return percent(error["median"]), percent(error["p90"]), signed(error["worst"]), signed(error["bias"])
+
+
+def points_table(benchmark, found):
+    """Signed errors by method, network and GPUs."""
+    kept = [row for row in benchmark.rows if benchmark.point(row, EVERYTHING)]
+    errors = {(row["method"], row["network"], row["gpus"]): signed(point["error"]) if point["scored"] else "fit" for row, point in zip(kept, found["points"])}
+    counts = ("4", "8", "16", "32")
+    lines = ["| method | " + " | ".join(f"{LABELS[network]}, {count}" for network in NETWORKS for count in counts) + " |", "|---|" + "--:|" * (len(NETWORKS) * len(counts))]
+    for method in METHODS:
+        lines.append(f"| {method} | " + " | ".join(errors.get((method, network, count), "–") for network in NETWORKS for count in counts) + " |")
+    return "\n".join(lines)
+
+
+def constants_text(found):
+    """What each constant came to."""
+    texts = []
+    for one in found["constants"]:
+        scope = ", ".join(cell.removesuffix(".json") if column == "cluster" else f"{cell} GPUs" if column == "workers" else cell for column, cell in one["for"].items())
+        value = "unknown (the node is slower)" if one["value"] is None else f"{1e9 * one['value']:.3f} ns/B" if one["constant"] == "beta" else f"{1e6 * one['value']:.0f} us"
+        texts.append(f"{one['constant']}{' inside' if one.get('level') == 'node' else ''} of {scope} {value}")
+    return "; ".join(texts)
+
+
+def verdict(found):
+    group, methods = found["all"], found["methods"]
+    beaten = group["error"]["median"] < min(group[null]["median"] for null in ("no_communication", "no_overlap"))
+    worst = max(each["regret"] for each in methods["each"])
+    return (f"With everything known the error is {percent(group['error']['median'])} in the median and {percent(group['error']['p90'])} at the 90th percentile"
+            f" (asked for: 6 and 20 %), the better null model's {percent(min(group[null]['median'] for null in ('no_communication', 'no_overlap')))}: {'beaten' if beaten else 'NOT BEATEN'}. The predicted winner of a network and number of"
+            f" GPUs is the measured one in {methods['winners']} of {methods['settings']} settings, and costs {percent(worst)} more time at worst (asked for: 3 %); {methods['right']:g} of {methods['pairs']} pairs of methods are in the right order.")
+
+
+def section(scorer, reference):
+    """The section, lines for the page's first table, and its points, drawn by themselves."""
+    benchmark = Benchmark(scorer, reference, reference / "profiles" / "resnet50_v100dgxs_b32_kineto.csv")
+    causes, found = causes_table(benchmark)
+    presets = benchmark.score("presets", EVERYTHING._replace(links="presets", launch=False))
+    everything, alone = "ddl-benchmarks, ResNet-50: constants from BSP-A2A", "the same, presets alone"
+    groups = [(f"{group['group']}{suffix}", group) for suffix, scores in (("", found), (", presets alone", presets)) for group in [*scores["groups"], scores["all"]]]
+    text = TEXT.format(one_gpu=ONE_GPU, points=found["all"]["points"], causes=causes, verdict=verdict(found), methods=score_table("method", groups), points_table=points_table(benchmark, found),
+                       constants=constants_text(found), remarks=REMARKS)
+    return text, [(everything, found), (alone, presets)], []

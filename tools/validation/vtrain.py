@@ -1,0 +1,76 @@
+"""GPT on one node of A100: layer times estimated, and estimated with one known rate for each kind of micro-batch."""
+
+import json
+
+from .scored import read_csv, score_table
+
+VOCABULARY = 51200  # Megatron's for GPT-2; the source does not say
+
+TEXT = """## GPT on one node of A100 (vTrain)
+
+120 configurations of Megatron-DeepSpeed on 2, 4 and 8 A100 of one node: 12 to 24 layers of width 1024, micro-batches of 1 to 8 sequences, 2 to 16 of them accumulated, all activations
+recomputed, gradients reduced after the last backward pass in one piece (`sync-easgd`; the source: no bucketing). The all-reduce is NCCL's model on `a100x8-8x200gbps`; fp16 and
+{vocabulary:,} tokens are assumed. Layer times are estimated, twice:
+
+- *from data sheets*: `allreplay estimate` for an A100 of 80 GB, with its usual efficiency, which is the median of published trainings, these among them ([estimation](estimation.md));
+- *one rate known*: for each number of layers and micro-batch the row with the fewest GPUs, and of these with the most micro-batches, says how fast an A100 computes (less the predicted all-reduce); it is
+  not scored.
+
+{scores}
+
+- This is a test of computing: the all-reduce takes {share} of an iteration in the median, so that both null models are as good.
+- With one rate known what is left is how the step adds up: K micro-batches, one update, one all-reduce. The rows of 8 GPUs alone: {eight}.
+"""
+
+
+def estimate(scorer, row, out, *more):
+    """The trace of a row's micro-batch."""
+    scorer.run("estimate", "--family", "gpt2", "--layers", row["layers"], "--hidden", row["hidden_size"], "--heads", row["heads"], "--vocab", VOCABULARY,
+               "--seq", row["sequence_length_tokens"], "--device", "a100-80gb", "--precision", "fp16", "--batch", row["batch_per_gpu"], "--recompute", "full", "--out", scorer.folder / out, *more)
+    return out
+
+
+def kind(row):
+    return row["layers"], row["batch_per_gpu"]
+
+
+def known_rows(rows):
+    """{kind: the row that says how fast it computes}"""
+    known = {}
+    for row in rows:
+        order = (int(row["gpus"]), -int(row["accumulation"]))
+        if kind(row) not in known or order < known[kind(row)][0]:
+            known[kind(row)] = order, row
+    return {name: row for name, (_, row) in known.items()}
+
+
+def rate(row, trace, exposed):
+    """Samples per second of one GPU: what is left of the row's iteration, in the proportions of the trace."""
+    micro = sum(layer["forward"] + layer["backward"] for layer in trace["layers"])
+    scale = (float(row["iteration_ms"]) * 1e-3 - exposed) / (1e-6 * (int(row["accumulation"]) * micro + trace["update"]))
+    return int(row["batch_per_gpu"]) / (1e-6 * (micro + trace["update"]) * scale)
+
+
+def point(row, profile, group):
+    return {"profile": profile, "cluster": "a100x8-8x200gbps", "workers": row["gpus"], "strategy": "sync-easgd", "barrier": "iteration", "accumulate": row["accumulation"],
+            "iteration_s": repr(float(row["iteration_ms"]) * 1e-3), "group": group}
+
+
+def section(scorer, reference):
+    """The section, lines for the page's first table, and no rows for its picture: times have their own."""
+    rows = read_csv(reference / "measured" / "vtrain_a100_single.csv")
+    sheets = {name: estimate(scorer, row, f"gpt-{'-'.join(name)}.json") for name, row in known_rows(rows).items()}
+    estimated = scorer.score("vtrain-sheets", [point(row, sheets[kind(row)], "from data sheets") for row in rows])
+    exposed = {id(row): (found["no_communication"], found["predicted"]) for row, found in zip(rows, estimated["points"])}
+    rated = {}
+    for name, row in known_rows(rows).items():
+        trace = json.loads((scorer.folder / sheets[name]).read_text(encoding="utf-8"))
+        computing, whole = exposed[id(row)]
+        rated[name] = estimate(scorer, row, f"rated-{'-'.join(name)}.json", "--samples-per-second", repr(rate(row, trace, whole - computing)))
+    rest = [row for row in rows if row is not known_rows(rows)[kind(row)]]
+    known = scorer.score("vtrain-rated", [point(row, rated[kind(row)], "one rate known") for row in rest])
+    eight = scorer.score("vtrain-eight", [point(row, rated[kind(row)], "8 GPUs") for row in rest if row["gpus"] == "8"])
+    shares = sorted(1 - found["no_communication"] / found["predicted"] for found in known["points"])
+    text = TEXT.format(vocabulary=VOCABULARY, scores=score_table("layer times", [(found["groups"][0]["group"], found["all"]) for found in (estimated, known)]),
+                       share=f"{100 * shares[len(shares) // 2]:.1f} %", eight=f"median {100 * eight['all']['error']['median']:.1f} %, 90 % within {100 * eight['all']['error']['p90']:.1f} %")
+    return text, [("A100, one node: GPT's iterations (vTrain), from data sheets", estimated), ("the same, one rate of each micro-batch known", known)], []
