@@ -384,6 +384,18 @@ TEST_CASE("zero-3: small tensors are refreshed first, and never freed") {
   CHECK(plan.plan.blocks[*plan.plan.holding.resident].bytes() == 400);
 }
 
+TEST_CASE("zero-3: what is never freed leaves the room that max_live says") {
+  Profile profile = layers_of({100, 50, 300});
+  profile.tensors.insert(profile.tensors.begin() + 1, {"t1b", 50, 200, 0});
+  const Planned plan("zero-3", profile, [](StrategyOptions& options) {
+    options.zero.persistence = 50;
+    options.zero.max_reuse = 0;
+    options.zero.max_live = 101;  // one more than the first layer's own: the third is fetched beside it
+  });
+  CHECK(plan.words.lane("gather") == "G1+2 G1 G3 G3' G1'");
+  plan.waits({{"G3", "start"}, {"F3", "G3"}, {"G3'", "F3"}});
+}
+
 TEST_CASE("zero-3: with overlap three buckets may be behind") {
   const auto with = [](bool overlap) {
     return Planned("zero-3", layers_of({240, 240, 240, 240, 240, 240}), [&](StrategyOptions& options) {
