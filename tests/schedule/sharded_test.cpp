@@ -357,6 +357,16 @@ TEST_CASE("zero-3: a layer stays where fewer elements than max_reuse lie between
   with(0).waits({{"G3'", "F3"}, {"B3", "G3'"}, {"G2'", "B3"}, {"G1'", "B2"}, {"B1", "G1'"}});
 }
 
+TEST_CASE("zero-3: what stayed is freed after its backward pass, and makes room for the next micro-batch") {
+  const Planned plan("zero-3", layers_of({100, 300, 300}), [](StrategyOptions& options) {
+    options.zero.persistence = 0;
+    options.zero.max_live = 400;
+    options.step.accumulate = 2;  // max_reuse keeps all three of each
+  });
+  CHECK(plan.words.lane("gather") == "G1 G2 G3 G1/2 G2/2 G3/2");
+  plan.waits({{"G1", "start"}, {"G2", "start"}, {"G3", "F2"}, {"G1/2", "B1"}, {"G2/2", "B1"}, {"G3/2", "F2/2"}});
+}
+
 TEST_CASE("zero-3: small tensors are refreshed first, and never freed") {
   Profile profile = layers_of({100, 50, 300});
   profile.tensors.insert(profile.tensors.begin() + 1, {"t1b", 50, 200, 0});
@@ -372,6 +382,18 @@ TEST_CASE("zero-3: small tensors are refreshed first, and never freed") {
   plan.waits({{"G1+2", "start"}, {"G1", "start"}, {"F1", "G1+2 G1"}, {"F2", ""}, {"G1/2", "B1"}});
   REQUIRE(plan.plan.holding.resident.has_value());
   CHECK(plan.plan.blocks[*plan.plan.holding.resident].bytes() == 400);
+}
+
+TEST_CASE("zero-3: what is never freed leaves the room that max_live says") {
+  Profile profile = layers_of({100, 50, 300});
+  profile.tensors.insert(profile.tensors.begin() + 1, {"t1b", 50, 200, 0});
+  const Planned plan("zero-3", profile, [](StrategyOptions& options) {
+    options.zero.persistence = 50;
+    options.zero.max_reuse = 0;
+    options.zero.max_live = 101;  // one more than the first layer's own: the third is fetched beside it
+  });
+  CHECK(plan.words.lane("gather") == "G1+2 G1 G3 G3' G1'");
+  plan.waits({{"G3", "start"}, {"F3", "G3"}, {"G3'", "F3"}});
 }
 
 TEST_CASE("zero-3: with overlap three buckets may be behind") {

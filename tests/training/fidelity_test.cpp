@@ -128,7 +128,7 @@ TEST_CASE("with local sums a node pushes once, each GPU its share") {
   scenario.options.collective.servers = 8;
   CHECK(iteration(scenario) == Approx(650 * micro));
   scenario.cluster.network.gamma = 1e-9;  // of the nodes' sums (n - 1)/S of a block, and inside 3/4
-  CHECK(iteration(scenario) == Approx(650 * us + 125 * us + 750 * micro));
+  CHECK(iteration(scenario) == Approx(650 * micro + 125 * micro + 750 * micro));
 }
 
 TEST_CASE("a push, a pull and the sums inside have channels of their own; colocated servers share theirs") {
