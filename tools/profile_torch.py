@@ -138,6 +138,26 @@ def measure(subject, clock, iterations, warmup, seconds):
         {layer: statistics.median(one.apart[layer] for one in times) for layer in times[0].apart})
 
 
+OPTIMIZERS = {"adamw": lambda parameters: torch.optim.AdamW(parameters, lr=0.0),
+              "adam": lambda parameters: torch.optim.Adam(parameters, lr=0.0),
+              "sgd": lambda parameters: torch.optim.SGD(parameters, lr=0.0, momentum=0.9)}
+
+
+def measure_update(subject, clock, optimizer, iterations):
+    """The Spread of the optimizer's step, by itself, with the gradients of the last iteration; a rate of 0 leaves the weights."""
+    step = OPTIMIZERS[optimizer](subject.module.parameters()).step
+    for _ in range(2):  # makes its state
+        step()
+    marks = []
+    for _ in range(max(FEWEST_ITERATIONS, iterations)):
+        begin = clock.now()
+        step()
+        marks.append((begin, clock.now()))
+    clock.settle()
+    times = [clock.microseconds(begin, end) for begin, end in marks]
+    return spread(times, middle_half(times))
+
+
 # --- the trace -------------------------------------------------------------------------------------------------------
 
 def inline_model(subject, recorder, measured):
@@ -164,13 +184,13 @@ def shipped_model(model):
     return known(shipped) == known(layer for layer in model["layers"] if layer["tensors"] or layer["name"] in names)
 
 
-def source_text(measured, facts, options):
+def source_text(measured, facts, options, update=None):
     """Where the numbers come from, in one sentence for whoever reads a result made from them."""
     whole = measured.whole["iteration"]
     parts = [f"measured by tools/profile_torch.py, {options.date}: means over the middle half of {measured.iterations} iterations after "
              f"{options.warmup} of warm-up; undisturbed iteration {whole.middle / 1e3:.3f} ms (interquartile range "
              f"{whole.width / 1e3:.3f} ms), sum of the layers {measured.total() / 1e3:.3f} ms ({measured.difference():+.1%}); "
-             "loss in the last layer, optimiser left out"]
+             f"loss in the last layer, {f'the update is a step of {options.optimizer}' if update else 'optimiser left out'}"]
     parts += [f"{name} {facts[key]}" for key, name in (("driver", "driver"), ("cuda", "CUDA"), ("cudnn", "cuDNN"),
                                                         ("sm_clock", "SM clock"), ("memory_clock", "memory clock"),
                                                         ("memory_used", "memory used")) if key in facts]
@@ -184,14 +204,16 @@ def distribution(one):
     return {"middle_half": round(one.middle, 3), "quartiles": [round(us, 3) for us in one.quartiles]}
 
 
-def trace_text(subject, recorder, measured, facts, options):
+def trace_text(subject, recorder, measured, facts, options, update=None):
     """The trace file: its head, then a layer per line, then what else was measured."""
     model = inline_model(subject, recorder, measured)
     us = 3  # decimals: times to the nanosecond
     rows = [json.dumps({"name": layer, "forward": round(measured.forward[layer].middle, us),
                         "backward": round(measured.backward[layer].middle, us)}) for layer in measured.layers]
     head = {"device": device_name(options.device), "framework": f"PyTorch {torch.__version__}", "batch_size": options.batch,
-            "precision": options.precision, "origin": "measured", "source": source_text(measured, facts, options), "unit": "us"}
+            "precision": options.precision, "origin": "measured", "source": source_text(measured, facts, options, update), "unit": "us"}
+    if update:
+        head["update"] = round(update.middle, us)
     details = {
         "input": subject.sample, "loss": subject.task, "warmup": options.warmup, "iterations": measured.iterations,
         "undisturbed_us": {key: distribution(one) for key, one in measured.whole.items()},
@@ -200,6 +222,8 @@ def trace_text(subject, recorder, measured, facts, options):
         "interquartile_range_us": {"forward": [round(measured.forward[layer].width, us) for layer in measured.layers],
                                    "backward": [round(measured.backward[layer].width, us) for layer in measured.layers]},
         "tensors_without_gradient": recorder.unused, "machine": facts}
+    if update:
+        details["update_us"] = distribution(update)
     if shipped_model(model):
         named = json.dumps(model["name"])
     else:
@@ -310,6 +334,8 @@ def parse(argv):
     parser.add_argument("--seconds", type=positive_integer, default=60, metavar="S", help="for these iterations, about; at least "
                         f"{FEWEST_ITERATIONS} are measured (default: %(default)s)")
     parser.add_argument("--warmup", type=positive_integer, default=10, metavar="N", help="iterations before them (default: %(default)s)")
+    parser.add_argument("--optimizer", choices=[*OPTIMIZERS, "none"], default="adamw", help="whose step is measured as the "
+                        "trace's update (default: %(default)s)")
     parser.add_argument("--threads", type=positive_integer, metavar="N", help="that PyTorch computes with on a CPU (default: its own choice)")
     parser.add_argument("--chrome-trace", type=Path, metavar="FILE", help="also save the PyTorch profiler's trace (.json or "
                         ".json.gz) of the same model, for `allreplay import`; needs a PyTorch with Kineto")
@@ -370,6 +396,7 @@ def run(options):
     subject = make_subject(options.model, options.batch, options.input, options.device, DTYPES[options.precision])
     try:
         recorder, measured = measure(subject, clock, options.iterations, options.warmup, options.seconds)
+        update = None if options.optimizer == "none" else measure_update(subject, clock, options.optimizer, measured.iterations)
         facts = machine_facts(options.device, lambda: (iterate(subject, clock), clock.settle()))
         if options.chrome_trace:
             save_chrome_trace(options.chrome_trace, subject, clock)
@@ -377,10 +404,12 @@ def run(options):
         raise InputError(f"{options.model}: an iteration of batch {options.batch} of {subject.sample} in {options.precision} on "
                          f"{options.device} fails: {first_line(error)} (another --input, --batch or --precision)") from error
     print_table(subject, recorder, measured, options)
+    if update:
+        print(f"update, a step of {options.optimizer}: {update.middle / 1e3:.3f} ms")
     for line in warnings(recorder, measured, facts):
         print(f"warning: {line}", file=sys.stderr)
     path = out_file(options, subject.name)
-    write(path, trace_text(subject, recorder, measured, facts, options))
+    write(path, trace_text(subject, recorder, measured, facts, options, update))
     return print(f"\n{path}")
 
 

@@ -28,6 +28,10 @@ void warn(const std::string& text) {
   if (!text.empty() && told.insert(text).second) tell("warning: " + text);
 }
 
+std::string left_out(const std::string& name, const std::string& why) {
+  return fmt::format("{} is left out: {}", name, why);
+}
+
 void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<void(Farm& farm)>& lead) {
   Farm farm(mpi_transport());
   if (!farm.leads()) return farm.work(prepare);

@@ -104,4 +104,7 @@ void require_mpi_or_none(const std::string& engine);
 /// "warning: …" on standard error, once for each text.
 void warn(const std::string& text);
 
+/// What to warn of where one of several to be simulated cannot be.
+std::string left_out(const std::string& name, const std::string& why);
+
 }  // namespace allreplay

@@ -31,43 +31,54 @@ void print_json(const std::vector<Outcome>& outcomes) {
   fmt::print("{}\n", to_json(rows));
 }
 
-// Where nothing was asked for by name: every strategy that this collective can carry.
-std::vector<Scenario> all_possible(const CompareArguments& arguments, Library& library) {
-  std::vector<Scenario> scenarios;
-  for (const Strategy& strategy : strategies()) {
-    Scenario scenario = library.resolve(arguments.scenario.request(std::string(strategy.name)));
-    if (!goes_with(scenario)) continue;  // what was asked for says which they are
-    try {
-      require_possible(scenario);
-    } catch (const InputError& error) {
-      if (!strategy.split) throw;
-      warn(fmt::format("{} is left out: {}", strategy.name, error.what()));
-      continue;
-    }
-    scenarios.push_back(std::move(scenario));
-  }
-  // With groups, say, that nothing makes: the first one's complaint.
-  if (scenarios.empty())
-    require_possible(library.resolve(arguments.scenario.request(std::string(strategies().front().name))));
-  return scenarios;
-}
+// What is to be compared, and what a complaint about one of them calls it.
+struct Candidate {
+  std::string name;
+  Scenario scenario;
+};
 
-// All are checked before the first is run.
-std::vector<Scenario> scenarios_of(const CompareArguments& arguments) {
+// Those that were named; else every strategy that goes with what else was asked for.
+std::vector<Candidate> candidates_of(const CompareArguments& arguments) {
   Library library;
-  std::vector<Scenario> scenarios;
-  if (arguments.strategies.empty() && arguments.plans.empty()) scenarios = all_possible(arguments, library);
+  std::vector<Candidate> candidates;
   for (const std::string& name : arguments.strategies) {
     Request request = arguments.scenario.request(std::string(trim(name)));
     request.place_of_strategy = argument("--strategies");
-    scenarios.push_back(library.resolve(request));
-    require_possible(scenarios.back());
+    candidates.push_back({request.strategy, library.resolve(request)});
   }
-  for (const std::string& plan : arguments.plans) {
-    scenarios.push_back(library.resolve(arguments.scenario.request("", plan)));
-    require_possible(scenarios.back());
+  for (const std::string& plan : arguments.plans)
+    candidates.push_back({plan, library.resolve(arguments.scenario.request("", plan))});
+  if (!candidates.empty()) return candidates;
+  for (const Strategy& strategy : strategies()) {
+    Scenario scenario = library.resolve(arguments.scenario.request(std::string(strategy.name)));
+    if (goes_with(scenario)) candidates.push_back({std::string(strategy.name), std::move(scenario)});
   }
-  return scenarios;
+  if (candidates.empty())  // with groups, say, that nothing makes: the first one's complaint
+    require_possible(library.resolve(arguments.scenario.request(std::string(strategies().front().name))));
+  return candidates;
+}
+
+// What one of them cannot do does not stop the others. Each is checked before the first is run.
+std::vector<Outcome> outcomes_of(const std::vector<Candidate>& candidates) {
+  std::vector<std::pair<std::string, InputError>> complaints;
+  const auto possible = [&](const Candidate& one, const auto& work) {
+    try {
+      work(one.scenario);
+      return true;
+    } catch (const InputError& error) {
+      complaints.emplace_back(one.name, error);
+      return false;
+    }
+  };
+  std::vector<const Candidate*> chosen;
+  for (const Candidate& one : candidates)
+    if (possible(one, require_possible)) chosen.push_back(&one);
+  std::vector<Outcome> outcomes;
+  for (const Candidate* one : chosen)
+    possible(*one, [&](const Scenario& scenario) { outcomes.push_back(run(scenario)); });
+  if (outcomes.empty()) throw complaints.front().second;
+  for (const auto& [name, why] : complaints) warn(left_out(name, why.what()));
+  return outcomes;
 }
 
 void execute(const CompareArguments& arguments) {
@@ -77,9 +88,7 @@ void execute(const CompareArguments& arguments) {
   }
   require_separate({{"--plot", arguments.plot}, {"--timeline", arguments.timeline}},
                    arguments.scenario.files(arguments.plans));
-  std::vector<Scenario> scenarios = scenarios_of(arguments);
-  std::vector<Outcome> outcomes;
-  for (Scenario& scenario : scenarios) outcomes.push_back(run(std::move(scenario)));
+  const std::vector<Outcome> outcomes = outcomes_of(candidates_of(arguments));
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(compare_chart(outcomes)));
   if (!arguments.timeline.empty()) write_picture(arguments.timeline, timeline_picture(outcomes));
   for (const Outcome& outcome : outcomes) warn(outcome.result.warning);

@@ -69,14 +69,6 @@ void execute(const ExportArguments& arguments) {
   } else {
     scenario = library.resolve(request);
     plan = plan_of(scenario);
-    const bool passes_only = std::all_of(plan->program.begin(), plan->program.end(), [](const Work& one) {
-      return one.kind == WorkKind::Forward || one.kind == WorkKind::Backward;
-    });
-    if (!passes_only || !(plan->step == Step()))
-      throw InputError(
-          argument("--strategy"),
-          fmt::format("{} shards, accumulates or updates, which the exporters do not write yet", plan->strategy),
-          "a plan of all-reduces without micro-batches and update");
   }
   ExportRequest wanted{scenario.profile, plan ? &*plan : nullptr, scenario.workers};
   const std::vector<std::string> written = files(arguments, exporter, scenario.workers);

@@ -9,6 +9,7 @@
 #include "sim/experiment/row.hpp"
 #include "sim/interchange/importers/importer.hpp"
 #include "sim/report/table.hpp"
+#include "sim/search/search_space.hpp"
 
 namespace allreplay {
 
@@ -105,6 +106,7 @@ Rows option_lines() {
 
 // The range that `tune` varies, in the option's own unit.
 std::string tuned(const OptionRow& option) {
+  if (tuned_by_choice(option.name)) return option.words.empty() ? "a few" : "its words";
   if (!option.tuned) return "";
   const auto text = [&](double value) {
     if (option.kind == OptionKind::Size) return write_size(static_cast<Bytes>(value));

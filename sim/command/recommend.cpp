@@ -103,7 +103,9 @@ double efficiency_line(const RecommendArguments& arguments) {
 void recommend_and_print(const RecommendArguments& arguments, Farm* farm) {
   const double line = efficiency_line(arguments);
   const RecommendTask task = task_of(arguments);
-  const std::vector<std::vector<Advice>> sizes = recommend(task.sizes, task.request, farm);
+  std::vector<RuledOut> ruled_out;
+  const std::vector<std::vector<Advice>> sizes = recommend(task.sizes, task.request, ruled_out, farm);
+  for (const RuledOut& one : ruled_out) warn(left_out(one.strategy, one.why));
   warn(sizes.front().front().tuned.result.warning);
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)

@@ -158,7 +158,6 @@ void add_sweep(CommandLine& app) {
   command.add_option("--fidelity", arguments->fidelity, "this one instead of the file's");
   command.add_option("--codec", arguments->codec, "this one instead of the file's; none for gradients as they are");
   command.add_flag("--no-reuse", arguments->no_reuse, "fluid, message: simulate every collective");
-  add_change_options(command, arguments->changes, false);
   command.add_option(
       "--shard", arguments->shard,
       "only share I of N equally costly ones, such as 0/4; auto: the Slurm array's task, or MPI's rank. {} in "
@@ -170,6 +169,7 @@ void add_sweep(CommandLine& app) {
   command.add_option("--chunk", arguments->chunk, "slurm: about so many rows a task (as many as give 100 tasks)");
   command.add_flag("--dry-run", arguments->dry_run, "slurm: print the scripts, hand in nothing");
   command.add_flag("--detach", arguments->detach, "slurm: hand in, say how to come back, and end");
+  add_change_options(command, arguments->changes, false);
   const Option json = command.add_flag("--json", arguments->json, "print a JSON array instead of the table");
   command.add_flag("--csv", arguments->csv, "print CSV instead of the table").excludes(json);
   command.footer(

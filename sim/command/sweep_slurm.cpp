@@ -109,8 +109,8 @@ class SlurmSweep {
         {"--collective", &arguments_.collective}, {"--fidelity", &arguments_.fidelity}, {"--codec", &arguments_.codec}};
     for (const auto& [option, value] : options)
       if (!value->empty()) words += fmt::format(" {} {}", option, shell_word(*value));
-    for (const auto& [change, values] : arguments_.changes)
-      for (const std::string& value : values) words += fmt::format(" --{} {}", change, shell_word(value));
+    for (const auto& [name, values] : arguments_.changes)
+      for (const std::string& value : values) words += fmt::format(" --{}={}", name, shell_word(value));
     return words + (arguments_.no_reuse ? " --no-reuse" : "");
   }
 

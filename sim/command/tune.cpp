@@ -43,7 +43,7 @@ TuneTask task_of(const TuneArguments& arguments) {
         throw InputError(argument("--over"), fmt::format("{} is given twice", request.ranges[i].option),
                          "one range each");
   }
-  if (request.ranges.empty()) request.ranges = default_ranges(*scenario.strategy, scenario.profile);
+  if (request.ranges.empty()) request.ranges = default_ranges(scenario);
   if (request.ranges.empty())
     throw InputError(argument("--strategy"), fmt::format("{} has no options to tune", scenario.strategy->name),
                      choices(tunable_strategies()));
@@ -81,7 +81,9 @@ void add_tune(CommandLine& app) {
   command.add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`").required();
   command
       .add_option("--over", arguments->over,
-                  "key=lo:hi, such as partition=256KiB:16MiB; once for each option (all that can be tuned)")
+                  "key=lo:hi, such as partition=256KiB:16MiB, or key=a,b, such as reshard=all,none; once for each "
+                  "option (all that "
+                  "can be tuned)")
       .allow_extra_args(false);
   command.add_option("--budget", arguments->budget, "at most so many trials").capture_default_str();
   command.add_option("--method", arguments->method, "bayes (Gaussian process, expected improvement) or grid")

@@ -22,6 +22,8 @@ struct Place {
 class InputError : public std::runtime_error {
  public:
   InputError(const Place& place, std::string_view wrong, std::string_view right);
+  /// What another one said, whole.
+  explicit InputError(const std::string& line) : std::runtime_error(line) {}
 };
 
 /// Times that are each acceptable but together pass the end of the clock.

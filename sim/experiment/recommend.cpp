@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <tuple>
 
 #include "sim/experiment/answer.hpp"
@@ -18,22 +19,20 @@ namespace {
 const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metrics; }
 
 // Of the settings that are as fast as any, but for 0.5 %, the one that starts the fewest collectives: start-ups that
-// overlap cost nothing here, but something in any real library. The options as given win a tie. Returns its values,
-// none for the options as given.
+// overlap cost nothing here, but something in any real library. The options as given win a tie; where they are among
+// these, nothing may need more memory. Returns its values, none for the options as given.
 std::pair<Outcome, std::vector<std::string>> calmest(const Tuning& tuning) {
   constexpr double slack = 1.005;
-  const double limit =
-      fits(tuning.given.scenario, tuning.given.result)
-          ? std::min(slack * tuning.tuned.result.metrics.iteration_s, tuning.given.result.metrics.iteration_s)
-          : slack * tuning.tuned.result.metrics.iteration_s;
-  const bool given =
-      fits(tuning.given.scenario, tuning.given.result) || !fits(tuning.tuned.scenario, tuning.tuned.result);
-  std::pair<Outcome, std::vector<std::string>> calm{tuning.tuned, {}};
-  if (!tuning.as_given) calm.second = tuning.trials[tuning.best].values;
-  if (given && tuning.given.result.metrics.iteration_s <= limit) calm = {tuning.given, {}};
+  const auto &given = tuning.given, &tuned = tuning.tuned;
+  const double fast = slack * tuned.result.metrics.iteration_s, as_given = given.result.metrics.iteration_s;
+  const bool given_fits = fits(given.scenario, given.result);
+  const bool stays = (given_fits || !fits(tuned.scenario, tuned.result)) && as_given <= fast;
+  const double limit = given_fits ? std::min(fast, as_given) : fast;
+  std::pair<Outcome, std::vector<std::string>> calm{given, {}};
+  if (!stays && !tuning.as_given) calm = {tuned, tuning.trials[tuning.best].values};
   for (const Trial& trial : tuning.trials) {
-    if (trial.iteration_s > limit || !trial.fits) continue;
-    Outcome outcome = run(with_options(tuning.given.scenario, tuning.ranges, trial.values));
+    if (trial.iteration_s > limit || !trial.fits || (stays && trial.memory_bytes > given.result.memory.peak)) continue;
+    Outcome outcome = run(with_options(given.scenario, tuning.ranges, trial.values));
     if (outcome.result.metrics.collectives < calm.first.result.metrics.collectives)
       calm = {std::move(outcome), trial.values};
   }
@@ -43,7 +42,7 @@ std::pair<Outcome, std::vector<std::string>> calmest(const Tuning& tuning) {
 // One scenario's, with the values of its ranges that were chosen; none for the options as given.
 std::pair<Advice, std::vector<std::string>> advise(const Scenario& given, const RecommendRequest& request) {
   const Scenario scenario = as_printed(given);
-  const std::vector<Range> ranges = default_ranges(*scenario.strategy, scenario.profile);
+  const std::vector<Range> ranges = default_ranges(scenario);
   Advice advice;
   std::vector<std::string> values;
   if (ranges.empty() || scenario.workers == 1) {
@@ -90,8 +89,7 @@ Advice unpacked(const Scenario& given, const std::string& bytes) {
   const Scenario scenario = as_printed(given);
   Unpacker unpacker(bytes);
   const std::vector<std::string> values = take_texts(unpacker);
-  const std::vector<Range> ranges =
-      values.empty() ? std::vector<Range>() : default_ranges(*scenario.strategy, scenario.profile);
+  const std::vector<Range> ranges = values.empty() ? std::vector<Range>() : default_ranges(scenario);
   Advice advice;
   advice.tuned = unpack(unpacker, with_options(scenario, ranges, values));
   advice.given_s = unpacker.take<double>();
@@ -119,35 +117,65 @@ std::vector<Advice> ranked(std::vector<Advice> ranking) {
 
 using SizeAndStrategy = std::pair<std::size_t, std::size_t>;
 
-}  // namespace
+// What an advisor says, or what is wrong with the scenario.
+struct Answered {
+  std::optional<Advice> advice;
+  std::string wrong;
+};
 
-std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request) {
+std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scenario>& scenarios,
+                           std::vector<RuledOut>& ruled_out) {
   std::vector<Advice> ranking;
-  for (const Scenario& scenario : scenarios) ranking.push_back(advise(scenario, request).first);
+  for (std::size_t i = 0; i < answers.size(); ++i)
+    if (answers[i].advice)
+      ranking.push_back(std::move(*answers[i].advice));
+    else
+      ruled_out.push_back({std::string(scenarios[i].strategy->name), answers[i].wrong});
+  if (ranking.empty() && !answers.empty()) throw InputError(answers.front().wrong);
   return ranked(std::move(ranking));
 }
 
+}  // namespace
+
+std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
+                              std::vector<RuledOut>& ruled_out) {
+  std::vector<Answered> answers;
+  for (const Scenario& scenario : scenarios) try {
+      answers.push_back({advise(scenario, request).first, ""});
+    } catch (const InputError& error) {
+      answers.push_back({std::nullopt, error.what()});
+    }
+  return ranked(std::move(answers), scenarios, ruled_out);
+}
+
 std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenario>>& sizes,
-                                           const RecommendRequest& request, Farm* farm) {
+                                           const RecommendRequest& request, std::vector<RuledOut>& ruled_out,
+                                           Farm* farm) {
   std::vector<std::vector<Advice>> rankings;
   if (!farm || farm->workers() == 0) {
-    for (const auto& scenarios : sizes) rankings.push_back(recommend(scenarios, request));
+    for (const auto& scenarios : sizes) rankings.push_back(recommend(scenarios, request, ruled_out));
     return rankings;
   }
   std::vector<Job> jobs;
   std::vector<SizeAndStrategy> all;
+  std::vector<std::vector<Answered>> answers;
   for (std::size_t size = 0; size < sizes.size(); ++size) {
-    rankings.emplace_back(sizes[size].size());
+    answers.emplace_back(sizes[size].size());
     for (std::size_t i = 0; i < sizes[size].size(); ++i) {
       all.emplace_back(size, i);
       jobs.push_back({Packer().add(size).add(i).bytes(), expected_cost(sizes[size][i])});
     }
   }
-  farm->run(jobs, [&](std::size_t job, const std::string& answer) {
+  farm->run(jobs, [&](std::size_t job, const std::string& bytes) {
     const auto [size, i] = all[job];
-    rankings[size][i] = unpacked(sizes[size][i], answer);
+    Unpacker unpacker(bytes);
+    if (const bool wrong = unpacker.take<bool>(); wrong)
+      answers[size][i] = {std::nullopt, unpacker.take_text()};
+    else
+      answers[size][i] = {unpacked(sizes[size][i], unpacker.take_text()), ""};
   });
-  for (auto& ranking : rankings) ranking = ranked(std::move(ranking));
+  for (std::size_t size = 0; size < sizes.size(); ++size)
+    rankings.push_back(ranked(std::move(answers[size]), sizes[size], ruled_out));
   return rankings;
 }
 
@@ -156,7 +184,11 @@ Farm::Answer answer_advice(std::vector<std::vector<Scenario>> sizes, RecommendRe
   return [sizes = std::move(sizes), request](const std::string& work) {
     Unpacker unpacker(work);
     const auto size = unpacker.take<std::size_t>(), i = unpacker.take<std::size_t>();
-    return packed(advise(sizes.at(size).at(i), request));
+    try {
+      return Packer().add(false).add_text(packed(advise(sizes.at(size).at(i), request))).bytes();
+    } catch (const InputError& error) {
+      return Packer().add(true).add_text(error.what()).bytes();
+    }
   };
 }
 

@@ -25,14 +25,23 @@ struct RecommendRequest {
   int jobs = 2;
 };
 
+/// A strategy that cannot do what was asked for, and why.
+struct RuledOut {
+  std::string strategy;
+  std::string why;
+};
+
 /// Tunes each scenario (they differ in their strategy), and sorts them by iteration time; among equals, those that
-/// start fewer collectives come first. What does not fit into the memory that there is comes last.
-std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request);
+/// start fewer collectives come first. What does not fit into the memory that there is comes last; what cannot be
+/// simulated is added to `ruled_out`. Throws InputError where that is all of them.
+std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
+                              std::vector<RuledOut>& ruled_out);
 
 /// The same for every size, each by its scenarios; by the other processes of a farm (answer_advice()) where there are
 /// any.
 std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenario>>& sizes,
-                                           const RecommendRequest& request, Farm* farm);
+                                           const RecommendRequest& request, std::vector<RuledOut>& ruled_out,
+                                           Farm* farm);
 
 /// What these do: one scenario of one size at a time.
 Farm::Answer answer_advice(std::vector<std::vector<Scenario>> sizes, RecommendRequest request);

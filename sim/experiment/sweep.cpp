@@ -1,8 +1,5 @@
 #include "sim/experiment/sweep.hpp"
 
-#include <filesystem>
-#include <map>
-
 #include <fmt/format.h>
 
 #include "sim/core/file.hpp"
@@ -119,8 +116,11 @@ void set_strategy(Request& request, const Json& json) {
 }  // namespace
 
 Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
-  const std::string file = find_data("configs", name, "sweep");
-  const Json json = Json::read(file);
+  return read_sweep(Json::read(find_data("configs", name, "sweep")), instead);
+}
+
+Sweep read_sweep(const Json& json, const SweepOverrides& instead) {
+  const std::string file = json.place().file;
   json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "collectives", "fidelities",
                    "codecs", "strategies", "plot"});
   for (const auto key : {"profiles", "clusters", "strategies"}) json.at(key);

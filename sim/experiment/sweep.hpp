@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/json.hpp"
 #include "sim/experiment/request.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/farm/farm.hpp"
@@ -33,6 +34,9 @@ struct SweepOverrides {
 /// collectives, workers, clusters and profiles. A cluster's entry may have lists of its own instead of the sweep's.
 /// Paths stand relative to the file, or to the working directory. Throws InputError.
 Sweep read_sweep(const std::string& name, const SweepOverrides& instead = {});
+
+/// The same of a file's contents.
+Sweep read_sweep(const Json& json, const SweepOverrides& instead = {});
 
 /// A share of a sweep's rows: number `index`, from 0, of `count`.
 struct Share {

@@ -278,7 +278,8 @@ void require_replaceable(const std::string& file, const std::string& header) {
   if (lines.size() <= 1) return;
   const std::string name = path + ".rows";
   if (!is_regular(name) || !read_output(name, 2 * most_result_bytes).starts_with(records_head))
-    refuse(fmt::format("exists, and no sweep of this version wrote it: there is no {}", name));
+    throw InputError({file, ""}, fmt::format("exists, and no sweep of this version wrote it: there is no {}", name),
+                     "--force to replace it, --resume to compute its rows again in their places, or another file");
   const auto records = read_records(path, read_output);
   auto record = records.begin();
   for (std::size_t i = 1; i < lines.size(); ++i) {

@@ -58,8 +58,8 @@ std::vector<std::vector<std::size_t>> share_out(std::size_t count, const std::ve
   std::vector<std::size_t> order(costs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
-  using Load = std::pair<std::uint64_t, std::size_t>;  // of a share; the first of equals
-  std::priority_queue<Load, std::vector<Load>, std::greater<>> least;
+  using Filled = std::pair<std::uint64_t, std::size_t>;  // of a share; the first of equals
+  std::priority_queue<Filled, std::vector<Filled>, std::greater<>> least;
   for (std::size_t i = 0; i < count; ++i) least.emplace(0, i);
   std::vector<std::vector<std::size_t>> shares(count);
   for (const std::size_t row : order) {

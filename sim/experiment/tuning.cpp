@@ -62,7 +62,12 @@ Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs
   Options defaults = scenario.options;
   defaults.strategy = with_defaults(*scenario.strategy, scenario.options.strategy, scenario.profile);
   std::vector<std::string> given;
-  for (const Range& range : request.ranges) given.push_back(defaults.get(range.option));
+  const Scenario with_given = [&] {
+    Scenario same = scenario;
+    same.options = defaults;
+    return same;
+  }();
+  for (const Range& range : request.ranges) given.push_back(given_value(with_given, range));
   const oneapi::tbb::global_control threads(oneapi::tbb::global_control::max_allowed_parallelism,
                                             static_cast<std::size_t>(jobs));
   oneapi::tbb::task_arena arena(jobs);

@@ -218,7 +218,10 @@ class Asking {
       }
       if (scenarios.empty()) continue;
       try {
-        const std::vector<Advice> ranking = recommend(scenarios, {how_.budget, how_.seed, how_.jobs});
+        std::vector<RuledOut> ruled_out;
+        const std::vector<Advice> ranking = recommend(scenarios, {how_.budget, how_.seed, how_.jobs}, ruled_out);
+        for (const RuledOut& one : ruled_out)
+          result_.left_out.push_back(fmt::format("{}: {}: {}", framework.name, one.strategy, one.why));
         const Scenario& tuned = ranking.front().tuned.scenario;
         const auto given = std::find_if(scenarios.begin(), scenarios.end(),
                                         [&](const Scenario& one) { return one.strategy == tuned.strategy; });

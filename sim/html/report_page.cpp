@@ -67,8 +67,8 @@ Value rows_of(const SweepResult& result) {
 std::int64_t picoseconds(const Value& microseconds) { return std::llround(microseconds.get<double>() * 1e6); }
 
 // The trace events again, by lane: [kind, start, duration, name, bytes, wait, micro-batch], in picoseconds since the
-// first.
-Value lanes_of(const Outcome& outcome) {
+// first; and a worker's memory as [time, bytes], where the trace has it.
+void add_timeline(Value& timeline, const Outcome& outcome) {
   const Value trace = Value::parse(trace_events(outcome));
   std::map<std::pair<int, int>, Value> lanes;
   std::map<int, std::string> processes;
@@ -77,6 +77,7 @@ Value lanes_of(const Outcome& outcome) {
     if (event["ph"] == "X") begin = std::min(begin, picoseconds(event["ts"]));
   for (const Value& event : trace["traceEvents"]) {
     const std::string phase = event["ph"];
+    if (phase == "C") timeline["memory"].push_back({picoseconds(event["ts"]) - begin, event["args"]["bytes"]});
     const std::pair<int, int> thread(event["pid"], event["tid"]);
     if (phase == "M" && event["name"] == "process_name") processes[thread.first] = event["args"]["name"];
     if (phase == "M" && event["name"] == "thread_name") lanes[thread]["thread"] = event["args"]["name"];
@@ -98,7 +99,7 @@ Value lanes_of(const Outcome& outcome) {
               [](const Value& a, const Value& b) { return a[1].get<std::int64_t>() < b[1].get<std::int64_t>(); });
     list.push_back({{"process", processes[thread.first]}, {"thread", lane["thread"]}, {"spans", lane["spans"]}});
   }
-  return list;
+  timeline["lanes"] = std::move(list);
 }
 
 Value timelines_of(const ChosenTimelines& chosen) {
@@ -106,7 +107,7 @@ Value timelines_of(const ChosenTimelines& chosen) {
   for (const ChosenTimeline& one : chosen.timelines) {
     Value value{{"row", one.row}, {"fastest", one.fastest}};
     if (const auto* outcome = std::get_if<Outcome>(&one.outcome))
-      value["lanes"] = lanes_of(*outcome);
+      add_timeline(value, *outcome);
     else
       value["problem"] = std::get<std::string>(one.outcome);
     list.push_back(std::move(value));

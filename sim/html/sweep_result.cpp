@@ -149,7 +149,11 @@ bool is_number_column(const std::string& name) {
 
 SweepResult read_sweep_result(const std::string& file) {
   constexpr std::uint64_t most = std::uint64_t{512} << 20;  // as a sweep writes and resumes
-  const std::vector<CsvRow> csv = parse_csv(read_file(file, most), file);
+  return parse_sweep_result(read_file(file, most), file);
+}
+
+SweepResult parse_sweep_result(const std::string& text, const std::string& file) {
+  const std::vector<CsvRow> csv = parse_csv(text, file);
   if (csv.empty()) throw InputError({file, ""}, "is empty", "the CSV of a sweep: a header and rows");
   SweepResult result{.file = file, .columns = csv.front().fields};
   const Reader reader(file, result.columns);

@@ -319,7 +319,10 @@ class PlanReader {
     const auto json = json_.find("step");
     if (!json) return step;
     json->allow_only({"accumulate", "zero", "shard_group"});
-    if (const auto accumulate = json->find("accumulate")) step.accumulate = accumulate->integer(1, 1'000'000);
+    if (const auto accumulate = json->find("accumulate")) {
+      step.accumulate = accumulate->integer(1, 1'000'000);
+      require_bearable_passes(step, profile_, accumulate->place());
+    }
     if (const auto zero = json->find("zero")) step.zero = zero->integer(0, 3);
     if (const auto group = json->find("shard_group")) step.shard_group = group->integer(0, most_workers);
     return step;
@@ -388,6 +391,9 @@ class PlanReader {
   }
 
   static void read_lanes(Plan& plan, const Json& list) {
+    constexpr std::size_t most_lanes = 1000;  // each is looked at whenever a transfer ends
+    if (list.items().size() > most_lanes)
+      list.fail(fmt::format("are {}", list.items().size()), fmt::format("at most {}", most_lanes));
     for (const Json& json : list.items()) {
       json.allow_only({"name", "order", "window", "tick"});
       Lane lane{.name = json.at("name").text()};
@@ -487,10 +493,11 @@ class PlanReader {
 
 std::string write_plan(const Plan& plan, const Profile& profile) { return PlanWriter(plan, profile).write(); }
 
-Plan read_plan(const std::string& file, const Profile& profile) {
-  const Json json = Json::read(file);
+Plan read_plan(const std::string& file, const Profile& profile) { return read_plan(Json::read(file), profile); }
+
+Plan read_plan(const Json& json, const Profile& profile) {
   Plan plan = PlanReader(json, profile).read();
-  if (plan.strategy.empty()) plan.strategy = std::filesystem::path(file).stem().string();
+  if (plan.strategy.empty()) plan.strategy = std::filesystem::path(json.place().file).stem().string();
   if (const auto wrong = uncovered(plan, profile)) throw InputError(json.place(), wrong->what, wrong->remedy);
   return plan;
 }

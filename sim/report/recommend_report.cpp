@@ -1,11 +1,13 @@
 #include "sim/report/recommend_report.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "sim/report/report.hpp"
 #include "sim/report/table.hpp"
+#include "sim/schedule/offer.hpp"
 #include "sim/training/communication.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/training/sharding.hpp"
@@ -65,6 +67,12 @@ std::string limits(const Advice& advice) {
   return text + "\n";
 }
 
+std::string indented(const std::string& code) {
+  std::string text = "    ";
+  for (const char letter : code) text += letter == '\n' ? "\n    " : std::string(1, letter);
+  return text;
+}
+
 std::string saving(double from, double to) { return fmt::format("{:.1f} % less", 100 * (1 - to / from)); }
 
 std::vector<Advice>::const_iterator fastest_offered(const std::vector<Advice>& ranking) {
@@ -95,16 +103,18 @@ std::string what_to_do(const std::vector<Advice>& ranking) {
   const auto first = fastest_offered(ranking);
   if (first != ranking.end()) {
     const double now = metrics(*first).iteration_s;
-    text += fmt::format("Of what maintained frameworks offer, {} is the fastest: {}", strategy(*first).name,
-                        first->settings);
-    text += now < first->given_s * (1 - 1e-4)
-                ? fmt::format(", {} time than as given ({}).\n", saving(first->given_s, now),
-                              format_duration(first->given_s))
-                : "; tuning gains nothing.\n";
+    text += fmt::format("Of what maintained frameworks offer, {} is the fastest", strategy(*first).name);
+    const std::string gain =
+        now < first->given_s * (1 - 1e-4)
+            ? fmt::format(", {} time than as given ({})", saving(first->given_s, now), format_duration(first->given_s))
+            : "; tuning gains nothing";
+    text += first->settings.find('\n') == std::string::npos
+                ? fmt::format(": {}{}.\n", first->settings, gain)
+                : fmt::format("{}:\n\n{}\n\n", gain, indented(first->settings));
     const double best = metrics(ranking.front()).iteration_s;
     if (best < now * (1 - 1e-3))
       text += fmt::format("{} takes {} than that: {}.\n", strategy(ranking.front()).name, saving(now, best),
-                          ranking.front().settings);
+                          in_one_line(ranking.front().settings));
     else
       text += "Nothing listed here is faster by more than 0.1 %.\n";
   }
@@ -125,7 +135,7 @@ std::string recommend_report(const std::vector<Advice>& ranking) {
     rows.push_back({std::to_string(rows.size()), std::string(strategy(advice).name), format_duration(m.iteration_s),
                     advice.given_s > m.iteration_s ? format_duration(advice.given_s) : "",
                     fmt::format("{:.2f}", m.speedup), percent(m.efficiency), format_duration(m.exposed_comm_s),
-                    gap(advice), advice.settings});
+                    gap(advice), in_one_line(advice.settings)});
     if (memory) rows.back().insert(rows.back().end() - 1, memory_text(advice.tuned.scenario, advice.tuned.result));
   }
   const Scenario& scenario = ranking.front().tuned.scenario;
@@ -138,30 +148,32 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
   std::vector<std::vector<std::string>> rows{{"efficiency with"}};
   for (const auto& ranking : sizes) rows[0].push_back(std::to_string(ranking.front().tuned.scenario.workers));
   rows[0].push_back(fmt::format("at least {} %", 100 * line));
-  const auto find = [&](const std::vector<Advice>& ranking, std::string_view name) -> const Advice& {
-    return *std::find_if(ranking.begin(), ranking.end(),
-                         [&](const Advice& advice) { return strategy(advice).name == name; });
+  // What was ruled out for this number of workers has none.
+  const auto efficiency_of = [](const std::vector<Advice>& ranking, std::string_view name) {
+    const auto found = std::find_if(ranking.begin(), ranking.end(),
+                                    [&](const Advice& advice) { return strategy(advice).name == name; });
+    return found == ranking.end() ? std::optional<double>() : metrics(*found).efficiency;
   };
   const auto append = [&](const std::string& name, const auto& efficiency) {
     std::vector<std::string> row{name};
     std::int64_t last = 0;
     bool above = true;
     for (const auto& ranking : sizes) {
-      const double value = efficiency(ranking);
-      above = above && value >= line;
+      const std::optional<double> value = efficiency(ranking);
+      above = above && value && *value >= line;
       if (above) last = ranking.front().tuned.scenario.workers;
-      row.push_back(percent(value));
+      row.push_back(value ? percent(*value) : "-");
     }
     row.push_back(last == 0 ? "at none" : above ? "at all" : fmt::format("up to {}", last));
     rows.push_back(std::move(row));
   };
   for (const Advice& advice : sizes.back())
     append(std::string(strategy(advice).name),
-           [&](const auto& ranking) { return metrics(find(ranking, strategy(advice).name)).efficiency; });
+           [&](const auto& ranking) { return efficiency_of(ranking, strategy(advice).name); });
   if (metrics(sizes.front().front()).lower_bound_s)
     append("(lower bound)", [&](const auto& ranking) {
       const Metrics& m = metrics(ranking.front());
-      return m.lower_bound_s ? m.efficiency * m.iteration_s / *m.lower_bound_s : 1.0;
+      return std::optional(m.lower_bound_s ? m.efficiency * m.iteration_s / *m.lower_bound_s : 1.0);
     });
   std::string text =
       heading(sizes.front().front()) + "\n\n" + format_table(rows) +
@@ -172,7 +184,7 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
     const bool coded = ranking.front().tuned.scenario.codec.has_value();
     const Advice& advice = coded || offered == ranking.end() ? ranking.front() : *offered;
     text += fmt::format("{:>8} workers: {}, {} with {}\n", advice.tuned.scenario.workers, strategy(advice).name,
-                        format_duration(metrics(advice).iteration_s), advice.settings);
+                        format_duration(metrics(advice).iteration_s), in_one_line(advice.settings));
   }
   return text + caveat(sizes.front().front().tuned.scenario.profile);
 }

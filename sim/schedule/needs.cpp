@@ -418,6 +418,16 @@ std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profi
   return std::nullopt;
 }
 
+void require_bearable_passes(const Step& step, const Profile& profile, const Place& place) {
+  constexpr std::int64_t most_passes = 5'000'000;  // a graph of so many takes gigabytes
+  const auto layers = static_cast<std::int64_t>(profile.layers.size());
+  if (step.accumulate > 1 && step.accumulate > most_passes / (2 * layers))
+    throw InputError(
+        place,
+        fmt::format("{} micro-batches of {} layers are more than {} passes", step.accumulate, layers, most_passes),
+        fmt::format("at most {}", most_passes / (2 * layers)));
+}
+
 void require_complete(const Draft& draft, const Profile& profile) {
   std::vector<const Slice*> slices;
   for (const Block& block : draft.blocks)

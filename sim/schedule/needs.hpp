@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/core/error.hpp"
 #include "sim/schedule/plan.hpp"
 
 namespace allreplay {
@@ -34,6 +35,9 @@ std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile);
 /// first forward or any backward pass on; after the last backward pass the update, in one piece where the state is
 /// sharded; copies of blocks anywhere.
 std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profile);
+
+/// Throws InputError at `place` where a step has so many passes that they would fill the memory.
+void require_bearable_passes(const Step& step, const Profile& profile, const Place& place);
 
 /// Throws std::logic_error, saying where, unless every byte of every gradient is in exactly one slice: all that can be
 /// wrong with a draft, since expand() makes the gates.

@@ -53,8 +53,12 @@ std::string no_fusion(const StrategyOptions&, const Profile&) { return "no fusio
 std::string one_all_reduce(const StrategyOptions&, const Profile&) { return "one all-reduce of everything"; }
 
 std::string ddp(const StrategyOptions& options, const Profile&) {
-  if (!options.bucket_cap) return "DistributedDataParallel(model)";
-  return fmt::format("DistributedDataParallel(model, bucket_cap_mb={})", mib(*options.bucket_cap));
+  std::string text = options.bucket_cap
+                         ? fmt::format("DistributedDataParallel(model, bucket_cap_mb={})", mib(*options.bucket_cap))
+                         : "DistributedDataParallel(model)";
+  if (options.step.accumulate > 1)
+    text += fmt::format("\nwith model.no_sync() if micro_batch < {} else nullcontext():", options.step.accumulate - 1);
+  return text;
 }
 
 std::string horovod(const StrategyOptions& options, const Profile&) {
@@ -82,45 +86,76 @@ std::string dear(const StrategyOptions& options, const Profile&) {
   return fmt::format("fusion threshold of {} MB", megabytes(options.threshold.value_or(dear_threshold)));
 }
 
-// Between the layers, the units that fully_shard is called for.
-std::string wrapping(const Wrap& wrap, const Profile& profile) {
-  if (wrap.by == Wrap::By::Size) return fmt::format("{:g} MB of layers", megabytes(wrap.size));
+// What fully_shard is called for: one of them, and all.
+struct Wrapped {
+  std::string one, all;
+};
+Wrapped wrapped(const Wrap& wrap, const Profile& profile) {
+  if (wrap.by == Wrap::By::Size) return {"part", fmt::format("parts_of_{:.0f}_MB", megabytes(wrap.size))};
   const bool groups = std::any_of(profile.layers.begin(), profile.layers.end(),
                                   [](const Layer& layer) { return !layer.group.empty(); });
-  return wrap.by == Wrap::By::Layer || !groups ? "layer" : "block";
+  return wrap.by == Wrap::By::Layer || !groups ? Wrapped{"layer", "layers"} : Wrapped{"block", "blocks"};
 }
 
 // Hybrid sharding is a mesh of two dimensions: groups, and the ranks of a group.
 std::string mesh(const Step& step) {
   if (step.shard_group == 0) return "";
   return fmt::format(
-      ", mesh=init_device_mesh(\"cuda\", (world_size // {0}, {0}), mesh_dim_names=(\"replicate\", \"shard\"))",
+      "mesh = init_device_mesh(\"cuda\", (world_size // {0}, {0}), mesh_dim_names=(\"replicate\", \"shard\"))\n",
       step.shard_group);
+}
+
+std::string dtype(Bytes bytes, const Profile& profile) {
+  return bytes == 4 ? "torch.float32" : profile.precision == "fp16" ? "torch.float16" : "torch.bfloat16";
+}
+
+// Nothing where all is fp32, as PyTorch has it.
+std::string mixed_precision(std::string_view type, const Profile& profile) {
+  const Tensor& tensor = profile.tensors.front();
+  const Bytes gradient = tensor.bytes / tensor.elements,
+              parameter = profile.parameter_bytes > 0 ? profile.parameter_bytes : gradient;
+  if (gradient == 4 && parameter == 4) return "";
+  return fmt::format("policy = {}(param_dtype={}, reduce_dtype={})\n", type, dtype(parameter, profile),
+                     dtype(gradient, profile));
 }
 
 std::string fsdp2(const StrategyOptions& options, const Profile& profile) {
   const Reshard reshard = options.fsdp.reshard.value_or(Reshard::ButLast);
-  std::string text =
-      fmt::format("for each {}: fully_shard({{}}{}{}); fully_shard(model)", wrapping(options.fsdp.wrap, profile),
-                  mesh(options.step), reshard == Reshard::None ? ", reshard_after_forward=False" : "");
-  text.replace(text.find("{}"), 2, "module");
+  const auto [one, all] = wrapped(options.fsdp.wrap, profile);
+  const std::string grid = mesh(options.step), policy = mixed_precision("MixedPrecisionPolicy", profile);
+  const std::string with =
+      std::string(grid.empty() ? "" : ", mesh=mesh") + (policy.empty() ? "" : ", mp_policy=policy");
+  // As it comes, all but the root's are freed.
+  const std::string kept = reshard == Reshard::None ? ", reshard_after_forward=False" : "",
+                    root = reshard == Reshard::All ? ", reshard_after_forward=True" : kept;
+  std::string text = fmt::format("{0}{1}for {2} in {3}:\n    fully_shard({2}{4}{5})\nfully_shard(model{4}{6})", grid,
+                                 policy, one, all, with, kept, root);
   if (options.fsdp.prefetch > 1)
-    text += fmt::format("; module.set_modules_to_forward_prefetch and _backward_prefetch: the next {}",
-                        options.fsdp.prefetch);
-  if (!options.fsdp.reduce_every) text += "; model.set_requires_gradient_sync(last)";
+    text += fmt::format(
+        "\nfor i, {0} in enumerate({1}):\n    {0}.set_modules_to_forward_prefetch({1}[i + 1:i + {3}])\n"
+        "    {0}.set_modules_to_backward_prefetch({1}[max(0, i - {2}):i][::-1])",
+        one, all, options.fsdp.prefetch, options.fsdp.prefetch + 1);
+  if (!options.fsdp.reduce_every && options.step.accumulate > 1)
+    text += fmt::format("\nmodel.set_requires_gradient_sync(micro_batch == {})", options.step.accumulate - 1);
   return text;
 }
 
-std::string fsdp1(const StrategyOptions& options, const Profile&) {
+std::string fsdp1(const StrategyOptions& options, const Profile& profile) {
   const bool whole = options.fsdp.reshard == Reshard::None;
-  const bool groups = options.step.shard_group > 0;
+  const std::string grid = mesh(options.step), policy = mixed_precision("MixedPrecision", profile);
   constexpr std::string_view prefetches[] = {"BACKWARD_PRE", "BACKWARD_POST", ""};
   const std::string_view prefetch = prefetches[static_cast<std::size_t>(options.fsdp.backward_prefetch)];
+  const Wrap& wrap = options.fsdp.wrap;
+  const std::string units =
+      wrap.by == Wrap::By::Size
+          ? fmt::format("partial(size_based_auto_wrap_policy, min_num_params={})", parameters(profile, wrap.size))
+          : fmt::format("ModuleWrapPolicy({{{}}})", wrapped(wrap, profile).one == "block" ? "Block" : "Layer");
   return fmt::format(
-      "FullyShardedDataParallel(model, auto_wrap_policy=ModuleWrapPolicy({{BLOCK}}), "
-      "sharding_strategy=ShardingStrategy.{}, "
+      "{}{}FullyShardedDataParallel(model, auto_wrap_policy={}, sharding_strategy=ShardingStrategy.{}{}{}, "
       "backward_prefetch={}, limit_all_gathers=True)",
-      groups ? (whole ? "_HYBRID_SHARD_ZERO2" : "HYBRID_SHARD") : (whole ? "SHARD_GRAD_OP" : "FULL_SHARD"),
+      grid, policy, units,
+      grid.empty() ? (whole ? "SHARD_GRAD_OP" : "FULL_SHARD") : (whole ? "_HYBRID_SHARD_ZERO2" : "HYBRID_SHARD"),
+      grid.empty() ? "" : ", device_mesh=mesh", policy.empty() ? "" : ", mixed_precision=policy",
       prefetch.empty() ? "None" : fmt::format("BackwardPrefetch.{}", prefetch));
 }
 
@@ -195,6 +230,18 @@ std::string settings_of(const Strategy& strategy, const StrategyOptions& options
   if (options.step.accumulate > 1) step += fmt::format(" --accumulate {}", options.step.accumulate);
   if (options.step.shard_group > 0) step += fmt::format(" --shard-group {}", options.step.shard_group);
   return fmt::format("buckets from `allreplay plan -s {}{}`", strategy.name, step);
+}
+
+std::string in_one_line(const std::string& settings) {
+  std::string text;
+  for (std::size_t start = 0; start < settings.size();) {
+    const std::size_t end = std::min(settings.find('\n', start), settings.size()),
+                      begin = std::min(settings.find_first_not_of(' ', start), end);
+    if (!text.empty()) text += begin > start && text.ends_with(':') ? " " : "; ";
+    text += settings.substr(begin, end - begin);
+    start = end + 1;
+  }
+  return text;
 }
 
 }  // namespace allreplay

@@ -23,7 +23,11 @@ std::vector<Framework> frameworks();
 /// Throws InputError at `place`, naming the nearest known one.
 Framework find_framework(std::string_view name, const Place& place);
 
-/// What to set, or to do, so that a framework sends what the strategy plans with these options.
+/// What to set, or to do, so that a framework sends what the strategy plans with these options: a line, or lines of
+/// code to be pasted.
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile);
+
+/// The same in one line, for a table's cell.
+std::string in_one_line(const std::string& settings);
 
 }  // namespace allreplay

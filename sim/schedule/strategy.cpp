@@ -1,5 +1,8 @@
 #include "sim/schedule/strategy.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include <fmt/format.h>
 
 #include "sim/core/named.hpp"
@@ -17,6 +20,30 @@
 
 namespace allreplay {
 
+namespace {
+
+// All runs of gradients, by their ends.
+double merges(const StrategyOptions&, double tensors) { return tensors * tensors / 2; }
+
+// Algorithm 2 may try a whole schedule, out of a heap, for every tensor.
+double schedules(const StrategyOptions& options, double tensors) {
+  return options.first_phase.kind == PhaseOrder::Kind::Paper ? tensors * tensors * std::log2(tensors + 1) : 0;
+}
+
+// A dynamic programme over groups and runs; the search asks it for one group more each time.
+double groupings(const StrategyOptions& options, double tensors) {
+  if (options.grouping == Grouping::Even) return 0;
+  const double groups = std::min(static_cast<double>(options.groups), tensors), once = tensors * tensors / 2;
+  return options.grouping == Grouping::Optimal ? groups * once : groups * (groups + 1) / 2 * once;
+}
+
+}  // namespace
+
+Bytes Strategy::slices(const Profile& profile, const StrategyOptions& chosen) const {
+  if (!partition.cuts() || profile.tensors.empty()) return 0;
+  return profile.bytes() / chosen.partition.value_or(partition.of(profile));
+}
+
 Bytes Partition::of(const Profile& profile) const {
   const Tensor& tensor = profile.tensors.front();
   return elements > 0 ? elements * (tensor.bytes / tensor.elements) : bytes;
@@ -28,7 +55,10 @@ std::span<const Strategy> strategies() {
       {"wfbp", "every tensor alone, as soon as it is ready", {}, offer_wfbp, draft_wfbp},
       {"sync-easgd", "all tensors in one collective", {}, offer_sync_easgd, draft_sync_easgd},
       {"mg-wfbp", "tensors merged by MG-WFBP's Algorithm 1, as printed", {}, {}, draft_mg_wfbp},
-      {"optimal-merge", "the best of all contiguous merges (dynamic programme)", {}, {}, draft_optimal_merge},
+      {.name = "optimal-merge",
+       .summary = "the best of all contiguous merges (dynamic programme)",
+       .draft = draft_optimal_merge,
+       .comparisons = merges},
       {"ddp", "PyTorch DDP's buckets", {"bucket_cap", "first_bucket"}, offer_ddp, draft_ddp},
       {.name = "horovod",
        .summary = "Horovod's fusion of what is ready at each tick of its loop",
@@ -42,12 +72,13 @@ std::span<const Strategy> strategies() {
        offer_bytescheduler,
        draft_bytescheduler,
        bytescheduler_partition},
-      {"us-byte",
-       "unequal blocks in two phases, US-Byte's Algorithms 1 and 2",
-       {"partition", "first_phase", "second_phase"},
-       offer_us_byte,
-       draft_us_byte,
-       bytescheduler_partition},
+      {.name = "us-byte",
+       .summary = "unequal blocks in two phases, US-Byte's Algorithms 1 and 2",
+       .options = {"partition", "first_phase", "second_phase"},
+       .offer = offer_us_byte,
+       .draft = draft_us_byte,
+       .partition = bytescheduler_partition,
+       .comparisons = schedules},
       {"p3",
        "small slices by layer, the input side first, one at a time",
        {"partition"},
@@ -61,13 +92,12 @@ std::span<const Strategy> strategies() {
        .draft = draft_dear,
        .split = true,
        .threshold = dear_threshold},
-      {"mergecomp",
-       "groups of tensors that are compressed and sent together, MergeComp's Algorithm 2",
-       {"groups", "stop", "grouping"},
-       {},
-       draft_mergecomp,
-       {},
-       DecodeAt::Encode},
+      {.name = "mergecomp",
+       .summary = "groups of tensors that are compressed and sent together, MergeComp's Algorithm 2",
+       .options = {"groups", "stop", "grouping"},
+       .draft = draft_mergecomp,
+       .decode_at = DecodeAt::Encode,
+       .comparisons = groupings},
       {.name = "fsdp2",
        .summary = "PyTorch's fully_shard (2.4 and later): parameters gathered unit by unit",
        .options = {"wrap", "reshard", "reduce", "lanes", "prefetch", "reduce_buffers", "copy"},

@@ -96,11 +96,18 @@ struct Strategy {
   bool split = false;                          ///< its blocks travel in two halves
   Plan (*plan)(const PlanRequest& request) =
       nullptr;  ///< in the place of a draft: those that shard in a way of their own
-
+  /// What planning compares, for those that look at tensors more than once; nullptr for the others.
+  double (*comparisons)(const StrategyOptions& options, double tensors) = nullptr;
   Bytes threshold = 0;  ///< its default `threshold`; 0 if it reads none
 
   bool shards() const { return plan != nullptr; }
+
+  /// How many slices its partition makes of the profile; 0 if it cuts nothing.
+  Bytes slices(const Profile& profile, const StrategyOptions& options) const;
 };
+
+inline constexpr Bytes most_slices = 1'000'000;   ///< more are a slip of the unit, and would fill the memory
+inline constexpr double most_comparisons = 1e10;  ///< half a minute
 
 std::span<const Strategy> strategies();
 

@@ -23,6 +23,16 @@ namespace {
 // What the search may cost, in tasks replayed: about half a second. Counted, not timed, so that results repeat.
 constexpr std::size_t budget = 1'500'000;
 
+// What one start may cost to plan, in comparisons: about a second; and to hold, in slices.
+constexpr double most_to_compare = 1e9;
+
+// Whether the strategy's draft is small enough to start from. All are, up to thousands of tensors.
+bool affordable(const Strategy& strategy, const Profile& profile, const StrategyOptions& options) {
+  return strategy.slices(profile, options) <= most_slices &&
+         (!strategy.comparisons ||
+          strategy.comparisons(options, static_cast<double>(profile.tensors.size())) <= most_to_compare);
+}
+
 void append(std::vector<Block>& blocks, const Slice& slice) {
   if (!blocks.empty()) {
     Slice& last = blocks.back().slices.back();
@@ -95,7 +105,8 @@ class Search {
 
   Plan run() {
     for (const Strategy& strategy : strategies())
-      if (strategy.draft) consider_with_variants(make_draft(strategy, {profile_, cost_, scenario_.options.strategy}));
+      if (strategy.draft && affordable(strategy, profile_, scenario_.options.strategy))
+        consider_with_variants(make_draft(strategy, {profile_, cost_, scenario_.options.strategy}));
     if (!done()) consider_with_variants(draft_most_urgent(profile_, cost_));
     if (!done()) vary_options();
     improve_starts();
@@ -235,7 +246,8 @@ class Search {
       options.partition = options.threshold = options.bucket_cap = size;
       for (const char* name : {"dear", "ddp", "bytescheduler"}) {
         if (done()) return;
-        consider_with_variants(find_strategy(name, {}).draft({profile_, cost_, options}));
+        const Strategy& strategy = find_strategy(name, {});
+        if (affordable(strategy, profile_, options)) consider_with_variants(strategy.draft({profile_, cost_, options}));
       }
     }
   }
@@ -312,12 +324,13 @@ class Search {
 
   // As fast with less: fewer collectives, and fewer of them in flight.
   void simplify() {
+    const auto spent = [&] { return replayed_ >= budget + budget / 2; };
     const auto keeps = [&](Draft draft) {
-      if (replayed_ >= budget + budget / 2 || evaluate(draft) > best_.time) return false;
+      if (spent() || evaluate(draft) > best_.time) return false;
       best_.draft = draft;
       return true;
     };
-    for (std::size_t i = 0; i + 1 < best_.draft.blocks.size();)
+    for (std::size_t i = 0; i + 1 < best_.draft.blocks.size() && !spent();)
       if (!keeps(merged(best_.draft, i))) ++i;
     for (std::int64_t count = 1; count < best_.draft.window.count && count <= 64; ++count) {
       Draft draft = best_.draft;
@@ -356,7 +369,8 @@ Plan find_best(const Scenario& scenario, const Communication& communication) {
   Plan best = found;
   double least = simulate(scenario, found).metrics.iteration_s;
   for (const Strategy& strategy : strategies()) {
-    if (!strategy.draft || (strategy.split && scenario.options.strategy.step.zero > 0) ||
+    if (!strategy.draft || !affordable(strategy, scenario.profile, scenario.options.strategy) ||
+        (strategy.split && scenario.options.strategy.step.zero > 0) ||
         (strategy.split && !communication.carrier.algorithm->splits && !gathers(communication.carrier)))
       continue;
     Scenario other = scenario;

@@ -6,6 +6,11 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/text.hpp"
+#include "sim/schedule/fsdp.hpp"
+#include "sim/training/communication.hpp"
+#include "sim/training/sharding.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -31,6 +36,8 @@ double parse_value(const std::string& text, Range::Kind kind, const Place& place
       return static_cast<double>(parse_size(text, place));
     case Range::Kind::Duration:
       return parse_duration(text, place);
+    case Range::Kind::Choice:
+      break;
   }
   return 0;
 }
@@ -43,6 +50,8 @@ std::string write_value(double value, Range::Kind kind) {
       return write_size(std::llround(value));
     case Range::Kind::Duration:
       return write_duration(to_time(value));
+    case Range::Kind::Choice:
+      break;
   }
   return "";
 }
@@ -55,12 +64,113 @@ double rounded(double value, Range::Kind kind) {
   return std::round(value / step) * step;
 }
 
+// --- choices
+// -----------------------------------------------------------------------------------------------------------
+
+using Values = std::vector<std::string>;
+
+// The unit that sharding has by default, and sizes of two, four, … of them.
+Values wraps(const Scenario& scenario) {
+  const Profile& profile = scenario.profile;
+  const std::vector<Unit> units = units_of(profile, {});
+  std::vector<Bytes> bytes(units.size(), 0);
+  for (const Tensor& tensor : profile.tensors)
+    for (std::size_t i = 0; i < units.size(); ++i)
+      if (tensor.layer >= units[i].first && tensor.layer <= units[i].last) bytes[i] += tensor.bytes;
+  std::nth_element(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2), bytes.end());
+  const double usual = static_cast<double>(bytes[bytes.size() / 2]) * profile.parameter_share();
+  const bool groups = std::any_of(profile.layers.begin(), profile.layers.end(),
+                                  [](const Layer& layer) { return !layer.group.empty(); });
+  Values values{groups ? "group" : "layer"};
+  for (std::size_t together = 2; together <= 8 && 2 * together <= units.size(); together *= 2)
+    values.push_back(write_size(std::llround(static_cast<double>(together) * usual)));
+  return values;
+}
+
+Values reshards(const Scenario& scenario) {
+  return scenario.strategy->name == "fsdp1" ? Values{"all", "none"} : Values{"but-last", "all", "none"};
+}
+
+Values reductions(const Scenario& scenario) {
+  return scenario.options.strategy.step.accumulate > 1 ? Values{"every", "last"} : Values{};
+}
+
+Values prefetches(const Scenario&) { return {"pre", "post", "none"}; }
+
+Values overlaps(const Scenario& scenario) {
+  return scenario.strategy->name == "zero-3" ? Values{"true", "false"} : Values{"false", "true"};
+}
+
+Values bucket_ops(const Scenario&) { return {"all-reduce", "reduce-scatter"}; }
+
+// All workers, and groups from a node on (or the smallest there are) that can be made of them, a few.
+Values groups(const Scenario& scenario) {
+  const Network& network = scenario.cluster.network;
+  const std::int64_t node = network.node       ? network.node->workers
+                            : network.topology ? network.topology->gpus_per_host
+                                               : 1;
+  constexpr std::size_t most = 5;
+  Values values{"0"};
+  for (std::int64_t size = std::max<std::int64_t>(2, node); size < scenario.workers && values.size() < most; ++size) {
+    if (scenario.workers % size != 0 || size % node != 0) continue;
+    Scenario grouped = scenario;
+    grouped.options.strategy.step.shard_group = size;
+    try {
+      require_possible(grouped);
+    } catch (const InputError&) {
+      continue;
+    }
+    values.push_back(std::to_string(size));
+  }
+  return values;
+}
+
+struct Choice {
+  std::string_view option;
+  Values (*values)(const Scenario&);
+};
+constexpr Choice tuned_choices[] = {{"wrap", wraps},
+                                    {"reshard", reshards},
+                                    {"reduce", reductions},
+                                    {"backward_prefetch", prefetches},
+                                    {"overlap_comm", overlaps},
+                                    {"bucket_op", bucket_ops},
+                                    {"shard_group", groups}};
+
+bool is_of_the_step(std::string_view option) {
+  const auto names = step_options();
+  return std::find(names.begin(), names.end(), option) != names.end();
+}
+
+Range parse_choice(const std::string& option, const std::string& values, const Strategy& strategy, const Place& place) {
+  if (!reads(strategy, option) && !is_of_the_step(option)) {
+    std::vector<std::string> names;
+    for (const OptionRow& row : option_rows())
+      if (reads(strategy, row.name) || is_of_the_step(row.name)) names.emplace_back(row.name);
+    throw InputError(place, fmt::format("'{}' is not an option of {}", option, strategy.name), suggest(option, names));
+  }
+  Range range{.option = option, .kind = Range::Kind::Choice};
+  for (std::size_t start = 0; start <= values.size();) {
+    const std::size_t end = std::min(values.find(',', start), values.size());
+    const std::string value(trim(values.substr(start, end - start)));
+    Options().set(option, value, place);  // complains
+    if (std::find(range.values.begin(), range.values.end(), value) != range.values.end())
+      throw InputError(place, fmt::format("{} is given twice", value), "each value once");
+    range.values.push_back(value);
+    start = end + 1;
+  }
+  return range;
+}
+
 }  // namespace
 
 Range parse_range(const std::string& text, const Strategy& strategy, const Place& place) {
   const std::size_t equals = text.find('='), colon = text.find(':', equals == std::string::npos ? 0 : equals);
+  if (equals != std::string::npos && text.find(',', equals) != std::string::npos)
+    return parse_choice(text.substr(0, equals), text.substr(equals + 1), strategy, place);
   if (equals == std::string::npos || colon == std::string::npos)
-    throw InputError(place, fmt::format("'{}' is no range", text), "key=lo:hi, such as partition=256KiB:16MiB");
+    throw InputError(place, fmt::format("'{}' is no range", text),
+                     "key=lo:hi, such as partition=256KiB:16MiB, or key=a,b, such as reshard=all,none");
   const std::string option = text.substr(0, equals), low = text.substr(equals + 1, colon - equals - 1),
                     high = text.substr(colon + 1);
   std::vector<std::string> names;
@@ -87,9 +197,10 @@ Range parse_range(const std::string& text, const Strategy& strategy, const Place
   return range;
 }
 
-std::vector<Range> default_ranges(const Strategy& strategy, const Profile& profile) {
+std::vector<Range> default_ranges(const Scenario& scenario) {
+  const Profile& profile = scenario.profile;
   std::vector<Range> ranges;
-  for (const OptionRow* row : tunable_options(strategy)) {
+  for (const OptionRow* row : tunable_options(*scenario.strategy)) {
     Range range{std::string(row->name), kind_of(*row), row->tuned->low, row->tuned->high};
     // Above all gradients together, sizes do not differ.
     if (range.kind == Range::Kind::Size)
@@ -97,10 +208,33 @@ std::vector<Range> default_ranges(const Strategy& strategy, const Profile& profi
           std::max(2 * range.low, std::min(range.high, std::ceil(static_cast<double>(profile.bytes()) / mib) * mib));
     ranges.push_back(range);
   }
+  for (const Choice& choice : tuned_choices) {
+    const std::string option(choice.option);
+    const bool planned = scenario.strategy->draft || scenario.strategy->plan;  // `best` searches by itself
+    const bool read = option == "shard_group" ? planned && takes_groups(scenario) : reads(*scenario.strategy, option);
+    if (!read || scenario.options.places.count(option) > 0) continue;
+    Values values = choice.values(scenario);
+    if (values.size() > 1)
+      ranges.push_back({.option = option, .kind = Range::Kind::Choice, .values = std::move(values)});
+  }
   return ranges;
 }
 
+bool tuned_by_choice(std::string_view option) {
+  return std::any_of(std::begin(tuned_choices), std::end(tuned_choices),
+                     [&](const Choice& choice) { return choice.option == option; });
+}
+
+std::string given_value(const Scenario& scenario, const Range& range) {
+  const std::string value = scenario.options.get(range.option);
+  return value.empty() && range.kind == Range::Kind::Choice ? range.values.front() : value;
+}
+
 std::string value_at(const Range& range, double x) {
+  if (range.kind == Range::Kind::Choice) {
+    const auto count = static_cast<double>(range.values.size());
+    return range.values[static_cast<std::size_t>(std::clamp(std::floor(x * count), 0.0, count - 1))];
+  }
   if (x <= 0) return write_value(range.low, range.kind);
   if (x >= 1) return write_value(range.high, range.kind);
   const double value = std::exp(std::log(range.low) + x * (std::log(range.high) - std::log(range.low)));
@@ -108,6 +242,11 @@ std::string value_at(const Range& range, double x) {
 }
 
 double place_of(const Range& range, const std::string& value) {
+  if (range.kind == Range::Kind::Choice) {
+    const auto found = std::find(range.values.begin(), range.values.end(), value);
+    if (found == range.values.end()) return std::numeric_limits<double>::quiet_NaN();
+    return (static_cast<double>(found - range.values.begin()) + 0.5) / static_cast<double>(range.values.size());
+  }
   double number = 0;
   try {
     number = parse_value(value, range.kind, {});

@@ -11,20 +11,28 @@
 
 namespace allreplay {
 
-/// The values of one option between two ends, on a logarithmic scale.
+/// The values of one option between two ends, on a logarithmic scale; or some values of it.
 struct Range {
-  enum class Kind : std::uint8_t { Count, Size, Duration };
+  enum class Kind : std::uint8_t { Count, Size, Duration, Choice };
   std::string option;
   Kind kind = Kind::Count;
-  double low = 1, high = 1;  ///< a count, bytes, or seconds; 0 < low < high
+  double low = 1, high = 1;         ///< a count, bytes, or seconds; 0 < low < high
+  std::vector<std::string> values;  ///< Choice: at least two, the option's default first if it is among them
 };
 
-/// "partition=64KiB:16MiB" as a range of an option that `strategy` reads. Throws InputError at `place`: unknown
-/// option, or a range that is empty, reversed or not above zero.
+/// "partition=64KiB:16MiB" as a range, "reshard=all,none" as a choice of an option that `strategy` reads. Throws
+/// InputError at `place`: unknown option, a range that is empty, reversed or not above zero, or a value that is none.
 Range parse_range(const std::string& text, const Strategy& strategy, const Place& place);
 
-/// Those of the strategy's options that can be tuned, over ranges that make sense for its profile; none for some.
-std::vector<Range> default_ranges(const Strategy& strategy, const Profile& profile);
+/// Those of the strategy's options that can be tuned and are not set, over values that make sense for the scenario;
+/// none for some strategies.
+std::vector<Range> default_ranges(const Scenario& scenario);
+
+/// Whether default_ranges() chooses among the option's words, or a few of its values.
+bool tuned_by_choice(std::string_view option);
+
+/// What the scenario has of an option, as one of the range's values where it can be.
+std::string given_value(const Scenario& scenario, const Range& range);
 
 /// The option's text at `x` in [0, 1], rounded to a value that people would write: the ends exactly, between them
 /// whole counts, whole KiB or MiB, tens of microseconds.

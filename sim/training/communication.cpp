@@ -10,6 +10,7 @@
 #include "sim/collective/parameter_server.hpp"
 #include "sim/network/alpha_beta.hpp"
 #include "sim/network/launch.hpp"
+#include "sim/schedule/needs.hpp"
 #include "sim/training/sharding.hpp"
 
 namespace allreplay {
@@ -44,33 +45,60 @@ void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
                      "check the units of alpha, beta or what was measured");
 }
 
-// Slices beyond this are a slip of the unit, and would fill the memory.
+// What would fill the memory, or take hours, before anything is simulated. `best` reads `partition` for others.
 void require_bearable(const Scenario& scenario) {
-  constexpr Bytes most_slices = 1'000'000;
-  const auto& partition = scenario.options.strategy.partition;
-  if (scenario.strategy && scenario.strategy->partition.cuts() && partition &&
-      scenario.profile.bytes() / *partition > most_slices)
+  if (!scenario.strategy) return;
+  const Strategy& strategy = *scenario.strategy;
+  const StrategyOptions& options = scenario.options.strategy;
+  const Profile& profile = scenario.profile;
+  const bool cuts = std::find(strategy.options.begin(), strategy.options.end(), "partition") != strategy.options.end();
+  const Bytes slices =
+      cuts && options.partition ? profile.bytes() / *options.partition : strategy.slices(profile, options);
+  if (slices > most_slices)
     throw InputError(scenario.options.place_of("partition"),
-                     fmt::format("{} cut {} into more than {} slices", write_size(*partition),
-                                 format_size(scenario.profile.bytes()), most_slices),
-                     fmt::format("at least {}", format_size(scenario.profile.bytes() / most_slices + 1)));
+                     fmt::format("{} cut {} into more than {} slices",
+                                 write_size(options.partition.value_or(profile.bytes() / slices)),
+                                 format_size(profile.bytes()), most_slices),
+                     fmt::format("at least {}", format_size(profile.bytes() / most_slices + 1)));
+  if (!strategy.comparisons) return;
+  const double comparisons = strategy.comparisons(options, static_cast<double>(scenario.profile.tensors.size()));
+  if (comparisons > most_comparisons)
+    throw InputError({scenario.profile.name, ""},
+                     fmt::format("{} compares {:.2g} plans or parts of plans of {} tensors", strategy.name, comparisons,
+                                 scenario.profile.tensors.size()),
+                     fmt::format("at most {:.0e}: another strategy{}, or fewer tensors", most_comparisons,
+                                 strategy.name == "mergecomp" ? ", fewer groups" : ""));
 }
 
 // A graph of so many tasks takes gigabytes.
 void require_bearable_step(const Scenario& scenario) {
-  constexpr std::int64_t most_passes = 5'000'000, most_pieces = 1'000'000;
+  constexpr std::int64_t most_pieces = 1'000'000;
   const StrategyOptions& options = scenario.options.strategy;
-  const auto layers = static_cast<std::int64_t>(scenario.profile.layers.size());
-  if (options.step.accumulate > 1 && options.step.accumulate > most_passes / (2 * layers))
-    throw InputError(scenario.options.place_of("accumulate"),
-                     fmt::format("{} micro-batches of {} layers are more than {} passes", options.step.accumulate,
-                                 layers, most_passes),
-                     fmt::format("at most {}", most_passes / (2 * layers)));
+  require_bearable_passes(options.step, scenario.profile, scenario.options.place_of("accumulate"));
   if (options.zero.allgather_bucket > 0 && scenario.profile.elements() / options.zero.allgather_bucket > most_pieces)
     throw InputError(
         scenario.options.place_of("allgather_bucket"),
         fmt::format("{} elements at a time are more than {} gathers", options.zero.allgather_bucket, most_pieces),
         fmt::format("at least {}", scenario.profile.elements() / most_pieces + 1));
+}
+
+// `message` keeps every message of every distinct round, and has a round's in flight together: some 230 bytes each.
+void require_bearable(const Scenario& scenario, const Carrier& carrier, const Rounds& rounds) {
+  constexpr std::size_t most_kept = 20'000'000;
+  std::size_t kept = 0;
+  std::vector<Send> sends;
+  for (const Round& round : rounds.rounds)
+    for (Rank rank = 0; rank < rounds.ranks && kept <= most_kept; ++rank) {
+      sends.clear();
+      round.sends(rank, 0, sends);
+      kept += sends.size();
+    }
+  if (kept > most_kept)
+    throw InputError(
+        scenario.fidelity.empty() ? scenario.cluster.network.place / "fidelity" : scenario.place_of_fidelity,
+        fmt::format("{} among {} workers has more than {} messages at a time", carrier.algorithm->name,
+                    scenario.workers, most_kept),
+        carrier.algorithm->option == "servers" ? "fluid, or fewer workers or servers" : "fluid, or fewer workers");
 }
 
 // At some 40 ns a message, this many take a quarter of an hour.
@@ -308,8 +336,11 @@ void require_possible(const Scenario& scenario) {
   if (scenario.workers <= 1) return;
   require_full_nodes(scenario, *carrier.algorithm);
   const bool split = scenario.strategy && (scenario.strategy->split || shards_state(scenario)) && !gathers(carrier);
-  for (const Stage stage : {Stage::AllReduce, split ? Stage::AllGather : Stage::AllReduce})
-    rounds_of(*carrier.algorithm, scenario.workers, carrier.options, stage, place_of_collective(scenario));
+  for (const Stage stage : {Stage::AllReduce, split ? Stage::AllGather : Stage::AllReduce}) {
+    const Rounds rounds =
+        rounds_of(*carrier.algorithm, scenario.workers, carrier.options, stage, place_of_collective(scenario));
+    if (carrier.fidelity == "message") require_bearable(scenario, carrier, rounds);
+  }
 }
 
 namespace {

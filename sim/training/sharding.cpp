@@ -20,6 +20,13 @@ Call planned_call(const Scenario& scenario) {
   return shards_state(scenario) ? Call(Stage::ReduceScatter, Axis::Shard) : Call(Stage::AllReduce);
 }
 
+bool takes_groups(const Scenario& scenario) {
+  const std::string_view name = scenario.strategy->name;
+  return name == "fsdp1" || name == "fsdp2" ||
+         (name == "megatron" && scenario.options.strategy.megatron.distributed_optimizer) ||
+         (!scenario.strategy->plan && scenario.options.strategy.step.zero > 0);
+}
+
 namespace {
 
 [[noreturn]] void refuse(const Scenario& scenario, const std::string& option, const std::string& remedy) {
@@ -34,12 +41,7 @@ void require_groups(const Scenario& scenario) {
     throw InputError(scenario.options.place_of("shard_group"),
                      fmt::format("groups of {} do not divide {} workers", group, scenario.workers),
                      "a divisor of the number of workers");
-  if (scenario.given) return;
-  const std::string_view name = scenario.strategy->name;
-  const bool grouped = name == "fsdp1" || name == "fsdp2" ||
-                       (name == "megatron" && scenario.options.strategy.megatron.distributed_optimizer) ||
-                       (!scenario.strategy->plan && scenario.options.strategy.step.zero > 0);
-  if (!grouped)
+  if (!scenario.given && !takes_groups(scenario))
     refuse(scenario, "shard_group",
            "fsdp1, fsdp2, megatron with its distributed optimizer, or zero=1 or 2 under a plan of blocks");
 }

@@ -11,6 +11,9 @@ bool shards_state(const Scenario& scenario);
 /// What a planner's blocks travel in while the backward pass can hide them.
 Call planned_call(const Scenario& scenario);
 
+/// Whether the scenario's strategy, with its options, can shard in groups of workers.
+bool takes_groups(const Scenario& scenario);
+
 /// Throws InputError for groups that do not divide the workers, and for options and codecs that the strategy does not
 /// go with.
 void require_sharding(const Scenario& scenario);

@@ -27,7 +27,6 @@ Chart memory_chart(const std::vector<Advice>& ranking) {
   Chart chart;
   chart.title = fmt::format("{} on {}, {} workers", scenario.profile.name, scenario.cluster.name, scenario.workers);
   chart.x = {.name = "memory of a worker", .label = [](double gigabytes) { return fmt::format("{:g} GB", gigabytes); }};
-  chart.y = {.name = "iteration", .spacing = Spacing::Log2, .label = format_duration};
   std::vector<Position> all;
   for (const Advice& advice : ranking) {
     const Result& result = advice.tuned.result;
@@ -37,6 +36,17 @@ Chart memory_chart(const std::vector<Advice>& ranking) {
     all.insert(all.end(), series.points.begin(), series.points.end());
     chart.series.push_back(std::move(series));
   }
+  const auto [least, most] =
+      std::minmax_element(all.begin(), all.end(), [](const Position& a, const Position& b) { return a.y < b.y; });
+  const double low = least->y, high = most->y, room = 0.08 * (high - low);
+  chart.y = {.name = "iteration", .spacing = Spacing::Log10, .label = format_duration};
+  if (high > low && high < 5 * low)  // too few round numbers on a logarithmic axis
+    chart.y = {.name = "iteration", .label = format_duration, .from = low - room, .to = high + room};
+  if (const auto limit = scenario.options.memory.limit)
+    chart.series.push_back(
+        {.name = fmt::format("--memory {}", write_size(*limit)),
+         .points = {{static_cast<double>(*limit) / 1e9, low}, {static_cast<double>(*limit) / 1e9, high}},
+         .markers = false});
   chart.series.push_back({.name = "nothing beats in both", .points = front_of(std::move(all)), .markers = false});
   const bool activations = ranking.front().tuned.result.memory.parts.activations.has_value();
   chart.note = activations ? "every setting that was tried"

@@ -9,7 +9,8 @@
 namespace allreplay {
 
 /// Iteration time against a worker's memory: every setting that was tried, a colour for each strategy, and a line
-/// through those that nothing beats in both (the Pareto front). REQUIRES: at least one.
+/// through those that nothing beats in both (the Pareto front); another where the memory that there is ends. REQUIRES:
+/// at least one.
 Chart memory_chart(const std::vector<Advice>& ranking);
 
 }  // namespace allreplay

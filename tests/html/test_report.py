@@ -122,6 +122,20 @@ class Report(program.Case):
             self.assertGreater(row["codec_s"], 0)
             self.assertAlmostEqual(sum(codec) * 1e-12, row["codec_s"], 11)
 
+    def test_memory_stands_under_the_timeline(self):
+        """A worker's memory over time, up to the row's peak; none where nothing is sharded."""
+        self.write("sharded.json", json.dumps({**SWEEP, "profiles": ["googlenet_k80_b32"], "strategies": ["fsdp2", "wfbp"]}))
+        self.run_program("sweep", "sharded.json", "--out", "rows.csv")
+        data = self.data(self.page("--config", "sharded.json")[0])
+        seen = set()
+        for one in data["timelines"]:
+            row = dict(zip(data["columns"], data["rows"][one["row"]]))
+            seen.add(row["strategy"])
+            self.assertEqual("memory" in one, row["strategy"] == "fsdp2")
+            if "memory" in one:
+                self.assertAlmostEqual(max(size for _, size in one["memory"]), row["memory_bytes"], delta=1)
+        self.assertEqual(seen, {"fsdp2", "wfbp"})
+
     def test_the_same_bytes(self):
         self.assertEqual(self.page("--config", "small.json"), self.page("--config", "small.json"))
         first = self.page()[0]

@@ -11,6 +11,7 @@
 #include "sim/interchange/exporters/exporter.hpp"
 #include "sim/schedule/gradients.hpp"
 #include "sim/search/plan_of.hpp"
+#include "sim/training/communication.hpp"
 
 using namespace allreplay;
 
@@ -182,4 +183,93 @@ TEST_CASE("a Chakra export is an iteration: replayed by hand it lasts as long as
     CHECK(static_cast<double>(makespan_us(trace, [](std::int64_t bytes) { return 100 + bytes; })) * 1e-6 ==
           Approx(simulated).epsilon(1e-12));
   }
+}
+
+namespace {
+
+// A worker's time through a Chakra trace, each collective as long as it is alone: the longest path.
+double longest_path(const Json& json, const Scenario& scenario) {
+  const Communication on = communication_of(scenario);
+  const Groups groups{scenario.workers, scenario.options.strategy.step.group_of(scenario.workers)};
+  std::vector<double> ends;
+  for (const Json& node : json.at("workload_graph").items()) {
+    double start = 0;
+    for (const Json& one : node.at("data_deps").items()) {
+      const auto before = static_cast<std::size_t>(one.integer(0, 1'000'000));
+      REQUIRE(before < ends.size());  // what a node waits for stands before it
+      start = std::max(start, ends[before]);
+    }
+    double time = 0;
+    if (node.find("comm_type")) {
+      const std::int64_t type = node.at("comm_type").integer(0, 10);
+      const Stage stage = type == 2 ? Stage::AllGather : type == 7 ? Stage::ReduceScatter : Stage::AllReduce;
+      const bool replica = node.find("pg_name") && node.at("pg_name").text() == "replica";
+      const Axis axis = replica ? Axis::Replica : stage == Stage::AllReduce ? Axis::All : Axis::Shard;
+      Bytes bytes = node.at("comm_size").integer(0, 1'000'000'000'000);
+      // comm_size is what a worker gives; prices are of the whole.
+      if (stage == Stage::AllGather) bytes *= groups.ranks(axis);
+      if (replica) bytes *= groups.shard;
+      time = groups.ranks(axis) > 1 ? to_seconds(on.fabric->price({stage, axis})(bytes)) : 0;
+    } else {
+      time = 1e-12 * static_cast<double>(node.at("duration_ps").integer(0, 1'000'000'000'000'000));
+    }
+    ends.push_back(start + time);
+  }
+  return *std::max_element(ends.begin(), ends.end());
+}
+
+}  // namespace
+
+TEST_CASE("a sharded step's longest path through its Chakra trace is the iteration, where one lane sends at a time") {
+  Random random(6, 0);
+  for (int round = 0; round < 40; ++round)
+    for (const char* name : {"fsdp2", "fsdp1", "zero-1", "megatron", "wfbp"}) {
+      Scenario scenario = scenario_of(random_profile(random, 8), name, 4, 10e-6, 1e-9);
+      scenario.profile.update = to_time(static_cast<double>(random.below(1000)) * 1e-6);
+      StrategyOptions& options = scenario.options.strategy;
+      options.step.accumulate = static_cast<std::int64_t>(1 + random.below(3));
+      options.zero.reduce_bucket = options.megatron.bucket_size = 200'000;
+      options.fsdp.copy = 1e9;
+      if (name == std::string_view("megatron")) options.megatron.distributed_optimizer = false;  // else a second lane
+      INFO(name << " round " << round);
+      const Result result = simulate(scenario);
+      const Exported exported = written("chakra-json", {scenario.profile, &result.plan, scenario.workers});
+      const double path = longest_path(Json::parse(exported.text, "trace"), scenario);
+      REQUIRE(path == Approx(result.metrics.iteration_s).margin(1e-9));
+    }
+}
+
+TEST_CASE("what a sharded step's Chakra trace sends: every byte, among whom") {
+  Random random(7, 0);
+  for (int round = 0; round < 20; ++round)
+    for (const char* name : {"fsdp2", "fsdp1", "megatron", "wfbp", "zero-3"}) {
+      Scenario scenario = scenario_of(random_profile(random, 8), name, 8, 10e-6, 1e-9);
+      StrategyOptions& options = scenario.options.strategy;
+      const bool groups = name != std::string_view("zero-3") && random.below(2) == 0;
+      if (groups) options.step.shard_group = 4;
+      if (name == std::string_view("wfbp")) options.step.zero = 1;
+      const Plan plan = plan_of(scenario);
+      const ChakraTrace trace = decode_chakra(written("chakra", {scenario.profile, &plan, 8}).text, "trace");
+      Bytes scattered = 0, summed = 0;
+      std::size_t collectives = 0;
+      for (const ChakraNode& node : trace.nodes) {
+        const auto type = attribute<std::int64_t>(node.attributes, "comm_type");
+        if (!type) continue;
+        ++collectives;
+        const Bytes bytes = *attribute<std::int64_t>(node.attributes, "comm_size");
+        const auto group = attribute<std::string>(node.attributes, "pg_name");
+        CHECK(group.has_value() == groups);
+        if (*type == static_cast<std::int64_t>(ChakraCollective::ReduceScatter)) scattered += bytes;
+        if (*type == static_cast<std::int64_t>(ChakraCollective::AllReduce)) {
+          CHECK(group == "replica");
+          summed += bytes;
+        }
+      }
+      INFO(name);
+      CHECK(collectives == plan.transfers.size());
+      CHECK(scattered == scenario.profile.bytes());
+      if (groups) CHECK(summed == scenario.profile.bytes() / 4);
+      CHECK(attribute<std::int64_t>(trace.metadata, "shard_group") == (groups ? 4 : 8));
+      CHECK_FALSE(written("astra-sim", {scenario.profile, &plan, 8}).notes.empty());
+    }
 }

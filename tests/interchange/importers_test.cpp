@@ -305,7 +305,8 @@ TEST_CASE("kernels of a PyTorch trace find their layers") {
   CHECK(profile.device == "a GPU");
   CHECK(profile.precision == "fp32");
   CHECK(any_contains(imported.notes, "50 us an iteration of before the first layer"));
-  CHECK(any_contains(imported.notes, "7 us an iteration of the optimizer"));
+  CHECK(profile.update == us(7));
+  CHECK(any_contains(imported.notes, "the update: 7 us an iteration of the optimizer"));
   CHECK(any_contains(imported.notes, "11 us an iteration of communication (NCCL)"));
   CHECK(any_contains(imported.notes, "a step lasted 999 us"));
 }
@@ -430,4 +431,10 @@ TEST_CASE("a PyTorch trace that is none") {
     silent.replace(silent.find(kernel), kernel.size(), R"("dur": 0,)");
   }
   CHECK(contains(complaint("kineto", silent), "has no kernels of a backward pass"));
+}
+
+TEST_CASE("a trace that is no JSON is refused at its byte, however far into the file that is") {
+  const std::string start = R"({"traceEvents": [)";  // 17 characters: bytes 0 to 16
+  CHECK(complaint("kineto", start + "x").starts_with("some/file.kineto: byte 17: "));
+  CHECK(complaint("kineto", start + std::string(200'000, ' ') + "x").starts_with("some/file.kineto: byte 200017: "));
 }

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 #include "tests/random_profile.hpp"
@@ -126,4 +128,17 @@ TEST_CASE("a plan that says what cannot be is refused in one line, with its plac
       {"op": "all-reduce", "block": 1, "after": [{"backward": "a"}], "before": [{"forward": "a"}]}]})",
                        profile)
             .starts_with("/transfers: are not what order, window, barrier and stages make of the blocks"));
+}
+
+TEST_CASE("a plan that would fill the memory is refused before it does") {
+  const File file;
+  // Three layers: 2 · 3 · 833,333 passes are just below five million.
+  Profile profile = two_layers();
+  profile.layers.push_back({"c", Time(1), Time(2)});
+  CHECK(file.complaint(R"({"step": {"accumulate": 833334}, "blocks": [)" + both + "]}", profile) ==
+        "/step/accumulate: 833334 micro-batches of 3 layers are more than 5000000 passes (at most 833333)");
+  std::string lanes;
+  for (int i = 0; i <= 1000; ++i) lanes += fmt::format(R"({}{{"name": "{}"}})", i > 0 ? "," : "", i);
+  CHECK(file.complaint(R"({"blocks": [)" + both + R"(], "lanes": [)" + lanes + R"(], "transfers": []})", profile) ==
+        "/lanes: are 1001 (at most 1000)");
 }

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Small faults in the program, one at a time, and whether a C++ test notices.
 
-  tests/mutation/mutate.py --seed 1 --count 300            # about a minute each; goes on where it was stopped
+  ninja -C build/dev                                       # the program and its tests, as they are
+  tests/mutation/mutate.py --seed 1 --count 300            # some ten seconds each; goes on where it was stopped
   tests/mutation/mutate.py --seed 1 --count 300 --report   # what it has found so far
 
-By hand, not in CI. A fault is a token of a line of code in sim/ replaced by its neighbour: < by <=, + by -, a number by the next, && by ||,
-true by false, min by max, or a statement left out. The seed decides which; places that only make words (messages, tables for people) and
-modules without C++ tests of their own (command, main.cpp) are left out. Each is built into a copy of the tree in --work and judged by the C++
-tests of its module and of those above it: "killed" by a test that fails, runs ten times as long or crashes, or by a compiler that refuses
-it; "alive" otherwise. Results are lines of JSON in WORK/SEED.jsonl, one as soon as it is known.
+By hand, not in CI; what was found: README.md. A fault is a token of a line of code in sim/ replaced by its neighbour: < by <=, + by -, a
+number by the next, && by ||, true by false, min by max, or a statement left out. The seed decides which; places that only make words
+(messages, tables for people) and modules without C++ tests of their own (command, main.cpp) are left out.
+
+Nothing is written to the tree or to the build. The file with the fault is compiled alone, without optimisation, and linked before the
+build's own libraries, into the C++ tests of its module and of those above it; of a header, every object of them that includes it.
+"killed" is a fault by a test that fails, crashes or takes ten times the processor time, or by a compiler that refuses it; "alive"
+otherwise. Results are lines of JSON in WORK/SEED.jsonl, one as soon as it is known.
 
 The survivors are read by a person: equivalent, or a test to write.
 """
@@ -17,6 +21,8 @@ import argparse
 import json
 import random
 import re
+import resource
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,11 +30,12 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+LINKER = ["-Wl,-S", *(["-fuse-ld=gold"] if shutil.which("ld.gold") else [])]  # half of a fault's time is its link
 # Of each module: the tests that may notice. Those of the module first, then those that replay most of the program.
 TESTS = {
     "core": ["core", "workload", "cluster"], "engine": ["engine", "network", "training"], "workload": ["workload", "training", "interchange"],
     "cluster": ["cluster", "collective", "network"], "compression": ["compression"], "collective": ["collective", "network", "training"],
-    "network": ["network", "training"], "schedule": ["schedule", "training", "search"], "training": ["training", "search", "experiment"],
+    "network": ["network", "training"], "schedule": ["schedule", "training", "search"], "estimate": ["estimate"], "training": ["training", "search", "experiment"],
     "search": ["search", "experiment"], "interchange": ["interchange"], "picture": ["picture", "view"], "experiment": ["experiment", "html"],
     "report": ["report"], "view": ["view"], "html": ["html"],
 }
@@ -67,74 +74,104 @@ def drawn(seed, count):
     return [every[place] for place in order[:count]]
 
 
-def run(command, cwd, limit):
-    """(exit status or "time", the end of what it said)."""
-    try:
-        done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=limit, check=False)
-        return done.returncode, done.stdout.decode(errors="replace")[-400:]
-    except subprocess.TimeoutExpired:
-        return "time", ""
+class Build:
+    """A build that is up to date: what it compiles and links with, taken from it."""
 
+    def __init__(self, build, work):
+        self.build, self.work = build, work
+        commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
+        self.compile = {one["file"]: shlex.split(one["command"]) for one in commands}
+        self.times = {}  # of each test: processor seconds, without a fault
+        stale = subprocess.run(["ninja", "-C", build, "-n", *self.targets()], check=True, stdout=subprocess.PIPE, text=True).stdout
+        if "no work to do" not in stale:
+            sys.exit(f"mutate.py: {build} is not up to date: ninja -C {build}")
+        found = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, stdout=subprocess.PIPE, text=True).stdout
+        self.includes = {}  # by object: the files that it is made of
+        for line in found.splitlines():
+            if line.startswith("    "):
+                self.includes[current].add(str((build / line.strip()).resolve()))
+            elif line:
+                current = line.split(":")[0]
+                self.includes[current] = set()
 
-class Copy:
-    """A copy of the tree, built once; then only what a fault touches."""
+    @staticmethod
+    def targets():
+        return sorted({f"test_{name}" for names in TESTS.values() for name in names})
 
-    def __init__(self, work, jobs):
-        self.tree = work / "tree"
-        self.build = self.tree / "build" / "mutation"
-        self.jobs = jobs
-        self.times = {}
-        if not self.tree.exists():
-            self.tree.mkdir(parents=True)
-            listed = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], check=True, stdout=subprocess.PIPE).stdout
-            for name in listed.decode().split("\0"):
-                if name and (ROOT / name).is_file():
-                    (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copy2(ROOT / name, self.tree / name)
-        if not (self.build / "build.ninja").exists():
-            subprocess.run(["cmake", "-S", self.tree, "-B", self.build, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_CXX_FLAGS_DEBUG=-O1",
-                            f"-DALLREPLAY_REFERENCE_DATA={ROOT.parent / 'shared/data'}", "--log-level=WARNING"], check=True, stdout=subprocess.DEVNULL)
+    def link(self, name):
+        last = subprocess.run(["ninja", "-C", self.build, "-t", "commands", f"test_{name}"], check=True, stdout=subprocess.PIPE, text=True).stdout
+        return shlex.split(last.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :"))
 
-    def make(self, tests):
-        return run(["ninja", "-C", str(self.build), "-j", str(self.jobs), *(f"test_{name}" for name in tests)], self.tree, 3600)
+    def run(self, command, seconds=3600.0, **how):
+        """Exit status; -24 beyond so many seconds of processor time."""
+        how = {"cwd": self.build, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | how
+        limit = (int(seconds) + 1, int(seconds) + 2)
+        return subprocess.run(command, check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limit), **how).returncode
 
-    def test(self, name, limit):
-        return run([self.build / "tests" / f"test_{name}"], self.tree, limit)
+    def baseline(self, name):
+        """The test passes as it is; how long it takes."""
+        if name not in self.times:
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            if self.run([self.build / "tests" / f"test_{name}"], stdout=None) != 0:
+                sys.exit(f"mutate.py: test_{name} fails without any fault")
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            self.times[name] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        return self.times[name]
 
-    def baseline(self, tests):
-        """The tests pass as they are; how long each takes."""
-        for name in tests:
-            if name not in self.times:
-                start = time.monotonic()
-                status, said = self.test(name, 1800)
-                if status != 0:
-                    sys.exit(f"mutate.py: test_{name} fails without any fault:\n{said}")
-                self.times[name] = time.monotonic() - start
+    def sources(self, file, linked):
+        """Those to compile for a fault in `file`: itself, or of a header all that include it and are linked."""
+        path = str(ROOT / file)
+        if path in self.compile:
+            return [path]
+        outputs = {command[command.index("-o") + 1]: source for source, command in self.compile.items()}
+        return [outputs[one] for one, files in self.includes.items() if path in files and one in outputs and (one in linked or one.startswith("sim/"))]
+
+    def objects(self, file, linked):
+        """Compiled with the fault; None where the compiler refuses."""
+        overlay = self.work / "overlay"
+        made = {}
+        for number, source in enumerate(self.sources(file, linked)):
+            command = [word for word in self.compile[source] if word not in ("-g", "-O1", "-O2", "-O3", "-Werror")]
+            command = command[next(i for i, word in enumerate(command) if re.search(r"(g\+\+|clang\+\+|c\+\+)[-\d.]*$", word)):]
+            place = command.index("-o")
+            output = self.work / f"{number}.o"
+            made[command[place + 1]] = str(output)
+            command[place + 1] = str(output)
+            if source == str(ROOT / file):
+                command[-1] = str(overlay / file)
+            if self.run([command[0], f"-I{overlay}", "-O0", "-w", *command[1:]]) != 0:
+                return None
+        return made
 
     def judge(self, fault):
         """"alive", or what killed it."""
         file, number, line, _ = fault
-        tests = TESTS[Path(file).parts[1]]
-        status, said = self.make(tests)
-        if status != 0:
-            sys.exit(f"mutate.py: does not build without any fault:\n{said}")
-        self.baseline(tests)
-        path = self.tree / file
-        original = path.read_text(encoding="utf-8")
-        lines = original.splitlines()
+        copy = self.work / "overlay" / file
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
         lines[number] = line
+        copy.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        program = self.work / "test"
         try:
-            path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-            for name in tests:  # the module's own first: most end there
-                status, _ = self.make([name])
-                if status != 0:
+            made = None
+            for name in TESTS[Path(file).parts[1]]:  # the module's own first: most end there
+                limit = 5 + 10 * self.baseline(name)
+                link = self.link(name)
+                if made is None or not file.endswith(".cpp"):
+                    made = self.objects(file, set(link))
+                if made is None:
                     return "compiler"
-                status, _ = self.test(name, 20 + 10 * self.times[name])
+                own = [made.get(word, word) for word in link]
+                place = own.index("-o")
+                own[place + 1] = str(program)
+                if self.run([*own[:place], *(one for one in made.values() if one not in own), *own[place:], *LINKER]) != 0:
+                    return "compiler"
+                status = self.run([program, "--abort"], limit)
                 if status != 0:
-                    return f"{name} ({status})"
+                    return f"{name} ({'time' if status == -24 else status})"
             return "alive"
         finally:
-            path.write_text(original, encoding="utf-8")
+            copy.unlink()
 
 
 def report(results):
@@ -152,8 +189,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=300)
-    parser.add_argument("--jobs", type=int, default=2, help="of the compiler")
-    parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutation", help="the copy of the tree, and the results")
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "dev", help="a build of this tree, tests and all")
+    parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutation", help="results, and what is compiled")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no fault after so long")
     parser.add_argument("--only", default="", help="files whose path contains this")
     parser.add_argument("--report", action="store_true", help="print what is known, and do nothing")
@@ -163,14 +200,14 @@ def main():
     results = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
     if not arguments.report:
         known = {(one["file"], one["line"], one["text"]) for one in results}
-        copy = Copy(arguments.work, arguments.jobs)
+        build = Build(arguments.build.resolve(), arguments.work.resolve())
         end = time.monotonic() + 60 * arguments.minutes
         for fault in drawn(arguments.seed, arguments.count):
             if fault[:3] in known or arguments.only not in fault[0]:
                 continue
             if time.monotonic() > end:
                 break
-            results.append({"file": fault[0], "line": fault[1], "text": fault[2], "what": fault[3], "result": copy.judge(fault)})
+            results.append({"file": fault[0], "line": fault[1], "text": fault[2], "what": fault[3], "result": build.judge(fault)})
             with log.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(results[-1]) + "\n")
             print(f"{results[-1]['result']:>14}  {fault[0]}:{fault[1] + 1}: {fault[3]}", flush=True)

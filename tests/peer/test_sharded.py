@@ -226,6 +226,43 @@ def random_flags(pick, strategy, options, workers):
     return flags, group
 
 
+# ---- orders of transfers ---------------------------------------------------------------------------------------------
+
+LANE_NAMES = {"gather and reduce": "shared", "network": "reduce"}  # ours, and the peer's
+
+
+def lanes_of_plan(plan, scenario):
+    """({lane: [(collective, elements)]}, lanes in the plan's order) of `plan --json`, without what nobody is sent."""
+    lanes, group = {}, scenario.group
+    ranks = {"all": scenario.workers, "shard": group, "replica": scenario.workers // group}
+    for one in plan["transfers"]:
+        size = sum(part["bytes"] for part in plan["blocks"][one["block"]]["slices"])
+        axis = one.get("axis", "all")
+        if ranks[axis] > 1 and size > 0:
+            name = LANE_NAMES.get(one["lane"], one["lane"])
+            kind = "replicate" if axis == "replica" else one["op"]
+            lanes.setdefault(name, []).append((kind, Fraction(size, scenario.gradient)))
+    ordered = {LANE_NAMES.get(lane["name"], lane["name"])
+               for lane in plan["lanes"] if lane["order"] == "as-listed"}
+    return lanes, ordered
+
+
+def lanes_of_peer(scenario):
+    """The same of the peer's second iteration."""
+    lanes = {}
+    for one in sharded.written(scenario, 3).transfers:
+        if one.iteration == 1 and not one.nothing:
+            element = scenario.parameter if one.operation == "all-gather" else scenario.gradient
+            whole = one.size * (scenario.group if one.operation == "replicate" else 1)
+            lanes.setdefault(one.lane, []).append((one.operation, whole / element))
+    return lanes
+
+
+def is_turned(ours, theirs):
+    """Whether one is the other from some place on: an iteration may be said to begin anywhere."""
+    return len(ours) == len(theirs) and any(ours[turn:] + ours[:turn] == theirs for turn in range(len(ours)))
+
+
 # ---- the peer itself ------------------------------------------------------------------------------------------------
 
 class TheReplay(unittest.TestCase):
@@ -328,6 +365,30 @@ class Sharded(program.Case):
         for strategy in SHARDED + PLANNED:
             with self.subTest(strategy):
                 self.check(strategy)
+
+    def test_order_of_transfers(self):
+        """Lane by lane: the same collectives, of as many elements, in the same order where the lane keeps the plan's."""
+        kept = 0
+        for strategy in SHARDED + PLANNED:
+            pick = random.Random(f"{SEED} order {strategy}")
+            for number in range(max(1, CASES // 3)):
+                case = random_case(pick, strategy)
+                case.write(self.folder)
+                done = self.run_program("plan", "-p", "trace.json", "-c", "cluster.json", *case.words)
+                self.assertEqual(done.returncode, 0, f"{done.stderr}{case.describe()}")
+                scenario = sharded.Scenario(case.trace, case.cluster, case.words)
+                ours, ordered = lanes_of_plan(json.loads(done.stdout), scenario)
+                theirs = lanes_of_peer(scenario)
+                with self.subTest(strategy, case=number):
+                    self.assertEqual(ours.keys(), theirs.keys(), case.describe())
+                    for lane in ours:
+                        if lane in ordered:
+                            kept += 1
+                            self.assertTrue(is_turned(ours[lane], theirs[lane]),
+                                            f"{lane}: {ours[lane]}, the peer: {theirs[lane]}\n{case.describe()}")
+                        else:
+                            self.assertEqual(sorted(ours[lane]), sorted(theirs[lane]), case.describe())
+        self.assertGreater(kept, CASES)
 
     @program.needs(WORKED)
     def test_worked_cases(self):

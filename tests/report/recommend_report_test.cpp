@@ -32,7 +32,7 @@ std::vector<Scenario> all() {
 TEST_CASE("tuning does not depend on how many trials run at a time, and never makes anything worse") {
   for (const char* name : {"ddp", "horovod", "bytescheduler", "us-byte", "p3", "dear"}) {
     const Scenario given = scenario(name);
-    const TuneRequest request{default_ranges(*given.strategy, given.profile), 20, TuneMethod::Bayes, 1};
+    const TuneRequest request{default_ranges(given), 20, TuneMethod::Bayes, 1};
     const Tuning one = run_tuning(given, request, 1), many = run_tuning(given, request, 4);
     REQUIRE(tuning_csv(one) == tuning_csv(many));
     REQUIRE(one.tuned.result.metrics.iteration_s <= one.given.result.metrics.iteration_s);
@@ -42,7 +42,10 @@ TEST_CASE("tuning does not depend on how many trials run at a time, and never ma
 }
 
 TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself") {
-  const auto ranking = recommend(all(), {.budget = 12}), again = recommend(all(), {.budget = 12, .jobs = 1});
+  std::vector<RuledOut> ruled_out;
+  const auto ranking = recommend(all(), {.budget = 12}, ruled_out),
+             again = recommend(all(), {.budget = 12, .jobs = 1}, ruled_out);
+  REQUIRE(ruled_out.empty());
   REQUIRE(ranking.size() == strategies().size());
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     REQUIRE(ranking[i].settings == again[i].settings);
@@ -72,4 +75,45 @@ TEST_CASE("settings in the words of frameworks") {
   CHECK(settings(scenario("horovod")) == "HOROVOD_FUSION_THRESHOLD=134217728 HOROVOD_CYCLE_TIME=1");
   CHECK(find_framework("pytorch", {}).strategies.front()->name == "ddp");
   CHECK_THROWS_AS(find_framework("torch", {}), InputError);
+}
+
+TEST_CASE("what is to be pasted says mesh, types and wrapping, for every module") {
+  Scenario one = scenario("fsdp2");
+  for (Layer& layer : one.profile.layers) layer.group = layer.name;
+  one.profile.precision = "bf16";
+  one.profile = with_element_bytes(one.profile, 4, 2);
+  one.options.strategy.step.shard_group = 4;
+  one.options.strategy.step.accumulate = 3;
+  one.options.strategy.fsdp.reduce_every = false;
+  one.options.strategy.fsdp.reshard = Reshard::All;
+  const std::string code = settings_of(*one.strategy, one.options.strategy, one.profile);
+  CHECK(code ==
+        "mesh = init_device_mesh(\"cuda\", (world_size // 4, 4), mesh_dim_names=(\"replicate\", \"shard\"))\n"
+        "policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)\n"
+        "for block in blocks:\n"
+        "    fully_shard(block, mesh=mesh, mp_policy=policy)\n"
+        "fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=True)\n"
+        "model.set_requires_gradient_sync(micro_batch == 2)");
+  CHECK(in_one_line("a\nfor b:\n    c\n    d\ne") == "a; for b: c; d; e");
+  one.strategy = &find_strategy("fsdp1", {});
+  one.options.strategy.fsdp.reshard = Reshard::None;
+  CHECK(settings_of(*one.strategy, one.options.strategy, one.profile) ==
+        "mesh = init_device_mesh(\"cuda\", (world_size // 4, 4), mesh_dim_names=(\"replicate\", \"shard\"))\n"
+        "policy = MixedPrecision(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)\n"
+        "FullyShardedDataParallel(model, auto_wrap_policy=ModuleWrapPolicy({Block}), "
+        "sharding_strategy=ShardingStrategy._HYBRID_SHARD_ZERO2, device_mesh=mesh, mixed_precision=policy, "
+        "backward_prefetch=BackwardPrefetch.BACKWARD_PRE, limit_all_gathers=True)");
+}
+
+TEST_CASE("one that cannot be simulated is ruled out, and does not stop the others") {
+  std::vector<Scenario> list{scenario("fsdp2"), scenario("zero-3")};
+  for (Scenario& one : list) one.options.strategy.step.shard_group = 4;
+  std::vector<RuledOut> ruled_out;
+  const auto ranking = recommend(list, {.budget = 4}, ruled_out);
+  REQUIRE(ranking.size() == 1);
+  CHECK(ranking.front().tuned.scenario.strategy->name == "fsdp2");
+  REQUIRE(ruled_out.size() == 1);
+  CHECK(ruled_out.front().strategy == "zero-3");
+  list.erase(list.begin());
+  CHECK_THROWS_AS(recommend(list, {.budget = 4}, ruled_out), InputError);
 }

@@ -1,6 +1,7 @@
 #include "sim/search/best.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/error_message.hpp"
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
 
@@ -111,4 +112,18 @@ TEST_CASE("the search repeats itself") {
   const Plan once = plan_of(scenario), again = plan_of(scenario);
   REQUIRE(once.blocks.size() == again.blocks.size());
   for (std::size_t i = 0; i < once.blocks.size(); ++i) REQUIRE(once.blocks[i].bytes() == again.blocks[i].bytes());
+}
+
+TEST_CASE("best starts from no plan that would fill the memory") {
+  // 300 GB: 1.5 million slices of P3's 200 kB, and of the sizes that the search tries; 75,000 of ByteScheduler's 4 MB.
+  Scenario scenario = scenario_of({}, "best", 4, 1e-6, 1e-12);
+  scenario.profile.layers = {{"a", Time(1'000'000), Time(1'000'000)}};
+  scenario.profile.tensors = {{"a.w", 75'000'000'000, 300'000'000'000, 0}};
+  const Plan plan = plan_of(scenario);
+  require_covered(plan, scenario.profile);
+  CHECK(plan.blocks.size() <= 75'000);
+  // What a user asks for is refused.
+  scenario.options.set("partition", "200 kB", {"command line", "--option partition"});
+  CHECK(error_message([&] { plan_of(scenario); }) ==
+        "command line: --option partition: 200 kB cut 279.4 GiB into more than 1000000 slices (at least 300 kB)");
 }

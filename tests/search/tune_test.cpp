@@ -89,3 +89,57 @@ TEST_CASE("a Gaussian process passes through what it was told, and doubts the re
   CHECK(expected_improvement({1, 1}, 1) == Approx(1 / std::sqrt(2 * M_PI)));
   CHECK(GaussianProcess({{0.5}}, {4}).at({0.1}).mean == Approx(4));
 }
+
+TEST_CASE("choices among words") {
+  const Strategy& fsdp2 = find_strategy("fsdp2", {});
+  const Range range = parse_range("reshard=but-last,all,none", fsdp2, place);
+  CHECK(range.kind == Range::Kind::Choice);
+  CHECK(range.values == std::vector<std::string>{"but-last", "all", "none"});
+  CHECK(value_at(range, 0) == "but-last");
+  CHECK(value_at(range, 0.5) == "all");
+  CHECK(value_at(range, 1) == "none");
+  CHECK(place_of(range, "all") == Approx(0.5));
+  CHECK(std::isnan(place_of(range, "some")));
+  CHECK(parse_range("shard_group=0,8", fsdp2, place).values.back() == "8");  // of the step
+  for (const char* bad : {"reshard=all,some", "reshard=all,all", "limit=1,2", "reshard=all,", "=all,none"}) {
+    INFO(bad);
+    CHECK_THROWS_AS(parse_range(bad, fsdp2, place), InputError);
+  }
+  // The best of two words and a count.
+  const std::vector<Range> mixed{range, {"x", Range::Kind::Count, 1, 64}};
+  const auto trials = tune({mixed, 40, TuneMethod::Bayes, 1}, {"but-last", "1"}, [](const auto& settings) {
+    std::vector<Measured> costs;
+    for (const auto& one : settings)
+      costs.push_back({(one[0] == "all" ? 1.0 : 2.0) + 0.01 * std::abs(std::log2(std::stod(one[1])) - 3)});
+    return costs;
+  });
+  CHECK(trials.front().values == std::vector<std::string>{"but-last", "1"});
+  CHECK(trials[fastest(trials)].values.front() == "all");
+  CHECK(trials[fastest(trials)].iteration_s < 1.02);
+}
+
+TEST_CASE("what is varied by default: what the strategy reads, is not set, and the workers allow") {
+  Profile profile;
+  for (LayerId layer = 0; layer < 8; ++layer) {
+    profile.layers.push_back({std::to_string(layer), Time(1000), Time(1000)});
+    profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+  }
+  const auto values = [](const Scenario& scenario, std::string_view option) {
+    for (const Range& range : default_ranges(scenario))
+      if (range.option == option) return range.values;
+    return std::vector<std::string>();
+  };
+  Scenario scenario = scenario_of(profile, "fsdp2", 12, 1e-6, 1e-9);
+  CHECK(values(scenario, "reshard") == std::vector<std::string>{"but-last", "all", "none"});
+  CHECK(values(scenario, "wrap") == std::vector<std::string>{"layer", "8 kB", "16 kB"});
+  CHECK(values(scenario, "shard_group") == std::vector<std::string>{"0", "2", "3", "4", "6"});
+  CHECK(values(scenario, "reduce").empty());  // there is one micro-batch
+  scenario.options.set("accumulate", "2", place);
+  scenario.options.set("reshard", "none", place);
+  CHECK(values(scenario, "reduce") == std::vector<std::string>{"every", "last"});
+  CHECK(values(scenario, "reshard").empty());
+  CHECK(given_value(scenario, {.option = "wrap", .kind = Range::Kind::Choice, .values = {"layer", "8 kB"}}) == "layer");
+  scenario.strategy = &find_strategy("zero-3", {});
+  CHECK(values(scenario, "overlap_comm") == std::vector<std::string>{"true", "false"});
+  CHECK(values(scenario, "shard_group").empty());
+}

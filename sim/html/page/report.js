@@ -35,8 +35,9 @@ const duration = (seconds) => {
   const [unit, size] = timeUnit(Math.abs(seconds));
   return `${digits(seconds / size)} ${unit}`;
 };
+const sizeUnit = (count) => SIZE_UNITS.find(([, one]) => count >= one) ?? SIZE_UNITS[3];
 const bytes = (count) => {
-  const [unit, size] = SIZE_UNITS.find(([, one]) => count >= one) ?? SIZE_UNITS[3];
+  const [unit, size] = sizeUnit(count);
   return `${digits(count / size)} ${unit}`;
 };
 const tenths = (ratio) => (Math.round(1000 * ratio) / 10 + 0).toFixed(1); // "+ 0": never "-0.0"
@@ -438,6 +439,7 @@ const MOST_ROWS = 500;
 const TABLE = [
   ["profile", "profile"], ["cluster", "cluster"], ["collective", "collective"], ["fidelity", "fidelity"], ["workers", "workers", "count"],
   ["strategy", "strategy"], ["codec", "codec"], ["iteration_s", "iteration", "time"], ["exposed_comm_s", "exposed comm.", "time"], ["codec_s", "compression", "time"],
+  ["update_s", "update", "time"], ["copy_s", "copies", "time"], ["memory_bytes", "memory", "size"],
   ["collectives", "collectives", "count"], ["speedup", "speed-up", "ratio"], ["efficiency", "efficiency", "percent"],
   ["above", "above bound", "percent"], ["samples_per_s", "throughput", "samples"], ["origin", "layer times"], ["options", "options", "options"]];
 const UNUSED = ["forward_s", "backward_s", "comm_busy_s", "lower_bound_s", "events", "wall_s"];
@@ -451,7 +453,7 @@ function makeColumn([key, title, kind]) {
   if (kind === "percent") return { key, title, unit: "%", number: true, write: (v) => (v === null ? "–" : tenths(v)) };
   const sorted = values.filter((value) => value > 0).sort((a, b) => a - b);
   const small = sorted[Math.floor(sorted.length / 10)] ?? 1; // few are smaller
-  const [unit, size] = kind === "time" ? timeUnit(small) : [kind === "samples" ? "samples/s" : "×", 1];
+  const [unit, size] = kind === "time" ? timeUnit(small) : kind === "size" ? sizeUnit(small) : [kind === "samples" ? "samples/s" : "×", 1];
   const decimals = Math.min(3, Math.max(0, 3 - Math.floor(Math.log10(small / size))));
   return { key, title, unit, number: true, write: (v) => (v === null ? "–" : (v / size).toFixed(decimals)) };
 }
@@ -459,7 +461,7 @@ function makeColumn([key, title, kind]) {
 function makeTable() {
   const known = new Set([...TABLE.map(([key]) => key), ...UNUSED]);
   const extra = data.columns.filter((column) => !known.has(column)).map((column) => [column, column.replaceAll("_", " ")]);
-  const says = ([key]) => (key !== "codec_s" && key !== "codec") || rows.some((row) => row[key]);
+  const says = ([key]) => !["codec_s", "codec", "update_s", "copy_s"].includes(key) || rows.some((row) => row[key]);
   const constant = ([key, , kind]) => rows.length > 1 && (!kind || kind === "options") && distinct(rows.map((row) => row[key])).length === 1;
   const wanted = [...TABLE, ...extra].filter(says);
   const common = wanted.filter((one) => constant(one) && rows[0][one[0]] !== "");
@@ -522,7 +524,7 @@ function makeTable() {
 // --- timelines -------------------------------------------------------------------------------------------------------
 
 const PS = 1e-12;
-const LANE = 22, NAME = 17, TITLE = 24, GAP = 8, AXIS = 26;
+const LANE = 22, NAME = 17, TITLE = 24, GAP = 8, AXIS = 26, MEMORY = 58;
 const MOST_LANES = 8; // of one kind
 
 const KINDS = { backward: "backward pass", forward: "forward pass", update: "optimizer's update", copy: "copy", collective: "collective", other: "compression" };
@@ -580,9 +582,10 @@ function makeTimelines() {
 function drawTimeline(figure, timelines, title, kinds) {
   // What stands where, from top to bottom.
   const lanes = [];
+  const memories = []; // {y, course, most} of a worker's memory
   const texts = [];
   let height = 0;
-  for (const { lanes: read, row, fastest: first } of timelines) {
+  for (const { lanes: read, memory, row, fastest: first } of timelines) {
     height += TITLE;
     const short = `${row.series}: ${duration(row.iteration_s)}, ${duration(row.exposed_comm_s)} exposed`;
     const text = `${row.series}, the ${first ? "fastest" : "slowest"}: ${duration(row.iteration_s)} an iteration, ${duration(row.exposed_comm_s)} exposed`;
@@ -602,6 +605,13 @@ function drawTimeline(figure, timelines, title, kinds) {
         height += NAME;
         texts.push({ y: height - 5, text: `and ${some.length - MOST_LANES} more` });
       }
+    }
+    if (memory) {
+      const most = Math.max(...memory.map(([, size]) => size));
+      height += NAME;
+      texts.push({ y: height - 5, text: `a worker's memory: at most ${bytes(most)}` });
+      memories.push({ y: height, course: memory, most });
+      height += MEMORY;
     }
     height += GAP;
   }
@@ -650,8 +660,25 @@ function drawTimeline(figure, timelines, title, kinds) {
     }
   }
 
+  /** Steps from nothing up: the most of each pixel, so that no peak is lost. */
+  function drawMemory({ y, course, most }, into) {
+    const level = (size) => (y + MEMORY * (1 - size / most)).toFixed(2);
+    const highest = new Map(); // by pixel
+    let last = course[0][1];
+    for (const [time, size] of course) {
+      if (time < from) last = size;
+      const pixel = Math.round(x(time));
+      if (time >= from && time <= to) highest.set(pixel, { most: Math.max(size, highest.get(pixel)?.most ?? 0), last: size });
+    }
+    let path = `M0 ${y + MEMORY}V${level(last)}`;
+    for (const [pixel, { most: top, last: left }] of highest) path += `H${pixel}V${level(top)}V${level(left)}`;
+    into.push(svg("rect", { class: "band", x: 0, y, width, height: MEMORY }),
+      svg("path", { class: "memory", d: `${path}H${width}V${y + MEMORY}Z` }));
+  }
+
   function draw() {
     const into = [];
+    for (const memory of memories) drawMemory(memory, into);
     for (const lane of lanes) {
       into.push(svg("rect", { class: "band", x: 0, y: lane.y, width, height: LANE }));
       drawLane(lane, into);

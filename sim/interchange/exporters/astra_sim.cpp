@@ -68,9 +68,18 @@ std::vector<Bytes> bytes_by_layer(const ExportRequest& request) {
   for (const Gate& gate : plan.gates)
     if (gate.before.of == Moment::Of::Work && gate.after.of == Moment::Of::Transfer)
       made[gate.after.index] = std::max(made[gate.after.index], gate.before.index);
-  for (std::size_t index = 0; index < plan.transfers.size(); ++index)
-    if (plan.transfers[index].op != Stage::AllGather)
-      bytes[plan.program[made[index]].item] += plan.blocks[plan.transfers[index].block].bytes();
+  // Once for all micro-batches; of a copy or an update, the layer of the last pass before it.
+  const auto layer_at = [&](std::uint32_t place) {
+    while (place > 0 && plan.program[place].kind != WorkKind::Backward && plan.program[place].kind != WorkKind::Forward)
+      --place;
+    return plan.program[place].kind == WorkKind::Backward ? plan.program[place].item : LayerId{0};
+  };
+  const std::uint32_t last = static_cast<std::uint32_t>(plan.step.accumulate) - 1;
+  for (std::size_t index = 0; index < plan.transfers.size(); ++index) {
+    const Transfer& one = plan.transfers[index];
+    if (one.op != Stage::AllGather && one.axis != Axis::Replica && one.batch == last)
+      bytes[layer_at(made[index])] += plan.blocks[one.block].bytes();
+  }
   return bytes;
 }
 
@@ -89,6 +98,10 @@ void add_notes_of_plan(const Plan& plan, std::vector<std::string>& notes) {
   if (std::any_of(plan.transfers.begin(), plan.transfers.end(),
                   [](const Transfer& transfer) { return transfer.op != Stage::AllReduce; }))
     notes.push_back("reduce-scatters and all-gathers became all-reduces");
+  if (!(plan.step == Step()))
+    notes.push_back(
+        "shards, groups, micro-batches, gathers of parameters, the update and memory were left out: it is "
+        "data parallelism without them; `--to chakra` carries them");
   for (const Lane& lane : plan.lanes)
     if (lane.tick > Time(0)) notes.push_back(fmt::format("the tick of {} was left out", write_duration(lane.tick)));
 }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -28,6 +29,13 @@ Plan without_ticks(Plan plan) {
   return plan;
 }
 
+// Whether the plan shards, accumulates or updates: more than one backward and one forward pass and their blocks.
+bool is_a_step(const Plan& plan) {
+  return !(plan.step == Step()) || std::any_of(plan.program.begin(), plan.program.end(), [](const Work& one) {
+    return one.kind != WorkKind::Forward && one.kind != WorkKind::Backward;
+  });
+}
+
 // A node for each task that one worker sees.
 class Writer {
  public:
@@ -35,7 +43,7 @@ class Writer {
       : profile_(profile),
         plan_(plan),
         workers_(workers),
-        unrolled_(unroll(profile, without_ticks(plan), {WorkerClass{1, {0}}})),
+        unrolled_(unroll(profile, without_ticks(plan), {WorkerClass{1, {0}}}, std::nullopt, plan.step.shards(workers))),
         before_(unrolled_.labels.size()),
         nodes_(unrolled_.labels.size()) {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task)
@@ -46,6 +54,10 @@ class Writer {
     add_metadata();
     tensors_of_layer_.resize(profile_.layers.size());
     for (const Tensor& tensor : profile_.tensors) tensors_of_layer_[tensor.layer].push_back(&tensor);
+    if (is_a_step(plan_)) {
+      add_step();
+      return std::move(trace_);
+    }
     add_works(Label::Kind::Backward);
     add_transfers();
     add_works(Label::Kind::Forward);
@@ -87,6 +99,9 @@ class Writer {
     metadata["origin"] = to_string(profile_.origin);
     metadata["strategy"] = plan_.strategy;
     if (profile_.batch_size) metadata["batch_size"] = *profile_.batch_size;
+    if (!is_a_step(plan_)) return;
+    metadata["accumulate"] = plan_.step.accumulate;
+    metadata["shard_group"] = plan_.step.group_of(workers_);
   }
 
   // The compute stream is a chain. Its ends, not its durations, are rounded to whole microseconds: errors do not add
@@ -94,21 +109,111 @@ class Writer {
   void add_works(Label::Kind kind) {
     for (std::size_t place = 0; place < unrolled_.works; ++place) {
       const TaskId task = unrolled_.work(0, place);
-      if (label(task).kind != kind) continue;
-      const std::size_t layer = label(task).item;
-      const Time time = unrolled_.graph.tasks()[task].duration;
-      ChakraNode& node = add(
-          fmt::format("COMP_NODE_{}_{}", profile_.layers[layer].name, kind == Label::Kind::Backward ? "BWD" : "FWD"),
-          ChakraKind::Compute, waits_for(task));
-      constexpr std::int64_t ps = 1'000'000;  // in a microsecond
-      const auto rounded = [](Time end) { return (end.count() + ps / 2) / ps; };
-      const Time end = allreplay::add(clock_, time);
-      node.microseconds = static_cast<double>(rounded(end) - rounded(clock_));
-      node.attributes["duration_ps"] = time.count();
-      clock_ = end;
-      nodes_[task] = node.id;
-      if (kind == Label::Kind::Backward) add_tensors(node, layer);
+      if (label(task).kind == kind) add_work(task);
     }
+  }
+
+  // COMP_NODE_<what>_<pass>; with micro-batches the number stands before the pass.
+  std::string name_of_work(TaskId task) const {
+    const auto& [kind, worker_class, item, batch] = label(task);
+    const std::string number = plan_.step.accumulate > 1 ? fmt::format("_{}", batch + 1) : "";
+    const auto named = [&](const std::string& what, std::string_view pass) {
+      return fmt::format("COMP_NODE_{}{}_{}", what, number, pass);
+    };
+    switch (kind) {
+      case Label::Kind::Backward:
+        return named(profile_.layers[item].name, "BWD");
+      case Label::Kind::Forward:
+        return named(profile_.layers[item].name, "FWD");
+      case Label::Kind::CopyOut:
+        return named(describe(plan_, item, profile_), "COPYOUT");
+      case Label::Kind::CopyIn:
+        return named(describe(plan_, item, profile_), "COPYIN");
+      default:
+        return fmt::format("COMP_NODE_{}_UPDATE", item == everything ? "all" : profile_.layers[item].name);
+    }
+  }
+
+  void add_work(TaskId task) {
+    const Time time = unrolled_.graph.tasks()[task].duration;
+    ChakraNode& node = add(name_of_work(task), ChakraKind::Compute, waits_for(task));
+    constexpr std::int64_t ps = 1'000'000;  // in a microsecond
+    const auto rounded = [](Time end) { return (end.count() + ps / 2) / ps; };
+    const Time end = allreplay::add(clock_, time);
+    node.microseconds = static_cast<double>(rounded(end) - rounded(clock_));
+    node.attributes["duration_ps"] = time.count();
+    clock_ = end;
+    nodes_[task] = node.id;
+    if (label(task).kind == Label::Kind::Backward) add_tensors(node, label(task).item);
+  }
+
+  // Works and transfers so that each comes after all that it waits for: transfers as soon as they can, in the order of
+  // their lane where that is strict.
+  void add_step() {
+    std::vector<std::size_t> missing(unrolled_.labels.size(), 0);
+    for (TaskId task = 0; task < missing.size(); ++task)
+      for (const TaskId one : before_[task])
+        if (label(one).kind != Label::Kind::LeadIn) ++missing[task];
+    std::vector<bool> added(missing.size(), false);
+    std::vector<std::optional<std::uint64_t>> last(plan_.lanes.size());
+    std::vector<std::size_t> sent(plan_.lanes.size(), 0);  // of each lane
+    std::vector<std::vector<TaskId>> listed(plan_.lanes.size());
+    for (std::size_t index = 0; index < unrolled_.transfers; ++index)
+      listed[plan_.transfers[index].lane].push_back(unrolled_.transfer(index));
+    const auto done = [&](TaskId task) {
+      added[task] = true;
+      for (const TaskId next : unrolled_.graph.successors(task)) --missing[next];
+    };
+    const auto add_ready = [&] {
+      for (bool more = true; more;) {
+        more = false;
+        for (std::size_t index = 0; index < plan_.lanes.size(); ++index) {
+          const Lane& lane = plan_.lanes[index];
+          for (const TaskId task : listed[index]) {
+            if (added[task]) continue;
+            if (missing[task] > 0 && lane.order == Order::AsListed) break;
+            if (missing[task] > 0) continue;
+            const bool one_by_one = lane.order != Order::Priority && lane.window.count == 1;
+            add_transfer(task, one_by_one ? last[index] : std::nullopt);
+            last[index] = nodes_[task];
+            done(task);
+            more = true;
+          }
+        }
+      }
+    };
+    for (std::size_t place = 0; place < unrolled_.works; ++place) {
+      add_ready();
+      add_work(unrolled_.work(0, place));
+      done(unrolled_.work(0, place));
+    }
+    add_ready();
+  }
+
+  // Of an axis: how many workers a collective is among.
+  std::int64_t ranks(Axis axis) const { return Groups{workers_, plan_.step.group_of(workers_)}.ranks(axis); }
+
+  void add_transfer(TaskId task, const std::optional<std::uint64_t>& behind) {
+    const Transfer& transfer = transfer_of(task);
+    const auto& [kind, type] = looks(transfer.op);
+    std::vector<std::uint64_t> waits = waits_for(task);
+    if (behind) waits.push_back(*behind);
+    const std::string number = plan_.step.accumulate > 1 ? fmt::format("_{}", transfer.batch + 1) : "";
+    ChakraNode& node =
+        add(fmt::format("COMM_COLL_NODE_{}{}_{}", describe(plan_, transfer.block, profile_), number, kind),
+            ChakraKind::Collective, std::move(waits));
+    // What each worker gives: of a gather its share of the parameters, of an all-reduce among groups its shard.
+    const auto gradients = static_cast<double>(plan_.blocks[transfer.block].bytes());
+    const bool parameters = transfer.op == Stage::AllGather && transfer.axis != Axis::All;
+    double bytes = parameters ? gradients * profile_.parameter_share() : gradients;
+    if (transfer.op == Stage::AllGather) bytes /= static_cast<double>(ranks(transfer.axis));
+    if (transfer.axis == Axis::Replica) bytes /= static_cast<double>(ranks(Axis::Shard));
+    node.attributes["comm_type"] = static_cast<std::int64_t>(type);
+    node.attributes["comm_size"] = static_cast<std::int64_t>(std::ceil(bytes));
+    if (transfer.axis != Axis::All && plan_.step.shard_group > 0) node.attributes["pg_name"] = to_string(transfer.axis);
+    if (plan_.lanes[transfer.lane].order == Order::Priority)  // the largest goes first
+      node.attributes["comm_priority"] = -transfer.priority;
+    nodes_[task] = node.id;
   }
 
   void add_tensors(ChakraNode& node, std::size_t layer) const {
@@ -223,6 +328,17 @@ std::vector<std::string> notes_of(const Profile& profile, const Plan& plan, bool
         fmt::format("durations are whole microseconds: those of {} layers were rounded, so that every end is "
                     "right to 0.5 us; duration_ps beside them, which `allreplay import` reads, is exact",
                     rounded));
+  if (plan.step.shard_group > 0)
+    notes.push_back(
+        fmt::format("groups: pg_name is shard for each {0} consecutive workers, replica for those of equal "
+                    "place in them; which ranks these are is for the simulator's file of groups to say",
+                    plan.step.shard_group));
+  if (plan.step.accumulate > 1)
+    notes.push_back(
+        fmt::format("{} micro-batches: names of passes end in _1_FWD, _1_BWD and so on, and `allreplay "
+                    "import` reads each as a layer",
+                    plan.step.accumulate));
+  if (is_a_step(plan)) notes.push_back("when memory is freed stands nowhere in the trace");
   notes.push_back("tensors, batch size, device and precision stand in attributes that other programs do not read");
   const auto any = [&](auto&& is) { return std::any_of(plan.lanes.begin(), plan.lanes.end(), is); };
   const bool urgent = any([](const Lane& lane) { return lane.order == Order::Priority; });

@@ -380,6 +380,9 @@ class Attribution {
                                          [](const auto& a, const auto& b) { return a.second < b.second; });
     if (const auto name = trace_.devices.find(device->first); name != trace_.devices.end())
       profile.device = name->second;
+    const double update = mean_us(
+        [](const ProfiledIteration& one) { return one.elsewhere[static_cast<std::size_t>(Elsewhere::Optimizer)]; });
+    if (update > 0) profile.update = measured_us(update, file_);
     imported.notes = notes(steps, mean_us);
     const std::vector<std::int64_t> input = first_shape(trace_.dims.text(roots_[first.layers.front()].dims));
     if (!input.empty() && input.front() > 0) {
@@ -411,8 +414,9 @@ class Attribution {
                     format_duration(attributed * 1e-6)));
     for (std::size_t where = 0; where < elsewhere_count; ++where)
       if (const double us = mean_us([&](const ProfiledIteration& one) { return one.elsewhere[where]; }); us > 0)
-        notes.push_back(
-            fmt::format("left out: {} an iteration of {}", format_duration(us * 1e-6), elsewhere_names[where]));
+        notes.push_back(fmt::format("{}: {} an iteration of {}",
+                                    static_cast<Elsewhere>(where) == Elsewhere::Optimizer ? "the update" : "left out",
+                                    format_duration(us * 1e-6), elsewhere_names[where]));
     if (outside_ > 0)
       notes.push_back(
           fmt::format("left out: {} outside of all steps", format_duration(static_cast<double>(outside_) * 1e-9)));

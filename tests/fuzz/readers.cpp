@@ -1,0 +1,262 @@
+#include "tests/fuzz/readers.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "tests/collective/logs.hpp"
+
+#include "sim/collective/calibration.hpp"
+#include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
+#include "sim/estimate/computation.hpp"
+#include "sim/estimate/device.hpp"
+#include "sim/estimate/transformer.hpp"
+#include "sim/experiment/row.hpp"
+#include "sim/experiment/run.hpp"
+#include "sim/experiment/sweep.hpp"
+#include "sim/html/sweep_result.hpp"
+#include "sim/interchange/plan_file.hpp"
+#include "sim/search/plan_of.hpp"
+#include "sim/search/search_space.hpp"
+#include "sim/training/communication.hpp"
+#include "sim/training/sharding.hpp"
+#include "sim/workload/profile_file.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+constexpr auto here = "fuzz";  // the file that texts are said to stand in
+
+void require(bool holds, std::string_view what) {
+  if (holds) return;
+  fmt::print(stderr, "fuzzing found: {}\n", what);
+  std::abort();
+}
+
+// The shipped files of a folder that are small enough to change thousands of times.
+std::vector<std::string> files_of(const char* folder) {
+  constexpr std::size_t most = 20'000;
+  std::vector<std::string> texts;
+  for (const std::string& name : list_data(folder)) {
+    std::string text = read_file(find_data(folder, name, "file"));
+    if (text.size() <= most) texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+Profile two_layers() {
+  Profile profile;
+  profile.name = profile.model = "two";
+  profile.precision = "fp32";
+  for (const char* name : {"a", "b"}) profile.layers.push_back({name, Time(1'000'000), Time(2'000'000)});
+  profile.tensors = {{"a.w", 1000, 4000, 0}, {"a.b", 10, 40, 0}, {"b.w", 5000, 20'000, 1}};
+  return profile;
+}
+
+Scenario small_scenario(const Profile& profile, std::string_view strategy) {
+  Scenario scenario;
+  scenario.profile = profile;
+  scenario.cluster.name = "small";
+  scenario.cluster.workers = scenario.workers = 4;
+  scenario.cluster.network.alpha = 1e-5;
+  scenario.cluster.network.beta = 1e-9;
+  scenario.strategy = &find_strategy(strategy, {here, "/strategy"});
+  return scenario;
+}
+
+void read_a_profile(const std::string& text) {
+  const Profile profile = parse_profile(text, here);
+  if (profile.layers.size() > 100 || profile.tensors.size() > 300) return;
+  for (const char* strategy : {"mg-wfbp", "us-byte"}) run(small_scenario(profile, strategy));
+}
+
+std::vector<std::string> profiles() {
+  std::vector<std::string> texts = files_of("traces");
+  texts.emplace_back("layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n");
+  texts.emplace_back(
+      R"({"model": {"name": "m", "layers": [{"name": "a", "tensors": [{"name": "w", "shape": [10]}]}, {"name": "b", "tensors": []}]},
+"device": "d", "framework": "f", "precision": "fp32", "origin": "measured", "batch_size": 8, "source": "s", "unit": "us", "update": 3,
+"layers": [{"name": "a", "forward": 1, "backward": 2}, {"name": "b", "forward": 1, "backward": 2, "group": "g", "activation_bytes": 100}]})");
+  return texts;
+}
+
+// As Library::resolve() makes of it, among few workers.
+void read_a_cluster(const std::string& text) {
+  const Json json = Json::parse(text, here);
+  Scenario scenario = small_scenario(two_layers(), "dear");
+  scenario.cluster = read_cluster(json);
+  read_stragglers(json, scenario.cluster.workers);
+  scenario.workers = std::min<std::int64_t>(scenario.cluster.workers, 8);
+  scenario.stragglers = read_stragglers(json, scenario.workers);
+  for (const auto& [name, value] : scenario.cluster.network.options)
+    scenario.options.set(name, value, {here, "/network/" + name});
+  if (scenario.options.iterations > 20 || scenario.options.collective.chunks > 20) return;
+  run(scenario);
+}
+
+void read_a_plan(const std::string& text) {
+  const Profile profile = two_layers();
+  auto given = std::make_shared<GivenPlan>();
+  given->file = here;
+  given->plan = read_plan(Json::parse(text, here), profile);
+  given->name = given->strategy.name = given->plan.strategy;
+  given->strategy.split = uses_halves(given->plan);
+  if (given->plan.step.accumulate > 100) return;
+  Scenario scenario = small_scenario(profile, "wfbp");
+  scenario.given = given;
+  scenario.strategy = &given->strategy;
+  scenario.options.strategy.step = given->plan.step;
+  run(scenario);
+}
+
+std::vector<std::string> plans() {
+  const Profile profile = two_layers();
+  std::vector<std::string> texts;
+  for (const Strategy& strategy : strategies())
+    for (const std::int64_t accumulate : {1, 2}) {
+      Scenario scenario = small_scenario(profile, strategy.name);
+      scenario.options.strategy.step.accumulate = accumulate;
+      texts.push_back(write_plan(plan_of(scenario), profile));
+      scenario.options.strategy.step.zero = 1;
+      if (goes_with(scenario)) texts.push_back(write_plan(plan_of(scenario), profile));
+    }
+  texts.emplace_back(R"({"order": "priority", "window": {"bytes": 4000}, "stages": ["reduce-scatter", "all-gather"],
+"blocks": [{"slices": ["a.w", "b.w"], "priority": 1}, {"slices": [{"tensor": "a.b", "offset": 0, "bytes": 40}]}]})");
+  return texts;
+}
+
+void read_a_sweep(const std::string& text) {
+  const Sweep sweep = read_sweep(Json::parse(text, "configs/fuzz"));  // beside what sweeps name
+  Library library;
+  if (sweep.requests.empty()) return;
+  for (const std::size_t row : {std::size_t{0}, sweep.requests.size() - 1})
+    require_possible(library.resolve(sweep.requests[row]));
+}
+
+void read_a_codec(const std::string& text) {
+  const CodecCosts costs = read_codec(Json::parse(text, here), "codec");
+  const Compression compression(costs, {}, 4, 4);
+  for (const Bytes bytes : {Bytes{4}, Bytes{1} << 20, Bytes{1} << 40})
+    require(compression.wire_bytes(bytes) >= 0 && compression.encode(bytes) >= Time(0), "a codec that takes back");
+}
+
+void read_a_log(const std::string& text) {
+  LogRequest request;
+  request.workers = 8;
+  const MeasurementLog log = read_measurements(text, here, request);
+  for (const Measurement& one : log.points) require(one.bytes > 0 && one.seconds > 0, "a measurement of nothing");
+  calibrate(log, {});
+}
+
+std::vector<std::string> logs() {
+  using namespace test_logs;
+  const auto law = [](Bytes bytes) { return 1e-5 + 1e-9 * static_cast<double>(bytes); };
+  const auto sizes = doublings(8, 1 << 20);
+  return {nccl_tests(sizes, law, 8),
+          nccl_tests(sizes, law, 8, "half", "all_gather_perf"),
+          osu(sizes, law),
+          osu(sizes, law, true),
+          "bytes,time_us\n8,10\n1024,20\n65536,40\n",
+          "bytes,workers,time_us\n8,8,1\n1024,8,2\n8,4,1\n1024,4,2\n"};
+}
+
+void read_a_transformer(const std::string& text) {
+  const Json json = Json::parse(text, here);
+  const Transformer transformer = read_transformer(json);
+  if (transformer.layers <= 200) build(transformer, transformer.tokens(), json.place());
+}
+
+void read_a_device(const std::string& text) { parse_device(Json::parse(text, here), "device"); }
+
+void read_a_model(const std::string& text) {
+  const Model model = read_model(Json::parse(text, here));
+  from_model(model, {here, ""}, 0);
+}
+
+void read_a_result(const std::string& text) { parse_sweep_result(text, here); }
+
+std::vector<std::string> results() {
+  std::string text = csv_header() + "\n";
+  for (const char* strategy : {"wfbp", "ddp", "p3"})
+    for (const std::int64_t workers : {2, 4}) {
+      Scenario scenario = small_scenario(two_layers(), strategy);
+      scenario.workers = workers;
+      text += to_csv(row_of(run(scenario))) + "\n";
+    }
+  return {text};
+}
+
+// "name=value", as the command line has it, and a range of `tune`.
+void read_an_option(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) return;
+  const Place place{here, "--option"};
+  Options options;
+  options.set(text.substr(0, equals), text.substr(equals + 1), place);
+  const std::string written = options.get(text.substr(0, equals));
+  options.set(text.substr(0, equals), written, place);
+  require(options.get(text.substr(0, equals)) == written, "an option that is not read as it was written");
+}
+
+std::vector<std::string> option_texts() {
+  std::vector<std::string> texts;
+  for (const OptionRow& row : option_rows()) {
+    const std::string value = row.get(Options());
+    const char* otherwise = row.kind == OptionKind::Size       ? "4 MB"
+                            : row.kind == OptionKind::Duration ? "5 ms"
+                            : row.kind == OptionKind::Rate     ? "10 GB/s"
+                            : row.kind == OptionKind::Wrap     ? "layer"
+                            : row.kind == OptionKind::Choice   ? row.words.front().c_str()
+                                                               : "1";
+    texts.push_back(fmt::format("{}={}", row.name, value.empty() ? otherwise : value));
+    for (const std::string& word : row.words) texts.push_back(fmt::format("{}={}", row.name, word));
+  }
+  return texts;
+}
+
+void read_a_range(const std::string& text) {
+  const char* strategy = text.starts_with("c") ? "horovod" : "bytescheduler";
+  const Range range = parse_range(text, find_strategy(strategy, {}), {here, "--range"});
+  for (const double x : {0.0, 0.3, 1.0}) require(!value_at(range, x).empty(), "a value that cannot be written");
+}
+
+std::vector<std::string> ranges() { return {"partition=256KiB:16MiB", "cycle=1ms:20ms"}; }
+
+}  // namespace
+
+std::span<const TextReader> text_readers() {
+  static const std::vector<TextReader> all{
+      {"profile", profiles, read_a_profile},
+      {"cluster", [] { return files_of("topologies"); }, read_a_cluster},
+      {"plan", plans, read_a_plan},
+      {"sweep", [] { return files_of("configs"); }, read_a_sweep},
+      {"codec", [] { return files_of("models/codecs"); }, read_a_codec},
+      {"log", logs, read_a_log},
+      {"transformer", [] { return files_of("models/transformers"); }, read_a_transformer},
+      {"device", [] { return files_of("models/devices"); }, read_a_device},
+      {"model", [] { return files_of("models"); }, read_a_model},
+      {"result", results, read_a_result},
+      {"option", option_texts, read_an_option},
+      {"range", ranges, read_a_range},
+  };
+  return all;
+}
+
+std::string exercise(const TextReader& reader, const std::string& text) {
+  try {
+    reader.read(text);
+    return "";
+  } catch (const InputError& error) {
+    const std::string line = error.what();
+    require(line.find('\n') == std::string::npos, "a complaint of several lines");
+    require(line.size() < 8000, "a complaint of pages");
+    require(!line.empty(), "a complaint of nothing");
+    return line;
+  } catch (const TimeOverflow& error) {
+    return error.what();
+  }
+}

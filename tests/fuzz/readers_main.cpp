@@ -1,0 +1,58 @@
+// Every reader of what users write over texts that are changed again and again, without a fuzzer's instrumentation:
+// what a change leaves readable is changed further.
+//   fuzz_readers [SEED [COUNT [READER]]]     COUNT changed texts a reader; from the source folder, for names of files
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "tests/fuzz/mutator.hpp"
+#include "tests/fuzz/readers.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+constexpr std::size_t pool = 400;  // texts to go on from, the seeds among them
+
+// How many were taken. The text that a crash is due to stands in `last`.
+std::size_t fuzz(const TextReader& reader, std::uint64_t seed, std::uint64_t count, const std::string& last) {
+  Random random(seed, static_cast<std::uint64_t>(&reader - text_readers().data()));
+  std::vector<std::string> texts = reader.seeds();
+  for (const std::string& text : texts)
+    if (const std::string complaint = exercise(reader, text); !complaint.empty()) {
+      fmt::print(stderr, "{}: a seed is refused: {}\n{}\n", reader.name, complaint, text.substr(0, 200));
+      std::exit(1);
+    }
+  Mutator mutate(texts, random);
+  const std::size_t seeds = texts.size();
+  std::size_t taken = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::string text = mutate(texts[random.below(texts.size())]);
+    std::ofstream(last, std::ios::binary) << text;
+    if (!exercise(reader, text).empty()) continue;
+    ++taken;
+    if (texts.size() < pool + seeds)
+      texts.push_back(text);
+    else
+      texts[seeds + random.below(pool)] = text;
+  }
+  return taken;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1;
+  const std::uint64_t count = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1000;
+  const std::string_view only = argc > 3 ? argv[3] : "";
+  const std::string last = (std::filesystem::temp_directory_path() / fmt::format("fuzz_readers.{}", seed)).string();
+  for (const TextReader& reader : text_readers())
+    if (only.empty() || reader.name == only) {
+      const std::size_t taken = fuzz(reader, seed, count, last);
+      fmt::print("{}: {} texts, {} of them taken\n", reader.name, count, taken);
+      std::fflush(stdout);
+    }
+  std::filesystem::remove(last);
+}

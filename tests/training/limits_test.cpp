@@ -1,0 +1,89 @@
+// What would take hours or fill the memory is refused before anything is simulated.
+#include <fmt/format.h>
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+#include "tests/training/scenario.hpp"
+
+#include "sim/training/communication.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+Scenario of_tensors(std::uint32_t count, std::string_view strategy) {
+  Scenario scenario = scenario_of({}, strategy, 4, 1e-6, 1e-10);
+  scenario.profile.name = "many";
+  for (LayerId i = 0; i < count; ++i) {
+    scenario.profile.layers.push_back({"l", Time(1000), Time(1000)});
+    scenario.profile.tensors.push_back({"t", 1000, 4000, i});
+  }
+  return scenario;
+}
+
+std::string complaint(const Scenario& scenario) {
+  return error_message([&] { require_possible(scenario); });
+}
+
+Scenario of_messages(const char* collective, std::int64_t workers) {
+  Scenario scenario = of_tensors(1, "wfbp");
+  scenario.cluster.network.topology = read_topology(
+      Json::parse(R"({"kind": "star", "link": {"latency": "2 us", "bandwidth": "10 Gbit/s"}})", "topology"));
+  scenario.cluster.network.place = {"cluster.json", "/network"};
+  scenario.collective = collective;
+  scenario.fidelity = "message";
+  scenario.place_of_fidelity = {"command line", "--fidelity"};
+  scenario.workers = workers;
+  return scenario;
+}
+
+}  // namespace
+
+TEST_CASE("planners that compare everything with everything have a limit, the others none") {
+  // n²/2 runs of gradients, n² log n steps of schedules, Y(Y + 1)/2 times n²/2 groups: 10¹⁰ at most.
+  for (const auto& [strategy, fit, too_many] : {std::tuple("optimal-merge", 141'000u, 142'000u),
+                                                {"us-byte", 26'000u, 26'200u},
+                                                {"mergecomp", 81'000u, 82'000u}}) {
+    INFO(strategy);
+    CHECK(complaint(of_tensors(fit, strategy)).empty());
+    const std::string said = complaint(of_tensors(too_many, strategy));
+    CHECK(said.starts_with(
+        fmt::format("many: {} compares 1e+10 plans or parts of plans of {} tensors", strategy, too_many)));
+  }
+  for (const char* strategy : {"wfbp", "mg-wfbp", "ddp", "horovod", "bytescheduler", "p3", "dear", "best"})
+    CHECK(complaint(of_tensors(150'000, strategy)).empty());
+  Scenario given = of_tensors(28'000, "us-byte");  // no search: one schedule
+  given.options.strategy.first_phase.kind = PhaseOrder::Kind::Sequential;
+  CHECK(complaint(given).empty());
+  Scenario even = of_tensors(82'000, "mergecomp");
+  even.options.strategy.grouping = Grouping::Even;
+  CHECK(complaint(even).empty());
+}
+
+TEST_CASE("slices beyond a million are refused, for best as well") {
+  for (const char* strategy : {"bytescheduler", "us-byte", "p3", "best"}) {
+    Scenario scenario = of_tensors(1000, strategy);
+    scenario.options.set("partition", "4 B", {"command line", "--option partition"});
+    CHECK(complaint(scenario).empty());  // 4 MB in 4 B
+    scenario.options.set("partition", "3 B", {"command line", "--option partition"});
+    CHECK(complaint(scenario).starts_with("command line: --option partition: 3 B cut "));
+  }
+}
+
+TEST_CASE("messages beyond twenty million at a time are refused, not simulated") {
+  // parameter-server: N(N − 1) in a round, and two rounds. 3,162² · 2 = 19,996,488.
+  CHECK(complaint(of_messages("parameter-server", 3'162)).empty());
+  for (const std::int64_t workers : {3'163, 8'192, 1'000'000})
+    CHECK(
+        complaint(of_messages("parameter-server", workers)) ==
+        fmt::format("command line: --fidelity: parameter-server among {} workers has more than 20000000 messages at a "
+                    "time (fluid, or fewer workers or servers)",
+                    workers));
+  Scenario few_servers = of_messages("parameter-server", 8'192);
+  few_servers.options.collective.servers = 8;
+  CHECK(complaint(few_servers).empty());
+  CHECK(complaint(of_messages("ring", 8'192)).empty());
+  Scenario fluid = of_messages("parameter-server", 8'192);
+  fluid.fidelity = "fluid";
+  CHECK(complaint(fluid).empty());
+}
