@@ -39,13 +39,14 @@ double groupings(const StrategyOptions& options, double tensors) {
 
 }  // namespace
 
+Bytes Strategy::slices(const Profile& profile, const StrategyOptions& chosen) const {
+  if (!partition.cuts() || profile.tensors.empty()) return 0;
+  return profile.bytes() / chosen.partition.value_or(partition.of(profile));
+}
+
 Bytes Partition::of(const Profile& profile) const {
   const Tensor& tensor = profile.tensors.front();
   return elements > 0 ? elements * (tensor.bytes / tensor.elements) : bytes;
-}
-
-Bytes Strategy::slices(const Profile& profile, const StrategyOptions& chosen) const {
-  return partition.cuts() ? profile.bytes() / chosen.partition.value_or(partition.of(profile)) : 0;
 }
 
 std::span<const Strategy> strategies() {

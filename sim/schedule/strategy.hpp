@@ -98,7 +98,6 @@ struct Strategy {
       nullptr;  ///< in the place of a draft: those that shard in a way of their own
   /// What planning compares, for those that look at tensors more than once; nullptr for the others.
   double (*comparisons)(const StrategyOptions& options, double tensors) = nullptr;
-
   Bytes threshold = 0;  ///< its default `threshold`; 0 if it reads none
 
   bool shards() const { return plan != nullptr; }

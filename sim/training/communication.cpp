@@ -50,12 +50,16 @@ void require_bearable(const Scenario& scenario) {
   if (!scenario.strategy) return;
   const Strategy& strategy = *scenario.strategy;
   const StrategyOptions& options = scenario.options.strategy;
+  const Profile& profile = scenario.profile;
   const bool cuts = std::find(strategy.options.begin(), strategy.options.end(), "partition") != strategy.options.end();
-  if (cuts && options.partition && scenario.profile.bytes() / *options.partition > most_slices)
+  const Bytes slices =
+      cuts && options.partition ? profile.bytes() / *options.partition : strategy.slices(profile, options);
+  if (slices > most_slices)
     throw InputError(scenario.options.place_of("partition"),
-                     fmt::format("{} cut {} into more than {} slices", write_size(*options.partition),
-                                 format_size(scenario.profile.bytes()), most_slices),
-                     fmt::format("at least {}", format_size(scenario.profile.bytes() / most_slices + 1)));
+                     fmt::format("{} cut {} into more than {} slices",
+                                 write_size(options.partition.value_or(profile.bytes() / slices)),
+                                 format_size(profile.bytes()), most_slices),
+                     fmt::format("at least {}", format_size(profile.bytes() / most_slices + 1)));
   if (!strategy.comparisons) return;
   const double comparisons = strategy.comparisons(options, static_cast<double>(scenario.profile.tensors.size()));
   if (comparisons > most_comparisons)
