@@ -172,9 +172,10 @@ TEST_CASE("the update is fitted, too, and is a profile's") {
 
 TEST_CASE("a launch is fitted, and paid by every collective") {
   // 6 ms, 3.6 ms of one collective, and 1 ms before it; s-sgd's two wait for each other: 2·(1 + 2.1) ms.
-  const Validation found = Measurements().validated("profile,cluster,workers,strategy,iteration_s,calibrate\n"
-                                                    "p.csv,c.json,4,sync-easgd,0.0106,launch\n"
-                                                    "p.csv,c.json,4,s-sgd,0.0122,\n");
+  const Validation found = Measurements().validated(
+      "profile,cluster,workers,strategy,iteration_s,calibrate\n"
+      "p.csv,c.json,4,sync-easgd,0.0106,launch\n"
+      "p.csv,c.json,4,s-sgd,0.0122,\n");
   CHECK(found.fitted[0].value == Approx(1e-3).epsilon(1e-3));
   CHECK(found.points[1].predicted.value == Approx(12.2e-3).epsilon(1e-3));
 }
