@@ -72,7 +72,10 @@ void recommend_all(benchmark::State& state) {
   std::vector<Scenario> scenarios;
   for (const Strategy& strategy : strategies())
     scenarios.push_back(scenario("resnet50_k80_b16", strategy.name.data(), state.range(0)));
-  for (auto _ : state) benchmark::DoNotOptimize(recommend(scenarios, {}));
+  for (auto _ : state) {
+    std::vector<RuledOut> ruled_out;
+    benchmark::DoNotOptimize(recommend(scenarios, {}, ruled_out));
+  }
 }
 BENCHMARK(recommend_all)->ArgName("workers")->Arg(16)->Arg(128)->Unit(benchmark::kMillisecond)->UseRealTime();
 

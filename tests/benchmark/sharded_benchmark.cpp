@@ -61,7 +61,10 @@ void recommend_offered(benchmark::State& state) {
     for (const Strategy* strategy : framework.strategies)
       scenarios.push_back(on(transformer(32, 7), strategy->name.data(), 64));
   for (Scenario& scenario : scenarios) scenario.options.memory.limit = 80'000'000'000;
-  for (auto _ : state) benchmark::DoNotOptimize(recommend(scenarios, {}));
+  for (auto _ : state) {
+    std::vector<RuledOut> ruled_out;
+    benchmark::DoNotOptimize(recommend(scenarios, {}, ruled_out));
+  }
 }
 BENCHMARK(recommend_offered)->Unit(benchmark::kMillisecond)->UseRealTime();
 

@@ -4,34 +4,13 @@ Trainings that differ in the number of GPUs alone are one setting. Its smallest 
 simulation of that run takes the time that was measured. From there on nothing is measured or fitted: the network is a preset,
 made of data sheets. The scaling loss of N GPUs is 1 - (tokens/s per GPU on N) / (tokens/s per GPU of the smallest run).
 """
+import csv
+import json
+import pathlib
 import statistics
+import subprocess
 import sys
 from typing import NamedTuple
-
-from validation.scored import read_csv
-
-TEXT = """## FSDP on 8 to 512 H100: what is lost on the way up
-
-MPT with Composer's FSDP (FSDP1, `BACKWARD_POST`, full recomputation where a row says so) and Llama 3.1 8B with torchtitan's (FSDP2, gradients reduced in fp32), in bf16. *Scaling loss*: what a GPU's tokens/s fall by
-from the smallest number of GPUs of a setting (equal batch, accumulation, sharding and recomputation) to a larger one. Computing is `allreplay estimate`'s, at the rate at which the simulation of the smallest run takes the time that was
-measured there; from there on nothing is measured or fitted. The network of either source is not stated or not a preset's, so there are two, both from data sheets and with NCCL's own cost
-model: *DGX* (`h100x8-8x400gbps`) and *EC2* (`ec2-h100x8-3200gbps`: AMD's start-ups, no LL128). Errors are percentage points of the loss, beside those of the null model "no loss":
-
-{scaling_summary}
-
-{scaling}
-
-- Predictions are too optimistic nearly everywhere. For MPT they find a sixth (DGX) or not quite half (EC2) of what is lost; for Llama "no loss" is the better guess, as all that is sent
-  hides, and the optimizer's share falls from an eighth to a 128th.
-- What they find comes from start-ups of gathers that `BACKWARD_POST` exposes, one for each block. A host that runs far ahead of its GPU hides them in part; read as
-  `backward_prefetch=pre`, the prediction is no better than "no loss" (errors of 3.6 and 3.4 % against 3.3 % for MPT).
-- What is missing is not bytes through ports. From 128 to 512 GPUs a ring's bytes grow by 0.6 %, while the measured iteration takes 60 ms more for 1b and 57 for 3b, 97 for 7b, 166 for 13b,
-  293 for 30b, 790 for 70b: 40 ms, and 11 for each billion parameters, also where computing is ten times as long as all transfers. So transfers slow down as the cluster grows
-  (shared spines, detours), or computing does while they run, or the slowest of more GPUs is waited for at each of them; the data do not say which.
-- The two presets differ in NCCL's protocol and start-ups alone, and by more than a factor of two in the loss of 7b at 512: what NCCL can use there matters more than all else here.
-- Whether MPT's gradients travel in bf16 (here) or fp32 (Composer's `DEFAULT` changed between versions) moves no prediction by more than 0.2 points.
-- One reading each, of other people's clusters. 13b at batch 2 loses nothing up to 64 GPUs, which the predictions say within 1.3 points.
-"""
 
 CLUSTERS = {"h100x8-8x400gbps": "DGX", "ec2-h100x8-3200gbps": "EC2"}  # presets, and their columns
 FILES = {"llm_foundry_h100.csv": "MPT, FSDP1", "torchtitan_h100_8b.csv": "Llama 3.1 8B, FSDP2"}
@@ -80,6 +59,12 @@ class Point(NamedTuple):
     predicted: dict
 
 
+def rows_of(data, file):
+    """The rows of a CSV file."""
+    with open(data / file, newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
 def grouped(rows, same):
     """Lists of rows that agree in these columns and differ in GPUs, by their number."""
     groups = {}
@@ -91,7 +76,7 @@ def grouped(rows, same):
 def llm_foundry(data):
     """MPT with Composer's FSDP: FSDP1, whose backward prefetch is Composer's default (post). FP8 has one number of GPUs."""
     same = ["model", "sequence_length_tokens", "batch_per_gpu", "accumulation", "sharding", "precision", "activation_checkpointing"]
-    for group in grouped(read_csv(data / "llm_foundry_h100.csv"), same):
+    for group in grouped(rows_of(data, "llm_foundry_h100.csv"), same):
         row = group[0]
         recompute = "full" if row["activation_checkpointing"] == "True" else "none"
         reshard = "all" if row["sharding"] == "FULL_SHARD" else "none"
@@ -108,7 +93,7 @@ def llm_foundry(data):
 
 def torchtitan(data):
     """Llama 3.1 8B with FSDP2, gradients reduced in fp32; products in FP8 are bf16's, in less time."""
-    for group in grouped(read_csv(data / "torchtitan_h100_8b.csv"), ["model", "batch_per_data_parallel_rank", "precision", "compile"]):
+    for group in grouped(rows_of(data, "torchtitan_h100_8b.csv"), ["model", "batch_per_data_parallel_rank", "precision", "compile"]):
         row = group[0]
         estimate = ("--model", "llama3-8b", "--seq", row["sequence_length_tokens"], "--device", "h100", "--precision", "bf16",
                     "--batch", row["batch_per_data_parallel_rank"], "--recompute", "selective")
@@ -122,19 +107,26 @@ def torchtitan(data):
 class Simulator:
     """The program, with one trace at a time."""
 
-    def __init__(self, scorer):
-        self.scorer, self.trace = scorer, scorer.folder / "fsdp_trace.json"
+    def __init__(self, program, folder):
+        self.program, self.trace = program, pathlib.Path(folder) / "trace.json"
+
+    def output(self, *arguments):
+        """What the program prints."""
+        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            sys.exit(f"{arguments}: {done.stderr.strip()}")
+        return done.stdout
 
     def iteration(self, setting, cluster, gpus):
         """Seconds of an iteration of the trace as it is."""
-        return self.scorer.json("run", "--profile", self.trace, "--cluster", cluster, "--workers", gpus, *setting.run)["iteration_s"]
+        return json.loads(self.output("run", "--profile", self.trace, "--cluster", cluster, "--workers", gpus, *setting.run, "--json"))["iteration_s"]
 
     def fit(self, setting, cluster):
         """Estimates the trace anew until the smallest run takes as long as measured; returns its seconds."""
         gpus, rate = next(iter(setting.measured.items()))
         goal = seconds = setting.tokens / rate
         for _ in range(20):
-            self.scorer.run("estimate", *setting.estimate, "--tokens-per-second", repr(setting.tokens / seconds), "--out", self.trace)
+            self.output("estimate", *setting.estimate, "--tokens-per-second", repr(setting.tokens / seconds), "--out", self.trace)
             simulated = self.iteration(setting, cluster, gpus)
             if abs(simulated / goal - 1) < 1e-4:
                 return simulated
@@ -153,7 +145,7 @@ def points_of(simulator, setting):
     return [Point(setting, gpus, 1 - measured / rate, predicted[gpus]) for gpus, measured in larger]
 
 
-def in_percent(value, sign=""):
+def percent(value, sign=""):
     """Never -0.0 %."""
     return f"{100 * value + 0.0:{sign}.1f} %".replace("-0.0 %", "0.0 %")
 
@@ -163,7 +155,7 @@ def table(points):
     lines = ["| model | | GPUs | measured | " + " | ".join(CLUSTERS.values()) + " |", "|---|---|--:|" + "--:|" * (1 + len(CLUSTERS))]
     for point in points:
         smallest = next(iter(point.setting.measured))
-        cells = [in_percent(point.measured), *(in_percent(point.predicted[cluster]) for cluster in CLUSTERS)]
+        cells = [percent(point.measured), *(percent(point.predicted[cluster]) for cluster in CLUSTERS)]
         lines.append(f"| {point.setting.name} | {point.setting.details} | {smallest} to {point.gpus} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
@@ -174,22 +166,17 @@ def summary(points):
              "|---|--:|--:|" + "--:|--:|--:|" * len(CLUSTERS)]
     for file in (*FILES, None):
         chosen = [point for point in points if file in (None, point.setting.file)]
-        cells = [in_percent(statistics.mean(abs(point.measured) for point in chosen))]
+        cells = [percent(statistics.mean(abs(point.measured) for point in chosen))]
         for cluster in CLUSTERS:
             errors = [point.predicted[cluster] - point.measured for point in chosen]
             nearer = sum(abs(error) < abs(point.measured) for error, point in zip(errors, chosen))
-            cells += [in_percent(statistics.mean(map(abs, errors))), in_percent(statistics.mean(errors), "+"), f"{nearer} of {len(chosen)}"]
+            cells += [percent(statistics.mean(map(abs, errors))), percent(statistics.mean(errors), "+"), f"{nearer} of {len(chosen)}"]
         lines.append(f"| {FILES[file] if file else '**all**'} | {len(chosen)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def section(scorer, reference):
-<<<<<<<< HEAD:tools/validation/scaling_loss.py
     """The section's text; no rows of the summary, and nothing for its picture."""
     simulator = Simulator(scorer.program, scorer.folder)
-========
-    """The text; nothing that is scored with the others, or drawn."""
-    simulator = Simulator(scorer)
->>>>>>>> sharding:tools/validation/fsdp_h100.py
     points = [point for source in (llm_foundry, torchtitan) for setting in source(reference / "measured") for point in points_of(simulator, setting)]
     return TEXT.format(scaling=table(points), scaling_summary=summary(points)), [], []
