@@ -14,7 +14,7 @@ program=${ALLREPLAY_PROGRAM:-build/release/allreplay}
 
 compare() {
   "$program" compare --profile docs/examples/six_layers.json --cluster docs/examples/eight_workers.json \
-    --option partition="4 MB" --option bucket_cap="16 MB" --option threshold="12 MB" \
+    --option partition="4 MB" --option bucket_cap="16 MB" --option threshold="12 MB" --option cycle="5 ms" \
     --option reduce_bucket=4000000 --option prefetch_bucket=2000000 --option bucket_size=3000000 "$@" > /dev/null
 }
 

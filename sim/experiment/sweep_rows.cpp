@@ -27,7 +27,9 @@ std::uint64_t expected_cost(const Scenario& scenario) {
   return cost;
 }
 
+// But for what its options mean of the profile.
 void forget_details(Scenario& scenario) {
+  scenario.options.strategy = with_defaults(*scenario.strategy, scenario.options.strategy, scenario.profile);
   scenario.profile.layers = {};
   scenario.profile.tensors = {};
 }
