@@ -237,6 +237,22 @@ class Search {
     return draft;
   }
 
+  // Tensors fused in backward order up to a size, in halves: finer than DeAR's whole layers.
+  Draft runs_in_halves(Bytes size) const {
+    const auto list = gradients(profile_);
+    std::vector<std::size_t> ends;
+    Bytes bytes = list[0].bytes;
+    for (std::size_t i = 1; i < list.size(); ++i) {
+      if (list[i].bytes > size - bytes) {
+        ends.push_back(i);
+        bytes = 0;
+      }
+      bytes += list[i].bytes;
+    }
+    ends.push_back(list.size());
+    return taken_apart(merge("runs", list, ends));
+  }
+
   // The strategies that have a size to choose, over sizes.
   void vary_options() {
     StrategyOptions options = scenario_.options.strategy;
@@ -249,6 +265,7 @@ class Search {
         const Strategy& strategy = find_strategy(name, {});
         if (affordable(strategy, profile_, options)) consider_with_variants(strategy.draft({profile_, cost_, options}));
       }
+      if (!done()) consider_with_variants(runs_in_halves(size));
     }
   }
 

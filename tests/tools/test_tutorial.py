@@ -67,7 +67,7 @@ class Pages(unittest.TestCase):
         scratch = Path(folder.name, "empty")
         scratch.mkdir()
         if name == "README.md":  # its commands stand in the repository; what they write shall not
-            for part in ("tools", "configs"):
+            for part in ("tools", "configs", "docs"):
                 (scratch / part).symlink_to(ROOT / part)
         environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "REPOSITORY": str(ROOT), "LC_ALL": "C.UTF-8"}
         replaced = []
