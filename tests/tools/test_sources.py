@@ -26,14 +26,8 @@ from measured import InputError, Row, Unit, in_units, read_rows  # noqa: E402
 COUNTS = (161, 107, 54, 18)
 PARAMETERS = 25_557_032
 
-# {units: [(cluster, strategy)]} more than 5 % apart. At 54 units it is Horovod alone, whose clock of 5 ms PipeDream's 65.2 ms just miss.
-HOROVOD = [("v100-10gbe", "horovod"), ("v100-56gbib", "horovod"), ("us-byte-100gbps", "horovod")]
-OUTSIDE = {
-    161: HOROVOD,
-    107: [*HOROVOD, ("v100-10gbe", "bytescheduler")],
-    54: HOROVOD,
-    18: [*HOROVOD, ("star-64-10gbe", "horovod"), ("v100-10gbe", "bytescheduler"), ("star-64-10gbe", "mg-wfbp")],
-}
+# {units: [(cluster, strategy)]} more than 5 % apart.
+OUTSIDE = {161: [], 107: [("v100-10gbe", "bytescheduler")], 54: [], 18: [("v100-10gbe", "bytescheduler"), ("star-64-10gbe", "mg-wfbp")]}
 
 
 class Units(unittest.TestCase):
@@ -111,20 +105,21 @@ class Sources(unittest.TestCase):
                 self.assertEqual(len(tool.spreads(self.result, count)), 13 * len(tool.CLUSTERS))
                 self.assertEqual(sorted(tool.outside(self.result, count)), sorted(OUTSIDE[count]))
 
-    def test_why_horovod_is_outside(self):
-        """PipeDream's backward pass ends after the 13th cycle, the others' before it; with a cycle of 0.5 ms all are within 1 %."""
+    def test_the_clock_of_horovod(self):
+        """PipeDream's backward pass ends after the 13th cycle of 5 ms, the others' before it; with a cycle of 0.5 ms all are within 3 %."""
         late = [key for key, profiles in self.sources.items() if tool.backward_us(profiles[54]) > 13 * 5000]
         self.assertEqual(late, ["pipedream"])
+        for cluster in ("v100-56gbib", "us-byte-100gbps"):
+            self.assertGreater(tool.horovod_apart(PROGRAM, self.sources, cluster, "5 ms"), 0.05)
         for cluster in tool.CLUSTERS:
-            self.assertLess(tool.horovod_apart(PROGRAM, self.sources, cluster, "0.5 ms"), 0.01)
+            self.assertLess(tool.horovod_apart(PROGRAM, self.sources, cluster, "0.5 ms"), 0.03)
 
-    def test_the_other_strategies_are_sensitive(self):
-        """Outside Horovod, stretching one source by at most 2 % moves it as far as the sources are apart."""
+    def test_what_is_outside_is_sensitive(self):
+        """Stretching one source by at most 2 % moves it as far as the sources are apart."""
         for count, cases in OUTSIDE.items():
             for cluster, strategy in cases:
-                if strategy != "horovod":
-                    self.assertGreater(tool.stretched(PROGRAM, self.sources["kineto"][count], cluster, strategy),
-                                       tool.spreads(self.result, count)[cluster, strategy])
+                self.assertGreater(tool.stretched(PROGRAM, self.sources["kineto"][count], cluster, strategy),
+                                   tool.spreads(self.result, count)[cluster, strategy])
 
     def test_one_collective_does_not_care_for_units(self):
         """1.5 * 64.4354 ms of computation, then 972 us + 4 * 25,557,032 B * 1.97 ns/B."""
@@ -144,11 +139,11 @@ class Sources(unittest.TestCase):
             self.assertEqual(times, sorted(times, reverse=True))
 
     def test_reconstructions_in_their_place(self):
-        """Of 8 profiles, 5 clusters and 13 strategies: above 5 % are four cases of Horovod, and one of Algorithm 1, as printed."""
+        """Of 8 profiles, 5 clusters and 13 strategies: above 5 % are two cases of Horovod, and one of Algorithm 1, as printed."""
         found = tool.reconstructions(PROGRAM, REFERENCE)
         self.assertEqual(sum(len(errors) for _, errors in found), 8 * 5 * 13)
         far = [(known.model, known.batch, *where) for known, errors in found for where, error in errors.items() if abs(error) > 0.05]
-        self.assertEqual(sum(strategy == "horovod" for *_, strategy in far), 4)
+        self.assertEqual(sum(strategy == "horovod" for *_, strategy in far), 2)
         self.assertEqual([case for case in far if case[-1] != "horovod"], [("resnet50", 128, "star-64-10gbe", "mg-wfbp")])
 
     def test_the_page_is_up_to_date(self):
