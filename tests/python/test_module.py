@@ -29,7 +29,7 @@ def untimed(value):
     """Without what a clock of this machine measured."""
     if isinstance(value, list):
         return [untimed(one) for one in value]
-    return {key: one for key, one in value.items() if key != "wall_s"} if isinstance(value, dict) else value
+    return {key: untimed(one) for key, one in value.items() if key != "wall_s"} if isinstance(value, dict) else value
 
 
 def flags(options):
