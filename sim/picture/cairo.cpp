@@ -6,9 +6,12 @@
 #include <memory>
 #include <stdexcept>
 
-// Fontconfig keeps what it has found for as long as the program runs; a leak checker, if there is one, asks for these.
+// Fontconfig keeps what it has found for as long as the program runs; a leak checker, if there is one, asks for these,
+// by their names: they alone are not hidden.
+#pragma GCC visibility push(default)
 extern "C" const char* __lsan_default_suppressions() { return "leak:libfontconfig"; }
 extern "C" const char* __lsan_default_options() { return "print_suppressions=0"; }
+#pragma GCC visibility pop
 
 namespace allreplay {
 
