@@ -303,8 +303,7 @@ std::vector<std::string_view> options_of(const Carrier& carrier) {
   std::vector<std::string_view> names;
   const std::string_view own = detailed(carrier) ? carrier.algorithm->message_option : carrier.algorithm->option;
   if (!own.empty()) names.push_back(own);
-  if (carrier.options.server_hosts != ServerHosts::Colocated) names.push_back("server_hosts");
-  if (carrier.options.local) names.push_back("local");
+  if (goes_in_legs(*carrier.algorithm, carrier.options)) names.insert(names.end(), {"server_hosts", "local"});
   return names;
 }
 
