@@ -92,14 +92,6 @@ std::string whether_compression_pays(const Advice& fastest) {
 std::string what_to_do(const std::vector<Advice>& ranking) {
   if (ranking.front().tuned.scenario.codec) return whether_compression_pays(ranking.front());
   std::string text;
-  if (const Advice& best = ranking.front(); !fits(best.tuned.scenario, best.tuned.result)) {
-    const auto smallest = std::min_element(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
-      return a.tuned.result.memory.peak < b.tuned.result.memory.peak;
-    });
-    return fmt::format("Nothing here fits into {}: the smallest, {}, needs {}.\n",
-                       write_size(*best.tuned.scenario.options.memory.limit), strategy(*smallest).name,
-                       format_size(static_cast<Bytes>(smallest->tuned.result.memory.peak)));
-  }
   const auto first = fastest_offered(ranking);
   if (first != ranking.end()) {
     const double now = metrics(*first).iteration_s;
