@@ -41,7 +41,7 @@ double start_of(const Scenario& scenario, Constant constant, bool inside) {
   constexpr double some_launch = 20e-6, some_update = 1e-3, some_alpha = 10e-6, some_beta = 1e-9;
   if (constant == Constant::Launch) return some_launch;
   if (constant == Constant::Update) {
-    const double known = to_seconds(scenario.profile.update.value_or(Time(0)));
+    const double known = to_seconds(scenario.profile->update.value_or(Time(0)));
     return known > 0 ? known : some_update;
   }
   Network network = scenario.cluster.network;

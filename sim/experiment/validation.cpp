@@ -18,8 +18,8 @@ void require_all_possible(const MeasuredFile& measured, Library& library) {
   for (const MeasuredPoint& point : measured.points) {
     const Scenario scenario = scenario_of(point, {}, library);
     require_possible(scenario);
-    if (measured.quantity == Quantity::Throughput && !scenario.profile.batch_size)
-      throw InputError(point.request.place_of_profile, fmt::format("{} has no batch size", scenario.profile.name),
+    if (measured.quantity == Quantity::Throughput && !scenario.profile->batch_size)
+      throw InputError(point.request.place_of_profile, fmt::format("{} has no batch size", scenario.profile->name),
                        "a trace with batch_size, or iteration_s measured");
   }
 }

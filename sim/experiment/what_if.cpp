@@ -92,17 +92,17 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
   const Scenario& scenario = base.scenario;
   if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
     all.push_back(change(Kind::Stragglers, "half the stragglers' slowness", "stragglers", "x0.5"));
-  const Tensor& tensor = scenario.profile.tensors.front();
+  const Tensor& tensor = scenario.profile->tensors.front();
   if (tensor.bytes > 2 * tensor.elements)
     all.push_back(option(Kind::Dtype, "fp16 gradients", "gradient_dtype", "fp16"));
   const std::int64_t batches = base.result.plan.step.accumulate;
   for (const std::int64_t more : {2 * batches, 4 * batches})
     all.push_back(option(Kind::Accumulate, fmt::format("{} micro-batches instead of {}", more, batches), "accumulate",
                          std::to_string(more)));
-  if (scenario.profile.batch_size)
+  if (scenario.profile->batch_size)
     all.push_back(
         change(Kind::Batch,
-               fmt::format("batch {} instead of {}", 2 * *scenario.profile.batch_size, *scenario.profile.batch_size),
+               fmt::format("batch {} instead of {}", 2 * *scenario.profile->batch_size, *scenario.profile->batch_size),
                "batch", "x2"));
   all.push_back({Kind::Workers, fmt::format("{} workers instead of {}", 2 * scenario.workers, scenario.workers),
                  [more = 2 * scenario.workers](Request& request) { request.workers = more; }});
@@ -165,7 +165,7 @@ class Asking {
     if (any.strategy.empty()) any.strategy = "ddp";
     const Scenario scenario = library_.resolve(any);
     if (scenario.options.memory.limit) return;
-    if (const auto device = device_called(scenario.profile.device)) {
+    if (const auto device = device_called(scenario.profile->device)) {
       set_option(request, "memory", write_size(device->memory));
       result_.memory_from = device->name;
     }
@@ -201,7 +201,7 @@ class Asking {
     const auto& [scenario, result, wall_s] = outcome;
     if (result.metrics.iteration_s == 0) return 1;
     return static_cast<double>(scenario.workers * result.plan.step.accumulate *
-                               scenario.profile.batch_size.value_or(1)) /
+                               scenario.profile->batch_size.value_or(1)) /
            result.metrics.iteration_s;
   }
 

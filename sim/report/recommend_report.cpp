@@ -28,10 +28,10 @@ std::string heading(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
   return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors",
-                     scenario.profile.name, scenario.cluster.name, result.collective, result.fidelity,
+                     scenario.profile->name, scenario.cluster.name, result.collective, result.fidelity,
                      scenario.codec ? ", " + scenario.codec->name : "", format_duration(m.forward_s),
-                     format_duration(m.backward_s), format_size(scenario.profile.bytes()),
-                     scenario.profile.tensors.size());
+                     format_duration(m.backward_s), format_size(scenario.profile->bytes()),
+                     scenario.profile->tensors.size());
 }
 
 // What no schedule can change.
@@ -39,7 +39,7 @@ std::string limits(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
   const double compute = m.forward_s + m.backward_s, all = to_seconds(communication_of(scenario).fabric->price(
-                                                         planned_call(scenario))(scenario.profile.bytes()));
+                                                         planned_call(scenario))(scenario.profile->bytes()));
   if (!m.lower_bound_s) return "";
   if (result.plan.step.zero > 0)  // what is sent is the schedule's own
     return fmt::format("Computing takes {}; with what it sends, the fastest cannot take less than {} an iteration.\n",

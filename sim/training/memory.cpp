@@ -245,7 +245,7 @@ void nothing_fits(const Scenario& scenario, double bytes, std::string_view small
 }
 
 MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode) {
-  if (scenario.profile.tensors.empty()) return {};
+  if (scenario.profile->tensors.empty()) return {};
   return Accountant(scenario, plan, unrolled, episode).use();
 }
 

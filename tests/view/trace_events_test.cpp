@@ -49,7 +49,7 @@ TEST_CASE("a timeline has a process per class, no overlap on a thread, and an ar
 TEST_CASE("a sharded plan has a thread per lane, copies, the update, micro-batches, and memory as a counter") {
   Random random(42, 0);
   Scenario scenario = scenario_of(random_profile(random, 10), "fsdp2", 8, 50e-6, 1e-9);
-  scenario.profile.update = Time(400'000'000);
+  scenario.profile.own().update = Time(400'000'000);
   scenario.options.strategy.step = {.accumulate = 2, .shard_group = 4};
   scenario.options.strategy.fsdp.separate_lanes = true;
   scenario.options.strategy.fsdp.copy = 10e9;
