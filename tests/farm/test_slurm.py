@@ -22,7 +22,7 @@ from program import PROGRAM, Case, listed, needs_program  # noqa: E402
 from slurm import CannotStart, Slurm  # noqa: E402
 
 ALL = os.environ.get("ALLREPLAY_ALL_CONFIGS") == "1"
-PATIENCE = 120  # seconds, for what takes one or two
+PATIENCE = 600 if ALL else 120  # seconds, for what takes one or two
 
 
 @needs_program
