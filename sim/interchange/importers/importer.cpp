@@ -1,5 +1,6 @@
 #include "sim/interchange/importers/importer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -172,9 +173,11 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
 std::string collectives_csv(const Imported& imported, const Place& file) {
   if (imported.collectives.empty())
     throw InputError(file, "has no collective whose size is known", "a trace of a job of several ranks, with NCCL");
-  std::string text = "collective,workers,bytes,time_us\n";
+  const bool counted = std::all_of(imported.collectives.begin(), imported.collectives.end(),
+                                   [](const MeasuredCollective& one) { return one.workers > 0; });
+  std::string text = fmt::format("collective,{}bytes,time_us\n", counted ? "workers," : "");
   for (const MeasuredCollective& one : imported.collectives)
-    text += fmt::format("{},{},{},{}\n", one.name, one.workers > 0 ? fmt::format("{}", one.workers) : "", one.bytes,
+    text += fmt::format("{},{}{},{}\n", one.name, counted ? fmt::format("{},", one.workers) : "", one.bytes,
                         static_cast<double>(one.time.count()) / 1e6);
   return text;
 }
