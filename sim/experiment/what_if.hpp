@@ -40,7 +40,4 @@ struct WhatIfRequest {
 /// no option says it. Throws InputError.
 WhatIf what_if(Library& library, Request request, const WhatIfRequest& how);
 
-/// The words after `allreplay run` that mean the request.
-std::vector<std::string> run_flags(const Request& request);
-
 }  // namespace allreplay
