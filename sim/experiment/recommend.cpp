@@ -5,10 +5,14 @@
 #include <optional>
 #include <tuple>
 
+#include <fmt/format.h>
+
+#include "sim/core/text.hpp"
 #include "sim/experiment/answer.hpp"
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/experiment/tuning.hpp"
 #include "sim/schedule/offer.hpp"
+#include "sim/schedule/pytorch_buckets.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/memory.hpp"
 
@@ -39,6 +43,25 @@ std::pair<Outcome, std::vector<std::string>> calmest(const Tuning& tuning) {
   return calm;
 }
 
+// The plan as a file: what this program says that others have no words for.
+std::string plan_words(const Scenario& tuned) {
+  std::vector<std::string> words{"allreplay", "plan", "--strategy", std::string(tuned.strategy->name)};
+  const NamedValues matter = options_that_matter(tuned);
+  for (const auto& [name, value] : changed_options(Scenario(), tuned))
+    if (std::any_of(matter.begin(), matter.end(), [&](const auto& one) { return one.first == name; }))
+      words.insert(words.end(), {"--option", name + "=" + value});
+  words.emplace_back("--json");
+  return fmt::format("the plan of `{}`", shell_words(words));
+}
+
+std::string settings_of(const Scenario& tuned, const Plan& plan) {
+  const std::string words = settings_of(*tuned.strategy, tuned.options.strategy, tuned.profile);
+  if (!words.empty()) return words;
+  if (tuned.strategy->offer.framework == "pytorch" && !tuned.codec)
+    if (const auto buckets = pytorch_buckets(plan, tuned.profile)) return pytorch_code(plan, *buckets);
+  return plan_words(tuned);
+}
+
 // One scenario's, with the values of its ranges that were chosen; none for the options as given.
 std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& given, const RecommendRequest& request) {
   const Scenario scenario = as_printed(given);
@@ -55,7 +78,7 @@ std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& gi
     advice.trials = tuning.trials;
   }
   const Scenario& tuned = advice.tuned.scenario;
-  advice.settings = settings_of(*tuned.strategy, tuned.options.strategy, tuned.profile);
+  advice.settings = settings_of(tuned, advice.tuned.result.plan);
   advice.tuned.result.episodes.clear();
   advice.tuned.result.unrolled = {};
   return {std::move(advice), std::move(values)};

@@ -14,9 +14,10 @@ namespace allreplay {
 /// One strategy with its best options.
 struct Advice {
   Outcome tuned;
-  double given_s = 0;  ///< the iteration time with the options as given (defaults, mostly)
-  std::string settings;
-  std::vector<Trial> trials;  ///< all settings that were tried
+  double given_s = 0;            ///< the iteration time with the options as given (defaults, mostly)
+  std::string settings;          ///< in the framework's words, or how to get the plan itself
+  std::vector<std::string> run;  ///< the words after `allreplay run` that replay it, where they are known
+  std::vector<Trial> trials;     ///< all settings that were tried
 };
 
 struct RecommendRequest {

@@ -25,6 +25,30 @@ void require_plain_name(const std::string& name, const Place& place) {
 
 }  // namespace
 
+void set_option(Request& request, const std::string& name, const std::string& value) {
+  std::erase_if(request.options, [&](const OptionText& one) { return one.name == name; });
+  if (!value.empty()) request.options.push_back({name, value, {"command line", "--option " + name}});
+}
+
+std::vector<std::string> run_flags(const Request& request) {
+  std::vector<std::string> flags;
+  const auto add = [&](const std::string& flag, const std::string& value) {
+    if (!value.empty()) flags.insert(flags.end(), {flag, value});
+  };
+  add("--profile", request.profile);
+  add("--cluster", request.cluster);
+  if (request.workers) add("--workers", std::to_string(*request.workers));
+  add("--strategy", request.strategy);
+  add("--collective", request.collective);
+  add("--fidelity", request.fidelity);
+  add("--codec", request.codec);
+  if (request.forward_ratio) add("--forward-ratio", fmt::format("{}", *request.forward_ratio));
+  if (!request.reuse) flags.emplace_back("--no-reuse");
+  for (const OptionText& one : request.options) add("--option", one.name + "=" + one.value);
+  for (const ChangeText& one : request.changes) add("--" + one.name, one.value);
+  return flags;
+}
+
 std::string beside(const std::string& file, const std::string& name) {
   const std::string near = (std::filesystem::path(file).parent_path() / name).string();
   return is_file(near) ? near : name;

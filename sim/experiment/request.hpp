@@ -41,6 +41,12 @@ struct Request {
       place_of_codec;
 };
 
+/// Sets one option in the place of what was given for it, or takes it back where `value` is empty.
+void set_option(Request& request, const std::string& name, const std::string& value);
+
+/// The words after `allreplay run` that mean the request.
+std::vector<std::string> run_flags(const Request& request);
+
 /// A file named in `file`: relative to that file's own folder where it is there, else as it stands.
 std::string beside(const std::string& file, const std::string& name);
 

@@ -46,11 +46,6 @@ struct Question {
   std::function<void(Request&)> change;
 };
 
-void set_option(Request& request, const std::string& name, const std::string& value) {
-  std::erase_if(request.options, [&](const OptionText& one) { return one.name == name; });
-  if (!value.empty()) request.options.push_back({name, value, {"command line", "--option " + name}});
-}
-
 Question option(Kind kind, const std::string& what, const std::string& name, const std::string& value) {
   return {kind, what, [=](Request& request) { set_option(request, name, value); }};
 }
@@ -119,16 +114,6 @@ void append_strategies(std::vector<Question>& all, const Outcome& base) {
   if (now != "fsdp2") all.push_back(strategy(Kind::Strategy, "FSDP", "fsdp2"));
   if (now != "best")
     all.push_back(strategy(Kind::Best, "the best schedule", "best", stage > 0 ? std::to_string(stage) : ""));
-}
-
-// What a strategy's tuned options are, where they are not as given.
-std::vector<std::pair<std::string, std::string>> tuned_options(const Scenario& given, const Scenario& tuned) {
-  std::vector<std::pair<std::string, std::string>> options;
-  for (const OptionRow& row : option_rows()) {
-    const std::string name(row.name), value = tuned.options.get(name);
-    if (reads(*tuned.strategy, name) && value != given.options.get(name)) options.emplace_back(name, value);
-  }
-  return options;
 }
 
 RecommendRequest advice_wanted(const WhatIfRequest& how) { return {how.budget, how.seed, how.jobs}; }
@@ -255,7 +240,7 @@ class Asking {
     const Scenario& tuned = ranking.front().tuned.scenario;
     const auto given = std::find_if(scenarios.begin(), scenarios.end(),
                                     [&](const Scenario& one) { return one.strategy == tuned.strategy; });
-    const auto options = tuned_options(*given, tuned);
+    const auto options = changed_options(*given, tuned);
     all.push_back({Kind::Strategy, fmt::format("{}'s best: {}", framework, tuned.strategy->name),
                    [name = std::string(tuned.strategy->name), options](Request& request) {
                      set_strategy(request, name);
@@ -427,25 +412,6 @@ Farm::Answer answer_questions(const WhatIfRequest& how) {
       return Packer().add(true).add_text(error.what()).bytes();
     }
   };
-}
-
-std::vector<std::string> run_flags(const Request& request) {
-  std::vector<std::string> flags;
-  const auto add = [&](const std::string& flag, const std::string& value) {
-    if (!value.empty()) flags.insert(flags.end(), {flag, value});
-  };
-  add("--profile", request.profile);
-  add("--cluster", request.cluster);
-  if (request.workers) add("--workers", std::to_string(*request.workers));
-  add("--strategy", request.strategy);
-  add("--collective", request.collective);
-  add("--fidelity", request.fidelity);
-  add("--codec", request.codec);
-  if (request.forward_ratio) add("--forward-ratio", fmt::format("{}", *request.forward_ratio));
-  if (!request.reuse) flags.emplace_back("--no-reuse");
-  for (const OptionText& one : request.options) add("--option", one.name + "=" + one.value);
-  for (const ChangeText& one : request.changes) add("--" + one.name, one.value);
-  return flags;
 }
 
 }  // namespace allreplay

@@ -43,7 +43,4 @@ WhatIf what_if(Library& library, Request request, const WhatIfRequest& how, Farm
 /// What these do: one changed scenario, or the advice on one strategy.
 Farm::Answer answer_questions(const WhatIfRequest& how);
 
-/// The words after `allreplay run` that mean the request.
-std::vector<std::string> run_flags(const Request& request);
-
 }  // namespace allreplay

@@ -4,7 +4,9 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/table.hpp"
 #include "sim/schedule/offer.hpp"
@@ -69,7 +71,10 @@ std::string limits(const Advice& advice) {
 
 std::string indented(const std::string& code) {
   std::string text = "    ";
-  for (const char letter : code) text += letter == '\n' ? "\n    " : std::string(1, letter);
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    text += code[i];
+    if (code[i] == '\n' && code[i + 1] != '\n') text += "    ";
+  }
   return text;
 }
 
@@ -89,8 +94,22 @@ std::string whether_compression_pays(const Advice& fastest) {
                                  : fmt::format("{} does not pay here", fastest.tuned.scenario.codec->name));
 }
 
+// What was simulated, word for word.
+std::string replayed_by(const Advice& advice) {
+  return advice.run.empty() ? "" : fmt::format("Replayed by `allreplay run {}`.\n", shell_words(advice.run));
+}
+
+// What to set, or to paste; `gain` ends what was said before.
+std::string settings_text(const Advice& advice, const std::string& gain) {
+  return (advice.settings.find('\n') == std::string::npos
+              ? fmt::format(": {}{}.\n", advice.settings, gain)
+              : fmt::format("{}:\n\n{}\n\n", gain, indented(advice.settings))) +
+         replayed_by(advice);
+}
+
 std::string what_to_do(const std::vector<Advice>& ranking) {
-  if (ranking.front().tuned.scenario.codec) return whether_compression_pays(ranking.front());
+  if (ranking.front().tuned.scenario.codec)
+    return replayed_by(ranking.front()) + whether_compression_pays(ranking.front());
   std::string text;
   const auto first = fastest_offered(ranking);
   if (first != ranking.end()) {
@@ -100,17 +119,14 @@ std::string what_to_do(const std::vector<Advice>& ranking) {
         now < first->given_s * (1 - 1e-4)
             ? fmt::format(", {} time than as given ({})", saving(first->given_s, now), format_duration(first->given_s))
             : "; tuning gains nothing";
-    text += first->settings.find('\n') == std::string::npos
-                ? fmt::format(": {}{}.\n", first->settings, gain)
-                : fmt::format("{}:\n\n{}\n\n", gain, indented(first->settings));
+    text += settings_text(*first, gain);
     const double best = metrics(ranking.front()).iteration_s;
-    if (best < now * (1 - 1e-3))
-      text += fmt::format("{} takes {} than that: {}.\n", strategy(ranking.front()).name, saving(now, best),
-                          in_one_line(ranking.front().settings));
-    else
-      text += "Nothing listed here is faster by more than 0.1 %.\n";
+    if (best >= now * (1 - 1e-3)) return text + "Nothing listed here is faster by more than 0.1 %.\n";
+    text += fmt::format("{} takes {} than that", strategy(ranking.front()).name, saving(now, best));
+  } else {
+    text += fmt::format("{} is the fastest", strategy(ranking.front()).name);
   }
-  return text;
+  return text + settings_text(ranking.front(), "");
 }
 
 }  // namespace
@@ -182,7 +198,7 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
 }
 
 std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
-  std::vector<Row> rows;
+  auto rows = nlohmann::ordered_json::array();
   for (const auto& ranking : sizes)
     for (const Advice& advice : ranking) {
       Row row = row_of(advice.tuned);
@@ -192,9 +208,10 @@ std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
       row.push_back({"untuned_iteration_s", advice.given_s});
       row.push_back({"framework", framework.empty() ? Cell() : Cell(std::string(framework))});
       row.push_back({"settings", advice.settings});
-      rows.push_back(std::move(row));
+      rows.push_back(nlohmann::ordered_json::parse(to_json(row)));
+      rows.back()["run"] = advice.run;
     }
-  return to_json(rows);
+  return rows.dump(2);
 }
 
 }  // namespace allreplay

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/table.hpp"
 
@@ -45,14 +46,6 @@ Pairs common_flags(const WhatIf& answer) {
   return common;
 }
 
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string text_of(const Pairs& pairs) {
   std::vector<std::string> words;
   for (const auto& [flag, value] : pairs) {
@@ -89,12 +82,6 @@ nlohmann::ordered_json json_of(const std::vector<WhatIfRow>& rows) {
 }  // namespace
 
 std::string gain_text(double gain) { return fmt::format("{:+.1f} %", 100 * gain); }
-
-std::string shell_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
-  return text;
-}
 
 std::string what_if_report(const WhatIf& answer) {
   const Pairs common = common_flags(answer);
