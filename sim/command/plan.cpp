@@ -19,7 +19,7 @@ void execute(const PlanArguments& arguments) {
   Library library;
   const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
   const Plan plan = plan_of(scenario);
-  print("{}", arguments.json ? write_plan(plan, scenario.profile) + "\n" : plan_report(scenario, plan));
+  print("{}", arguments.json ? write_plan(plan, scenario.profile) + "\n" : plan_report(scenario, plan, screen()));
 }
 
 }  // namespace

@@ -28,7 +28,7 @@ void execute(const WhatIfArguments& arguments) {
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how);
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(what_if_chart(answer)));
   warn(answer.base.outcome.result.warning);
-  print("{}", arguments.json ? what_if_json(answer) + "\n" : what_if_report(answer));
+  print("{}", arguments.json ? what_if_json(answer) + "\n" : what_if_report(answer, screen()));
 }
 
 }  // namespace
