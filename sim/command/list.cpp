@@ -225,8 +225,9 @@ void execute(const ListArguments& arguments) {
     for (const auto& row : rows) print("{}\n", row[0]);
     return;
   }
-  rows.insert(rows.begin(), {"name", ""});
-  print("{}", format_table(rows));
+  Table table({"name", ""});
+  for (const auto& row : rows) table.add({row[0], row[1]});
+  print("{}", table.text(screen()));
 }
 
 }  // namespace

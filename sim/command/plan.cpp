@@ -32,7 +32,7 @@ void execute(const PlanArguments& arguments) {
   const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
   const Plan plan = plan_of(scenario);
   if (arguments.pytorch) return print("{}\n", code_of(scenario, plan));
-  print("{}", arguments.json ? write_plan(plan, scenario.profile) + "\n" : plan_report(scenario, plan));
+  print("{}", arguments.json ? write_plan(plan, scenario.profile) + "\n" : plan_report(scenario, plan, screen()));
 }
 
 }  // namespace

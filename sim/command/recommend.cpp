@@ -147,7 +147,7 @@ void recommend_and_print(const RecommendArguments& arguments, Farm* farm) {
   if (arguments.json)
     print("{}\n", recommend_json(sizes));
   else
-    print("{}", sizes.size() == 1 ? recommend_report(sizes.front()) : scaling_report(sizes, line));
+    print("{}", sizes.size() == 1 ? recommend_report(sizes.front(), screen()) : scaling_report(sizes, line, screen()));
 }
 
 void execute(const RecommendArguments& arguments) {

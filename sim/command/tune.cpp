@@ -62,7 +62,7 @@ void tune_and_print(const TuneArguments& arguments, Farm* farm) {
   if (arguments.json)
     print("{}\n", tuning_json(tuning));
   else
-    print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning));
+    print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning, screen()));
 }
 
 void execute(const TuneArguments& arguments) {

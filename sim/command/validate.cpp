@@ -40,7 +40,7 @@ void validate_and_print(const ValidateArguments& arguments, Farm* farm) {
     if (!one.known)
       warn(fmt::format("{}: nothing is known of {}: twice as much leaves no trace, and the cluster's stays",
                        validation.measured.points[one.rows.front()].place.path, name_of(constant_words, one.constant)));
-  print("{}", arguments.json ? validation_json(validation) : validation_text(validation));
+  print("{}", arguments.json ? validation_json(validation) : validation_text(validation, screen()));
 }
 
 void execute(const ValidateArguments& arguments) {

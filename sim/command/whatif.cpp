@@ -33,7 +33,7 @@ void ask_and_print(const WhatIfArguments& arguments, Farm* farm) {
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(what_if_chart(answer)));
   warn(answer.base.outcome.result.warning);
-  print("{}", arguments.json ? what_if_json(answer) + "\n" : what_if_report(answer));
+  print("{}", arguments.json ? what_if_json(answer) + "\n" : what_if_report(answer, screen()));
 }
 
 void execute(const WhatIfArguments& arguments) {

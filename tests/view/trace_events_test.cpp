@@ -130,12 +130,12 @@ Scenario awkward_scenario(Random& random, std::string_view strategy) {
   scenario.cluster.network.topology = read_topology(
       Json::parse(R"({"kind": "star", "link": {"latency": "2 us", "bandwidth": "7.3 Gbit/s"}})", "topology"));
   const auto awkward = [&](Time time) { return time + Time(static_cast<std::int64_t>(random.below(1'000'000))); };
-  for (Layer& layer : scenario.profile.layers) {
+  for (Layer& layer : scenario.profile.own().layers) {
     layer.forward = awkward(layer.forward);
     layer.backward =
         random.below(4) == 0 ? Time(static_cast<std::int64_t>(random.below(2000))) : awkward(layer.backward);
   }
-  scenario.profile.update = awkward(Time(0));
+  scenario.profile.own().update = awkward(Time(0));
   return scenario;
 }
 
