@@ -130,8 +130,8 @@ Advice unpacked(const Scenario& given, const std::string& bytes) {
 std::vector<Advice> ranked(std::vector<Advice> ranking) {
   std::stable_sort(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
     const auto key = [](const Advice& one) {
-      return std::tuple(!fits(one.tuned.scenario, one.tuned.result), metrics(one).iteration_s,
-                        metrics(one).collectives);
+      return std::tuple(!fits(one.tuned.scenario, one.tuned.result), metrics(one).iteration_s, metrics(one).collectives,
+                        one.tuned.result.memory.peak);
     };
     return key(a) < key(b);
   });

@@ -50,8 +50,8 @@ std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scen
                            std::vector<RuledOut>& ruled_out);
 
 /// Tunes each scenario (they differ in their strategy), and sorts them by iteration time; among equals, those that
-/// start fewer collectives come first. What does not fit into the memory that there is comes last; what cannot be
-/// simulated is added to `ruled_out`. Throws InputError where that is all of them.
+/// start fewer collectives come first, then those that need less memory. What does not fit into the memory that there
+/// is comes last; what cannot be simulated is added to `ruled_out`. Throws InputError where that is all of them.
 std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
                               std::vector<RuledOut>& ruled_out);
 

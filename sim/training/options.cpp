@@ -407,10 +407,10 @@ const std::vector<OptionRow>& table() {
           "prefetch_bucket", "elements that are gathered ahead", Tuned{1e6, 1e9}),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::persistence>(
           "persistence", "tensors of at most so many elements are never freed"),
-      count<0, most_elements, &Options::strategy, &S::zero, &Z::max_live>("max_live",
-                                                                          "elements gathered or on their way"),
+      count<0, most_elements, &Options::strategy, &S::zero, &Z::max_live>(
+          "max_live", "elements gathered or on their way", Tuned{1e8, 1e12}),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::max_reuse>(
-          "max_reuse", "what is needed again within so many elements is not freed"),
+          "max_reuse", "what is needed again within so many elements is not freed", Tuned{1e8, 1e12}),
       count<0, most_elements, &Options::strategy, &S::megatron, &M::bucket_size>(
           "bucket_size", "elements that close a bucket; 0: the larger of 40,000,000 and 1,000,000 a worker",
           Tuned{1e6, 1e9}),
