@@ -11,6 +11,9 @@ namespace {
 
 constexpr double forever = std::numeric_limits<double>::infinity();
 
+// Steps into a future that another start may make void.
+constexpr std::int64_t steps_ahead = 100;
+
 // To the nearest picosecond, as from_picoseconds() has it.
 double whole(double ps) { return std::floor(ps + 0.5); }
 
@@ -27,8 +30,8 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
     origin_ = now;
     state_.now = 0;
   }
-  ahead_known_ = false;
-  run(state_, relative(now));
+  ahead_stopped_.reset();
+  run(state_, relative(now), std::numeric_limits<std::int64_t>::max());
   const RoundLoads* loads = collectives_[task.service].get();
   Running running{id, loads, static_cast<double>(task.bytes), 0, 0, Step::Fresh, relative(now)};
   if (task.bytes <= 0) running.round = loads->rounds.size();
@@ -38,11 +41,11 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
 
 Time FluidNetwork::next_completion() const {
   if (state_.running.empty()) return never;
-  if (!ahead_known_) {
+  if (!ahead_stopped_) {
     ahead_ = state_;
-    run(ahead_, forever);
-    ahead_known_ = true;
+    ahead_stopped_ = run(ahead_, forever, steps_ahead);
   }
+  if (*ahead_stopped_ == Stop::Patience) return add(origin_, from_picoseconds(std::floor(ahead_.now) + 1));
   double end = forever;
   for (const std::uint32_t who : ahead_.ended) end = std::min(end, ahead_.running[who].at);
   return add(origin_, from_picoseconds(end));
@@ -51,8 +54,8 @@ Time FluidNetwork::next_completion() const {
 void FluidNetwork::complete(Time now, std::vector<TaskId>& done) {
   if (now != next_completion()) return;
   std::swap(state_, ahead_);
-  ahead_known_ = false;
-  forget_ended(relative(now), done);
+  if (*ahead_stopped_ != Stop::Patience) forget_ended(relative(now), done);
+  ahead_stopped_.reset();
 }
 
 // Those that have ended by then, in the order of their starts; the others close up.
@@ -86,9 +89,10 @@ double FluidNetwork::reduction(const Running& running) const {
   return gamma_ * running.loads->rounds[running.round].reduced * running.bytes;
 }
 
-// Goes on to `until`, or to the first instant at which a collective has ended; true if one has.
-bool FluidNetwork::run(State& state, double until) const {
-  for (;;) {
+// Goes on to `until`, to the first instant at which a collective has ended, or, after so many steps, to one behind
+// which nothing happens for a picosecond: there it can go on as if it had not stopped.
+FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t steps) const {
+  for (;; --steps) {
     if (state.running.size() == 1 && state.fresh.size() == 1) skip_rounds(state, state.running[0], until);
     for (const std::uint32_t who : state.fresh)
       if (state.running[who].round < state.running[who].loads->rounds.size())
@@ -96,13 +100,14 @@ bool FluidNetwork::run(State& state, double until) const {
       else
         state.ended.push_back(who);
     state.fresh.clear();
-    if (!state.ended.empty()) return true;
+    if (!state.ended.empty()) return Stop::Ended;
     if (state.speeds_stale) set_speeds(state);
 
     const double next = next_instant(state);
+    if (steps <= 0 && next < forever && next >= std::floor(state.now) + 2) return Stop::Patience;
     const double to = std::max(state.now, std::min(next, until));
     if (to < forever) move_on(state, to);
-    if (next > until || next == forever) return false;
+    if (next > until || next == forever) return Stop::Until;
     for (const std::uint32_t shape : state.shapes)
       for (Moving& moving = state.moving[shape]; !moving.left.empty() && moving.left.back() <= 0;) {
         const std::uint32_t who = moving.who.back();

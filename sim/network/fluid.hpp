@@ -11,6 +11,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/engine/server.hpp"
@@ -25,9 +26,11 @@ class FluidNetwork final : public Server {
                double alpha, double gamma);
 
   void start(TaskId id, const Task& task, Time now) override;
+  /// Or how far it has looked ahead: others may start before all of the future is needed.
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
   Load load() const override { return {static_cast<std::int64_t>(state_.running.size()), 0}; }
+  bool looks_ahead() const override { return ahead_stopped_ == Stop::Patience; }
   /// Rounds begun.
   std::int64_t events() const override { return state_.rounds; }
 
@@ -68,7 +71,9 @@ class FluidNetwork final : public Server {
     bool speeds_stale = false;
   };
 
-  bool run(State& state, double until) const;
+  enum class Stop : std::uint8_t { Ended, Until, Patience };
+
+  Stop run(State& state, double until, std::int64_t steps) const;
   void skip_rounds(State& state, Running& running, double until) const;
   void settle_step(State& state, std::uint32_t who) const;
   void wait(State& state, std::uint32_t who) const;
@@ -87,8 +92,8 @@ class FluidNetwork final : public Server {
   double alpha_, gamma_;  // ps, ps per byte
   Time origin_{0};
   State state_;
-  mutable State ahead_;  // the state at the next completion, if nothing starts before,
-  mutable bool ahead_known_ = false;
+  mutable State ahead_;  // the state at the next completion, if nothing starts before, or on the way there
+  mutable std::optional<Stop> ahead_stopped_;
   mutable std::vector<std::pair<std::uint32_t, std::int64_t>> counts_;  // of set_speeds(), kept for their memory
   mutable std::map<std::vector<std::pair<std::uint32_t, std::int64_t>>, std::vector<double>> known_speeds_;
 };

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -60,6 +61,8 @@ class RoundsFabric : public Fabric {
   RoundsFabric(const NetworkSetup& setup, const Topology& topology);
 
   virtual std::unique_ptr<Server> network() const = 0;
+  /// What the network takes for a collective that is alone, where that needs no simulation.
+  virtual std::optional<Time> known(Bytes /*bytes*/, const Call& /*call*/) const { return std::nullopt; }
   std::vector<InNodes> groups_in_nodes(std::int64_t ranks, std::int64_t stride) const;
 
   NetworkSetup setup_;
@@ -89,6 +92,7 @@ class MessageFabric final : public RoundsFabric {
 
  private:
   std::unique_ptr<Server> network() const override;
+  std::optional<Time> known(Bytes bytes, const Call& call) const override;
 
   std::vector<Link> links_;
   std::vector<std::shared_ptr<const RoutedRounds>> routed_;  // by service
