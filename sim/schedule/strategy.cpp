@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/named.hpp"
+#include "sim/schedule/asked.hpp"
 #include "sim/schedule/dear.hpp"
 #include "sim/schedule/frameworks.hpp"
 #include "sim/schedule/fsdp.hpp"
@@ -139,14 +140,6 @@ std::span<const Strategy> strategies() {
   return all;
 }
 
-void require_data_parallel(std::string_view word, const Place& place) {
-  for (const std::string_view part :
-       {"tensor", "pipeline", "expert", "context", "sequence", "gpipe", "1f1b", "pipedream"})
-    if (word.find(part) != std::string_view::npos)
-      throw InputError(place, fmt::format("'{}': only data parallelism is simulated", word),
-                       "fsdp2, zero-1 to zero-3 or megatron, on the trace of what one data-parallel rank computes");
-}
-
 namespace {
 
 // Rows never move or go: scenarios point to them.
@@ -212,7 +205,7 @@ void add_strategy(const std::string& name, std::function<Draft(const PlanRequest
 const Strategy& find_strategy(std::string_view name, const Place& place) {
   if (const Strategy* known = row_named(strategies(), name)) return *known;
   if (const Strategy* added = added_strategies().find(name)) return *added;
-  require_data_parallel(name, place);
+  answer_what_is_no_strategy(name, place);
   std::vector<std::string> known = names_of(strategies());
   for (const std::string& one : added_strategies().names()) known.push_back(one);
   fail_with_nearest(name, known, place, "unknown strategy '{}'");
