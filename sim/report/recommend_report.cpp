@@ -81,16 +81,20 @@ std::vector<Advice>::const_iterator fastest_offered(const std::vector<Advice>& r
   });
 }
 
-std::string whether_compression_pays(const Advice& fastest) {
-  const auto [name, least] = fastest_uncompressed(fastest.tuned.scenario);
-  const double now = metrics(fastest).iteration_s;
-  return fmt::format("Without compression {} takes {} as it comes: {}.\n", name, format_duration(least),
-                     now < least ? fmt::format("{} pays, {}", fastest.tuned.scenario.codec->name, saving(least, now))
-                                 : fmt::format("{} does not pay here", fastest.tuned.scenario.codec->name));
+// Both as they come: tuning is no merit of compression.
+std::string whether_compression_pays(const std::vector<Advice>& ranking) {
+  const auto fastest = std::min_element(ranking.begin(), ranking.end(),
+                                        [](const Advice& a, const Advice& b) { return a.given_s < b.given_s; });
+  const auto [name, least] = fastest_uncompressed(ranking);
+  const std::string& codec = fastest->tuned.scenario.codec->name;
+  return fmt::format("Untuned, {} takes {} with {}, and {} {} without: {}.\n", strategy(*fastest).name,
+                     format_duration(fastest->given_s), codec, name, format_duration(least),
+                     fastest->given_s < least ? fmt::format("{} pays, {}", codec, saving(least, fastest->given_s))
+                                              : fmt::format("{} does not pay here", codec));
 }
 
 std::string what_to_do(const std::vector<Advice>& ranking) {
-  if (ranking.front().tuned.scenario.codec) return whether_compression_pays(ranking.front());
+  if (ranking.front().tuned.scenario.codec) return whether_compression_pays(ranking);
   std::string text;
   if (const Advice& best = ranking.front(); !fits(best.tuned.scenario, best.tuned.result)) {
     const auto smallest = std::min_element(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {

@@ -54,9 +54,17 @@ Bytes Partition::of(const Profile& profile) const {
 
 std::span<const Strategy> strategies() {
   static const std::vector<Strategy> all{
-      {"s-sgd", "every tensor alone, none before the backward pass ends (naive)", {}, offer_s_sgd, draft_s_sgd},
-      {"wfbp", "every tensor alone, as soon as it is ready", {}, offer_wfbp, draft_wfbp},
-      {"sync-easgd", "all tensors in one collective", {}, offer_sync_easgd, draft_sync_easgd},
+      {"s-sgd",
+       "plain synchronous SGD: every tensor alone, none before the backward pass ends",
+       {},
+       offer_s_sgd,
+       draft_s_sgd},
+      {"wfbp", "every tensor alone, as soon as it is ready (wait-free backpropagation)", {}, offer_wfbp, draft_wfbp},
+      {"sync-easgd",
+       "all tensors in one collective after the backward pass, as Sync EASGD sends them",
+       {},
+       offer_sync_easgd,
+       draft_sync_easgd},
       {"mg-wfbp", "tensors merged by MG-WFBP's Algorithm 1, as printed", {}, {}, draft_mg_wfbp},
       {.name = "optimal-merge",
        .summary = "the best of all contiguous merges (dynamic programme)",
