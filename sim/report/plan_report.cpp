@@ -24,14 +24,14 @@ std::string order_text(Order order) {
     case Order::AsListed:
       return "in this order";
     case Order::Priority:
-      return "of the ready ones the smallest priority first";
+      return "by priority (the smallest that is ready first)";
   }
   return "";
 }
 
 std::string lane_text(const Lane& lane) {
   std::string text = fmt::format("{}, {}", order_text(lane.order), window_text(lane.window));
-  if (lane.tick > Time(0)) text += fmt::format(", looked for every {}", write_duration(lane.tick));
+  if (lane.tick > Time(0)) text += fmt::format(", at ticks of {}", write_duration(lane.tick));
   return text;
 }
 
