@@ -101,8 +101,8 @@ void execute(const ExportArguments& arguments) {
     tell(fmt::format("note: the {} files are equal: every worker does the same", written.size()));
   print("{}",
         fmt::format("{}: {} layers, forward {}, backward {}, {} of gradients{}\n", written.front(),
-                    scenario.profile.layers.size(), format_duration(to_seconds(scenario.profile.forward())),
-                    format_duration(to_seconds(scenario.profile.backward())), format_size(scenario.profile.bytes()),
+                    scenario.profile->layers.size(), format_duration(to_seconds(scenario.profile->forward())),
+                    format_duration(to_seconds(scenario.profile->backward())), format_size(scenario.profile->bytes()),
                     plan ? fmt::format(" in {} blocks of {}", plan->blocks.size(), plan->strategy) : ""));
 }
 

@@ -101,8 +101,8 @@ class Writer {
  private:
   Value other_data() const {
     const Scenario& scenario = outcome_.scenario;
-    return {{"profile", scenario.profile.name},
-            {"origin", to_string(scenario.profile.origin)},
+    return {{"profile", scenario.profile->name},
+            {"origin", to_string(scenario.profile->origin)},
             {"cluster", scenario.cluster.name},
             {"strategy", scenario.strategy->name},
             {"iteration_s", result_.metrics.iteration_s}};

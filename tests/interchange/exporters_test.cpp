@@ -233,7 +233,7 @@ TEST_CASE("a sharded step's longest path through its Chakra trace is the iterati
   for (int round = 0; round < 40; ++round)
     for (const char* name : {"fsdp2", "fsdp1", "zero-1", "megatron", "wfbp"}) {
       Scenario scenario = scenario_of(random_profile(random, 8), name, 4, 10e-6, 1e-9);
-      scenario.profile.update = to_time(static_cast<double>(random.below(1000)) * 1e-6);
+      scenario.profile.own().update = to_time(static_cast<double>(random.below(1000)) * 1e-6);
       StrategyOptions& options = scenario.options.strategy;
       options.step.accumulate = static_cast<std::int64_t>(1 + random.below(3));
       options.zero.reduce_bucket = options.megatron.bucket_size = 200'000;
@@ -275,8 +275,8 @@ TEST_CASE("what a sharded step's Chakra trace sends: every byte, among whom") {
       }
       INFO(name);
       CHECK(collectives == plan.transfers.size());
-      CHECK(scattered == scenario.profile.bytes());
-      if (groups) CHECK(summed == scenario.profile.bytes() / 4);
+      CHECK(scattered == scenario.profile->bytes());
+      if (groups) CHECK(summed == scenario.profile->bytes() / 4);
       CHECK(attribute<std::int64_t>(trace.metadata, "shard_group") == (groups ? 4 : 8));
       CHECK(written("chakra", {scenario.profile, &plan, 8}).groups ==
             (groups

@@ -50,7 +50,7 @@ TEST_CASE("a timeline has a process per class, no overlap on a thread, and an ar
 TEST_CASE("a sharded plan has a thread per lane, copies, the update, micro-batches, and memory as a counter") {
   Random random(42, 0);
   Scenario scenario = scenario_of(random_profile(random, 10), "fsdp2", 8, 50e-6, 1e-9);
-  scenario.profile.update = Time(400'000'000);
+  scenario.profile.own().update = Time(400'000'000);
   scenario.options.strategy.step = {.accumulate = 2, .shard_group = 4};
   scenario.options.strategy.fsdp.separate_lanes = true;
   scenario.options.strategy.fsdp.copy = 10e9;
@@ -130,12 +130,12 @@ Scenario awkward_scenario(Random& random, std::string_view strategy) {
   scenario.cluster.network.topology = read_topology(
       Json::parse(R"({"kind": "star", "link": {"latency": "2 us", "bandwidth": "7.3 Gbit/s"}})", "topology"));
   const auto awkward = [&](Time time) { return time + Time(static_cast<std::int64_t>(random.below(1'000'000))); };
-  for (Layer& layer : scenario.profile.layers) {
+  for (Layer& layer : scenario.profile.own().layers) {
     layer.forward = awkward(layer.forward);
     layer.backward =
         random.below(4) == 0 ? Time(static_cast<std::int64_t>(random.below(2000))) : awkward(layer.backward);
   }
-  scenario.profile.update = awkward(Time(0));
+  scenario.profile.own().update = awkward(Time(0));
   return scenario;
 }
 
