@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/version.hpp"
+#include "sim/schedule/asked.hpp"
 
 namespace allreplay {
 
@@ -77,8 +78,13 @@ void require_known_words(const CommandLine& app, const std::vector<std::string_v
     throw InputError(argument(command), "no such command", suggest(command, known));
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string name(words[i].substr(0, words[i].find('=')));
-    if (name.starts_with("--") && name.size() > 2 && std::find(options.begin(), options.end(), name) == options.end())
-      throw InputError(argument(name), fmt::format("{} has no such option", command), suggest(name, options));
+    if (!name.starts_with("--") || name.size() == 2) continue;
+    if (std::find(options.begin(), options.end(), name) != options.end()) continue;
+    const bool slip = std::any_of(options.begin(), options.end(), [&](const std::string& one) {
+      return one.starts_with(name) || name.starts_with(one);
+    });
+    if (!slip) answer_what_is_absent(name, argument(name));
+    throw InputError(argument(name), fmt::format("{} has no such option", command), suggest(name, options));
   }
 }
 

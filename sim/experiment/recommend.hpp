@@ -64,11 +64,12 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
 /// What these do: one scenario of one size at a time.
 Farm::Answer answer_advice(std::vector<std::vector<Scenario>> sizes, RecommendRequest request);
 
-/// The least iteration time without compression, of some strategies as given, on the cluster's own collective.
+/// The least iteration time without compression, of some strategies as given, on the cluster's own collective: of those
+/// that a framework offers where all of the ranking are one framework's.
 struct Uncompressed {
   std::string strategy;
   double iteration_s = 0;
 };
-Uncompressed fastest_uncompressed(const Scenario& scenario);
+Uncompressed fastest_uncompressed(const std::vector<Advice>& ranking);
 
 }  // namespace allreplay

@@ -8,6 +8,7 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/core/named.hpp"
+#include "sim/schedule/asked.hpp"
 
 namespace allreplay {
 
@@ -495,7 +496,7 @@ std::string help_of(const OptionRow& option) {
 }
 
 void Options::set(std::string_view name, const std::string& value, const Place& place) {
-  if (!row_named(table(), name)) require_data_parallel(name, place);
+  if (!row_named(table(), name)) answer_what_is_absent(name, place);
   find_by_name(table(), name, place, "unknown option '{}'").set(*this, value, place);
   places[std::string(name)] = place;
 }
