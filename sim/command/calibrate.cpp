@@ -184,7 +184,7 @@ void execute_levels(const CalibrateArguments& arguments, const std::vector<Calib
     for (const std::string& warning : log.warnings) warn(fmt::format("{}: {}", log.log.file, warning));
   for (const std::string& warning : outcome.fit.warnings) warn(warning);
   if (outcome.tables && !arguments.table) warn(fmt::format("tables are made, not levels: {}", outcome.why));
-  print("{}", arguments.json ? levels_json(outcome) : levels_text(outcome));
+  print("{}", arguments.json ? levels_json(outcome) : levels_text(outcome, screen()));
 }
 
 void execute_one(const CalibrateArguments& arguments, const Calibration& calibration, std::optional<double> line_rate) {
@@ -207,7 +207,7 @@ void execute_one(const CalibrateArguments& arguments, const Calibration& calibra
   }
   for (const std::string& warning : calibration.warnings) warn(warning);
   print("{}", arguments.json ? calibration_json(calibration, arguments.table)
-                             : calibration_text(calibration, arguments.table));
+                             : calibration_text(calibration, arguments.table, screen()));
 }
 
 void execute(const CalibrateArguments& arguments) {

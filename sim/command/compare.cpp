@@ -97,7 +97,7 @@ void execute(const CompareArguments& arguments) {
   else if (arguments.csv)
     print_csv(outcomes);
   else
-    print("{}", compare_report(outcomes));
+    print("{}", compare_report(outcomes, screen()));
 }
 
 }  // namespace

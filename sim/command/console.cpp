@@ -39,7 +39,9 @@ void print_aside(std::string_view text) {
 
 void tell(std::string_view line) {
   constexpr std::size_t longest = 8192;  // bytes: two paths, and words
-  print_aside(one_line(line, longest) + "\n");
+  const std::string text = one_line(line, longest);
+  const bool breaks = !listener && (line.starts_with("note: ") || line.starts_with("warning: "));
+  print_aside((breaks ? wrapped(text, width_of_standard_error(), 2) : text) + "\n");
 }
 
 void warn(const std::string& text) {

@@ -56,15 +56,16 @@ void require_read(const Importer& importer, const ImportOptions& options) {
 std::string summary(const Profile& profile) {
   std::int64_t parameters = 0;
   for (const Tensor& tensor : profile.tensors) parameters += tensor.elements;
-  return format_table({{"model", profile.model},
-                       {"source", profile.source},
-                       {"device", fmt::format("{}, {}, {}", profile.device, profile.framework, profile.precision)},
-                       {"batch size", fmt::format("{}", *profile.batch_size)},
-                       {"layers", fmt::format("{}", profile.layers.size())},
-                       {"tensors", fmt::format("{}", profile.tensors.size())},
-                       {"parameters", fmt::format("{}", parameters)},
-                       {"forward", format_duration(to_seconds(profile.forward()))},
-                       {"backward", format_duration(to_seconds(profile.backward()))}});
+  return facts({{"model", profile.model},
+                {"source", profile.source},
+                {"device", fmt::format("{}, {}, {}", profile.device, profile.framework, profile.precision)},
+                {"batch size", fmt::format("{}", *profile.batch_size)},
+                {"layers", fmt::format("{}", profile.layers.size())},
+                {"tensors", fmt::format("{}", profile.tensors.size())},
+                {"parameters", fmt::format("{}", parameters)},
+                {"forward", format_duration(to_seconds(profile.forward()))},
+                {"backward", format_duration(to_seconds(profile.backward()))}},
+               screen());
 }
 
 Imported import_file(const std::string& file, const std::string& from, const ImportOptions& options) {

@@ -44,7 +44,10 @@ Rows strategy_table() {
     const Offer& offer = strategy.offer;
     rows.push_back({code(strategy.name), std::string(strategy.summary),
                     codes({strategy.options.begin(), strategy.options.end()}),
-                    offer.framework.empty() ? "" : code(offer.framework) + (offer.maintained ? "" : ", research")});
+                    offer.framework.empty() ? ""
+                                            : code(offer.framework) + (offer.maintained ? ""
+                                                                       : offer.words    ? ", research"
+                                                                                        : ", code to paste")});
   }
   return rows;
 }
@@ -222,8 +225,9 @@ void execute(const ListArguments& arguments) {
     for (const auto& row : rows) print("{}\n", row[0]);
     return;
   }
-  rows.insert(rows.begin(), {"name", ""});
-  print("{}", format_table(rows));
+  Table table({"name", ""});
+  for (const auto& row : rows) table.add({row[0], row[1]});
+  print("{}", table.text(screen()));
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ void execute(const RunArguments& arguments) {
     const std::string row = to_json(row_of(outcome));
     print("{}\n", arguments.links ? with_member(row, "links", links_json(*usage)) : row);
   } else {
-    print("{}{}", run_report(outcome), arguments.links ? links_table(*usage) : "");
+    print("{}{}", run_report(outcome, screen()), arguments.links ? links_table(*usage, screen()) : "");
   }
   hand_over(std::move(outcome));
 }

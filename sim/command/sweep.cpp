@@ -22,7 +22,7 @@ void print_rows(const SweepArguments& arguments, const std::vector<Outcome>& out
     if (!outcomes.empty()) print("{}\n", csv_header());
     for (const Outcome& outcome : outcomes) print("{}\n", to_csv(row_of(outcome)));
   } else if (!outcomes.empty()) {
-    print("{}", sweep_report(outcomes));
+    print("{}", sweep_report(outcomes, screen()));
   }
 }
 

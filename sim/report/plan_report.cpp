@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
-#include "sim/report/table.hpp"
 #include "sim/training/communication.hpp"
 
 namespace allreplay {
@@ -11,7 +11,7 @@ namespace allreplay {
 namespace {
 
 std::string window_text(const Window& window) {
-  if (window.bytes != Window::unlimited) return format_size(window.bytes);
+  if (window.bytes != Window::unlimited) return write_size(window.bytes);
   if (window.count == Window::unlimited) return "unlimited";
   return fmt::format("{} block{}", window.count, window.count == 1 ? "" : "s");
 }
@@ -41,21 +41,25 @@ std::string heading(const Plan& plan) {
 
 }  // namespace
 
-std::string plan_report(const Scenario& scenario, const Plan& plan) {
+std::string plan_report(const Scenario& scenario, const Plan& plan, const Screen& screen) {
   const std::optional<Compression> codec = communication_of(scenario).compression;
-  std::vector<std::vector<std::string>> rows{{"block", "bytes", "slices", "priority", "tensors"}};
-  if (codec) rows[0].insert(rows[0].begin() + 2, {"on the wire", "encoding", "decoding"});
+  std::vector<TableColumn> columns{"block", {"size", "B"}};
+  if (codec) columns.insert(columns.end(), {{"on the wire", "B"}, "encoding", "decoding"});
+  columns.insert(columns.end(), {"slices", "priority", "tensors"});
+  Table table(columns);
   for (std::size_t index = 0; index < plan.blocks.size(); ++index) {
     const Block& block = plan.blocks[index];
-    rows.push_back({std::to_string(index), std::to_string(block.bytes()), std::to_string(block.slices.size()),
-                    std::to_string(block.priority), names_of(block, scenario.profile)});
-    if (!codec) continue;
-    const auto seconds = [](Time time) { return format_duration(to_seconds(time)); };
-    rows.back().insert(rows.back().begin() + 2,
-                       {std::to_string(codec->wire_bytes(block.bytes())), seconds(codec->encode(block.bytes())),
-                        seconds(codec->decode(block.bytes()))});
+    std::vector<TableCell> row{cell::count(static_cast<std::int64_t>(index)), cell::count(block.bytes())};
+    if (codec)
+      row.insert(row.end(), {cell::count(codec->wire_bytes(block.bytes())),
+                             cell::seconds(to_seconds(codec->encode(block.bytes()))),
+                             cell::seconds(to_seconds(codec->decode(block.bytes())))});
+    row.insert(row.end(), {cell::count(static_cast<std::int64_t>(block.slices.size())), cell::count(block.priority),
+                           names_of(block, scenario.profile)});
+    table.add(std::move(row));
   }
-  return heading(plan) + "\n\n" + format_table(rows) + caveat(scenario.profile);
+  return wrapped(heading(plan), screen.width) + "\n\n" + table.text(screen) +
+         wrapped(caveat(scenario.profile), screen.width, 2);
 }
 
 }  // namespace allreplay

@@ -59,6 +59,7 @@ std::span<const Strategy> strategies() {
       {"mg-wfbp", "tensors merged by MG-WFBP's Algorithm 1, as printed", {}, {}, draft_mg_wfbp},
       {.name = "optimal-merge",
        .summary = "the best of all contiguous merges (dynamic programme)",
+       .offer = offer_optimal_merge,
        .draft = draft_optimal_merge,
        .comparisons = merges},
       {"ddp", "PyTorch DDP's buckets", {"bucket_cap", "first_bucket"}, offer_ddp, draft_ddp},

@@ -69,9 +69,9 @@ struct PlanRequest {
 /// Who offers a strategy outside of this program, and in which words.
 struct Offer {
   std::string_view framework;  ///< "": none offers it
-  bool maintained = false;     ///< today; the others are published research code
-  /// What its users set so that it plans with these options; without a framework, what to do instead. nullptr: what it
-  /// plans has to be copied by hand.
+  bool maintained = false;     ///< by its own settings, today; the others are research code, or code to paste
+  /// What its users set so that it plans with these options; without a framework, what to do instead. nullptr: they
+  /// need the plan itself.
   std::string (*words)(const StrategyOptions& options, const Profile& profile) = nullptr;
   /// What the words mean, where they cannot say the options themselves.
   StrategyOptions (*meant)(StrategyOptions options, const Profile& profile) = nullptr;
