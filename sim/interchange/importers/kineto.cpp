@@ -306,7 +306,7 @@ class Attribution {
   }
 
   void add_kernels() {
-    // PyTorch 1.12 to 2.0 writes the launch's number where the operator's should stand: it may be another's.
+    // Traces of 2022 and 2023 have the launch's number where the operator's should stand: it may be another's.
     const bool of_operators = std::any_of(trace_.kernels.begin(), trace_.kernels.end(), [](const KinetoKernel& kernel) {
       return kernel.external != kernel.correlation;
     });
