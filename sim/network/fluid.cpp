@@ -16,8 +16,12 @@ double whole(double ps) { return std::floor(ps + 0.5); }
 }  // namespace
 
 FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives,
-                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma)
-    : collectives_(std::move(collectives)), shapes_(std::move(shapes)), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {}
+                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma, bool rates)
+    : collectives_(std::move(collectives)),
+      shapes_(std::move(shapes)),
+      alpha_(alpha * 1e12),
+      gamma_(gamma * 1e12),
+      rates_(rates) {}
 
 void FluidNetwork::start(TaskId id, const Task& task, Time now) {
   if (state_.running.empty()) {
@@ -30,9 +34,33 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
   Running running{id, loads, static_cast<double>(task.bytes), 0, 0, Step::Fresh, relative(now), 0, 0};
   if (task.bytes <= 0) running.round = loads->rounds.size();
   state_.running.push_back(running);
+  if (!rates_) return;
+  seen_ = state_;
+  run(seen_, relative(now));
 }
 
-Time FluidNetwork::next_completion() const {
+Time FluidNetwork::next_completion() const { return rates_ ? std::min(next_end(), next_change()) : next_end(); }
+
+// When a round begins or ends to move its bytes.
+Time FluidNetwork::next_change() const {
+  double next = forever;
+  for (const Running& running : seen_.running)
+    if (running.step == Step::Transfer)
+      next = std::min(next, seen_.now + running.left / running.speed);
+    else if (running.step != Step::Fresh)
+      next = std::min(next, running.at);
+  return next == forever ? never : add(origin_, Time(static_cast<std::int64_t>(std::ceil(next))));
+}
+
+Load FluidNetwork::load() const {
+  Load load{static_cast<std::int64_t>(state_.running.size()), 0};
+  if (rates_)
+    for (const Running& running : seen_.running)
+      if (running.step == Step::Transfer) load.rate += running.speed / running.loads->per_byte(0);
+  return load;
+}
+
+Time FluidNetwork::next_end() const {
   if (state_.running.empty()) return never;
   if (!ahead_) {
     ahead_ = state_;
@@ -45,15 +73,18 @@ Time FluidNetwork::next_completion() const {
 }
 
 void FluidNetwork::complete(Time now, std::vector<TaskId>& done) {
-  if (now != next_completion()) return;
-  state_ = std::move(*ahead_);
-  ahead_.reset();
   const double at = relative(now);
-  std::erase_if(state_.running, [&](const Running& running) {
-    if (running.round < running.loads->rounds.size() || running.at > at) return false;
-    done.push_back(running.id);
-    return true;
-  });
+  if (now == next_end()) {
+    state_ = std::move(*ahead_);
+    ahead_.reset();
+    std::erase_if(state_.running, [&](const Running& running) {
+      if (running.round < running.loads->rounds.size() || running.at > at) return false;
+      done.push_back(running.id);
+      return true;
+    });
+    if (rates_) seen_ = state_;
+  }
+  if (rates_) run(seen_, at);
 }
 
 double FluidNetwork::start_up(const Running& running) const {

@@ -22,13 +22,16 @@ namespace allreplay {
 
 class FluidNetwork final : public Server {
  public:
+  /// `rates`: somebody asks for Load::rate.
   FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
-               double alpha, double gamma);
+               double alpha, double gamma, bool rates = false);
 
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
-  Load load() const override { return {static_cast<std::int64_t>(state_.running.size()), 0}; }
+  /// Each collective moves its bytes at the same rate in all of its rounds where it is alone, and at none while a
+  /// round starts up or is reduced.
+  Load load() const override;
   /// Rounds begun.
   std::int64_t events() const override { return state_.rounds; }
 
@@ -55,6 +58,8 @@ class FluidNetwork final : public Server {
     bool speeds_stale = false;
   };
 
+  Time next_end() const;
+  Time next_change() const;
   bool run(State& state, double until) const;
   void skip_rounds(State& state, Running& running, double until) const;
   void settle_step(State& state, Running& running) const;
@@ -67,8 +72,10 @@ class FluidNetwork final : public Server {
   std::vector<std::shared_ptr<const RoundLoads>> collectives_;
   std::shared_ptr<const Shapes> shapes_;
   double alpha_, gamma_;  // ps, ps per byte
+  bool rates_;
   Time origin_{0};
   State state_;
+  State seen_;                          // where rates are asked for: the state at the last instant
   mutable std::optional<State> ahead_;  // the state at the next completion, if nothing starts before
   mutable std::map<std::vector<std::pair<std::uint32_t, std::int64_t>>, std::vector<double>> known_speeds_;
 };
