@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "sim/cluster/census.hpp"
 #include "sim/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -41,6 +42,30 @@ class BCube final : public Topology {
     }
   }
 
+  // On level l a route has the receiver's digits above l, and still the sender's from l down.
+  bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
+    const auto farthest = shifted(from, to, power_[k_] - 1);
+    std::optional<HostPair> nearest;
+    for (std::uint32_t level = 0; level < k_ && !nearest; ++level) nearest = shifted(from, to, power_[level]);
+    if (!farthest || !nearest) return false;
+    ends.insert(ends.end(), {*farthest, *nearest});
+    for (std::uint32_t level = 0; level < k_; ++level) {
+      const std::uint32_t unit = power_[level], block = unit * n_;
+      const std::vector<std::int64_t> above = by_block(to, block), at = by_block(to, unit);
+      std::vector<std::int64_t> from_here(block, 0), below(unit, 0);  // senders by their digits up to l, and below l
+      for (NodeId host = 0; host < hosts_; ++host) {
+        from_here[host % block] += from[host];
+        below[host % unit] += from[host];
+      }
+      for (NodeId host = 0; host < hosts_; ++host) {
+        const LinkId port = 2 * (host * k_ + level);
+        loads[port] += static_cast<double>(from_here[host % block] * (above[host / block] - at[host / unit]));
+        loads[port + 1] += static_cast<double>(at[host / unit] * (below[host % unit] - from_here[host % block]));
+      }
+    }
+    return true;
+  }
+
   std::string name(NodeId node) const override {
     if (node < hosts_) return fmt::format("h{}", node);
     const std::uint32_t index = node - static_cast<NodeId>(hosts_);
@@ -52,6 +77,21 @@ class BCube final : public Topology {
   NodeId switch_of(NodeId server, std::uint32_t level) const {
     const std::uint32_t low = server % power_[level], high = server / power_[level + 1];
     return power_[k_] + level * per_level_ + high * power_[level] + low;
+  }
+
+  // A sender and a receiver whose numbers differ by one, modulo n, in every digit of `digits` that is not 0.
+  std::optional<HostPair> shifted(Census from, Census to, std::uint32_t digits) const {
+    for (NodeId host = 0; host < hosts_; ++host) {
+      if (from[host] == 0) continue;
+      NodeId other = host;
+      for (std::uint32_t level = 0; level < k_; ++level) {
+        if (digits / power_[level] % n_ == 0) continue;
+        const bool last = host / power_[level] % n_ == n_ - 1;
+        other = last ? other - (n_ - 1) * power_[level] : other + power_[level];
+      }
+      if (to[other] > 0) return HostPair{host, other};
+    }
+    return std::nullopt;
   }
 
   std::uint32_t n_;

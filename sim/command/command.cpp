@@ -29,7 +29,7 @@ void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<v
 }
 
 void add_engine(Command command, std::string& engine) {
-  command.add_option("--engine", engine, "mpi: trials run on the ranks of mpirun (docs/clusters.md)");
+  command.add_option("--engine", engine, "mpi: simulate on the ranks of mpirun (docs/clusters.md)");
 }
 
 void require_mpi_or_none(const std::string& engine) {

@@ -8,6 +8,7 @@
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/recommend_report.hpp"
 #include "sim/schedule/offer.hpp"
+#include "sim/training/memory.hpp"
 #include "sim/training/sharding.hpp"
 #include "sim/view/memory_picture.hpp"
 
@@ -98,6 +99,19 @@ RecommendTask task_of(const RecommendArguments& arguments) {
   return task;
 }
 
+// Throws InputError where no strategy fits at any size.
+void require_fitting(const std::vector<std::vector<Advice>>& sizes) {
+  const Advice* smallest = &sizes.front().front();
+  for (const std::vector<Advice>& ranking : sizes)
+    for (const Advice& advice : ranking) {
+      if (fits(advice.tuned.scenario, advice.tuned.result)) return;
+      if (advice.tuned.result.memory.peak < smallest->tuned.result.memory.peak) smallest = &advice;
+    }
+  const Scenario& scenario = smallest->tuned.scenario;
+  nothing_fits(scenario, smallest->tuned.result.memory.peak,
+               fmt::format("{} on {} workers", scenario.strategy->name, scenario.workers));
+}
+
 double efficiency_line(const RecommendArguments& arguments) {
   const double line = parse_number(arguments.line, argument("--efficiency"));
   if (!(line > 0 && line <= 1))
@@ -128,6 +142,7 @@ void recommend_and_print(const RecommendArguments& arguments, Farm* farm) {
   add_words(sizes, task);
   for (const RuledOut& one : ruled_out) warn(left_out(one.strategy, one.why));
   warn(sizes.front().front().tuned.result.warning);
+  require_fitting(sizes);
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)
     print("{}\n", recommend_json(sizes));

@@ -63,7 +63,7 @@ std::string settings_of(const Scenario& tuned, const Plan& plan) {
 }
 
 // One scenario's, with the values of its ranges that were chosen; none for the options as given.
-std::pair<Advice, std::vector<std::string>> advise(const Scenario& given, const RecommendRequest& request) {
+std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& given, const RecommendRequest& request) {
   const Scenario scenario = as_printed(given);
   const std::vector<Range> ranges = default_ranges(scenario);
   Advice advice;
@@ -140,11 +140,30 @@ std::vector<Advice> ranked(std::vector<Advice> ranking) {
 
 using SizeAndStrategy = std::pair<std::size_t, std::size_t>;
 
-// What an advisor says, or what is wrong with the scenario.
-struct Answered {
-  std::optional<Advice> advice;
-  std::string wrong;
-};
+}  // namespace
+
+Answered advise(const Scenario& scenario, const RecommendRequest& request) {
+  try {
+    return {advise_and_values(scenario, request).first, ""};
+  } catch (const InputError& error) {
+    return {std::nullopt, error.what()};
+  }
+}
+
+std::string packed_advice(const Scenario& scenario, const RecommendRequest& request) {
+  try {
+    return Packer().add(false).add_text(packed(advise_and_values(scenario, request))).bytes();
+  } catch (const InputError& error) {
+    return Packer().add(true).add_text(error.what()).bytes();
+  }
+}
+
+Answered unpacked_advice(const Scenario& scenario, const std::string& bytes) {
+  Unpacker unpacker(bytes);
+  const bool wrong = unpacker.take<bool>();
+  if (wrong) return {std::nullopt, unpacker.take_text()};
+  return {unpacked(scenario, unpacker.take_text()), ""};
+}
 
 std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scenario>& scenarios,
                            std::vector<RuledOut>& ruled_out) {
@@ -158,16 +177,10 @@ std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scen
   return ranked(std::move(ranking));
 }
 
-}  // namespace
-
 std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
                               std::vector<RuledOut>& ruled_out) {
   std::vector<Answered> answers;
-  for (const Scenario& scenario : scenarios) try {
-      answers.push_back({advise(scenario, request).first, ""});
-    } catch (const InputError& error) {
-      answers.push_back({std::nullopt, error.what()});
-    }
+  for (const Scenario& scenario : scenarios) answers.push_back(advise(scenario, request));
   return ranked(std::move(answers), scenarios, ruled_out);
 }
 
@@ -191,11 +204,7 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
   }
   farm->run(jobs, [&](std::size_t job, const std::string& bytes) {
     const auto [size, i] = all[job];
-    Unpacker unpacker(bytes);
-    if (const bool wrong = unpacker.take<bool>(); wrong)
-      answers[size][i] = {std::nullopt, unpacker.take_text()};
-    else
-      answers[size][i] = {unpacked(sizes[size][i], unpacker.take_text()), ""};
+    answers[size][i] = unpacked_advice(sizes[size][i], bytes);
   });
   for (std::size_t size = 0; size < sizes.size(); ++size)
     rankings.push_back(ranked(std::move(answers[size]), sizes[size], ruled_out));
@@ -207,11 +216,7 @@ Farm::Answer answer_advice(std::vector<std::vector<Scenario>> sizes, RecommendRe
   return [sizes = std::move(sizes), request](const std::string& work) {
     Unpacker unpacker(work);
     const auto size = unpacker.take<std::size_t>(), i = unpacker.take<std::size_t>();
-    try {
-      return Packer().add(false).add_text(packed(advise(sizes.at(size).at(i), request))).bytes();
-    } catch (const InputError& error) {
-      return Packer().add(true).add_text(error.what()).bytes();
-    }
+    return packed_advice(sizes.at(size).at(i), request);
   };
 }
 

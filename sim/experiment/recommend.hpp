@@ -32,6 +32,23 @@ struct RuledOut {
   std::string why;
 };
 
+/// What is to be said of one scenario, or what is wrong with it.
+struct Answered {
+  std::optional<Advice> advice;
+  std::string wrong;
+};
+
+/// Tunes one scenario.
+Answered advise(const Scenario& scenario, const RecommendRequest& request);
+
+/// The same in another process: as bytes there, and taken out of them here.
+std::string packed_advice(const Scenario& scenario, const RecommendRequest& request);
+Answered unpacked_advice(const Scenario& scenario, const std::string& bytes);
+
+/// Answers to these scenarios, sorted as recommend() does.
+std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scenario>& scenarios,
+                           std::vector<RuledOut>& ruled_out);
+
 /// Tunes each scenario (they differ in their strategy), and sorts them by iteration time; among equals, those that
 /// start fewer collectives come first. What does not fit into the memory that there is comes last; what cannot be
 /// simulated is added to `ruled_out`. Throws InputError where that is all of them.

@@ -83,7 +83,7 @@ const Value& Library::known(Shelf<Key, Value> Shelves::*shelf, const Key& key, c
   return own->value;
 }
 
-const Profile& Library::read(const Request& request) {
+const Shared<Profile>& Library::read(const Request& request) {
   if (request.forward_ratio && !(*request.forward_ratio >= 0 && *request.forward_ratio <= 1000))
     throw InputError(request.place_of_ratio,
                      fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
@@ -91,11 +91,11 @@ const Profile& Library::read(const Request& request) {
   return known(&Shelves::profiles, std::pair(request.profile, request.forward_ratio), [&] {
     Profile read = read_profile(request.profile, request.forward_ratio);
     require_plain_name(read.name, {request.profile, ""});
-    return read;
+    return Shared<Profile>(std::move(read));
   });
 }
 
-Profile Library::profile(const Request& request) {
+Shared<Profile> Library::profile(const Request& request) {
   Scenario scenario;
   scenario.profile = read(request);
   if (!request.changes.empty())
@@ -156,7 +156,7 @@ std::uint64_t Library::digest_of(const Request& request) const {
   state = digest(request.forward_ratio ? fmt::format("{}", *request.forward_ratio) : "", state);
   state = digest(shelves_.clusters.at(request.cluster)->digest, state);
   if (!request.codec.empty() && request.codec != "none")
-    state = digest(shelves_.codecs.at(codec_file(request, shelves_.profiles.at(key)->value.device))->digest, state);
+    state = digest(shelves_.codecs.at(codec_file(request, shelves_.profiles.at(key)->value->device))->digest, state);
   state = digest(request.workers ? fmt::format("{}", *request.workers) : "", state);
   for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
   for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));
@@ -225,9 +225,9 @@ Scenario Library::resolve(const Request& request) {
     return dtype ? std::optional(bytes_of(*dtype)) : std::nullopt;
   };
   if (options.dtypes.gradient || options.dtypes.parameter)
-    scenario.profile = with_element_bytes(std::move(scenario.profile), bytes(options.dtypes.gradient),
-                                          bytes(options.dtypes.parameter));
-  if (options.update) scenario.profile.update = options.update;
+    scenario.profile =
+        with_element_bytes(*scenario.profile, bytes(options.dtypes.gradient), bytes(options.dtypes.parameter));
+  if (options.update) scenario.profile.own().update = options.update;
   scenario.stragglers = read_stragglers(cluster(request.cluster).json, scenario.workers);
   apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {
@@ -238,7 +238,7 @@ Scenario Library::resolve(const Request& request) {
     take_step(scenario);
   }
   if (request.codec.empty() || request.codec == "none") return scenario;
-  scenario.codec = codec(request, scenario.profile.device);
+  scenario.codec = codec(request, scenario.profile->device);
   scenario.place_of_codec = request.place_of_codec;
   auto& decode_at = scenario.options.codec.decode_at;
   if (!decode_at) decode_at = scenario.strategy->decode_at;

@@ -11,7 +11,6 @@
 
 #include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "sim/engine/server.hpp"
@@ -45,26 +44,46 @@ class FluidNetwork final : public Server {
     std::size_t round;  // the distinct one,
     std::int64_t turn;  // and which repetition
     Step step;
-    double at;     // Fresh: its beginning; StartUp, Reduction: their end
-    double left;   // Transfer: ps at full speed
-    double speed;  // Transfer: the fraction of it
+    double at;  // Fresh: its beginning; StartUp, Reduction: their end
+  };
+  // Rounds of one shape whose bytes are on their way. All move at one speed, so that whoever is ahead stays ahead.
+  struct Moving {
+    double speed = 1;                // the fraction of full speed
+    std::vector<double> left;        // ps at full speed, the least at the end
+    std::vector<std::uint32_t> who;  // of State::running
+  };
+  struct Instant {
+    double at;
+    std::uint32_t who;
+    bool operator>(const Instant& other) const { return at > other.at; }
   };
   // Everything that time changes, so that the future can be tried on a copy. Times are ps since `origin_`; the
   // beginnings of rounds are whole.
   struct State {
     double now = 0;
-    std::vector<Running> running;  // in the order of their starts
+    std::vector<Running> running;       // in the order of their starts
+    std::vector<Moving> moving;         // by shape
+    std::vector<std::uint32_t> shapes;  // of whom any are moving, in order
+    std::vector<Instant> waiting;       // StartUp, Reduction: a heap, the next at the front
+    std::vector<std::uint32_t> fresh;   // their round has not begun
+    std::vector<std::uint32_t> ended;   // no round is left
     std::int64_t rounds = 0;
     bool speeds_stale = false;
   };
 
   Time next_end() const;
   Time next_change() const;
+  void see(Time now);
   bool run(State& state, double until) const;
   void skip_rounds(State& state, Running& running, double until) const;
-  void settle_step(State& state, Running& running) const;
+  void settle_step(State& state, std::uint32_t who) const;
+  void wait(State& state, std::uint32_t who) const;
+  void move(State& state, std::uint32_t who) const;
+  double next_instant(const State& state) const;
+  void move_on(State& state, double to) const;
   void set_speeds(State& state) const;
   const std::vector<double>& speeds_of(const std::vector<std::pair<std::uint32_t, std::int64_t>>& shapes) const;
+  void forget_ended(double at, std::vector<TaskId>& done);
   double start_up(const Running& running) const;
   double reduction(const Running& running) const;
   double relative(Time now) const { return static_cast<double>((now - origin_).count()); }
@@ -75,8 +94,10 @@ class FluidNetwork final : public Server {
   bool rates_;
   Time origin_{0};
   State state_;
-  State seen_;                          // where rates are asked for: the state at the last instant
-  mutable std::optional<State> ahead_;  // the state at the next completion, if nothing starts before
+  State seen_;           // where rates are asked for: the state at the last instant
+  mutable State ahead_;  // the state at the next completion, if nothing starts before,
+  mutable bool ahead_known_ = false;
+  mutable std::vector<std::pair<std::uint32_t, std::int64_t>> counts_;  // of set_speeds(), kept for their memory
   mutable std::map<std::vector<std::pair<std::uint32_t, std::int64_t>>, std::vector<double>> known_speeds_;
 };
 

@@ -30,10 +30,10 @@ std::string heading(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
   return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors",
-                     scenario.profile.name, scenario.cluster.name, result.collective, result.fidelity,
+                     scenario.profile->name, scenario.cluster.name, result.collective, result.fidelity,
                      scenario.codec ? ", " + scenario.codec->name : "", format_duration(m.forward_s),
-                     format_duration(m.backward_s), format_size(scenario.profile.bytes()),
-                     scenario.profile.tensors.size());
+                     format_duration(m.backward_s), format_size(scenario.profile->bytes()),
+                     scenario.profile->tensors.size());
 }
 
 // What no schedule can change.
@@ -41,7 +41,7 @@ std::string limits(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
   const double compute = m.forward_s + m.backward_s, all = to_seconds(communication_of(scenario).fabric->price(
-                                                         planned_call(scenario))(scenario.profile.bytes()));
+                                                         planned_call(scenario))(scenario.profile->bytes()));
   if (!m.lower_bound_s) return "";
   if (result.plan.step.zero > 0)  // what is sent is the schedule's own
     return fmt::format("Computing takes {}; with what it sends, the fastest cannot take less than {} an iteration.\n",
@@ -111,14 +111,6 @@ std::string what_to_do(const std::vector<Advice>& ranking) {
   if (ranking.front().tuned.scenario.codec)
     return replayed_by(ranking.front()) + whether_compression_pays(ranking.front());
   std::string text;
-  if (const Advice& best = ranking.front(); !fits(best.tuned.scenario, best.tuned.result)) {
-    const auto smallest = std::min_element(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
-      return a.tuned.result.memory.peak < b.tuned.result.memory.peak;
-    });
-    return fmt::format("Nothing here fits into {}: the smallest, {}, needs {}.\n",
-                       write_size(*best.tuned.scenario.options.memory.limit), strategy(*smallest).name,
-                       format_size(static_cast<Bytes>(smallest->tuned.result.memory.peak)));
-  }
   const auto first = fastest_offered(ranking);
   if (first != ranking.end()) {
     const double now = metrics(*first).iteration_s;

@@ -54,7 +54,7 @@ std::string memory_parts(const MemoryParts& parts) {
 }  // namespace
 
 std::string title(const Scenario& scenario, const Result& result) {
-  return fmt::format("{} on {}: {} worker{}, {}, {}{}", scenario.profile.name, scenario.cluster.name, scenario.workers,
+  return fmt::format("{} on {}: {} worker{}, {}, {}{}", scenario.profile->name, scenario.cluster.name, scenario.workers,
                      scenario.workers == 1 ? "" : "s", result.collective, result.fidelity,
                      scenario.codec ? ", " + scenario.codec->name : "");
 }
@@ -123,7 +123,7 @@ std::string compare_report(const std::vector<Outcome>& outcomes) {
   text += fmt::format("\n{}forward {}, backward {}, {} of gradients",
                       batches > 1 ? fmt::format("{} micro-batches: ", batches) : "",
                       format_duration(result.metrics.forward_s), format_duration(result.metrics.backward_s),
-                      format_size(scenario.profile.bytes()));
+                      format_size(scenario.profile->bytes()));
   // One bound holds among those that shard alike; what shards in a way of its own has its own.
   std::vector<Outcome> whole;
   for (const Outcome& one : outcomes) {
@@ -147,7 +147,7 @@ std::string sweep_report(const std::vector<Outcome>& outcomes) {
   std::string caveats;
   for (const auto& [scenario, result, wall_s] : outcomes) {
     const Metrics& m = result.metrics;
-    rows.push_back({scenario.profile.name, scenario.cluster.name, std::to_string(scenario.workers), result.collective,
+    rows.push_back({scenario.profile->name, scenario.cluster.name, std::to_string(scenario.workers), result.collective,
                     result.fidelity, scenario.codec ? scenario.codec->name : "-", std::string(scenario.strategy->name),
                     format_duration(m.iteration_s), format_duration(m.exposed_comm_s), std::to_string(m.collectives),
                     fmt::format("{:.2f}", m.speedup), percent(m.efficiency), above_bound(m)});

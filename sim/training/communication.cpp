@@ -34,8 +34,8 @@ void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
     if (const auto& codec = cost.compression())
       coding += seconds([&] { return add(codec->encode(bytes), codec->decode(bytes)); });
   };
-  count(scenario.profile.bytes());
-  for (const Tensor& tensor : scenario.profile.tensors) count(tensor.bytes);
+  count(scenario.profile->bytes());
+  for (const Tensor& tensor : scenario.profile->tensors) count(tensor.bytes);
   if (coding > longest_iteration_s)
     throw InputError(scenario.place_of_codec, "encoding and decoding would take over a day per iteration",
                      "check the units in the codec's file, and of the options encode and decode");
@@ -61,11 +61,11 @@ void require_bearable(const Scenario& scenario) {
                                  format_size(profile.bytes()), most_slices),
                      fmt::format("at least {}", format_size(profile.bytes() / most_slices + 1)));
   if (!strategy.comparisons) return;
-  const double comparisons = strategy.comparisons(options, static_cast<double>(scenario.profile.tensors.size()));
+  const double comparisons = strategy.comparisons(options, static_cast<double>(scenario.profile->tensors.size()));
   if (comparisons > most_comparisons)
-    throw InputError({scenario.profile.name, ""},
+    throw InputError({scenario.profile->name, ""},
                      fmt::format("{} compares {:.2g} plans or parts of plans of {} tensors", strategy.name, comparisons,
-                                 scenario.profile.tensors.size()),
+                                 scenario.profile->tensors.size()),
                      fmt::format("at most {:.0e}: another strategy{}, or fewer tensors", most_comparisons,
                                  strategy.name == "mergecomp" ? ", fewer groups" : ""));
 }
@@ -75,11 +75,11 @@ void require_bearable_step(const Scenario& scenario) {
   constexpr std::int64_t most_pieces = 1'000'000;
   const StrategyOptions& options = scenario.options.strategy;
   require_bearable_passes(options.step, scenario.profile, scenario.options.place_of("accumulate"));
-  if (options.zero.allgather_bucket > 0 && scenario.profile.elements() / options.zero.allgather_bucket > most_pieces)
+  if (options.zero.allgather_bucket > 0 && scenario.profile->elements() / options.zero.allgather_bucket > most_pieces)
     throw InputError(
         scenario.options.place_of("allgather_bucket"),
         fmt::format("{} elements at a time are more than {} gathers", options.zero.allgather_bucket, most_pieces),
-        fmt::format("at least {}", scenario.profile.elements() / most_pieces + 1));
+        fmt::format("at least {}", scenario.profile->elements() / most_pieces + 1));
 }
 
 // `message` keeps every message of every distinct round, and has a round's in flight together: some 230 bytes each.
@@ -209,7 +209,7 @@ NetworkSetup setup_of(const Scenario& scenario, const Carrier& carrier) {
   setup.rates = asks_for_rates(scenario);
   setup.calls = {planned_call(scenario)};
   setup.shard = scenario.options.strategy.step.shard_group;
-  setup.parameter_share = scenario.profile.parameter_share();
+  setup.parameter_share = scenario.profile->parameter_share();
   setup.place = place_of_collective(scenario);
   return setup;
 }
@@ -224,7 +224,7 @@ std::string fitting(const Scenario& scenario) {
 }
 
 void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
-  if (scenario.profile.tensors.empty()) return;
+  if (scenario.profile->tensors.empty()) return;
   if (!scenario.codec && algorithm.purpose != Purpose::AllReduce)
     throw InputError(place_of_collective(scenario), fmt::format("{} does not sum gradients", algorithm.name),
                      fitting(scenario));
@@ -247,11 +247,11 @@ std::string lower_case(std::string text) {
 // Codec times of another device than the profile's: said, unless the options replace them.
 std::string codec_caveat(const Scenario& scenario) {
   if (!scenario.codec || (scenario.options.codec.encode && scenario.options.codec.decode)) return "";
-  const std::string here = lower_case(scenario.profile.device), there = lower_case(scenario.codec->device);
+  const std::string here = lower_case(scenario.profile->device), there = lower_case(scenario.codec->device);
   if (!here.empty() && (here.find(there) != std::string::npos || there.find(here) != std::string::npos)) return "";
   return fmt::format("the times of {} are {} for {}, not for {}; measure them, or give --option encode and decode",
                      scenario.codec->name, scenario.codec->origin, scenario.codec->device,
-                     scenario.profile.device.empty() ? "the profile's device" : scenario.profile.device);
+                     scenario.profile->device.empty() ? "the profile's device" : scenario.profile->device);
 }
 
 std::string joined(const std::string& one, const std::string& other) {
@@ -259,10 +259,10 @@ std::string joined(const std::string& one, const std::string& other) {
 }
 
 std::optional<Compression> compression_of(const Scenario& scenario, const Algorithm& algorithm, double slowdown) {
-  if (!scenario.codec || scenario.profile.tensors.empty()) return std::nullopt;
+  if (!scenario.codec || scenario.profile->tensors.empty()) return std::nullopt;
   CodecOptions options = scenario.options.codec;
   if (!options.decode_at && scenario.strategy) options.decode_at = scenario.strategy->decode_at;
-  const Tensor& tensor = scenario.profile.tensors.front();
+  const Tensor& tensor = scenario.profile->tensors.front();
   return Compression(*scenario.codec, options, algorithm.purpose == Purpose::AllGather ? scenario.workers : 1,
                      tensor.bytes / tensor.elements, slowdown);
 }
@@ -371,7 +371,7 @@ ChannelCosts channel_costs(const Scenario& scenario, const Carrier& carrier) {
     add(Axis::Shard);
     add(Axis::Replica);
     CommCost& gather = costs[service_of({Stage::AllGather, Axis::Shard})].cost;
-    gather = gather.of_share(scenario.profile.parameter_share());
+    gather = gather.of_share(scenario.profile->parameter_share());
   }
   for (const ServerLeg& leg : legs_of(scenario, carrier)) costs[service_of(leg.call)] = {leg.cost, leg.channels};
   return costs;

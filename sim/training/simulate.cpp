@@ -213,8 +213,8 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   const auto workers = static_cast<double>(scenario.workers), batches = static_cast<double>(plan.step.accumulate);
   Metrics metrics;
   metrics.iteration_s = period.iteration_s;
-  metrics.forward_s = to_seconds(scenario.profile.forward());
-  metrics.backward_s = to_seconds(scenario.profile.backward());
+  metrics.forward_s = to_seconds(scenario.profile->forward());
+  metrics.backward_s = to_seconds(scenario.profile->backward());
   metrics.update_s = to_seconds(time_of(unrolled, {Kind::Update}));
   metrics.copy_s = to_seconds(time_of(unrolled, {Kind::CopyOut, Kind::CopyIn}));
   if (!unrolled.beside) metrics.codec_s = to_seconds(time_of(unrolled, {Kind::Encode, Kind::Decode}));
@@ -222,11 +222,12 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   const double exposed = metrics.iteration_s - compute - metrics.update_s - metrics.codec_s;
   metrics.exposed_comm_s = std::abs(exposed) < 0.5e-12 ? 0 : exposed;  // below the clock's tick there is only rounding
   metrics.comm_busy_s = period.comm_busy_s;
-  const double whole = compute + to_seconds(scenario.profile.update.value_or(Time(0)));
+  const double whole = compute + to_seconds(scenario.profile->update.value_or(Time(0)));
   metrics.speedup = workers * whole / metrics.iteration_s;
   metrics.efficiency = metrics.speedup / workers;
-  if (scenario.profile.batch_size)
-    metrics.samples_per_s = workers * batches * static_cast<double>(*scenario.profile.batch_size) / metrics.iteration_s;
+  if (scenario.profile->batch_size)
+    metrics.samples_per_s =
+        workers * batches * static_cast<double>(*scenario.profile->batch_size) / metrics.iteration_s;
   if (!scenario.codec) metrics.lower_bound_s = period.lower_bound_s;
   return metrics;
 }

@@ -82,8 +82,8 @@ TEST_CASE("settings in the words of frameworks") {
 
 TEST_CASE("what is to be pasted says mesh, types and wrapping, for every module") {
   Scenario one = scenario("fsdp2");
-  for (Layer& layer : one.profile.layers) layer.group = layer.name;
-  one.profile.precision = "bf16";
+  for (Layer& layer : one.profile.own().layers) layer.group = layer.name;
+  one.profile.own().precision = "bf16";
   one.profile = with_element_bytes(one.profile, 4, 2);
   one.options.strategy.step.shard_group = 4;
   one.options.strategy.step.accumulate = 3;

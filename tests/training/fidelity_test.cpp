@@ -124,7 +124,7 @@ TEST_CASE("what is all overlapped takes as long as the slow-down says") {
 TEST_CASE("the update is slowed, too; a codec beside the compute stream is not") {
   Scenario scenario = measured(2, "bytescheduler");
   scenario.options.strategy.partition = 1'000'000;
-  scenario.profile.update = to_time(2e-3);
+  scenario.profile.own().update = to_time(2e-3);
   scenario.cluster.interference = Interference{.compute = 2};
   // Block 2 from 2 to 4, B1 to 5, block 1 from 5 to 7. U1 and F1 wait for block 1; nothing is in flight then: 7 to 9,
   // and U2 and F2 to 11.
@@ -165,7 +165,7 @@ TEST_CASE("with local sums a node pushes once, each GPU its share") {
 
 TEST_CASE("a push, a pull and the sums inside have channels of their own; colocated servers share theirs") {
   Scenario scenario = nodes(1);
-  scenario.profile.tensors.push_back({"u", 250'000, 1'000'000, 0});
+  scenario.profile.own().tensors.push_back({"u", 250'000, 1'000'000, 0});
   scenario.strategy = &find_strategy("bytescheduler", {});
   scenario.options.strategy.barrier = Barrier::Iteration;
   // First: in 0-75, push 75-1075, pull 1075-2075, out 2075-2150. Second: in 75-150, push 1075-2075, pull 2075-3075,
