@@ -34,7 +34,8 @@ void add_estimate(CommandLine& app);
 void add_export(CommandLine& app);
 void add_report(CommandLine& app);
 void add_list(CommandLine& app);
-void add_man(CommandLine& app);         ///< of all commands of `app`, which has to live on
+void add_help(CommandLine& app);        ///< of all commands of `app`, which has to live on
+void add_man(CommandLine& app);         ///< likewise
 void add_completion(CommandLine& app);  ///< likewise
 
 /// What `allreplay list` lists.
