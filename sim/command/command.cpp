@@ -12,6 +12,7 @@
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
+#include "sim/experiment/progress.hpp"
 #include "sim/network/fidelity.hpp"
 
 namespace allreplay {
@@ -27,6 +28,12 @@ void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<v
   if (!farm.leads()) return farm.work(prepare);
   if (farm.workers() == 0) tell("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
   lead(farm);
+}
+
+Outcome run_with_progress(const Scenario& scenario) {
+  if (!scenario.stragglers.jitter || is_heard()) return run(scenario);
+  Progress progress(std::string(scenario.strategy->name), static_cast<std::size_t>(scenario.options.iterations));
+  return run(scenario, [&progress] { progress.advance(); });
 }
 
 void add_engine(Command command, std::string& engine) {

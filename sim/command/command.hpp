@@ -96,6 +96,9 @@ class Incomplete : public std::runtime_error {
 /// says until it is done.
 void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<void(Farm& farm)>& lead);
 
+/// Simulates; where that takes many iterations, and there are streams to say so, with its progress.
+Outcome run_with_progress(const Scenario& scenario);
+
 /// Adds --engine to a command that runs on MPI, and nothing else but here; throws InputError for what is not mpi.
 void add_engine(Command command, std::string& engine);
 void require_mpi_or_none(const std::string& engine);
