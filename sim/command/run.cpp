@@ -58,7 +58,7 @@ void execute(const RunArguments& arguments) {
     require_separate({{"--timeline", arguments.timeline}, {"--plot", arguments.plot}},
                      arguments.scenario.files({arguments.plan}));
   Library library;
-  Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
+  Outcome outcome = run_with_progress(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
   std::optional<LinkUsage> usage;
   if (arguments.links || !arguments.plot.empty())
     usage = link_usage(outcome.scenario, outcome.result, argument(arguments.links ? "--links" : "--plot"));

@@ -263,10 +263,13 @@ struct Period {
 
 // With jitter: the mean after a warm-up. No worker can compute faster than the times that it drew; it may only have
 // started behind the last, which the bound forgives it once.
-Period mean_period(Training& training, std::int64_t iterations) {
+Period mean_period(Training& training, std::int64_t iterations, const std::function<void()>& after_each) {
   for (int i = 0; i < warm_up; ++i) training.step(i + 1 == warm_up);
   const Mark from = training.mark();
-  for (std::int64_t i = 0; i < iterations; ++i) training.step(i + 2 >= iterations);
+  for (std::int64_t i = 0; i < iterations; ++i) {
+    training.step(i + 2 >= iterations);
+    if (after_each) after_each();
+  }
   const Mark to = training.mark();
   const auto count = static_cast<double>(iterations);
   Time bound{0};
@@ -360,7 +363,7 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
   Training training(scenario, communication, sent,
                     worker_classes(scenario.stragglers, scenario.workers, scenario.fold));
   const Period period =
-      scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations) : steady_period(training);
+      scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations, scenario.after_iteration) : steady_period(training);
   result.metrics = metrics_of(scenario, sent, period, training.unrolled());
   if (communication.detailed() && sent.lanes.size() > 1) result.metrics.lower_bound_s.reset();
   result.metrics.collectives = collectives_of(sent, scenario.workers);
