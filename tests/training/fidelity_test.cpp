@@ -88,12 +88,12 @@ TEST_CASE("in fluid bytes move round by round, and slow at the rate of their rou
   CHECK(iteration(scenario) == Approx(8.5e-3));
   // Of a B1 of 1.2 ms, 1.25 would be done by 3.5: 1.2 are at 3.45. Were both start-ups first, it would be 3.4. Block 1
   // is ready then, waits for block 2 until 4, and takes 2; F 2.
-  scenario.profile.layers[0].backward = to_time(1.2e-3);
+  scenario.profile.own().layers[0].backward = to_time(1.2e-3);
   const Result result = simulate(scenario);
   const Span& backward = result.episodes.back().timeline.spans[result.unrolled.work(0, 1)];
   CHECK(to_seconds(backward.end - backward.start) == Approx(1.45e-3));
   CHECK(result.metrics.iteration_s == Approx(8e-3));
-  scenario.profile.layers[0].backward = to_time(2e-3);
+  scenario.profile.own().layers[0].backward = to_time(2e-3);
   // Three times as long, in proportion: by 2.5 0.5, by 3 1/6 more, by 3.5 0.5, by 4 1/6; the other 2/3 by 4 + 2/3.
   scenario.cluster.interference->at = 0.5e9;
   CHECK(iteration(scenario) == Approx((4 + 2. / 3 + 4) * 1e-3));
