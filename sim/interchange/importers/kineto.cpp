@@ -658,14 +658,14 @@ class Attribution {
         });
     if (after == annotated.begin()) return std::nullopt;
     const KinetoSpan& span = trace_.spans[*std::prev(after)];
-    const std::string& dims = trace_.dims.text(span.dims);
-    if (span.thread != launch->thread || launch->start >= span.end || dims.empty()) return std::nullopt;
+    const std::vector<std::int64_t> shape = first_shape(trace_.dims.text(span.dims));
+    if (span.thread != launch->thread || launch->start >= span.end || shape.empty()) return std::nullopt;
     const char* type = span.element == KinetoSpan::Element::Float      ? "Float"
                        : span.element == KinetoSpan::Element::Half     ? "Half"
                        : span.element == KinetoSpan::Element::BFloat16 ? "BFloat16"
                                                                        : "";
-    return measured_collective(
-        {trace_.names.text(span.name), type, product(first_shape(dims), file_), 0, trace_.workers}, kernel.duration);
+    return measured_collective({trace_.names.text(span.name), type, product(shape, file_), 0, trace_.workers},
+                               kernel.duration);
   }
 
   void add_communication(const std::vector<Id>& steps, const std::optional<SlowdownEstimate::Result>& slowdown,
