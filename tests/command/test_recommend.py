@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import sys
+import textwrap
 import unittest
 from pathlib import Path
 
@@ -210,17 +211,24 @@ class Recommend(program.Case):
         """To its four digits, in the table and in the lines that say what to run."""
         for scenario in SCENARIOS[:-1]:
             text = output("recommend", *scenario, *BUDGET)
-            table = dict(re.findall(r"^ *\d+ +([\w-]+) +([\d.]+ [mu]?s)  ", text, re.M))
+            head, table = re.split(r"^-+$", text, maxsplit=1, flags=re.M)
+            unit = {"s": 1, "ms": 1e-3, "us": 1e-6}[head.splitlines()[-1].split()[0]]
+            times = re.findall(r"^ *\d+ +([\w-]+) +([\d.]+) ", table.split("\n\n")[0], re.M)
             rows = self.rows(scenario)
-            self.assertEqual([*table], [row["strategy"] for row in rows])
-            for row in rows:
-                said = output("run", *row["run"])
-                self.assertEqual(table[row["strategy"]], re.search(r"^iteration +(.*)$", said, re.M)[1])
-            commands = re.findall(r"^Replayed by `allreplay (run .*)`\.$", text, re.M)
+            self.assertEqual([name for name, _ in times], [row["strategy"] for row in rows])
+            for row, (_, time) in zip(rows, times):
+                self.assertAlmostEqual(float(time) * unit / row["iteration_s"], 1, delta=5e-4)
+            commands = re.findall(r"^Replayed by `allreplay run (.*?)`\.$", text, re.M | re.S)
             self.assertTrue(commands)
-            for command in commands:
-                words = shlex.split(command)
-                self.assertIn(words[1:], [row["run"] for row in rows])
+            for command in commands:  # as a shell reads it, whose lines may have been broken
+                self.assertIn(shlex.split(command), [row["run"] for row in rows])
+
+    def test_code_in_the_report_is_python(self):
+        """Set in, and for eighty columns."""
+        text = output("recommend", "--profile", "resnet50_p100_b64", "--cluster", "us-byte-10gbe", "--strategies", "ddp,optimal-merge", *BUDGET)
+        code = textwrap.dedent(text[text.index("    # "):text.rindex("\nReplayed by")])
+        self.assertIn("class Buckets:", code)
+        compile(code, "report", "exec")
 
     def test_sweeps_of_sizes_say_what_to_run_at_each(self):
         text = output("recommend", *SCENARIOS[-1], *BUDGET)
