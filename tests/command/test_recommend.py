@@ -24,15 +24,15 @@ A100 = ["--profile", "resnet50_a100_b256_bf16", "--cluster", "a100x8-8x200gbps",
 SCENARIOS = [
     RESNET20,
     [*LENET5, "--cluster", "us-byte-10gbe", "--workers", "16", "--accumulate", "2", "--bandwidth", "x0.5"],
-    [*LENET5, "--cluster", "a100x8-8x200gbps", "--workers", "16", "--memory", "80GB", "--latency", "20 us"],
+    [*LENET5, "--cluster", "a100x8-8x200gbps", "--workers", "16", "--memory", "80GB", "--latency", "20us"],
     [*A100, "--accumulate", "2", "--strategies", "ddp,horovod,bytescheduler,p3,dear,optimal-merge,fsdp1,fsdp2,megatron,zero-1,zero-2,zero-3"],
-    [*A100, "--option", "gradient_dtype=fp32", "--option", "launch=20 us", "--strategies", "fsdp1,fsdp2,megatron,zero-2"],
+    [*A100, "--option", "gradient_dtype=fp32", "--option", "launch=20us", "--strategies", "fsdp1,fsdp2,megatron,zero-2"],
     [*LENET5, "--cluster", "k80-10gbe", "--zero", "1", "--shard-group", "4"],
     [*RESNET20, "--zero", "2", "--accumulate", "3", "--strategies", "ddp,horovod,bytescheduler"],
     [*RESNET20, "--codec", "topk", "--option", "density=0.01"],
     [*LENET5, "--cluster", "fat-tree-4", "--workers", "8", "--fidelity", "fluid"],
     # What a framework's words cannot say as it was given: the first bucket's cap, halves of elements, blocks.
-    [*RESNET20, "--option", "first_bucket=99 kB", "--option", "partition=1234567 B", "--option", "credit=3"],
+    [*RESNET20, "--option", "first_bucket=99kB", "--option", "partition=1234567B", "--option", "credit=3"],
     [*RESNET20, "--workers", "4:16:x2", "--strategies", "ddp,horovod,bytescheduler,dear,mergecomp,best"],
 ]
 BUDGET = ["--budget", "5", "--jobs", "1"]
