@@ -11,7 +11,7 @@ namespace {
 // calls (2.1 has a name for it: register_post_accumulate_grad_hook).
 // Lines are short enough for a report of 80 columns that sets them in: a comment must not be broken.
 constexpr std::string_view class_of_buckets = R"(class Buckets:
-    """In the place of DistributedDataParallel: means, bucket by bucket."""
+    """In place of DistributedDataParallel: means, in buckets."""
 
     def __init__(self, model, sizes, micro_batches=1):
         self.micro_batches, self.buckets, self.nodes = micro_batches, [], []
