@@ -29,8 +29,10 @@ Scenario as_printed(Scenario scenario) {
 NamedValues changed_options(const Scenario& from, const Scenario& to) {
   NamedValues changed;
   for (const OptionRow& row : option_rows())
-    if (std::string value = to.options.get(row.name); value != from.options.get(row.name))
+    if (std::string value = to.options.get(row.name); value != from.options.get(row.name)) {
+      std::erase(value, ' ');  // before units: a word of a command, which no line breaks
       changed.emplace_back(row.name, std::move(value));
+    }
   return changed;
 }
 

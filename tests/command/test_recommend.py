@@ -9,6 +9,7 @@ import json
 import re
 import shlex
 import sys
+import textwrap
 import unittest
 from pathlib import Path
 
@@ -23,15 +24,15 @@ A100 = ["--profile", "resnet50_a100_b256_bf16", "--cluster", "a100x8-8x200gbps",
 SCENARIOS = [
     RESNET20,
     [*LENET5, "--cluster", "us-byte-10gbe", "--workers", "16", "--accumulate", "2", "--bandwidth", "x0.5"],
-    [*LENET5, "--cluster", "a100x8-8x200gbps", "--workers", "16", "--memory", "80GB", "--latency", "20 us"],
+    [*LENET5, "--cluster", "a100x8-8x200gbps", "--workers", "16", "--memory", "80GB", "--latency", "20us"],
     [*A100, "--accumulate", "2", "--strategies", "ddp,horovod,bytescheduler,p3,dear,optimal-merge,fsdp1,fsdp2,megatron,zero-1,zero-2,zero-3"],
-    [*A100, "--option", "gradient_dtype=fp32", "--option", "launch=20 us", "--strategies", "fsdp1,fsdp2,megatron,zero-2"],
+    [*A100, "--option", "gradient_dtype=fp32", "--option", "launch=20us", "--strategies", "fsdp1,fsdp2,megatron,zero-2"],
     [*LENET5, "--cluster", "k80-10gbe", "--zero", "1", "--shard-group", "4"],
     [*RESNET20, "--zero", "2", "--accumulate", "3", "--strategies", "ddp,horovod,bytescheduler"],
     [*RESNET20, "--codec", "topk", "--option", "density=0.01"],
     [*LENET5, "--cluster", "fat-tree-4", "--workers", "8", "--fidelity", "fluid"],
     # What a framework's words cannot say as it was given: the first bucket's cap, halves of elements, blocks.
-    [*RESNET20, "--option", "first_bucket=99 kB", "--option", "partition=1234567 B", "--option", "credit=3"],
+    [*RESNET20, "--option", "first_bucket=99kB", "--option", "partition=1234567B", "--option", "credit=3"],
     [*RESNET20, "--workers", "4:16:x2", "--strategies", "ddp,horovod,bytescheduler,dear,mergecomp,best"],
 ]
 BUDGET = ["--budget", "5", "--jobs", "1"]
@@ -210,17 +211,24 @@ class Recommend(program.Case):
         """To its four digits, in the table and in the lines that say what to run."""
         for scenario in SCENARIOS[:-1]:
             text = output("recommend", *scenario, *BUDGET)
-            table = dict(re.findall(r"^ *\d+ +([\w-]+) +([\d.]+ [mu]?s)  ", text, re.M))
+            head, table = re.split(r"^-+$", text, maxsplit=1, flags=re.M)
+            unit = {"s": 1, "ms": 1e-3, "us": 1e-6}[head.splitlines()[-1].split()[0]]
+            times = re.findall(r"^ *\d+ +([\w-]+) +([\d.]+) ", table.split("\n\n")[0], re.M)
             rows = self.rows(scenario)
-            self.assertEqual([*table], [row["strategy"] for row in rows])
-            for row in rows:
-                said = output("run", *row["run"])
-                self.assertEqual(table[row["strategy"]], re.search(r"^iteration +(.*)$", said, re.M)[1])
-            commands = re.findall(r"^Replayed by `allreplay (run .*)`\.$", text, re.M)
+            self.assertEqual([name for name, _ in times], [row["strategy"] for row in rows])
+            for row, (_, time) in zip(rows, times):
+                self.assertAlmostEqual(float(time) * unit / row["iteration_s"], 1, delta=5e-4)
+            commands = re.findall(r"^Replayed by `allreplay run (.*?)`\.$", text, re.M | re.S)
             self.assertTrue(commands)
-            for command in commands:
-                words = shlex.split(command)
-                self.assertIn(words[1:], [row["run"] for row in rows])
+            for command in commands:  # as a shell reads it, whose lines may have been broken
+                self.assertIn(shlex.split(command), [row["run"] for row in rows])
+
+    def test_code_in_the_report_is_python(self):
+        """Set in, and for eighty columns."""
+        text = output("recommend", "--profile", "resnet50_p100_b64", "--cluster", "us-byte-10gbe", "--strategies", "ddp,optimal-merge", *BUDGET)
+        code = textwrap.dedent(text[text.index("    # "):text.rindex("\nReplayed by")])
+        self.assertIn("class Buckets:", code)
+        compile(code, "report", "exec")
 
     def test_sweeps_of_sizes_say_what_to_run_at_each(self):
         text = output("recommend", *SCENARIOS[-1], *BUDGET)
