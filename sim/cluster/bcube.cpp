@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/cluster/census.hpp"
@@ -42,6 +44,8 @@ class BCube final : public Topology {
     }
   }
 
+  std::unique_ptr<RouteCount> route_count() const override { return std::make_unique<Digits>(*this); }
+
   // On level l a route has the receiver's digits above l, and still the sender's from l down.
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
     const auto farthest = shifted(from, to, power_[k_] - 1);
@@ -73,6 +77,37 @@ class BCube final : public Topology {
   }
 
  private:
+  // A route is not written down before it is counted.
+  class Digits final : public RouteCount {
+   public:
+    explicit Digits(const BCube& bcube) : bcube_(bcube), routes_(bcube.links_.size(), 0) {}
+
+    double add(NodeId from, NodeId to, std::int64_t times, double latency) override {
+      if (from == to) return latency;
+      const double link = bcube_.links_[0].latency;
+      std::uint32_t ahead = from, there = to;
+      for (std::uint32_t level = bcube_.k_; level-- > 0 && ahead != there;) {
+        const std::uint32_t unit = bcube_.power_[level], old_digit = ahead / unit, new_digit = there / unit;
+        ahead -= old_digit * unit;
+        there -= new_digit * unit;
+        if (old_digit == new_digit) continue;
+        routes_[2 * (from * bcube_.k_ + level)] += times;
+        from += (new_digit - old_digit) * unit;  // unsigned: wraps round and back
+        routes_[2 * (from * bcube_.k_ + level) + 1] += times;
+        latency = latency + link + link;
+      }
+      return latency;
+    }
+    void take(std::span<double> loads) override {
+      for (LinkId link = 0; link < routes_.size(); ++link) loads[link] += static_cast<double>(routes_[link]);
+      std::fill(routes_.begin(), routes_.end(), 0);
+    }
+
+   private:
+    const BCube& bcube_;
+    std::vector<std::int64_t> routes_;  // by link
+  };
+
   // Counted by the server's number without the digit of that level.
   NodeId switch_of(NodeId server, std::uint32_t level) const {
     const std::uint32_t low = server % power_[level], high = server / power_[level + 1];

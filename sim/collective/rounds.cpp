@@ -237,18 +237,15 @@ Rounds bml_rounds(std::int64_t n, std::int64_t levels, Stage stage) {
   const auto exchange = [=](std::int64_t w, bool reduce) {
     return [=](Rank from, std::int64_t, std::vector<Send>& out) {
       for (std::int64_t t = 0; t < levels; ++t) {
-        const auto run_of = [&](std::int64_t rank) {
-          std::int64_t first = t * count;
-          for (std::int64_t i = 0; i <= w; ++i) first += rank / power[(t + i) % levels] % n * power[levels - 1 - i];
-          return first;
-        };
-        const std::int64_t unit = power[(t + w) % levels], digit = from / unit % n;
+        const std::int64_t unit = power[(t + w) % levels], digit = from / unit % n, run = power[levels - 1 - w];
+        std::int64_t own = t * count;
+        for (std::int64_t i = 0; i <= w; ++i) own += from / power[(t + i) % levels] % n * power[levels - 1 - i];
         for (std::int64_t other = 0; other < n; ++other) {
           if (other == digit) continue;
           const auto to = static_cast<Rank>(from + (other - digit) * unit);
           out.push_back({.to = to,
-                         .first = run_of(reduce ? to : from),
-                         .count = power[levels - 1 - w],
+                         .first = reduce ? own + (other - digit) * run : own,
+                         .count = run,
                          .reduce = reduce,
                          .stream = static_cast<std::uint16_t>(t),
                          .into = static_cast<std::uint16_t>(t)});

@@ -18,6 +18,8 @@ thread_local Listener* listener = nullptr;
 Listener::Listener() : before_(std::exchange(listener, this)) {}
 Listener::~Listener() { listener = before_; }
 
+bool is_heard() { return listener != nullptr; }
+
 void print_text(std::string_view text) {
   if (listener)
     listener->printed += text;

@@ -30,6 +30,9 @@ class Listener {
   Listener* before_;
 };
 
+/// Whether a listener hears, and the streams are nobody's.
+bool is_heard();
+
 /// On standard output.
 void print_text(std::string_view text);
 template <class... Values>

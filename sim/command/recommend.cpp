@@ -66,6 +66,13 @@ struct RecommendTask {
   RecommendRequest request;
 };
 
+// Where there is a limit of memory and nobody said what is sharded, the optimum of what shards most is asked for as
+// well.
+bool searches_stage_3(const RecommendArguments& arguments, const Scenario& best) {
+  return arguments.strategies.empty() && best.options.memory.limit && !best.options.places.contains("zero") &&
+         !best.codec && best.workers > 1;
+}
+
 // All that is wrong is found here, before the first is run.
 RecommendTask task_of(const RecommendArguments& arguments) {
   RecommendTask task;
@@ -87,6 +94,10 @@ RecommendTask task_of(const RecommendArguments& arguments) {
       Scenario scenario = library.resolve(asked);
       if (arguments.strategies.empty() && !goes_with(scenario)) continue;  // by what else was asked for
       sizes.back().push_back(std::move(scenario));
+      requests.back().push_back(asked);
+      if (name != "best" || !searches_stage_3(arguments, sizes.back().back())) continue;
+      set_option(asked, "zero", "3");
+      sizes.back().push_back(library.resolve(asked));
       requests.back().push_back(std::move(asked));
     }
     if (sizes.back().empty()) require_sharding(library.resolve(one.request(chosen_strategies(arguments).front())));
@@ -126,8 +137,9 @@ void add_words(std::vector<std::vector<Advice>>& rankings, const RecommendTask& 
     for (Advice& advice : rankings[size]) {
       const Scenario& tuned = advice.tuned.scenario;
       const auto& scenarios = task.sizes[size];
-      const auto given = std::find_if(scenarios.begin(), scenarios.end(),
-                                      [&](const Scenario& one) { return one.strategy == tuned.strategy; });
+      const auto given = std::find_if(scenarios.begin(), scenarios.end(), [&](const Scenario& one) {
+        return one.strategy == tuned.strategy && one.options.strategy.step.zero == tuned.options.strategy.step.zero;
+      });
       Request request = task.requests[size][static_cast<std::size_t>(given - scenarios.begin())];
       for (const auto& [name, value] : changed_options(*given, tuned)) set_option(request, name, value);
       advice.run = run_flags(request);

@@ -92,6 +92,7 @@ void run_and_print(SweepArguments arguments, Farm* farm) {
   SweepRun how;
   how.jobs = arguments.job_count();
   how.farm = farm;
+  how.progress = !is_heard();
   if (!arguments.shard.empty()) {
     how.share = parse_share(arguments.shard);
     arguments.out = file_of_share(arguments.out, how.share);

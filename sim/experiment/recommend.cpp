@@ -130,8 +130,8 @@ Advice unpacked(const Scenario& given, const std::string& bytes) {
 std::vector<Advice> ranked(std::vector<Advice> ranking) {
   std::stable_sort(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
     const auto key = [](const Advice& one) {
-      return std::tuple(!fits(one.tuned.scenario, one.tuned.result), metrics(one).iteration_s,
-                        metrics(one).collectives);
+      return std::tuple(!fits(one.tuned.scenario, one.tuned.result), metrics(one).iteration_s, metrics(one).collectives,
+                        one.tuned.result.memory.peak);
     };
     return key(a) < key(b);
   });
@@ -220,16 +220,26 @@ Farm::Answer answer_advice(std::vector<std::vector<Scenario>> sizes, RecommendRe
   };
 }
 
-Uncompressed fastest_uncompressed(const Scenario& scenario) {
+Uncompressed fastest_uncompressed(const std::vector<Advice>& ranking) {
+  const Scenario& scenario = ranking.front().tuned.scenario;
+  const std::string_view framework = scenario.strategy->offer.framework;
+  const bool one = !framework.empty() && std::all_of(ranking.begin(), ranking.end(), [&](const Advice& advice) {
+    return advice.tuned.scenario.strategy->offer.framework == framework;
+  });
+  std::vector<const Strategy*> candidates;
+  for (const Advice& advice : ranking)
+    if (one) candidates.push_back(advice.tuned.scenario.strategy);
+  for (const char* name : {"ddp", "optimal-merge", "bytescheduler", "dear"})
+    if (!one) candidates.push_back(&find_strategy(name, {}));
   Uncompressed least{"", std::numeric_limits<double>::infinity()};
-  for (const char* candidate : {"ddp", "optimal-merge", "bytescheduler", "dear"}) {
+  for (const Strategy* candidate : candidates) {
     Scenario plain = scenario;
     plain.codec.reset();
     plain.collective.clear();
-    plain.strategy = &find_strategy(candidate, {});
+    plain.strategy = candidate;
     plain.options.strategy = {};
     const double time = simulate(plain).metrics.iteration_s;
-    if (time < least.iteration_s) least = {candidate, time};
+    if (time < least.iteration_s) least = {std::string(candidate->name), time};
   }
   return least;
 }

@@ -50,8 +50,8 @@ std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scen
                            std::vector<RuledOut>& ruled_out);
 
 /// Tunes each scenario (they differ in their strategy), and sorts them by iteration time; among equals, those that
-/// start fewer collectives come first. What does not fit into the memory that there is comes last; what cannot be
-/// simulated is added to `ruled_out`. Throws InputError where that is all of them.
+/// start fewer collectives come first, then those that need less memory. What does not fit into the memory that there
+/// is comes last; what cannot be simulated is added to `ruled_out`. Throws InputError where that is all of them.
 std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
                               std::vector<RuledOut>& ruled_out);
 
@@ -64,11 +64,12 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
 /// What these do: one scenario of one size at a time.
 Farm::Answer answer_advice(std::vector<std::vector<Scenario>> sizes, RecommendRequest request);
 
-/// The least iteration time without compression, of some strategies as given, on the cluster's own collective.
+/// The least iteration time without compression, of some strategies as given, on the cluster's own collective: of those
+/// that a framework offers where all of the ranking are one framework's.
 struct Uncompressed {
   std::string strategy;
   double iteration_s = 0;
 };
-Uncompressed fastest_uncompressed(const Scenario& scenario);
+Uncompressed fastest_uncompressed(const std::vector<Advice>& ranking);
 
 }  // namespace allreplay

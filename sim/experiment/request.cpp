@@ -9,6 +9,7 @@
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
 #include "sim/interchange/plan_file.hpp"
+#include "sim/schedule/asked.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -135,6 +136,7 @@ std::string slug(std::string_view text) {
 std::string Library::codec_file(const Request& request, const std::string& device) {
   const auto on_device = locate_data(codec_folder, fmt::format("{}_{}", request.codec, slug(device)));
   const auto anywhere = on_device ? on_device : locate_data(codec_folder, request.codec);
+  if (!anywhere) answer_what_is_absent(request.codec, request.place_of_codec);
   if (!anywhere)
     throw InputError(request.place_of_codec, fmt::format("no codec '{}'", request.codec),
                      suggest(request.codec, list_data(codec_folder)));

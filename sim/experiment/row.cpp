@@ -87,7 +87,7 @@ constexpr ColumnRow all[] = {
     {"efficiency", "speedup / N", [](const Record& r) -> Cell { return r.metrics.efficiency; }},
     {"samples_per_s", "null (empty) where the batch size is unknown",
      [](const Record& r) { return optional_cell(r.metrics.samples_per_s); }, number, !identifies, may_be_empty},
-    {"lower_bound_s", "no lossless plan is faster; null (empty) with a codec",
+    {"lower_bound_s", "no lossless plan that sends as much is faster; null (empty) with a codec",
      [](const Record& r) { return optional_cell(r.metrics.lower_bound_s); }, number, !identifies, may_be_empty},
     {"memory_bytes", "the most that a worker holds at once", [](const Record& r) -> Cell { return r.memory.peak; },
      number, !identifies, !may_be_empty, later},

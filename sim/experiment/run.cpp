@@ -9,9 +9,10 @@
 
 namespace allreplay {
 
-Outcome run(Scenario scenario) {
+Outcome run(Scenario scenario, std::function<void()> after_iteration) {
   const auto start = std::chrono::steady_clock::now();
   Outcome outcome{std::move(scenario), {}, 0};
+  outcome.scenario.after_iteration = std::move(after_iteration);
   try {
     outcome.result = simulate(outcome.scenario);
   } catch (const Stuck& error) {
@@ -24,6 +25,7 @@ Outcome run(Scenario scenario) {
                                  outcome.scenario.workers, outcome.scenario.strategy->name, error.what()),
                      "smaller times, or a faster network");
   }
+  outcome.scenario.after_iteration = nullptr;
   outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return outcome;
 }

@@ -11,14 +11,22 @@ namespace {
 
 constexpr double forever = std::numeric_limits<double>::infinity();
 
+// Steps into a future that another start may make void.
+constexpr std::int64_t steps_ahead = 100;
+constexpr std::int64_t all_steps = std::numeric_limits<std::int64_t>::max();
+
 // To the nearest picosecond, as from_picoseconds() has it.
 double whole(double ps) { return std::floor(ps + 0.5); }
 
 }  // namespace
 
 FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives,
-                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma)
-    : collectives_(std::move(collectives)), shapes_(std::move(shapes)), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {
+                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma, bool rates)
+    : collectives_(std::move(collectives)),
+      shapes_(std::move(shapes)),
+      alpha_(alpha * 1e12),
+      gamma_(gamma * 1e12),
+      rates_(rates) {
   state_.moving.resize(shapes_->size());
 }
 
@@ -27,32 +35,59 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
     origin_ = now;
     state_.now = 0;
   }
-  ahead_known_ = false;
-  run(state_, relative(now));
+  ahead_stopped_.reset();
+  run(state_, relative(now), all_steps);
   const RoundLoads* loads = collectives_[task.service].get();
   Running running{id, loads, static_cast<double>(task.bytes), 0, 0, Step::Fresh, relative(now)};
   if (task.bytes <= 0) running.round = loads->rounds.size();
   state_.running.push_back(running);
   state_.fresh.push_back(static_cast<std::uint32_t>(state_.running.size() - 1));
+  if (rates_) see(now);
 }
 
-Time FluidNetwork::next_completion() const {
+Time FluidNetwork::next_completion() const { return rates_ ? std::min(next_end(), next_change()) : next_end(); }
+
+// When a round begins or ends to move its bytes.
+Time FluidNetwork::next_change() const {
+  const double next = seen_.ended.empty() ? next_instant(seen_) : forever;
+  return next == forever ? never : add(origin_, Time(static_cast<std::int64_t>(std::ceil(next))));
+}
+
+Load FluidNetwork::load() const {
+  Load load{static_cast<std::int64_t>(state_.running.size()), 0};
+  if (!rates_) return load;
+  for (const std::uint32_t shape : seen_.shapes)
+    for (const std::uint32_t who : seen_.moving[shape].who)
+      load.rate += seen_.moving[shape].speed / seen_.running[who].loads->per_byte(0);
+  return load;
+}
+
+Time FluidNetwork::next_end() const {
   if (state_.running.empty()) return never;
-  if (!ahead_known_) {
+  if (!ahead_stopped_) {
     ahead_ = state_;
-    run(ahead_, forever);
-    ahead_known_ = true;
+    ahead_stopped_ = run(ahead_, forever, steps_ahead);
   }
+  if (*ahead_stopped_ == Stop::Patience) return add(origin_, from_picoseconds(std::floor(ahead_.now) + 1));
   double end = forever;
   for (const std::uint32_t who : ahead_.ended) end = std::min(end, ahead_.running[who].at);
   return add(origin_, from_picoseconds(end));
 }
 
 void FluidNetwork::complete(Time now, std::vector<TaskId>& done) {
-  if (now != next_completion()) return;
-  std::swap(state_, ahead_);
-  ahead_known_ = false;
-  forget_ended(relative(now), done);
+  if (now == next_end()) {
+    std::swap(state_, ahead_);
+    const bool ended = *ahead_stopped_ != Stop::Patience;
+    ahead_stopped_.reset();
+    if (ended) forget_ended(relative(now), done);
+    if (rates_) return see(now);
+  }
+  if (rates_) run(seen_, relative(now), all_steps);
+}
+
+void FluidNetwork::see(Time now) {
+  seen_ = state_;
+  run(seen_, relative(now), all_steps);
 }
 
 // Those that have ended by then, in the order of their starts; the others close up.
@@ -86,9 +121,10 @@ double FluidNetwork::reduction(const Running& running) const {
   return gamma_ * running.loads->rounds[running.round].reduced * running.bytes;
 }
 
-// Goes on to `until`, or to the first instant at which a collective has ended; true if one has.
-bool FluidNetwork::run(State& state, double until) const {
-  for (;;) {
+// Goes on to `until`, to the first instant at which a collective has ended, or, after so many steps, to one behind
+// which nothing happens for a picosecond: there it can go on as if it had not stopped.
+FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t steps) const {
+  for (;; --steps) {
     if (state.running.size() == 1 && state.fresh.size() == 1) skip_rounds(state, state.running[0], until);
     for (const std::uint32_t who : state.fresh)
       if (state.running[who].round < state.running[who].loads->rounds.size())
@@ -96,13 +132,14 @@ bool FluidNetwork::run(State& state, double until) const {
       else
         state.ended.push_back(who);
     state.fresh.clear();
-    if (!state.ended.empty()) return true;
+    if (!state.ended.empty()) return Stop::Ended;
     if (state.speeds_stale) set_speeds(state);
 
     const double next = next_instant(state);
+    if (steps <= 0 && next < forever && next >= std::floor(state.now) + 2) return Stop::Patience;
     const double to = std::max(state.now, std::min(next, until));
     if (to < forever) move_on(state, to);
-    if (next > until || next == forever) return false;
+    if (next > until || next == forever) return Stop::Until;
     for (const std::uint32_t shape : state.shapes)
       for (Moving& moving = state.moving[shape]; !moving.left.empty() && moving.left.back() <= 0;) {
         const std::uint32_t who = moving.who.back();

@@ -81,12 +81,16 @@ std::vector<Advice>::const_iterator fastest_offered(const std::vector<Advice>& r
   });
 }
 
-std::string whether_compression_pays(const Advice& fastest) {
-  const auto [name, least] = fastest_uncompressed(fastest.tuned.scenario);
-  const double now = metrics(fastest).iteration_s;
-  return fmt::format("Without compression {} takes {} as it comes: {}.\n", name, format_duration(least),
-                     now < least ? fmt::format("{} pays, {}", fastest.tuned.scenario.codec->name, saving(least, now))
-                                 : fmt::format("{} does not pay here", fastest.tuned.scenario.codec->name));
+// Both as they come: tuning is no merit of compression.
+std::string whether_compression_pays(const std::vector<Advice>& ranking) {
+  const auto fastest = std::min_element(ranking.begin(), ranking.end(),
+                                        [](const Advice& a, const Advice& b) { return a.given_s < b.given_s; });
+  const auto [name, least] = fastest_uncompressed(ranking);
+  const std::string& codec = fastest->tuned.scenario.codec->name;
+  return fmt::format("Untuned, {} takes {} with {}, and {} {} without: {}.\n", strategy(*fastest).name,
+                     format_duration(fastest->given_s), codec, name, format_duration(least),
+                     fastest->given_s < least ? fmt::format("{} pays, {}", codec, saving(least, fastest->given_s))
+                                              : fmt::format("{} does not pay here", codec));
 }
 
 // What was simulated, word for word.
@@ -107,7 +111,7 @@ std::string settings_text(const std::string& said, const Advice& advice, const s
 
 std::string what_to_do(const std::vector<Advice>& ranking, const Screen& screen) {
   if (ranking.front().tuned.scenario.codec)
-    return replayed_by(ranking.front(), screen) + wrapped(whether_compression_pays(ranking.front()), screen.width);
+    return replayed_by(ranking.front(), screen) + wrapped(whether_compression_pays(ranking), screen.width);
   std::string text, said;
   const auto first = fastest_offered(ranking);
   if (first != ranking.end()) {

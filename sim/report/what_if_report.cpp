@@ -98,7 +98,7 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   add(answer.base);
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   const auto add_bound = [&] {
-    table.add({"perfect overlap (the bound)", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
+    table.add({"perfect overlap of what is sent", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
                cell::percent(result.metrics.efficiency * (1 + answer.bound_gain)), "-", "-", ""});
   };
   bool bound_due = answer.bound_s.has_value();
@@ -114,9 +114,14 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
     text += fmt::format("Of {} together these bring most: {} ({}).\n", row.changes == 2 ? "two" : "three", row.change,
                         gain_text(row.gain));
   if (answer.together.empty()) text += "No changes together bring more than one of them alone.\n";
-  if (answer.bound_s && answer.bound_gain < little)
+  const double exposed = result.metrics.exposed_comm_s / result.metrics.iteration_s;
+  if (exposed < little)
     text += fmt::format("Communication is hidden but for {}: more can only come from what is computed.\n",
-                        percent(answer.bound_gain));
+                        percent(exposed));
+  else if (answer.bound_s && answer.bound_gain < little)
+    text += fmt::format(
+        "Another order of what is sent now brings {} at most: to gain more, send less or over a faster network.\n",
+        percent(answer.bound_gain));
   if (!answer.memory_from.empty())
     text += fmt::format("Memory: {} of {}.\n", write_size(*scenario.options.memory.limit), answer.memory_from);
   if (!result.memory.parts.activations && scenario.options.memory.limit)

@@ -119,9 +119,6 @@ void add_strategy(const std::string& name, std::function<Draft(const PlanRequest
 /// Throws InputError at `place`, naming the nearest known one.
 const Strategy& find_strategy(std::string_view name, const Place& place);
 
-/// Throws InputError at `place` if the word asks for a way of dividing the model, which nothing here simulates.
-void require_data_parallel(std::string_view word, const Place& place);
-
 /// What the strategy makes of sizes that are not given.
 StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options, const Profile& profile);
 

@@ -183,6 +183,10 @@ CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorith
 
 bool detailed(const Carrier& carrier) { return carrier.fidelity != "alpha-beta"; }
 
+bool asks_for_rates(const Scenario& scenario) {
+  return scenario.cluster.interference && scenario.cluster.interference->at;
+}
+
 NetworkSetup setup_of(const Scenario& scenario, const Carrier& carrier) {
   const Network& network = scenario.cluster.network;
   NetworkSetup setup;
@@ -202,6 +206,7 @@ NetworkSetup setup_of(const Scenario& scenario, const Carrier& carrier) {
   setup.gamma = network.gamma;
   setup.options = carrier.options;
   setup.reuse = scenario.reuse;
+  setup.rates = asks_for_rates(scenario);
   setup.calls = {planned_call(scenario)};
   setup.shard = scenario.options.strategy.step.shard_group;
   setup.parameter_share = scenario.profile->parameter_share();
@@ -278,10 +283,10 @@ void require_servers(const Scenario& scenario, const Carrier& carrier) {
 }
 
 void require_interference(const Scenario& scenario, const Carrier& carrier) {
-  if (scenario.cluster.interference && scenario.cluster.interference->at && detailed(carrier))
+  if (asks_for_rates(scenario) && detailed(carrier) && find_fidelity(carrier.fidelity, {}) == Fidelity::Message)
     throw InputError(scenario.cluster.place / "interference" / "at",
-                     fmt::format("in {} nobody says at which rate a block's bytes move", carrier.fidelity),
-                     "the fidelity alpha-beta, or interference without a rate");
+                     "in message a block's bytes move message by message, at no rate of their own",
+                     "alpha-beta or fluid, or interference without a rate");
 }
 
 }  // namespace
@@ -401,9 +406,8 @@ Communication communication_of(const Scenario& scenario) {
   const Time launch = scenario.options.launch;
   const Groups groups{scenario.workers, scenario.options.strategy.step.group_of(scenario.workers)};
   if (!detailed(carrier)) {
-    const auto& interference = scenario.cluster.interference;
     auto fabric = std::make_shared<AlphaBetaFabric>(channel_costs(scenario, carrier), scenario.options.sharing,
-                                                    interference && interference->at);
+                                                    asks_for_rates(scenario));
     return {.carrier = carrier,
             .fabric = launched(std::move(fabric), launch, groups, legs_of(scenario, carrier)),
             .compression = compression,

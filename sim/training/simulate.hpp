@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,6 +41,7 @@ struct Scenario {
   bool in_words = false;  ///< the options are those that the words of the strategy's framework mean
   bool reuse = true;      ///< a collective that runs alone is priced once and reused (detailed fidelities)
   Place place_of_collective, place_of_fidelity, place_of_codec;  ///< where complaints point, if not at the cluster
+  std::function<void()> after_iteration;  ///< called, if there is jitter, after each of `iterations`
 };
 
 struct Metrics {

@@ -191,9 +191,9 @@ TEST_CASE("a graph, and links that changed") {
   CHECK(check_rounds(parameter_server_rounds(12, 12, Stage::AllReduce), *cut) == 0);
 }
 
-TEST_CASE("on rings and tori, runs of links are counted by their ends") {
+TEST_CASE("routes that are not walked are those that are: runs of links on tori, digits of BCube") {
   for (const Case& one : cases) {
-    if (one.kind != "ring" && one.kind != "torus") continue;
+    if (one.kind != "ring" && one.kind != "torus" && one.kind != "bcube") continue;
     const auto topology = made(one.kind, one.rest, one.hosts);
     const auto workers = static_cast<Rank>(one.hosts);
     INFO(one.kind << one.rest);
@@ -201,5 +201,6 @@ TEST_CASE("on rings and tori, runs of links are counted by their ends") {
     check_rounds(binomial_rounds(workers, Stage::AllReduce), *topology);
     check_rounds(all_gather_rounds(workers), *topology);
     check_rounds(double_binary_tree_rounds(workers, 3, Stage::AllReduce), *topology, {2, 1e-6, 0});
+    if (workers == 16) check_rounds(bml_rounds(4, 2, Stage::AllReduce), *topology);
   }
 }

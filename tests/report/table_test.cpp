@@ -65,7 +65,7 @@ TEST_CASE("what does not fit gives way in order: words, names, keys, the last te
         "---------------------------------------------------------------------------------\n"
         "wfbp               508.1          116.3        77.1\n"
         "ddp               1597.1            4.1        90.0  bucket_cap=25MiB, first=1MiB\n"
-        "optimal-merge      395.9           0.00       100.0\n");
+        "optimal-merge      395.9            0.0       100.0\n");
   CHECK(table.text(wide(80)) ==
         "strategy       iteration  exposed comm.  efficiency  options\n"
         "                      ms             ms           %\n"
@@ -73,7 +73,7 @@ TEST_CASE("what does not fit gives way in order: words, names, keys, the last te
         "wfbp               508.1          116.3        77.1\n"
         "ddp               1597.1            4.1        90.0  bucket_cap=25MiB,\n"
         "                                                     first=1MiB\n"
-        "optimal-merge      395.9           0.00       100.0\n");
+        "optimal-merge      395.9            0.0       100.0\n");
   // Without room for 17 letters beside the numbers, they stand below; the names of columns are broken.
   CHECK(table.text(wide(45)) ==
         "                          exposed   effi-\n"
