@@ -51,8 +51,8 @@ std::string constant_table(const Validation& validation, const Screen& screen) {
 std::string error_table(const Validation& validation, const Screen& screen) {
   std::vector<TableColumn> columns{"group", "points", "median", "90 %", "worst", "bias", "too fast"};
   if (validation.trains())
-    columns.insert(columns.end(), {"no comm.: median", "90 %", "no overlap: median", "90 %",
-                                   "scaling loss", "its error", "90 %"});
+    columns.insert(columns.end(),
+                   {"no comm.: median", "90 %", "no overlap: median", "90 %", "scaling loss", "its error", "90 %"});
   Table table(columns);
   const auto add = [&](const GroupScore& group) {
     const ErrorSummary& error = group.error;

@@ -99,7 +99,7 @@ std::string shell_words(const std::vector<std::string>& words) {
 
 std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   const Pairs common = common_flags(answer);
-  Table table({"change", "gain", "iteration", "samples/s", "effi\u00ADciency", "memory", "exposed comm.", "flags"});
+  Table table({"change", "gain", "iteration", "samples/s", "effi\u00ADciency", "memory", exposed_column, "flags"});
   bool all_fit = true;
   const auto add = [&](const WhatIfRow& row) {
     const auto& [scenario, result, wall_s] = row.outcome;
