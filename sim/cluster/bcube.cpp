@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 
+#include "sim/cluster/census.hpp"
 #include "sim/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -41,6 +44,32 @@ class BCube final : public Topology {
     }
   }
 
+  std::unique_ptr<RouteCount> route_count() const override { return std::make_unique<Digits>(*this); }
+
+  // On level l a route has the receiver's digits above l, and still the sender's from l down.
+  bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
+    const auto farthest = shifted(from, to, power_[k_] - 1);
+    std::optional<HostPair> nearest;
+    for (std::uint32_t level = 0; level < k_ && !nearest; ++level) nearest = shifted(from, to, power_[level]);
+    if (!farthest || !nearest) return false;
+    ends.insert(ends.end(), {*farthest, *nearest});
+    for (std::uint32_t level = 0; level < k_; ++level) {
+      const std::uint32_t unit = power_[level], block = unit * n_;
+      const std::vector<std::int64_t> above = by_block(to, block), at = by_block(to, unit);
+      std::vector<std::int64_t> from_here(block, 0), below(unit, 0);  // senders by their digits up to l, and below l
+      for (NodeId host = 0; host < hosts_; ++host) {
+        from_here[host % block] += from[host];
+        below[host % unit] += from[host];
+      }
+      for (NodeId host = 0; host < hosts_; ++host) {
+        const LinkId port = 2 * (host * k_ + level);
+        loads[port] += static_cast<double>(from_here[host % block] * (above[host / block] - at[host / unit]));
+        loads[port + 1] += static_cast<double>(at[host / unit] * (below[host % unit] - from_here[host % block]));
+      }
+    }
+    return true;
+  }
+
   std::string name(NodeId node) const override {
     if (node < hosts_) return fmt::format("h{}", node);
     const std::uint32_t index = node - static_cast<NodeId>(hosts_);
@@ -48,10 +77,56 @@ class BCube final : public Topology {
   }
 
  private:
+  // A route is not written down before it is counted.
+  class Digits final : public RouteCount {
+   public:
+    explicit Digits(const BCube& bcube) : bcube_(bcube), routes_(bcube.links_.size(), 0) {}
+
+    double add(NodeId from, NodeId to, std::int64_t times, double latency) override {
+      if (from == to) return latency;
+      const double link = bcube_.links_[0].latency;
+      std::uint32_t ahead = from, there = to;
+      for (std::uint32_t level = bcube_.k_; level-- > 0 && ahead != there;) {
+        const std::uint32_t unit = bcube_.power_[level], old_digit = ahead / unit, new_digit = there / unit;
+        ahead -= old_digit * unit;
+        there -= new_digit * unit;
+        if (old_digit == new_digit) continue;
+        routes_[2 * (from * bcube_.k_ + level)] += times;
+        from += (new_digit - old_digit) * unit;  // unsigned: wraps round and back
+        routes_[2 * (from * bcube_.k_ + level) + 1] += times;
+        latency = latency + link + link;
+      }
+      return latency;
+    }
+    void take(std::span<double> loads) override {
+      for (LinkId link = 0; link < routes_.size(); ++link) loads[link] += static_cast<double>(routes_[link]);
+      std::fill(routes_.begin(), routes_.end(), 0);
+    }
+
+   private:
+    const BCube& bcube_;
+    std::vector<std::int64_t> routes_;  // by link
+  };
+
   // Counted by the server's number without the digit of that level.
   NodeId switch_of(NodeId server, std::uint32_t level) const {
     const std::uint32_t low = server % power_[level], high = server / power_[level + 1];
     return power_[k_] + level * per_level_ + high * power_[level] + low;
+  }
+
+  // A sender and a receiver whose numbers differ by one, modulo n, in every digit of `digits` that is not 0.
+  std::optional<HostPair> shifted(Census from, Census to, std::uint32_t digits) const {
+    for (NodeId host = 0; host < hosts_; ++host) {
+      if (from[host] == 0) continue;
+      NodeId other = host;
+      for (std::uint32_t level = 0; level < k_; ++level) {
+        if (digits / power_[level] % n_ == 0) continue;
+        const bool last = host / power_[level] % n_ == n_ - 1;
+        other = last ? other - (n_ - 1) * power_[level] : other + power_[level];
+      }
+      if (to[other] > 0) return HostPair{host, other};
+    }
+    return std::nullopt;
   }
 
   std::uint32_t n_;

@@ -37,6 +37,11 @@ class ChangedLinks final : public Topology {
     }
   }
 
+  // As long as the same routes are the longest and the shortest.
+  bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
+    return !broken_ && !delayed_ && network_->count_all(from, to, loads, ends);
+  }
+
   std::string name(NodeId node) const override { return network_->name(node); }
 
  private:
@@ -57,6 +62,7 @@ class ChangedLinks final : public Topology {
       const LinkChange& change = *found->second;
       used.insert(&change);
       if (change.latency) link.latency = *change.latency;
+      delayed_ |= change.latency.has_value();
       if (change.bandwidth) link.bandwidth = *change.bandwidth;
       if (change.down) link.bandwidth = 0;
       broken_ |= change.down;
@@ -104,7 +110,8 @@ class ChangedLinks final : public Topology {
 
   std::unique_ptr<Topology> network_;
   std::unique_ptr<ShortestPaths> detours_;
-  bool broken_ = false;  // any link is down
+  bool broken_ = false;   // any link is down,
+  bool delayed_ = false;  // or has another latency
 };
 
 }  // namespace

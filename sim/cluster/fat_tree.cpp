@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "sim/cluster/census.hpp"
 #include "sim/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -47,6 +48,33 @@ class FatTree final : public Topology {
       path.push_back(aggregation_ + 2 * (edge_to * half_ + a) + 1);
     }
     path.push_back(2 * to + 1);
+  }
+
+  bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
+    const std::uint32_t pod_hosts = half_ * half_;
+    const std::int64_t senders = everybody(from), receivers = everybody(to);
+    const std::vector<std::int64_t> edge = by_block(from, half_), pod = by_block(from, pod_hosts);
+    std::vector<std::int64_t> above(half_, 0), through(pod_hosts, 0);  // receivers by aggregation, and by core
+    for (NodeId host = 0; host < hosts_; ++host) {
+      above[host % half_] += to[host];
+      through[host % pod_hosts] += to[host];
+    }
+    const auto add = [&](LinkId link, std::int64_t routes) { loads[link] += static_cast<double>(routes); };
+    for (NodeId host = 0; host < hosts_; ++host) {
+      // Also receiver a of edge e; e's a-th way up, and down; and, seen from the a-th aggregation, its core e mod half.
+      const std::uint32_t e = host / half_, a = host % half_, p = host / pod_hosts;
+      const LinkId core = core_ + 2 * ((p * half_ + a) * half_ + e % half_);
+      add(2 * host, from[host] * (receivers - to[host]));
+      add(2 * host + 1, to[host] * (senders - from[host]));
+      add(aggregation_ + 2 * host, edge[e] * (above[a] - to[host]));
+      add(aggregation_ + 2 * host + 1, to[host] * (senders - edge[e]));
+      add(core, pod[p] * (through[host % pod_hosts] - to[host]));
+      add(core + 1, to[host] * (senders - pod[p]));
+    }
+    for (const auto& pair : {apart_within(from, to, half_, 1), apart_within(from, to, pod_hosts, half_),
+                             apart_in_blocks(from, to, pod_hosts)})
+      if (pair) ends.push_back(*pair);
+    return true;
   }
 
   std::string name(NodeId node) const override {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "sim/cluster/census.hpp"
 #include "sim/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -31,6 +32,26 @@ class GpuHosts final : public Topology {
     path.push_back(first_inner_ + 2 * from);
     network_->route(machine_of(from), machine_of(to), path);
     path.push_back(first_inner_ + 2 * to + 1);
+  }
+
+  bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
+    const auto gpus = static_cast<std::size_t>(gpus_per_host_);
+    std::vector<HostPair> machines;
+    if (!network_->count_all(by_block(from, gpus), by_block(to, gpus), loads.first(first_inner_), machines))
+      return false;
+    const std::int64_t senders = everybody(from), receivers = everybody(to);
+    for (NodeId gpu = 0; gpu < hosts_; ++gpu) {
+      loads[first_inner_ + 2 * gpu] += static_cast<double>(from[gpu] * (receivers - to[gpu]));
+      loads[first_inner_ + 2 * gpu + 1] += static_cast<double>(to[gpu] * (senders - from[gpu]));
+    }
+    for (const HostPair& pair : machines) {
+      auto here = static_cast<NodeId>(pair.first * gpus), there = static_cast<NodeId>(pair.second * gpus);
+      while (from[here] == 0) ++here;
+      while (to[there] == 0) ++there;
+      ends.push_back({here, there});
+    }
+    if (const auto pair = apart_within(from, to, gpus, 1)) ends.push_back(*pair);
+    return true;
   }
 
   std::string name(NodeId node) const override {

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <limits>
+
 #include "sim/cluster/shapes.hpp"
 #include "sim/cluster/shortest_paths.hpp"
 
@@ -20,6 +23,31 @@ class Graph final : public Topology {
   }
 
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override { paths_->route(from, to, path); }
+
+  // Receiver by receiver: the ways to it are a tree. Latencies are summed as they are met, which no tree can share.
+  bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
+    double most = -1, least = std::numeric_limits<double>::infinity();
+    HostPair farthest, nearest;
+    for (NodeId receiver = 0; receiver < hosts_; ++receiver) {
+      if (to[receiver] == 0) continue;
+      const std::vector<LinkId> ways = paths_->ways_to(receiver);
+      for (NodeId sender = 0; sender < hosts_; ++sender) {
+        if (from[sender] == 0 || sender == receiver) continue;
+        const auto routes = static_cast<double>(from[sender] * to[receiver]);
+        double latency = 0;
+        for (NodeId at = sender; at != receiver; at = links_[ways[at]].to) {
+          loads[ways[at]] += routes;
+          latency += links_[ways[at]].latency;
+        }
+        if (latency > most) farthest = {sender, receiver};
+        if (latency < least) nearest = {sender, receiver};
+        most = std::max(most, latency);
+        least = std::min(least, latency);
+      }
+    }
+    if (most >= 0) ends.insert(ends.end(), {farthest, nearest});
+    return true;
+  }
 
   std::string name(NodeId node) const override { return names_[node]; }
 

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "sim/cluster/census.hpp"
 #include "sim/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -40,6 +41,43 @@ class Rail final : public Topology {
       path.push_back(2 * (in * rails_ + arrives) + 1);
     }
     if (gpus_per_host_ > 1) path.push_back(first_inner_ + 2 * to + 1);
+  }
+
+  bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
+    const auto gpus = static_cast<std::size_t>(gpus_per_host_), machines = from.size() / gpus;
+    const std::int64_t senders = everybody(from), receivers = everybody(to);
+    const std::vector<std::int64_t> sending = by_block(from, gpus), receiving = by_block(to, gpus);
+    const auto add = [&](LinkId link, std::int64_t routes) { loads[link] += static_cast<double>(routes); };
+    if (gpus > 1) {
+      for (NodeId gpu = 0; gpu < hosts_; ++gpu) {
+        add(first_inner_ + 2 * gpu, from[gpu] * (receivers - to[gpu]));
+        add(first_inner_ + 2 * gpu + 1, to[gpu] * (senders - from[gpu]));
+      }
+      if (const auto pair = apart_within(from, to, gpus, 1)) ends.push_back(*pair);
+    }
+    for (std::uint32_t port = 0; port < rails_; ++port) {
+      // By machine, those of this port: they leave through it, and arrive through it. With PXN it is the receiver's.
+      std::vector<std::int64_t> out(from.begin(), from.end()), in(to.begin(), to.end()), others = in;
+      for (NodeId gpu = 0; gpu < hosts_; ++gpu) (port_of(gpu) == port ? others : in)[gpu] = 0;
+      for (NodeId gpu = 0; gpu < hosts_; ++gpu)
+        if (port_of(gpu) != port) out[gpu] = 0;
+      for (const auto& pair : {apart_in_blocks(out, in, gpus), apart_in_blocks(out, others, gpus)})
+        if (pair) ends.push_back(*pair);
+      const std::vector<std::int64_t> leaving = by_block(out, gpus), arriving = by_block(in, gpus);
+      const std::int64_t all_leaving = everybody(out), all_arriving = everybody(in);
+      for (NodeId machine = 0; machine < machines; ++machine) {
+        const LinkId wire = 2 * (machine * rails_ + port);
+        const std::int64_t elsewhere = senders - sending[machine], abroad = all_leaving - leaving[machine];
+        add(wire, pxn_ ? sending[machine] * (all_arriving - arriving[machine])
+                       : leaving[machine] * (receivers - receiving[machine]));
+        add(wire + 1, arriving[machine] * elsewhere);
+        if (pxn_ || rails_ == 1) continue;
+        const LinkId spine = first_spine_link_ + 2 * (port * spines_ + machine);
+        add(spine, abroad * (receiving[machine] - arriving[machine]));
+        add(spine + 1, arriving[machine] * (elsewhere - abroad));
+      }
+    }
+    return true;
   }
 
   std::string name(NodeId node) const override {

@@ -85,27 +85,41 @@ std::shared_ptr<const ShortestPaths::Distances> ShortestPaths::distances_to(Node
   return distances;
 }
 
+// The link by which whoever is at `at`, on the way to `to`, comes nearer.
+LinkId ShortestPaths::way(const Distances& distances, NodeId at, NodeId to) const {
+  const auto on_the_way = [&](LinkId link) {
+    const Distance &here = distances[at], &there = distances[to_[link]];
+    return there.latency + latency_[link] == here.latency && there.links + 1 == here.links;
+  };
+  std::uint32_t ways = 0;
+  LinkId chosen = 0;
+  for (const LinkId link : out(at)) ways += on_the_way(link);
+  if (ways == 0) return chosen;
+  std::uint32_t skip = to % ways;
+  for (const LinkId link : out(at)) {
+    if (!on_the_way(link) || skip-- > 0) continue;
+    chosen = link;
+    break;
+  }
+  return chosen;
+}
+
 void ShortestPaths::route(NodeId from, NodeId to, std::vector<LinkId>& path) const {
   if (from == to) return;
   // A host with one link is reached through its neighbour, whose distances serve all such hosts around it.
   const NodeId goal = out(to).size() == 1 ? to_[out(to)[0]] : to;
   const auto distances = distances_to(goal);
-  for (NodeId at = from; at != goal;) {
-    const auto on_the_way = [&](LinkId link) {
-      const Distance &here = (*distances)[at], &there = (*distances)[to_[link]];
-      return there.latency + latency_[link] == here.latency && there.links + 1 == here.links;
-    };
-    std::uint32_t ways = 0;
-    for (const LinkId link : out(at)) ways += on_the_way(link);
-    std::uint32_t skip = to % ways;
-    for (const LinkId link : out(at)) {
-      if (!on_the_way(link) || skip-- > 0) continue;
-      path.push_back(link);
-      at = to_[link];
-      break;
-    }
-  }
+  for (NodeId at = from; at != goal; at = to_[path.back()]) path.push_back(way(*distances, at, to));
   if (goal != to) path.push_back(out(to)[0] ^ 1u);
+}
+
+std::vector<LinkId> ShortestPaths::ways_to(NodeId to) const {
+  const NodeId goal = out(to).size() == 1 ? to_[out(to)[0]] : to;
+  const auto distances = distances_to(goal);
+  std::vector<LinkId> ways(static_cast<std::size_t>(nodes_));
+  for (NodeId at = 0; at < ways.size(); ++at) ways[at] = way(*distances, at, to);
+  if (goal != to) ways[goal] = out(to)[0] ^ 1u;
+  return ways;
 }
 
 std::vector<int> connected_parts(std::int64_t nodes, std::span<const Link> links) {

@@ -25,6 +25,10 @@ class ShortestPaths {
   /// Appends the links. REQUIRES: the two are connected.
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const;
 
+  /// The same routes to one host, from every node that leads there: by node, the link that they take; at `to` itself,
+  /// and where no way leads there, anything.
+  std::vector<LinkId> ways_to(NodeId to) const;
+
  private:
   struct Distance {
     std::int64_t latency;  // picoseconds
@@ -36,6 +40,7 @@ class ShortestPaths {
 
   std::shared_ptr<const Distances> distances_to(NodeId node) const;
   Distances compute(NodeId to) const;
+  LinkId way(const Distances& distances, NodeId at, NodeId to) const;
   std::span<const LinkId> out(NodeId node) const {
     return {out_.data() + first_[node], out_.data() + first_[node + 1]};
   }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "sim/cluster/census.hpp"
 #include "sim/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -23,6 +24,16 @@ class Star final : public Topology {
     if (from == to) return;
     path.push_back(2 * from);
     path.push_back(2 * to + 1);
+  }
+
+  bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
+    const std::int64_t senders = everybody(from), receivers = everybody(to);
+    for (NodeId host = 0; host < hosts_; ++host) {
+      loads[2 * host] += static_cast<double>(from[host] * (receivers - to[host]));
+      loads[2 * host + 1] += static_cast<double>(to[host] * (senders - from[host]));
+    }
+    if (const auto pair = apart(from, to)) ends.push_back(*pair);
+    return true;
   }
 
   std::string name(NodeId node) const override { return node < hosts_ ? fmt::format("h{}", node) : "s0"; }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace allreplay {
@@ -19,6 +21,22 @@ struct Link {
   double latency = 0;    ///< seconds
   double bandwidth = 0;  ///< bytes per second; 0: the link is down, and no route uses it
 };
+
+/// How often each link is used by many routes, one after another.
+class RouteCount {
+ public:
+  virtual ~RouteCount() = default;
+
+  /// So many routes more. Gives `latency` plus those of the route's links, in their order.
+  virtual double add(NodeId from, NodeId to, std::int64_t times, double latency) = 0;
+
+  /// Adds what was counted to `loads`, by LinkId, and starts again.
+  virtual void take(std::span<double> loads) = 0;
+};
+
+/// By host, how many sit there; and two hosts.
+using Census = std::span<const std::int64_t>;
+using HostPair = std::pair<NodeId, NodeId>;
 
 class Topology {
  public:
@@ -44,6 +62,17 @@ class Topology {
   /// Appends the links from host to host, in order; nothing when they are the same. Computed, not stored, wherever
   /// the structure gives a rule. May be called from several threads.
   virtual void route(NodeId from, NodeId to, std::vector<LinkId>& path) const = 0;
+
+  /// Walks each route, where the shape knows no shorter way. REQUIRES: the topology outlives it.
+  virtual std::unique_ptr<RouteCount> route_count() const;
+
+  /// From each of `from` to each of `to` on another host, in closed form: adds to `loads`, by LinkId, how many routes
+  /// use a link, and appends pairs of hosts among whose routes, inside machines and between them, are those with the
+  /// most and the least latency. False, and nothing added: where only walking tells.
+  virtual bool count_all(Census /*from*/, Census /*to*/, std::span<double> /*loads*/,
+                         std::vector<HostPair>& /*ends*/) const {
+    return false;
+  }
 
   /// As files and DOT name it: "h0", "edge3".
   virtual std::string name(NodeId node) const = 0;

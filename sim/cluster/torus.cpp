@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "sim/cluster/census.hpp"
 #include "sim/cluster/shapes.hpp"
 
 namespace allreplay {
@@ -32,10 +33,8 @@ class Torus final : public Topology {
       const std::uint32_t up = (axis.digit(to) + axis.size - axis.digit(from)) % axis.size;
       if (up == 0) continue;
       if (axis.size == 2) {
-        const bool back = axis.digit(from) == 1;
-        const NodeId low = back ? from - axis.step : from;
-        path.push_back(axis.first + 2 * (low / (2 * axis.step) * axis.step + low % axis.step) + back);
-        from = back ? low : from + axis.step;
+        cross(axis, from, path);
+        from = axis.moved(from, 1);
       } else if (2 * up <= axis.size) {
         for (std::uint32_t i = 0; i < up; ++i) {
           path.push_back(axis.first + 2 * from);
@@ -50,6 +49,20 @@ class Torus final : public Topology {
     }
   }
 
+  std::unique_ptr<RouteCount> route_count() const override { return std::make_unique<Differences>(*this); }
+
+  bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
+    const auto farthest = half_way_round(from, to), nearest = next_to_it(from, to);
+    if (!farthest || !nearest) return false;
+    ends.insert(ends.end(), {*farthest, *nearest});
+    for (const Axis& axis : axes_)
+      if (axis.size == 2)
+        count_pairs(axis, from, to, loads);
+      else if (axis.size > 2)
+        count_lines(axis, from, to, loads);
+    return true;
+  }
+
   std::string name(NodeId node) const override { return fmt::format("h{}", node); }
 
  private:
@@ -61,7 +74,165 @@ class Torus final : public Topology {
     std::uint32_t digit(NodeId host) const { return host / step % size; }
     NodeId next(NodeId host) const { return digit(host) + 1 == size ? host - (size - 1) * step : host + step; }
     NodeId previous(NodeId host) const { return digit(host) == 0 ? host + (size - 1) * step : host - step; }
+    NodeId moved(NodeId host, std::uint32_t digits) const {
+      return digit(host) + digits >= size ? host - (size - digits) * step : host + digits * step;
+    }
   };
+
+  // A run of links along an axis is two marks, where it begins and behind its end; take() sums them up.
+  class Differences final : public RouteCount {
+   public:
+    explicit Differences(const Torus& torus) : torus_(torus), marks_(torus.links_.size(), 0) {}
+
+    double add(NodeId from, NodeId to, std::int64_t times, double latency) override {
+      std::uint32_t hops = 0;
+      for (const Axis& axis : torus_.axes_) {
+        const std::uint32_t here = axis.digit(from), there = axis.digit(to);
+        if (here == there) continue;
+        const std::uint32_t up = there > here ? there - here : there + axis.size - here;
+        const NodeId end = from + (there - here) * axis.step;  // unsigned: wraps round and back
+        if (axis.size == 2) {
+          path_.clear();
+          torus_.cross(axis, from, path_);
+          marks_[path_[0]] += times;
+          ++hops;
+        } else if (2 * up <= axis.size) {
+          mark(axis.first, from, end, there < here, axis, times);
+          hops += up;
+        } else {
+          mark(axis.first + 1, end, from, here < there, axis, times);
+          hops += axis.size - up;
+        }
+        from = end;
+      }
+      return along(hops, latency);
+    }
+
+    void take(std::span<double> loads) override {
+      for (const Axis& axis : torus_.axes_) {
+        if (axis.size > 2)
+          for (NodeId host = axis.step; host < torus_.hosts_; ++host)
+            if (axis.digit(host) > 0)
+              for (const LinkId way : {0U, 1U})
+                marks_[axis.first + 2 * host + way] += marks_[axis.first + 2 * (host - axis.step) + way];
+      }
+      for (LinkId link = 0; link < marks_.size(); ++link) loads[link] += static_cast<double>(marks_[link]);
+      std::fill(marks_.begin(), marks_.end(), 0);
+    }
+
+   private:
+    // Links from `low` upwards, up to the one before `high`; past the end of the axis, `round`, they begin anew.
+    void mark(LinkId first, NodeId low, NodeId high, bool round, const Axis& axis, std::int64_t times) {
+      marks_[first + 2 * low] += times;
+      marks_[first + 2 * high] -= times;
+      if (round) marks_[first + 2 * (low - axis.digit(low) * axis.step)] += times;
+    }
+    // One link's latency after another, as a walk adds them up.
+    double along(std::uint32_t hops, double latency) {
+      const double link = torus_.links_.empty() ? 0 : torus_.links_[0].latency;
+      if (latency != 0) {
+        for (; hops > 0; --hops) latency += link;
+        return latency;
+      }
+      if (sums_.empty()) sums_.push_back(0);
+      while (sums_.size() <= hops) sums_.push_back(sums_.back() + link);
+      return sums_[hops];
+    }
+
+    const Torus& torus_;
+    std::vector<std::int64_t> marks_;  // by link
+    std::vector<LinkId> path_;
+    std::vector<double> sums_;
+  };
+
+  // Across an axis of two.
+  void cross(const Axis& axis, NodeId from, std::vector<LinkId>& path) const {
+    const bool back = axis.digit(from) == 1;
+    const NodeId low = back ? from - axis.step : from;
+    path.push_back(axis.first + 2 * (low / (2 * axis.step) * axis.step + low % axis.step) + back);
+  }
+
+  // A sender and a receiver with half of every axis between them: no route is longer.
+  std::optional<HostPair> half_way_round(Census from, Census to) const {
+    for (NodeId host = 0; host < hosts_; ++host) {
+      NodeId other = host;
+      for (const Axis& axis : axes_) other = axis.moved(other, axis.size / 2);
+      if (other != host && from[host] > 0 && to[other] > 0) return HostPair{host, other};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<HostPair> next_to_it(Census from, Census to) const {
+    for (NodeId host = 0; host < hosts_; ++host)
+      for (const Axis& axis : axes_)
+        for (const NodeId beside : {axis.next(host), axis.previous(host)})
+          if (beside != host && from[host] > 0 && to[beside] > 0) return HostPair{host, beside};
+    return std::nullopt;
+  }
+
+  // On each line of an axis run the routes of who has the sender's digits behind the axis to who has the receiver's
+  // before it: B of them start at each place, A end there, in all combinations.
+  struct Line {
+    std::vector<std::int64_t> ends, starts;  // A and B, by place
+  };
+  template <class Visit>
+  void for_each_line(const Axis& axis, Census from, Census to, const Visit& visit) const {
+    const std::vector<std::int64_t> ends = by_block(to, axis.step);
+    std::vector<std::int64_t> starts(std::size_t{axis.size} * axis.step, 0);
+    for (NodeId host = 0; host < hosts_; ++host) starts[host % starts.size()] += from[host];
+    Line line{std::vector<std::int64_t>(axis.size), std::vector<std::int64_t>(axis.size)};
+    for (NodeId first = 0; first < hosts_; first += axis.size * axis.step)
+      for (NodeId behind = 0; behind < axis.step; ++behind) {
+        for (std::uint32_t place = 0; place < axis.size; ++place) {
+          line.ends[place] = ends[first / axis.step + place];
+          line.starts[place] = starts[place * axis.step + behind];
+        }
+        visit(first + behind, line);
+      }
+  }
+
+  void count_pairs(const Axis& axis, Census from, Census to, std::span<double> loads) const {
+    std::vector<LinkId> path;
+    for_each_line(axis, from, to, [&](NodeId host, const Line& line) {
+      path.clear();
+      cross(axis, host, path);
+      loads[path[0]] += static_cast<double>(line.starts[0] * line.ends[1]);
+      loads[path[0] + 1] += static_cast<double>(line.starts[1] * line.ends[0]);
+    });
+  }
+
+  // Over the link from place k to the next go those that start at most `most` − 1 before k, and end behind k, at most
+  // `most` from their start. With the line unrolled three times, sums up to a place say how many.
+  void count_lines(const Axis& axis, Census from, Census to, std::span<double> loads) const {
+    const std::int64_t size = axis.size;
+    std::vector<std::int64_t> until(3 * size + 1), before(2 * size + 1), weighted(2 * size + 1);
+    // `starts` and `ends` by place along the way; how many go over the link behind each place.
+    const auto count = [&](const auto& starts, const auto& ends, std::int64_t most, const auto& visit) {
+      for (std::int64_t i = 0; i < 3 * size; ++i) until[i + 1] = until[i] + ends(i % size);
+      for (std::int64_t i = 0; i < 2 * size; ++i) {
+        before[i + 1] = before[i] + starts(i % size);
+        weighted[i + 1] = weighted[i] + starts(i % size) * until[i + most + 1];
+      }
+      for (std::int64_t k = size; k < 2 * size; ++k)
+        visit(k - size,
+              weighted[k + 1] - weighted[k + 1 - most] - until[k + 1] * (before[k + 1] - before[k + 1 - most]));
+    };
+    for_each_line(axis, from, to, [&](NodeId host, const Line& line) {
+      count([&](std::int64_t i) { return line.starts[i]; }, [&](std::int64_t i) { return line.ends[i]; }, size / 2,
+            [&](std::int64_t place, std::int64_t routes) {
+              loads[axis.first + 2 * (host + place * axis.step)] += static_cast<double>(routes);
+            });
+      // Downwards the line is read backwards, and a link bears the number of the place that it leads to.
+      const auto back = [&](std::int64_t place) { return size - 1 - place; };
+      count([&](std::int64_t i) { return line.starts[back(i)]; }, [&](std::int64_t i) { return line.ends[back(i)]; },
+            (size - 1) / 2,
+            [&](std::int64_t place, std::int64_t routes) {
+              const std::int64_t lower = (back(place) + size - 1) % size;
+              loads[axis.first + 2 * (host + lower * axis.step) + 1] += static_cast<double>(routes);
+            });
+    });
+  }
+
   std::vector<Axis> axes_;
 };
 

@@ -9,8 +9,9 @@ namespace allreplay {
 
 namespace {
 
-void append(Rounds& rounds, std::int64_t repeat, decltype(Round::sends) sends) {
-  if (repeat > 0) rounds.rounds.push_back({repeat, std::move(sends)});
+void append(Rounds& rounds, std::int64_t repeat, decltype(Round::sends) sends,
+            std::shared_ptr<const AllPairs> all_pairs = nullptr) {
+  if (repeat > 0) rounds.rounds.push_back({repeat, std::move(sends), std::move(all_pairs)});
 }
 
 std::int64_t modulo(std::int64_t value, std::int64_t n) { return (value % n + n) % n; }
@@ -75,6 +76,7 @@ Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t>
   const auto shared = std::make_shared<const std::vector<std::uint32_t>>(std::move(kind_of));
   for (std::size_t number = 0; number < result.rounds.size(); ++number) {
     std::vector<decltype(Round::sends)> inner;
+    result.rounds[number].all_pairs = nullptr;
     for (const Rounds& kind : kinds)
       inner.push_back(number < kind.rounds.size() ? kind.rounds[number].sends : [](auto&&...) {});
     result.rounds[number].sends = [=, inner = std::move(inner)](Rank from, std::int64_t turn, std::vector<Send>& out) {
@@ -196,18 +198,28 @@ Rounds all_gather_rounds(Rank ranks) {
 Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Stage stage) {
   Rounds result{.ranks = ranks, .pieces = servers, .piece_share = 1.0 / static_cast<double>(servers)};
   const auto place = [=](std::int64_t server) { return static_cast<Rank>(server * ranks / servers); };
+  std::vector<Rank> everybody(ranks), servers_on;
+  std::iota(everybody.begin(), everybody.end(), Rank{0});
+  for (std::int64_t server = 0; server < servers; ++server) servers_on.push_back(place(server));
   if (stage != Stage::AllGather)
-    append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
-      for (std::int64_t server = 0; server < servers; ++server)
-        if (place(server) != from) out.push_back({.to = place(server), .first = server, .reduce = true});
-    });
+    append(
+        result, 1,
+        [=](Rank from, std::int64_t, std::vector<Send>& out) {
+          for (std::int64_t server = 0; server < servers; ++server)
+            if (place(server) != from) out.push_back({.to = place(server), .first = server, .reduce = true});
+        },
+        std::make_shared<AllPairs>(AllPairs{everybody, servers_on, true}));
   if (stage != Stage::ReduceScatter)
-    append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
-      const std::int64_t server = (from * servers + ranks - 1) / ranks;  // the first whose place is not before `from`
-      if (server >= servers || place(server) != from) return;
-      for (Rank to = 0; to < ranks; ++to)
-        if (to != from) out.push_back({.to = to, .first = server});
-    });
+    append(
+        result, 1,
+        [=](Rank from, std::int64_t, std::vector<Send>& out) {
+          const std::int64_t server =
+              (from * servers + ranks - 1) / ranks;  // the first whose place is not before `from`
+          if (server >= servers || place(server) != from) return;
+          for (Rank to = 0; to < ranks; ++to)
+            if (to != from) out.push_back({.to = to, .first = server});
+        },
+        std::make_shared<AllPairs>(AllPairs{servers_on, everybody, false}));
   return result;
 }
 
@@ -225,18 +237,15 @@ Rounds bml_rounds(std::int64_t n, std::int64_t levels, Stage stage) {
   const auto exchange = [=](std::int64_t w, bool reduce) {
     return [=](Rank from, std::int64_t, std::vector<Send>& out) {
       for (std::int64_t t = 0; t < levels; ++t) {
-        const auto run_of = [&](std::int64_t rank) {
-          std::int64_t first = t * count;
-          for (std::int64_t i = 0; i <= w; ++i) first += rank / power[(t + i) % levels] % n * power[levels - 1 - i];
-          return first;
-        };
-        const std::int64_t unit = power[(t + w) % levels], digit = from / unit % n;
+        const std::int64_t unit = power[(t + w) % levels], digit = from / unit % n, run = power[levels - 1 - w];
+        std::int64_t own = t * count;
+        for (std::int64_t i = 0; i <= w; ++i) own += from / power[(t + i) % levels] % n * power[levels - 1 - i];
         for (std::int64_t other = 0; other < n; ++other) {
           if (other == digit) continue;
           const auto to = static_cast<Rank>(from + (other - digit) * unit);
           out.push_back({.to = to,
-                         .first = run_of(reduce ? to : from),
-                         .count = power[levels - 1 - w],
+                         .first = reduce ? own + (other - digit) * run : own,
+                         .count = run,
                          .reduce = reduce,
                          .stream = static_cast<std::uint16_t>(t),
                          .into = static_cast<std::uint16_t>(t)});

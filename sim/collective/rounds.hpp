@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,11 +30,18 @@ struct Send {
   std::uint32_t channel = no_channel;  ///< waits until what was sent before on the same channel is delivered
 };
 
+/// Every one of `from` sends one piece to every other of `to`.
+struct AllPairs {
+  std::vector<Rank> from, to;
+  bool reduce = false;
+};
+
 struct Round {
   std::int64_t repeat = 1;
   /// Appends what `from` sends the `turn`-th time (0 … repeat − 1). Only the pieces depend on the turn: whom ranks send
   /// to, and how much, does not.
   std::function<void(Rank from, std::int64_t turn, std::vector<Send>& out)> sends;
+  std::shared_ptr<const AllPairs> all_pairs = nullptr;  ///< what `sends` says, where it is that
 };
 
 struct Rounds {

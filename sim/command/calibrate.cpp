@@ -35,6 +35,8 @@ LogRequest log_request(const CalibrateArguments& arguments, std::size_t log) {
                      .place_of_format = argument("--format"),
                      .place_of_time = argument("--time"),
                      .place_of_workers = argument("--workers")};
+  if (!arguments.collective.empty())
+    request.purpose = find_algorithm(arguments.collective, argument("--collective")).purpose;
   if (!arguments.workers.empty())
     request.workers = parse_integer(arguments.workers[log], 2, most_workers, argument("--workers"));
   return request;

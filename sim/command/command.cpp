@@ -37,7 +37,7 @@ Outcome run_with_progress(const Scenario& scenario) {
 }
 
 void add_engine(Command command, std::string& engine) {
-  command.add_option("--engine", engine, "mpi: trials run on the ranks of mpirun (docs/clusters.md)");
+  command.add_option("--engine", engine, "mpi: simulate on the ranks of mpirun (docs/clusters.md)");
 }
 
 void require_mpi_or_none(const std::string& engine) {

@@ -44,7 +44,10 @@ Rows strategy_table() {
     const Offer& offer = strategy.offer;
     rows.push_back({code(strategy.name), std::string(strategy.summary),
                     codes({strategy.options.begin(), strategy.options.end()}),
-                    offer.framework.empty() ? "" : code(offer.framework) + (offer.maintained ? "" : ", research")});
+                    offer.framework.empty() ? ""
+                                            : code(offer.framework) + (offer.maintained ? ""
+                                                                       : offer.words    ? ", research"
+                                                                                        : ", code to paste")});
   }
   return rows;
 }

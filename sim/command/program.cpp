@@ -10,6 +10,7 @@
 
 #include "sim/command/help.hpp"
 #include "sim/core/version.hpp"
+#include "sim/schedule/asked.hpp"
 
 namespace allreplay {
 
@@ -110,9 +111,14 @@ void require_known_words(const CommandLine& app, const std::vector<std::string>&
   if (std::find(known.begin(), known.end(), command) == known.end())
     throw InputError(argument(command), "no such command", suggest(command, known));
   for (std::size_t i = 1; i < words.size(); ++i) {
-    const std::string name = words[i].substr(0, words[i].find('='));
-    if (name.starts_with("--") && name.size() > 2 && std::find(options.begin(), options.end(), name) == options.end())
-      throw InputError(argument(name), fmt::format("{} has no such option", command), suggest(name, options));
+    const std::string name(words[i].substr(0, words[i].find('=')));
+    if (!name.starts_with("--") || name.size() == 2) continue;
+    if (std::find(options.begin(), options.end(), name) != options.end()) continue;
+    const bool slip = std::any_of(options.begin(), options.end(), [&](const std::string& one) {
+      return one.starts_with(name) || name.starts_with(one);
+    });
+    if (!slip) answer_what_is_absent(name, argument(name));
+    throw InputError(argument(name), fmt::format("{} has no such option", command), suggest(name, options));
   }
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace allreplay {
 
@@ -21,6 +22,9 @@ bool is_one_line(std::string_view text);
 /// The text as one line of at most `most` bytes: a space for every end of a line or tab, a question mark for every
 /// other byte that could not stand there, and an ellipsis where it was cut.
 std::string one_line(std::string_view text, std::size_t most);
+
+/// The words of a command as a shell reads them back.
+std::string shell_words(const std::vector<std::string>& words);
 
 /// How many columns of a screen the text takes: its characters, not its bytes.
 std::size_t width_of(std::string_view text);

@@ -31,6 +31,9 @@ class Server {
   /// Appends to `done` what ends at `now`, in a fixed order; possibly nothing (an instant may only mark progress).
   virtual void complete(Time now, std::vector<TaskId>& done) = 0;
 
+  /// At next_completion() nothing happens: so far the server has looked ahead, and wants to be asked again.
+  virtual bool looks_ahead() const { return false; }
+
   /// It changes only at instants that next_completion() has named, and with start().
   virtual Load load() const { return {}; }
 

@@ -21,7 +21,7 @@ Outcome run(Scenario scenario, std::function<void()> after_iteration) {
                      "lanes that start no transfer before those that it waits for");
   } catch (const TimeOverflow& error) {  // each number was acceptable, all together are not
     throw InputError(outcome.scenario.cluster.network.place,
-                     fmt::format("{} with {} workers and {}: {}", outcome.scenario.profile.name,
+                     fmt::format("{} with {} workers and {}: {}", outcome.scenario.profile->name,
                                  outcome.scenario.workers, outcome.scenario.strategy->name, error.what()),
                      "smaller times, or a faster network");
   }

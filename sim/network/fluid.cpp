@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace allreplay {
@@ -10,50 +11,106 @@ namespace {
 
 constexpr double forever = std::numeric_limits<double>::infinity();
 
+// Steps into a future that another start may make void.
+constexpr std::int64_t steps_ahead = 100;
+constexpr std::int64_t all_steps = std::numeric_limits<std::int64_t>::max();
+
 // To the nearest picosecond, as from_picoseconds() has it.
 double whole(double ps) { return std::floor(ps + 0.5); }
 
 }  // namespace
 
 FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives,
-                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma)
-    : collectives_(std::move(collectives)), shapes_(std::move(shapes)), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {}
+                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma, bool rates)
+    : collectives_(std::move(collectives)),
+      shapes_(std::move(shapes)),
+      alpha_(alpha * 1e12),
+      gamma_(gamma * 1e12),
+      rates_(rates) {
+  state_.moving.resize(shapes_->size());
+}
 
 void FluidNetwork::start(TaskId id, const Task& task, Time now) {
   if (state_.running.empty()) {
     origin_ = now;
     state_.now = 0;
   }
-  ahead_.reset();
-  run(state_, relative(now));
+  ahead_stopped_.reset();
+  run(state_, relative(now), all_steps);
   const RoundLoads* loads = collectives_[task.service].get();
-  Running running{id, loads, static_cast<double>(task.bytes), 0, 0, Step::Fresh, relative(now), 0, 0};
+  Running running{id, loads, static_cast<double>(task.bytes), 0, 0, Step::Fresh, relative(now)};
   if (task.bytes <= 0) running.round = loads->rounds.size();
   state_.running.push_back(running);
+  state_.fresh.push_back(static_cast<std::uint32_t>(state_.running.size() - 1));
+  if (rates_) see(now);
 }
 
-Time FluidNetwork::next_completion() const {
+Time FluidNetwork::next_completion() const { return rates_ ? std::min(next_end(), next_change()) : next_end(); }
+
+// When a round begins or ends to move its bytes.
+Time FluidNetwork::next_change() const {
+  const double next = seen_.ended.empty() ? next_instant(seen_) : forever;
+  return next == forever ? never : add(origin_, Time(static_cast<std::int64_t>(std::ceil(next))));
+}
+
+Load FluidNetwork::load() const {
+  Load load{static_cast<std::int64_t>(state_.running.size()), 0};
+  if (!rates_) return load;
+  for (const std::uint32_t shape : seen_.shapes)
+    for (const std::uint32_t who : seen_.moving[shape].who)
+      load.rate += seen_.moving[shape].speed / seen_.running[who].loads->per_byte(0);
+  return load;
+}
+
+Time FluidNetwork::next_end() const {
   if (state_.running.empty()) return never;
-  if (!ahead_) {
+  if (!ahead_stopped_) {
     ahead_ = state_;
-    run(*ahead_, forever);
+    ahead_stopped_ = run(ahead_, forever, steps_ahead);
   }
+  if (*ahead_stopped_ == Stop::Patience) return add(origin_, from_picoseconds(std::floor(ahead_.now) + 1));
   double end = forever;
-  for (const Running& running : ahead_->running)
-    if (running.round == running.loads->rounds.size()) end = std::min(end, running.at);
+  for (const std::uint32_t who : ahead_.ended) end = std::min(end, ahead_.running[who].at);
   return add(origin_, from_picoseconds(end));
 }
 
 void FluidNetwork::complete(Time now, std::vector<TaskId>& done) {
-  if (now != next_completion()) return;
-  state_ = std::move(*ahead_);
-  ahead_.reset();
-  const double at = relative(now);
-  std::erase_if(state_.running, [&](const Running& running) {
-    if (running.round < running.loads->rounds.size() || running.at > at) return false;
-    done.push_back(running.id);
-    return true;
-  });
+  if (now == next_end()) {
+    std::swap(state_, ahead_);
+    const bool ended = *ahead_stopped_ != Stop::Patience;
+    ahead_stopped_.reset();
+    if (ended) forget_ended(relative(now), done);
+    if (rates_) return see(now);
+  }
+  if (rates_) run(seen_, relative(now), all_steps);
+}
+
+void FluidNetwork::see(Time now) {
+  seen_ = state_;
+  run(seen_, relative(now), all_steps);
+}
+
+// Those that have ended by then, in the order of their starts; the others close up.
+void FluidNetwork::forget_ended(double at, std::vector<TaskId>& done) {
+  std::vector<std::uint32_t> number(state_.running.size());
+  std::uint32_t kept = 0;
+  state_.ended.clear();
+  for (std::size_t who = 0; who < number.size(); ++who) {
+    const Running running = state_.running[who];
+    const bool ended = running.round == running.loads->rounds.size();
+    if (ended && running.at <= at) {
+      done.push_back(running.id);
+      continue;
+    }
+    if (ended) state_.ended.push_back(kept);
+    number[who] = kept;
+    state_.running[kept++] = running;
+  }
+  state_.running.resize(kept);
+  for (const std::uint32_t shape : state_.shapes)
+    for (std::uint32_t& who : state_.moving[shape].who) who = number[who];
+  for (Instant& instant : state_.waiting) instant.who = number[instant.who];
+  for (std::uint32_t& who : state_.fresh) who = number[who];
 }
 
 double FluidNetwork::start_up(const Running& running) const {
@@ -64,35 +121,61 @@ double FluidNetwork::reduction(const Running& running) const {
   return gamma_ * running.loads->rounds[running.round].reduced * running.bytes;
 }
 
-// Goes on to `until`, or to the first instant at which a collective has ended; true if one has.
-bool FluidNetwork::run(State& state, double until) const {
-  for (;;) {
-    if (state.running.size() == 1 && state.running[0].step == Step::Fresh) skip_rounds(state, state.running[0], until);
-    bool ended = false;
-    for (Running& running : state.running) {
-      if (running.round == running.loads->rounds.size())
-        ended = true;
-      else if (running.step == Step::Fresh)
-        settle_step(state, running);
-    }
-    if (ended) return true;
+// Goes on to `until`, to the first instant at which a collective has ended, or, after so many steps, to one behind
+// which nothing happens for a picosecond: there it can go on as if it had not stopped.
+FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t steps) const {
+  for (;; --steps) {
+    if (state.running.size() == 1 && state.fresh.size() == 1) skip_rounds(state, state.running[0], until);
+    for (const std::uint32_t who : state.fresh)
+      if (state.running[who].round < state.running[who].loads->rounds.size())
+        settle_step(state, who);
+      else
+        state.ended.push_back(who);
+    state.fresh.clear();
+    if (!state.ended.empty()) return Stop::Ended;
     if (state.speeds_stale) set_speeds(state);
 
-    double next = forever;
-    for (const Running& running : state.running)
-      next = std::min(next, running.step == Step::Transfer ? state.now + running.left / running.speed : running.at);
+    const double next = next_instant(state);
+    if (steps <= 0 && next < forever && next >= std::floor(state.now) + 2) return Stop::Patience;
     const double to = std::max(state.now, std::min(next, until));
-    if (to < forever) {
-      for (Running& running : state.running)
-        if (running.step == Step::Transfer)
-          running.left =
-              state.now + running.left / running.speed <= to ? 0 : running.left - (to - state.now) * running.speed;
-      state.now = to;
+    if (to < forever) move_on(state, to);
+    if (next > until || next == forever) return Stop::Until;
+    for (const std::uint32_t shape : state.shapes)
+      for (Moving& moving = state.moving[shape]; !moving.left.empty() && moving.left.back() <= 0;) {
+        const std::uint32_t who = moving.who.back();
+        moving.left.pop_back();
+        moving.who.pop_back();
+        settle_step(state, who);
+      }
+    std::erase_if(state.shapes, [&](std::uint32_t shape) { return state.moving[shape].left.empty(); });
+    while (!state.waiting.empty() && state.waiting.front().at <= state.now) {
+      const std::uint32_t who = state.waiting.front().who;
+      std::pop_heap(state.waiting.begin(), state.waiting.end(), std::greater<>());
+      state.waiting.pop_back();
+      settle_step(state, who);
     }
-    if (next > until || next == forever) return false;
-    for (Running& running : state.running)
-      if (running.step == Step::Transfer ? running.left <= 0 : running.at <= state.now) settle_step(state, running);
   }
+}
+
+double FluidNetwork::next_instant(const State& state) const {
+  double next = state.waiting.empty() ? forever : state.waiting.front().at;
+  for (const std::uint32_t shape : state.shapes) {
+    const Moving& moving = state.moving[shape];
+    next = std::min(next, state.now + moving.left.back() / moving.speed);
+  }
+  return next;
+}
+
+void FluidNetwork::move_on(State& state, double to) const {
+  for (const std::uint32_t shape : state.shapes) {
+    Moving& moving = state.moving[shape];
+    std::size_t others = moving.left.size();
+    for (; others > 0 && state.now + moving.left[others - 1] / moving.speed <= to; --others)
+      moving.left[others - 1] = 0;
+    const double way = (to - state.now) * moving.speed;
+    for (std::size_t i = 0; i < others; ++i) moving.left[i] -= way;
+  }
+  state.now = to;
 }
 
 // Whole rounds of a collective that is alone, as many as end by `until`.
@@ -116,66 +199,65 @@ void FluidNetwork::skip_rounds(State& state, Running& running, double until) con
 }
 
 // The stage that it is in has ended: on to the next that takes time.
-void FluidNetwork::settle_step(State& state, Running& running) const {
-  const RoundLoad& load = running.loads->rounds[running.round];
+void FluidNetwork::settle_step(State& state, std::uint32_t who) const {
+  Running& running = state.running[who];
   switch (running.step) {
     case Step::Fresh:
       ++state.rounds;
       running.step = Step::StartUp;
       running.at += start_up(running);
-      if (running.at > state.now) return;
+      if (running.at > state.now) return wait(state, who);
       [[fallthrough]];
     case Step::StartUp:
       running.step = Step::Transfer;
-      running.left = running.bytes * load.busiest * 1e12;
-      running.speed = 1;
       state.speeds_stale = true;
-      return;
+      return move(state, who);
     case Step::Transfer:
       running.step = Step::Reduction;
       running.at = whole(state.now + reduction(running));
       state.speeds_stale = true;
-      if (running.at > state.now) return;
+      if (running.at > state.now) return wait(state, who);
       [[fallthrough]];
     case Step::Reduction:
       running.step = Step::Fresh;
-      if (++running.turn < load.repeat) return;
-      running.turn = 0;
-      ++running.round;
+      if (++running.turn == running.loads->rounds[running.round].repeat) {
+        running.turn = 0;
+        ++running.round;
+      }
+      state.fresh.push_back(who);
   }
+}
+
+void FluidNetwork::wait(State& state, std::uint32_t who) const {
+  state.waiting.push_back({state.running[who].at, who});
+  std::push_heap(state.waiting.begin(), state.waiting.end(), std::greater<>());
+}
+
+void FluidNetwork::move(State& state, std::uint32_t who) const {
+  const Running& running = state.running[who];
+  const RoundLoad& load = running.loads->rounds[running.round];
+  const double left = running.bytes * load.busiest * 1e12;
+  Moving& moving = state.moving[load.shape];
+  if (moving.left.empty())
+    state.shapes.insert(std::lower_bound(state.shapes.begin(), state.shapes.end(), load.shape), load.shape);
+  const auto place = std::upper_bound(moving.left.begin(), moving.left.end(), left, std::greater<>());
+  moving.who.insert(moving.who.begin() + (place - moving.left.begin()), who);
+  moving.left.insert(place, left);
 }
 
 void FluidNetwork::set_speeds(State& state) const {
   state.speeds_stale = false;
-  const auto shape_of = [](const Running& running) { return running.loads->rounds[running.round].shape; };
-  // Mostly all are alike, and share equally.
-  std::int64_t count = 0;
-  bool alike = true;
-  std::uint32_t first = 0;
-  for (const Running& running : state.running) {
-    if (running.step != Step::Transfer) continue;
-    if (count++ == 0) first = shape_of(running);
-    alike = alike && shape_of(running) == first;
-  }
-  if (alike) {
-    for (Running& running : state.running) running.speed = 1 / static_cast<double>(count);
+  if (state.shapes.size() == 1) {  // mostly all are alike, and share equally
+    Moving& moving = state.moving[state.shapes[0]];
+    moving.speed = 1 / static_cast<double>(moving.left.size());
     return;
   }
-  std::vector<std::pair<std::uint32_t, std::int64_t>> shapes;
-  for (const Running& running : state.running) {
-    if (running.step != Step::Transfer) continue;
-    const auto place = std::lower_bound(shapes.begin(), shapes.end(), std::pair(shape_of(running), std::int64_t{0}));
-    if (place != shapes.end() && place->first == shape_of(running))
-      ++place->second;
-    else
-      shapes.insert(place, {shape_of(running), 1});
-  }
-  const std::vector<double>& speeds = speeds_of(shapes);
-  for (Running& running : state.running) {
-    if (running.step != Step::Transfer) continue;
-    const auto place = std::lower_bound(shapes.begin(), shapes.end(), std::pair(shape_of(running), std::int64_t{0}));
-    running.speed = speeds[place - shapes.begin()];
-  }
+  counts_.clear();
+  for (const std::uint32_t shape : state.shapes)
+    counts_.emplace_back(shape, static_cast<std::int64_t>(state.moving[shape].left.size()));
+  if (counts_.empty()) return;
+  const std::vector<double>& speeds = speeds_of(counts_);
+  for (std::size_t i = 0; i < speeds.size(); ++i) state.moving[state.shapes[i]].speed = speeds[i];
 }
 
 // The same few combinations return again and again.

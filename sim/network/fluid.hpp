@@ -22,13 +22,18 @@ namespace allreplay {
 
 class FluidNetwork final : public Server {
  public:
+  /// `rates`: somebody asks for Load::rate.
   FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
-               double alpha, double gamma);
+               double alpha, double gamma, bool rates = false);
 
   void start(TaskId id, const Task& task, Time now) override;
+  /// Or how far it has looked ahead: others may start before all of the future is needed.
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
-  Load load() const override { return {static_cast<std::int64_t>(state_.running.size()), 0}; }
+  bool looks_ahead() const override { return ahead_stopped_ == Stop::Patience; }
+  /// Each collective moves its bytes at the same rate in all of its rounds where it is alone, and at none while a
+  /// round starts up or is reduced.
+  Load load() const override;
   /// Rounds begun.
   std::int64_t events() const override { return state_.rounds; }
 
@@ -42,24 +47,48 @@ class FluidNetwork final : public Server {
     std::size_t round;  // the distinct one,
     std::int64_t turn;  // and which repetition
     Step step;
-    double at;     // Fresh: its beginning; StartUp, Reduction: their end
-    double left;   // Transfer: ps at full speed
-    double speed;  // Transfer: the fraction of it
+    double at;  // Fresh: its beginning; StartUp, Reduction: their end
+  };
+  // Rounds of one shape whose bytes are on their way. All move at one speed, so that whoever is ahead stays ahead.
+  struct Moving {
+    double speed = 1;                // the fraction of full speed
+    std::vector<double> left;        // ps at full speed, the least at the end
+    std::vector<std::uint32_t> who;  // of State::running
+  };
+  struct Instant {
+    double at;
+    std::uint32_t who;
+    bool operator>(const Instant& other) const { return at > other.at; }
   };
   // Everything that time changes, so that the future can be tried on a copy. Times are ps since `origin_`; the
   // beginnings of rounds are whole.
   struct State {
     double now = 0;
-    std::vector<Running> running;  // in the order of their starts
+    std::vector<Running> running;       // in the order of their starts
+    std::vector<Moving> moving;         // by shape
+    std::vector<std::uint32_t> shapes;  // of whom any are moving, in order
+    std::vector<Instant> waiting;       // StartUp, Reduction: a heap, the next at the front
+    std::vector<std::uint32_t> fresh;   // their round has not begun
+    std::vector<std::uint32_t> ended;   // no round is left
     std::int64_t rounds = 0;
     bool speeds_stale = false;
   };
 
-  bool run(State& state, double until) const;
+  enum class Stop : std::uint8_t { Ended, Until, Patience };
+
+  Time next_end() const;
+  Time next_change() const;
+  void see(Time now);
+  Stop run(State& state, double until, std::int64_t steps) const;
   void skip_rounds(State& state, Running& running, double until) const;
-  void settle_step(State& state, Running& running) const;
+  void settle_step(State& state, std::uint32_t who) const;
+  void wait(State& state, std::uint32_t who) const;
+  void move(State& state, std::uint32_t who) const;
+  double next_instant(const State& state) const;
+  void move_on(State& state, double to) const;
   void set_speeds(State& state) const;
   const std::vector<double>& speeds_of(const std::vector<std::pair<std::uint32_t, std::int64_t>>& shapes) const;
+  void forget_ended(double at, std::vector<TaskId>& done);
   double start_up(const Running& running) const;
   double reduction(const Running& running) const;
   double relative(Time now) const { return static_cast<double>((now - origin_).count()); }
@@ -67,9 +96,13 @@ class FluidNetwork final : public Server {
   std::vector<std::shared_ptr<const RoundLoads>> collectives_;
   std::shared_ptr<const Shapes> shapes_;
   double alpha_, gamma_;  // ps, ps per byte
+  bool rates_;
   Time origin_{0};
   State state_;
-  mutable std::optional<State> ahead_;  // the state at the next completion, if nothing starts before
+  State seen_;           // where rates are asked for: the state at the last instant
+  mutable State ahead_;  // the state at the next completion, if nothing starts before, or on the way there
+  mutable std::optional<Stop> ahead_stopped_;
+  mutable std::vector<std::pair<std::uint32_t, std::int64_t>> counts_;  // of set_speeds(), kept for their memory
   mutable std::map<std::vector<std::pair<std::uint32_t, std::int64_t>>, std::vector<double>> known_speeds_;
 };
 

@@ -23,6 +23,9 @@ class Launcher final : public Server {
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
+  bool looks_ahead() const override {
+    return network_->looks_ahead() && (launching_.empty() || network_->next_completion() < launching_.front().at);
+  }
   Load load() const override { return network_->load(); }
   std::int64_t events() const override { return network_->events(); }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/network/round_traffic.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -27,9 +29,12 @@ void for_each_message(const Rounds& rounds, const Topology& topology, const Visi
 
 std::vector<double> link_loads(const Rounds& rounds, const Topology& topology) {
   std::vector<double> loads(topology.links().size(), 0);
-  for_each_message(rounds, topology, [&](Rank, Rank, double pieces, const std::vector<LinkId>& path) {
-    for (const LinkId link : path) loads[link] += pieces;  // whole pieces: exact in any order
-  });
+  TrafficCounter counter(rounds, topology);
+  for (const Round& round : rounds.rounds) {
+    const RoundTraffic& traffic = counter.count(round);
+    for (LinkId link = 0; link < loads.size(); ++link)
+      loads[link] += traffic.loads[link] * static_cast<double>(round.repeat);  // whole pieces: exact in any order
+  }
   for (double& load : loads) load *= rounds.piece_share;
   return loads;
 }

@@ -27,6 +27,7 @@ class Reuse final : public Server {
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override { return alone_ ? alone_->end : network_->next_completion(); }
   void complete(Time now, std::vector<TaskId>& done) override;
+  bool looks_ahead() const override { return !alone_ && network_->looks_ahead(); }
   Load load() const override { return alone_ ? Load{1, 0} : network_->load(); }
   /// What was simulated, here and to find prices.
   std::int64_t events() const override { return network_->events() + pricing_; }

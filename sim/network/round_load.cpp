@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "sim/network/round_traffic.hpp"
+
 namespace allreplay {
 
 bool Shapes::Less::operator()(const Shape& a, const Shape& b) const {
@@ -67,47 +69,27 @@ void Shapes::fold() {
 
 RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& shapes, const LevelAlpha& levels) {
   const std::span<const Link> links = topology.links();
-  std::vector<double> load(links.size(), 0), total(links.size(), 0);
-  std::vector<std::int64_t> reduced(from.ranks, 0);
-  std::vector<Send> sends;
-  std::vector<LinkId> path;
+  std::vector<double> total(links.size(), 0);
+  TrafficCounter counter(from, topology, levels);
   least_latency = from.rounds.empty() ? 0 : std::numeric_limits<double>::infinity();
   for (const Round& round : from.rounds) {
-    RoundLoad sum{.repeat = round.repeat};
-    std::int64_t count = 0;
-    std::fill(load.begin(), load.end(), 0.0);
-    std::fill(reduced.begin(), reduced.end(), 0);
-    for (Rank rank = 0; rank < from.ranks; ++rank) {
-      sends.clear();
-      round.sends(rank, 0, sends);
-      for (const Send& send : sends) {
-        path.clear();
-        topology.route(rank, send.to, path);
-        double latency = levels.beyond(rank, send.to);
-        for (const LinkId link : path) {
-          latency += links[link].latency;
-          load[link] += static_cast<double>(send.count);  // whole pieces: exact in any order
-        }
-        sum.latency = std::max(sum.latency, latency);
-        least_latency = std::min(least_latency, latency);
-        if (send.reduce && from.reduction_costs) reduced[send.to] += send.count;
-      }
-      count += static_cast<std::int64_t>(sends.size());
-    }
+    const RoundTraffic& traffic = counter.count(round);
+    RoundLoad sum{.repeat = round.repeat, .latency = traffic.most_latency};
+    least_latency = std::min(least_latency, traffic.least_latency);
     Shape shape;
     for (LinkId link = 0; link < links.size(); ++link) {
-      if (load[link] == 0) continue;
-      total[link] += load[link] * static_cast<double>(round.repeat);
-      shape.push_back({link, load[link] / links[link].bandwidth});
+      if (traffic.loads[link] == 0) continue;
+      total[link] += traffic.loads[link] * static_cast<double>(round.repeat);
+      shape.push_back({link, traffic.loads[link] / links[link].bandwidth});
       sum.busiest = std::max(sum.busiest, shape.back().amount);
     }
     for (LinkUse& use : shape) use.amount /= sum.busiest;
     sum.shape = shapes.number(std::move(shape));
     sum.busiest *= from.piece_share;
-    sum.reduced = static_cast<double>(*std::max_element(reduced.begin(), reduced.end())) * from.piece_share;
+    sum.reduced = static_cast<double>(traffic.most_reduced) * from.piece_share;
     rounds.push_back(sum);
     length += round.repeat;
-    messages += round.repeat * count;
+    messages += round.repeat * traffic.messages;
   }
   for (LinkId link = 0; link < links.size(); ++link)
     if (total[link] > 0) busiest = std::max(busiest, total[link] * from.piece_share / links[link].bandwidth);

@@ -29,6 +29,7 @@ class Shapes {
   /// The shape on folded links.
   const Shape& operator[](std::uint32_t number) const { return shapes_[number]; }
   std::uint32_t folded_links() const { return links_; }
+  std::size_t size() const { return shapes_.size(); }
 
  private:
   struct Less {

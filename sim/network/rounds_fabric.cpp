@@ -8,6 +8,7 @@
 #include "sim/core/named.hpp"
 #include "sim/network/fidelity.hpp"
 #include "sim/network/fluid.hpp"
+#include "sim/network/lockstep.hpp"
 #include "sim/network/message.hpp"
 #include "sim/network/reuse.hpp"
 #include "sim/network/round_load.hpp"
@@ -71,7 +72,7 @@ std::vector<InNodes> RoundsFabric::groups_in_nodes(std::int64_t ranks, std::int6
 }
 
 std::unique_ptr<Server> RoundsFabric::server() const {
-  if (!setup_.reuse) return network();
+  if (!setup_.reuse || setup_.rates) return network();
   return std::make_unique<Reuse>(network(), [this](TaskId, const Task& task) {
     const std::int64_t before = pricing_events_;
     const Time time = alone(task.bytes, call_of(task.service));
@@ -81,8 +82,13 @@ std::unique_ptr<Server> RoundsFabric::server() const {
 
 Time RoundsFabric::alone(Bytes bytes, const Call& call) const {
   if (bytes <= 0) return Time(0);
-  const auto known = prices_.find({service_of(call), bytes});
-  if (known != prices_.end()) return known->second;
+  const auto priced = prices_.find({service_of(call), bytes});
+  if (priced != prices_.end()) return priced->second;
+  if (const auto time = setup_.reuse ? known(bytes, call) : std::nullopt) {
+    pricing_events_ += loads_of(call).messages;
+    prices_.emplace(std::pair(service_of(call), bytes), *time);
+    return *time;
+  }
   const std::unique_ptr<Server> idle = network();
   idle->start(0, {.bytes = bytes, .service = service_of(call)}, Time(0));
   std::vector<TaskId> done;
@@ -120,7 +126,7 @@ FluidFabric::FluidFabric(const NetworkSetup& setup, const Topology& topology) : 
 }
 
 std::unique_ptr<Server> FluidFabric::network() const {
-  return std::make_unique<FluidNetwork>(loads_, shapes_, setup_.alpha, setup_.gamma);
+  return std::make_unique<FluidNetwork>(loads_, shapes_, setup_.alpha, setup_.gamma, setup_.rates);
 }
 
 MessageFabric::MessageFabric(const NetworkSetup& setup, const Topology& topology) : RoundsFabric(setup, topology) {
@@ -133,6 +139,10 @@ MessageFabric::MessageFabric(const NetworkSetup& setup, const Topology& topology
 
 std::unique_ptr<Server> MessageFabric::network() const {
   return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma);
+}
+
+std::optional<Time> MessageFabric::known(Bytes bytes, const Call& call) const {
+  return lockstep(*routed_[service_of(call)], links_, setup_.gamma * 1e12, static_cast<double>(bytes));
 }
 
 std::shared_ptr<const RoundsFabric> lay_on(const NetworkSetup& setup, const Topology& topology) {

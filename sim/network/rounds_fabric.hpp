@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,8 +29,9 @@ struct NetworkSetup {
   double alpha = 0;  ///< per message, on top of its links, at least; seconds
   double gamma = 0;  ///< seconds per byte reduced
   CollectiveOptions options;
-  bool reuse = true;  ///< collectives that run alone are priced once
-  Place place;        ///< of complaints about the collective
+  bool reuse = true;   ///< collectives that run alone are priced once
+  bool rates = false;  ///< somebody asks how fast bytes move: all are simulated, in fluid
+  Place place;         ///< of complaints about the collective
   std::vector<Call> calls{Stage::AllReduce};
   std::int64_t shard = 0;      ///< workers in a group of Axis::Shard; 0: all
   double parameter_share = 1;  ///< what a gathered byte becomes on the wire
@@ -60,6 +62,8 @@ class RoundsFabric : public Fabric {
   RoundsFabric(const NetworkSetup& setup, const Topology& topology);
 
   virtual std::unique_ptr<Server> network() const = 0;
+  /// What the network takes for a collective that is alone, where that needs no simulation.
+  virtual std::optional<Time> known(Bytes /*bytes*/, const Call& /*call*/) const { return std::nullopt; }
   std::vector<InNodes> groups_in_nodes(std::int64_t ranks, std::int64_t stride) const;
 
   NetworkSetup setup_;
@@ -89,6 +93,7 @@ class MessageFabric final : public RoundsFabric {
 
  private:
   std::unique_ptr<Server> network() const override;
+  std::optional<Time> known(Bytes bytes, const Call& call) const override;
 
   std::vector<Link> links_;
   std::vector<std::shared_ptr<const RoutedRounds>> routed_;  // by service

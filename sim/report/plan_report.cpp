@@ -11,31 +11,45 @@ namespace allreplay {
 namespace {
 
 std::string window_text(const Window& window) {
-  if (window.bytes != Window::unlimited) return write_size(window.bytes);
-  if (window.count == Window::unlimited) return "unlimited";
-  return fmt::format("{} block{}", window.count, window.count == 1 ? "" : "s");
+  if (window.bytes != Window::unlimited)
+    return fmt::format("while less than {} is in flight", write_size(window.bytes));
+  if (window.count == Window::unlimited) return "any number at a time";
+  return window.count == 1 ? "one at a time" : fmt::format("up to {} at a time", window.count);
+}
+
+std::string order_text(Order order) {
+  switch (order) {
+    case Order::FirstReady:
+      return "as they become ready";
+    case Order::AsListed:
+      return "in this order";
+    case Order::Priority:
+      return "by priority (the smallest that is ready first)";
+  }
+  return "";
 }
 
 std::string lane_text(const Lane& lane) {
-  std::string text = fmt::format("{}, window {}", to_string(lane.order), window_text(lane.window));
-  if (lane.tick > Time(0)) text += fmt::format(", ready at multiples of {}", write_duration(lane.tick));
+  std::string text = fmt::format("{}, {}", order_text(lane.order), window_text(lane.window));
+  if (lane.tick > Time(0)) text += fmt::format(", at ticks of {}", write_duration(lane.tick));
   return text;
 }
 
 std::string heading(const Plan& plan) {
+  const std::size_t count = plan.blocks.size();
+  const std::string blocks = fmt::format("{}: {} block{}", plan.strategy, count, count == 1 ? "" : "s");
   if (!plan.travel) {
-    std::string text =
-        fmt::format("{}: {} blocks in {} transfers", plan.strategy, plan.blocks.size(), plan.transfers.size());
+    std::string text = fmt::format("{} in {} transfers", blocks, plan.transfers.size());
     for (const Lane& lane : plan.lanes) text += fmt::format("; {}: {}", lane.name, lane_text(lane));
     return text;
   }
   const Travel& travel = *plan.travel;
-  std::string text =
-      fmt::format("{}: {} blocks, {}, window {}, the next forward waits for its {}", plan.strategy, plan.blocks.size(),
-                  to_string(travel.order), window_text(travel.window), to_string(travel.barrier));
-  if (travel.split) text += ", reduce-scatters first, all-gathers after the backward pass";
+  std::string text = fmt::format("{}, sent {}", blocks, lane_text({"", travel.order, travel.window, travel.tick}));
   if (travel.release == Release::Backward) text += ", none before the backward pass ends";
-  if (travel.tick > Time(0)) text += fmt::format(", ready at multiples of {}", write_duration(travel.tick));
+  if (travel.split) text += "; each is reduced and scattered first, and gathered after the backward pass";
+  text += travel.barrier == Barrier::Iteration
+              ? "; the next forward pass starts when all have arrived"
+              : "; in the next forward pass each layer waits for its own gradients only";
   return text;
 }
 

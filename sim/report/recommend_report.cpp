@@ -4,6 +4,7 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
@@ -23,10 +24,10 @@ std::string heading(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
   return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors",
-                     scenario.profile.name, scenario.cluster.name, result.collective, result.fidelity,
+                     scenario.profile->name, scenario.cluster.name, result.collective, result.fidelity,
                      scenario.codec ? ", " + scenario.codec->name : "", format_duration(m.forward_s),
-                     format_duration(m.backward_s), format_size(scenario.profile.bytes()),
-                     scenario.profile.tensors.size());
+                     format_duration(m.backward_s), format_size(scenario.profile->bytes()),
+                     scenario.profile->tensors.size());
 }
 
 // What no schedule can change.
@@ -34,7 +35,7 @@ std::string limits(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
   const double compute = m.forward_s + m.backward_s, all = to_seconds(communication_of(scenario).fabric->price(
-                                                         planned_call(scenario))(scenario.profile.bytes()));
+                                                         planned_call(scenario))(scenario.profile->bytes()));
   if (!m.lower_bound_s) return "";
   if (result.plan.step.zero > 0)  // what is sent is the schedule's own
     return fmt::format("Computing takes {}; with what it sends, the fastest cannot take less than {} an iteration.\n",
@@ -65,7 +66,10 @@ std::string limits(const Advice& advice) {
 // Lines of code stay lines: where one is too long, what is left of it is set in.
 std::string indented(const std::string& code, const Screen& screen) {
   std::string text = "    ";
-  for (const char letter : code) text += letter == '\n' ? "\n    " : std::string(1, letter);
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    text += code[i];
+    if (code[i] == '\n' && code[i + 1] != '\n') text += "    ";
+  }
   return wrapped(text, screen.width, 8);
 }
 
@@ -77,47 +81,54 @@ std::vector<Advice>::const_iterator fastest_offered(const std::vector<Advice>& r
   });
 }
 
-std::string whether_compression_pays(const Advice& fastest) {
-  const auto [name, least] = fastest_uncompressed(fastest.tuned.scenario);
-  const double now = metrics(fastest).iteration_s;
-  return fmt::format("Without compression {} takes {} as it comes: {}.\n", name, format_duration(least),
-                     now < least ? fmt::format("{} pays, {}", fastest.tuned.scenario.codec->name, saving(least, now))
-                                 : fmt::format("{} does not pay here", fastest.tuned.scenario.codec->name));
+// Both as they come: tuning is no merit of compression.
+std::string whether_compression_pays(const std::vector<Advice>& ranking) {
+  const auto fastest = std::min_element(ranking.begin(), ranking.end(),
+                                        [](const Advice& a, const Advice& b) { return a.given_s < b.given_s; });
+  const auto [name, least] = fastest_uncompressed(ranking);
+  const std::string& codec = fastest->tuned.scenario.codec->name;
+  return fmt::format("Untuned, {} takes {} with {}, and {} {} without: {}.\n", strategy(*fastest).name,
+                     format_duration(fastest->given_s), codec, name, format_duration(least),
+                     fastest->given_s < least ? fmt::format("{} pays, {}", codec, saving(least, fastest->given_s))
+                                              : fmt::format("{} does not pay here", codec));
+}
+
+// What was simulated, word for word.
+std::string replayed_by(const Advice& advice, const Screen& screen) {
+  if (advice.run.empty()) return "";
+  return wrapped(fmt::format("Replayed by `allreplay run {}`.\n", shell_words(advice.run)), screen.width, 2);
+}
+
+// What to set, or to paste, after what is `said` of it; `gain` ends that.
+std::string settings_text(const std::string& said, const Advice& advice, const std::string& gain,
+                          const Screen& screen) {
+  const bool short_settings = advice.settings.find('\n') == std::string::npos;
+  const std::string sentence =
+      said + (short_settings ? fmt::format(": {}{}.\n", advice.settings, gain) : gain + ":\n\n");
+  return wrapped(sentence, screen.width) + (short_settings ? "" : indented(advice.settings, screen) + "\n\n") +
+         replayed_by(advice, screen);
 }
 
 std::string what_to_do(const std::vector<Advice>& ranking, const Screen& screen) {
-  if (ranking.front().tuned.scenario.codec) return wrapped(whether_compression_pays(ranking.front()), screen.width);
-  std::string text;
-  if (const Advice& best = ranking.front(); !fits(best.tuned.scenario, best.tuned.result)) {
-    const auto smallest = std::min_element(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
-      return a.tuned.result.memory.peak < b.tuned.result.memory.peak;
-    });
-    return wrapped(fmt::format("Nothing here fits into {}: the smallest, {}, needs {}.\n",
-                               write_size(*best.tuned.scenario.options.memory.limit), strategy(*smallest).name,
-                               format_size(static_cast<Bytes>(smallest->tuned.result.memory.peak))),
-                   screen.width);
-  }
+  if (ranking.front().tuned.scenario.codec)
+    return replayed_by(ranking.front(), screen) + wrapped(whether_compression_pays(ranking), screen.width);
+  std::string text, said;
   const auto first = fastest_offered(ranking);
   if (first != ranking.end()) {
     const double now = metrics(*first).iteration_s;
-    text += fmt::format("Of what maintained frameworks offer, {} is the fastest", strategy(*first).name);
     const std::string gain =
         now < first->given_s * (1 - 1e-4)
             ? fmt::format(", {} time than as given ({})", saving(first->given_s, now), format_duration(first->given_s))
             : "; tuning gains nothing";
-    const bool short_settings = first->settings.find('\n') == std::string::npos;
-    text = wrapped(
-        text + (short_settings ? fmt::format(": {}{}.\n", first->settings, gain) : fmt::format("{}:\n\n", gain)),
-        screen.width);
-    if (!short_settings) text += indented(first->settings, screen) + "\n\n";
+    text = settings_text(fmt::format("Of what maintained frameworks offer, {} is the fastest", strategy(*first).name),
+                         *first, gain, screen);
     const double best = metrics(ranking.front()).iteration_s;
-    text += best < now * (1 - 1e-3)
-                ? wrapped(fmt::format("{} takes {} than that: {}.\n", strategy(ranking.front()).name, saving(now, best),
-                                      in_one_line(ranking.front().settings)),
-                          screen.width)
-                : "Nothing listed here is faster by more than 0.1 %.\n";
+    if (best >= now * (1 - 1e-3)) return text + "Nothing listed here is faster by more than 0.1 %.\n";
+    said = fmt::format("{} takes {} than that", strategy(ranking.front()).name, saving(now, best));
+  } else {
+    said = fmt::format("{} is the fastest", strategy(ranking.front()).name);
   }
-  return text;
+  return text + settings_text(said, ranking.front(), "", screen);
 }
 
 }  // namespace
@@ -204,7 +215,7 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
 }
 
 std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
-  std::vector<Row> rows;
+  auto rows = nlohmann::ordered_json::array();
   for (const auto& ranking : sizes)
     for (const Advice& advice : ranking) {
       Row row = row_of(advice.tuned);
@@ -214,9 +225,10 @@ std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
       row.push_back({"untuned_iteration_s", advice.given_s});
       row.push_back({"framework", framework.empty() ? Cell() : Cell(std::string(framework))});
       row.push_back({"settings", advice.settings});
-      rows.push_back(std::move(row));
+      rows.push_back(nlohmann::ordered_json::parse(to_json(row)));
+      rows.back()["run"] = advice.run;
     }
-  return to_json(rows);
+  return rows.dump(2);
 }
 
 }  // namespace allreplay

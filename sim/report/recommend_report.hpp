@@ -16,7 +16,8 @@ std::string recommend_report(const std::vector<Advice>& ranking, const Screen& s
 /// REQUIRES: the same strategies at each size.
 std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line, const Screen& screen = {});
 
-/// The columns of `run --json`, and: gap (above the lower bound), untuned_iteration_s, framework, settings.
+/// The columns of `run --json`, and: gap (above the lower bound), untuned_iteration_s, framework, settings, run (the
+/// words that replay the row).
 std::string recommend_json(const std::vector<std::vector<Advice>>& sizes);
 
 }  // namespace allreplay

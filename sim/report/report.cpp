@@ -58,7 +58,7 @@ std::string memory_parts(const MemoryParts& parts) {
 }  // namespace
 
 std::string title(const Scenario& scenario, const Result& result) {
-  return fmt::format("{} on {}: {} worker{}, {}, {}{}", scenario.profile.name, scenario.cluster.name, scenario.workers,
+  return fmt::format("{} on {}: {} worker{}, {}, {}{}", scenario.profile->name, scenario.cluster.name, scenario.workers,
                      scenario.workers == 1 ? "" : "s", result.collective, result.fidelity,
                      scenario.codec ? ", " + scenario.codec->name : "");
 }
@@ -199,7 +199,7 @@ std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& s
   text += fmt::format("\n{}forward {}, backward {}, {} of gradients",
                       batches > 1 ? fmt::format("{} micro-batches: ", batches) : "",
                       format_duration(result.metrics.forward_s), format_duration(result.metrics.backward_s),
-                      format_size(scenario.profile.bytes()));
+                      format_size(scenario.profile->bytes()));
   // One bound holds among those that shard alike; what shards in a way of its own has its own.
   std::vector<Outcome> whole;
   for (const Outcome& one : outcomes) {
@@ -225,7 +225,7 @@ using Identity = std::vector<std::pair<std::string, std::string>>;
 
 Identity identity_of(const Outcome& outcome) {
   const auto& [scenario, result, wall_s] = outcome;
-  return {{"profile", scenario.profile.name},
+  return {{"profile", scenario.profile->name},
           {"cluster", scenario.cluster.name},
           {"workers", std::to_string(scenario.workers)},
           {"collective", result.collective},

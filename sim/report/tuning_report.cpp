@@ -39,7 +39,7 @@ std::string tuning_report(const Tuning& tuning, const Screen& screen) {
   const Scenario& scenario = tuning.given.scenario;
   const Metrics& metrics = tuning.tuned.result.metrics;
   const std::string heading = fmt::format("{}: {} on {}, {} workers, {}, {}", scenario.strategy->name,
-                                          scenario.profile.name, scenario.cluster.name, scenario.workers,
+                                          scenario.profile->name, scenario.cluster.name, scenario.workers,
                                           tuning.given.result.collective, tuning.given.result.fidelity);
   std::string settings;
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
@@ -57,8 +57,8 @@ std::string tuning_report(const Tuning& tuning, const Screen& screen) {
 std::string tuning_csv(const Tuning& tuning) {
   const Scenario& scenario = tuning.given.scenario;
   const std::string about =
-      fmt::format("{},{},{},{},{}", csv_field(scenario.profile.name), csv_field(scenario.cluster.name),
-                  scenario.strategy->name, scenario.workers, to_string(scenario.profile.origin));
+      fmt::format("{},{},{},{},{}", csv_field(scenario.profile->name), csv_field(scenario.cluster.name),
+                  scenario.strategy->name, scenario.workers, to_string(scenario.profile->origin));
   std::string text = "profile,cluster,strategy,workers,origin,trial";
   for (const Range& range : tuning.ranges) text += "," + csv_field(range.option);
   text += ",iteration_s,best_so_far_s\n";
@@ -83,7 +83,7 @@ std::string tuning_json(const Tuning& tuning) {
   for (const Trial& trial : tuning.trials)
     trials.push_back({{"options", options(trial)}, {"iteration_s", trial.iteration_s}});
   const Metrics& metrics = tuning.tuned.result.metrics;
-  Value value{{"profile", tuning.given.scenario.profile.name},
+  Value value{{"profile", tuning.given.scenario.profile->name},
               {"cluster", tuning.given.scenario.cluster.name},
               {"strategy", tuning.given.scenario.strategy->name},
               {"workers", tuning.given.scenario.workers},

@@ -46,14 +46,6 @@ Pairs common_flags(const WhatIf& answer) {
   return common;
 }
 
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::string text_of(const Pairs& pairs) {
   std::vector<std::string> words;
   for (const auto& [flag, value] : pairs) {
@@ -91,12 +83,6 @@ nlohmann::ordered_json json_of(const std::vector<WhatIfRow>& rows) {
 
 std::string gain_text(double gain) { return fmt::format("{:+.1f} %", 100 * gain); }
 
-std::string shell_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
-  return text;
-}
-
 std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   const Pairs common = common_flags(answer);
   Table table({"change", "gain", "iteration", "samples/s", "effi\u00ADciency", "memory", exposed_column, "flags"});
@@ -112,7 +98,7 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   add(answer.base);
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   const auto add_bound = [&] {
-    table.add({"perfect overlap (the bound)", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
+    table.add({"perfect overlap of what is sent", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
                cell::percent(result.metrics.efficiency * (1 + answer.bound_gain)), "-", "-", ""});
   };
   bool bound_due = answer.bound_s.has_value();
@@ -128,9 +114,14 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
     text += fmt::format("Of {} together these bring most: {} ({}).\n", row.changes == 2 ? "two" : "three", row.change,
                         gain_text(row.gain));
   if (answer.together.empty()) text += "No changes together bring more than one of them alone.\n";
-  if (answer.bound_s && answer.bound_gain < little)
+  const double exposed = result.metrics.exposed_comm_s / result.metrics.iteration_s;
+  if (exposed < little)
     text += fmt::format("Communication is hidden but for {}: more can only come from what is computed.\n",
-                        percent(answer.bound_gain));
+                        percent(exposed));
+  else if (answer.bound_s && answer.bound_gain < little)
+    text += fmt::format(
+        "Another order of what is sent now brings {} at most: to gain more, send less or over a faster network.\n",
+        percent(answer.bound_gain));
   if (!answer.memory_from.empty())
     text += fmt::format("Memory: {} of {}.\n", write_size(*scenario.options.memory.limit), answer.memory_from);
   if (!result.memory.parts.activations && scenario.options.memory.limit)

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <future>
 #include <map>
 #include <memory>
+#include <span>
+#include <thread>
 
 #include "sim/training/communication.hpp"
+#include "sim/training/crew.hpp"
 #include "sim/training/lower_bound.hpp"
 #include "sim/training/memory.hpp"
 
@@ -39,6 +43,8 @@ class Training {
         bound_(bound_of(scenario.profile, plan, *communication.fabric)),
         offsets_(classes_.size(), Time(0)),
         computing_(classes_.size(), Time(0)) {
+    together_ =
+        scenario.stragglers.jitter && !communication.compression && !scenario.cluster.interference && link_one();
     for (const WorkerClass& one : classes_)
       random_.emplace_back(scenario.stragglers.jitter ? scenario.stragglers.jitter->seed : 0,
                            static_cast<std::uint64_t>(one.workers[0]));
@@ -50,8 +56,9 @@ class Training {
     begin_at(starts);
   }
 
-  /// Replays an iteration and moves on to the next.
-  void step() {
+  /// Replays an iteration and moves on to the next. `keep`: as one of the last two, whose timelines are asked for.
+  void step(bool keep = true) {
+    if (together_) return step_together(keep);
     prepare();
     const std::unique_ptr<Server> network = communication_.fabric->server();
     const Time origin = *std::max_element(offsets_.begin(), offsets_.end());
@@ -61,8 +68,8 @@ class Training {
     if (episodes_.size() > 2) episodes_.erase(episodes_.begin());
     const Timeline& timeline = episodes_.back().timeline;
     events_ += timeline.events;
-    busy_ = add(busy_, communicating(timeline));
-    add_computing();
+    busy_ = add(busy_, communicating(transfers_of(timeline, unrolled_)));
+    add_computing(computing());
     std::vector<Time> starts;
     for (std::size_t c = 0; c < classes_.size(); ++c)
       starts.push_back(add(start_, timeline.spans[unrolled_.last_work(c)].end));
@@ -104,8 +111,7 @@ class Training {
   }
 
   // The lower bound of this iteration by the times that each class has in it.
-  void add_computing() {
-    const std::vector<Time> bounds = computing();
+  void add_computing(const std::vector<Time>& bounds) {
     for (std::size_t c = 0; c < bounds.size(); ++c) computing_[c] = add(computing_[c], bounds[c]);
   }
 
@@ -122,13 +128,14 @@ class Training {
     return all;
   }
 
+  static std::span<const Span> transfers_of(const Timeline& timeline, const Unrolled& unrolled) {
+    return std::span(timeline.spans).subspan(unrolled.transfer(0), unrolled.transfers);
+  }
+
   // How long any transfer is in flight: the union of their spans.
-  Time communicating(const Timeline& timeline) const {
+  static Time communicating(std::span<const Span> transfers) {
     std::vector<std::pair<Time, Time>> spans;
-    for (std::size_t index = 0; index < unrolled_.transfers; ++index) {
-      const Span& span = timeline.spans[unrolled_.transfer(index)];
-      spans.emplace_back(span.start, span.end);
-    }
+    for (const Span& span : transfers) spans.emplace_back(span.start, span.end);
     std::sort(spans.begin(), spans.end());
     Time sum{0}, until{0};
     for (const auto& [start, end] : spans) {
@@ -137,6 +144,97 @@ class Training {
       until = end;
     }
     return sum;
+  }
+
+  // Where no two workers are alike there are too many tasks for the engine: one worker's are replayed, by a crew.
+
+  // Those of one worker, without the order of its program, which the crew has. False where another order is asked for.
+  bool link_one() {
+    one_ = unroll(scenario_.profile, plan_, {WorkerClass{}}, std::nullopt, plan_.step.shards(scenario_.workers));
+    const TaskId places = one_.lead_in(1);
+    for (const Task& task : one_.graph.tasks()) of_one_.add(task);
+    for (TaskId id = 0; id < of_one_.tasks().size(); ++id)
+      for (const TaskId successor : one_.graph.successors(id)) {
+        if (id >= places || successor >= places)
+          of_one_.precede(id, successor);
+        else if (successor < id)
+          return false;
+      }
+    of_one_.link();
+    return true;
+  }
+
+  void step_together(bool keep) {
+    Crew crew(classes_.size(), one_.lead_in(1));
+    draw_times(crew);
+    Timeline whole;
+    if (keep) {
+      whole.spans.resize(unrolled_.labels.size());
+      crew.served = [&](TaskId place, std::span<const Time> ends) { keep_spans(crew, place, ends, whole); };
+    }
+    const std::unique_ptr<Server> network = communication_.fabric->server();
+    Clock clock(*std::max_element(offsets_.begin(), offsets_.end()));
+    System system = system_of(one_, plan_, streams_, clock, *network);
+    system.servers[0].server = &crew;
+    system.queues[one_.stream(0)].rule = {Order::AsListed, {.count = Window::unlimited}};
+    const Timeline timeline = replay(of_one_, system);
+    if (keep) {
+      whole.events = timeline.events;
+      std::copy(timeline.spans.begin() + one_.transfer(0), timeline.spans.end(),
+                whole.spans.begin() + unrolled_.transfer(0));
+      episodes_.push_back({start_, std::move(whole)});
+      if (episodes_.size() > 2) episodes_.erase(episodes_.begin());
+    }
+    events_ += timeline.events;
+    busy_ = add(busy_, communicating(transfers_of(timeline, one_)));
+    add_computing(computing(crew));
+    std::vector<Time> starts;
+    for (const Time end : crew.ends()) starts.push_back(add(start_, end));
+    begin_at(starts);
+  }
+
+  // Each worker draws from a stream of its own, so that it does not matter who draws for whom: over all cores.
+  void draw_times(Crew& crew) {
+    std::copy(offsets_.begin(), offsets_.end(), crew.times(0).begin());
+    const auto draw = [&](std::size_t from, std::size_t to) {
+      const Jitter& jitter = *scenario_.stragglers.jitter;
+      for (std::size_t c = from; c < to; ++c)
+        for (TaskId place = 1; place < one_.lead_in(1); ++place)
+          crew.times(place)[c] = scaled(one_.nominal[place], classes_[c].slowdown * jitter.draw(random_[c]));
+    };
+    constexpr std::size_t worth_a_thread = 50'000;  // draws: some milliseconds
+    const std::size_t count = classes_.size();
+    const std::size_t threads = std::clamp<std::size_t>(count * one_.works / worth_a_thread, 1,
+                                                        std::max(1U, std::thread::hardware_concurrency()));
+    std::vector<std::future<void>> others;
+    for (std::size_t i = 1; i < threads; ++i)
+      others.push_back(std::async(std::launch::async, draw, count * i / threads, count * (i + 1) / threads));
+    draw(0, count / threads);
+    for (std::future<void>& other : others) other.get();
+  }
+
+  // As the engine would have replayed it, and with the durations that it would have had.
+  void keep_spans(Crew& crew, TaskId place, std::span<const Time> ends, Timeline& whole) {
+    for (std::size_t c = 0; c < ends.size(); ++c) {
+      const Time start = ends[c] - crew.times(place)[c];
+      whole.spans[unrolled_.lead_in(c) + place] = {start, start, ends[c]};
+      unrolled_.graph.task(unrolled_.lead_in(c) + place).duration = crew.times(place)[c];
+    }
+  }
+
+  std::vector<Time> computing(Crew& crew) const {
+    std::vector<Time> all(classes_.size(), Time(0)), before = all;
+    for (TaskId place = 0; place < one_.lead_in(1); ++place) {
+      const Label& label = one_.labels[place];
+      if (!is_work(label)) continue;
+      const bool hides = bound_.hides(label, plan_.step);
+      for (std::size_t c = 0; c < all.size(); ++c) {
+        all[c] = add(all[c], crew.times(place)[c]);
+        if (hides) before[c] = add(before[c], crew.times(place)[c]);
+      }
+    }
+    for (std::size_t c = 0; c < all.size(); ++c) all[c] = bound_.computing(all[c], before[c]);
+    return all;
   }
 
   const Scenario& scenario_;
@@ -152,6 +250,9 @@ class Training {
   Time busy_{0};
   std::int64_t events_ = 0;
   std::vector<Episode> episodes_;
+  bool together_ = false;
+  Unrolled one_;      // of one worker, where a crew stands for all
+  TaskGraph of_one_;  // its tasks
 };
 
 struct Period {
@@ -163,10 +264,10 @@ struct Period {
 // With jitter: the mean after a warm-up. No worker can compute faster than the times that it drew; it may only have
 // started behind the last, which the bound forgives it once.
 Period mean_period(Training& training, std::int64_t iterations, const std::function<void()>& after_each) {
-  for (int i = 0; i < warm_up; ++i) training.step();
+  for (int i = 0; i < warm_up; ++i) training.step(i + 1 == warm_up);
   const Mark from = training.mark();
   for (std::int64_t i = 0; i < iterations; ++i) {
-    training.step();
+    training.step(i + 2 >= iterations);
     if (after_each) after_each();
   }
   const Mark to = training.mark();
@@ -216,8 +317,8 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   const auto workers = static_cast<double>(scenario.workers), batches = static_cast<double>(plan.step.accumulate);
   Metrics metrics;
   metrics.iteration_s = period.iteration_s;
-  metrics.forward_s = to_seconds(scenario.profile.forward());
-  metrics.backward_s = to_seconds(scenario.profile.backward());
+  metrics.forward_s = to_seconds(scenario.profile->forward());
+  metrics.backward_s = to_seconds(scenario.profile->backward());
   metrics.update_s = to_seconds(time_of(unrolled, {Kind::Update}));
   metrics.copy_s = to_seconds(time_of(unrolled, {Kind::CopyOut, Kind::CopyIn}));
   if (!unrolled.beside) metrics.codec_s = to_seconds(time_of(unrolled, {Kind::Encode, Kind::Decode}));
@@ -225,11 +326,12 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   const double exposed = metrics.iteration_s - compute - metrics.update_s - metrics.codec_s;
   metrics.exposed_comm_s = std::abs(exposed) < 0.5e-12 ? 0 : exposed;  // below the clock's tick there is only rounding
   metrics.comm_busy_s = period.comm_busy_s;
-  const double whole = compute + to_seconds(scenario.profile.update.value_or(Time(0)));
+  const double whole = compute + to_seconds(scenario.profile->update.value_or(Time(0)));
   metrics.speedup = workers * whole / metrics.iteration_s;
   metrics.efficiency = metrics.speedup / workers;
-  if (scenario.profile.batch_size)
-    metrics.samples_per_s = workers * batches * static_cast<double>(*scenario.profile.batch_size) / metrics.iteration_s;
+  if (scenario.profile->batch_size)
+    metrics.samples_per_s =
+        workers * batches * static_cast<double>(*scenario.profile->batch_size) / metrics.iteration_s;
   if (!scenario.codec) metrics.lower_bound_s = period.lower_bound_s;
   return metrics;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
+#include "sim/core/shared.hpp"
 #include "sim/schedule/strategy.hpp"
 #include "sim/training/options.hpp"
 #include "sim/training/unroll.hpp"
@@ -26,7 +27,7 @@ struct GivenPlan {
 };
 
 struct Scenario {
-  Profile profile;
+  Shared<Profile> profile;
   Cluster cluster;
   Stragglers stragglers;
   std::int64_t workers = 1;

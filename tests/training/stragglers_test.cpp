@@ -74,3 +74,42 @@ TEST_CASE("jitter costs time, is reproducible, and respects the bound") {
     CHECK(simulate(scenario).metrics.iteration_s == Approx(steady).epsilon(1e-12));
   }
 }
+
+// Where something may slow compute, if only by nothing, each worker has a stream of its own; else one crew serves all.
+TEST_CASE("a crew of workers does what each of them does on a stream of its own") {
+  Random random(23, 0);
+  int transfers = 0;
+  for (const char* strategy : {"s-sgd", "wfbp", "mg-wfbp", "ddp", "horovod", "bytescheduler", "us-byte", "p3", "dear",
+                               "fsdp2", "zero-1", "zero-3", "megatron"})
+    for (const JitterKind kind : {JitterKind::Normal, JitterKind::LogNormal, JitterKind::Uniform}) {
+      Scenario scenario = scenario_of(random_profile(random, 8), strategy, 8, 50e-6, 1e-9);
+      scenario.stragglers = {{{3, 1.5}}, Jitter{kind, 0.3, random.below(1000)}};
+      scenario.options.iterations = 1 + static_cast<std::int64_t>(random.below(4));
+      if (random.below(2) == 0) scenario.options.sharing = Sharing::Fair;
+      INFO(strategy << ", " << scenario.options.iterations << " iterations");
+      const Result crew = simulate(scenario);
+      scenario.cluster.interference = Interference{1, {}};
+      const Result apart = simulate(scenario);
+      CHECK(crew.metrics.iteration_s == apart.metrics.iteration_s);
+      CHECK(crew.metrics.comm_busy_s == apart.metrics.comm_busy_s);
+      CHECK(crew.metrics.lower_bound_s == apart.metrics.lower_bound_s);
+      CHECK(crew.metrics.events == apart.metrics.events);
+      CHECK(crew.memory.peak == apart.memory.peak);
+      REQUIRE(crew.episodes.size() == 2);
+      for (std::size_t i = 0; i < 2; ++i) {
+        CHECK(crew.episodes[i].start == apart.episodes[i].start);
+        CHECK(crew.episodes[i].timeline.events == apart.episodes[i].timeline.events);
+        const auto &one = crew.episodes[i].timeline.spans, &other = apart.episodes[i].timeline.spans;
+        REQUIRE(one.size() == other.size());
+        for (std::size_t id = 0; id < one.size(); ++id) {
+          CHECK(one[id].ready == other[id].ready);
+          CHECK(one[id].start == other[id].start);
+          CHECK(one[id].end == other[id].end);
+        }
+      }
+      for (TaskId id = 0; id < crew.unrolled.labels.size(); ++id)
+        CHECK(crew.unrolled.graph.tasks()[id].duration == apart.unrolled.graph.tasks()[id].duration);
+      transfers += static_cast<int>(crew.unrolled.transfers);
+    }
+  CHECK(transfers > 100);
+}

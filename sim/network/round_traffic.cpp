@@ -1,0 +1,63 @@
+#include "sim/network/round_traffic.hpp"
+
+#include <algorithm>
+
+namespace allreplay {
+
+TrafficCounter::TrafficCounter(const Rounds& rounds, const Topology& topology, const LevelAlpha& levels)
+    : rounds_(rounds), topology_(topology), levels_(levels), routes_(topology.route_count()), reduced_(rounds.ranks) {}
+
+const RoundTraffic& TrafficCounter::count(const Round& round) {
+  std::vector<double> loads = std::move(traffic_.loads);
+  loads.assign(topology_.links().size(), 0);
+  traffic_ = {.loads = std::move(loads)};
+  std::fill(reduced_.begin(), reduced_.end(), 0);
+  if (!round.all_pairs || !count_all_pairs(*round.all_pairs)) count_sends(round);
+  if (rounds_.reduction_costs) traffic_.most_reduced = *std::max_element(reduced_.begin(), reduced_.end());
+  return traffic_;
+}
+
+void TrafficCounter::met(double latency) {
+  traffic_.most_latency = std::max(traffic_.most_latency, latency);
+  traffic_.least_latency = std::min(traffic_.least_latency, latency);
+}
+
+bool TrafficCounter::count_all_pairs(const AllPairs& pairs) {
+  // What messages cost beyond α has to follow the machines, as the pairs that the topology names do.
+  const bool follows = levels_.inside == levels_.outside || levels_.node_workers == topology_.gpus_per_host();
+  if (!follows) return false;
+  std::vector<std::int64_t> from(static_cast<std::size_t>(topology_.hosts()), 0), to = from;
+  for (const Rank rank : pairs.from) from[rank] = 1;
+  for (const Rank rank : pairs.to) to[rank] = 1;
+  std::vector<HostPair> ends;
+  if (!topology_.count_all(from, to, traffic_.loads, ends)) return false;
+  std::vector<LinkId> path;
+  for (const auto& [here, there] : ends) {
+    double latency = levels_.beyond(here, there);
+    path.clear();
+    topology_.route(here, there, path);
+    for (const LinkId link : path) latency += topology_.links()[link].latency;
+    met(latency);
+  }
+  const auto senders = static_cast<std::int64_t>(pairs.from.size());
+  for (const Rank rank : pairs.to) {
+    traffic_.messages += senders - from[rank];
+    if (pairs.reduce) reduced_[rank] = senders - from[rank];
+  }
+  return true;
+}
+
+void TrafficCounter::count_sends(const Round& round) {
+  for (Rank rank = 0; rank < rounds_.ranks; ++rank) {
+    sends_.clear();
+    round.sends(rank, 0, sends_);
+    for (const Send& send : sends_) {
+      met(routes_->add(rank, send.to, send.count, levels_.beyond(rank, send.to)));
+      if (send.reduce) reduced_[send.to] += send.count;
+    }
+    traffic_.messages += static_cast<std::int64_t>(sends_.size());
+  }
+  routes_->take(traffic_.loads);
+}
+
+}  // namespace allreplay

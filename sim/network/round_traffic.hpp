@@ -1,0 +1,46 @@
+// What one round puts on a topology: bytes on links, latencies, reductions. Without walking each message's route, where
+// the round or the topology is regular.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <vector>
+
+#include "sim/cluster/topology.hpp"
+#include "sim/collective/rounds.hpp"
+#include "sim/network/level_alpha.hpp"
+
+namespace allreplay {
+
+/// A round, its first turn. In pieces.
+struct RoundTraffic {
+  std::vector<double> loads;  ///< by link; whole numbers
+  std::int64_t messages = 0;
+  std::int64_t most_reduced = 0;  ///< by one rank
+  double most_latency = 0;        ///< of any route, with what the message costs beyond α; seconds
+  double least_latency = std::numeric_limits<double>::infinity();
+};
+
+class TrafficCounter {
+ public:
+  /// Rank i on host i. REQUIRES: they outlive it.
+  TrafficCounter(const Rounds& rounds, const Topology& topology, const LevelAlpha& levels = {});
+
+  /// Good until the next is counted.
+  const RoundTraffic& count(const Round& round);
+
+ private:
+  bool count_all_pairs(const AllPairs& pairs);
+  void count_sends(const Round& round);
+  void met(double latency);
+
+  const Rounds& rounds_;
+  const Topology& topology_;
+  LevelAlpha levels_;
+  std::unique_ptr<RouteCount> routes_;
+  std::vector<std::int64_t> reduced_;  // by rank
+  std::vector<Send> sends_;
+  RoundTraffic traffic_;
+};
+
+}  // namespace allreplay

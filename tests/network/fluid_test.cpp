@@ -1,0 +1,74 @@
+// `fluid` with many collectives in flight against the same without any short cut: to the picosecond, and to the event.
+#include "sim/network/fluid.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/network/naive_fluid.hpp"
+#include "tests/network/networks.hpp"
+
+#include "sim/core/random.hpp"
+#include "sim/engine/replay.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// Computation that ends at random instants, each end followed by a collective; so many of them in flight.
+struct Traffic {
+  TaskGraph graph;
+  std::int64_t window = 1;
+};
+
+Traffic random_traffic(Random& random) {
+  constexpr std::int64_t windows[] = {1, 2, 3, 16, Window::unlimited};
+  Traffic traffic;
+  traffic.window = windows[random.below(5)];
+  const auto count = static_cast<std::int64_t>(2 + random.below(40));
+  const bool alike = random.below(2) == 0;
+  const auto pause = random.below(3) == 0 ? std::uint64_t{1} : 1 + random.below(20'000'000'000);  // ps
+  for (std::int64_t i = 0; i < count; ++i)
+    traffic.graph.add({.queue = 0, .rank = i, .duration = Time(static_cast<std::int64_t>(random.below(pause)))});
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto bytes = static_cast<Bytes>(random.below(20) == 0 ? 0 : alike ? 4'000'000 : random.below(8'000'000));
+    traffic.graph.precede(static_cast<TaskId>(i), traffic.graph.add({.queue = 1, .rank = i, .bytes = bytes}));
+  }
+  traffic.graph.link();
+  return traffic;
+}
+
+Timeline replayed(const Traffic& traffic, Server& network) {
+  Stream stream;
+  return replay(traffic.graph, {{{"compute", {}, 0}, {"network", {Order::FirstReady, {traffic.window}}, 1}},
+                                {{&stream, Phase::Compute}, {&network, Phase::Communication}},
+                                {}});
+}
+
+}  // namespace
+
+TEST_CASE("fluid goes the way that it goes without short cuts") {
+  Random random(11, 0);
+  const auto tree = fat_tree(4, 16, link(1.3e-6, 1.25e9));
+  const auto line = make_topology({.kind = TopologyKind::Ring, .link = link(0.7e-6, 1e9)}, 16);
+  int events = 0;
+  for (const Topology* topology : {tree.get(), line.get()})
+    for (const char* name : {"ring", "halving-doubling", "double-binary-tree", "binary-tree", "parameter-server"})
+      for (int times = 0; times < 40; ++times) {
+        const double alpha = random.below(4) == 0 ? 0 : 45.25e-6, gamma = random.below(2) == 0 ? 0 : 0.037e-9;
+        const auto shapes = std::make_shared<Shapes>();
+        const Rounds rounds = rounds_of(find_algorithm(name, {}), 16, {}, Stage::AllReduce, {});
+        const std::vector<std::shared_ptr<const RoundLoads>> loads{
+            std::make_shared<RoundLoads>(rounds, *topology, *shapes)};
+        shapes->fold();
+        const Traffic traffic = random_traffic(random);
+        FluidNetwork network(loads, shapes, alpha, gamma);
+        NaiveFluid naive(loads, shapes, alpha, gamma);
+        const Timeline one = replayed(traffic, network), other = replayed(traffic, naive);
+        INFO(name << ", window " << traffic.window << ", alpha " << alpha << ", gamma " << gamma);
+        CHECK(one.events == other.events);
+        bool same = true;
+        for (std::size_t id = 0; id < one.spans.size(); ++id)
+          same &= one.spans[id].start == other.spans[id].start && one.spans[id].end == other.spans[id].end;
+        CHECK(same);
+        events += static_cast<int>(one.events);
+      }
+  CHECK(events > 100'000);
+}

@@ -1,0 +1,60 @@
+// Rings by additions against every message simulated.
+#include "sim/network/lockstep.hpp"
+
+#include "tests/cluster/topologies.hpp"
+#include "tests/network/networks.hpp"
+
+namespace {
+
+// Both ways to the same time and the same count of messages. Whether it went in lockstep.
+bool check_alone(const std::string& collective, std::int64_t workers, const Topology& topology, double gamma,
+                 Bytes bytes, Stage stage = Stage::AllReduce) {
+  NetworkSetup one = setup(collective, workers, Fidelity::Message, 45.25e-6, gamma);
+  one.calls = {stage};
+  NetworkSetup other = one;
+  other.reuse = false;
+  const auto priced = lay_on(one, topology), simulated = lay_on(other, topology);
+  INFO(collective << " among " << workers << ", " << bytes << " B, gamma " << gamma);
+  CHECK(priced->alone(bytes, stage) == simulated->alone(bytes, stage));
+  CHECK(priced->pricing_events() == simulated->pricing_events());
+  const RoutedRounds rounds(priced->rounds_of_call(stage, topology.group_size()), topology, 45.25e-6);
+  return lockstep(rounds, topology.links(), gamma * 1e12, static_cast<double>(bytes)).has_value();
+}
+
+std::unique_ptr<Topology> on_links(const std::string& kind, const std::string& rest, std::int64_t workers) {
+  return make_topology(
+      spec_of(R"({"kind": ")" + kind + R"(", "link": {"latency": "1.3 us", "bandwidth": "1.25 GB/s"})" + rest + "}"),
+      workers);
+}
+
+}  // namespace
+
+TEST_CASE("a ring by additions takes as long as every message simulated") {
+  const Bytes sizes[] = {1, 1000, 65'537, 100'000'001};
+  for (const Bytes bytes : sizes)
+    for (const double gamma : {0.0, 0.037e-9, 2.1e-9})
+      for (const Stage stage : {Stage::AllReduce, Stage::ReduceScatter, Stage::AllGather}) {
+        for (const std::int64_t n : {2, 3, 16, 33})
+          CHECK(check_alone("ring", n, *on_links("star", "", n), gamma, bytes, stage));
+        CHECK(check_alone("ring", 13, *on_links("ring", "", 13), gamma, bytes, stage));
+        // Routes of 2, 4 and 6 links.
+        CHECK(check_alone("ring", 16, *on_links("fat-tree", R"(, "ports": 4)", 16), gamma, bytes, stage));
+        CHECK(check_alone("ring", 16, *on_links("bcube", R"(, "n": 4, "k": 2)", 16), gamma, bytes, stage));
+        // Edges carry several flows up where links are shared out, and around a torus ranks go the same way.
+        check_alone("ring", 12, *on_links("fat-tree", R"(, "ports": 4, "oversubscription": 3)", 12), gamma, bytes,
+                    stage);
+        check_alone("ring", 20, *on_links("torus", R"(, "dimensions": [4, 5])", 20), gamma, bytes, stage);
+      }
+}
+
+TEST_CASE("what does not go in lockstep is simulated") {
+  for (const double gamma : {0.0, 0.5e-9}) {
+    CHECK_FALSE(check_alone("halving-doubling", 16, *on_links("star", "", 16), gamma, 1'000'000));
+    CHECK_FALSE(check_alone("parameter-server", 5, *on_links("star", "", 5), gamma, 1'000'000));
+    CHECK_FALSE(check_alone("double-binary-tree", 9, *on_links("star", "", 9), gamma, 1'000'000));
+    // Rank 1's own link takes a thousand times as long as those of the others, which send on meanwhile: their messages
+    // wait on it in pairs.
+    const auto slow = on_links("star", R"(, "links": [{"between": ["h1", "s0"], "bandwidth": "1.25 MB/s"}])", 8);
+    CHECK_FALSE(check_alone("ring", 8, *slow, gamma, 1'000'000));
+  }
+}
