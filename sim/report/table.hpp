@@ -53,7 +53,14 @@ struct TableColumn {
       : name(std::move(its_name)), unit(std::move(its_unit)) {}
   TableColumn(const char* its_name) : name(its_name) {}  // NOLINT
 
-  std::string name, unit;
+  /// This column with the unit and the decimals of another, so that their numbers can be added.
+  TableColumn like(std::string other) const {
+    TableColumn column = *this;
+    column.scaled_like = std::move(other);
+    return column;
+  }
+
+  std::string name, unit, scaled_like;
 };
 
 /// Numbers stand to the right, with one unit a column and their points below each other; only where numbers lie far
