@@ -45,7 +45,7 @@ TableCell gain(double ratio) {
   return cell;
 }
 TableCell seconds(double value) { return {TableCell::Kind::Seconds, value}; }
-TableCell bytes(double value) { return {TableCell::Kind::Bytes, value}; }
+TableCell bytes(double value) { return {TableCell::Kind::Size, value}; }
 TableCell rate(double bytes_per_second) { return {TableCell::Kind::Rate, bytes_per_second}; }
 TableCell per_byte(double seconds) { return {TableCell::Kind::PerByte, seconds}; }
 
@@ -64,7 +64,7 @@ FittingUnit unit_of(Kind kind, double value) {
   switch (kind) {
     case Kind::Seconds:
       return unit_of_duration(value);
-    case Kind::Bytes:
+    case Kind::Size:
       return unit_of_size(value);
     case Kind::Rate:
       return unit_of_rate(value);

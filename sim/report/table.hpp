@@ -16,7 +16,7 @@ enum class Tone : std::uint8_t { Plain, Best, Exposed };
 
 /// What stands at one place: a text, or a number of a kind that has units of its own.
 struct TableCell {
-  enum class Kind : std::uint8_t { Text, Number, Percent, Seconds, Bytes, Rate, PerByte };
+  enum class Kind : std::uint8_t { Text, Number, Percent, Seconds, Size, Rate, PerByte };
 
   TableCell() = default;
   TableCell(std::string words) : text(std::move(words)) {}  // NOLINT: a text is a cell
