@@ -3,9 +3,9 @@
 
   tools/measure_ddp.py [--runs N] [--out FILE]
 
-Each run measures, one after another: the model alone by tools/profile_torch.py, with one thread; gloo's all-reduce between two processes, by size; how much longer
-computing takes in two processes at once, and beside all-reduces; and the iteration of real DDP. What was measured is written as JSON, from which tools/validate.py
-predicts. A busy machine shows in the runs' spread; the load is noted.
+Each run measures, one after another: the model alone by tools/profile_torch.py, with one thread; gloo's all-reduce between two processes, by size; and in these
+two processes, in turn, an iteration of the model alone and one of real DDP, so that both see the same load. What was measured is written as JSON, from which
+tools/validate.py predicts. A busy machine shows in the runs' spread; the load is noted.
 """
 import argparse
 import json
@@ -14,7 +14,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
@@ -22,7 +21,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
 
 BATCH, BUCKET_MIB, WORKERS = 8, 1, 2
-WARMUP, ITERATIONS = 3, 16
+WARMUP, ITERATIONS = 2, 12
 SIZES = [1 << i for i in range(12, 25)]  # 4 KiB to 16 MiB
 
 
@@ -61,15 +60,10 @@ class Training:
         self.loss(self.model(self.images), self.labels).backward()
         self.optimizer.step()
 
-    def timed(self, barrier):
-        times = []
-        for iteration in range(WARMUP + ITERATIONS):
-            barrier()
-            start = time.perf_counter()
-            self.iterate()
-            if iteration >= WARMUP:
-                times.append(time.perf_counter() - start)
-        return middle_mean(times)
+    def timed(self):
+        start = time.perf_counter()
+        self.iterate()
+        return time.perf_counter() - start
 
 
 def all_reduce_times(dist, torch):
@@ -77,7 +71,7 @@ def all_reduce_times(dist, torch):
     rows = []
     for size in SIZES:
         data, times = torch.ones(size // 4), []
-        for repetition in range(3 + 12):
+        for repetition in range(3 + 8):
             dist.barrier()
             start = time.perf_counter()
             dist.all_reduce(data)
@@ -88,26 +82,17 @@ def all_reduce_times(dist, torch):
     return rows
 
 
-def beside_all_reduces(dist, torch):
-    """The time of an iteration without DDP while another thread reduces 1 MiB again and again."""
-    stop, data = torch.zeros(1), torch.ones(BUCKET_MIB << 18)
-    done = threading.Event()
-
-    def reduce():
-        while True:
-            stop.fill_(1.0 if done.is_set() else 0.0)
-            dist.all_reduce(stop)
-            if stop.item() > 0:  # some process is done: all leave at the same time
-                return
-            dist.all_reduce(data)
-            data.fill_(1)
-    thread = threading.Thread(target=reduce)
-    training = Training(False)
-    thread.start()
-    took = training.timed(lambda: None)
-    done.set()
-    thread.join()
-    return took
+def in_turn(dist):
+    """Seconds of an iteration of the model alone, in every process at once, and of one with DDP."""
+    alone, parallel = Training(False), Training(True)
+    times = ([], [])
+    for iteration in range(WARMUP + ITERATIONS):
+        for training, of in zip((alone, parallel), times):
+            dist.barrier()
+            took = training.timed()
+            if iteration >= WARMUP:
+                of.append(took)
+    return {"together_s": middle_mean(times[0]), "iteration_s": middle_mean(times[1])}
 
 
 def worker(rank, rendezvous, out):
@@ -115,12 +100,11 @@ def worker(rank, rendezvous, out):
     import torch.distributed as dist
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{rendezvous}", rank=rank, world_size=WORKERS)
-    measured = {"all_reduce_s": all_reduce_times(dist, torch), "together_s": Training(False).timed(dist.barrier),
-                "beside_s": beside_all_reduces(dist, torch), "iteration_s": Training(True).timed(dist.barrier)}
+    measured = {"all_reduce_s": all_reduce_times(dist, torch), **in_turn(dist)}
     gathered = [None] * WORKERS
     dist.all_gather_object(gathered, measured)
     if rank == 0:
-        mean = {key: statistics.fmean(one[key] for one in gathered) for key in ("together_s", "beside_s", "iteration_s")}
+        mean = {key: statistics.fmean(one[key] for one in gathered) for key in ("together_s", "iteration_s")}
         Path(out).write_text(json.dumps({**mean, "all_reduce_s": gathered[0]["all_reduce_s"]}), encoding="utf-8")
 
 
@@ -133,7 +117,7 @@ def one_run(folder):
     trace, out = folder / "alone.json", folder / "measured.json"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     subprocess.run([*python(), str(HERE / "profile_torch.py"), f"{HERE / 'measure_ddp.py'}:make_model", "--batch", str(BATCH), "--input", "3x32x32", "--device", "cpu",
-                    "--threads", "1", "--optimizer", "sgd", "--iterations", "16", "--seconds", "8", "--warmup", "3", "--out", str(trace)], check=True, env=environment, stdout=subprocess.DEVNULL)
+                    "--threads", "1", "--optimizer", "sgd", "--iterations", "10", "--seconds", "4", "--warmup", "2", "--out", str(trace)], check=True, env=environment, stdout=subprocess.DEVNULL)
     rendezvous = folder / "rendezvous"
     rendezvous.unlink(missing_ok=True)
     processes = [subprocess.Popen([*python(), __file__, "--rank", str(rank), str(rendezvous), str(out)], env=environment) for rank in range(WORKERS)]
@@ -152,6 +136,11 @@ def rounded(value):
     return {key: rounded(one) for key, one in value.items()} if isinstance(value, dict) else value
 
 
+def as_text(runs):
+    text = json.dumps({"cores": os.cpu_count(), "bucket_mib": BUCKET_MIB, "runs": runs}, separators=(", ", ": "))
+    return text.replace('{"load"', '\n{"load"') + "\n"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=10, help="how many times everything is measured (%(default)s)")
@@ -165,9 +154,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for number in range(arguments.runs):
             runs.append(rounded(one_run(Path(folder))))
+            arguments.out.write_text(as_text(runs), encoding="utf-8")  # what is there, is there
             print(f"run {number + 1}: {1e3 * runs[-1]['iteration_s']:.1f} ms an iteration, load {runs[-1]['load']}", file=sys.stderr, flush=True)
-    text = json.dumps({"cores": os.cpu_count(), "bucket_mib": BUCKET_MIB, "runs": runs}, separators=(", ", ": "))
-    arguments.out.write_text(text.replace('{"load"', '\n{"load"') + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

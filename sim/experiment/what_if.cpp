@@ -14,6 +14,7 @@
 #include "sim/experiment/answer.hpp"
 #include "sim/experiment/recommend.hpp"
 #include "sim/experiment/sweep_rows.hpp"
+#include "sim/experiment/tuning.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/training/sharding.hpp"

@@ -7,6 +7,7 @@
 
 #include "sim/experiment/request.hpp"
 #include "sim/experiment/run.hpp"
+#include "sim/farm/farm.hpp"
 
 namespace allreplay {
 

@@ -137,8 +137,9 @@ std::string recommend_report(const std::vector<Advice>& ranking, const Screen& s
   const bool memory = std::any_of(ranking.begin(), ranking.end(), [](const Advice& one) {
     return one.tuned.result.plan.step.zero > 0 || one.tuned.scenario.options.memory.limit.has_value();
   });
-  std::vector<TableColumn> columns{"",         "strategy",         "iteration",     "untuned",
-                                   "speed-up", "effi\u00ADciency", "exposed comm.", "above bound"};
+  std::vector<TableColumn> columns{
+      "",         "strategy",         "iteration",    TableColumn("untuned").like("iteration"),
+      "speed-up", "effi\u00ADciency", exposed_column, "above bound"};
   if (memory) columns.emplace_back("memory");
   columns.emplace_back("settings");
   Table table(columns, 2);

@@ -168,7 +168,7 @@ std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& s
   const bool memory = std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) {
     return one.result.plan.step.zero > 0 || one.scenario.options.memory.limit.has_value();
   });
-  std::vector<TableColumn> columns{"strategy", "iteration",       "exposed comm.", collectives_column,
+  std::vector<TableColumn> columns{"strategy", "iteration",       exposed_column, collectives_column,
                                    "speed-up", efficiency_column, "above bound"};
   if (memory) columns.emplace_back("memory");
   columns.emplace_back("options");
@@ -262,8 +262,8 @@ std::string sweep_report(const std::vector<Outcome>& outcomes, const Screen& scr
   const bool alike = std::adjacent_find(identities.begin(), identities.end()) != identities.end();
   const std::size_t keys = columns.size();
   for (const TableColumn& column :
-       {TableColumn("iteration"), TableColumn("exposed comm."), TableColumn(collectives_column),
-        TableColumn("speed-up"), TableColumn(efficiency_column), TableColumn("above bound")})
+       {TableColumn("iteration"), exposed_column, TableColumn(collectives_column), TableColumn("speed-up"),
+        TableColumn(efficiency_column), TableColumn("above bound")})
     columns.push_back(column);
   if (alike) columns.emplace_back("options");
   Table table(columns, keys);

@@ -23,6 +23,7 @@ std::string memory_text(const Scenario& scenario, const Result& result);
 TableCell memory_cell(const Scenario& scenario, const Result& result);
 std::string memory_note(const Scenario& scenario);
 TableCell exposed_cell(const Metrics& metrics);
+inline const TableColumn exposed_column = TableColumn("exposed comm.").like("iteration");
 TableCell above_bound_cell(const Metrics& metrics);
 
 std::string run_report(const Outcome& outcome, const Screen& screen = {});

@@ -45,7 +45,7 @@ TableCell gain(double ratio) {
   return cell;
 }
 TableCell seconds(double value) { return {TableCell::Kind::Seconds, value}; }
-TableCell bytes(double value) { return {TableCell::Kind::Bytes, value}; }
+TableCell bytes(double value) { return {TableCell::Kind::Size, value}; }
 TableCell rate(double bytes_per_second) { return {TableCell::Kind::Rate, bytes_per_second}; }
 TableCell per_byte(double seconds) { return {TableCell::Kind::PerByte, seconds}; }
 
@@ -64,7 +64,7 @@ FittingUnit unit_of(Kind kind, double value) {
   switch (kind) {
     case Kind::Seconds:
       return unit_of_duration(value);
-    case Kind::Bytes:
+    case Kind::Size:
       return unit_of_size(value);
     case Kind::Rate:
       return unit_of_rate(value);
@@ -154,12 +154,23 @@ std::size_t longest_word(const std::string& text) {
   return longest;
 }
 
-Shown shown(const TableColumn& column, const std::vector<std::vector<TableCell>>& rows, std::size_t index) {
-  Shown result{.name = column.name, .unit = column.unit};
+using Rows = std::vector<std::vector<TableCell>>;
+
+std::vector<const TableCell*> numbers_of(const Rows& rows, std::size_t index) {
   std::vector<const TableCell*> numbers;
   for (const auto& row : rows)
     if (row[index].kind != Kind::Text) numbers.push_back(&row[index]);
-  const Scale scale = numbers.empty() ? Scale() : scale_of(numbers);
+  return numbers;
+}
+
+Shown shown(const std::vector<TableColumn>& columns, const Rows& rows, std::size_t index) {
+  const TableColumn& column = columns[index];
+  Shown result{.name = column.name, .unit = column.unit};
+  const std::vector<const TableCell*> numbers = numbers_of(rows, index);
+  std::vector<const TableCell*> scaling;
+  for (std::size_t other = 0; other < columns.size(); ++other)
+    if (!column.scaled_like.empty() && columns[other].name == column.scaled_like) scaling = numbers_of(rows, other);
+  const Scale scale = numbers.empty() ? Scale() : scale_of(scaling.empty() ? numbers : scaling);
   if (!numbers.empty() && !scale.apart && result.unit.empty()) result.unit = scale.unit.name;
   std::size_t sign = 0;
   for (const TableCell* one : numbers) sign = std::max(sign, width_of(one->text));
@@ -411,7 +422,7 @@ std::string Table::text(const Screen& screen) const {
       return row[index].kind == Kind::Text && (row[index].text.empty() || row[index].text == "-");
     };
     if (index < keys_ || !std::all_of(rows_.begin(), rows_.end(), says_nothing))
-      columns.push_back(shown(columns_[index], rows_, index));
+      columns.push_back(shown(columns_, rows_, index));
   }
   std::size_t keys = keys_;
   if (keys > 1 && !Layout(columns, keys, screen).has_room_beside_keys()) {

@@ -16,7 +16,7 @@ enum class Tone : std::uint8_t { Plain, Best, Exposed };
 
 /// What stands at one place: a text, or a number of a kind that has units of its own.
 struct TableCell {
-  enum class Kind : std::uint8_t { Text, Number, Percent, Seconds, Bytes, Rate, PerByte };
+  enum class Kind : std::uint8_t { Text, Number, Percent, Seconds, Size, Rate, PerByte };
 
   TableCell() = default;
   TableCell(std::string words) : text(std::move(words)) {}  // NOLINT: a text is a cell
@@ -53,7 +53,14 @@ struct TableColumn {
       : name(std::move(its_name)), unit(std::move(its_unit)) {}
   TableColumn(const char* its_name) : name(its_name) {}  // NOLINT
 
-  std::string name, unit;
+  /// This column with the unit and the decimals of another, so that their numbers can be added.
+  TableColumn like(std::string other) const {
+    TableColumn column = *this;
+    column.scaled_like = std::move(other);
+    return column;
+  }
+
+  std::string name, unit, scaled_like;
 };
 
 /// Numbers stand to the right, with one unit a column and their points below each other; only where numbers lie far

@@ -4,6 +4,8 @@
 #include <array>
 #include <limits>
 
+#include <fmt/format.h>
+
 #include "sim/core/error.hpp"
 #include "sim/core/units.hpp"
 

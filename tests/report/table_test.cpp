@@ -110,6 +110,16 @@ TEST_CASE("what is best, and what is exposed, has a colour where the screen has"
   CHECK(table.text({}).find('\033') == std::string::npos);
 }
 
+TEST_CASE("a column is written like another, so that their numbers can be added") {
+  Table table({"strategy", "iteration", TableColumn("exposed").like("iteration")});
+  table.add({"ddp", cell::seconds(0.3959), cell::seconds(0.0001451)});
+  CHECK(table.text({}) ==
+        "strategy  iteration  exposed\n"
+        "                 ms       ms\n"
+        "----------------------------\n"
+        "ddp           395.9      0.1\n");
+}
+
 TEST_CASE("facts stand below each other, and what is long below itself") {
   CHECK(facts({{"name", "x"}, {"source", "two words and more"}}, wide(20)) ==
         "name    x\n"
