@@ -1,5 +1,6 @@
-# What `cmake --install` and the packages (package.cmake) put where. Three components: the program, with its data, manual
-# page and completion; the Python module; and what other programs are compiled and linked with.
+# What `cmake --install` and the packages (package.cmake) put where. Four components: the program, with its data, manual
+# page and completion; what speaks MPI for it (sim/CMakeLists.txt); the Python module; and what other programs are compiled
+# and linked with.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 

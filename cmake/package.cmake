@@ -9,6 +9,9 @@ set(CPACK_COMPONENTS_ALL program development)
 if(TARGET allreplay_python)
   list(APPEND CPACK_COMPONENTS_ALL python)
 endif()
+if(TARGET allreplay_mpi)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
+endif()
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -28,6 +31,12 @@ math(EXPR next_python "${Python_VERSION_MINOR} + 1")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
     "allreplay (= ${PROJECT_VERSION}), python3 (>= 3.${Python_VERSION_MINOR}), python3 (<< 3.${next_python}), python3-numpy")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "python3-pandas, fonts-dejavu-core")
+
+set(CPACK_DEBIAN_MPI_PACKAGE_NAME allreplay-mpi)
+set(CPACK_COMPONENT_MPI_DESCRIPTION "${PROJECT_DESCRIPTION}
+ What the program loads for --engine mpi.")
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS "allreplay (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS openmpi-bin)
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME liballreplay-dev)
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION "${PROJECT_DESCRIPTION}

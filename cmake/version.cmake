@@ -1,5 +1,5 @@
-# Writes version.cpp anew where the version or the commit has changed. Run at build time, with SOURCE, GIT, IN, OUT and
-# PROJECT_VERSION.
+# Writes version.cpp anew where the version or the commit has changed. Run at build time, with SOURCE, GIT, IN, OUT,
+# PROJECT_VERSION and BUILT_WITH.
 set(COMMIT "")
 if(GIT AND EXISTS ${SOURCE}/.git)
   execute_process(COMMAND ${GIT} -C ${SOURCE} rev-parse --short=9 HEAD OUTPUT_VARIABLE head OUTPUT_STRIP_TRAILING_WHITESPACE

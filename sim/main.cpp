@@ -11,6 +11,7 @@
 #include <new>
 #include <system_error>
 #include <unistd.h>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -53,9 +54,9 @@ int run(int argc, char** argv) {
   require_no_empty_argument(argc, argv);
   allreplay::CommandLine app = allreplay::command_line();
   for (const allreplay::CommandRow& command : allreplay::commands()) command.add(app);
-  allreplay::name_values(app);
-  allreplay::require_known_words(app, {argv + 1, argv + argc});
-  if (const auto wrong = app.parse(argc, argv)) {
+  const std::vector<std::string> words = allreplay::with_flags_as_options(app, {argv + 1, argv + argc});
+  allreplay::require_known_words(app, words);
+  if (const auto wrong = app.parse(words)) {
     allreplay::tell("command line: " + *wrong);
     return bad_input;
   }

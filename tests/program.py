@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PROGRAM = Path(os.environ.get("ALLREPLAY_PROGRAM", ROOT / "build" / "release" / "allreplay")).resolve()
 REFERENCE = Path(os.environ.get("ALLREPLAY_REFERENCE_DATA", ROOT.parent / "shared" / "data"))
 
+WIDE = {**os.environ, "COLUMNS": "100000"}  # no line is broken on such a screen
+
 needs_program = unittest.skipUnless(PROGRAM.is_file(), f"no program at {PROGRAM} (ALLREPLAY_PROGRAM says where it is)")
 
 

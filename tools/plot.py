@@ -301,7 +301,7 @@ def grouped(path, rows, options):
         points = panels.setdefault(title("panels"), {}).setdefault(title("series"), {})
         other = points.setdefault(label(options, row[options["x"]]), row)
         if other is not row:
-            numbers = {*numbers_of(options), "events", "wall_s"}
+            numbers = {*numbers_of(options), "memory", "events", "wall_s"}
             differ = [key for key in row if row[key] != other[key] and as_number(str(row[key])) is None and key not in numbers]
             hint = f"make '{differ[0]}' one of the series or panels, or select with \"where\"" if differ else "one row per point"
             raise InputError(f"{path}: two rows for {title('panels')}, {title('series')}, {options['x']} = {row[options['x']]} ({hint})")

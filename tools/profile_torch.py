@@ -39,6 +39,7 @@ except ImportError:  # start again with a Python that has it
 sys.path.insert(0, str(HERE))
 from torch_profile import InputError, first_line  # noqa: E402
 from torch_profile.machine import device_name, is_shared, machine_facts, short_name  # noqa: E402
+from torch_profile.progress import Progress  # noqa: E402
 from torch_profile.recorder import CpuClock, CudaClock, Recorder, iterate  # noqa: E402
 from torch_profile.subjects import make_subject  # noqa: E402
 
@@ -105,7 +106,7 @@ def measure(subject, clock, iterations, warmup, seconds):
     """Iterations with and without hooks in turn, so that both meet the same clocks and neighbours; returns the recorder
     and the Measurement. On a GPU nothing waits between iterations, as in training."""
     recorder = Recorder(subject, clock)
-    for _ in range(max(1, warmup)):
+    for _ in Progress("warming up", max(1, warmup)).over(range(max(1, warmup))):
         recorder.record()
         iterate(subject, clock)
     clock.settle()
@@ -115,7 +116,7 @@ def measure(subject, clock, iterations, warmup, seconds):
     clock.settle()
     count = max(FEWEST_ITERATIONS, min(iterations, int(seconds / (time.monotonic() - begin))))
 
-    marks, whole = zip(*((recorder.record(), iterate(subject, clock)) for _ in range(count)))
+    marks, whole = zip(*((recorder.record(), iterate(subject, clock)) for _ in Progress("measuring", count).over(range(count))))
     clock.settle()
     times = [recorder.times(one) for one in marks]
     names = list(times[0].forward), list(times[0].backward)
@@ -149,7 +150,8 @@ def measure_update(subject, clock, optimizer, iterations):
     for _ in range(2):  # makes its state
         step()
     marks = []
-    for _ in range(max(FEWEST_ITERATIONS, iterations)):
+    count = max(FEWEST_ITERATIONS, iterations)
+    for _ in Progress("measuring the update", count).over(range(count)):
         begin = clock.now()
         step()
         marks.append((begin, clock.now()))

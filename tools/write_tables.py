@@ -6,6 +6,7 @@ collectives and topologies, and the descriptions of options. A new option's own 
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -19,8 +20,9 @@ NAMES = {"sweep.schema.json": [("strategies", r'"strategy": \{\s*"enum": ')],
 
 
 def lines_of(program, *arguments):
-    """What `allreplay list` prints."""
-    return subprocess.run([program, "list", *arguments], capture_output=True, text=True, check=True).stdout.splitlines()
+    """What `allreplay list` prints, a line each."""
+    wide = {**os.environ, "COLUMNS": "100000"}
+    return subprocess.run([program, "list", *arguments], capture_output=True, text=True, check=True, env=wide).stdout.splitlines()
 
 
 def page_of(text, program):

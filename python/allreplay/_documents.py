@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Union
 
 from ._errors import input_error
@@ -45,8 +46,15 @@ def json_text(value: object, name: str) -> str:
         raise input_error(name, place, f"{number} is no number that can be simulated", "a finite number") from error
 
 
+def _frozen(value: Any) -> Any:
+    """The same with nothing in it that can be changed."""
+    if isinstance(value, dict):
+        return MappingProxyType({key: _frozen(one) for key, one in value.items()})
+    return tuple(_frozen(one) for one in value) if isinstance(value, list) else value
+
+
 class Document(Mapping[str, Any]):
-    """A file's JSON with a name, and never changed: what was made of it once is known the next time."""
+    """A file's JSON with a name, and never changed, nor is what it holds: `to_dict()` gives what can be."""
 
     kind = "document"
 
@@ -55,7 +63,7 @@ class Document(Mapping[str, Any]):
         self.name = name or f"<{self.kind}>"
         #: The text that a file of it would hold.
         self.text = contents if isinstance(contents, str) else json_text(contents, self.name)
-        self._parsed: dict[str, Any] | None = None
+        self._parsed: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """A dict of one's own, to change."""
@@ -68,9 +76,9 @@ class Document(Mapping[str, Any]):
             stream.write(self.text if self.text.endswith("\n") else self.text + "\n")
 
     @property
-    def _contents(self) -> dict[str, Any]:
+    def _contents(self) -> Mapping[str, Any]:
         if self._parsed is None:
-            self._parsed = self.to_dict()
+            self._parsed = _frozen(self.to_dict())
         return self._parsed
 
     def __getitem__(self, key: str) -> Any:
@@ -81,6 +89,17 @@ class Document(Mapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._contents)
+
+    def __copy__(self) -> Document:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Document:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Document):
+            return self.to_dict() == other.to_dict()
+        return isinstance(other, Mapping) and self.to_dict() == other
 
     def __hash__(self) -> int:
         return hash(self.text)

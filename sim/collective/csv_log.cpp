@@ -1,8 +1,9 @@
 // A CSV of sizes and times: a column of sizes (bytes, size_KiB, …), one of times (time_us, latency_ms, …), or both with
-// their units in the cells, and perhaps one of workers (nodes, ranks, …).
+// their units in the cells, and perhaps one of workers (nodes, ranks, …) and one of collectives.
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,6 +11,7 @@
 #include "sim/cluster/cluster.hpp"
 #include "sim/collective/log_text.hpp"
 #include "sim/core/csv.hpp"
+#include "sim/core/named.hpp"
 
 namespace allreplay {
 
@@ -19,6 +21,11 @@ constexpr std::string_view size_names[] = {"bytes", "size", "message", "message_
 constexpr std::string_view time_names[] = {"time", "latency", "duration", "seconds", "avg_time", "avg_latency"};
 constexpr std::string_view workers_names[] = {"workers", "ranks", "gpus", "processes", "nodes"};
 constexpr std::string_view type_names[] = {"type", "datatype", "dtype"};
+constexpr std::string_view collective_names[] = {"collective", "operation"};
+constexpr Word<Purpose> collectives[] = {{Purpose::AllReduce, "all-reduce"},
+                                         {Purpose::AllGather, "all-gather"},
+                                         {Purpose::ReduceScatter, "reduce-scatter"},
+                                         {Purpose::Broadcast, "broadcast"}};
 
 bool among(std::string_view name, std::span<const std::string_view> names) {
   return std::find(names.begin(), names.end(), name) != names.end();
@@ -55,7 +62,7 @@ bool is_size(const Title& title) { return among(title.name, size_names); }
 bool is_time(const Title& title) { return among(title.name, time_names); }
 
 struct Columns {
-  std::optional<std::size_t> size, time, workers, type;
+  std::optional<std::size_t> size, time, workers, type, collective;
 };
 
 Columns columns_of(const std::vector<std::string>& header, const LogRequest& request, const Place& place) {
@@ -73,6 +80,8 @@ Columns columns_of(const std::vector<std::string>& header, const LogRequest& req
       columns.workers = i;
     } else if (among(title.name, type_names)) {
       columns.type = i;
+    } else if (among(title.name, collective_names)) {
+      columns.collective = i;
     }
   }
   if (!columns.size) throw InputError(place, "has no column of sizes", "a header such as bytes,time_us");
@@ -90,6 +99,34 @@ std::string with_unit(const std::string& cell, const Title& title, std::string_v
   const bool own = cell.find_first_not_of("0123456789+-.eE ") != cell.npos;
   const std::string_view unit = title.unit.empty() && !own ? without : std::string_view(title.unit);
   return unit.empty() ? cell : fmt::format("{} {}", cell, unit);
+}
+
+// Which of the collectives that a file's rows name it is read for: the one that is asked for, or the only one.
+std::optional<Purpose> chosen(const std::vector<CsvRow>& rows, const Columns& columns, const LogRequest& request,
+                              MeasurementLog& log) {
+  if (!columns.collective) return std::nullopt;
+  std::map<Purpose, std::string_view> known;
+  for (std::size_t i = 1; i < rows.size(); ++i)
+    if (rows[i].fields.size() == rows[0].fields.size()) {
+      const auto& one =
+          choose_by_name(collectives, rows[i].fields[*columns.collective],
+                         line_of(log, static_cast<std::size_t>(rows[i].line - 1)), "unknown collective '{}'");
+      known.emplace(one.value, one.name);
+    }
+  if (known.empty()) return std::nullopt;
+  auto found = known.begin();
+  if (request.purpose && known.contains(*request.purpose)) found = known.find(*request.purpose);
+  if (known.size() > 1 && (!request.purpose || found->first != *request.purpose)) {
+    std::vector<std::string_view> names;
+    for (const auto& [purpose, name] : known) names.push_back(name);
+    throw InputError({log.file, ""}, fmt::format("is of several collectives: {}", fmt::join(names, ", ")),
+                     "--collective with an algorithm of one of them");
+  }
+  if (known.size() > 1)
+    log.notes.push_back(fmt::format("rows of other collectives than {} are left out", found->second));
+  log.purpose = found->first;
+  log.benchmark = found->second;
+  return found->first;
 }
 
 }  // namespace
@@ -121,12 +158,14 @@ void read_measurement_csv(std::string_view text, const LogRequest& request, Meas
   log.time = header[*columns.time];
   WorkersColumn tagged;
   std::string type;
+  const std::optional<Purpose> purpose = chosen(rows, columns, request, log);
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const std::vector<std::string>& cells = rows[i].fields;
     const Place place = line_of(log, static_cast<std::size_t>(rows[i].line - 1));
     if (cells.size() != header.size())
       throw InputError(place, fmt::format("has {} fields", cells.size()),
                        fmt::format("the {} of the header", header.size()));
+    if (purpose && cells[*columns.collective] != log.benchmark) continue;
     if (columns.type && !type.empty() && type != cells[*columns.type])
       throw InputError(place, fmt::format("is of type {} after rows of {}", cells[*columns.type], type),
                        "one datatype a file");

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <charconv>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -69,6 +71,8 @@ std::vector<Line> joined_lines(std::string_view text) {
 
 struct Header {
   std::size_t columns = 13;  // size, count, type, redop, root, and two blocks
+  bool reduction = true;     // there is the column redop
+  bool counts_wrong = true;  // #wrong; before NCCL 2.13's tests it was error, the largest deviation
 };
 
 // The header of the table, `# size count type …`, or nothing.
@@ -76,7 +80,7 @@ std::optional<Header> header_of(const std::vector<std::string_view>& words) {
   const auto size = std::find(words.begin(), words.end(), "size");
   const auto columns = static_cast<std::size_t>(words.end() - size);
   if (columns < 3 + 2 * block_columns || size[1] != "count" || size[2] != "type") return std::nullopt;
-  return Header{columns};
+  return Header{columns, columns > 3 + 2 * block_columns && size[3] == "redop", words.back() != "error"};
 }
 
 // The ranks as the log's head lists them: `#  Rank  0 Group  0 Pid 1887 on worker-1 device 0 …`.
@@ -155,6 +159,52 @@ std::size_t block_of(const LogRequest& request) {
   return static_cast<std::size_t>(found - blocks.begin());
 }
 
+// A log that does not name its benchmark tells it by its rates: busbw is algbw times what the collective needs.
+class Rates {
+ public:
+  void add(std::string_view algbw, std::string_view busbw, std::optional<std::string_view> reduction) {
+    const double rate = number_in(algbw);
+    if (!(rate > algbw_)) return;  // the largest has the most digits
+    algbw_ = rate;
+    busbw_ = number_in(busbw);
+    reduces_ = reduction ? std::optional(*reduction != "none") : std::nullopt;
+  }
+
+  // Sets the log's purpose, if exactly one fits to 2 %.
+  void tell(MeasurementLog& log) const {
+    if (log.purpose || log.workers < 2 || algbw_ < 1) return;
+    const double share = static_cast<double>(log.workers - 1) / static_cast<double>(log.workers);
+    const struct {
+      Purpose purpose;
+      double factor;
+      bool reduces;
+    } all[] = {{Purpose::AllReduce, 2 * share, true},
+               {Purpose::AllGather, share, false},
+               {Purpose::ReduceScatter, share, true},
+               {Purpose::Broadcast, 1, false}};
+    std::optional<Purpose> found;
+    for (const auto& one : all) {
+      if (std::abs(busbw_ / algbw_ / one.factor - 1) > 0.02 || (reduces_ && *reduces_ != one.reduces)) continue;
+      if (found) return;
+      found = one.purpose;
+    }
+    if (!found) return;
+    log.purpose = found;
+    for (const Benchmark& one : benchmarks)
+      if (one.purpose == *found) log.benchmark = fmt::format("{}, by its busbw", one.word);
+  }
+
+ private:
+  static double number_in(std::string_view word) {
+    double number = 0;
+    std::from_chars(word.data(), word.data() + word.size(), number);
+    return std::isfinite(number) ? number : 0;
+  }
+
+  double algbw_ = 0, busbw_ = 0;
+  std::optional<bool> reduces_;
+};
+
 }  // namespace
 
 bool is_nccl_tests(std::string_view text) { return text.find("busbw") != text.npos && text.find("algbw") != text.npos; }
@@ -165,6 +215,7 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
   log.total_gathered = true;
   std::optional<Header> header;
   RankList ranks;
+  Rates rates;
   std::string type;
   int wrong = 0;
   for (const Line& line : joined_lines(text)) {
@@ -192,12 +243,14 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
     const Bytes bytes = parse_log_size(row[0], 1, place);
     parse_log_size(row[1], 1, place);
     const std::string_view errors = row[first + block_columns - 1];
-    wrong += errors != "N/A" && parse_number(errors, place) != 0;
+    wrong += errors != "N/A" && parse_number(errors, place) != 0 && header->counts_wrong;
+    rates.add(row[first + 1], row[first + 2], header->reduction ? std::optional(row[3]) : std::nullopt);
     log.points.push_back({bytes, bytes > 0 ? parse_log_time(row[first], 1e-6, place) : 0});
     ranks.measured(place);
   }
   log.workers = ranks.size();
   log.per_host = ranks.per_host();
+  rates.tell(log);
   if (log.workers == 1)
     throw InputError({log.file, ""}, "was taken by one rank alone",
                      "two ranks or more; many processes need nccl-tests built with MPI=1");

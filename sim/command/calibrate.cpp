@@ -35,6 +35,8 @@ LogRequest log_request(const CalibrateArguments& arguments, std::size_t log) {
                      .place_of_format = argument("--format"),
                      .place_of_time = argument("--time"),
                      .place_of_workers = argument("--workers")};
+  if (!arguments.collective.empty())
+    request.purpose = find_algorithm(arguments.collective, argument("--collective")).purpose;
   if (!arguments.workers.empty())
     request.workers = parse_integer(arguments.workers[log], 2, most_workers, argument("--workers"));
   return request;
@@ -182,7 +184,7 @@ void execute_levels(const CalibrateArguments& arguments, const std::vector<Calib
     for (const std::string& warning : log.warnings) warn(fmt::format("{}: {}", log.log.file, warning));
   for (const std::string& warning : outcome.fit.warnings) warn(warning);
   if (outcome.tables && !arguments.table) warn(fmt::format("tables are made, not levels: {}", outcome.why));
-  print("{}", arguments.json ? levels_json(outcome) : levels_text(outcome));
+  print("{}", arguments.json ? levels_json(outcome) : levels_text(outcome, screen()));
 }
 
 void execute_one(const CalibrateArguments& arguments, const Calibration& calibration, std::optional<double> line_rate) {
@@ -205,7 +207,7 @@ void execute_one(const CalibrateArguments& arguments, const Calibration& calibra
   }
   for (const std::string& warning : calibration.warnings) warn(warning);
   print("{}", arguments.json ? calibration_json(calibration, arguments.table)
-                             : calibration_text(calibration, arguments.table));
+                             : calibration_text(calibration, arguments.table, screen()));
 }
 
 void execute(const CalibrateArguments& arguments) {

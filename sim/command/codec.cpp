@@ -58,7 +58,7 @@ CodecRequest request_of(const CodecArguments& arguments) {
 
 void execute(const CodecArguments& arguments) {
   const CodecReport report = measure_codec(request_of(arguments));
-  print("{}", arguments.json ? codec_json(report) : codec_table(report));
+  print("{}", arguments.json ? codec_json(report) : codec_table(report, screen()));
 }
 
 }  // namespace

@@ -46,8 +46,8 @@ void execute(const CollectiveArguments& arguments) {
     print("{}", arguments.links ? with_member(collective_json(rows), "links", links_json(*usage)) + "\n"
                                 : collective_json(rows));
   else
-    print("{}{}{}", collective_heading(scenario, pricing), collective_table(rows),
-          arguments.links ? links_table(*usage) : "");
+    print("{}{}{}", wrapped(collective_heading(scenario, pricing), screen().width), collective_table(rows, screen()),
+          arguments.links ? links_table(*usage, screen()) : "");
 }
 
 }  // namespace

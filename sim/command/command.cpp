@@ -7,10 +7,12 @@
 
 #include <fmt/format.h>
 
+#include "sim/command/help.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
+#include "sim/experiment/progress.hpp"
 #include "sim/network/fidelity.hpp"
 
 namespace allreplay {
@@ -28,8 +30,14 @@ void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<v
   lead(farm);
 }
 
+Outcome run_with_progress(const Scenario& scenario) {
+  if (!scenario.stragglers.jitter || is_heard()) return run(scenario);
+  Progress progress(std::string(scenario.strategy->name), static_cast<std::size_t>(scenario.options.iterations));
+  return run(scenario, [&progress] { progress.advance(); });
+}
+
 void add_engine(Command command, std::string& engine) {
-  command.add_option("--engine", engine, "mpi: trials run on the ranks of mpirun (docs/clusters.md)");
+  command.add_option("--engine", engine, "mpi: simulate on the ranks of mpirun (docs/clusters.md)");
 }
 
 void require_mpi_or_none(const std::string& engine) {
@@ -68,19 +76,18 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
   request.place_of_fidelity = argument("--fidelity");
   request.place_of_codec = argument("--codec");
   for (const std::string& option : options) {
+    const bool flag = option.starts_with("--");  // --bucket-cap=10MiB, given as a flag of its own
     const std::size_t equals = option.find('=');
     if (equals == std::string::npos)
       throw InputError(argument("--option"), fmt::format("'{}' has no value", option),
                        "key=value, such as bucket_cap=\"25 MiB\"");
-    const std::string name = option.substr(0, equals);
-    request.options.push_back({name, option.substr(equals + 1), argument("--option " + name)});
+    const std::string given = option.substr(0, equals), name = flag ? option_of(given) : given;
+    request.options.push_back({name, option.substr(equals + 1), argument(flag ? given : "--option " + name)});
   }
   const std::pair<const char*, const std::string*> flags[] = {
       {"accumulate", &accumulate}, {"zero", &zero}, {"shard_group", &shard_group}, {"memory", &memory}};
   for (const auto& [name, value] : flags) {
-    std::string flag = "--" + std::string(name);
-    std::replace(flag.begin(), flag.end(), '_', '-');
-    if (!value->empty()) request.options.push_back({name, *value, argument(flag)});
+    if (!value->empty()) request.options.push_back({name, *value, argument(flag_of(name))});
   }
   request.changes = changes_of(changes);
   return request;
@@ -90,7 +97,8 @@ void add_change_options(Command command, ChangeArguments& arguments, bool networ
   for (const ChangeRow& row : change_rows()) {
     if (network_only && row.changed != Changed::Network) continue;
     command.add_option(fmt::format("--{}", row.name), arguments[std::string(row.name)], std::string(row.about))
-        .allow_extra_args(false);
+        .allow_extra_args(false)
+        .group("Changes of what the files say, before anything is simulated");
   }
 }
 
@@ -165,7 +173,12 @@ void add_scenario_options(Command command, ScenarioArguments& arguments) {
   command.add_option("--forward-ratio", arguments.forward_ratio,
                      "set every layer's forward time to this times its backward time");
   add_change_options(command, arguments.changes, false);
-  command.add_option("-o,--option", arguments.options, "key=value, any number of times:").allow_extra_args(false);
+  command
+      .add_option("-o,--option", arguments.options,
+                  "key=value, any number of times, of an option of the strategy, the collective or the codec: "
+                  "`allreplay help NAME` tells "
+                  "of them. Each is a flag, too: --bucket-cap 10MiB")
+      .allow_extra_args(false);
 }
 
 }  // namespace allreplay

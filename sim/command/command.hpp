@@ -34,7 +34,8 @@ void add_estimate(CommandLine& app);
 void add_export(CommandLine& app);
 void add_report(CommandLine& app);
 void add_list(CommandLine& app);
-void add_man(CommandLine& app);         ///< of all commands of `app`, which has to live on
+void add_help(CommandLine& app);        ///< of all commands of `app`, which has to live on
+void add_man(CommandLine& app);         ///< likewise
 void add_completion(CommandLine& app);  ///< likewise
 
 /// What `allreplay list` lists.
@@ -94,6 +95,9 @@ class Incomplete : public std::runtime_error {
 /// Of a command that takes --engine mpi: runs `lead` on rank 0 of the MPI job, while the other ranks do what `prepare`
 /// says until it is done.
 void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<void(Farm& farm)>& lead);
+
+/// Simulates; where that takes many iterations, and there are streams to say so, with its progress.
+Outcome run_with_progress(const Scenario& scenario);
 
 /// Adds --engine to a command that runs on MPI, and nothing else but here; throws InputError for what is not mpi.
 void add_engine(Command command, std::string& engine);

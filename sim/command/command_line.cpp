@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
-#include "sim/command/definitions.hpp"
+#include "sim/command/help.hpp"
 
 namespace allreplay {
 
@@ -68,13 +68,8 @@ Option Option::excludes(Option other) {
   return *this;
 }
 
-Option Option::type_name(const std::string& name) {
-  record_->type_name = name;
-  return *this;
-}
-
-Option Option::description(const std::string& help) {
-  record_->help = help;
+Option Option::group(const std::string& name) {
+  record_->group = name;
   return *this;
 }
 
@@ -85,6 +80,7 @@ OptionDefinition Option::definition() const {
   definition.standard = default_of(*record_);
   definition.positional = is_positional(*record_);
   definition.required = record_->required;
+  definition.group = record_->group;
   definition.flag = is_flag(*record_);
   definition.repeatable =
       std::holds_alternative<std::vector<std::string>*>(record_->target) && record_->delimiter == '\0';
@@ -152,7 +148,7 @@ std::vector<Command> CommandLine::get_subcommands() const {
 
 namespace {
 
-// The option as CLI11 knows it; help is its own.
+// The option as CLI11 knows it.
 CLI::Option* parsed(CLI::App& command, const OptionRecord& option) {
   if (const auto* text = std::get_if<std::string*>(&option.target))
     return command.add_option(option.names, **text, option.help);
@@ -172,28 +168,32 @@ void add(CLI::App& app, const CommandRecord& record) {
       if (option.extra_args) one->allow_extra_args(*option.extra_args);
       if (option.delimiter != '\0') one->delimiter(option.delimiter);
       if (option.shows_default) one->capture_default_str();
-      if (!option.type_name.empty()) one->type_name(option.type_name);
     }
   for (const auto& [option, one] : known) {
     for (const OptionRecord* other : option->needs) one->needs(known.at(other));
     for (const OptionRecord* other : option->excludes) one->excludes(known.at(other));
   }
-  if (!record.footer.empty()) command.footer(record.footer);
   command.callback(record.run);
 }
 
 }  // namespace
 
-std::optional<std::string> CommandLine::parse(int argc, char** argv) {
+std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
   CLI::App app(description_, program_);
   app.set_version_flag("--version", version_);
   app.require_subcommand(1);
-  app.footer(footer_);
   for (const auto& command : commands_) add(app, *command);
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& help) {
-    app.exit(help);
+    std::reverse(words.begin(), words.end());  // as the parser wants them
+    app.parse(std::move(words));
+  } catch (const CLI::CallForVersion&) {
+    print("{}\n", version_);
+  } catch (const CLI::Success&) {  // --help, of the program or of a command
+    const auto called = app.get_subcommands();
+    const std::vector<CommandDefinition> commands = commands_of(*this);
+    const std::size_t width = screen().width;
+    print("{}", called.empty() ? program_help(commands, description_, footer_, width)
+                               : command_help(*row_named(commands, called.front()->get_name()), width));
   } catch (const CLI::ParseError& error) {
     const auto called = app.get_subcommands();
     return fmt::format("{} (see allreplay {}--help)", error.what(),

@@ -25,7 +25,7 @@ struct OptionRecord {
   std::optional<bool> extra_args;  ///< none: as the parser does
   char delimiter = '\0';
   std::vector<const OptionRecord*> needs, excludes;
-  std::string type_name;
+  std::string group;  ///< under which help shows it; "" under "Options"
 
   std::vector<std::string> names_apart() const;  ///< "-p", "--profile"
   std::string longest_name() const;              ///< "--profile"
@@ -42,8 +42,7 @@ class Option {
   Option capture_default_str();
   Option needs(Option other);
   Option excludes(Option other);
-  Option type_name(const std::string& name);
-  Option description(const std::string& help);
+  Option group(const std::string& name);
 
   /// All but its value, which the parser does not know.
   OptionDefinition definition() const;
@@ -99,7 +98,7 @@ class CommandLine {
   std::vector<Command> get_subcommands() const;  ///< in the order of their definition
 
   /// Runs the command that is called, or prints help. Returns what is wrong with the words, if anything is.
-  std::optional<std::string> parse(int argc, char** argv);
+  std::optional<std::string> parse(std::vector<std::string> words);
 
   /// Runs a command with these options, once. Throws InputError where they are wrong, in the words that the same has on
   /// a command line.

@@ -75,7 +75,7 @@ std::vector<Outcome> outcomes_of(const std::vector<Candidate>& candidates) {
     if (possible(one, require_possible)) chosen.push_back(&one);
   std::vector<Outcome> outcomes;
   for (const Candidate* one : chosen)
-    possible(*one, [&](const Scenario& scenario) { outcomes.push_back(run(scenario)); });
+    possible(*one, [&](const Scenario& scenario) { outcomes.push_back(run_with_progress(scenario)); });
   if (outcomes.empty()) throw complaints.front().second;
   for (const auto& [name, why] : complaints) warn(left_out(name, why.what()));
   return outcomes;
@@ -97,7 +97,7 @@ void execute(const CompareArguments& arguments) {
   else if (arguments.csv)
     print_csv(outcomes);
   else
-    print("{}", compare_report(outcomes));
+    print("{}", compare_report(outcomes, screen()));
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/command/definitions.hpp"
+#include "sim/command/help.hpp"
 
 namespace allreplay {
 
@@ -32,6 +32,12 @@ std::string for_choices(std::string_view line) {
   for (const OptionRow& option : option_rows())
     if (!option.words.empty()) text += fmt::format(fmt::runtime(line), option.name, fmt::join(option.words, " "));
   return text;
+}
+
+// Whether the options of strategies may stand there as flags.
+bool takes_keys(const CommandDefinition& command) {
+  return std::any_of(command.options.begin(), command.options.end(),
+                     [](const OptionDefinition& option) { return option.value.name.starts_with("KEY=V"); });
 }
 
 // --- bash ------------------------------------------------------------------------------------------------------------
@@ -84,7 +90,16 @@ _allreplay_keys() {
   compopt -o nospace 2> /dev/null
 }
 
-# What may stand after key=.
+# The same as flags, --bucket-cap, once a letter is there.
+_allreplay_flags() {
+  local keys
+  [[ $cur == --?* ]] || return
+  keys=$(_allreplay_names options)
+  keys=--${keys//_/-}
+  _allreplay_offer "${keys//$'\n'/$'\n'--}"
+}
+
+# What may stand after key=, or after a flag.
 _allreplay_word() {
   case $1 in
 @words@  esac
@@ -132,8 +147,14 @@ std::string bash_script(const Commands& commands) {
     }
     script += fmt::format("    {})\n", command.name);
     if (!values.empty()) script += "      case $previous in\n" + values + "      esac\n";
-    script += fmt::format("      if [[ $cur == -* ]]; then _allreplay_words '{}'; else {}; fi ;;\n",
-                          fmt::join(options, " "), positional);
+    const bool keys = takes_keys(command);
+    if (keys) {
+      script += "      local key=${previous#--}\n";
+      script += "      [[ $previous == --* ]] && _allreplay_word \"${key//-/_}\"\n";
+      script += "      ((${#COMPREPLY[@]})) && return\n";
+    }
+    script += fmt::format("      if [[ $cur == -* ]]; then _allreplay_words '{}'{}; else {}; fi ;;\n",
+                          fmt::join(options, " "), keys ? "; _allreplay_flags" : "", positional);
   }
   return script + "  esac\n}\n\ncomplete -F _allreplay allreplay\n";
 }
@@ -157,12 +178,23 @@ std::string zsh_text(const std::string& text) {
 std::string zsh_specification(const OptionDefinition& option) {
   const std::string value = option.flag ? "" : fmt::format(":{}:{}", option.value.name, zsh_values(option.value));
   if (option.positional) return quoted(fmt::format("1:{}:{}", option.value.name, zsh_values(option.value)));
-  const std::string text = fmt::format("[{}]", zsh_text(option.help));
+  const std::string text = fmt::format("[{}]", zsh_text(option.help_in_one_line()));
   std::vector<std::string> specifications;
   for (const std::string& name : option.names)
     specifications.push_back(quoted((option.repeatable ? "*" : fmt::format("({})", fmt::join(option.names, " "))) +
                                     name + (option.flag || !name.starts_with("--") ? "" : "=") + text + value));
   return fmt::format("{}", fmt::join(specifications, " "));
+}
+
+// The options of strategies as flags: offered once a letter is there.
+std::string zsh_flags() {
+  std::string text = "  local -a flags=(\n";
+  for (const OptionRow& option : option_rows())
+    text += fmt::format(
+        "    {}\n",
+        quoted(fmt::format("{}=[{}]:VALUE:{}", flag_of(option.name), zsh_text(std::string(option.about)),
+                           option.words.empty() ? " " : fmt::format("({})", fmt::join(option.words, " ")))));
+  return text + "  )\n  [[ $words[CURRENT] == --?* ]] || flags=(\\!$^flags)\n";
 }
 
 constexpr std::string_view zsh_head = R"zsh(#compdef allreplay
@@ -189,12 +221,12 @@ std::string zsh_script(const Commands& commands) {
       replaced(std::string(zsh_head), "@words@", for_choices("  compset -P '{0}=' && {{ compadd {1}; return }}\n"));
   for (const CommandDefinition& command : commands)
     script += fmt::format("      {}\n", quoted(command.name + ":" + zsh_text(command.help)));
-  script +=
-      "    )\n    _describe command commands\n    return\n  fi\n  local command=$words[2]\n  shift words\n"
-      "  ((CURRENT--))\n  case $command in\n";
+  script += "    )\n    _describe command commands\n    return\n  fi\n  local command=$words[2]\n  shift words\n" +
+            zsh_flags() + "  ((CURRENT--))\n  case $command in\n";
   for (const CommandDefinition& command : commands) {
     script += fmt::format("    {}) _arguments -s", command.name);
     for (const OptionDefinition& option : command.options) script += " \\\n      " + zsh_specification(option);
+    if (takes_keys(command)) script += " \\\n      $flags";
     script += " ;;\n";
   }
   return script +
@@ -236,9 +268,18 @@ std::string fish_script(const Commands& commands) {
       for (const std::string& name : option.names)
         if (!option.positional) script += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
       if (!option.flag) script += fish_values(option.value);
-      if (!option.positional) script += " -d " + fish_quoted(option.help);
+      if (!option.positional) script += " -d " + fish_quoted(option.help_in_one_line());
       script += "\n";
     }
+  std::vector<std::string> with_keys;
+  for (const CommandDefinition& command : commands)
+    if (takes_keys(command)) with_keys.push_back(command.name);
+  for (const OptionRow& option : option_rows())
+    script += fmt::format(
+        "complete -c allreplay -n '__fish_seen_subcommand_from {}; and string match -qr \"^--.\" -- (commandline -ct)' "
+        "-l {} -x -a {} -d {}\n",
+        fmt::join(with_keys, " "), flag_of(option.name).substr(2),
+        fish_quoted(fmt::format("{}", fmt::join(option.words, " "))), fish_quoted(std::string(option.about)));
   return script;
 }
 

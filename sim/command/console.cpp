@@ -18,6 +18,8 @@ thread_local Listener* listener = nullptr;
 Listener::Listener() : before_(std::exchange(listener, this)) {}
 Listener::~Listener() { listener = before_; }
 
+bool is_heard() { return listener != nullptr; }
+
 void print_text(std::string_view text) {
   if (listener)
     listener->printed += text;
@@ -39,7 +41,9 @@ void print_aside(std::string_view text) {
 
 void tell(std::string_view line) {
   constexpr std::size_t longest = 8192;  // bytes: two paths, and words
-  print_aside(one_line(line, longest) + "\n");
+  const std::string text = one_line(line, longest);
+  const bool breaks = !listener && (line.starts_with("note: ") || line.starts_with("warning: "));
+  print_aside((breaks ? wrapped(text, width_of_standard_error(), 2) : text) + "\n");
 }
 
 void warn(const std::string& text) {

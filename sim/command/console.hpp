@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/screen.hpp"
 #include "sim/experiment/run.hpp"
 
 namespace allreplay {
@@ -29,6 +30,9 @@ class Listener {
   Listener* before_;
 };
 
+/// Whether a listener hears, and the streams are nobody's.
+bool is_heard();
+
 /// On standard output.
 void print_text(std::string_view text);
 template <class... Values>
@@ -39,7 +43,9 @@ void print(fmt::format_string<Values...> format, Values&&... values) {
 /// Text as it stands on standard error.
 void print_aside(std::string_view text);
 
-/// A line on standard error; where nobody can read it, nothing happens.
+/// A line on standard error. A note or a warning is broken between words where that has a width
+/// (width_of_standard_error()); an error never is, so that it is one line for whoever searches it, and its path can be
+/// copied.
 void tell(std::string_view line);
 
 /// "warning: …" on standard error, once for each text.

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/collective/measurement_log.hpp"
+#include "sim/command/help.hpp"
 #include "sim/interchange/exporters/exporter.hpp"
 #include "sim/network/fidelity.hpp"
 #include "sim/report/codec_report.hpp"
@@ -20,12 +21,6 @@ template <class Rows>
 std::vector<ToldValue> summaries(const Rows& rows) {
   std::vector<ToldValue> values;
   for (const auto& row : rows) values.push_back({std::string(row.name), std::string(row.summary)});
-  return values;
-}
-
-std::vector<ToldValue> all_options() {
-  std::vector<ToldValue> values;
-  for (const OptionRow& row : option_rows()) values.push_back({std::string(row.name), help_of(row)});
   return values;
 }
 
@@ -51,9 +46,10 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--inner-bandwidth", {.name = "RATE|xN"}},
       {"--inner-latency", {.name = "TIME|xN"}},
       {"--node", number},
+      {"--plan", file},
       {"--stragglers", {.name = "xN|none|WORKER:FACTOR"}},
       {"--method", {.name = "METHOD", .words = names_of(tune_methods)}},
-      {"--option", {.name = "KEY=VALUE", .list = "options", .told = all_options()}},
+      {"--option", {.name = "KEY=VALUE", .list = "options"}},
       {"--over", {.name = "KEY=LO:HI", .list = "options"}},
       {"import --from", {.name = "FORMAT", .list = "importers"}},
       {"export --to", {.name = "FORMAT", .told = summaries(exporters())}},
@@ -119,6 +115,7 @@ const std::map<std::string, ValueKind>& kinds() {
       {"file", file},
       {"sweep file", {.name = "FILE", .list = "configs", .file = true}},
       {"list what", {.name = "WHAT", .words = listable()}},
+      {"help topic", {.name = "NAME", .words = help_topics()}},
       {"completion shell", {.name = "SHELL", .words = shells()}},
   };
   return known;
@@ -134,26 +131,9 @@ ValueKind kind_of(const std::string& command, const OptionDefinition& option) {
   return {.name = "VALUE"};
 }
 
-// What --help shows below an option: "\n  NAME: what it is", for each value that there is.
-std::string told(const ValueKind& kind) {
-  std::string text;
-  for (const ToldValue& value : kind.told) text += fmt::format("\n  {}: {}", value.name, value.about);
-  return text;
-}
-
-// In one line the values are named only; the keys of --option, which stand in many commands, are told once.
-std::string one_line(std::string help, const ValueKind& kind) {
-  const std::string values = told(kind);
-  if (values.empty() || !help.ends_with(values)) return help;
-  help.resize(help.size() - values.size());
-  if (kind.list == "options") return help.substr(0, help.size() - 1);
-  return fmt::format("{} {}", help, fmt::join(names_of(kind.told), ", "));
-}
-
 OptionDefinition definition_of(const std::string& command, const Option& option) {
   OptionDefinition definition = option.definition();
   if (!definition.flag) definition.value = kind_of(command, definition);
-  definition.help = one_line(definition.help, definition.value);
   if (definition.value.list.empty() && definition.value.words.empty())
     definition.value.words = names_of(definition.value.told);
   return definition;
@@ -172,15 +152,8 @@ std::vector<CommandDefinition> commands_of(const CommandLine& app) {
   return commands;
 }
 
-void name_values(CommandLine& app) {
-  for (const Command& command : app.get_subcommands())
-    for (Option option : command.get_options()) {
-      const OptionDefinition definition = option.definition();
-      if (definition.flag) continue;
-      const ValueKind kind = kind_of(command.get_name(), definition);
-      option.type_name(kind.name);
-      if (definition.help.ends_with(':')) option.description(definition.help + told(kind));
-    }
+std::string OptionDefinition::help_in_one_line() const {
+  return value.told.empty() ? help : fmt::format("{} {}", help, fmt::join(names_of(value.told), ", "));
 }
 
 }  // namespace allreplay

@@ -24,15 +24,18 @@ struct ValueKind {
   std::string list = "";           ///< what `allreplay list` calls these values; "" if it does not
   std::vector<std::string> words;  ///< values that are always the same
   bool file = false;               ///< a path will do, too
-  std::vector<ToldValue> told;     ///< in full under the help of the option, where that ends with a colon
+  std::vector<ToldValue> told;     ///< in full under the help of the option
 };
 
 struct OptionDefinition {
   std::vector<std::string> names;  ///< "-p", "--profile"; of a positional its name
-  std::string help;                ///< one line, with the values that it lists
+  std::string help;                ///< one line; where that ends with a colon, the values that are told are to follow
   std::string standard;            ///< its default; "" where it has none
   bool positional = false, flag = false, required = false, repeatable = false;
+  std::string group;  ///< under which help shows it; "" under "Options"
   ValueKind value;
+
+  std::string help_in_one_line() const;  ///< with the names of values that are told
 };
 
 struct CommandDefinition {
@@ -42,9 +45,6 @@ struct CommandDefinition {
 
 /// Commands in the order of their definition.
 std::vector<CommandDefinition> commands_of(const CommandLine& app);
-
-/// Lets --help call each value by its kind's name, and tell values. To be called once all commands are added.
-void name_values(CommandLine& app);
 
 /// The shells that completion_script() knows.
 const std::vector<std::string>& shells();

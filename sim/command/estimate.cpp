@@ -7,6 +7,7 @@
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
 #include "sim/estimate/transformer.hpp"
 #include "sim/report/table.hpp"
 #include "sim/workload/model_file.hpp"
@@ -204,7 +205,7 @@ std::string summary(const Estimate& made, const Computation* work, const Device*
   for (const Layer& layer : profile.layers) kept += layer.activation_bytes.value_or(0);
   std::int64_t parameters = 0;
   for (const Tensor& tensor : profile.tensors) parameters += tensor.elements;
-  std::vector<std::vector<std::string>> rows{
+  std::vector<std::pair<std::string, TableCell>> rows{
       {"model", profile.model},
       {"device", fmt::format("{}, {}", profile.device, profile.precision)},
       {"batch size", fmt::format("{}{}{}", *profile.batch_size, work && work->tokens ? " of " : "",
@@ -224,7 +225,7 @@ std::string summary(const Estimate& made, const Computation* work, const Device*
     rows.push_back({"of the roofline", percent(made.efficiency)});
   }
   if (device) rows.push_back({"device's memory", format_size(device->memory)});
-  return format_table(rows);
+  return facts(rows, screen());
 }
 
 // `before`: what the trace that was rescaled says of its own source.
@@ -233,8 +234,9 @@ void finish(const EstimateArguments& arguments, const Estimate& made, const Mode
   std::vector<std::string> notes = made.notes;
   if (!before.empty()) notes.push_back("before: " + before);
   if (!arguments.out.empty()) write_file(arguments.out, trace_json(made.profile, notes, &model));
-  for (const std::string& note : made.notes) print_aside(fmt::format("note: {}\n", note));
-  print("{}note: estimated, not measured ({})\n", table, made.profile.source);
+  for (const std::string& note : made.notes) tell("note: " + note);
+  print("{}{}", table,
+        wrapped(fmt::format("note: estimated, not measured ({})\n", made.profile.source), screen().width, 2));
 }
 
 void rescale(const EstimateArguments& arguments) {

@@ -48,6 +48,9 @@ void require_meaning(const ExportArguments& arguments, const Exporter& exporter)
          "--per-worker", "how many workers?", "add --workers N");
 }
 
+// The groups' file, where there is one.
+std::string groups_file(const ExportArguments& arguments) { return arguments.out + ".groups.json"; }
+
 std::vector<std::string> files(const ExportArguments& arguments, const Exporter& exporter, std::int64_t workers) {
   if (!arguments.per_worker) return {arguments.out};
   std::vector<std::string> files;
@@ -71,24 +74,35 @@ void execute(const ExportArguments& arguments) {
     plan = plan_of(scenario);
   }
   ExportRequest wanted{scenario.profile, plan ? &*plan : nullptr, scenario.workers};
+  if (plan) wanted.collective = scenario.collective.empty() ? scenario.cluster.network.collective : scenario.collective;
   const std::vector<std::string> written = files(arguments, exporter, scenario.workers);
   std::vector<Output> outputs;
   for (const std::string& file : written) outputs.push_back({arguments.per_worker ? "--per-worker" : "--out", file});
+  const bool groups = arguments.per_worker && plan && plan->step.shard_group > 0;
+  if (groups) outputs.push_back({"--per-worker", groups_file(arguments)});
   require_separate(outputs, arguments.scenario.files({arguments.plan}));
   if (!arguments.clock.empty()) wanted.clock = parse_number(arguments.clock, argument("--clock")) * 1e9;
   if (!(wanted.clock >= 1e3 && wanted.clock <= 1e12))
     throw InputError(argument("--clock"), fmt::format("{} GHz is no clock", arguments.clock), "1e-6 to 1000");
   const Exported exported = exporter.write(wanted);
-  for (const std::string& file : written) write_file(file, exported.text);
+  for (const std::string& file : written) {
+    write_file(file, groups && wanted.worker > 0 ? exporter.write(wanted).text : exported.text);
+    ++wanted.worker;
+  }
+  if (groups) write_file(groups_file(arguments), exported.groups);
   for (const std::string& note : exported.notes) tell("note: " + note);
   print_aside(caveat(scenario.profile));
   if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
     tell("note: the cluster's stragglers and jitter were left out: every worker is the profile's");
-  if (written.size() > 1) tell(fmt::format("note: the {} files are equal: every worker does the same", written.size()));
+  if (groups)
+    tell(fmt::format("note: {} says who is in which group: ASTRA-sim's --comm-group-configuration",
+                     groups_file(arguments)));
+  else if (written.size() > 1)
+    tell(fmt::format("note: the {} files are equal: every worker does the same", written.size()));
   print("{}",
         fmt::format("{}: {} layers, forward {}, backward {}, {} of gradients{}\n", written.front(),
-                    scenario.profile.layers.size(), format_duration(to_seconds(scenario.profile.forward())),
-                    format_duration(to_seconds(scenario.profile.backward())), format_size(scenario.profile.bytes()),
+                    scenario.profile->layers.size(), format_duration(to_seconds(scenario.profile->forward())),
+                    format_duration(to_seconds(scenario.profile->backward())), format_size(scenario.profile->bytes()),
                     plan ? fmt::format(" in {} blocks of {}", plan->blocks.size(), plan->strategy) : ""));
 }
 
@@ -104,9 +118,11 @@ void add_export(CommandLine& app) {
   command.add_option("--plan", arguments->plan, "write the plan in this file, made for --cluster");
   add_scenario_options(command, arguments->scenario);
   command.get_option("--cluster").required(false);
-  command.add_option("--clock", arguments->clock, "astra-sim: GHz of its cycles (1)");
+  command.add_option("--clock", arguments->clock,
+                     "astra-sim: GHz of its cycles (1: nanoseconds; 0.001: microseconds, for Chakra's text converter)");
   command.add_flag("--per-worker", arguments->per_worker,
-                   "chakra: a file for each worker, OUT.0.et, OUT.1.et, …, as ASTRA-sim 2.0 wants them; all are equal");
+                   "chakra: a file for each worker, OUT.0.et, OUT.1.et, …, as ASTRA-sim 2.0 wants them; all are equal, "
+                   "but for shard groups, which OUT.groups.json lists");
   command.footer(
       "What the format cannot carry is reported. `allreplay import` reads all of these formats.\n"
       "Examples:\n"

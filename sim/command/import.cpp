@@ -5,6 +5,7 @@
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
 #include "sim/interchange/importers/importer.hpp"
+#include "sim/interchange/importers/ranks.hpp"
 #include "sim/report/table.hpp"
 #include "sim/workload/trace_writer.hpp"
 
@@ -13,7 +14,8 @@ namespace allreplay {
 namespace {
 
 struct ImportArguments {
-  std::string file, from, out, batch, forward_ratio, clock, match;
+  std::vector<std::string> files;
+  std::string from, out, communication_out, batch, forward_ratio, clock, match;
   ImportOptions options;
 };
 
@@ -54,32 +56,42 @@ void require_read(const Importer& importer, const ImportOptions& options) {
 std::string summary(const Profile& profile) {
   std::int64_t parameters = 0;
   for (const Tensor& tensor : profile.tensors) parameters += tensor.elements;
-  return format_table({{"model", profile.model},
-                       {"source", profile.source},
-                       {"device", fmt::format("{}, {}, {}", profile.device, profile.framework, profile.precision)},
-                       {"batch size", fmt::format("{}", *profile.batch_size)},
-                       {"layers", fmt::format("{}", profile.layers.size())},
-                       {"tensors", fmt::format("{}", profile.tensors.size())},
-                       {"parameters", fmt::format("{}", parameters)},
-                       {"forward", format_duration(to_seconds(profile.forward()))},
-                       {"backward", format_duration(to_seconds(profile.backward()))}});
+  return facts({{"model", profile.model},
+                {"source", profile.source},
+                {"device", fmt::format("{}, {}, {}", profile.device, profile.framework, profile.precision)},
+                {"batch size", fmt::format("{}", *profile.batch_size)},
+                {"layers", fmt::format("{}", profile.layers.size())},
+                {"tensors", fmt::format("{}", profile.tensors.size())},
+                {"parameters", fmt::format("{}", parameters)},
+                {"forward", format_duration(to_seconds(profile.forward()))},
+                {"backward", format_duration(to_seconds(profile.backward()))}},
+               screen());
+}
+
+Imported import_file(const std::string& file, const std::string& from, const ImportOptions& options) {
+  const Importer* importer = from.empty() ? nullptr : &find_importer(from, argument("--from"));
+  ByteSource source(file);
+  if (!importer) importer = &recognise(source);
+  require_read(*importer, options);
+  try {
+    return import_profile(*importer, source, options);
+  } catch (const TimeOverflow& error) {
+    throw InputError({file, ""}, fmt::format("the times together: {}", error.what()), "smaller times");
+  }
 }
 
 void execute(const ImportArguments& arguments) {
   const ImportOptions options = options_of(arguments);
-  require_separate({{"--out", arguments.out}}, {arguments.file, file_behind("models", arguments.match)});
-  const Importer* importer = arguments.from.empty() ? nullptr : &find_importer(arguments.from, argument("--from"));
-  ByteSource source(arguments.file);
-  if (!importer) importer = &recognise(source);
-  require_read(*importer, options);
-  const Imported imported = [&] {
-    try {
-      return import_profile(*importer, source, options);
-    } catch (const TimeOverflow& error) {
-      throw InputError({arguments.file, ""}, fmt::format("the times together: {}", error.what()), "smaller times");
-    }
-  }();
+  std::vector<std::string> inputs = arguments.files;
+  inputs.push_back(file_behind("models", arguments.match));
+  require_separate({{"--out", arguments.out}, {"--communication-out", arguments.communication_out}}, inputs);
+  std::vector<Imported> ranks;
+  for (const std::string& file : arguments.files) ranks.push_back(import_file(file, arguments.from, options));
+  const Imported imported = ranks.size() == 1 ? std::move(ranks.front()) : merged_ranks(ranks, arguments.files);
+  const std::string measured =
+      arguments.communication_out.empty() ? "" : collectives_csv(imported, {arguments.files.front(), ""});
   write_file(arguments.out, trace_json(imported.profile, imported.notes));
+  if (!measured.empty()) write_file(arguments.communication_out, measured);
   for (const std::string& note : imported.notes) tell("note: " + note);
   print("{}", summary(imported.profile));
 }
@@ -89,13 +101,19 @@ void execute(const ImportArguments& arguments) {
 void add_import(CommandLine& app) {
   auto arguments = std::make_shared<ImportArguments>();
   Command command = app.add_subcommand("import", "make a trace of what another profiler or simulator wrote");
-  command.add_option("file", arguments->file, "what to read; .gz is decompressed").required();
+  command
+      .add_option("file", arguments->files,
+                  "what to read; .gz is decompressed. Several are Kineto traces of ranks of one job")
+      .required();
   command.add_option("--from", arguments->from, "its format (by its look); see `allreplay list importers`");
   command.add_option("--out", arguments->out, "the trace to write").required();
+  command.add_option("--communication-out", arguments->communication_out,
+                     "write what a job's trace measured of its collectives, a CSV for `allreplay calibrate`");
   command.add_option("--batch", arguments->batch, "samples per mini-batch, where the file does not say");
   command.add_option("--model", arguments->options.model, "the model's name (the file's)");
   command.add_option("--match", arguments->match,
-                     "name the layers with parameters, and split them into tensors, as this model has them");
+                     "name the layers with parameters, and split them into tensors, as this model has them; of a "
+                     "trace without shapes, take them from it");
   command.add_option("--device", arguments->options.device, "what it ran on, where the file does not say");
   command.add_option("--framework", arguments->options.framework, "what ran it, where the file does not say");
   command.add_option("--precision", arguments->options.precision, "fp32 (default), tf32, fp16 or bf16");
@@ -107,6 +125,7 @@ void add_import(CommandLine& app) {
       "What was skipped, subtracted or attributed is reported, and kept in the trace's \"details\".\n"
       "Examples:\n"
       "  allreplay import worker0.pt.trace.json.gz --match resnet50 --out traces/resnet50_mine.json\n"
+      "  allreplay import rank0.json rank1.json --communication-out job.csv --out mine.json\n"
       "  allreplay import graph.txt --batch 128 --device V100 --out traces/vgg16_pipedream.json");
   command.callback([arguments] { execute(*arguments); });
 }

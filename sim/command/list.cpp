@@ -44,7 +44,10 @@ Rows strategy_table() {
     const Offer& offer = strategy.offer;
     rows.push_back({code(strategy.name), std::string(strategy.summary),
                     codes({strategy.options.begin(), strategy.options.end()}),
-                    offer.framework.empty() ? "" : code(offer.framework) + (offer.maintained ? "" : ", research")});
+                    offer.framework.empty() ? ""
+                                            : code(offer.framework) + (offer.maintained ? ""
+                                                                       : offer.words    ? ", research"
+                                                                                        : ", code to paste")});
   }
   return rows;
 }
@@ -178,11 +181,21 @@ Rows models() {
   return rows;
 }
 
+// With what the times were made from.
+Rows profiles_with_sources() {
+  Rows rows = data("traces");
+  for (auto& row : rows)
+    if (const auto source = Json::read(find_data("traces", row[0], "file")).find("source"))
+      row[1] += ". " + source->text();
+  return rows;
+}
+
 struct Listing {
   std::string_view name;
   Rows (*lines)();
   Rows (*table)() = nullptr;     // with its header; nullptr where no page repeats it
   std::string_view folder = "";  // whose files these are
+  Rows (*verbose)() = nullptr;   // with what --verbose adds
 };
 
 constexpr Listing listings[] = {
@@ -191,7 +204,7 @@ constexpr Listing listings[] = {
     {"codecs", codec_lines, codec_table, "models/codecs"},
     {"topologies", topology_lines, topology_table},
     {"options", option_lines, option_table},
-    {"profiles", [] { return data("traces"); }, nullptr, "traces"},
+    {"profiles", [] { return data("traces"); }, nullptr, "traces", profiles_with_sources},
     {"clusters", [] { return data("topologies"); }, nullptr, "topologies"},
     {"models", models},
     {"devices", [] { return data("models/devices"); }, nullptr, "models/devices"},
@@ -202,7 +215,7 @@ constexpr Listing listings[] = {
 
 struct ListArguments {
   std::string what;
-  bool names = false, markdown = false;
+  bool names = false, markdown = false, verbose = false;
 };
 
 void execute(const ListArguments& arguments) {
@@ -217,13 +230,16 @@ void execute(const ListArguments& arguments) {
     for (const std::string& name : list_data(listing.folder)) print("{}\n", name);
     return;
   }
-  Rows rows = listing.lines();
+  if (arguments.verbose && !listing.verbose)
+    throw InputError(argument("--verbose"), fmt::format("there is no more to say of {}", listing.name), "leave it out");
+  Rows rows = arguments.verbose ? listing.verbose() : listing.lines();
   if (arguments.names) {
     for (const auto& row : rows) print("{}\n", row[0]);
     return;
   }
-  rows.insert(rows.begin(), {"name", ""});
-  print("{}", format_table(rows));
+  Table table({"name", ""});
+  for (const auto& row : rows) table.add({row[0], row[1]});
+  print("{}", table.text(screen()));
 }
 
 }  // namespace
@@ -239,6 +255,7 @@ void add_list(CommandLine& app) {
   command.add_option("what", arguments->what, fmt::format("{}", fmt::join(listable(), ", "))).required();
   const Option names = command.add_flag("--names", arguments->names, "only the names, one a line, for scripts");
   command.add_flag("--markdown", arguments->markdown, "the table that stands in the pages of docs/").excludes(names);
+  command.add_flag("--verbose", arguments->verbose, "profiles: also what their times were made from").excludes(names);
   command.callback([arguments] { execute(*arguments); });
 }
 

@@ -87,7 +87,7 @@ std::string entry(const OptionDefinition& option) {
   std::string text = ".TP\n";
   text += option.positional ? "\\fI" + roff(option.value.name) + "\\fR" : fmt::format("{}", fmt::join(names, ", "));
   if (!option.flag && !option.positional) text += " \\fI" + roff(option.value.name) + "\\fR";
-  text += "\n" + prose(option.help);
+  text += "\n" + prose(option.help_in_one_line());
   if (!option.standard.empty()) text += " (" + roff(option.standard) + ")";
   if (option.required && !option.positional) text += " (required)";
   if (!option.value.list.empty() && option.help.find("allreplay list") == std::string::npos)
@@ -112,7 +112,9 @@ std::string manual_page(const std::vector<CommandDefinition>& commands, const st
       if (option.names.front() != "-h") page += entry(option);
     if (!command.footer.empty()) page += as_is(command.footer);
   }
-  page += ".SH KEYS OF \\-\\-option\nThe same names stand in the files of clusters and sweeps.\n";
+  page +=
+      ".SH KEYS OF \\-\\-option\nThe same names stand in the files of clusters and sweeps; each is a flag, too: "
+      "\\fB\\-\\-bucket\\-cap\\fR for bucket_cap.\n";
   for (const OptionRow& option : option_rows())
     page += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(std::string(option.name)), prose(help_of(option)));
   page +=

@@ -3,6 +3,7 @@
 #include "sim/command/command.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/report/plan_report.hpp"
+#include "sim/schedule/pytorch_buckets.hpp"
 #include "sim/search/plan_of.hpp"
 
 namespace allreplay {
@@ -12,14 +13,26 @@ namespace {
 struct PlanArguments {
   ScenarioArguments scenario;
   std::string strategy;
-  bool json = false;
+  bool json = false, pytorch = false;
 };
+
+std::string code_of(const Scenario& scenario, const Plan& plan) {
+  const auto buckets = pytorch_buckets(plan, scenario.profile);
+  if (!buckets || scenario.codec)
+    throw InputError(argument("--pytorch"),
+                     fmt::format("what {} plans{} is not sent as whole parameters, the last first, in all-reduces one "
+                                 "after another",
+                                 plan.strategy, scenario.codec ? ", compressed," : ""),
+                     "--strategy optimal-merge makes the best of those");
+  return pytorch_code(plan, *buckets);
+}
 
 void execute(const PlanArguments& arguments) {
   Library library;
   const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
   const Plan plan = plan_of(scenario);
-  print("{}", arguments.json ? write_plan(plan, scenario.profile) + "\n" : plan_report(scenario, plan));
+  if (arguments.pytorch) return print("{}\n", code_of(scenario, plan));
+  print("{}", arguments.json ? write_plan(plan, scenario.profile) + "\n" : plan_report(scenario, plan, screen()));
 }
 
 }  // namespace
@@ -29,7 +42,11 @@ void add_plan(CommandLine& app) {
   Command command = app.add_subcommand("plan", "print what a strategy would send: blocks, slices, order");
   add_scenario_options(command, arguments->scenario);
   command.add_option("-s,--strategy", arguments->strategy, "see `allreplay list strategies`").required();
-  command.add_flag("--json", arguments->json, "print one JSON object");
+  const Option json = command.add_flag("--json", arguments->json, "print one JSON object, which `run --plan` replays");
+  command
+      .add_flag("--pytorch", arguments->pytorch,
+                "print Python to paste: the buckets, and what has PyTorch send them; where they are whole parameters")
+      .excludes(json);
   command.footer("Example:\n  allreplay plan --profile googlenet_k80_b32 --cluster k80-10gbe --strategy mg-wfbp");
   command.callback([arguments] { execute(*arguments); });
 }

@@ -27,8 +27,12 @@ CommandLine command_line();
 /// Throws InputError, and what else the command throws (current_failure()).
 void call_command(const std::string& name, const std::vector<GivenOption>& options);
 
+/// An option of a strategy, a collective or a codec that stands there as a flag, "--bucket-cap" and "10MiB", as the
+/// command's --option: "--option=--bucket-cap=10MiB". Throws InputError for one without a value.
+std::vector<std::string> with_flags_as_options(const CommandLine& app, std::vector<std::string> words);
+
 /// A slip in a command's or an option's name gets a suggestion, not a parser's complaint. Throws InputError.
-void require_known_words(const CommandLine& app, const std::vector<std::string_view>& words);
+void require_known_words(const CommandLine& app, const std::vector<std::string>& words);
 
 /// Why a command failed.
 struct Failure {

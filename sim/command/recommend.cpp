@@ -1,10 +1,14 @@
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "sim/command/command.hpp"
+#include "sim/experiment/tuning.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/recommend_report.hpp"
 #include "sim/schedule/offer.hpp"
+#include "sim/training/memory.hpp"
 #include "sim/training/sharding.hpp"
 #include "sim/view/memory_picture.hpp"
 
@@ -58,13 +62,21 @@ std::vector<std::string> chosen_strategies(const RecommendArguments& arguments) 
 
 struct RecommendTask {
   std::vector<std::vector<Scenario>> sizes;
+  std::vector<std::vector<Request>> requests;  // what each was asked for with
   RecommendRequest request;
 };
+
+// Where there is a limit of memory and nobody said what is sharded, the optimum of what shards most is asked for as
+// well.
+bool searches_stage_3(const RecommendArguments& arguments, const Scenario& best) {
+  return arguments.strategies.empty() && best.options.memory.limit && !best.options.places.contains("zero") &&
+         !best.codec && best.workers > 1;
+}
 
 // All that is wrong is found here, before the first is run.
 RecommendTask task_of(const RecommendArguments& arguments) {
   RecommendTask task;
-  auto& [sizes, request] = task;
+  auto& [sizes, requests, request] = task;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = static_cast<std::uint64_t>(
       parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
@@ -75,12 +87,18 @@ RecommendTask task_of(const RecommendArguments& arguments) {
     ScenarioArguments one = arguments.scenario;
     one.workers = count;
     sizes.emplace_back();
+    requests.emplace_back();
     for (const std::string& name : chosen_strategies(arguments)) {
       Request asked = one.request(name);
       asked.place_of_strategy = argument("--strategies");
       Scenario scenario = library.resolve(asked);
       if (arguments.strategies.empty() && !goes_with(scenario)) continue;  // by what else was asked for
       sizes.back().push_back(std::move(scenario));
+      requests.back().push_back(asked);
+      if (name != "best" || !searches_stage_3(arguments, sizes.back().back())) continue;
+      set_option(asked, "zero", "3");
+      sizes.back().push_back(library.resolve(asked));
+      requests.back().push_back(std::move(asked));
     }
     if (sizes.back().empty()) require_sharding(library.resolve(one.request(chosen_strategies(arguments).front())));
   }
@@ -92,6 +110,19 @@ RecommendTask task_of(const RecommendArguments& arguments) {
   return task;
 }
 
+// Throws InputError where no strategy fits at any size.
+void require_fitting(const std::vector<std::vector<Advice>>& sizes) {
+  const Advice* smallest = &sizes.front().front();
+  for (const std::vector<Advice>& ranking : sizes)
+    for (const Advice& advice : ranking) {
+      if (fits(advice.tuned.scenario, advice.tuned.result)) return;
+      if (advice.tuned.result.memory.peak < smallest->tuned.result.memory.peak) smallest = &advice;
+    }
+  const Scenario& scenario = smallest->tuned.scenario;
+  nothing_fits(scenario, smallest->tuned.result.memory.peak,
+               fmt::format("{} on {} workers", scenario.strategy->name, scenario.workers));
+}
+
 double efficiency_line(const RecommendArguments& arguments) {
   const double line = parse_number(arguments.line, argument("--efficiency"));
   if (!(line > 0 && line <= 1))
@@ -100,18 +131,35 @@ double efficiency_line(const RecommendArguments& arguments) {
   return line;
 }
 
+// The words that say each setting to `run`: those that it was asked for with, and what was chosen.
+void add_words(std::vector<std::vector<Advice>>& rankings, const RecommendTask& task) {
+  for (std::size_t size = 0; size < rankings.size(); ++size)
+    for (Advice& advice : rankings[size]) {
+      const Scenario& tuned = advice.tuned.scenario;
+      const auto& scenarios = task.sizes[size];
+      const auto given = std::find_if(scenarios.begin(), scenarios.end(), [&](const Scenario& one) {
+        return one.strategy == tuned.strategy && one.options.strategy.step.zero == tuned.options.strategy.step.zero;
+      });
+      Request request = task.requests[size][static_cast<std::size_t>(given - scenarios.begin())];
+      for (const auto& [name, value] : changed_options(*given, tuned)) set_option(request, name, value);
+      advice.run = run_flags(request);
+    }
+}
+
 void recommend_and_print(const RecommendArguments& arguments, Farm* farm) {
   const double line = efficiency_line(arguments);
   const RecommendTask task = task_of(arguments);
   std::vector<RuledOut> ruled_out;
-  const std::vector<std::vector<Advice>> sizes = recommend(task.sizes, task.request, ruled_out, farm);
+  std::vector<std::vector<Advice>> sizes = recommend(task.sizes, task.request, ruled_out, farm);
+  add_words(sizes, task);
   for (const RuledOut& one : ruled_out) warn(left_out(one.strategy, one.why));
   warn(sizes.front().front().tuned.result.warning);
+  require_fitting(sizes);
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)
     print("{}\n", recommend_json(sizes));
   else
-    print("{}", sizes.size() == 1 ? recommend_report(sizes.front()) : scaling_report(sizes, line));
+    print("{}", sizes.size() == 1 ? recommend_report(sizes.front(), screen()) : scaling_report(sizes, line, screen()));
 }
 
 void execute(const RecommendArguments& arguments) {

@@ -27,8 +27,12 @@ void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& out
   const NamedValues used = options_that_matter(outcome.scenario);
   for (const OptionText& option : arguments.request("").options) {
     const auto steps = step_options();
+    const std::vector<std::string_view>& own = outcome.scenario.strategy->options;
+    // A default that has no text of its own is not among what is used.
+    const bool standard = outcome.scenario.options.get(option.name).empty() &&
+                          std::find(own.begin(), own.end(), option.name) != own.end();
     const bool counts =
-        option.name == "sharing" || std::find(steps.begin(), steps.end(), option.name) != steps.end() ||
+        standard || option.name == "sharing" || std::find(steps.begin(), steps.end(), option.name) != steps.end() ||
         std::any_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option.name; });
     if (!counts)
       warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name,
@@ -54,7 +58,7 @@ void execute(const RunArguments& arguments) {
     require_separate({{"--timeline", arguments.timeline}, {"--plot", arguments.plot}},
                      arguments.scenario.files({arguments.plan}));
   Library library;
-  Outcome outcome = run(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
+  Outcome outcome = run_with_progress(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
   std::optional<LinkUsage> usage;
   if (arguments.links || !arguments.plot.empty())
     usage = link_usage(outcome.scenario, outcome.result, argument(arguments.links ? "--links" : "--plot"));
@@ -69,7 +73,7 @@ void execute(const RunArguments& arguments) {
     const std::string row = to_json(row_of(outcome));
     print("{}\n", arguments.links ? with_member(row, "links", links_json(*usage)) : row);
   } else {
-    print("{}{}", run_report(outcome), arguments.links ? links_table(*usage) : "");
+    print("{}{}", run_report(outcome, screen()), arguments.links ? links_table(*usage, screen()) : "");
   }
   hand_over(std::move(outcome));
 }

@@ -22,7 +22,7 @@ void print_rows(const SweepArguments& arguments, const std::vector<Outcome>& out
     if (!outcomes.empty()) print("{}\n", csv_header());
     for (const Outcome& outcome : outcomes) print("{}\n", to_csv(row_of(outcome)));
   } else if (!outcomes.empty()) {
-    print("{}", sweep_report(outcomes));
+    print("{}", sweep_report(outcomes, screen()));
   }
 }
 
@@ -92,6 +92,7 @@ void run_and_print(SweepArguments arguments, Farm* farm) {
   SweepRun how;
   how.jobs = arguments.job_count();
   how.farm = farm;
+  how.progress = !is_heard();
   if (!arguments.shard.empty()) {
     how.share = parse_share(arguments.shard);
     arguments.out = file_of_share(arguments.out, how.share);

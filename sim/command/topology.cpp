@@ -25,7 +25,7 @@ void execute(const TopologyArguments& arguments) {
   Cluster cluster = scenario.cluster;
   cluster.workers = scenario.workers;
   if (!arguments.dot.empty()) write_file(arguments.dot, topology_dot(cluster));
-  print("{}", arguments.json ? topology_json(cluster) : topology_table(cluster));
+  print("{}", arguments.json ? topology_json(cluster) : topology_table(cluster, screen()));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "sim/command/definitions.hpp"
 #include "sim/core/file.hpp"
 #include "sim/report/tuning_report.hpp"
+#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -54,12 +55,14 @@ void tune_and_print(const TuneArguments& arguments, Farm* farm) {
   const auto [scenario, request] = task_of(arguments);
   const Tuning tuning =
       run_tuning(scenario, request, static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))), farm);
+  if (const Outcome& least = tuning.tuned; !fits(least.scenario, least.result))
+    nothing_fits(least.scenario, least.result.memory.peak, "the smallest that was tried");
   if (!arguments.out.empty()) write_file(arguments.out, tuning_csv(tuning));
   warn(tuning.given.result.warning);
   if (arguments.json)
     print("{}\n", tuning_json(tuning));
   else
-    print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning));
+    print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning, screen()));
 }
 
 void execute(const TuneArguments& arguments) {

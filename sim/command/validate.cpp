@@ -15,7 +15,7 @@ namespace allreplay {
 namespace {
 
 struct ValidateArguments {
-  std::string file, out, plot;
+  std::string file, out, plot, engine;
   bool json = false;
 };
 
@@ -28,11 +28,11 @@ std::vector<std::string> inputs_of(const MeasuredFile& measured) {
   return {files.begin(), files.end()};
 }
 
-void execute(const ValidateArguments& arguments) {
+void validate_and_print(const ValidateArguments& arguments, Farm* farm) {
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   MeasuredFile measured = read_measured_file(arguments.file);
   require_separate({{"--out", arguments.out}, {"--plot", arguments.plot}}, inputs_of(measured));
-  const Validation validation = validate(std::move(measured));
+  const Validation validation = validate(std::move(measured), farm);
   if (!arguments.plot.empty()) write_picture(arguments.plot, validation_picture(validation));
   if (!arguments.out.empty()) write_file(arguments.out, validation_csv(validation));
   for (const ValidatedPoint& point : validation.points) warn(point.predicted.warning);
@@ -40,7 +40,14 @@ void execute(const ValidateArguments& arguments) {
     if (!one.known)
       warn(fmt::format("{}: nothing is known of {}: twice as much leaves no trace, and the cluster's stays",
                        validation.measured.points[one.rows.front()].place.path, name_of(constant_words, one.constant)));
-  print("{}", arguments.json ? validation_json(validation) : validation_text(validation));
+  print("{}", arguments.json ? validation_json(validation) : validation_text(validation, screen()));
+}
+
+void execute(const ValidateArguments& arguments) {
+  require_mpi_or_none(arguments.engine);
+  if (arguments.engine.empty()) return validate_and_print(arguments, nullptr);
+  on_farm([&] { return answer_validation(read_measured_file(arguments.file)); },
+          [&](Farm& farm) { validate_and_print(arguments, &farm); });
 }
 
 }  // namespace
@@ -51,6 +58,7 @@ void add_validate(CommandLine& app) {
   command.add_option("file", arguments->file, "a CSV of measured points: see docs/validating.md").required();
   command.add_option("--out", arguments->out, "write every point with its prediction to this CSV file");
   command.add_option("--plot", arguments->plot, "draw predicted against measured: FILE.svg, .png or .pdf");
+  add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
       "Columns: profile, cluster, workers, strategy, any option, and what was measured: iteration_s, samples_per_s or\n"

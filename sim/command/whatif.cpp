@@ -12,23 +12,40 @@ namespace {
 
 struct WhatIfArguments {
   ScenarioArguments scenario;
-  std::string strategy, budget = "6", seed = "1", jobs = "2", plot;
+  std::string strategy, budget = "6", seed = "1", jobs = "2", plot, engine;
   bool json = false;
 };
 
-void execute(const WhatIfArguments& arguments) {
+WhatIfRequest request_of(const WhatIfArguments& arguments) {
   WhatIfRequest how;
   how.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   how.seed = static_cast<std::uint64_t>(
       parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
   how.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs")));
+  return how;
+}
+
+void ask_and_print(const WhatIfArguments& arguments, Farm* farm) {
+  const WhatIfRequest how = request_of(arguments);
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   require_separate({{"--plot", arguments.plot}}, arguments.scenario.files());
   Library library;
-  const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how);
+  const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(what_if_chart(answer)));
   warn(answer.base.outcome.result.warning);
-  print("{}", arguments.json ? what_if_json(answer) + "\n" : what_if_report(answer));
+  print("{}", arguments.json ? what_if_json(answer) + "\n" : what_if_report(answer, screen()));
+}
+
+void execute(const WhatIfArguments& arguments) {
+  require_mpi_or_none(arguments.engine);
+  if (arguments.engine.empty()) return ask_and_print(arguments, nullptr);
+  on_farm(
+      [&] {
+        WhatIfRequest how = request_of(arguments);
+        how.jobs = 1;
+        return answer_questions(how);
+      },
+      [&](Farm& farm) { ask_and_print(arguments, &farm); });
 }
 
 }  // namespace
@@ -43,6 +60,7 @@ void add_whatif(CommandLine& app) {
   command.add_option("--seed", arguments->seed, "of the tuning's random choices").capture_default_str();
   command.add_option("-j,--jobs", arguments->jobs, "how many at a time; results do not depend on it")
       .capture_default_str();
+  add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_option("--plot", arguments->plot, "draw the gains as a tornado chart: FILE.svg, .png or .pdf");
   command.footer(

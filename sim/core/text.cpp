@@ -1,5 +1,6 @@
 #include "sim/core/text.hpp"
 
+#include <algorithm>
 #include <cctype>
 
 namespace allreplay {
@@ -48,6 +49,14 @@ std::size_t shown_length(std::string_view text) {
   return length;
 }
 
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
 }  // namespace
 
 bool is_one_line(std::string_view text) {
@@ -75,6 +84,68 @@ std::string one_line(std::string_view text, std::size_t most) {
     if (line.size() + ellipsis.size() <= most) fits = line.size();
   }
   return line;
+}
+
+std::string shell_words(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
+  return text;
+}
+
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+namespace {
+
+// A number stays with what it counts or its unit, a flag with its value.
+bool stays_with_next(std::string_view word) {
+  if (word.starts_with("--") || word == "-o") return word.find('=') == std::string_view::npos;
+  if (word.starts_with('+') || word.starts_with('-')) word.remove_prefix(1);
+  return !word.empty() && std::isdigit(static_cast<unsigned char>(word.front())) != 0 &&
+         word.find_first_not_of("0123456789.,") == std::string_view::npos && word.back() != ',' && word.back() != '.';
+}
+
+}  // namespace
+
+std::string_view first_unbroken(std::string_view text) {
+  std::size_t end = 0;
+  for (;;) {
+    const std::size_t start = end;
+    end = std::min(text.find_first_of(" \n", start), text.size());
+    if (end + 1 >= text.size() || text[end] == '\n' || text[end + 1] == ' ' || text[end + 1] == '\n' ||
+        !stays_with_next(text.substr(start, end - start)) || text.substr(end + 1).starts_with("--"))
+      return text.substr(0, end);
+    ++end;
+  }
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string result, blanks;  // those between what stays together
+  std::size_t at = 0;          // of the line
+  bool empty = true;           // the line has no word yet
+  while (!text.empty()) {
+    if (text.front() == '\n') {
+      result += '\n';
+      at = 0, empty = true, blanks.clear();
+      text.remove_prefix(1);
+    } else if (text.front() == ' ') {
+      blanks += ' ';
+      text.remove_prefix(1);
+    } else {
+      const std::string_view words = first_unbroken(text);
+      if (!empty && at + blanks.size() + width_of(words) > width) {
+        result += '\n';
+        at = 0, blanks.assign(indent, ' ');
+      }
+      result += blanks;
+      result += words;
+      at += blanks.size() + width_of(words);
+      empty = false, blanks.clear();
+      text.remove_prefix(words.size());
+    }
+  }
+  return result;
 }
 
 std::string_view trim(std::string_view text) {

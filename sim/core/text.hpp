@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace allreplay {
 
@@ -21,6 +22,19 @@ bool is_one_line(std::string_view text);
 /// The text as one line of at most `most` bytes: a space for every end of a line or tab, a question mark for every
 /// other byte that could not stand there, and an ellipsis where it was cut.
 std::string one_line(std::string_view text, std::size_t most);
+
+/// The words of a command as a shell reads them back.
+std::string shell_words(const std::vector<std::string>& words);
+
+/// How many columns of a screen the text takes: its characters, not its bytes.
+std::size_t width_of(std::string_view text);
+
+/// The first words of a text that stay in one line: one, or a number with what it counts, or a flag with its value.
+std::string_view first_unbroken(std::string_view text);
+
+/// Prose in lines of at most `width` characters. They end between words, so that a path stays whole, be it longer than
+/// a line; ends of lines that are there stay. What is carried over starts with `indent` blanks.
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);
 
 /// Without white space at its ends.
 std::string_view trim(std::string_view text);

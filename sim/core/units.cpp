@@ -1,6 +1,5 @@
 #include "sim/core/units.hpp"
 
-#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -28,16 +27,11 @@ struct Kind {
 };
 
 constexpr Unit durations[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"ns", 1e-9}, {"ps", 1e-12}};
-constexpr Unit sizes[] = {{"B", 1},
-                          {"kB", 1e3},
-                          {"MB", 1e6},
-                          {"GB", 1e9},
-                          {"KiB", 1024},
-                          {"MiB", 1024. * 1024},
-                          {"GiB", 1024. * 1024 * 1024}};
-constexpr Unit rates[] = {{"bit/s", 1. / 8},   {"kbit/s", 1e3 / 8},  {"Mbit/s", 1e6 / 8},
-                          {"Gbit/s", 1e9 / 8}, {"Tbit/s", 1e12 / 8}, {"B/s", 1},
-                          {"kB/s", 1e3},       {"MB/s", 1e6},        {"GB/s", 1e9}};
+constexpr Unit sizes[] = {{"B", 1},     {"kB", 1e3},   {"MB", 1e6},           {"GB", 1e9},
+                          {"TB", 1e12}, {"KiB", 1024}, {"MiB", 1024. * 1024}, {"GiB", 1024. * 1024 * 1024}};
+constexpr Unit rates[] = {{"bit/s", 1. / 8},    {"kbit/s", 1e3 / 8}, {"Mbit/s", 1e6 / 8}, {"Gbit/s", 1e9 / 8},
+                          {"Tbit/s", 1e12 / 8}, {"B/s", 1},          {"kB/s", 1e3},       {"MB/s", 1e6},
+                          {"GB/s", 1e9},        {"TB/s", 1e12}};
 constexpr Unit per_bytes[] = {{"s/B", 1}, {"ms/B", 1e-3}, {"us/B", 1e-6}, {"ns/B", 1e-9}, {"ps/B", 1e-12}};
 
 constexpr Kind duration_kind{"a duration", "45 us", durations};
@@ -107,37 +101,37 @@ std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64
 
 namespace {
 
-struct Step {
-  double from;  // used for values of at least this much
-  std::string_view unit;
-};
-
-template <std::size_t n>
-std::string format(double value, const std::array<Step, n>& steps) {  // steps: largest first
-  for (const Step& step : steps)
-    if (std::abs(value) >= step.from * 0.99995) return fmt::format("{:.4g} {}", value / step.from, step.unit);
-  return fmt::format("{:.4g} {}", value / steps.back().from, steps.back().unit);
+// The largest that leaves four digits of at least 1 before them; `units`: largest first.
+FittingUnit fitting(double value, std::span<const FittingUnit> units) {
+  for (const FittingUnit& unit : units)
+    if (std::abs(value) >= unit.size * 0.99995) return unit;
+  return units.back();
 }
+
+std::string format(double value, const FittingUnit& unit) {
+  return fmt::format("{:.4g} {}", value / unit.size, unit.name);
+}
+
+constexpr FittingUnit fitting_durations[] = {{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}, {1e-12, "ps"}};
+constexpr FittingUnit fitting_sizes[] = {{1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
+constexpr FittingUnit fitting_rates[] = {
+    {1e12 / 8, "Tbit/s"}, {1e9 / 8, "Gbit/s"}, {1e6 / 8, "Mbit/s"}, {1e3 / 8, "kbit/s"}, {1. / 8, "bit/s"}};
 
 }  // namespace
 
+FittingUnit unit_of_duration(double seconds) { return fitting(seconds, fitting_durations); }
+FittingUnit unit_of_size(double bytes) { return fitting(bytes, fitting_sizes); }
+FittingUnit unit_of_rate(double bytes_per_second) { return fitting(bytes_per_second, fitting_rates); }
+
 std::string format_duration(double seconds) {
-  if (seconds == 0) return "0 s";
-  return format(seconds, std::array<Step, 5>{{{1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}, {1e-12, "ps"}}});
+  return seconds == 0 ? "0 s" : format(seconds, unit_of_duration(seconds));
 }
 
 std::string format_size(Bytes bytes) {
-  const auto size = static_cast<double>(bytes);
-  if (bytes % 1024 == 0 && bytes != 0)
-    return format(size, std::array<Step, 3>{{{1024. * 1024 * 1024, "GiB"}, {1024. * 1024, "MiB"}, {1024, "KiB"}}});
-  return format(size, std::array<Step, 4>{{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}}});
+  return format(static_cast<double>(bytes), unit_of_size(static_cast<double>(bytes)));
 }
 
-std::string format_rate(double bytes_per_second) {
-  return format(
-      8 * bytes_per_second,
-      std::array<Step, 5>{{{1e12, "Tbit/s"}, {1e9, "Gbit/s"}, {1e6, "Mbit/s"}, {1e3, "kbit/s"}, {1, "bit/s"}}});
-}
+std::string format_rate(double bytes_per_second) { return format(bytes_per_second, unit_of_rate(bytes_per_second)); }
 
 namespace {
 

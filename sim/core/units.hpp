@@ -24,12 +24,22 @@ double parse_number(std::string_view text, const Place& place);
 /// A whole number in [least, most]. Throws InputError.
 std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most, const Place& place);
 
+/// What a value is written in: 1e-3 and "ms", for 0.4 s.
+struct FittingUnit {
+  double size;
+  std::string_view name;
+};
+FittingUnit unit_of_duration(double seconds);
+FittingUnit unit_of_size(double bytes);  ///< decimal, as all that is measured or computed
+FittingUnit unit_of_rate(double bytes_per_second);
+
 // For people: three to four significant digits and a unit that fits.
 std::string format_duration(double seconds);
 std::string format_size(Bytes bytes);
 std::string format_rate(double bytes_per_second);  ///< in bit/s, as networks are named
 
-// Exactly, as a file could hold them: the largest unit that leaves a whole number.
+// Exactly, as a file could hold them: the largest unit that leaves a whole number, binary where the user or a framework
+// chose a binary size.
 std::string write_size(Bytes bytes);
 std::string write_duration(Time time);
 std::string write_us(Time time);  ///< microseconds without a unit, all digits of the picoseconds

@@ -6,6 +6,7 @@
 namespace allreplay {
 
 std::string version();             ///< "1.0.0"
+std::string built_with();          ///< "GCC 12.2.0, Release, with MPI": one line
 std::string version_and_commit();  ///< "1.0.0 (0123abc)"; without the commit where it was not built from a checkout
 
 }  // namespace allreplay

@@ -24,4 +24,60 @@ Outcome unpack(Unpacker& unpacker, Scenario scenario) {
   return outcome;
 }
 
+namespace {
+
+void pack(Packer& packer, const Place& place) { packer.add_text(place.file).add_text(place.path); }
+
+Place unpack_place(Unpacker& unpacker) {
+  std::string file = unpacker.take_text();
+  return {std::move(file), unpacker.take_text()};
+}
+
+// Options and changes.
+template <class Text>
+void pack_texts(Packer& packer, const std::vector<Text>& texts) {
+  packer.add(texts.size());
+  for (const Text& text : texts) pack(packer.add_text(text.name).add_text(text.value), text.place);
+}
+
+template <class Text>
+std::vector<Text> unpack_texts(Unpacker& unpacker) {
+  std::vector<Text> texts(unpacker.take<std::size_t>());
+  for (Text& text : texts) {
+    text.name = unpacker.take_text();
+    text.value = unpacker.take_text();
+    text.place = unpack_place(unpacker);
+  }
+  return texts;
+}
+
+constexpr std::string Request::*words_of_request[] = {&Request::profile,  &Request::cluster, &Request::collective,
+                                                      &Request::fidelity, &Request::codec,   &Request::strategy,
+                                                      &Request::plan};
+constexpr Place Request::*places_of_request[] = {
+    &Request::place_of_profile,    &Request::place_of_ratio,    &Request::place_of_workers, &Request::place_of_strategy,
+    &Request::place_of_collective, &Request::place_of_fidelity, &Request::place_of_codec};
+
+}  // namespace
+
+void pack(Packer& packer, const Request& request) {
+  for (const auto word : words_of_request) packer.add_text(request.*word);
+  for (const auto place : places_of_request) pack(packer, request.*place);
+  packer.add(request.forward_ratio).add(request.workers).add(request.reuse);
+  pack_texts(packer, request.options);
+  pack_texts(packer, request.changes);
+}
+
+Request unpack_request(Unpacker& unpacker) {
+  Request request;
+  for (const auto word : words_of_request) request.*word = unpacker.take_text();
+  for (const auto place : places_of_request) request.*place = unpack_place(unpacker);
+  request.forward_ratio = unpacker.take<std::optional<double>>();
+  request.workers = unpacker.take<std::optional<std::int64_t>>();
+  request.reuse = unpacker.take<bool>();
+  request.options = unpack_texts<OptionText>(unpacker);
+  request.changes = unpack_texts<ChangeText>(unpacker);
+  return request;
+}
+
 }  // namespace allreplay

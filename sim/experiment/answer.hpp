@@ -1,12 +1,17 @@
-// What a process of a farm says of a row that it has simulated: numbers, without the plan and the timeline.
+// What processes of a farm ask each other: requests, and of a row that was simulated its numbers, without the plan and
+// the timeline.
 #pragma once
 
+#include "sim/experiment/request.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/farm/bytes.hpp"
 
 namespace allreplay {
 
 void pack(Packer& packer, const Outcome& outcome);
+
+void pack(Packer& packer, const Request& request);
+Request unpack_request(Unpacker& unpacker);
 
 /// Of the same scenario.
 Outcome unpack(Unpacker& unpacker, Scenario scenario);

@@ -63,7 +63,7 @@ void node(Scenario& scenario, const ChangeText& change, const std::string& /*tra
 
 // Layer times and activations in proportion; the update does not know of samples.
 void batch(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
-  Profile& profile = scenario.profile;
+  Profile& profile = scenario.profile.own();
   if (!profile.batch_size)
     throw InputError(change.place, fmt::format("{} says no batch size", profile.name), "a trace; a CSV table has none");
   const auto now = static_cast<double>(*profile.batch_size);
@@ -89,7 +89,7 @@ void batch(Scenario& scenario, const ChangeText& change, const std::string& /*tr
 
 // By the ratio of two rooflines of its device.
 void precision(Scenario& scenario, const ChangeText& change, const std::string& trace) {
-  Profile& profile = scenario.profile;
+  const Profile& profile = scenario.profile;
   if (!element_bytes(change.value))
     throw InputError(change.place, fmt::format("unknown precision '{}'", change.value), choices(names_of(precisions)));
   if (change.value == profile.precision) return;
@@ -100,10 +100,10 @@ void precision(Scenario& scenario, const ChangeText& change, const std::string& 
     throw InputError(change.place,
                      fmt::format("no device is known as '{}', which {} names", profile.device, profile.name),
                      "a trace of `allreplay estimate --from`, which can be told --from-device");
-  const std::string name = profile.name;
   const Model model = model_of_trace(Json::parse(read_file(trace), trace));
-  profile = rescaled(profile, model, {.precision = change.value}).profile;
-  profile.name = name;
+  Profile changed = rescaled(profile, model, {.precision = change.value}).profile;
+  changed.name = profile.name;
+  scenario.profile = std::move(changed);
 }
 
 // "x0.5" of the slowness, or "none", or workers: "0:1.5,3:2".
@@ -167,7 +167,7 @@ void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Chan
       said += fmt::format("{}{} {}", said.empty() ? "" : ", ", change.name, change.value);
     }
   if (said.empty()) return;
-  std::string& name = what == Changed::Profile ? scenario.profile.name : scenario.cluster.name;
+  std::string& name = what == Changed::Profile ? scenario.profile.own().name : scenario.cluster.name;
   name += fmt::format(" ({})", said);
 }
 

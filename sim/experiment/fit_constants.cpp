@@ -41,7 +41,7 @@ double start_of(const Scenario& scenario, Constant constant, bool inside) {
   constexpr double some_launch = 20e-6, some_update = 1e-3, some_alpha = 10e-6, some_beta = 1e-9;
   if (constant == Constant::Launch) return some_launch;
   if (constant == Constant::Update) {
-    const double known = to_seconds(scenario.profile.update.value_or(Time(0)));
+    const double known = to_seconds(scenario.profile->update.value_or(Time(0)));
     return known > 0 ? known : some_update;
   }
   Network network = scenario.cluster.network;
@@ -187,12 +187,15 @@ std::vector<double> best_of_grid(Misfit& misfit, std::size_t count) {
   return best;
 }
 
-void fit_group(const MeasuredFile& measured, const std::vector<std::size_t>& members, Library& library,
-               std::vector<FittedConstant>& fitted) {
-  Misfit misfit(measured, fitted, members, library);
+}  // namespace
+
+std::vector<FittedConstant> fit_group(const MeasuredFile& measured, const ConstantsToFit& all, std::size_t group,
+                                      Library& library) {
+  const std::vector<std::size_t>& members = all.groups[group];
+  Misfit misfit(measured, all.constants, members, library);
   if (misfit.rows().size() < members.size()) {
     std::vector<std::string_view> names;
-    for (const std::size_t member : members) names.push_back(name_of(constant_words, fitted[member].constant));
+    for (const std::size_t member : members) names.push_back(name_of(constant_words, all.constants[member].constant));
     throw InputError(measured.points[misfit.rows().front()].place,
                      fmt::format("{} rows are to fit {} constants ({})", misfit.rows().size(), members.size(),
                                  fmt::join(names, ", ")),
@@ -210,14 +213,14 @@ void fit_group(const MeasuredFile& measured, const std::vector<std::size_t>& mem
     const double slack = 1e-9 * (1 + least);
     known.push_back(misfit(twice) > least + slack && misfit(half) > least + slack);
   }
+  std::vector<FittedConstant> fitted;
   for (std::size_t i = 0; i < members.size(); ++i) {
-    FittedConstant& one = fitted[members[i]];
+    FittedConstant& one = fitted.emplace_back(all.constants[members[i]]);
     one.known = known[i];
     if (one.known) one.value *= std::exp(best[i]);
   }
+  return fitted;
 }
-
-}  // namespace
 
 bool FittedConstant::holds_for(const MeasuredPoint& point) const {
   return std::all_of(scope.begin(), scope.end(),
@@ -266,12 +269,11 @@ Predicted predict(const Scenario& scenario, const MeasuredPoint& point, Quantity
           metrics.efficiency, outcome.result.warning};
 }
 
-std::vector<FittedConstant> fit_constants(const MeasuredFile& measured, Library& library) {
-  std::vector<FittedConstant> fitted = declared(measured, library);
-  require_one_each(measured, fitted);
-  for (const std::vector<std::size_t>& members : groups_of(measured, fitted))
-    fit_group(measured, members, library, fitted);
-  return fitted;
+ConstantsToFit constants_to_fit(const MeasuredFile& measured, Library& library) {
+  std::vector<FittedConstant> constants = declared(measured, library);
+  require_one_each(measured, constants);
+  auto groups = groups_of(measured, constants);
+  return {std::move(constants), std::move(groups)};
 }
 
 }  // namespace allreplay

@@ -37,9 +37,20 @@ Predicted predict(const Scenario& scenario, const MeasuredPoint& point, Quantity
 /// Relative, above zero where `predicted` is too fast.
 double error_of(double predicted, double measured, Quantity quantity);
 
-/// Least squares of the relative errors of the rows that fit, in the logarithms of the constants: the best of a grid
-/// along each, then a pattern search. Rows and constants that have nothing in common are fitted apart. Throws
-/// InputError, also where fewer rows than constants belong together.
-std::vector<FittedConstant> fit_constants(const MeasuredFile& measured, Library& library);
+/// The constants that a file asks for, as they start, and the places of those that have to be fitted together: rows and
+/// constants that have nothing in common are fitted apart.
+struct ConstantsToFit {
+  std::vector<FittedConstant> constants;
+  std::vector<std::vector<std::size_t>> groups;
+};
+
+/// Throws InputError.
+ConstantsToFit constants_to_fit(const MeasuredFile& measured, Library& library);
+
+/// One group's, in its order. Least squares of the relative errors of the rows that fit, in the logarithms of the
+/// constants: the best of a grid along each, then a pattern search. Throws InputError, also where fewer rows than
+/// constants belong together.
+std::vector<FittedConstant> fit_group(const MeasuredFile& measured, const ConstantsToFit& all, std::size_t group,
+                                      Library& library);
 
 }  // namespace allreplay

@@ -5,33 +5,48 @@
 
 #include <fmt/format.h>
 
-#include "sim/core/units.hpp"
-
 namespace allreplay {
+
+namespace {
+
+std::string time_left(double seconds) {
+  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
+  return seconds < 6000 ? fmt::format("{:.0f} min", seconds / 60) : fmt::format("{:.1f} h", seconds / 3600);
+}
+
+}  // namespace
 
 Progress::Progress(std::string what, std::size_t total)
     : what_(std::move(what)),
       total_(total),
-      shown_(isatty(STDERR_FILENO) != 0),
+      terminal_(isatty(STDERR_FILENO) != 0),
       start_(std::chrono::steady_clock::now()),
       last_(start_) {}
 
 Progress::~Progress() {
-  if (shown_) std::fputs("\r\033[K", stderr);
+  if (terminal_) std::fputs("\r\033[K", stderr);
+}
+
+void Progress::draw(double left) const {
+  constexpr std::size_t width = 30;
+  const std::size_t filled = total_ == 0 ? width : width * done_ / total_;
+  fmt::print(stderr, "\r\033[K{} [{}{}] {}/{}, {} left", what_, std::string(filled, '#'),
+             std::string(width - filled, '.'), done_, total_, time_left(left));
+  std::fflush(stderr);
 }
 
 void Progress::advance() {
   ++done_;
   const auto now = std::chrono::steady_clock::now();
-  if (!shown_ || (done_ < total_ && now - last_ < std::chrono::milliseconds(50))) return;
+  const auto pause = terminal_ ? std::chrono::milliseconds(50) : std::chrono::milliseconds(30'000);
+  if (now - last_ < pause && !(terminal_ && done_ >= total_)) return;
   last_ = now;
-  constexpr std::size_t width = 30;
-  const std::size_t filled = total_ == 0 ? width : width * done_ / total_;
   const double spent = std::chrono::duration<double>(now - start_).count();
-  const double left = spent / static_cast<double>(done_) * static_cast<double>(total_ - done_);
-  fmt::print(stderr, "\r\033[K{} [{}{}] {}/{}, {:.0f} s left", what_, std::string(filled, '#'),
-             std::string(width - filled, '.'), done_, total_, left);
-  std::fflush(stderr);
+  const double left = spent / static_cast<double>(done_) * static_cast<double>(total_ > done_ ? total_ - done_ : 0);
+  if (terminal_)
+    draw(left);
+  else
+    fmt::print(stderr, "{}: {} of {}, {} left\n", what_, done_, total_, time_left(left));
 }
 
 }  // namespace allreplay

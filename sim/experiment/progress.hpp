@@ -1,4 +1,4 @@
-// How far long work has come, on standard error, where a person can see it.
+// How far long work has come, on standard error.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 
 namespace allreplay {
 
-/// A bar with the time left. Silent unless standard error is a terminal.
+/// On a terminal a bar with the time left; elsewhere, in a log, a line each half minute.
 class Progress {
  public:
   Progress(std::string what, std::size_t total);
@@ -18,9 +18,11 @@ class Progress {
   void advance();
 
  private:
+  void draw(double left) const;
+
   std::string what_;
   std::size_t total_, done_ = 0;
-  bool shown_;
+  bool terminal_;
   std::chrono::steady_clock::time_point start_, last_;
 };
 

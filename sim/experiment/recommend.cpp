@@ -5,10 +5,14 @@
 #include <optional>
 #include <tuple>
 
+#include <fmt/format.h>
+
+#include "sim/core/text.hpp"
 #include "sim/experiment/answer.hpp"
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/experiment/tuning.hpp"
 #include "sim/schedule/offer.hpp"
+#include "sim/schedule/pytorch_buckets.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/memory.hpp"
 
@@ -39,8 +43,27 @@ std::pair<Outcome, std::vector<std::string>> calmest(const Tuning& tuning) {
   return calm;
 }
 
+// The plan as a file: what this program says that others have no words for.
+std::string plan_words(const Scenario& tuned) {
+  std::vector<std::string> words{"allreplay", "plan", "--strategy", std::string(tuned.strategy->name)};
+  const NamedValues matter = options_that_matter(tuned);
+  for (const auto& [name, value] : changed_options(Scenario(), tuned))
+    if (std::any_of(matter.begin(), matter.end(), [&](const auto& one) { return one.first == name; }))
+      words.insert(words.end(), {"--option", name + "=" + value});
+  words.emplace_back("--json");
+  return fmt::format("the plan of `{}`", shell_words(words));
+}
+
+std::string settings_of(const Scenario& tuned, const Plan& plan) {
+  const std::string words = settings_of(*tuned.strategy, tuned.options.strategy, tuned.profile);
+  if (!words.empty()) return words;
+  if (tuned.strategy->offer.framework == "pytorch" && !tuned.codec)
+    if (const auto buckets = pytorch_buckets(plan, tuned.profile)) return pytorch_code(plan, *buckets);
+  return plan_words(tuned);
+}
+
 // One scenario's, with the values of its ranges that were chosen; none for the options as given.
-std::pair<Advice, std::vector<std::string>> advise(const Scenario& given, const RecommendRequest& request) {
+std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& given, const RecommendRequest& request) {
   const Scenario scenario = as_printed(given);
   const std::vector<Range> ranges = default_ranges(scenario);
   Advice advice;
@@ -55,7 +78,7 @@ std::pair<Advice, std::vector<std::string>> advise(const Scenario& given, const 
     advice.trials = tuning.trials;
   }
   const Scenario& tuned = advice.tuned.scenario;
-  advice.settings = settings_of(*tuned.strategy, tuned.options.strategy, tuned.profile);
+  advice.settings = settings_of(tuned, advice.tuned.result.plan);
   advice.tuned.result.episodes.clear();
   advice.tuned.result.unrolled = {};
   return {std::move(advice), std::move(values)};
@@ -107,8 +130,8 @@ Advice unpacked(const Scenario& given, const std::string& bytes) {
 std::vector<Advice> ranked(std::vector<Advice> ranking) {
   std::stable_sort(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
     const auto key = [](const Advice& one) {
-      return std::tuple(!fits(one.tuned.scenario, one.tuned.result), metrics(one).iteration_s,
-                        metrics(one).collectives);
+      return std::tuple(!fits(one.tuned.scenario, one.tuned.result), metrics(one).iteration_s, metrics(one).collectives,
+                        one.tuned.result.memory.peak);
     };
     return key(a) < key(b);
   });
@@ -117,11 +140,30 @@ std::vector<Advice> ranked(std::vector<Advice> ranking) {
 
 using SizeAndStrategy = std::pair<std::size_t, std::size_t>;
 
-// What an advisor says, or what is wrong with the scenario.
-struct Answered {
-  std::optional<Advice> advice;
-  std::string wrong;
-};
+}  // namespace
+
+Answered advise(const Scenario& scenario, const RecommendRequest& request) {
+  try {
+    return {advise_and_values(scenario, request).first, ""};
+  } catch (const InputError& error) {
+    return {std::nullopt, error.what()};
+  }
+}
+
+std::string packed_advice(const Scenario& scenario, const RecommendRequest& request) {
+  try {
+    return Packer().add(false).add_text(packed(advise_and_values(scenario, request))).bytes();
+  } catch (const InputError& error) {
+    return Packer().add(true).add_text(error.what()).bytes();
+  }
+}
+
+Answered unpacked_advice(const Scenario& scenario, const std::string& bytes) {
+  Unpacker unpacker(bytes);
+  const bool wrong = unpacker.take<bool>();
+  if (wrong) return {std::nullopt, unpacker.take_text()};
+  return {unpacked(scenario, unpacker.take_text()), ""};
+}
 
 std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scenario>& scenarios,
                            std::vector<RuledOut>& ruled_out) {
@@ -135,16 +177,10 @@ std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scen
   return ranked(std::move(ranking));
 }
 
-}  // namespace
-
 std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
                               std::vector<RuledOut>& ruled_out) {
   std::vector<Answered> answers;
-  for (const Scenario& scenario : scenarios) try {
-      answers.push_back({advise(scenario, request).first, ""});
-    } catch (const InputError& error) {
-      answers.push_back({std::nullopt, error.what()});
-    }
+  for (const Scenario& scenario : scenarios) answers.push_back(advise(scenario, request));
   return ranked(std::move(answers), scenarios, ruled_out);
 }
 
@@ -168,11 +204,7 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
   }
   farm->run(jobs, [&](std::size_t job, const std::string& bytes) {
     const auto [size, i] = all[job];
-    Unpacker unpacker(bytes);
-    if (const bool wrong = unpacker.take<bool>(); wrong)
-      answers[size][i] = {std::nullopt, unpacker.take_text()};
-    else
-      answers[size][i] = {unpacked(sizes[size][i], unpacker.take_text()), ""};
+    answers[size][i] = unpacked_advice(sizes[size][i], bytes);
   });
   for (std::size_t size = 0; size < sizes.size(); ++size)
     rankings.push_back(ranked(std::move(answers[size]), sizes[size], ruled_out));
@@ -184,24 +216,30 @@ Farm::Answer answer_advice(std::vector<std::vector<Scenario>> sizes, RecommendRe
   return [sizes = std::move(sizes), request](const std::string& work) {
     Unpacker unpacker(work);
     const auto size = unpacker.take<std::size_t>(), i = unpacker.take<std::size_t>();
-    try {
-      return Packer().add(false).add_text(packed(advise(sizes.at(size).at(i), request))).bytes();
-    } catch (const InputError& error) {
-      return Packer().add(true).add_text(error.what()).bytes();
-    }
+    return packed_advice(sizes.at(size).at(i), request);
   };
 }
 
-Uncompressed fastest_uncompressed(const Scenario& scenario) {
+Uncompressed fastest_uncompressed(const std::vector<Advice>& ranking) {
+  const Scenario& scenario = ranking.front().tuned.scenario;
+  const std::string_view framework = scenario.strategy->offer.framework;
+  const bool one = !framework.empty() && std::all_of(ranking.begin(), ranking.end(), [&](const Advice& advice) {
+    return advice.tuned.scenario.strategy->offer.framework == framework;
+  });
+  std::vector<const Strategy*> candidates;
+  for (const Advice& advice : ranking)
+    if (one) candidates.push_back(advice.tuned.scenario.strategy);
+  for (const char* name : {"ddp", "optimal-merge", "bytescheduler", "dear"})
+    if (!one) candidates.push_back(&find_strategy(name, {}));
   Uncompressed least{"", std::numeric_limits<double>::infinity()};
-  for (const char* candidate : {"ddp", "optimal-merge", "bytescheduler", "dear"}) {
+  for (const Strategy* candidate : candidates) {
     Scenario plain = scenario;
     plain.codec.reset();
     plain.collective.clear();
-    plain.strategy = &find_strategy(candidate, {});
+    plain.strategy = candidate;
     plain.options.strategy = {};
     const double time = simulate(plain).metrics.iteration_s;
-    if (time < least.iteration_s) least = {candidate, time};
+    if (time < least.iteration_s) least = {std::string(candidate->name), time};
   }
   return least;
 }

@@ -14,9 +14,10 @@ namespace allreplay {
 /// One strategy with its best options.
 struct Advice {
   Outcome tuned;
-  double given_s = 0;  ///< the iteration time with the options as given (defaults, mostly)
-  std::string settings;
-  std::vector<Trial> trials;  ///< all settings that were tried
+  double given_s = 0;            ///< the iteration time with the options as given (defaults, mostly)
+  std::string settings;          ///< in the framework's words, or how to get the plan itself
+  std::vector<std::string> run;  ///< the words after `allreplay run` that replay it, where they are known
+  std::vector<Trial> trials;     ///< all settings that were tried
 };
 
 struct RecommendRequest {
@@ -31,9 +32,26 @@ struct RuledOut {
   std::string why;
 };
 
+/// What is to be said of one scenario, or what is wrong with it.
+struct Answered {
+  std::optional<Advice> advice;
+  std::string wrong;
+};
+
+/// Tunes one scenario.
+Answered advise(const Scenario& scenario, const RecommendRequest& request);
+
+/// The same in another process: as bytes there, and taken out of them here.
+std::string packed_advice(const Scenario& scenario, const RecommendRequest& request);
+Answered unpacked_advice(const Scenario& scenario, const std::string& bytes);
+
+/// Answers to these scenarios, sorted as recommend() does.
+std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scenario>& scenarios,
+                           std::vector<RuledOut>& ruled_out);
+
 /// Tunes each scenario (they differ in their strategy), and sorts them by iteration time; among equals, those that
-/// start fewer collectives come first. What does not fit into the memory that there is comes last; what cannot be
-/// simulated is added to `ruled_out`. Throws InputError where that is all of them.
+/// start fewer collectives come first, then those that need less memory. What does not fit into the memory that there
+/// is comes last; what cannot be simulated is added to `ruled_out`. Throws InputError where that is all of them.
 std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
                               std::vector<RuledOut>& ruled_out);
 
@@ -46,11 +64,12 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
 /// What these do: one scenario of one size at a time.
 Farm::Answer answer_advice(std::vector<std::vector<Scenario>> sizes, RecommendRequest request);
 
-/// The least iteration time without compression, of some strategies as given, on the cluster's own collective.
+/// The least iteration time without compression, of some strategies as given, on the cluster's own collective: of those
+/// that a framework offers where all of the ranking are one framework's.
 struct Uncompressed {
   std::string strategy;
   double iteration_s = 0;
 };
-Uncompressed fastest_uncompressed(const Scenario& scenario);
+Uncompressed fastest_uncompressed(const std::vector<Advice>& ranking);
 
 }  // namespace allreplay

@@ -9,6 +9,7 @@
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
 #include "sim/interchange/plan_file.hpp"
+#include "sim/schedule/asked.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -24,6 +25,30 @@ void require_plain_name(const std::string& name, const Place& place) {
 }
 
 }  // namespace
+
+void set_option(Request& request, const std::string& name, const std::string& value) {
+  std::erase_if(request.options, [&](const OptionText& one) { return one.name == name; });
+  if (!value.empty()) request.options.push_back({name, value, {"command line", "--option " + name}});
+}
+
+std::vector<std::string> run_flags(const Request& request) {
+  std::vector<std::string> flags;
+  const auto add = [&](const std::string& flag, const std::string& value) {
+    if (!value.empty()) flags.insert(flags.end(), {flag, value});
+  };
+  add("--profile", request.profile);
+  add("--cluster", request.cluster);
+  if (request.workers) add("--workers", std::to_string(*request.workers));
+  add("--strategy", request.strategy);
+  add("--collective", request.collective);
+  add("--fidelity", request.fidelity);
+  add("--codec", request.codec);
+  if (request.forward_ratio) add("--forward-ratio", fmt::format("{}", *request.forward_ratio));
+  if (!request.reuse) flags.emplace_back("--no-reuse");
+  for (const OptionText& one : request.options) add("--option", one.name + "=" + one.value);
+  for (const ChangeText& one : request.changes) add("--" + one.name, one.value);
+  return flags;
+}
 
 std::string beside(const std::string& file, const std::string& name) {
   const std::string near = (std::filesystem::path(file).parent_path() / name).string();
@@ -59,7 +84,7 @@ const Value& Library::known(Shelf<Key, Value> Shelves::*shelf, const Key& key, c
   return own->value;
 }
 
-const Profile& Library::read(const Request& request) {
+const Shared<Profile>& Library::read(const Request& request) {
   if (request.forward_ratio && !(*request.forward_ratio >= 0 && *request.forward_ratio <= 1000))
     throw InputError(request.place_of_ratio,
                      fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
@@ -67,11 +92,11 @@ const Profile& Library::read(const Request& request) {
   return known(&Shelves::profiles, std::pair(request.profile, request.forward_ratio), [&] {
     Profile read = read_profile(request.profile, request.forward_ratio);
     require_plain_name(read.name, {request.profile, ""});
-    return read;
+    return Shared<Profile>(std::move(read));
   });
 }
 
-Profile Library::profile(const Request& request) {
+Shared<Profile> Library::profile(const Request& request) {
   Scenario scenario;
   scenario.profile = read(request);
   if (!request.changes.empty())
@@ -111,6 +136,7 @@ std::string slug(std::string_view text) {
 std::string Library::codec_file(const Request& request, const std::string& device) {
   const auto on_device = locate_data(codec_folder, fmt::format("{}_{}", request.codec, slug(device)));
   const auto anywhere = on_device ? on_device : locate_data(codec_folder, request.codec);
+  if (!anywhere) answer_what_is_absent(request.codec, request.place_of_codec);
   if (!anywhere)
     throw InputError(request.place_of_codec, fmt::format("no codec '{}'", request.codec),
                      suggest(request.codec, list_data(codec_folder)));
@@ -132,7 +158,7 @@ std::uint64_t Library::digest_of(const Request& request) const {
   state = digest(request.forward_ratio ? fmt::format("{}", *request.forward_ratio) : "", state);
   state = digest(shelves_.clusters.at(request.cluster)->digest, state);
   if (!request.codec.empty() && request.codec != "none")
-    state = digest(shelves_.codecs.at(codec_file(request, shelves_.profiles.at(key)->value.device))->digest, state);
+    state = digest(shelves_.codecs.at(codec_file(request, shelves_.profiles.at(key)->value->device))->digest, state);
   state = digest(request.workers ? fmt::format("{}", *request.workers) : "", state);
   for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
   for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));
@@ -201,9 +227,9 @@ Scenario Library::resolve(const Request& request) {
     return dtype ? std::optional(bytes_of(*dtype)) : std::nullopt;
   };
   if (options.dtypes.gradient || options.dtypes.parameter)
-    scenario.profile = with_element_bytes(std::move(scenario.profile), bytes(options.dtypes.gradient),
-                                          bytes(options.dtypes.parameter));
-  if (options.update) scenario.profile.update = options.update;
+    scenario.profile =
+        with_element_bytes(*scenario.profile, bytes(options.dtypes.gradient), bytes(options.dtypes.parameter));
+  if (options.update) scenario.profile.own().update = options.update;
   scenario.stragglers = read_stragglers(cluster(request.cluster).json, scenario.workers);
   apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {
@@ -214,7 +240,7 @@ Scenario Library::resolve(const Request& request) {
     take_step(scenario);
   }
   if (request.codec.empty() || request.codec == "none") return scenario;
-  scenario.codec = codec(request, scenario.profile.device);
+  scenario.codec = codec(request, scenario.profile->device);
   scenario.place_of_codec = request.place_of_codec;
   auto& decode_at = scenario.options.codec.decode_at;
   if (!decode_at) decode_at = scenario.strategy->decode_at;

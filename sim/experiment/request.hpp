@@ -41,6 +41,12 @@ struct Request {
       place_of_codec;
 };
 
+/// Sets one option in the place of what was given for it, or takes it back where `value` is empty.
+void set_option(Request& request, const std::string& name, const std::string& value);
+
+/// The words after `allreplay run` that mean the request.
+std::vector<std::string> run_flags(const Request& request);
+
 /// A file named in `file`: relative to that file's own folder where it is there, else as it stands.
 std::string beside(const std::string& file, const std::string& name);
 
@@ -57,7 +63,7 @@ class Library {
   Scenario resolve_network(const Request& request);
 
   /// The request's profile, changed as it says; the rest need not be named. Throws InputError.
-  Profile profile(const Request& request);
+  Shared<Profile> profile(const Request& request);
 
   /// What tells whether the request would have the same result: the contents of all files that it names, its own words,
   /// and this program. resolve() comes first.
@@ -69,7 +75,7 @@ class Library {
  private:
   struct ClusterFile;
   const ClusterFile& cluster(const std::string& name);
-  const Profile& read(const Request& request);
+  const Shared<Profile>& read(const Request& request);
   const CodecCosts& codec(const Request& request, const std::string& device);
   static std::string codec_file(const Request& request, const std::string& device);
 
@@ -82,7 +88,7 @@ class Library {
   template <class Key, class Value>
   using Shelf = std::map<Key, std::shared_ptr<const Known<Value>>>;
   struct Shelves {
-    Shelf<std::pair<std::string, std::optional<double>>, Profile> profiles;
+    Shelf<std::pair<std::string, std::optional<double>>, Shared<Profile>> profiles;
     Shelf<std::string, ClusterFile> clusters;
     Shelf<std::string, CodecCosts> codecs;  // by file
   };

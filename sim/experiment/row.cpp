@@ -49,7 +49,7 @@ constexpr ColumnKind words = ColumnKind::Text, number = ColumnKind::Number;
 constexpr bool identifies = true, may_be_empty = true, later = true;
 
 constexpr ColumnRow all[] = {
-    {"profile", "the name of the profile", [](const Record& r) -> Cell { return r.scenario.profile.name; }, words,
+    {"profile", "the name of the profile", [](const Record& r) -> Cell { return r.scenario.profile->name; }, words,
      identifies},
     {"cluster", "the name of the cluster", [](const Record& r) -> Cell { return r.scenario.cluster.name; }, words,
      identifies},
@@ -64,7 +64,7 @@ constexpr ColumnRow all[] = {
      [](const Record& r) { return r.scenario.codec ? Cell(r.scenario.codec->name) : Cell(); }, words, identifies,
      may_be_empty, later},
     {"origin", "of the profile: measured, imported, reconstructed",
-     [](const Record& r) -> Cell { return to_string(r.scenario.profile.origin); }, words, identifies},
+     [](const Record& r) -> Cell { return to_string(r.scenario.profile->origin); }, words, identifies},
     {"iteration_s", "seconds from one backward pass's start to the next's",
      [](const Record& r) -> Cell { return r.metrics.iteration_s; }},
     {"forward_s", "seconds of a worker that nothing slows",
@@ -87,7 +87,7 @@ constexpr ColumnRow all[] = {
     {"efficiency", "speedup / N", [](const Record& r) -> Cell { return r.metrics.efficiency; }},
     {"samples_per_s", "null (empty) where the batch size is unknown",
      [](const Record& r) { return optional_cell(r.metrics.samples_per_s); }, number, !identifies, may_be_empty},
-    {"lower_bound_s", "no lossless plan is faster; null (empty) with a codec",
+    {"lower_bound_s", "no lossless plan that sends as much is faster; null (empty) with a codec",
      [](const Record& r) { return optional_cell(r.metrics.lower_bound_s); }, number, !identifies, may_be_empty},
     {"memory_bytes", "the most that a worker holds at once", [](const Record& r) -> Cell { return r.memory.peak; },
      number, !identifies, !may_be_empty, later},

@@ -1,6 +1,8 @@
 // One scenario, simulated and timed.
 #pragma once
 
+#include <functional>
+
 #include "sim/experiment/row.hpp"
 #include "sim/training/simulate.hpp"
 
@@ -12,7 +14,8 @@ struct Outcome {
   double wall_s = 0;
 };
 
-Outcome run(Scenario scenario);
+/// `after_iteration` is called, if there is jitter, after each of the iterations that are replayed.
+Outcome run(Scenario scenario, std::function<void()> after_iteration = {});
 
 Row row_of(const Outcome& outcome);
 

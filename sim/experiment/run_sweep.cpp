@@ -50,7 +50,6 @@ void run_there(const std::vector<std::size_t>& missing, SweepRows& rows, Farm& f
 
 // What neither the table nor the rows need.
 void forget_details(Outcome& outcome) {
-  forget_details(outcome.scenario);
   outcome.result.episodes = {};
   outcome.result.unrolled = {};
   outcome.result.plan = {};

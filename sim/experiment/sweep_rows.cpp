@@ -15,7 +15,7 @@ namespace allreplay {
 // Microseconds, roughly, on one core (docs/performance.md, "Many machines"): within a factor of a few, which is enough
 // for shares of many rows.
 std::uint64_t expected_cost(const Scenario& scenario) {
-  const auto tensors = static_cast<std::uint64_t>(scenario.profile.tensors.size());
+  const auto tensors = static_cast<std::uint64_t>(scenario.profile->tensors.size());
   const auto workers = static_cast<std::uint64_t>(scenario.workers);
   const std::string fidelity = carrier_of(scenario).fidelity;
   std::uint64_t cost = 10 + tensors;
@@ -27,13 +27,6 @@ std::uint64_t expected_cost(const Scenario& scenario) {
   return cost;
 }
 
-// But for what its options mean of the profile.
-void forget_details(Scenario& scenario) {
-  scenario.options.strategy = with_defaults(*scenario.strategy, scenario.options.strategy, scenario.profile);
-  scenario.profile.layers = {};
-  scenario.profile.tensors = {};
-}
-
 SweepRows check_rows(const Sweep& sweep, Library& library, bool with_scenarios) {
   SweepRows rows;
   std::map<std::string, std::string>
@@ -41,7 +34,7 @@ SweepRows check_rows(const Sweep& sweep, Library& library, bool with_scenarios) 
   for (const Request& request : sweep.requests) {
     Scenario scenario = library.resolve(request);
     require_possible(scenario);
-    const auto [known, fresh] = files.emplace(scenario.profile.name, request.profile);
+    const auto [known, fresh] = files.emplace(scenario.profile->name, request.profile);
     if (!fresh && known->second != request.profile)
       throw InputError(request.place_of_profile, fmt::format("two profiles are called '{}'", known->first),
                        "files of different names");
@@ -49,9 +42,7 @@ SweepRows check_rows(const Sweep& sweep, Library& library, bool with_scenarios) 
     rows.all.identities.push_back(identity(scenario));
     rows.all.inputs.push_back(library.digest_of(request));
     rows.costs.push_back(expected_cost(scenario));
-    if (!with_scenarios) continue;
-    forget_details(scenario);
-    rows.scenarios.push_back(std::move(scenario));
+    if (with_scenarios) rows.scenarios.push_back(std::move(scenario));
   }
   return rows;
 }

@@ -34,7 +34,4 @@ std::vector<std::vector<std::size_t>> share_out(std::size_t count, const std::ve
 /// Those rows alone.
 FileRows chosen(const FileRows& all, const std::vector<std::size_t>& rows);
 
-/// Drops what neither a table nor a row needs; of tens of thousands it would fill the memory.
-void forget_details(Scenario& scenario);
-
 }  // namespace allreplay

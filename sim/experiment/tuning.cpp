@@ -26,6 +26,16 @@ Scenario as_printed(Scenario scenario) {
   return scenario;
 }
 
+NamedValues changed_options(const Scenario& from, const Scenario& to) {
+  NamedValues changed;
+  for (const OptionRow& row : option_rows())
+    if (std::string value = to.options.get(row.name); value != from.options.get(row.name)) {
+      std::erase(value, ' ');  // before units: a word of a command, which no line breaks
+      changed.emplace_back(row.name, std::move(value));
+    }
+  return changed;
+}
+
 namespace {
 
 Measured measured(const Scenario& scenario, const std::vector<Range>& ranges, const std::vector<std::string>& values) {

@@ -27,6 +27,9 @@ Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges
 /// with_options() changes them.
 Scenario as_printed(Scenario scenario);
 
+/// Options of the second scenario that are not the first's, as users write them; "" where one is back to its default.
+NamedValues changed_options(const Scenario& from, const Scenario& to);
+
 /// `jobs` trials at a time, or as many as the farm has workers (answer_trials()); the result does not depend on it.
 Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm = nullptr);
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/farm/bytes.hpp"
 #include "sim/training/communication.hpp"
 
 namespace allreplay {
@@ -18,15 +19,15 @@ void require_all_possible(const MeasuredFile& measured, Library& library) {
   for (const MeasuredPoint& point : measured.points) {
     const Scenario scenario = scenario_of(point, {}, library);
     require_possible(scenario);
-    if (measured.quantity == Quantity::Throughput && !scenario.profile.batch_size)
-      throw InputError(point.request.place_of_profile, fmt::format("{} has no batch size", scenario.profile.name),
+    if (measured.quantity == Quantity::Throughput && !scenario.profile->batch_size)
+      throw InputError(point.request.place_of_profile, fmt::format("{} has no batch size", scenario.profile->name),
                        "a trace with batch_size, or iteration_s measured");
   }
 }
 
-ValidatedPoint validated(const MeasuredPoint& point, const Validation& of, Library& library) {
+ValidatedPoint validated(const MeasuredPoint& point, const Validation& of, Predicted prediction) {
   const Quantity quantity = of.measured.quantity;
-  ValidatedPoint result{.predicted = predict(scenario_of(point, of.fitted, library), point, quantity)};
+  ValidatedPoint result{.predicted = std::move(prediction)};
   const Predicted& predicted = result.predicted;
   result.error = error_of(predicted.value, point.value, quantity);
   if (!of.trains()) return result;
@@ -104,17 +105,105 @@ void compare_methods(Validation& of) {
   }
 }
 
+// Of another process of a farm: the constants of a group, or a row with all constants.
+enum class Wanted : std::uint8_t { Fit, Predict };
+
+void pack_values(Packer& packer, const std::vector<FittedConstant>& constants) {
+  for (const FittedConstant& one : constants) packer.add(one.value).add(one.known);
+}
+
+void take_values(Unpacker& unpacker, std::vector<FittedConstant>& constants) {
+  for (FittedConstant& one : constants) {
+    one.value = unpacker.take<double>();
+    one.known = unpacker.take<bool>();
+  }
+}
+
+std::vector<FittedConstant> constants_of_group(const ConstantsToFit& all, std::size_t group) {
+  std::vector<FittedConstant> constants;
+  for (const std::size_t member : all.groups[group]) constants.push_back(all.constants[member]);
+  return constants;
+}
+
+void fit(Validation& of, Library& library, Farm* farm) {
+  ConstantsToFit all = constants_to_fit(of.measured, library);
+  std::vector<std::vector<FittedConstant>> fitted;
+  std::vector<Job> jobs;
+  for (std::size_t group = 0; group < all.groups.size(); ++group) {
+    fitted.push_back(farm ? constants_of_group(all, group) : fit_group(of.measured, all, group, library));
+    jobs.push_back({Packer().add(Wanted::Fit).add(group).bytes(), fitted.back().size()});
+  }
+  if (farm)
+    farm->run(jobs, [&](std::size_t group, const std::string& bytes) {
+      Unpacker unpacker(bytes);
+      take_values(unpacker, fitted[group]);
+    });
+  of.fitted = std::move(all.constants);
+  for (std::size_t group = 0; group < fitted.size(); ++group)
+    for (std::size_t i = 0; i < fitted[group].size(); ++i)
+      of.fitted[all.groups[group][i]] = std::move(fitted[group][i]);
+}
+
+std::vector<Predicted> predictions(const Validation& of, Library& library, Farm* farm) {
+  const std::vector<MeasuredPoint>& points = of.measured.points;
+  std::vector<Predicted> all;
+  if (!farm) {
+    for (const MeasuredPoint& point : points)
+      all.push_back(predict(scenario_of(point, of.fitted, library), point, of.measured.quantity));
+    return all;
+  }
+  all.resize(points.size());
+  std::vector<Job> jobs;
+  for (std::size_t row = 0; row < points.size(); ++row) {
+    Packer packer;
+    pack_values(packer.add(Wanted::Predict).add(row), of.fitted);
+    jobs.push_back({packer.bytes()});
+  }
+  farm->run(jobs, [&](std::size_t row, const std::string& bytes) {
+    Unpacker unpacker(bytes);
+    Predicted& one = all[row];
+    for (double* value : {&one.value, &one.no_communication, &one.no_overlap, &one.efficiency})
+      *value = unpacker.take<double>();
+    one.warning = unpacker.take_text();
+  });
+  return all;
+}
+
 }  // namespace
 
-Validation validate(MeasuredFile measured) {
+Validation validate(MeasuredFile measured, Farm* farm) {
+  if (farm && farm->workers() == 0) farm = nullptr;
   Validation result{.measured = std::move(measured)};
   Library library;
   require_all_possible(result.measured, library);
-  result.fitted = fit_constants(result.measured, library);
-  for (const MeasuredPoint& point : result.measured.points) result.points.push_back(validated(point, result, library));
+  fit(result, library, farm);
+  std::vector<Predicted> predicted = predictions(result, library, farm);
+  for (std::size_t row = 0; row < predicted.size(); ++row)
+    result.points.push_back(validated(result.measured.points[row], result, std::move(predicted[row])));
   score(result);
   if (result.trains()) compare_methods(result);
   return result;
+}
+
+Farm::Answer answer_validation(MeasuredFile measured) {
+  auto library = std::make_shared<Library>();
+  ConstantsToFit all = constants_to_fit(measured, *library);
+  return [measured = std::move(measured), all = std::move(all), library](const std::string& work) {
+    Unpacker unpacker(work);
+    const auto wanted = unpacker.take<Wanted>();
+    const auto place = unpacker.take<std::size_t>();
+    Packer packer;
+    if (wanted == Wanted::Fit) {
+      pack_values(packer, fit_group(measured, all, place, *library));
+      return packer.bytes();
+    }
+    std::vector<FittedConstant> fitted = all.constants;
+    take_values(unpacker, fitted);
+    const MeasuredPoint& point = measured.points.at(place);
+    const Predicted one = predict(scenario_of(point, fitted, *library), point, measured.quantity);
+    packer.add(one.value).add(one.no_communication).add(one.no_overlap).add(one.efficiency).add_text(one.warning);
+    return packer.bytes();
+  };
 }
 
 }  // namespace allreplay

@@ -7,6 +7,7 @@
 
 #include "sim/experiment/fit_constants.hpp"
 #include "sim/experiment/score.hpp"
+#include "sim/farm/farm.hpp"
 
 namespace allreplay {
 
@@ -47,7 +48,11 @@ struct Validation {
   bool trains() const { return measured.quantity != Quantity::CollectiveTime; }
 };
 
-/// Everything is checked before anything is simulated. Throws InputError.
-Validation validate(MeasuredFile measured);
+/// Everything is checked before anything is simulated. By the other processes of a farm (answer_validation()) where
+/// there are any. Throws InputError.
+Validation validate(MeasuredFile measured, Farm* farm = nullptr);
+
+/// What these do: fit the constants of one group, or predict one row.
+Farm::Answer answer_validation(MeasuredFile measured);
 
 }  // namespace allreplay

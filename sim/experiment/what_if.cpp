@@ -11,7 +11,10 @@
 
 #include "sim/collective/network_change.hpp"
 #include "sim/estimate/device.hpp"
+#include "sim/experiment/answer.hpp"
 #include "sim/experiment/recommend.hpp"
+#include "sim/experiment/sweep_rows.hpp"
+#include "sim/experiment/tuning.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/training/sharding.hpp"
@@ -43,11 +46,6 @@ struct Question {
   std::string name;
   std::function<void(Request&)> change;
 };
-
-void set_option(Request& request, const std::string& name, const std::string& value) {
-  std::erase_if(request.options, [&](const OptionText& one) { return one.name == name; });
-  if (!value.empty()) request.options.push_back({name, value, {"command line", "--option " + name}});
-}
 
 Question option(Kind kind, const std::string& what, const std::string& name, const std::string& value) {
   return {kind, what, [=](Request& request) { set_option(request, name, value); }};
@@ -92,17 +90,17 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
   const Scenario& scenario = base.scenario;
   if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
     all.push_back(change(Kind::Stragglers, "half the stragglers' slowness", "stragglers", "x0.5"));
-  const Tensor& tensor = scenario.profile.tensors.front();
+  const Tensor& tensor = scenario.profile->tensors.front();
   if (tensor.bytes > 2 * tensor.elements)
     all.push_back(option(Kind::Dtype, "fp16 gradients", "gradient_dtype", "fp16"));
   const std::int64_t batches = base.result.plan.step.accumulate;
   for (const std::int64_t more : {2 * batches, 4 * batches})
     all.push_back(option(Kind::Accumulate, fmt::format("{} micro-batches instead of {}", more, batches), "accumulate",
                          std::to_string(more)));
-  if (scenario.profile.batch_size)
+  if (scenario.profile->batch_size)
     all.push_back(
         change(Kind::Batch,
-               fmt::format("batch {} instead of {}", 2 * *scenario.profile.batch_size, *scenario.profile.batch_size),
+               fmt::format("batch {} instead of {}", 2 * *scenario.profile->batch_size, *scenario.profile->batch_size),
                "batch", "x2"));
   all.push_back({Kind::Workers, fmt::format("{} workers instead of {}", 2 * scenario.workers, scenario.workers),
                  [more = 2 * scenario.workers](Request& request) { request.workers = more; }});
@@ -119,19 +117,21 @@ void append_strategies(std::vector<Question>& all, const Outcome& base) {
     all.push_back(strategy(Kind::Best, "the best schedule", "best", stage > 0 ? std::to_string(stage) : ""));
 }
 
-// What a strategy's tuned options are, where they are not as given.
-std::vector<std::pair<std::string, std::string>> tuned_options(const Scenario& given, const Scenario& tuned) {
-  std::vector<std::pair<std::string, std::string>> options;
-  for (const OptionRow& row : option_rows()) {
-    const std::string name(row.name), value = tuned.options.get(name);
-    if (reads(*tuned.strategy, name) && value != given.options.get(name)) options.emplace_back(name, value);
-  }
-  return options;
+RecommendRequest advice_wanted(const WhatIfRequest& how) { return {how.budget, how.seed, how.jobs}; }
+
+// Of another process of a farm.
+enum class Asked : std::uint8_t { Run, Advice };
+
+std::string work_of(Asked what, const Request& request) {
+  Packer packer;
+  pack(packer.add(what), request);
+  return packer.bytes();
 }
 
 class Asking {
  public:
-  Asking(Library& library, const WhatIfRequest& how) : library_(library), how_(how) {}
+  Asking(Library& library, const WhatIfRequest& how, Farm* farm)
+      : library_(library), how_(how), farm_(farm && farm->workers() > 0 ? farm : nullptr) {}
 
   WhatIf answer(Request request) {
     choose_memory(request);
@@ -165,7 +165,7 @@ class Asking {
     if (any.strategy.empty()) any.strategy = "ddp";
     const Scenario scenario = library_.resolve(any);
     if (scenario.options.memory.limit) return;
-    if (const auto device = device_called(scenario.profile.device)) {
+    if (const auto device = device_called(scenario.profile->device)) {
       set_option(request, "memory", write_size(device->memory));
       result_.memory_from = device->name;
     }
@@ -201,40 +201,70 @@ class Asking {
     const auto& [scenario, result, wall_s] = outcome;
     if (result.metrics.iteration_s == 0) return 1;
     return static_cast<double>(scenario.workers * result.plan.step.accumulate *
-                               scenario.profile.batch_size.value_or(1)) /
+                               scenario.profile->batch_size.value_or(1)) /
            result.metrics.iteration_s;
   }
 
   // Each maintained framework's fastest strategy, tuned.
   void append_frameworks(std::vector<Question>& all) {
-    for (const Framework& framework : frameworks()) {
-      std::vector<Scenario> scenarios;
+    std::vector<Request> requests;
+    std::vector<Scenario> scenarios;
+    std::vector<std::string_view> offering;  // the framework of each
+    for (const Framework& framework : frameworks())
       for (const Strategy* one : framework.strategies) {
         if (!one->offer.maintained) continue;
         Request request = base_;
         set_strategy(request, std::string(one->name));
         Scenario scenario = library_.resolve(request);
-        if (goes_with(scenario)) scenarios.push_back(std::move(scenario));
+        if (!goes_with(scenario)) continue;
+        requests.push_back(std::move(request));
+        scenarios.push_back(std::move(scenario));
+        offering.push_back(framework.name);
       }
-      if (scenarios.empty()) continue;
-      try {
-        std::vector<RuledOut> ruled_out;
-        const std::vector<Advice> ranking = recommend(scenarios, {how_.budget, how_.seed, how_.jobs}, ruled_out);
-        for (const RuledOut& one : ruled_out)
-          result_.left_out.push_back(fmt::format("{}: {}: {}", framework.name, one.strategy, one.why));
-        const Scenario& tuned = ranking.front().tuned.scenario;
-        const auto given = std::find_if(scenarios.begin(), scenarios.end(),
-                                        [&](const Scenario& one) { return one.strategy == tuned.strategy; });
-        const auto options = tuned_options(*given, tuned);
-        all.push_back({Kind::Strategy, fmt::format("{}'s best: {}", framework.name, tuned.strategy->name),
-                       [name = std::string(tuned.strategy->name), options](Request& request) {
-                         set_strategy(request, name);
-                         for (const auto& [key, value] : options) set_option(request, key, value);
-                       }});
-      } catch (const InputError& error) {
-        result_.left_out.push_back(fmt::format("{}: {}", framework.name, error.what()));
-      }
+    std::vector<Answered> answers = advice_on(requests, scenarios);
+    for (std::size_t first = 0, end = 0; first < answers.size(); first = end) {
+      while (end < answers.size() && offering[end] == offering[first]) ++end;
+      const auto part = [&](auto& list) {
+        return std::vector(std::make_move_iterator(list.begin() + static_cast<std::ptrdiff_t>(first)),
+                           std::make_move_iterator(list.begin() + static_cast<std::ptrdiff_t>(end)));
+      };
+      append_fastest(offering[first], part(answers), part(scenarios), all);
     }
+  }
+
+  void append_fastest(std::string_view framework, std::vector<Answered> answers, const std::vector<Scenario>& scenarios,
+                      std::vector<Question>& all) try {
+    std::vector<RuledOut> ruled_out;
+    const std::vector<Advice> ranking = ranked(std::move(answers), scenarios, ruled_out);
+    for (const RuledOut& one : ruled_out)
+      result_.left_out.push_back(fmt::format("{}: {}: {}", framework, one.strategy, one.why));
+    const Scenario& tuned = ranking.front().tuned.scenario;
+    const auto given = std::find_if(scenarios.begin(), scenarios.end(),
+                                    [&](const Scenario& one) { return one.strategy == tuned.strategy; });
+    const auto options = changed_options(*given, tuned);
+    all.push_back({Kind::Strategy, fmt::format("{}'s best: {}", framework, tuned.strategy->name),
+                   [name = std::string(tuned.strategy->name), options](Request& request) {
+                     set_strategy(request, name);
+                     for (const auto& [key, value] : options) set_option(request, key, value);
+                   }});
+  } catch (const InputError& error) {
+    result_.left_out.push_back(fmt::format("{}: {}", framework, error.what()));
+  }
+
+  std::vector<Answered> advice_on(const std::vector<Request>& requests, const std::vector<Scenario>& scenarios) {
+    std::vector<Answered> answers;
+    if (farm_) {
+      answers.resize(requests.size());
+      std::vector<Job> jobs;
+      for (std::size_t i = 0; i < requests.size(); ++i)
+        jobs.push_back({work_of(Asked::Advice, requests[i]), expected_cost(scenarios[i])});
+      farm_->run(jobs, [&](std::size_t job, const std::string& bytes) {
+        answers[job] = unpacked_advice(scenarios[job], bytes);
+      });
+    } else {
+      for (const Scenario& scenario : scenarios) answers.push_back(advise(scenario, advice_wanted(how_)));
+    }
+    return answers;
   }
 
   Request with(std::initializer_list<const Question*> questions) const {
@@ -265,21 +295,53 @@ class Asking {
         wrong[i] = error.what();
       }
     std::vector<std::optional<WhatIfRow>> rows(requests.size());
+    const auto take = [&](std::size_t i, Outcome outcome) {
+      rows[i] = row_from(names[i], requests[i], std::move(outcome));
+    };
+    if (farm_)
+      run_there(requests, scenarios, wrong, take);
+    else
+      run_here(scenarios, wrong, take);
+    return rows;
+  }
+
+  using Scenarios = std::vector<std::optional<Scenario>>;
+  using Take = std::function<void(std::size_t i, Outcome outcome)>;
+
+  void run_here(Scenarios& scenarios, std::vector<std::string>& wrong, const Take& take) const {
     namespace tbb = oneapi::tbb;
     const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
                                       static_cast<std::size_t>(how_.jobs));
     tbb::task_arena arena(how_.jobs);
     arena.execute([&] {
-      tbb::parallel_for(std::size_t{0}, requests.size(), [&](std::size_t i) {
+      tbb::parallel_for(std::size_t{0}, scenarios.size(), [&](std::size_t i) {
         if (!scenarios[i]) return;
         try {
-          rows[i] = row_from(names[i], requests[i], run(std::move(*scenarios[i])));
+          take(i, run(std::move(*scenarios[i])));
         } catch (const InputError& error) {
           wrong[i] = error.what();
         }
       });
     });
-    return rows;
+  }
+
+  void run_there(const std::vector<Request>& requests, Scenarios& scenarios, std::vector<std::string>& wrong,
+                 const Take& take) const {
+    std::vector<Job> jobs;
+    std::vector<std::size_t> asked;
+    for (std::size_t i = 0; i < scenarios.size(); ++i) {
+      if (!scenarios[i]) continue;
+      jobs.push_back({work_of(Asked::Run, requests[i]), expected_cost(*scenarios[i])});
+      asked.push_back(i);
+    }
+    farm_->run(jobs, [&](std::size_t job, const std::string& bytes) {
+      const std::size_t i = asked[job];
+      Unpacker unpacker(bytes);
+      if (unpacker.take<bool>())
+        wrong[i] = unpacker.take_text();
+      else
+        take(i, unpack(unpacker, std::move(*scenarios[i])));
+    });
   }
 
   // Of each kind the change that brings most; of these the first few, in twos and threes.
@@ -325,6 +387,7 @@ class Asking {
 
   Library& library_;
   const WhatIfRequest& how_;
+  Farm* farm_;  // null: all is done here
   Request base_;
   WhatIf result_;
   double most_so_far_ = 0;  // of the changes that may be combined, and fit; then of those that were
@@ -332,27 +395,24 @@ class Asking {
 
 }  // namespace
 
-WhatIf what_if(Library& library, Request request, const WhatIfRequest& how) {
-  return Asking(library, how).answer(std::move(request));
+WhatIf what_if(Library& library, Request request, const WhatIfRequest& how, Farm* farm) {
+  return Asking(library, how, farm).answer(std::move(request));
 }
 
-std::vector<std::string> run_flags(const Request& request) {
-  std::vector<std::string> flags;
-  const auto add = [&](const std::string& flag, const std::string& value) {
-    if (!value.empty()) flags.insert(flags.end(), {flag, value});
+Farm::Answer answer_questions(const WhatIfRequest& how) {
+  return [wanted = advice_wanted(how), library = std::make_shared<Library>()](const std::string& work) {
+    Unpacker unpacker(work);
+    const auto asked = unpacker.take<Asked>();
+    const Scenario scenario = library->resolve(unpack_request(unpacker));
+    if (asked == Asked::Advice) return packed_advice(scenario, wanted);
+    try {
+      Packer packer;
+      pack(packer.add(false), run(scenario));
+      return packer.bytes();
+    } catch (const InputError& error) {
+      return Packer().add(true).add_text(error.what()).bytes();
+    }
   };
-  add("--profile", request.profile);
-  add("--cluster", request.cluster);
-  if (request.workers) add("--workers", std::to_string(*request.workers));
-  add("--strategy", request.strategy);
-  add("--collective", request.collective);
-  add("--fidelity", request.fidelity);
-  add("--codec", request.codec);
-  if (request.forward_ratio) add("--forward-ratio", fmt::format("{}", *request.forward_ratio));
-  if (!request.reuse) flags.emplace_back("--no-reuse");
-  for (const OptionText& one : request.options) add("--option", one.name + "=" + one.value);
-  for (const ChangeText& one : request.changes) add("--" + one.name, one.value);
-  return flags;
 }
 
 }  // namespace allreplay

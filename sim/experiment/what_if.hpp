@@ -7,6 +7,7 @@
 
 #include "sim/experiment/request.hpp"
 #include "sim/experiment/run.hpp"
+#include "sim/farm/farm.hpp"
 
 namespace allreplay {
 
@@ -37,10 +38,10 @@ struct WhatIfRequest {
 };
 
 /// The request's strategy may be "": ddp, or fsdp2 where that does not fit into the memory, which is the device's where
-/// no option says it. Throws InputError.
-WhatIf what_if(Library& library, Request request, const WhatIfRequest& how);
+/// no option says it. By the other processes of a farm (answer_questions()) where there are any. Throws InputError.
+WhatIf what_if(Library& library, Request request, const WhatIfRequest& how, Farm* farm = nullptr);
 
-/// The words after `allreplay run` that mean the request.
-std::vector<std::string> run_flags(const Request& request);
+/// What these do: one changed scenario, or the advice on one strategy.
+Farm::Answer answer_questions(const WhatIfRequest& how);
 
 }  // namespace allreplay

@@ -83,7 +83,8 @@ void add_timeline(Value& timeline, const Outcome& outcome) {
     if (phase == "M" && event["name"] == "thread_name") lanes[thread]["thread"] = event["args"]["name"];
     if (phase != "X") continue;
     const Value& details = event["args"];
-    Value span{event["cat"], picoseconds(event["ts"]) - begin, picoseconds(event["dur"]), event["name"]};
+    Value span{details["activity"], picoseconds(event["ts"]) - begin, picoseconds(event["dur"]),
+               details.contains("what") ? details["what"] : event["name"]};
     if (details.contains("bytes")) span.push_back(details["bytes"]);
     if (details.contains("waited_us")) span.push_back(picoseconds(details["waited_us"]));
     if (details.contains("micro_batch")) {

@@ -13,6 +13,7 @@ constexpr double forever = std::numeric_limits<double>::infinity();
 
 // Steps into a future that another start may make void.
 constexpr std::int64_t steps_ahead = 100;
+constexpr std::int64_t all_steps = std::numeric_limits<std::int64_t>::max();
 
 // To the nearest picosecond, as from_picoseconds() has it.
 double whole(double ps) { return std::floor(ps + 0.5); }
@@ -20,8 +21,12 @@ double whole(double ps) { return std::floor(ps + 0.5); }
 }  // namespace
 
 FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives,
-                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma)
-    : collectives_(std::move(collectives)), shapes_(std::move(shapes)), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {
+                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma, bool rates)
+    : collectives_(std::move(collectives)),
+      shapes_(std::move(shapes)),
+      alpha_(alpha * 1e12),
+      gamma_(gamma * 1e12),
+      rates_(rates) {
   state_.moving.resize(shapes_->size());
 }
 
@@ -31,15 +36,33 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
     state_.now = 0;
   }
   ahead_stopped_.reset();
-  run(state_, relative(now), std::numeric_limits<std::int64_t>::max());
+  run(state_, relative(now), all_steps);
   const RoundLoads* loads = collectives_[task.service].get();
   Running running{id, loads, static_cast<double>(task.bytes), 0, 0, Step::Fresh, relative(now)};
   if (task.bytes <= 0) running.round = loads->rounds.size();
   state_.running.push_back(running);
   state_.fresh.push_back(static_cast<std::uint32_t>(state_.running.size() - 1));
+  if (rates_) see(now);
 }
 
-Time FluidNetwork::next_completion() const {
+Time FluidNetwork::next_completion() const { return rates_ ? std::min(next_end(), next_change()) : next_end(); }
+
+// When a round begins or ends to move its bytes.
+Time FluidNetwork::next_change() const {
+  const double next = seen_.ended.empty() ? next_instant(seen_) : forever;
+  return next == forever ? never : add(origin_, Time(static_cast<std::int64_t>(std::ceil(next))));
+}
+
+Load FluidNetwork::load() const {
+  Load load{static_cast<std::int64_t>(state_.running.size()), 0};
+  if (!rates_) return load;
+  for (const std::uint32_t shape : seen_.shapes)
+    for (const std::uint32_t who : seen_.moving[shape].who)
+      load.rate += seen_.moving[shape].speed / seen_.running[who].loads->per_byte(0);
+  return load;
+}
+
+Time FluidNetwork::next_end() const {
   if (state_.running.empty()) return never;
   if (!ahead_stopped_) {
     ahead_ = state_;
@@ -52,10 +75,19 @@ Time FluidNetwork::next_completion() const {
 }
 
 void FluidNetwork::complete(Time now, std::vector<TaskId>& done) {
-  if (now != next_completion()) return;
-  std::swap(state_, ahead_);
-  if (*ahead_stopped_ != Stop::Patience) forget_ended(relative(now), done);
-  ahead_stopped_.reset();
+  if (now == next_end()) {
+    std::swap(state_, ahead_);
+    const bool ended = *ahead_stopped_ != Stop::Patience;
+    ahead_stopped_.reset();
+    if (ended) forget_ended(relative(now), done);
+    if (rates_) return see(now);
+  }
+  if (rates_) run(seen_, relative(now), all_steps);
+}
+
+void FluidNetwork::see(Time now) {
+  seen_ = state_;
+  run(seen_, relative(now), all_steps);
 }
 
 // Those that have ended by then, in the order of their starts; the others close up.

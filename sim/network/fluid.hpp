@@ -22,15 +22,18 @@ namespace allreplay {
 
 class FluidNetwork final : public Server {
  public:
+  /// `rates`: somebody asks for Load::rate.
   FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
-               double alpha, double gamma);
+               double alpha, double gamma, bool rates = false);
 
   void start(TaskId id, const Task& task, Time now) override;
   /// Or how far it has looked ahead: others may start before all of the future is needed.
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
-  Load load() const override { return {static_cast<std::int64_t>(state_.running.size()), 0}; }
   bool looks_ahead() const override { return ahead_stopped_ == Stop::Patience; }
+  /// Each collective moves its bytes at the same rate in all of its rounds where it is alone, and at none while a
+  /// round starts up or is reduced.
+  Load load() const override;
   /// Rounds begun.
   std::int64_t events() const override { return state_.rounds; }
 
@@ -73,6 +76,9 @@ class FluidNetwork final : public Server {
 
   enum class Stop : std::uint8_t { Ended, Until, Patience };
 
+  Time next_end() const;
+  Time next_change() const;
+  void see(Time now);
   Stop run(State& state, double until, std::int64_t steps) const;
   void skip_rounds(State& state, Running& running, double until) const;
   void settle_step(State& state, std::uint32_t who) const;
@@ -90,8 +96,10 @@ class FluidNetwork final : public Server {
   std::vector<std::shared_ptr<const RoundLoads>> collectives_;
   std::shared_ptr<const Shapes> shapes_;
   double alpha_, gamma_;  // ps, ps per byte
+  bool rates_;
   Time origin_{0};
   State state_;
+  State seen_;           // where rates are asked for: the state at the last instant
   mutable State ahead_;  // the state at the next completion, if nothing starts before, or on the way there
   mutable std::optional<Stop> ahead_stopped_;
   mutable std::vector<std::pair<std::uint32_t, std::int64_t>> counts_;  // of set_speeds(), kept for their memory

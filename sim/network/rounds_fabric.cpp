@@ -72,7 +72,7 @@ std::vector<InNodes> RoundsFabric::groups_in_nodes(std::int64_t ranks, std::int6
 }
 
 std::unique_ptr<Server> RoundsFabric::server() const {
-  if (!setup_.reuse) return network();
+  if (!setup_.reuse || setup_.rates) return network();
   return std::make_unique<Reuse>(network(), [this](TaskId, const Task& task) {
     const std::int64_t before = pricing_events_;
     const Time time = alone(task.bytes, call_of(task.service));
@@ -126,7 +126,7 @@ FluidFabric::FluidFabric(const NetworkSetup& setup, const Topology& topology) : 
 }
 
 std::unique_ptr<Server> FluidFabric::network() const {
-  return std::make_unique<FluidNetwork>(loads_, shapes_, setup_.alpha, setup_.gamma);
+  return std::make_unique<FluidNetwork>(loads_, shapes_, setup_.alpha, setup_.gamma, setup_.rates);
 }
 
 MessageFabric::MessageFabric(const NetworkSetup& setup, const Topology& topology) : RoundsFabric(setup, topology) {

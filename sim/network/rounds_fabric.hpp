@@ -29,8 +29,9 @@ struct NetworkSetup {
   double alpha = 0;  ///< per message, on top of its links, at least; seconds
   double gamma = 0;  ///< seconds per byte reduced
   CollectiveOptions options;
-  bool reuse = true;  ///< collectives that run alone are priced once
-  Place place;        ///< of complaints about the collective
+  bool reuse = true;   ///< collectives that run alone are priced once
+  bool rates = false;  ///< somebody asks how fast bytes move: all are simulated, in fluid
+  Place place;         ///< of complaints about the collective
   std::vector<Call> calls{Stage::AllReduce};
   std::int64_t shard = 0;      ///< workers in a group of Axis::Shard; 0: all
   double parameter_share = 1;  ///< what a gathered byte becomes on the wire

@@ -246,7 +246,7 @@ py::list described() {
   for (const CommandDefinition& command : commands_of(app)) {
     py::list options;
     for (const OptionDefinition& option : command.options)
-      options.append(py::make_tuple(option.names.back(), option.help, option.standard, option.flag, option.positional));
+      options.append(py::make_tuple(option.names.back(), option.help_in_one_line(), option.standard, option.flag, option.positional));
     list.append(py::make_tuple(command.name, command.help, options));
   }
   return list;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "sim/core/text.hpp"
 #include "sim/report/collective_report.hpp"
 #include "sim/report/table.hpp"
 #include "sim/training/options.hpp"
@@ -14,8 +15,6 @@ namespace allreplay {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-std::string per_byte(double seconds) { return fmt::format("{:.4g} ns/B", seconds * 1e9); }
 
 double busbw(const Calibration& calibration, bool table) {
   // nccl counts the bytes of an all-gather over all workers.
@@ -42,52 +41,51 @@ std::string heading(const Calibration& calibration) {
   const std::string benchmark = log.benchmark.empty() ? "" : fmt::format(" ({})", log.benchmark);
   const auto [option, value] = option_of(calibration);
   return fmt::format("{}: {}{}, {} times; {} rows from {} to {}\nread as {} among {} workers{}\n\n", log.file,
-                     log.format, benchmark, log.time, calibration.overall.rows, format_size(calibration.overall.from),
-                     format_size(calibration.largest()), calibration.algorithm->name, calibration.workers(),
+                     log.format, benchmark, log.time, calibration.overall.rows, write_size(calibration.overall.from),
+                     write_size(calibration.largest()), calibration.algorithm->name, calibration.workers(),
                      option.empty() ? "" : fmt::format(", {}={}", option, value));
 }
 
-std::string constants(const Calibration& calibration, bool table) {
+std::string constants(const Calibration& calibration, bool table, const Screen& screen) {
   const LineFit& line = calibration.line;
-  const auto error = [](bool held, const std::string& text) { return held ? std::string("held at 0") : text; };
-  std::vector<std::vector<std::string>> rows{{"constant", "value", "standard error", "of"}};
-  rows.push_back({"a", format_duration(line.a), error(line.a_held, format_duration(line.a_error)),
-                  "the start-up of the collective"});
-  rows.push_back({"b", per_byte(line.b), error(line.b_held, per_byte(line.b_error)), "its time per byte"});
+  const auto error = [](bool held, const TableCell& value) { return held ? TableCell("held at 0") : value; };
+  Table rows({"constant", "value", "standard error", "of"});
+  rows.add(
+      {"a", cell::seconds(line.a), error(line.a_held, cell::seconds(line.a_error)), "the start-up of the collective"});
+  rows.add({"b", cell::per_byte(line.b), error(line.b_held, cell::per_byte(line.b_error)), "its time per byte"});
   if (calibration.algorithm->coefficients) {
-    rows.push_back({"alpha", format_duration(calibration.alpha), "", "the start-up of a message"});
-    rows.push_back({"beta", per_byte(calibration.beta), "", "its time per byte"});
-    rows.push_back({"gamma", per_byte(calibration.gamma), "", "a byte's reduction (given)"});
+    rows.add({"alpha", cell::seconds(calibration.alpha), "", "the start-up of a message"});
+    rows.add({"beta", cell::per_byte(calibration.beta), "", "its time per byte"});
+    rows.add({"gamma", cell::per_byte(calibration.gamma), "", "a byte's reduction (given)"});
   }
-  rows.push_back(
-      {"busbw", fmt::format("{:.4g} GB/s", busbw(calibration, table)), "",
-       fmt::format("a link at {}, by the {}", format_size(calibration.largest()), table ? "table" : "line")});
-  return format_table(rows) + "\n";
+  rows.add({"busbw", fmt::format("{:.4g} GB/s", busbw(calibration, table)), "",
+            fmt::format("a link at {}, by the {}", write_size(calibration.largest()), table ? "table" : "line")});
+  return rows.text(screen) + "\n";
 }
 
-std::string errors(const Calibration& calibration) {
-  std::vector<std::vector<std::string>> rows{
-      {"sizes from", "to below", "rows", "line: median error", "worst", "table: median error", "worst"}};
+std::string errors(const Calibration& calibration, const Screen& screen) {
+  Table rows(
+      {"sizes from", "to below", "rows", "line: median error", "line: worst", "table: median error", "table: worst"},
+      2);
   const auto add = [&](const std::string& from, const std::string& to, const RelativeErrors& errors) {
-    rows.push_back({from, to, std::to_string(errors.rows), percent(errors.line_median), percent(errors.line_worst),
-                    percent(errors.table_median), percent(errors.table_worst)});
+    rows.add({from, to, cell::count(static_cast<std::int64_t>(errors.rows)), cell::percent(errors.line_median),
+              cell::percent(errors.line_worst), cell::percent(errors.table_median), cell::percent(errors.table_worst)});
   };
-  for (const RelativeErrors& decade : calibration.decades)
-    add(format_size(decade.from), format_size(decade.to), decade);
+  for (const RelativeErrors& decade : calibration.decades) add(write_size(decade.from), write_size(decade.to), decade);
   add("all", "", calibration.overall);
-  return format_table(rows) + "\n";
+  return rows.text(screen) + "\n";
 }
 
-std::string pieces(const Calibration& calibration) {
-  std::vector<std::vector<std::string>> rows{{"piece from", "to", "sizes", "a", "b", "time at its ends"}};
+std::string pieces(const Calibration& calibration, const Screen& screen) {
+  Table rows({"piece from", "to", "sizes", "a", "b", "time at its start", "at its end"}, 2);
   std::size_t end = 0;
   for (const Piece& piece : calibration.table.pieces) {
     const double first = calibration.table.table[end].seconds, last = calibration.table.table[end + 1].seconds;
     end += 2;
-    rows.push_back({write_size(piece.from), write_size(piece.to), std::to_string(piece.sizes), format_duration(piece.a),
-                    per_byte(piece.b), fmt::format("{} to {}", format_duration(first), format_duration(last))});
+    rows.add({write_size(piece.from), write_size(piece.to), cell::count(static_cast<std::int64_t>(piece.sizes)),
+              cell::seconds(piece.a), cell::per_byte(piece.b), cell::seconds(first), cell::seconds(last)});
   }
-  return format_table(rows) + "\n";
+  return rows.text(screen) + "\n";
 }
 
 std::string verdict(const Calibration& calibration) {
@@ -101,12 +99,11 @@ std::string verdict(const Calibration& calibration) {
                         [](const auto& one, const auto& other) { return one.line_median < other.line_median; });
   return fmt::format(
       "The table serves better: the times follow {} lines, beyond what their noise ({} of a time) explains. In the "
-      "median\n"
-      "of all rows one line is off by {}, the table by {}; from {} to {} by {} and {}.\n"
-      "--table --cluster-out FILE writes the table, which holds for {} among {} workers alone. Or fit one line to the\n"
+      "median of all rows one line is off by {}, the table by {}; from {} to {} by {} and {}.\n"
+      "--table --cluster-out FILE writes the table, which holds for {} among {} workers alone. Or fit one line to the "
       "sizes that you send: --from \"{}\" is the last piece.\n",
       count, noise, percent(calibration.overall.line_median), percent(calibration.overall.table_median),
-      format_size(worst.from), format_size(worst.to), percent(worst.line_median), percent(worst.table_median),
+      write_size(worst.from), write_size(worst.to), percent(worst.line_median), percent(worst.table_median),
       calibration.algorithm->name, calibration.workers(), write_size(calibration.table.pieces.back().from));
 }
 
@@ -126,9 +123,9 @@ std::string text_of(const OrderedJson& json) {
 
 }  // namespace
 
-std::string calibration_text(const Calibration& calibration, bool table) {
-  return heading(calibration) + constants(calibration, table) + errors(calibration) + pieces(calibration) +
-         verdict(calibration);
+std::string calibration_text(const Calibration& calibration, bool table, const Screen& screen) {
+  return wrapped(heading(calibration), screen.width) + constants(calibration, table, screen) +
+         errors(calibration, screen) + pieces(calibration, screen) + wrapped(verdict(calibration), screen.width);
 }
 
 std::string calibration_json(const Calibration& calibration, bool table) {

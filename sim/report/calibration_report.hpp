@@ -6,11 +6,12 @@
 #include <string>
 
 #include "sim/collective/calibration.hpp"
+#include "sim/core/screen.hpp"
 
 namespace allreplay {
 
 /// The constants, the errors by decade of size, the pieces, and which serves better, for people.
-std::string calibration_text(const Calibration& calibration, bool table);
+std::string calibration_text(const Calibration& calibration, bool table, const Screen& screen = {});
 
 /// One object. `a`, `alpha` and times in seconds, `b`, `beta` and `gamma` in seconds per byte, errors relative.
 std::string calibration_json(const Calibration& calibration, bool table);

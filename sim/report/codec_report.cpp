@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/core/random.hpp"
+#include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 #include "sim/report/table.hpp"
 #include "sim/schedule/codec.hpp"
@@ -230,10 +231,10 @@ CodecReport measure_codec(const CodecRequest& request) {
   return report;
 }
 
-std::string codec_table(const CodecReport& report) {
+std::string codec_table(const CodecReport& report, const Screen& screen) {
   const CodecRequest& request = report.request;
   const RoundTrip& one = report.round_trip;
-  const auto share = [](double value) { return fmt::format("{:.4g}", value); };
+  const auto share = [](double value) { return TableCell(fmt::format("{:.4g}", value)); };
   const auto after = fmt::format("mean of {}", request.iterations);
   std::string text =
       fmt::format("{}: {} {} elements in fp32, {} -> {} on the wire (1/{:.4g})\n\n", described(request),
@@ -241,29 +242,26 @@ std::string codec_table(const CodecReport& report) {
                   format_size(static_cast<Bytes>(one.bytes)), ratio(report));
   text +=
       fmt::format("processor time on this machine's {} (one core, median of {})\n", report.device, request.repetitions);
-  const auto speed = [&](double seconds) {
-    return fmt::format("{:.3g} ns per element", seconds * 1e9 / static_cast<double>(request.elements));
-  };
-  text += format_table({{"", "time", ""},
-                        {"encode", format_duration(one.encode_s), speed(one.encode_s)},
-                        {"decode", format_duration(one.decode_s), speed(one.decode_s)}});
-  std::vector<std::vector<std::string>> errors{{"one worker", "relative error"},
-                                               {"one round trip", share(one.error)},
-                                               {"  its cosine", share(one.cosine)},
-                                               {after + " round trips", share(one.mean_error)}};
-  if (one.mean_error_feedback) errors.push_back({"  with error feedback", share(*one.mean_error_feedback)});
-  text += "\n" + format_table(errors);
+  text = wrapped(text, screen.width);
+  Table times({"", "time", "per element"});
+  for (const auto& [name, seconds] : {std::pair("encode", one.encode_s), {"decode", one.decode_s}})
+    times.add({name, cell::seconds(seconds), cell::seconds(seconds / static_cast<double>(request.elements))});
+  Table errors({"one worker", "relative error"});
+  errors.add({"one round trip", share(one.error)});
+  errors.add({"  its cosine", share(one.cosine)});
+  errors.add({after + " round trips", share(one.mean_error)});
+  if (one.mean_error_feedback) errors.add({"  with error feedback", share(*one.mean_error_feedback)});
+  text += times.text(screen) + "\n" + errors.text(screen);
   if (!report.aggregated) return text;
   const Aggregated& all = *report.aggregated;
-  std::vector<std::vector<std::string>> rows{
-      {fmt::format("{} workers, {}", request.workers, name_of(aggregations, request.codec->aggregation)), ""},
-      {"sent, and received, by a worker", format_size(static_cast<Bytes>(std::llround(all.bytes)))},
-      {"error of the first mean", share(all.error)},
-      {fmt::format("error of the sum of {} means", request.iterations), share(all.total_error)}};
+  Table rows({fmt::format("{} workers, {}", request.workers, name_of(aggregations, request.codec->aggregation)), ""});
+  rows.add({"sent, and received, by a worker", format_size(static_cast<Bytes>(std::llround(all.bytes)))});
+  rows.add({"error of the first mean", share(all.error)});
+  rows.add({fmt::format("error of the sum of {} means", request.iterations), share(all.total_error)});
   if (all.lost)
-    rows.push_back({fmt::format("lost, of what is applied ({} residuals)", name_of(residual_rules, request.residuals)),
-                    share(*all.lost)});
-  return text + "\n" + format_table(rows);
+    rows.add({fmt::format("lost, of what is applied ({} residuals)", name_of(residual_rules, request.residuals)),
+              share(*all.lost)});
+  return text + "\n" + rows.text(screen);
 }
 
 std::string codec_json(const CodecReport& report) {

@@ -9,6 +9,7 @@
 
 #include "sim/compression/exchange.hpp"
 #include "sim/core/named.hpp"
+#include "sim/core/screen.hpp"
 
 namespace allreplay {
 
@@ -69,7 +70,7 @@ struct CodecReport {
 /// REQUIRES: all within the bounds above, and a power of two of workers for gTop-k's tree.
 CodecReport measure_codec(const CodecRequest& request);
 
-std::string codec_table(const CodecReport& report);
+std::string codec_table(const CodecReport& report, const Screen& screen = {});
 std::string codec_json(const CodecReport& report);
 
 }  // namespace allreplay

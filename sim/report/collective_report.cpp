@@ -92,17 +92,18 @@ std::vector<CollectiveRow> measure_collective(const CollectivePricing& pricing, 
   return rows;
 }
 
-std::string collective_table(const std::vector<CollectiveRow>& rows) {
-  std::vector<std::vector<std::string>> cells{{"size (B)", "time (us)", "algbw (GB/s)", "busbw (GB/s)"}};
+std::string collective_table(const std::vector<CollectiveRow>& rows, const Screen& screen) {
+  std::vector<TableColumn> columns{{"size", "B"}, {"time", "us"}, {"algbw", "GB/s"}, {"busbw", "GB/s"}};
   const bool choices = !rows.empty() && rows.front().choice;
-  if (choices) cells.front().insert(cells.front().end(), {"algorithm", "protocol"});
+  if (choices) columns.insert(columns.end(), {"algorithm", "protocol"});
+  Table table(columns);
   for (const CollectiveRow& row : rows) {
-    cells.push_back({std::to_string(row.bytes), fmt::format("{:.2f}", row.time_s * 1e6),
-                     fmt::format("{:.4f}", row.algbw_GBps), fmt::format("{:.4f}", row.busbw_GBps)});
-    if (choices)
-      cells.back().insert(cells.back().end(), {std::string(row.choice->algorithm), std::string(row.choice->protocol)});
+    std::vector<TableCell> cells{cell::count(row.bytes), cell::number(row.time_s * 1e6, 2),
+                                 cell::number(row.algbw_GBps, 4), cell::number(row.busbw_GBps, 4)};
+    if (choices) cells.insert(cells.end(), {row.choice->algorithm, row.choice->protocol});
+    table.add(std::move(cells));
   }
-  return format_table(cells);
+  return table.text(screen);
 }
 
 std::string collective_json(const std::vector<CollectiveRow>& rows) {

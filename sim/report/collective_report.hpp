@@ -11,6 +11,7 @@
 #include "sim/collective/algorithm.hpp"
 #include "sim/collective/nccl.hpp"
 #include "sim/core/error.hpp"
+#include "sim/core/screen.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
 #include "sim/training/simulate.hpp"
@@ -56,7 +57,7 @@ std::string collective_heading(const Scenario& scenario, const CollectivePricing
 
 std::vector<CollectiveRow> measure_collective(const CollectivePricing& pricing, const std::vector<Bytes>& sizes);
 
-std::string collective_table(const std::vector<CollectiveRow>& rows);
+std::string collective_table(const std::vector<CollectiveRow>& rows, const Screen& screen = {});
 std::string collective_json(const std::vector<CollectiveRow>& rows);
 
 }  // namespace allreplay

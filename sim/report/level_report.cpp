@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "sim/core/text.hpp"
 #include "sim/report/calibration_report.hpp"
 #include "sim/report/table.hpp"
 
@@ -22,50 +23,49 @@ std::string levels_text(const OrderedJson& json) {
 const Algorithm& algorithm_of(const LevelOutcome& outcome) { return *outcome.logs.front().algorithm; }
 bool is_nccl(const LevelOutcome& outcome) { return algorithm_of(outcome).coefficients == nullptr; }
 
-std::string log_rows(const LevelOutcome& outcome) {
+std::string log_rows(const LevelOutcome& outcome, const Screen& screen) {
   const std::string priced = is_nccl(outcome) ? "nccl" : "two levels";
-  std::vector<std::vector<std::string>> rows{{"workers", "nodes", "rows", "line", "table", priced, "worst", "log"}};
+  Table table({"workers", "nodes", "rows", "line", "table", priced, "worst", "log"});
   for (std::size_t i = 0; i < outcome.logs.size(); ++i) {
     const Calibration& log = outcome.logs[i];
-    std::vector<std::string> row{std::to_string(log.workers()),
-                                 "",
-                                 std::to_string(log.overall.rows),
-                                 percent(log.overall.line_median),
-                                 percent(log.overall.table_median),
-                                 "",
-                                 "",
-                                 log.log.file};
+    std::vector<TableCell> row{cell::count(log.workers()),
+                               "",
+                               cell::count(static_cast<std::int64_t>(log.overall.rows)),
+                               cell::percent(log.overall.line_median),
+                               cell::percent(log.overall.table_median),
+                               "",
+                               "",
+                               log.log.file};
     if (outcome.fitted) {
-      row[1] = std::to_string(outcome.fit.errors[i].nodes);
-      row[5] = percent(outcome.fit.errors[i].median);
-      row[6] = percent(outcome.fit.errors[i].worst);
+      row[1] = cell::count(outcome.fit.errors[i].nodes);
+      row[5] = cell::percent(outcome.fit.errors[i].median);
+      row[6] = cell::percent(outcome.fit.errors[i].worst);
     }
-    rows.push_back(row);
+    table.add(std::move(row));
   }
-  return format_table(rows) + "\n";
+  return table.text(screen) + "\n";
 }
 
-std::string constant_rows(const LevelOutcome& outcome) {
+std::string constant_rows(const LevelOutcome& outcome, const Screen& screen) {
   const Network& network = outcome.fit.network;
   const auto& known = outcome.fit.known;
-  const auto said = [](bool is_known, const std::string& text) { return is_known ? text : std::string("not known"); };
-  std::vector<std::vector<std::string>> rows;
+  const auto said = [](bool is_known, const TableCell& value) { return is_known ? value : TableCell("not known"); };
+  Table rows(is_nccl(outcome) ? std::vector<TableColumn>{"level", "bandwidth", "latency"}
+                              : std::vector<TableColumn>{"level", "alpha", "bandwidth"});
   if (is_nccl(outcome)) {
-    const auto factor = [](double value) { return fmt::format("x {:.4g}", value); };
-    rows = {{"level", "bandwidth", "latency"}};
-    rows.push_back({"inside a node", said(known[0], factor(network.nccl->node.bandwidth)),
-                    said(known[1], factor(network.nccl->node.latency))});
-    rows.push_back({"between nodes", said(known[2], factor(network.nccl->network.bandwidth)),
-                    said(known[3], factor(network.nccl->network.latency))});
+    const auto factor = [](double value) { return TableCell(fmt::format("x {:.4g}", value)); };
+    rows.add({"inside a node", said(known[0], factor(network.nccl->node.bandwidth)),
+              said(known[1], factor(network.nccl->node.latency))});
+    rows.add({"between nodes", said(known[2], factor(network.nccl->network.bandwidth)),
+              said(known[3], factor(network.nccl->network.latency))});
   } else {
-    const auto rate = [](double beta) { return fmt::format("{:.4g} GB/s", 1e-9 / beta); };
-    rows = {{"level", "alpha", "bandwidth"}};
-    rows.push_back({"inside a node", said(known[1], format_duration(*network.node->alpha)),
-                    said(known[0], rate(*network.node->beta))});
-    rows.push_back({network.node->rails == 1 ? "a node's port" : fmt::format("one of {} ports", network.node->rails),
-                    said(known[3], format_duration(*network.alpha)), said(known[2], rate(*network.beta))});
+    const auto rate = [](double beta) { return TableCell(fmt::format("{:.4g} GB/s", 1e-9 / beta)); };
+    rows.add({"inside a node", said(known[1], cell::seconds(*network.node->alpha)),
+              said(known[0], rate(*network.node->beta))});
+    rows.add({network.node->rails == 1 ? "a node's port" : fmt::format("one of {} ports", network.node->rails),
+              said(known[3], cell::seconds(*network.alpha)), said(known[2], rate(*network.beta))});
   }
-  return format_table(rows) + "\n";
+  return rows.text(screen) + "\n";
 }
 
 OrderedJson table_json(const std::vector<CostPoint>& table) {
@@ -104,16 +104,17 @@ OrderedJson levels_network(const Network& network) {
 
 }  // namespace
 
-std::string levels_text(const LevelOutcome& outcome) {
-  std::string text = fmt::format("{}: {} logs, nodes of {} workers; median error of each, and the worst\n\n",
+std::string levels_text(const LevelOutcome& outcome, const Screen& screen) {
+  std::string text = fmt::format("{}: {} logs, nodes of {} workers; median error of each, and the worst",
                                  algorithm_of(outcome).name, outcome.logs.size(), outcome.fit.network.node->workers);
-  text += log_rows(outcome);
-  if (outcome.fitted) text += constant_rows(outcome);
-  if (outcome.tables)
-    return text +
-           fmt::format("Tables by number of workers serve better, and --cluster-out writes them:\n{}.\n", outcome.why);
-  return text + fmt::format("--cluster-out writes the {}.\n",
-                            is_nccl(outcome) ? "factors of NCCL's model" : "constants of both levels");
+  text = wrapped(text, screen.width) + "\n\n" + log_rows(outcome, screen);
+  if (outcome.fitted) text += constant_rows(outcome, screen);
+  const std::string verdict =
+      outcome.tables
+          ? fmt::format("Tables by number of workers serve better, and --cluster-out writes them: {}.\n", outcome.why)
+          : fmt::format("--cluster-out writes the {}.\n",
+                        is_nccl(outcome) ? "factors of NCCL's model" : "constants of both levels");
+  return text + wrapped(verdict, screen.width);
 }
 
 std::string levels_json(const LevelOutcome& outcome) {

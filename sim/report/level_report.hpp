@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sim/collective/level_fit.hpp"
+#include "sim/core/screen.hpp"
 
 namespace allreplay {
 
@@ -17,7 +18,7 @@ struct LevelOutcome {
   std::string why;      ///< tables were chosen
 };
 
-std::string levels_text(const LevelOutcome& outcome);
+std::string levels_text(const LevelOutcome& outcome, const Screen& screen = {});
 
 /// One object: each log's, as of calibration_json(), and the levels. Seconds, bytes per second.
 std::string levels_json(const LevelOutcome& outcome);

@@ -39,9 +39,9 @@ std::vector<KindUse> by_kind(const LinkUsage& usage) {
 
 std::string size_text(double bytes) { return format_size(static_cast<Bytes>(bytes + 0.5)); }
 
-std::string rates(const KindUse& kind) {
-  return kind.slowest == kind.fastest ? format_rate(kind.fastest)
-                                      : fmt::format("{} to {}", format_rate(kind.slowest), format_rate(kind.fastest));
+TableCell rates(const KindUse& kind) {
+  if (kind.slowest == kind.fastest) return cell::rate(kind.fastest);
+  return fmt::format("{} to {}", format_rate(kind.slowest), format_rate(kind.fastest));
 }
 
 std::string users_text(const HotLink& hot) {
@@ -55,17 +55,18 @@ std::string users_text(const HotLink& hot) {
 
 }  // namespace
 
-std::string links_table(const LinkUsage& usage) {
-  std::vector<std::vector<std::string>> kinds{{"links", "number", "bandwidth", "mean use", "busiest", "it carries"}};
+std::string links_table(const LinkUsage& usage, const Screen& screen) {
+  Table kinds({"links", "number", "bandwidth", "mean use", "busiest", "it carries"});
   const std::vector<KindUse> uses = by_kind(usage);
   for (std::size_t i = 0; i < uses.size(); ++i)
-    kinds.push_back({usage.kinds[i], std::to_string(uses[i].links), rates(uses[i]), percent(uses[i].mean),
-                     percent(uses[i].busiest), size_text(uses[i].bytes)});
-  std::vector<std::vector<std::string>> links{{"hottest", "use", "it carries", "for"}};
-  for (const HotLink& hot : hottest(usage, most_hot))
-    links.push_back({usage.name(hot.link), percent(usage.utilisation(hot.link)), size_text(usage.bytes(hot.link)),
-                     users_text(hot)});
-  return fmt::format("\n{}\n{}", format_table(kinds), links.size() > 1 ? format_table(links) : "no link is used\n");
+    kinds.add({usage.kinds[i], cell::count(uses[i].links), rates(uses[i]), cell::percent(uses[i].mean),
+               cell::percent(uses[i].busiest), cell::bytes(uses[i].bytes)});
+  Table links({"hottest", "use", "it carries", "for"});
+  const auto hot_links = hottest(usage, most_hot);
+  for (const HotLink& hot : hot_links)
+    links.add({usage.name(hot.link), cell::percent(usage.utilisation(hot.link)), cell::bytes(usage.bytes(hot.link)),
+               users_text(hot)});
+  return fmt::format("\n{}\n{}", kinds.text(screen), hot_links.empty() ? "no link is used\n" : links.text(screen));
 }
 
 std::string links_json(const LinkUsage& usage) {

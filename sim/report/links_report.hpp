@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "sim/core/screen.hpp"
 #include "sim/training/link_usage.hpp"
 
 namespace allreplay {
 
 /// How much the links of each kind are used, and the most used links with who uses them.
-std::string links_table(const LinkUsage& usage);
+std::string links_table(const LinkUsage& usage, const Screen& screen = {});
 
 /// One object: "seconds", "kinds", "hottest".
 std::string links_json(const LinkUsage& usage);

@@ -4,9 +4,10 @@
 #include <optional>
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
+#include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
-#include "sim/report/table.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/training/communication.hpp"
 #include "sim/training/memory.hpp"
@@ -19,19 +20,14 @@ namespace {
 const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metrics; }
 const Strategy& strategy(const Advice& advice) { return *advice.tuned.scenario.strategy; }
 
-std::string gap(const Advice& advice) {
-  const Metrics& m = metrics(advice);
-  return m.lower_bound_s ? percent(m.iteration_s / *m.lower_bound_s - 1) : "-";
-}
-
 std::string heading(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
   return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors",
-                     scenario.profile.name, scenario.cluster.name, result.collective, result.fidelity,
+                     scenario.profile->name, scenario.cluster.name, result.collective, result.fidelity,
                      scenario.codec ? ", " + scenario.codec->name : "", format_duration(m.forward_s),
-                     format_duration(m.backward_s), format_size(scenario.profile.bytes()),
-                     scenario.profile.tensors.size());
+                     format_duration(m.backward_s), format_size(scenario.profile->bytes()),
+                     scenario.profile->tensors.size());
 }
 
 // What no schedule can change.
@@ -39,7 +35,7 @@ std::string limits(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
   const double compute = m.forward_s + m.backward_s, all = to_seconds(communication_of(scenario).fabric->price(
-                                                         planned_call(scenario))(scenario.profile.bytes()));
+                                                         planned_call(scenario))(scenario.profile->bytes()));
   if (!m.lower_bound_s) return "";
   if (result.plan.step.zero > 0)  // what is sent is the schedule's own
     return fmt::format("Computing takes {}; with what it sends, the fastest cannot take less than {} an iteration.\n",
@@ -52,13 +48,13 @@ std::string limits(const Advice& advice) {
   const double ceiling = compute / *m.lower_bound_s;
   if (factor > 1 && all <= factor * compute)
     text += fmt::format(
-        "The slowest worker is the limit:\nthe others wait for it, and no schedule exceeds {} efficiency. Without it, "
+        "The slowest worker is the limit: the others wait for it, and no schedule exceeds {} efficiency. Without it, "
         "{} per iteration would be saved.",
         percent(ceiling), format_duration((factor - 1) * compute));
   else if (all > compute)
     text += fmt::format(
-        "The network is the limit:\nno lossless schedule on this collective exceeds {} efficiency. Beyond that only "
-        "fewer bytes (compression,\n"
+        "The network is the limit: no lossless schedule on this collective exceeds {} efficiency. Beyond that only "
+        "fewer bytes (compression, "
         "half precision), more work per iteration (larger or accumulated batches) or a faster network help.",
         percent(ceiling));
   else
@@ -67,10 +63,14 @@ std::string limits(const Advice& advice) {
   return text + "\n";
 }
 
-std::string indented(const std::string& code) {
+// Lines of code stay lines: where one is too long, what is left of it is set in.
+std::string indented(const std::string& code, const Screen& screen) {
   std::string text = "    ";
-  for (const char letter : code) text += letter == '\n' ? "\n    " : std::string(1, letter);
-  return text;
+  for (std::size_t i = 0; i < code.size(); ++i) {
+    text += code[i];
+    if (code[i] == '\n' && code[i + 1] != '\n') text += "    ";
+  }
+  return wrapped(text, screen.width, 8);
 }
 
 std::string saving(double from, double to) { return fmt::format("{:.1f} % less", 100 * (1 - to / from)); }
@@ -81,73 +81,97 @@ std::vector<Advice>::const_iterator fastest_offered(const std::vector<Advice>& r
   });
 }
 
-std::string whether_compression_pays(const Advice& fastest) {
-  const auto [name, least] = fastest_uncompressed(fastest.tuned.scenario);
-  const double now = metrics(fastest).iteration_s;
-  return fmt::format("Without compression {} takes {} as it comes: {}.\n", name, format_duration(least),
-                     now < least ? fmt::format("{} pays, {}", fastest.tuned.scenario.codec->name, saving(least, now))
-                                 : fmt::format("{} does not pay here", fastest.tuned.scenario.codec->name));
+// Both as they come: tuning is no merit of compression.
+std::string whether_compression_pays(const std::vector<Advice>& ranking) {
+  const auto fastest = std::min_element(ranking.begin(), ranking.end(),
+                                        [](const Advice& a, const Advice& b) { return a.given_s < b.given_s; });
+  const auto [name, least] = fastest_uncompressed(ranking);
+  const std::string& codec = fastest->tuned.scenario.codec->name;
+  return fmt::format("Untuned, {} takes {} with {}, and {} {} without: {}.\n", strategy(*fastest).name,
+                     format_duration(fastest->given_s), codec, name, format_duration(least),
+                     fastest->given_s < least ? fmt::format("{} pays, {}", codec, saving(least, fastest->given_s))
+                                              : fmt::format("{} does not pay here", codec));
 }
 
-std::string what_to_do(const std::vector<Advice>& ranking) {
-  if (ranking.front().tuned.scenario.codec) return whether_compression_pays(ranking.front());
-  std::string text;
-  if (const Advice& best = ranking.front(); !fits(best.tuned.scenario, best.tuned.result)) {
-    const auto smallest = std::min_element(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
-      return a.tuned.result.memory.peak < b.tuned.result.memory.peak;
-    });
-    return fmt::format("Nothing here fits into {}: the smallest, {}, needs {}.\n",
-                       write_size(*best.tuned.scenario.options.memory.limit), strategy(*smallest).name,
-                       format_size(static_cast<Bytes>(smallest->tuned.result.memory.peak)));
-  }
+// What was simulated, word for word.
+std::string replayed_by(const Advice& advice, const Screen& screen) {
+  if (advice.run.empty()) return "";
+  return wrapped(fmt::format("Replayed by `allreplay run {}`.\n", shell_words(advice.run)), screen.width, 2);
+}
+
+// What to set, or to paste, after what is `said` of it; `gain` ends that.
+std::string settings_text(const std::string& said, const Advice& advice, const std::string& gain,
+                          const Screen& screen) {
+  const bool short_settings = advice.settings.find('\n') == std::string::npos;
+  const std::string sentence =
+      said + (short_settings ? fmt::format(": {}{}.\n", advice.settings, gain) : gain + ":\n\n");
+  return wrapped(sentence, screen.width) + (short_settings ? "" : indented(advice.settings, screen) + "\n\n") +
+         replayed_by(advice, screen);
+}
+
+std::string what_to_do(const std::vector<Advice>& ranking, const Screen& screen) {
+  if (ranking.front().tuned.scenario.codec)
+    return replayed_by(ranking.front(), screen) + wrapped(whether_compression_pays(ranking), screen.width);
+  std::string text, said;
   const auto first = fastest_offered(ranking);
   if (first != ranking.end()) {
     const double now = metrics(*first).iteration_s;
-    text += fmt::format("Of what maintained frameworks offer, {} is the fastest", strategy(*first).name);
     const std::string gain =
         now < first->given_s * (1 - 1e-4)
             ? fmt::format(", {} time than as given ({})", saving(first->given_s, now), format_duration(first->given_s))
             : "; tuning gains nothing";
-    text += first->settings.find('\n') == std::string::npos
-                ? fmt::format(": {}{}.\n", first->settings, gain)
-                : fmt::format("{}:\n\n{}\n\n", gain, indented(first->settings));
+    text = settings_text(fmt::format("Of what maintained frameworks offer, {} is the fastest", strategy(*first).name),
+                         *first, gain, screen);
     const double best = metrics(ranking.front()).iteration_s;
-    if (best < now * (1 - 1e-3))
-      text += fmt::format("{} takes {} than that: {}.\n", strategy(ranking.front()).name, saving(now, best),
-                          in_one_line(ranking.front().settings));
-    else
-      text += "Nothing listed here is faster by more than 0.1 %.\n";
+    if (best >= now * (1 - 1e-3)) return text + "Nothing listed here is faster by more than 0.1 %.\n";
+    said = fmt::format("{} takes {} than that", strategy(ranking.front()).name, saving(now, best));
+  } else {
+    said = fmt::format("{} is the fastest", strategy(ranking.front()).name);
   }
-  return text;
+  return text + settings_text(said, ranking.front(), "", screen);
 }
 
 }  // namespace
 
-std::string recommend_report(const std::vector<Advice>& ranking) {
-  std::vector<std::vector<std::string>> rows{
-      {"", "strategy", "iteration", "untuned", "speed-up", "efficiency", "exposed comm.", "above bound", "settings"}};
+std::string recommend_report(const std::vector<Advice>& ranking, const Screen& screen) {
   const bool memory = std::any_of(ranking.begin(), ranking.end(), [](const Advice& one) {
     return one.tuned.result.plan.step.zero > 0 || one.tuned.scenario.options.memory.limit.has_value();
   });
-  if (memory) rows[0].insert(rows[0].end() - 1, "memory");
+  std::vector<TableColumn> columns{
+      "",         "strategy",         "iteration",    TableColumn("untuned").like("iteration"),
+      "speed-up", "effi\u00ADciency", exposed_column, "above bound"};
+  if (memory) columns.emplace_back("memory");
+  columns.emplace_back("settings");
+  Table table(columns, 2);
+  bool all_fit = true;
   for (const Advice& advice : ranking) {
     const Metrics& m = metrics(advice);
-    rows.push_back({std::to_string(rows.size()), std::string(strategy(advice).name), format_duration(m.iteration_s),
-                    advice.given_s > m.iteration_s ? format_duration(advice.given_s) : "",
-                    fmt::format("{:.2f}", m.speedup), percent(m.efficiency), format_duration(m.exposed_comm_s),
-                    gap(advice), in_one_line(advice.settings)});
-    if (memory) rows.back().insert(rows.back().end() - 1, memory_text(advice.tuned.scenario, advice.tuned.result));
+    const Tone tone = &advice == ranking.data() ? Tone::Best : Tone::Plain;
+    std::vector<TableCell> row{cell::count(1 + (&advice - ranking.data())),
+                               TableCell(strategy(advice).name).with(tone),
+                               cell::seconds(m.iteration_s).with(tone),
+                               advice.given_s > m.iteration_s ? cell::seconds(advice.given_s) : TableCell(),
+                               cell::number(m.speedup, 2),
+                               cell::percent(m.efficiency),
+                               exposed_cell(m),
+                               above_bound_cell(m)};
+    if (memory) row.push_back(memory_cell(advice.tuned.scenario, advice.tuned.result));
+    row.emplace_back(in_one_line(advice.settings));
+    table.add(std::move(row));
+    all_fit = all_fit && fits(advice.tuned.scenario, advice.tuned.result);
   }
   const Scenario& scenario = ranking.front().tuned.scenario;
-  return fmt::format("{} workers: {}\n\n{}\n{}{}", scenario.workers, heading(ranking.front()), format_table(rows),
-                     limits(ranking.front()), what_to_do(ranking)) +
-         caveat(scenario.profile);
+  return wrapped(fmt::format("{} workers: {}", scenario.workers, heading(ranking.front())), screen.width) + "\n\n" +
+         table.text(screen) + (all_fit ? "" : memory_note(scenario)) + "\n" +
+         wrapped(limits(ranking.front()), screen.width) + what_to_do(ranking, screen) +
+         wrapped(caveat(scenario.profile), screen.width, 2);
 }
 
-std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line) {
-  std::vector<std::vector<std::string>> rows{{"efficiency with"}};
-  for (const auto& ranking : sizes) rows[0].push_back(std::to_string(ranking.front().tuned.scenario.workers));
-  rows[0].push_back(fmt::format("at least {} %", 100 * line));
+std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line, const Screen& screen) {
+  std::vector<TableColumn> columns{"efficiency with"};
+  for (const auto& ranking : sizes) columns.emplace_back(std::to_string(ranking.front().tuned.scenario.workers));
+  columns.emplace_back(fmt::format("at least {} %", 100 * line));
+  Table table(columns);
   // What was ruled out for this number of workers has none.
   const auto efficiency_of = [](const std::vector<Advice>& ranking, std::string_view name) {
     const auto found = std::find_if(ranking.begin(), ranking.end(),
@@ -155,17 +179,17 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
     return found == ranking.end() ? std::optional<double>() : metrics(*found).efficiency;
   };
   const auto append = [&](const std::string& name, const auto& efficiency) {
-    std::vector<std::string> row{name};
+    std::vector<TableCell> row{name};
     std::int64_t last = 0;
     bool above = true;
     for (const auto& ranking : sizes) {
       const std::optional<double> value = efficiency(ranking);
       above = above && value && *value >= line;
       if (above) last = ranking.front().tuned.scenario.workers;
-      row.push_back(value ? percent(*value) : "-");
+      row.push_back(value ? cell::percent(*value) : TableCell("-"));
     }
-    row.push_back(last == 0 ? "at none" : above ? "at all" : fmt::format("up to {}", last));
-    rows.push_back(std::move(row));
+    row.emplace_back(last == 0 ? "at none" : above ? "at all" : fmt::format("up to {}", last));
+    table.add(std::move(row));
   };
   for (const Advice& advice : sizes.back())
     append(std::string(strategy(advice).name),
@@ -176,21 +200,22 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
       return std::optional(m.lower_bound_s ? m.efficiency * m.iteration_s / *m.lower_bound_s : 1.0);
     });
   std::string text =
-      heading(sizes.front().front()) + "\n\n" + format_table(rows) +
+      wrapped(heading(sizes.front().front()), screen.width) + "\n\n" + table.text(screen) +
       (sizes.front().front().tuned.scenario.codec ? "\nThe schedule to compress under:\n"
                                                   : "\nThe fastest of what maintained frameworks offer:\n");
   for (const auto& ranking : sizes) {
     const auto offered = fastest_offered(ranking);
     const bool coded = ranking.front().tuned.scenario.codec.has_value();
     const Advice& advice = coded || offered == ranking.end() ? ranking.front() : *offered;
-    text += fmt::format("{:>8} workers: {}, {} with {}\n", advice.tuned.scenario.workers, strategy(advice).name,
-                        format_duration(metrics(advice).iteration_s), in_one_line(advice.settings));
+    text += wrapped(fmt::format("{:>8} workers: {}, {} with {}\n", advice.tuned.scenario.workers, strategy(advice).name,
+                                format_duration(metrics(advice).iteration_s), in_one_line(advice.settings)),
+                    screen.width, 10);
   }
-  return text + caveat(sizes.front().front().tuned.scenario.profile);
+  return text + wrapped(caveat(sizes.front().front().tuned.scenario.profile), screen.width, 2);
 }
 
 std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
-  std::vector<Row> rows;
+  auto rows = nlohmann::ordered_json::array();
   for (const auto& ranking : sizes)
     for (const Advice& advice : ranking) {
       Row row = row_of(advice.tuned);
@@ -200,9 +225,10 @@ std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
       row.push_back({"untuned_iteration_s", advice.given_s});
       row.push_back({"framework", framework.empty() ? Cell() : Cell(std::string(framework))});
       row.push_back({"settings", advice.settings});
-      rows.push_back(std::move(row));
+      rows.push_back(nlohmann::ordered_json::parse(to_json(row)));
+      rows.back()["run"] = advice.run;
     }
-  return to_json(rows);
+  return rows.dump(2);
 }
 
 }  // namespace allreplay

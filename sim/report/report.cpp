@@ -5,20 +5,24 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/text.hpp"
 #include "sim/experiment/row.hpp"
-#include "sim/report/table.hpp"
 #include "sim/training/memory.hpp"
 
 namespace allreplay {
 
 namespace {
 
-std::string above_bound(const Metrics& metrics) {
-  if (!metrics.lower_bound_s) return "-";
-  return fmt::format("{:.1f} %", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
+// A value without its blank can be copied into a command: bucket_cap=25MiB.
+std::string options_text(const NamedValues& options) {
+  std::string text;
+  for (const auto& [name, value] : options) {
+    std::string compact = value;
+    std::erase(compact, ' ');
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, compact);
+  }
+  return text;
 }
-
-std::string options_of(const Scenario& scenario) { return plain_text(options_that_matter(scenario)); }
 
 // What compresses, and whose times those are.
 std::string codec_text(const Scenario& scenario) {
@@ -54,15 +58,43 @@ std::string memory_parts(const MemoryParts& parts) {
 }  // namespace
 
 std::string title(const Scenario& scenario, const Result& result) {
-  return fmt::format("{} on {}: {} worker{}, {}, {}{}", scenario.profile.name, scenario.cluster.name, scenario.workers,
+  return fmt::format("{} on {}: {} worker{}, {}, {}{}", scenario.profile->name, scenario.cluster.name, scenario.workers,
                      scenario.workers == 1 ? "" : "s", result.collective, result.fidelity,
                      scenario.codec ? ", " + scenario.codec->name : "");
 }
 
-std::string caveat(const Profile& profile) {
+namespace {
+
+std::string note_on_times(const Profile& profile, const std::string& source) {
   if (profile.origin != Origin::Reconstructed && profile.origin != Origin::Estimated) return "";
-  return fmt::format("note: the times of {} are {}, not measured ({})\n", profile.name, to_string(profile.origin),
-                     profile.source);
+  return fmt::format("note: the times of {} are {}, not measured{}\n", profile.name, to_string(profile.origin), source);
+}
+
+}  // namespace
+
+std::string caveat(const Profile& profile) { return note_on_times(profile, ""); }
+
+std::string caveat_with_source(const Profile& profile) {
+  return note_on_times(profile, fmt::format(" ({})", profile.source));
+}
+
+TableCell memory_cell(const Scenario& scenario, const Result& result) {
+  const TableCell cell = cell::bytes(result.memory.peak);
+  return fits(scenario, result) ? cell : cell.marked("!");
+}
+
+std::string memory_note(const Scenario& scenario) {
+  return fmt::format("! does not fit into the {} of a worker\n", write_size(*scenario.options.memory.limit));
+}
+
+TableCell exposed_cell(const Metrics& metrics) {
+  constexpr double hardly = 0.0005;  // of an iteration: 0.0 %
+  const TableCell cell = cell::seconds(metrics.exposed_comm_s);
+  return metrics.exposed_comm_s > hardly * metrics.iteration_s ? cell.with(Tone::Exposed) : cell;
+}
+
+TableCell above_bound_cell(const Metrics& metrics) {
+  return metrics.lower_bound_s ? cell::percent(metrics.iteration_s / *metrics.lower_bound_s - 1) : TableCell("-");
 }
 
 std::optional<double> lower_bound(const std::vector<Outcome>& outcomes) {
@@ -72,49 +104,93 @@ std::optional<double> lower_bound(const std::vector<Outcome>& outcomes) {
   return least;
 }
 
-std::string run_report(const Outcome& outcome) {
+std::string run_report(const Outcome& outcome, const Screen& screen) {
   const auto& [scenario, result, wall_s] = outcome;
   const Metrics& m = result.metrics;
   const std::int64_t count = result.plan.step.accumulate;
   const std::string batches = count > 1 ? fmt::format("{} x ", count) : "";
-  std::vector<std::pair<std::string, std::string>> lines{
+  const TableCell exposed(fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
+                                      percent(m.exposed_comm_s / m.iteration_s)));
+  std::vector<std::pair<std::string, TableCell>> lines{
       {"strategy", std::string(scenario.strategy->name)},
       {"codec", codec_text(scenario)},
-      {"options", options_of(scenario)},
+      {"options", options_text(options_that_matter(scenario))},
       {"iteration", format_duration(m.iteration_s)},
       {"  forward", batches + format_duration(m.forward_s)},
       {"  backward", batches + format_duration(m.backward_s)},
       {"  update", m.update_s > 0 ? format_duration(m.update_s) : ""},
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
-      {"  exposed communication", fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
-                                              percent(m.exposed_comm_s / m.iteration_s))},
+      {"  exposed communication", exposed.with(exposed_cell(m).tone)},
       {"communication in flight", fmt::format("{} in {} collectives", format_duration(m.comm_busy_s), m.collectives)},
       {"speed-up", fmt::format("{:.2f} of {} ({} efficiency)", m.speedup, scenario.workers, percent(m.efficiency))},
       {"throughput", m.samples_per_s ? fmt::format("{:.1f} samples/s", *m.samples_per_s)
                                      : "unknown: the profile gives no batch size"},
       {"memory of a worker", fmt::format("{} ({})", memory_text(scenario, result), memory_parts(result.memory.parts))},
-      {"lower bound", m.lower_bound_s
-                          ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s), above_bound(m))
-                          : "none"}};
-  std::string text = title(scenario, result) + "\n\n";
-  for (const auto& [name, value] : lines)
-    if (!value.empty()) text += fmt::format("{:<24} {}\n", name, value);
-  return text + (caveat(scenario.profile).empty() ? "" : "\n" + caveat(scenario.profile));
+      {"lower bound", m.lower_bound_s ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s),
+                                                    percent(m.iteration_s / *m.lower_bound_s - 1))
+                                      : "none"}};
+  std::erase_if(lines, [](const auto& line) { return line.second.text.empty(); });
+  const std::string note = caveat(scenario.profile);
+  return wrapped(title(scenario, result), screen.width) + "\n\n" + facts(lines, screen) +
+         (note.empty() ? "" : "\n" + wrapped(note, screen.width, 2));
 }
 
-std::string compare_report(const std::vector<Outcome>& outcomes) {
-  std::vector<std::vector<std::string>> rows{
-      {"strategy", "iteration", "exposed comm.", "collectives", "speed-up", "efficiency", "above bound", "options"}};
+namespace {
+
+// The options of each row, without those that all rows have alike, which are the last.
+std::vector<NamedValues> apart_from_common(const std::vector<Outcome>& outcomes) {
+  std::vector<NamedValues> options;
+  for (const Outcome& one : outcomes) options.push_back(options_that_matter(one.scenario));
+  NamedValues common = options.size() > 1 ? options.front() : NamedValues();
+  for (const NamedValues& own : options)
+    std::erase_if(common, [&](const auto& one) { return std::find(own.begin(), own.end(), one) == own.end(); });
+  for (NamedValues& own : options)
+    std::erase_if(own, [&](const auto& one) { return std::find(common.begin(), common.end(), one) != common.end(); });
+  options.push_back(common);
+  return options;
+}
+
+// The place of the fastest that fits; none where there is nothing to compare.
+std::size_t fastest(const std::vector<Outcome>& outcomes) {
+  std::size_t best = outcomes.size();
+  for (std::size_t i = 0; i < outcomes.size() && outcomes.size() > 1; ++i)
+    if (fits(outcomes[i].scenario, outcomes[i].result) &&
+        (best == outcomes.size() || outcomes[i].result.metrics.iteration_s < outcomes[best].result.metrics.iteration_s))
+      best = i;
+  return best;
+}
+
+constexpr const char *collectives_column = "collec\u00ADtives", *efficiency_column = "effi\u00ADciency";
+
+}  // namespace
+
+std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& screen) {
   const bool memory = std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) {
     return one.result.plan.step.zero > 0 || one.scenario.options.memory.limit.has_value();
   });
-  if (memory) rows[0].insert(rows[0].end() - 1, "memory");
-  for (const auto& [scenario, result, wall_s] : outcomes) {
+  std::vector<TableColumn> columns{"strategy", "iteration",       exposed_column, collectives_column,
+                                   "speed-up", efficiency_column, "above bound"};
+  if (memory) columns.emplace_back("memory");
+  columns.emplace_back("options");
+  Table table(columns);
+  const std::vector<NamedValues> options = apart_from_common(outcomes);
+  const std::size_t best = fastest(outcomes);
+  bool all_fit = true;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const auto& [scenario, result, wall_s] = outcomes[i];
     const Metrics& m = result.metrics;
-    rows.push_back({std::string(scenario.strategy->name), format_duration(m.iteration_s),
-                    format_duration(m.exposed_comm_s), std::to_string(m.collectives), fmt::format("{:.2f}", m.speedup),
-                    percent(m.efficiency), above_bound(m), options_of(scenario)});
-    if (memory) rows.back().insert(rows.back().end() - 1, memory_text(scenario, result));
+    const Tone tone = i == best ? Tone::Best : Tone::Plain;
+    std::vector<TableCell> row{TableCell(scenario.strategy->name).with(tone),
+                               cell::seconds(m.iteration_s).with(tone),
+                               exposed_cell(m),
+                               cell::count(m.collectives),
+                               cell::number(m.speedup, 2),
+                               cell::percent(m.efficiency),
+                               above_bound_cell(m)};
+    if (memory) row.push_back(memory_cell(scenario, result));
+    row.emplace_back(options_text(options[i]));
+    table.add(std::move(row));
+    all_fit = all_fit && fits(scenario, result);
   }
   const auto& [scenario, result, wall_s] = outcomes.front();
   std::string text = title(scenario, result);
@@ -123,7 +199,7 @@ std::string compare_report(const std::vector<Outcome>& outcomes) {
   text += fmt::format("\n{}forward {}, backward {}, {} of gradients",
                       batches > 1 ? fmt::format("{} micro-batches: ", batches) : "",
                       format_duration(result.metrics.forward_s), format_duration(result.metrics.backward_s),
-                      format_size(scenario.profile.bytes()));
+                      format_size(scenario.profile->bytes()));
   // One bound holds among those that shard alike; what shards in a way of its own has its own.
   std::vector<Outcome> whole;
   for (const Outcome& one : outcomes) {
@@ -134,32 +210,76 @@ std::string compare_report(const std::vector<Outcome>& outcomes) {
   if (const auto bound = lower_bound(whole))
     text += fmt::format("; no lossless schedule {}is faster than {}",
                         whole.size() < outcomes.size() ? "without shards " : "", format_duration(*bound));
-  text += "\n\n" + format_table(rows);
+  if (!options.back().empty()) text += "\noptions of all: " + options_text(options.back());
+  std::string notes = all_fit ? "" : memory_note(scenario);
   if (memory && !result.memory.parts.activations)
-    text += "note: memory is without activations: the trace says nothing of them\n";
-  return text + caveat(scenario.profile);
+    notes += "note: memory is without activations: the trace says nothing of them\n";
+  return wrapped(text, screen.width) + "\n\n" + table.text(screen) +
+         wrapped(notes + caveat(scenario.profile), screen.width, 2);
 }
 
-std::string sweep_report(const std::vector<Outcome>& outcomes) {
-  std::vector<std::vector<std::string>> rows{{"profile", "cluster", "workers", "collective", "fidelity", "codec",
-                                              "strategy", "iteration", "exposed comm.", "collectives", "speed-up",
-                                              "efficiency", "above bound"}};
+namespace {
+
+// What says which row is which, by name.
+using Identity = std::vector<std::pair<std::string, std::string>>;
+
+Identity identity_of(const Outcome& outcome) {
+  const auto& [scenario, result, wall_s] = outcome;
+  return {{"profile", scenario.profile->name},
+          {"cluster", scenario.cluster.name},
+          {"workers", std::to_string(scenario.workers)},
+          {"collective", result.collective},
+          {"fidelity", result.fidelity},
+          {"codec", scenario.codec ? scenario.codec->name : "none"},
+          {"strategy", std::string(scenario.strategy->name)}};
+}
+
+}  // namespace
+
+std::string sweep_report(const std::vector<Outcome>& outcomes, const Screen& screen) {
+  std::vector<Identity> identities;
   std::string caveats;
-  for (const auto& [scenario, result, wall_s] : outcomes) {
-    const Metrics& m = result.metrics;
-    rows.push_back({scenario.profile.name, scenario.cluster.name, std::to_string(scenario.workers), result.collective,
-                    result.fidelity, scenario.codec ? scenario.codec->name : "-", std::string(scenario.strategy->name),
-                    format_duration(m.iteration_s), format_duration(m.exposed_comm_s), std::to_string(m.collectives),
-                    fmt::format("{:.2f}", m.speedup), percent(m.efficiency), above_bound(m)});
-    const std::string one = caveat(scenario.profile);
-    if (caveats.find(one) == std::string::npos) caveats += one;
+  for (const Outcome& one : outcomes) {
+    identities.push_back(identity_of(one));
+    const std::string note = caveat(one.scenario.profile);
+    if (caveats.find(note) == std::string::npos) caveats += note;
   }
-  const bool alike = std::adjacent_find(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
-                       return std::equal(a.begin(), a.begin() + 7, b.begin());  // up to the strategy
-                     }) != rows.end();
-  for (std::size_t i = 0; alike && i < rows.size(); ++i)
-    rows[i].push_back(i == 0 ? "options" : options_of(outcomes[i - 1].scenario));
-  return format_table(rows) + caveats;
+  std::vector<TableColumn> columns;
+  std::vector<std::size_t> varied;  // what is the same in all rows is said once
+  std::string same;
+  for (std::size_t i = 0; i < identities.front().size(); ++i) {
+    const auto& [name, value] = identities.front()[i];
+    const bool all =
+        std::all_of(identities.begin(), identities.end(), [&](const Identity& one) { return one[i].second == value; });
+    if (all && outcomes.size() > 1) {
+      same += fmt::format("{}{} {}", same.empty() ? "" : ", ", name, value);
+    } else {
+      varied.push_back(i);
+      columns.emplace_back(name);
+    }
+  }
+  std::sort(identities.begin(), identities.end());
+  const bool alike = std::adjacent_find(identities.begin(), identities.end()) != identities.end();
+  const std::size_t keys = columns.size();
+  for (const TableColumn& column :
+       {TableColumn("iteration"), exposed_column, TableColumn(collectives_column), TableColumn("speed-up"),
+        TableColumn(efficiency_column), TableColumn("above bound")})
+    columns.push_back(column);
+  if (alike) columns.emplace_back("options");
+  Table table(columns, keys);
+  const std::vector<NamedValues> options = apart_from_common(outcomes);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const Metrics& m = outcomes[i].result.metrics;
+    const Identity identity = identity_of(outcomes[i]);
+    std::vector<TableCell> row;
+    for (const std::size_t one : varied) row.emplace_back(identity[one].second);
+    row.insert(row.end(), {cell::seconds(m.iteration_s), exposed_cell(m), cell::count(m.collectives),
+                           cell::number(m.speedup, 2), cell::percent(m.efficiency), above_bound_cell(m)});
+    if (alike) row.emplace_back(options_text(options[i]));
+    table.add(std::move(row));
+  }
+  return (same.empty() ? "" : wrapped(same, screen.width, 2) + "\n\n") + table.text(screen) +
+         wrapped(caveats, screen.width, 2);
 }
 
 }  // namespace allreplay

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/experiment/run.hpp"
+#include "sim/report/table.hpp"
 
 namespace allreplay {
 
@@ -18,15 +19,24 @@ std::optional<double> lower_bound(const std::vector<Outcome>& outcomes);
 /// "81.2 GB", or "95.0 GB, does not fit".
 std::string memory_text(const Scenario& scenario, const Result& result);
 
-std::string run_report(const Outcome& outcome);
+/// The same as cells: memory in bytes, marked "!" where it does not fit, which memory_note() explains.
+TableCell memory_cell(const Scenario& scenario, const Result& result);
+std::string memory_note(const Scenario& scenario);
+TableCell exposed_cell(const Metrics& metrics);
+inline const TableColumn exposed_column = TableColumn("exposed comm.").like("iteration");
+TableCell above_bound_cell(const Metrics& metrics);
+
+std::string run_report(const Outcome& outcome, const Screen& screen = {});
 
 /// REQUIRES: outcomes differ in their strategy only; at least one.
-std::string compare_report(const std::vector<Outcome>& outcomes);
+std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& screen = {});
 
-/// Any outcomes, a line each.
-std::string sweep_report(const std::vector<Outcome>& outcomes);
+/// Any outcomes, a line each; at least one.
+std::string sweep_report(const std::vector<Outcome>& outcomes, const Screen& screen = {});
 
-/// "" for measured and imported profiles; otherwise what readers have to be told about these times.
+/// "" for measured and imported profiles; otherwise the line that tells readers what these times are.
 std::string caveat(const Profile& profile);
+/// The same with what they were made from, for pictures.
+std::string caveat_with_source(const Profile& profile);
 
 }  // namespace allreplay

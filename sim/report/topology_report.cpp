@@ -5,6 +5,7 @@
 
 #include "sim/cluster/describe.hpp"
 #include "sim/cluster/make_topology.hpp"
+#include "sim/report/table.hpp"
 
 namespace allreplay {
 
@@ -23,28 +24,28 @@ TopologyFacts facts_of(const Cluster& cluster) {
   return describe(*make_topology(spec, cluster.workers), spec);
 }
 
-std::string row(std::string_view name, std::string_view value) { return fmt::format("{:<10} {}\n", name, value); }
+std::string bisection_text(const TopologyFacts& known) {
+  if (known.bisection) return (known.bisection->exact ? "" : "at most ") + format_rate(known.bisection->bandwidth);
+  return known.hosts < 2 ? "none: one host" : "not computed for so many links";
+}
 
 }  // namespace
 
-std::string topology_table(const Cluster& cluster) {
-  const TopologyFacts facts = facts_of(cluster);
-  std::string text = row("cluster", cluster.name);
-  text += row("topology", kind_name(spec_of(cluster).kind));
-  text += row("workers", fmt::to_string(cluster.workers));
-  text += row("hosts", facts.gpus_per_host > 1 ? fmt::format("{} of {} GPUs", facts.hosts, facts.gpus_per_host)
-                                               : fmt::to_string(facts.hosts));
-  text += row("switches", fmt::to_string(facts.switches));
-  text += row("links", facts.links_down > 0 ? fmt::format("{}, and {} down", facts.links, facts.links_down)
-                                            : fmt::to_string(facts.links));
-  text += row("diameter", facts.diameter ? fmt::format("{} links, {}", facts.diameter->hops,
-                                                       format_duration(facts.diameter->latency))
-                                         : "not computed for so many hosts");
-  if (!facts.bisection)
-    text += row("bisection", facts.hosts < 2 ? "none: one host" : "not computed for so many links");
-  else
-    text += row("bisection", (facts.bisection->exact ? "" : "at most ") + format_rate(facts.bisection->bandwidth));
-  return text;
+std::string topology_table(const Cluster& cluster, const Screen& screen) {
+  const TopologyFacts known = facts_of(cluster);
+  return facts({{"cluster", cluster.name},
+                {"topology", kind_name(spec_of(cluster).kind)},
+                {"workers", fmt::to_string(cluster.workers)},
+                {"hosts", known.gpus_per_host > 1 ? fmt::format("{} of {} GPUs", known.hosts, known.gpus_per_host)
+                                                  : fmt::to_string(known.hosts)},
+                {"switches", fmt::to_string(known.switches)},
+                {"links", known.links_down > 0 ? fmt::format("{}, and {} down", known.links, known.links_down)
+                                               : fmt::to_string(known.links)},
+                {"diameter", known.diameter ? fmt::format("{} links, {}", known.diameter->hops,
+                                                          format_duration(known.diameter->latency))
+                                            : "not computed for so many hosts"},
+                {"bisection", bisection_text(known)}},
+               screen);
 }
 
 std::string topology_json(const Cluster& cluster) {

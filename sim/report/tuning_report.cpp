@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/core/csv.hpp"
+#include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
-#include "sim/report/table.hpp"
 
 namespace allreplay {
 
@@ -20,41 +20,45 @@ std::string bar(double ratio) {
 
 }  // namespace
 
-std::string tuning_report(const Tuning& tuning) {
+std::string tuning_report(const Tuning& tuning, const Screen& screen) {
   const double best = tuning.trials[tuning.best].iteration_s, given = tuning.given.result.metrics.iteration_s;
-  std::vector<std::vector<std::string>> rows{{"trial"}};
-  for (const Range& range : tuning.ranges) rows[0].push_back(range.option);
-  rows[0].insert(rows[0].end(), {"iteration", "above best", ""});
+  std::vector<TableColumn> columns{"trial"};
+  for (const Range& range : tuning.ranges) columns.emplace_back(range.option);
+  columns.insert(columns.end(), {"iteration", "above best", ""});
+  Table table(columns);
   for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
     const Trial& trial = tuning.trials[i];
-    std::vector<std::string> row{std::to_string(i + 1)};
+    const Tone tone = i == tuning.best ? Tone::Best : Tone::Plain;
+    std::vector<TableCell> row{cell::count(static_cast<std::int64_t>(i + 1))};
     row.insert(row.end(), trial.values.begin(), trial.values.end());
     const double ratio = trial.iteration_s / best;
-    row.insert(row.end(), {format_duration(trial.iteration_s), fmt::format("{:.2f} %", 100 * (ratio - 1)),
+    row.insert(row.end(), {cell::seconds(trial.iteration_s).with(tone), cell::percent(ratio - 1, 2),
                            i == tuning.best ? "* best" : bar(ratio)});
-    rows.push_back(std::move(row));
+    table.add(std::move(row));
   }
   const Scenario& scenario = tuning.given.scenario;
   const Metrics& metrics = tuning.tuned.result.metrics;
-  std::string text = fmt::format("{}: {} on {}, {} workers, {}, {}\n\n{}\n", scenario.strategy->name,
-                                 scenario.profile.name, scenario.cluster.name, scenario.workers,
-                                 tuning.given.result.collective, tuning.given.result.fidelity, format_table(rows));
+  const std::string heading = fmt::format("{}: {} on {}, {} workers, {}, {}", scenario.strategy->name,
+                                          scenario.profile->name, scenario.cluster.name, scenario.workers,
+                                          tuning.given.result.collective, tuning.given.result.fidelity);
   std::string settings;
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
     settings += fmt::format(" --option {}=\"{}\"", tuning.ranges[i].option, tuning.trials[tuning.best].values[i]);
-  text += tuning.as_given ? fmt::format("best: the options as given: {}", format_duration(given))
-                          : fmt::format("best:{}: {}, {:.2f} % less than {} as given", settings, format_duration(best),
-                                        100 * (1 - best / given), format_duration(given));
+  std::string text = tuning.as_given
+                         ? fmt::format("best: the options as given: {}", format_duration(given))
+                         : fmt::format("best:{}: {}, {:.2f} % less than {} as given", settings, format_duration(best),
+                                       100 * (1 - best / given), format_duration(given));
   if (metrics.lower_bound_s)
     text += fmt::format("; {:.1f} % above the lower bound", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
-  return text + "\n" + caveat(scenario.profile);
+  return wrapped(heading, screen.width) + "\n\n" + table.text(screen) + "\n" + wrapped(text, screen.width) + "\n" +
+         wrapped(caveat(scenario.profile), screen.width, 2);
 }
 
 std::string tuning_csv(const Tuning& tuning) {
   const Scenario& scenario = tuning.given.scenario;
   const std::string about =
-      fmt::format("{},{},{},{},{}", csv_field(scenario.profile.name), csv_field(scenario.cluster.name),
-                  scenario.strategy->name, scenario.workers, to_string(scenario.profile.origin));
+      fmt::format("{},{},{},{},{}", csv_field(scenario.profile->name), csv_field(scenario.cluster.name),
+                  scenario.strategy->name, scenario.workers, to_string(scenario.profile->origin));
   std::string text = "profile,cluster,strategy,workers,origin,trial";
   for (const Range& range : tuning.ranges) text += "," + csv_field(range.option);
   text += ",iteration_s,best_so_far_s\n";
@@ -79,7 +83,7 @@ std::string tuning_json(const Tuning& tuning) {
   for (const Trial& trial : tuning.trials)
     trials.push_back({{"options", options(trial)}, {"iteration_s", trial.iteration_s}});
   const Metrics& metrics = tuning.tuned.result.metrics;
-  Value value{{"profile", tuning.given.scenario.profile.name},
+  Value value{{"profile", tuning.given.scenario.profile->name},
               {"cluster", tuning.given.scenario.cluster.name},
               {"strategy", tuning.given.scenario.strategy->name},
               {"workers", tuning.given.scenario.workers},

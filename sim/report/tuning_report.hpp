@@ -3,11 +3,12 @@
 
 #include <string>
 
+#include "sim/core/screen.hpp"
 #include "sim/experiment/tuning.hpp"
 
 namespace allreplay {
 
-std::string tuning_report(const Tuning& tuning);
+std::string tuning_report(const Tuning& tuning, const Screen& screen = {});
 std::string tuning_csv(
     const Tuning& tuning);  ///< a row per trial: the scenario, trial, the options, iteration_s, best_so_far_s
 std::string tuning_json(const Tuning& tuning);

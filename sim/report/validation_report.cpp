@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/core/csv.hpp"
+#include "sim/core/text.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {
@@ -14,7 +15,6 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-std::string signed_percent(double ratio) { return fmt::format("{:+.1f} %", 100 * ratio); }
 std::string count_of(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
@@ -25,9 +25,9 @@ std::string scope_text(const FittedConstant& one) {
   return text;
 }
 
-std::string value_text(const FittedConstant& one) {
+TableCell value_cell(const FittedConstant& one) {
   if (!one.known) return "not known";
-  return one.constant == Constant::Beta ? fmt::format("{:.4g} ns/B", one.value * 1e9) : format_duration(one.value);
+  return one.constant == Constant::Beta ? cell::per_byte(one.value) : cell::seconds(one.value);
 }
 
 std::string lines_of_rows(const Validation& validation, const std::vector<std::size_t>& rows) {
@@ -39,31 +39,39 @@ std::string lines_of_rows(const Validation& validation, const std::vector<std::s
   return text;
 }
 
-std::string constant_table(const Validation& validation) {
+std::string constant_table(const Validation& validation, const Screen& screen) {
   if (validation.fitted.empty()) return "";
-  std::vector<std::vector<std::string>> rows{{"constant", "for", "value", "lines"}};
+  Table table({"constant", "for", "value", "lines"}, 2);
   for (const FittedConstant& one : validation.fitted)
-    rows.push_back({std::string(name_of(constant_words, one.constant)), scope_text(one), value_text(one),
-                    lines_of_rows(validation, one.rows)});
-  return format_table(rows) + "\n";
+    table.add(
+        {name_of(constant_words, one.constant), scope_text(one), value_cell(one), lines_of_rows(validation, one.rows)});
+  return table.text(screen) + "\n";
 }
 
-std::string error_table(const Validation& validation) {
-  std::vector<std::vector<std::string>> rows{{"group", "points", "median", "90 %", "worst", "bias", "too fast"}};
+std::string error_table(const Validation& validation, const Screen& screen) {
+  std::vector<TableColumn> columns{"group", "points", "median", "90 %", "worst", "bias", "too fast"};
   if (validation.trains())
-    rows[0].insert(rows[0].end(), {"no communication", "90 %", "no overlap", "90 %", "scaling loss", "error", "90 %"});
+    columns.insert(columns.end(),
+                   {"no comm.: median", "90 %", "no overlap: median", "90 %", "scaling loss", "its error", "90 %"});
+  Table table(columns);
   const auto add = [&](const GroupScore& group) {
     const ErrorSummary& error = group.error;
-    rows.push_back({group.name, std::to_string(error.rows), percent(error.median), percent(error.p90),
-                    signed_percent(error.worst), signed_percent(error.bias), std::to_string(error.too_fast)});
-    if (!validation.trains()) return;
-    for (const double share : {group.no_communication.median, group.no_communication.p90, group.no_overlap.median,
-                               group.no_overlap.p90, group.loss, group.loss_error, group.loss_error_p90})
-      rows.back().push_back(percent(share));
+    std::vector<TableCell> row{group.name,
+                               cell::count(static_cast<std::int64_t>(error.rows)),
+                               cell::percent(error.median),
+                               cell::percent(error.p90),
+                               cell::gain(error.worst),
+                               cell::gain(error.bias),
+                               cell::count(static_cast<std::int64_t>(error.too_fast))};
+    if (validation.trains())
+      for (const double share : {group.no_communication.median, group.no_communication.p90, group.no_overlap.median,
+                                 group.no_overlap.p90, group.loss, group.loss_error, group.loss_error_p90})
+        row.push_back(cell::percent(share));
+    table.add(std::move(row));
   };
   for (const GroupScore& group : validation.groups) add(group);
   if (validation.groups.size() > 1) add(validation.all);
-  return format_table(rows) + "\n";
+  return table.text(screen) + "\n";
 }
 
 std::string verdict(const Validation& validation) {
@@ -80,7 +88,7 @@ std::string order_text(const Validation& validation) {
   const ContestSums sums = sums_of(validation);
   if (sums.settings == 0) return "";
   return fmt::format(
-      "Methods of one profile, cluster and number of workers, in {}: {:g} of {} in the right order, the\n"
+      "Methods of one profile, cluster and number of workers, in {}: {:g} of {} in the right order, the "
       "winner right in {}; taking the predicted winner loses {} in the mean, {} at worst.\n",
       count_of(sums.settings, "setting"), sums.right, count_of(sums.pairs, "pair"), sums.winners,
       percent(sums.mean_regret), percent(sums.worst_regret));
@@ -163,15 +171,16 @@ ContestSums sums_of(const Validation& validation) {
   return sums;
 }
 
-std::string validation_text(const Validation& validation) {
+std::string validation_text(const Validation& validation, const Screen& screen) {
   const auto& points = validation.measured.points;
   const auto scored = static_cast<std::size_t>(
       std::count_if(points.begin(), points.end(), [](const auto& one) { return one.scored(); }));
   const std::size_t fitting = points.size() - scored;
-  return fmt::format("{}: {} of {} scored{}; errors above zero are too fast\n\n", validation.measured.file,
-                     count_of(scored, "point"), name_of(quantities, validation.measured.quantity),
-                     fitting > 0 ? fmt::format(", {} fitted", fitting) : "") +
-         constant_table(validation) + error_table(validation) + verdict(validation) + order_text(validation);
+  const std::string heading = fmt::format(
+      "{}: {} of {} scored{}; errors above zero are too fast\n\n", validation.measured.file, count_of(scored, "point"),
+      name_of(quantities, validation.measured.quantity), fitting > 0 ? fmt::format(", {} fitted", fitting) : "");
+  return wrapped(heading, screen.width) + constant_table(validation, screen) + error_table(validation, screen) +
+         wrapped(verdict(validation) + order_text(validation), screen.width);
 }
 
 std::string validation_json(const Validation& validation) {

@@ -3,12 +3,13 @@
 
 #include <string>
 
+#include "sim/core/screen.hpp"
 #include "sim/experiment/validation.hpp"
 
 namespace allreplay {
 
 /// The fitted constants, the errors by group beside those of the null models, and the order of methods, for people.
-std::string validation_text(const Validation& validation);
+std::string validation_text(const Validation& validation, const Screen& screen = {});
 
 /// One object; errors relative, above zero where the prediction is too fast.
 std::string validation_json(const Validation& validation);

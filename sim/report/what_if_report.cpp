@@ -6,8 +6,9 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
-#include "sim/report/table.hpp"
+#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -43,14 +44,6 @@ Pairs common_flags(const WhatIf& answer) {
     std::erase_if(common, [&](const auto& one) { return std::find(own.begin(), own.end(), one) == own.end(); });
   }
   return common;
-}
-
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 std::string text_of(const Pairs& pairs) {
@@ -90,28 +83,23 @@ nlohmann::ordered_json json_of(const std::vector<WhatIfRow>& rows) {
 
 std::string gain_text(double gain) { return fmt::format("{:+.1f} %", 100 * gain); }
 
-std::string shell_words(const std::vector<std::string>& words) {
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + shell_word(word);
-  return text;
-}
-
-std::string what_if_report(const WhatIf& answer) {
+std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   const Pairs common = common_flags(answer);
-  std::vector<std::vector<std::string>> rows{
-      {"change", "gain", "iteration", "samples/s", "efficiency", "memory", "exposed comm.", "flags"}};
+  Table table({"change", "gain", "iteration", "samples/s", "effi\u00ADciency", "memory", exposed_column, "flags"});
+  bool all_fit = true;
   const auto add = [&](const WhatIfRow& row) {
     const auto& [scenario, result, wall_s] = row.outcome;
     const Metrics& m = result.metrics;
-    rows.push_back({row.change, &row == &answer.base ? "" : gain_text(row.gain), format_duration(m.iteration_s),
-                    m.samples_per_s ? fmt::format("{:.1f}", *m.samples_per_s) : "-", percent(m.efficiency),
-                    memory_text(scenario, result), format_duration(m.exposed_comm_s), own_flags(row, common)});
+    table.add({row.change, &row == &answer.base ? TableCell() : cell::gain(row.gain), cell::seconds(m.iteration_s),
+               m.samples_per_s ? cell::number(*m.samples_per_s, 1) : TableCell("-"), cell::percent(m.efficiency),
+               memory_cell(scenario, result), exposed_cell(m), own_flags(row, common)});
+    all_fit = all_fit && fits(scenario, result);
   };
   add(answer.base);
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   const auto add_bound = [&] {
-    rows.push_back({"perfect overlap (the bound)", gain_text(answer.bound_gain), format_duration(*answer.bound_s), "-",
-                    percent(result.metrics.efficiency * (1 + answer.bound_gain)), "-", "-", ""});
+    table.add({"perfect overlap of what is sent", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
+               cell::percent(result.metrics.efficiency * (1 + answer.bound_gain)), "-", "-", ""});
   };
   bool bound_due = answer.bound_s.has_value();
   for (const WhatIfRow& row : answer.rows) {
@@ -120,21 +108,27 @@ std::string what_if_report(const WhatIf& answer) {
   }
   if (bound_due) add_bound();
   for (const WhatIfRow& row : answer.together) add(row);
-  std::string text = title(scenario, result) + "\n\n" + format_table(rows) + "\n";
+  std::string text = all_fit ? "" : memory_note(scenario);
   text += fmt::format("Each row is `allreplay run {}` and its flags.\n", text_of(common));
   for (const WhatIfRow& row : answer.together)
     text += fmt::format("Of {} together these bring most: {} ({}).\n", row.changes == 2 ? "two" : "three", row.change,
                         gain_text(row.gain));
   if (answer.together.empty()) text += "No changes together bring more than one of them alone.\n";
-  if (answer.bound_s && answer.bound_gain < little)
+  const double exposed = result.metrics.exposed_comm_s / result.metrics.iteration_s;
+  if (exposed < little)
     text += fmt::format("Communication is hidden but for {}: more can only come from what is computed.\n",
-                        percent(answer.bound_gain));
+                        percent(exposed));
+  else if (answer.bound_s && answer.bound_gain < little)
+    text += fmt::format(
+        "Another order of what is sent now brings {} at most: to gain more, send less or over a faster network.\n",
+        percent(answer.bound_gain));
   if (!answer.memory_from.empty())
     text += fmt::format("Memory: {} of {}.\n", write_size(*scenario.options.memory.limit), answer.memory_from);
   if (!result.memory.parts.activations && scenario.options.memory.limit)
     text += "note: memory is without activations: the trace says nothing of them\n";
   for (const std::string& one : answer.left_out) text += fmt::format("left out: {}\n", one);
-  return text + caveat(scenario.profile);
+  return wrapped(title(scenario, result), screen.width) + "\n\n" + table.text(screen) + "\n" +
+         wrapped(text + caveat(scenario.profile), screen.width, 2);
 }
 
 std::string what_if_json(const WhatIf& answer) {

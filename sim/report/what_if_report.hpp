@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "sim/core/screen.hpp"
 #include "sim/experiment/what_if.hpp"
 
 namespace allreplay {
@@ -10,10 +11,7 @@ namespace allreplay {
 /// "+24.1 %".
 std::string gain_text(double gain);
 
-/// The words as a shell reads them back.
-std::string shell_words(const std::vector<std::string>& words);
-
-std::string what_if_report(const WhatIf& answer);
+std::string what_if_report(const WhatIf& answer, const Screen& screen = {});
 
 /// One object: "base", "rows", "together", "bound", "left_out"; of each row all columns, its flags and its gain.
 std::string what_if_json(const WhatIf& answer);

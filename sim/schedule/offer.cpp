@@ -16,15 +16,15 @@ namespace {
 double mib(Bytes bytes) { return static_cast<double>(bytes) / (1 << 20); }
 double megabytes(Bytes bytes) { return static_cast<double>(bytes) / 1e6; }
 
-// ByteScheduler and P3 count parameters, not bytes.
-Bytes parameters(const Profile& profile, Bytes bytes) {
-  const Tensor& tensor = profile.tensors.front();
-  return std::max<Bytes>(1, bytes * tensor.elements / tensor.bytes);
+Bytes gradient_bytes(const Profile& profile) {
+  return profile.tensors.front().bytes / profile.tensors.front().elements;
 }
 
+// ByteScheduler and P3 count parameters, not bytes.
+Bytes parameters(const Profile& profile, Bytes bytes) { return std::max<Bytes>(1, bytes / gradient_bytes(profile)); }
+
 Bytes in_whole_elements(const Profile& profile, Bytes bytes) {
-  const Tensor& tensor = profile.tensors.front();
-  return parameters(profile, bytes) * (tensor.bytes / tensor.elements);
+  return parameters(profile, bytes) * gradient_bytes(profile);
 }
 
 // ByteScheduler's credit is a number of elements, too.
@@ -63,7 +63,7 @@ std::string ddp(const StrategyOptions& options, const Profile&) {
 
 std::string horovod(const StrategyOptions& options, const Profile&) {
   return fmt::format("HOROVOD_FUSION_THRESHOLD={} HOROVOD_CYCLE_TIME={}", options.threshold.value_or(horovod_threshold),
-                     to_seconds(options.cycle) * 1e3);
+                     static_cast<double>(options.cycle.count()) / 1e9);
 }
 
 std::string bytescheduler(const StrategyOptions& options, const Profile& profile) {
@@ -91,7 +91,7 @@ struct Wrapped {
   std::string one, all;
 };
 Wrapped wrapped(const Wrap& wrap, const Profile& profile) {
-  if (wrap.by == Wrap::By::Size) return {"part", fmt::format("parts_of_{:.0f}_MB", megabytes(wrap.size))};
+  if (wrap.by == Wrap::By::Size) return {"part", fmt::format("parts_of_{}_bytes", wrap.size)};
   const bool groups = std::any_of(profile.layers.begin(), profile.layers.end(),
                                   [](const Layer& layer) { return !layer.group.empty(); });
   return wrap.by == Wrap::By::Layer || !groups ? Wrapped{"layer", "layers"} : Wrapped{"block", "blocks"};
@@ -109,11 +109,13 @@ std::string dtype(Bytes bytes, const Profile& profile) {
   return bytes == 4 ? "torch.float32" : profile.precision == "fp16" ? "torch.float16" : "torch.bfloat16";
 }
 
+Bytes parameter_bytes(const Profile& profile) {
+  return profile.parameter_bytes > 0 ? profile.parameter_bytes : gradient_bytes(profile);
+}
+
 // Nothing where all is fp32, as PyTorch has it.
 std::string mixed_precision(std::string_view type, const Profile& profile) {
-  const Tensor& tensor = profile.tensors.front();
-  const Bytes gradient = tensor.bytes / tensor.elements,
-              parameter = profile.parameter_bytes > 0 ? profile.parameter_bytes : gradient;
+  const Bytes gradient = gradient_bytes(profile), parameter = parameter_bytes(profile);
   if (gradient == 4 && parameter == 4) return "";
   return fmt::format("policy = {}(param_dtype={}, reduce_dtype={})\n", type, dtype(parameter, profile),
                      dtype(gradient, profile));
@@ -148,7 +150,8 @@ std::string fsdp1(const StrategyOptions& options, const Profile& profile) {
   const Wrap& wrap = options.fsdp.wrap;
   const std::string units =
       wrap.by == Wrap::By::Size
-          ? fmt::format("partial(size_based_auto_wrap_policy, min_num_params={})", parameters(profile, wrap.size))
+          ? fmt::format("partial(size_based_auto_wrap_policy, min_num_params={})",
+                        (wrap.size + parameter_bytes(profile) - 1) / parameter_bytes(profile))
           : fmt::format("ModuleWrapPolicy({{{}}})", wrapped(wrap, profile).one == "block" ? "Block" : "Layer");
   return fmt::format(
       "{}{}FullyShardedDataParallel(model, auto_wrap_policy={}, sharding_strategy=ShardingStrategy.{}{}{}, "
@@ -159,13 +162,15 @@ std::string fsdp1(const StrategyOptions& options, const Profile& profile) {
       prefetch.empty() ? "None" : fmt::format("BackwardPrefetch.{}", prefetch));
 }
 
-std::string zero(int stage, const StrategyOptions& options) {
+std::string zero(int stage, const StrategyOptions& options, const Profile& profile) {
   const ZeroOptions& zero = options.zero;
   std::string text = fmt::format(R"("zero_optimization": {{"stage": {}, "reduce_bucket_size": {}, "overlap_comm": {})",
                                  stage, zero.reduce_bucket, zero.overlap_comm.value_or(stage == 3));
   if (stage < 3)
-    text += fmt::format(R"(, "allgather_bucket_size": {}, "use_multi_rank_bucket_allreduce": {})",
-                        zero.allgather_bucket > 0 ? zero.allgather_bucket : 500'000'000, zero.whole_buckets);
+    text += fmt::format(
+        R"(, "allgather_bucket_size": {}, "use_multi_rank_bucket_allreduce": {})",
+        zero.allgather_bucket > 0 ? zero.allgather_bucket : std::max<std::int64_t>(500'000'000, profile.elements()),
+        zero.whole_buckets);
   else
     text += fmt::format(R"(, "stage3_prefetch_bucket_size": {}, "stage3_param_persistence_threshold": {}, )"
                         R"("stage3_max_live_parameters": {}, "stage3_max_reuse_distance": {})",
@@ -175,9 +180,9 @@ std::string zero(int stage, const StrategyOptions& options) {
     text += fmt::format(R"(, "gradient_accumulation_steps": {})", options.step.accumulate);
   return text;
 }
-std::string zero1(const StrategyOptions& options, const Profile&) { return zero(1, options); }
-std::string zero2(const StrategyOptions& options, const Profile&) { return zero(2, options); }
-std::string zero3(const StrategyOptions& options, const Profile&) { return zero(3, options); }
+std::string zero1(const StrategyOptions& options, const Profile& profile) { return zero(1, options, profile); }
+std::string zero2(const StrategyOptions& options, const Profile& profile) { return zero(2, options, profile); }
+std::string zero3(const StrategyOptions& options, const Profile& profile) { return zero(3, options, profile); }
 
 std::string megatron(const StrategyOptions& options, const Profile& profile) {
   const MegatronOptions& own = options.megatron;
@@ -190,7 +195,7 @@ std::string megatron(const StrategyOptions& options, const Profile& profile) {
   if (options.step.shard_group > 0)
     text += "--num-distributed-optimizer-instances WORLD_SIZE/" + std::to_string(options.step.shard_group) + " ";
   // Under --bf16 it would reduce in fp32.
-  if (profile.tensors.front().bytes == 2 * profile.tensors.front().elements) text += "--grad-reduce-in-bf16 ";
+  if (gradient_bytes(profile) == 2) text += "--grad-reduce-in-bf16 ";
   if (text.empty()) return "no flags";
   text.pop_back();
   return text;
@@ -199,12 +204,12 @@ std::string megatron(const StrategyOptions& options, const Profile& profile) {
 }  // namespace
 
 constinit const Offer offer_s_sgd{"", false, no_overlap}, offer_wfbp{"", false, no_fusion},
-    offer_sync_easgd{"", false, one_all_reduce}, offer_ddp{"pytorch", true, ddp, of_one_cap},
-    offer_horovod{"horovod", true, horovod}, offer_bytescheduler{"bytescheduler", false, bytescheduler, in_elements},
-    offer_us_byte{"us-byte", false, us_byte}, offer_p3{"mxnet-p3", false, p3, whole_slices},
-    offer_dear{"dear", false, dear}, offer_fsdp2{"pytorch", true, fsdp2}, offer_fsdp1{"pytorch", true, fsdp1},
-    offer_zero1{"deepspeed", true, zero1}, offer_zero2{"deepspeed", true, zero2}, offer_zero3{"deepspeed", true, zero3},
-    offer_megatron{"megatron", true, megatron};
+    offer_sync_easgd{"", false, one_all_reduce}, offer_optimal_merge{"pytorch", false},
+    offer_ddp{"pytorch", true, ddp, of_one_cap}, offer_horovod{"horovod", true, horovod},
+    offer_bytescheduler{"bytescheduler", false, bytescheduler, in_elements}, offer_us_byte{"us-byte", false, us_byte},
+    offer_p3{"mxnet-p3", false, p3, whole_slices}, offer_dear{"dear", false, dear}, offer_fsdp2{"pytorch", true, fsdp2},
+    offer_fsdp1{"pytorch", true, fsdp1}, offer_zero1{"deepspeed", true, zero1}, offer_zero2{"deepspeed", true, zero2},
+    offer_zero3{"deepspeed", true, zero3}, offer_megatron{"megatron", true, megatron};
 
 std::vector<Framework> frameworks() {
   std::vector<Framework> all;
@@ -223,16 +228,13 @@ Framework find_framework(std::string_view name, const Place& place) {
 }
 
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile) {
-  std::string step;
-  if (!strategy.plan && options.step.zero > 0) step = fmt::format(" --zero {}", options.step.zero);
   // What a framework calls the plan says nothing of shards under it.
-  if (strategy.offer.words && step.empty()) return strategy.offer.words(options, profile);
-  if (options.step.accumulate > 1) step += fmt::format(" --accumulate {}", options.step.accumulate);
-  if (options.step.shard_group > 0) step += fmt::format(" --shard-group {}", options.step.shard_group);
-  return fmt::format("buckets from `allreplay plan -s {}{}`", strategy.name, step);
+  const bool sharded_under = !strategy.plan && options.step.zero > 0;
+  return strategy.offer.words && !sharded_under ? strategy.offer.words(options, profile) : "";
 }
 
 std::string in_one_line(const std::string& settings) {
+  if (settings.starts_with("# ")) return settings.substr(2, settings.find('\n') - 2);
   std::string text;
   for (std::size_t start = 0; start < settings.size();) {
     const std::size_t end = std::min(settings.find('\n', start), settings.size()),

@@ -7,9 +7,9 @@
 
 namespace allreplay {
 
-extern const Offer offer_s_sgd, offer_wfbp, offer_sync_easgd, offer_ddp, offer_horovod, offer_bytescheduler,
-    offer_us_byte, offer_p3, offer_dear, offer_fsdp2, offer_fsdp1, offer_zero1, offer_zero2, offer_zero3,
-    offer_megatron;
+extern const Offer offer_s_sgd, offer_wfbp, offer_sync_easgd, offer_optimal_merge, offer_ddp, offer_horovod,
+    offer_bytescheduler, offer_us_byte, offer_p3, offer_dear, offer_fsdp2, offer_fsdp1, offer_zero1, offer_zero2,
+    offer_zero3, offer_megatron;
 
 /// A framework, and the strategies that it offers.
 struct Framework {
@@ -24,10 +24,10 @@ std::vector<Framework> frameworks();
 Framework find_framework(std::string_view name, const Place& place);
 
 /// What to set, or to do, so that a framework sends what the strategy plans with these options: a line, or lines of
-/// code to be pasted.
+/// code to be pasted. "" where that takes the plan itself: nobody offers it, or not sharded like that.
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile);
 
-/// The same in one line, for a table's cell.
+/// The same in one line, for a table's cell; of code that opens with a comment, that.
 std::string in_one_line(const std::string& settings);
 
 }  // namespace allreplay

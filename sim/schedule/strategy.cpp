@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/named.hpp"
+#include "sim/schedule/asked.hpp"
 #include "sim/schedule/dear.hpp"
 #include "sim/schedule/frameworks.hpp"
 #include "sim/schedule/fsdp.hpp"
@@ -53,12 +54,21 @@ Bytes Partition::of(const Profile& profile) const {
 
 std::span<const Strategy> strategies() {
   static const std::vector<Strategy> all{
-      {"s-sgd", "every tensor alone, none before the backward pass ends (naive)", {}, offer_s_sgd, draft_s_sgd},
-      {"wfbp", "every tensor alone, as soon as it is ready", {}, offer_wfbp, draft_wfbp},
-      {"sync-easgd", "all tensors in one collective", {}, offer_sync_easgd, draft_sync_easgd},
+      {"s-sgd",
+       "plain synchronous SGD: every tensor alone, none before the backward pass ends",
+       {},
+       offer_s_sgd,
+       draft_s_sgd},
+      {"wfbp", "every tensor alone, as soon as it is ready (wait-free backpropagation)", {}, offer_wfbp, draft_wfbp},
+      {"sync-easgd",
+       "all tensors in one collective after the backward pass, as Sync EASGD sends them",
+       {},
+       offer_sync_easgd,
+       draft_sync_easgd},
       {"mg-wfbp", "tensors merged by MG-WFBP's Algorithm 1, as printed", {}, {}, draft_mg_wfbp},
       {.name = "optimal-merge",
        .summary = "the best of all contiguous merges (dynamic programme)",
+       .offer = offer_optimal_merge,
        .draft = draft_optimal_merge,
        .comparisons = merges},
       {"ddp", "PyTorch DDP's buckets", {"bucket_cap", "first_bucket"}, offer_ddp, draft_ddp},
@@ -139,14 +149,6 @@ std::span<const Strategy> strategies() {
   return all;
 }
 
-void require_data_parallel(std::string_view word, const Place& place) {
-  for (const std::string_view part :
-       {"tensor", "pipeline", "expert", "context", "sequence", "gpipe", "1f1b", "pipedream"})
-    if (word.find(part) != std::string_view::npos)
-      throw InputError(place, fmt::format("'{}': only data parallelism is simulated", word),
-                       "fsdp2, zero-1 to zero-3 or megatron, on the trace of what one data-parallel rank computes");
-}
-
 namespace {
 
 // Rows never move or go: scenarios point to them.
@@ -212,7 +214,7 @@ void add_strategy(const std::string& name, std::function<Draft(const PlanRequest
 const Strategy& find_strategy(std::string_view name, const Place& place) {
   if (const Strategy* known = row_named(strategies(), name)) return *known;
   if (const Strategy* added = added_strategies().find(name)) return *added;
-  require_data_parallel(name, place);
+  answer_what_is_no_strategy(name, place);
   std::vector<std::string> known = names_of(strategies());
   for (const std::string& one : added_strategies().names()) known.push_back(one);
   fail_with_nearest(name, known, place, "unknown strategy '{}'");

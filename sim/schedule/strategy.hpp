@@ -69,9 +69,9 @@ struct PlanRequest {
 /// Who offers a strategy outside of this program, and in which words.
 struct Offer {
   std::string_view framework;  ///< "": none offers it
-  bool maintained = false;     ///< today; the others are published research code
-  /// What its users set so that it plans with these options; without a framework, what to do instead. nullptr: what it
-  /// plans has to be copied by hand.
+  bool maintained = false;     ///< by its own settings, today; the others are research code, or code to paste
+  /// What its users set so that it plans with these options; without a framework, what to do instead. nullptr: they
+  /// need the plan itself.
   std::string (*words)(const StrategyOptions& options, const Profile& profile) = nullptr;
   /// What the words mean, where they cannot say the options themselves.
   StrategyOptions (*meant)(StrategyOptions options, const Profile& profile) = nullptr;
@@ -118,9 +118,6 @@ void add_strategy(const std::string& name, std::function<Draft(const PlanRequest
 
 /// Throws InputError at `place`, naming the nearest known one.
 const Strategy& find_strategy(std::string_view name, const Place& place);
-
-/// Throws InputError at `place` if the word asks for a way of dividing the model, which nothing here simulates.
-void require_data_parallel(std::string_view word, const Place& place);
 
 /// What the strategy makes of sizes that are not given.
 StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options, const Profile& profile);

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/schedule/fsdp.hpp"
+#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -226,11 +227,7 @@ class UnitSearch {
 
 Plan find_best_sharded(const Scenario& scenario, const Communication& communication) {
   Tried best = UnitSearch(scenario, communication).run();
-  if (!best.fits)
-    throw InputError(scenario.options.place_of("memory"),
-                     fmt::format("nothing fits into {}", write_size(*scenario.options.memory.limit)),
-                     fmt::format("at least {}, which {} needs", format_size(static_cast<Bytes>(best.bytes)),
-                                 "the smallest that was found"));
+  if (!best.fits) nothing_fits(scenario, best.bytes, "the smallest that was found");
   return std::move(best.plan);
 }
 

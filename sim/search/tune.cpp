@@ -13,6 +13,12 @@ namespace {
 
 using Setting = std::vector<std::string>;
 
+// What fits before what does not; then the faster, or of what does not fit the smaller.
+bool better(const Trial& a, const Trial& b) {
+  if (a.fits != b.fits) return a.fits;
+  return a.fits ? a.iteration_s < b.iteration_s : a.memory_bytes < b.memory_bytes;
+}
+
 class Tuner {
  public:
   Tuner(const TuneRequest& request, const Measure& measure) : request_(request), measure_(measure) {}
@@ -22,10 +28,12 @@ class Tuner {
     for (std::size_t i = 0; i < given.size(); ++i) point.push_back(place_of(request_.ranges[i], given[i]));
     const bool inside = std::all_of(point.begin(), point.end(), [](double x) { return x >= 0 && x <= 1; });
     if (inside) propose(point, given);
-    if (request_.method == TuneMethod::Grid)
+    if (request_.method == TuneMethod::Grid) {
       grid();
-    else
+    } else {
+      if (inside) try_choices(point, given);
       bayes();
+    }
     measure_batch();
     return std::move(trials_);
   }
@@ -77,6 +85,37 @@ class Tuner {
     Point point;
     for (std::size_t i = 0; i < dimensions(); ++i) point.push_back(random.uniform());
     return point;
+  }
+
+  // Every word of a choice by itself, the rest as given; then, together, those that were better than the given ones.
+  void try_choices(const Point& point, const Setting& given) {
+    struct Alternative {
+      std::size_t range, trial;
+    };
+    std::vector<Alternative> alternatives;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      const Range& range = request_.ranges[i];
+      if (range.kind != Range::Kind::Choice) continue;
+      for (const std::string& value : range.values) {
+        Setting setting = given;
+        Point place = point;
+        setting[i] = value;
+        place[i] = place_of(range, value);
+        if (propose(place, std::move(setting))) alternatives.push_back({i, chosen() - 1});
+      }
+    }
+    if (alternatives.empty()) return;
+    measure_batch();
+    Setting together = given;
+    Point place = point;
+    std::vector<std::size_t> best(given.size(), 0);  // by range; trial 0 is the given setting
+    for (const auto [range, trial] : alternatives)
+      if (better(trials_[trial], trials_[best[range]])) best[range] = trial;
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      together[i] = trials_[best[i]].values[i];
+      place[i] = points_[best[i]][i];
+    }
+    propose(place, std::move(together));
   }
 
   void bayes() {
@@ -148,11 +187,7 @@ std::vector<Trial> tune(const TuneRequest& request, const std::vector<std::strin
 }
 
 std::size_t fastest(const std::vector<Trial>& trials) {
-  const auto best = std::min_element(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) {
-    if (a.fits != b.fits) return a.fits;
-    return a.fits ? a.iteration_s < b.iteration_s : a.memory_bytes < b.memory_bytes;
-  });
-  return static_cast<std::size_t>(best - trials.begin());
+  return static_cast<std::size_t>(std::min_element(trials.begin(), trials.end(), better) - trials.begin());
 }
 
 }  // namespace allreplay

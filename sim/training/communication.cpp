@@ -34,8 +34,8 @@ void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
     if (const auto& codec = cost.compression())
       coding += seconds([&] { return add(codec->encode(bytes), codec->decode(bytes)); });
   };
-  count(scenario.profile.bytes());
-  for (const Tensor& tensor : scenario.profile.tensors) count(tensor.bytes);
+  count(scenario.profile->bytes());
+  for (const Tensor& tensor : scenario.profile->tensors) count(tensor.bytes);
   if (coding > longest_iteration_s)
     throw InputError(scenario.place_of_codec, "encoding and decoding would take over a day per iteration",
                      "check the units in the codec's file, and of the options encode and decode");
@@ -61,11 +61,11 @@ void require_bearable(const Scenario& scenario) {
                                  format_size(profile.bytes()), most_slices),
                      fmt::format("at least {}", format_size(profile.bytes() / most_slices + 1)));
   if (!strategy.comparisons) return;
-  const double comparisons = strategy.comparisons(options, static_cast<double>(scenario.profile.tensors.size()));
+  const double comparisons = strategy.comparisons(options, static_cast<double>(scenario.profile->tensors.size()));
   if (comparisons > most_comparisons)
-    throw InputError({scenario.profile.name, ""},
+    throw InputError({scenario.profile->name, ""},
                      fmt::format("{} compares {:.2g} plans or parts of plans of {} tensors", strategy.name, comparisons,
-                                 scenario.profile.tensors.size()),
+                                 scenario.profile->tensors.size()),
                      fmt::format("at most {:.0e}: another strategy{}, or fewer tensors", most_comparisons,
                                  strategy.name == "mergecomp" ? ", fewer groups" : ""));
 }
@@ -75,11 +75,11 @@ void require_bearable_step(const Scenario& scenario) {
   constexpr std::int64_t most_pieces = 1'000'000;
   const StrategyOptions& options = scenario.options.strategy;
   require_bearable_passes(options.step, scenario.profile, scenario.options.place_of("accumulate"));
-  if (options.zero.allgather_bucket > 0 && scenario.profile.elements() / options.zero.allgather_bucket > most_pieces)
+  if (options.zero.allgather_bucket > 0 && scenario.profile->elements() / options.zero.allgather_bucket > most_pieces)
     throw InputError(
         scenario.options.place_of("allgather_bucket"),
         fmt::format("{} elements at a time are more than {} gathers", options.zero.allgather_bucket, most_pieces),
-        fmt::format("at least {}", scenario.profile.elements() / most_pieces + 1));
+        fmt::format("at least {}", scenario.profile->elements() / most_pieces + 1));
 }
 
 // `message` keeps every message of every distinct round, and has a round's in flight together: some 230 bytes each.
@@ -183,6 +183,10 @@ CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorith
 
 bool detailed(const Carrier& carrier) { return carrier.fidelity != "alpha-beta"; }
 
+bool asks_for_rates(const Scenario& scenario) {
+  return scenario.cluster.interference && scenario.cluster.interference->at;
+}
+
 NetworkSetup setup_of(const Scenario& scenario, const Carrier& carrier) {
   const Network& network = scenario.cluster.network;
   NetworkSetup setup;
@@ -202,9 +206,10 @@ NetworkSetup setup_of(const Scenario& scenario, const Carrier& carrier) {
   setup.gamma = network.gamma;
   setup.options = carrier.options;
   setup.reuse = scenario.reuse;
+  setup.rates = asks_for_rates(scenario);
   setup.calls = {planned_call(scenario)};
   setup.shard = scenario.options.strategy.step.shard_group;
-  setup.parameter_share = scenario.profile.parameter_share();
+  setup.parameter_share = scenario.profile->parameter_share();
   setup.place = place_of_collective(scenario);
   return setup;
 }
@@ -219,7 +224,7 @@ std::string fitting(const Scenario& scenario) {
 }
 
 void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
-  if (scenario.profile.tensors.empty()) return;
+  if (scenario.profile->tensors.empty()) return;
   if (!scenario.codec && algorithm.purpose != Purpose::AllReduce)
     throw InputError(place_of_collective(scenario), fmt::format("{} does not sum gradients", algorithm.name),
                      fitting(scenario));
@@ -242,11 +247,11 @@ std::string lower_case(std::string text) {
 // Codec times of another device than the profile's: said, unless the options replace them.
 std::string codec_caveat(const Scenario& scenario) {
   if (!scenario.codec || (scenario.options.codec.encode && scenario.options.codec.decode)) return "";
-  const std::string here = lower_case(scenario.profile.device), there = lower_case(scenario.codec->device);
+  const std::string here = lower_case(scenario.profile->device), there = lower_case(scenario.codec->device);
   if (!here.empty() && (here.find(there) != std::string::npos || there.find(here) != std::string::npos)) return "";
   return fmt::format("the times of {} are {} for {}, not for {}; measure them, or give --option encode and decode",
                      scenario.codec->name, scenario.codec->origin, scenario.codec->device,
-                     scenario.profile.device.empty() ? "the profile's device" : scenario.profile.device);
+                     scenario.profile->device.empty() ? "the profile's device" : scenario.profile->device);
 }
 
 std::string joined(const std::string& one, const std::string& other) {
@@ -254,10 +259,10 @@ std::string joined(const std::string& one, const std::string& other) {
 }
 
 std::optional<Compression> compression_of(const Scenario& scenario, const Algorithm& algorithm, double slowdown) {
-  if (!scenario.codec || scenario.profile.tensors.empty()) return std::nullopt;
+  if (!scenario.codec || scenario.profile->tensors.empty()) return std::nullopt;
   CodecOptions options = scenario.options.codec;
   if (!options.decode_at && scenario.strategy) options.decode_at = scenario.strategy->decode_at;
-  const Tensor& tensor = scenario.profile.tensors.front();
+  const Tensor& tensor = scenario.profile->tensors.front();
   return Compression(*scenario.codec, options, algorithm.purpose == Purpose::AllGather ? scenario.workers : 1,
                      tensor.bytes / tensor.elements, slowdown);
 }
@@ -278,10 +283,10 @@ void require_servers(const Scenario& scenario, const Carrier& carrier) {
 }
 
 void require_interference(const Scenario& scenario, const Carrier& carrier) {
-  if (scenario.cluster.interference && scenario.cluster.interference->at && detailed(carrier))
+  if (asks_for_rates(scenario) && detailed(carrier) && find_fidelity(carrier.fidelity, {}) == Fidelity::Message)
     throw InputError(scenario.cluster.place / "interference" / "at",
-                     fmt::format("in {} nobody says at which rate a block's bytes move", carrier.fidelity),
-                     "the fidelity alpha-beta, or interference without a rate");
+                     "in message a block's bytes move message by message, at no rate of their own",
+                     "alpha-beta or fluid, or interference without a rate");
 }
 
 }  // namespace
@@ -366,7 +371,7 @@ ChannelCosts channel_costs(const Scenario& scenario, const Carrier& carrier) {
     add(Axis::Shard);
     add(Axis::Replica);
     CommCost& gather = costs[service_of({Stage::AllGather, Axis::Shard})].cost;
-    gather = gather.of_share(scenario.profile.parameter_share());
+    gather = gather.of_share(scenario.profile->parameter_share());
   }
   for (const ServerLeg& leg : legs_of(scenario, carrier)) costs[service_of(leg.call)] = {leg.cost, leg.channels};
   return costs;
@@ -401,9 +406,8 @@ Communication communication_of(const Scenario& scenario) {
   const Time launch = scenario.options.launch;
   const Groups groups{scenario.workers, scenario.options.strategy.step.group_of(scenario.workers)};
   if (!detailed(carrier)) {
-    const auto& interference = scenario.cluster.interference;
     auto fabric = std::make_shared<AlphaBetaFabric>(channel_costs(scenario, carrier), scenario.options.sharing,
-                                                    interference && interference->at);
+                                                    asks_for_rates(scenario));
     return {.carrier = carrier,
             .fabric = launched(std::move(fabric), launch, groups, legs_of(scenario, carrier)),
             .compression = compression,

@@ -4,6 +4,11 @@
 #include <array>
 #include <limits>
 
+#include <fmt/format.h>
+
+#include "sim/core/error.hpp"
+#include "sim/core/units.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -235,8 +240,14 @@ bool fits(const Scenario& scenario, const Result& result) {
   return !limit || result.memory.peak <= static_cast<double>(*limit);
 }
 
+void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest) {
+  throw InputError(scenario.options.place_of("memory"),
+                   fmt::format("nothing fits into {}", write_size(*scenario.options.memory.limit)),
+                   fmt::format("at least {}, which {} needs", format_size(static_cast<Bytes>(bytes)), smallest));
+}
+
 MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode) {
-  if (scenario.profile.tensors.empty()) return {};
+  if (scenario.profile->tensors.empty()) return {};
   return Accountant(scenario, plan, unrolled, episode).use();
 }
 

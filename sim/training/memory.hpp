@@ -1,12 +1,17 @@
 // What a worker's memory holds, worked out from a timeline (docs/sharding.md, "Memory").
 #pragma once
 
+#include <string_view>
+
 #include "sim/training/simulate.hpp"
 
 namespace allreplay {
 
 /// Whether it fits into the memory that the scenario says a worker has.
 bool fits(const Scenario& scenario, const Result& result);
+
+/// Throws InputError: nothing that was tried fits, and the least, of `bytes`, is that of `smallest`.
+[[noreturn]] void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest);
 
 /// From the last replayed iteration.
 MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode);

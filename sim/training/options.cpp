@@ -8,6 +8,7 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/core/named.hpp"
+#include "sim/schedule/asked.hpp"
 
 namespace allreplay {
 
@@ -403,14 +404,14 @@ const std::vector<OptionRow>& table() {
                    "false; zero-3: true"),
       choice<bucket_ops, &Options::strategy, &S::zero, &Z::whole_buckets>("bucket_op",
                                                                           "what a bucket of gradients travels in"),
-      count<0, most_elements, &Options::strategy, &S::zero, &Z::prefetch_bucket>(
+      count<1, most_elements, &Options::strategy, &S::zero, &Z::prefetch_bucket>(
           "prefetch_bucket", "elements that are gathered ahead", Tuned{1e6, 1e9}),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::persistence>(
           "persistence", "tensors of at most so many elements are never freed"),
-      count<0, most_elements, &Options::strategy, &S::zero, &Z::max_live>("max_live",
-                                                                          "elements gathered or on their way"),
+      count<0, most_elements, &Options::strategy, &S::zero, &Z::max_live>(
+          "max_live", "elements gathered or on their way", Tuned{1e8, 1e12}),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::max_reuse>(
-          "max_reuse", "what is needed again within so many elements is not freed"),
+          "max_reuse", "what is needed again within so many elements is not freed", Tuned{1e8, 1e12}),
       count<0, most_elements, &Options::strategy, &S::megatron, &M::bucket_size>(
           "bucket_size", "elements that close a bucket; 0: the larger of 40,000,000 and 1,000,000 a worker",
           Tuned{1e6, 1e9}),
@@ -495,7 +496,7 @@ std::string help_of(const OptionRow& option) {
 }
 
 void Options::set(std::string_view name, const std::string& value, const Place& place) {
-  if (!row_named(table(), name)) require_data_parallel(name, place);
+  if (!row_named(table(), name)) answer_what_is_absent(name, place);
   find_by_name(table(), name, place, "unknown option '{}'").set(*this, value, place);
   places[std::string(name)] = place;
 }

@@ -263,10 +263,13 @@ struct Period {
 
 // With jitter: the mean after a warm-up. No worker can compute faster than the times that it drew; it may only have
 // started behind the last, which the bound forgives it once.
-Period mean_period(Training& training, std::int64_t iterations) {
+Period mean_period(Training& training, std::int64_t iterations, const std::function<void()>& after_each) {
   for (int i = 0; i < warm_up; ++i) training.step(i + 1 == warm_up);
   const Mark from = training.mark();
-  for (std::int64_t i = 0; i < iterations; ++i) training.step(i + 2 >= iterations);
+  for (std::int64_t i = 0; i < iterations; ++i) {
+    training.step(i + 2 >= iterations);
+    if (after_each) after_each();
+  }
   const Mark to = training.mark();
   const auto count = static_cast<double>(iterations);
   Time bound{0};
@@ -314,8 +317,8 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   const auto workers = static_cast<double>(scenario.workers), batches = static_cast<double>(plan.step.accumulate);
   Metrics metrics;
   metrics.iteration_s = period.iteration_s;
-  metrics.forward_s = to_seconds(scenario.profile.forward());
-  metrics.backward_s = to_seconds(scenario.profile.backward());
+  metrics.forward_s = to_seconds(scenario.profile->forward());
+  metrics.backward_s = to_seconds(scenario.profile->backward());
   metrics.update_s = to_seconds(time_of(unrolled, {Kind::Update}));
   metrics.copy_s = to_seconds(time_of(unrolled, {Kind::CopyOut, Kind::CopyIn}));
   if (!unrolled.beside) metrics.codec_s = to_seconds(time_of(unrolled, {Kind::Encode, Kind::Decode}));
@@ -323,11 +326,12 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   const double exposed = metrics.iteration_s - compute - metrics.update_s - metrics.codec_s;
   metrics.exposed_comm_s = std::abs(exposed) < 0.5e-12 ? 0 : exposed;  // below the clock's tick there is only rounding
   metrics.comm_busy_s = period.comm_busy_s;
-  const double whole = compute + to_seconds(scenario.profile.update.value_or(Time(0)));
+  const double whole = compute + to_seconds(scenario.profile->update.value_or(Time(0)));
   metrics.speedup = workers * whole / metrics.iteration_s;
   metrics.efficiency = metrics.speedup / workers;
-  if (scenario.profile.batch_size)
-    metrics.samples_per_s = workers * batches * static_cast<double>(*scenario.profile.batch_size) / metrics.iteration_s;
+  if (scenario.profile->batch_size)
+    metrics.samples_per_s =
+        workers * batches * static_cast<double>(*scenario.profile->batch_size) / metrics.iteration_s;
   if (!scenario.codec) metrics.lower_bound_s = period.lower_bound_s;
   return metrics;
 }
@@ -359,7 +363,7 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
   Training training(scenario, communication, sent,
                     worker_classes(scenario.stragglers, scenario.workers, scenario.fold));
   const Period period =
-      scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations) : steady_period(training);
+      scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations, scenario.after_iteration) : steady_period(training);
   result.metrics = metrics_of(scenario, sent, period, training.unrolled());
   if (communication.detailed() && sent.lanes.size() > 1) result.metrics.lower_bound_s.reset();
   result.metrics.collectives = collectives_of(sent, scenario.workers);

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
+#include "sim/core/shared.hpp"
 #include "sim/schedule/strategy.hpp"
 #include "sim/training/options.hpp"
 #include "sim/training/unroll.hpp"
@@ -25,7 +27,7 @@ struct GivenPlan {
 };
 
 struct Scenario {
-  Profile profile;
+  Shared<Profile> profile;
   Cluster cluster;
   Stragglers stragglers;
   std::int64_t workers = 1;
@@ -39,6 +41,7 @@ struct Scenario {
   bool in_words = false;  ///< the options are those that the words of the strategy's framework mean
   bool reuse = true;      ///< a collective that runs alone is priced once and reused (detailed fidelities)
   Place place_of_collective, place_of_fidelity, place_of_codec;  ///< where complaints point, if not at the cluster
+  std::function<void()> after_iteration;  ///< called, if there is jitter, after each of `iterations`
 };
 
 struct Metrics {

@@ -17,7 +17,7 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
 
   BarChart chart;
   chart.title = title(scenario, result);
-  chart.note = caveat(scenario.profile);
+  chart.note = caveat_with_source(scenario.profile);
   chart.value.name = fmt::format("time per iteration ({})", unit.name);
   const auto add_part = [&](const std::string& name, double Metrics::*part, const Look& look, bool of_batch = false) {
     BarPart bars{name, {}, look};

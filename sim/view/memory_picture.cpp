@@ -25,7 +25,7 @@ std::vector<Position> front_of(std::vector<Position> points) {
 Chart memory_chart(const std::vector<Advice>& ranking) {
   const Scenario& scenario = ranking.front().tuned.scenario;
   Chart chart;
-  chart.title = fmt::format("{} on {}, {} workers", scenario.profile.name, scenario.cluster.name, scenario.workers);
+  chart.title = fmt::format("{} on {}, {} workers", scenario.profile->name, scenario.cluster.name, scenario.workers);
   chart.x = {.name = "memory of a worker", .label = [](double gigabytes) { return fmt::format("{:g} GB", gigabytes); }};
   std::vector<Position> all;
   for (const Advice& advice : ranking) {

@@ -665,7 +665,7 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   const double bottom =
       add_axis_below(drawing, whole, axis, scale_with_room(axis, {0, longest / unit.seconds}, field.width));
   for (Shape& shape : panels.shapes) drawing.add(std::move(shape));
-  drawing.height = add_note(drawing, bottom + 4, caveat(scenario.profile)) + style::margin - 4;
+  drawing.height = add_note(drawing, bottom + 4, caveat_with_source(scenario.profile)) + style::margin - 4;
   return drawing;
 }
 

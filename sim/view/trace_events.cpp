@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "sim/view/activity_looks.hpp"
@@ -18,16 +19,39 @@ namespace {
 
 using Value = nlohmann::ordered_json;
 
-double us(Time time) { return static_cast<double>(time.count()) * 1e-6; }
+// A name and its value, as JSON.
+using Field = std::pair<const char*, std::string>;
 
-Value metadata(const char* what, int pid, int tid, const std::string& name) {
-  return {{"name", what}, {"ph", "M"}, {"pid", pid}, {"tid", tid}, {"args", {{"name", name}}}};
+std::string json(const std::string& text) { return Value(text).dump(); }
+
+template <class Number>
+std::string json(Number number) {
+  return Value(number).dump();
 }
 
-Value slice(const std::string& name, const char* category, int pid, int tid, Time start, Time end, Value args) {
-  return {
-      {"name", name},           {"cat", category},        {"ph", "X"}, {"pid", pid}, {"tid", tid}, {"ts", us(start)},
-      {"dur", us(end - start)}, {"args", std::move(args)}};
+std::string object(const std::vector<Field>& fields) {
+  std::string text;
+  for (const auto& [name, value] : fields) text += fmt::format("{}\"{}\":{}", text.empty() ? "" : ",", name, value);
+  return "{" + text + "}";
+}
+
+// Readers count in whole nanoseconds: what they read times 1000, cut. An instant is the last one up to it that they
+// find again, so that what ends where another starts does so for them, too: rounding 1.001 · 1000 gives less than 1001.
+std::int64_t nanoseconds(Time time) {
+  std::int64_t ns = time.count() / 1000;
+  while (static_cast<std::int64_t>(static_cast<double>(ns) / 1000 * 1000) != ns) --ns;
+  return ns;
+}
+
+std::string us(std::int64_t ns) { return fmt::format("{}.{:03}", ns / 1000, ns % 1000); }
+std::string us(Time time) { return us(nanoseconds(time)); }
+
+std::string metadata(const char* what, int pid, int tid, const std::string& name) {
+  return object({{"name", json(what)},
+                 {"ph", "\"M\""},
+                 {"pid", json(pid)},
+                 {"tid", json(tid)},
+                 {"args", object({{"name", json(name)}})}});
 }
 
 // Links of one kind that every transfer uses alike.
@@ -60,21 +84,25 @@ class Writer {
     if (usage) alike_ = links_alike(*usage, kinds_);
   }
 
-  Value write() {
+  std::string write() {
     events_.push_back(metadata("process_name", network_, 0,
                                fmt::format("network: {}, {} workers", result_.collective, outcome_.scenario.workers)));
     for (const Episode& episode : result_.episodes) {
       write(timeline_rows(outcome_, episode));
       write_links(episode);
     }
-    return {{"displayTimeUnit", "ms"}, {"otherData", other_data()}, {"traceEvents", events_}};
+    const Value of_job{{"rank", result_.classes[0].workers[0]}, {"world_size", outcome_.scenario.workers}};
+    return fmt::format(
+        "{{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"distributedInfo\":{},\"otherData\":{},"
+        "\"traceEvents\":[\n{}\n]}}\n",
+        of_job.dump(), other_data().dump(), fmt::join(events_, ",\n"));
   }
 
  private:
   Value other_data() const {
     const Scenario& scenario = outcome_.scenario;
-    return {{"profile", scenario.profile.name},
-            {"origin", to_string(scenario.profile.origin)},
+    return {{"profile", scenario.profile->name},
+            {"origin", to_string(scenario.profile->origin)},
             {"cluster", scenario.cluster.name},
             {"strategy", scenario.strategy->name},
             {"iteration_s", result_.metrics.iteration_s}};
@@ -85,8 +113,7 @@ class Writer {
     for (std::size_t row = 0; row < rows.streams.size(); ++row)
       for (const Bar& bar : rows.streams[row].bars)
         if (bar.end > bar.start)
-          events_.push_back(slice(name_of(bar), to_string(bar.activity).c_str(), process(row), thread(row), bar.start,
-                                  bar.end, with_batch(bar, Value::object())));
+          write_slice(name_of(bar), process(row), thread(row), bar, {{"activity", json(to_string(bar.activity))}});
     for (const TimelineRow& row : rows.network)
       for (const Bar& bar : row.bars) write_collective(bar, threads_.at(row.name));
     for (const Arrow& made : rows.made)
@@ -103,7 +130,7 @@ class Writer {
   struct End {
     int process = 0, thread = 0;
     const Bar* bar = nullptr;
-    double at = 0;
+    Time at{0};
   };
   End stream_end(const TimelineRows& rows, const BarPlace& place) const {
     return {process(place.row), thread(place.row), &rows.streams[place.row].bars[place.bar]};
@@ -113,11 +140,11 @@ class Writer {
     return {network_, threads_.at(row.name), &row.bars[place.bar]};
   }
   static End start(End end) {
-    end.at = us(end.bar->start);
+    end.at = end.bar->start;
     return end;
   }
   static End middle(End end) {
-    end.at = us(end.bar->start + (end.bar->end - end.bar->start) / 2);
+    end.at = end.bar->start + (end.bar->end - end.bar->start) / 2;
     return end;
   }
 
@@ -153,40 +180,70 @@ class Writer {
     }
   }
 
-  // Counted from 1, as people do; where there is but one, that goes without saying.
-  Value with_batch(const Bar& bar, Value args) const {
-    if (result_.plan.step.accumulate > 1 && bar.activity != Activity::Update) args["micro_batch"] = bar.batch + 1;
-    return args;
+  // As PyTorch's profiler writes a kernel, so that its readers find what computes and what communicates. They take a
+  // file for one worker: the first class's, on streams of its own; what other classes do has no category, by which they
+  // leave it out.
+  void write_slice(const std::string& name, int process, int thread, const Bar& bar, std::vector<Field> args) {
+    std::vector<Field> event{{"name", json(name)}, {"ph", "\"X\""}, {"pid", json(process)}, {"tid", json(thread)}};
+    const std::int64_t start = nanoseconds(bar.start);
+    event.insert(event.end(), {{"ts", us(start)}, {"dur", us(nanoseconds(bar.end) - start)}});
+    if (process == 0 || process == network_) {
+      constexpr int first = 7;  // CUDA's default stream
+      const int stream = first + (process == 0 ? thread : 2 + thread);
+      event.insert(event.begin() + 1, {"cat", "\"kernel\""});
+      args.insert(args.begin(), {{"device", "0"}, {"stream", json(stream)}, {"correlation", json(++kernels_)}});
+    }
+    // Counted from 1, as people do; where there is but one, that goes without saying.
+    if (result_.plan.step.accumulate > 1 && bar.activity != Activity::Update)
+      args.emplace_back("micro_batch", json(bar.batch + 1));
+    event.emplace_back("args", object(args));
+    events_.push_back(object(event));
+  }
+
+  // By such names its readers know what communicates.
+  static std::string kernel_of(const Bar& bar) {
+    const std::string op = bar.activity == Activity::ReduceScatter ? "ReduceScatter"
+                           : bar.activity == Activity::AllGather   ? "AllGather"
+                                                                   : "AllReduce";
+    return fmt::format("ncclKernel_{} {}", op, bar.name);
   }
 
   void write_collective(const Bar& bar, int lane) {
-    const Block& block = result_.plan.blocks[bar.item];
-    events_.push_back(slice(
-        name_of(bar), "collective", network_, lane, bar.start, bar.end,
-        with_batch(
-            bar, {{"bytes", bar.bytes}, {"waited_us", us(bar.start - bar.ready)}, {"tensors", block.slices.size()}})));
+    write_slice(kernel_of(bar), network_, lane, bar,
+                {{"activity", json("collective")},
+                 {"what", json(name_of(bar))},
+                 {"bytes", json(bar.bytes)},
+                 {"waited_us", us(nanoseconds(bar.start) - nanoseconds(bar.ready))},
+                 {"tensors", json(result_.plan.blocks[bar.item].slices.size())}});
   }
 
   // It starts inside a slice, and ends at the start of another.
   void write_arrow(const char* name, const End& from, const End& to) {
     const auto end = [&](const char* phase, const End& one) {
-      return Value{{"name", name},       {"cat", "flow"},     {"id", flows_}, {"ph", phase},
-                   {"pid", one.process}, {"tid", one.thread}, {"ts", one.at}};
+      return std::vector<Field>{{"name", json(name)}, {"cat", "\"flow\""},        {"id", json(flows_)},
+                                {"ph", json(phase)},  {"pid", json(one.process)}, {"tid", json(one.thread)},
+                                {"ts", us(one.at)}};
     };
-    events_.push_back(end("s", from));
-    events_.push_back(end("f", to));
-    events_.back()["bp"] = "e";
+    events_.push_back(object(end("s", from)));
+    std::vector<Field> last = end("f", to);
+    last.emplace_back("bp", "\"e\"");  // the slice that encloses it, which starts there
+    events_.push_back(object(last));
     ++flows_;
+  }
+
+  void write_counter(const std::string& name, int process, Time at, Field value) {
+    events_.push_back(object({{"name", json(name)},
+                              {"ph", "\"C\""},
+                              {"pid", json(process)},
+                              {"tid", "0"},
+                              {"ts", us(at)},
+                              {"args", object({std::move(value)})}}));
   }
 
   void write_memory(const MemoryPoint& point) {
     const bool alike = result_.classes.size() == 1;
-    events_.push_back({{"name", alike ? "memory" : "memory of the worker that needs most"},
-                       {"ph", "C"},
-                       {"pid", 0},
-                       {"tid", 0},
-                       {"ts", us(point.at)},
-                       {"args", {{"bytes", std::llround(point.bytes)}}}});
+    write_counter(alike ? "memory" : "memory of the worker that needs most", 0, point.at,
+                  {"bytes", json(std::llround(point.bytes))});
   }
 
   // Of each kind of link the use of the busiest, each transfer's bytes spread evenly over its time in flight.
@@ -216,12 +273,8 @@ class Writer {
         busiest[links.kind] = std::max(busiest[links.kind], use);
       }
       for (std::size_t kind = 0; kind < kinds_.size(); ++kind)
-        events_.push_back({{"name", kinds_[kind] + " (% of the busiest)"},
-                           {"ph", "C"},
-                           {"pid", network_},
-                           {"tid", 0},
-                           {"ts", us(add(episode.start, instant))},
-                           {"args", {{"use", std::round(1000 * busiest[kind]) / 10}}}});
+        write_counter(kinds_[kind] + " (% of the busiest)", network_, add(episode.start, instant),
+                      {"use", json(std::round(1000 * busiest[kind]) / 10)});
     }
   }
 
@@ -231,15 +284,14 @@ class Writer {
   std::size_t named_streams_ = 0;
   std::map<std::string, int> threads_;  // of the network, by name of the row
   int flows_ = 0;
-  Value events_ = Value::array();
+  std::int64_t kernels_ = 0;
+  std::vector<std::string> events_;
   std::vector<std::string> kinds_;  // of links
   std::vector<LinksAlike> alike_;
 };
 
 }  // namespace
 
-std::string trace_events(const Outcome& outcome, const LinkUsage* usage) {
-  return Writer(outcome, usage).write().dump();
-}
+std::string trace_events(const Outcome& outcome, const LinkUsage* usage) { return Writer(outcome, usage).write(); }
 
 }  // namespace allreplay

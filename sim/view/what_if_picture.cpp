@@ -14,7 +14,7 @@ TornadoChart what_if_chart(const WhatIf& answer) {
   TornadoChart chart;
   chart.title = fmt::format("{}, {}: {} an iteration", title(scenario, result), scenario.strategy->name,
                             format_duration(result.metrics.iteration_s));
-  chart.note = caveat(scenario.profile) + "More workers are in the table alone.";
+  chart.note = caveat_with_source(scenario.profile) + "More workers are in the table alone.";
   chart.value = {.name = "samples per second, over what it is",
                  .label = [](double percent) { return fmt::format("{}{:g} %", percent > 0 ? "+" : "", percent); }};
   const auto add = [&, workers = scenario.workers](const WhatIfRow& row) {

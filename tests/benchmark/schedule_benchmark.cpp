@@ -26,13 +26,14 @@ Scenario scenario(const char* profile, const char* strategy, std::int64_t worker
 // The same network, four times over: 644 tensors from ResNet-50's 161.
 Scenario deeper(Scenario one, std::size_t tensors) {
   const Profile shallow = one.profile;
-  while (one.profile.tensors.size() < tensors) {
-    const auto layers = static_cast<LayerId>(one.profile.layers.size());
-    one.profile.layers.insert(one.profile.layers.end(), shallow.layers.begin(), shallow.layers.end());
+  Profile& deep = one.profile.own();
+  while (deep.tensors.size() < tensors) {
+    const auto layers = static_cast<LayerId>(deep.layers.size());
+    deep.layers.insert(deep.layers.end(), shallow.layers.begin(), shallow.layers.end());
     for (Tensor tensor : shallow.tensors) {
-      if (one.profile.tensors.size() == tensors) break;
+      if (deep.tensors.size() == tensors) break;
       tensor.layer += layers;
-      one.profile.tensors.push_back(tensor);
+      deep.tensors.push_back(tensor);
     }
   }
   return one;

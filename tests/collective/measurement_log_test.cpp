@@ -58,6 +58,45 @@ TEST_CASE("nccl-tests: older layouts have no root, no redop, no Group, and call 
   check_law(read(text));
 }
 
+TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
+  // Of 8 ranks: busbw is algbw times 14/8 of an all-reduce, 7/8 of its halves, 1 of a broadcast.
+  const auto log = [](const std::string& reduction, double factor) {
+    return read(fmt::format(
+        "{}{}# size count type redop time algbw busbw error time algbw busbw error\n"
+        "8 2 float {} 10 0.00 0.00 5e-07 10 0.00 0.00 5e-07\n"
+        "4000000 1000000 float {} 100 40.00 {:.2f} 5e-07 100 40.00 {:.2f} 5e-07\n",
+        "# Using devices\n",
+        [] {
+          std::string ranks;
+          for (int rank = 0; rank < 8; ++rank)
+            ranks += fmt::format("#   Rank  {} Pid {} on box device {} [0x10] GPU\n", rank, rank + 10, rank);
+          return ranks;
+        }(),
+        reduction, reduction, 40 * factor, 40 * factor));
+  };
+  CHECK(log("sum", 1.75).purpose == Purpose::AllReduce);
+  CHECK(log("sum", 1.75).benchmark == "all_reduce_perf, by its busbw");
+  CHECK(log("sum", 0.875).purpose == Purpose::ReduceScatter);
+  CHECK(log("none", 0.875).purpose == Purpose::AllGather);
+  CHECK(log("none", 1).purpose == Purpose::Broadcast);
+  CHECK_FALSE(log("sum", 1.3).purpose);
+  CHECK(log("sum", 1.75).notes.empty());  // `error` is a deviation, not a count of what is wrong
+}
+
+TEST_CASE("CSV: a column of collectives") {
+  const std::string both = "collective,workers,bytes,time_us\nall-reduce,8,8,1\nall-gather,8,8,2\nall-reduce,8,16,3\n";
+  CHECK(complaint(both) ==
+        "f: is of several collectives: all-reduce, all-gather (--collective with an algorithm of one of them)");
+  LogRequest request;
+  request.purpose = Purpose::AllGather;
+  const MeasurementLog gathered = read_measurements(both, "f", request);
+  CHECK(gathered.purpose == Purpose::AllGather);
+  CHECK(gathered.points.size() == 1);
+  CHECK(gathered.notes == std::vector<std::string>{"rows of other collectives than all-gather are left out"});
+  CHECK(read("collective,bytes,time_us\nbroadcast,8,1\nbroadcast,16,1\n", 4).purpose == Purpose::Broadcast);
+  CHECK(complaint("collective,bytes,time_us\nall-to-all,8,1\n", 4).starts_with("f: line 2: unknown collective"));
+}
+
 TEST_CASE("launchers write before every line") {
   for (const std::string prefix : {"host-3: [1,0]<stdout>:", "[1,0]<stdout>:", "[1,12]<stdout>: ", "0: ", "gpu-box-1: ",
                                    "[2024-01-31 12:00:00] "}) {
@@ -218,6 +257,7 @@ TEST_CASE("bad logs say in one line where and what") {
       {omb + "# Datatype: MPI_FLOAT.\n", "f: line 23: is of type MPI_FLOAT. after rows of MPI_CHAR."},
       {with(omb, "Avg Latency(us)", "Avg Latency(h)"), "f: line 4: 'Avg Latency(h)' has no unit known here"},
       {with(omb, "Avg", "Overall"), "f: line 4: there is no 'avg' latency among the columns"},
+      {with(nccl, row, with(row, "30.512", std::string("30\0512", 6))), "f: line 24: is not text"},
       {"bytes,time_us\n8,1\n16\n", "f: line 3: has 1 fields (the 2 of the header)"},
       {"bytes,time_us\n8,-1\n16,2\n", "f: line 2: \"-1 us\" is negative"},
       {"bytes,time_us\n8,0\n16,2\n", "f: line 2: '0' is no time of a collective"},

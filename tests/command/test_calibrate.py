@@ -204,10 +204,16 @@ class Calibrate(program.Case):
             "itself": (["good.log", "--cluster-out", "good.log"], "command line: --cluster-out: 'good.log' is what is read"),
             "picture": (["good.log", "--plot", "fit.gif"], "command line: --plot: "),
             "folder": (["."], ".: is a folder"),
+            "another collective": (["good.log", "--collective", "all-gather"], "command line: --collective: all-gather is an all-gather, and the log is of an all-reduce"),
+            "different collectives": (["good.log", "gather.csv"], "gather.csv: is of all-gather, and good.log of all_reduce_perf"),
+            "several collectives": (["several.csv"], "several.csv: is of several collectives: all-reduce, all-gather"),
         }
+        self.write("gather.csv", "collective,workers,bytes,time_us\nall-gather,4,8,9\nall-gather,4,16,9\n")
+        self.write("several.csv", "collective,workers,bytes,time_us\nall-gather,4,8,9\nall-reduce,4,16,9\n")
         for name, text in {"cut": good[: good.index(row) + 60], "noise": good.replace("4.0960", "fast"), "empty": "",
                            "negative": good.replace("    54.0960", "   -54.0960", 1), "mixed": good.replace(row, row.replace("float", " half")),
-                           "ranks": good.replace("Rank  3", "Rank  2")}.items():
+                           "ranks": good.replace("Rank  3", "Rank  2"), "nul": good.replace("54.0960", "54\0" "0960"),
+                           "chatter": good.replace("54.0960", "54.0\ngpu-1:40:41 [3] NCCL INFO here\n960", 1)}.items():
             self.write(name, text)
             cases[name] = ([name], f"{name}: ")
         (self.folder / "binary").write_bytes(random.Random(1).randbytes(4096))
@@ -302,6 +308,27 @@ class RealLogs(unittest.TestCase):
             self.assertLess(result["errors"][-1]["line_median"], 0.03)
             # No all-reduce beats 2(N-1)/N bytes of 10 Gbit/s each way.
             self.assertGreater(result["b"], 2 * (nodes - 1) / nodes * 0.8e-9)
+
+
+@needs_program
+@program.needs(REFERENCE / "originals" / "nccl_tests")
+class RealNcclTests(unittest.TestCase):
+    """Two published logs, of old columns and of new ones; neither names its benchmark."""
+
+    def test_old_and_new_columns(self):
+        for name, workers, node in (("a100_40gb_2x8_p4d_efa", 16, 8), ("h100_80gb_1x8_dgx", 8, 8)):
+            with self.subTest(name):
+                log = REFERENCE / "originals" / "nccl_tests" / f"{name}.txt"
+                done = program.run("calibrate", str(log), "--json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                result = json.loads(done.stdout)
+                self.assertEqual((result["workers"], result["collective"]), (workers, "ring"))
+                self.assertNotIn("wrong results", done.stderr)  # the old column `error` counts none
+                for arguments, message in ((("--collective", "all-gather"), "command line: --collective: all-gather is an all-gather, and the log is of an all-reduce (all_reduce_perf, by its busbw)"),
+                                           (("--workers", "7"), "command line: --workers: 7 contradict the log")):
+                    done = program.run("calibrate", str(log), *arguments)
+                    self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+                    self.assertTrue(done.stderr.startswith(message), done.stderr)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ import sys
 import unittest
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
 
+import chakra_replay  # noqa: E402
 import program  # noqa: E402
 from program import REFERENCE, ROOT  # noqa: E402
 
@@ -123,7 +124,7 @@ class Originals(Case):
         slower, _ = self.imported(ORIGINALS / "astra-sim/Resnet50_DataParallel.txt", "--batch", 32, "--clock", 0.5)
         self.assertAlmostEqual(total(slower, "backward"), 2 * total(trace, "backward"), places=6)
         for name, tensors, note in (("DLRM_HybridParallel", 7, "1 forward ALLTOALL, 96 KiB"),
-                                    ("Transformer_HybridParallel", 37, "12 forward ALLREDUCEs, 96 MiB"),
+                                    ("Transformer_HybridParallel", 37, "12 forward ALLREDUCEs, 100.7 MB"),
                                     ("microAllReduce", 1, "MICRO")):
             trace, notes = self.imported(ORIGINALS / f"astra-sim/{name}.txt", "--batch", 1)
             self.assertEqual(sum(len(layer["tensors"]) for layer in trace["model"]["layers"]), tensors)
@@ -186,11 +187,11 @@ class Export(Case):
         for strategy in ("s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "optimal-merge", "ddp", "us-byte"):
             self.works("export", "--to", "chakra-json", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe",
                        "--strategy", strategy, "--out", "plan.json")
-            end = []
+            end = {}
             for node in json.loads((self.folder / "plan.json").read_text(encoding="utf-8"))["workload_graph"]:
                 lasts = start_up + per_byte * node["comm_size"] if node["NodeType"] == 7 else node["duration_ps"] * 1e-12
-                end.append(max((end[other] for other in node["data_deps"]), default=0) + lasts)
-            self.assertAlmostEqual(max(end), self.iteration("resnet50_k80_b16", strategy), places=9, msg=strategy)
+                end[node["Id"]] = max((end[other] for other in node["data_deps"]), default=0) + lasts
+            self.assertAlmostEqual(max(end.values()), self.iteration("resnet50_k80_b16", strategy), places=9, msg=strategy)
 
     def test_a_file_for_each_worker(self):
         _, notes = self.works("export", "--to", "chakra", "--profile", "googlenet_k80_b32", "--workers", 3, "--per-worker",
@@ -216,6 +217,113 @@ class Export(Case):
         self.refused("^no/folder/file: cannot be written", "export", "--profile", "googlenet_k80_b32", "--to", "csv", "--out",
                      "no/folder/file")
         self.refused("no such file, and no profile", "export", "--profile", "nothing", "--to", "csv", "--out", "file")
+
+
+@unittest.skipUnless(chakra_replay.PROTOC, "no protoc")
+class Readers(Case):
+    """What others make of the files: the schema's own compiler decodes, and a feeder like ASTRA-sim's replays."""
+
+    PROFILE, WORKERS = "resnet50_k80_b16", 64
+    ALPHA, BETA = 20e-6, 0.8e-9  # 10 Gbit/s
+
+    def setUp(self):
+        super().setUp()
+        self.lab(self.WORKERS)
+        self.scenario = ("--profile", self.PROFILE, "--cluster", "lab.json")
+
+    def lab(self, workers):
+        network = {"alpha": "20 us", "bandwidth": "10 Gbit/s"}
+        (self.folder / "lab.json").write_text(json.dumps({"name": "lab", "workers": workers, "network": network}), encoding="utf-8")
+
+    def price(self, node):
+        """A ring among all: 2(N-1) rounds of M/N bytes, half of that for each half. comm_size is what a worker gives."""
+        (_, kind), (_, size) = node["attr"]["comm_type"], node["attr"]["comm_size"]
+        share = size if kind == 2 else size / self.WORKERS  # of an all-gather it is the share
+        return (self.WORKERS - 1) * (2 if kind == 0 else 1) * (self.ALPHA + self.BETA * share)
+
+    def replayed(self, strategy, *more):
+        """(our iteration, the feeder's) in seconds"""
+        ours = json.loads(self.works("run", *self.scenario, "--strategy", strategy, *more, "--json")[0])["iteration_s"]
+        self.works("export", "--to", "chakra", *self.scenario, "--strategy", strategy, *more, "--out", "x.et")
+        _, nodes = chakra_replay.decode(self.folder / "x.et")
+        return ours, chakra_replay.replay(nodes, self.price)
+
+    def test_it_takes_as_long_there(self):
+        """Durations are whole microseconds, so half of one is lost between two waits of the compute stream. Whoever sends several blocks at
+        a time has no counterpart: ByteScheduler is itself there with a credit of one."""
+        cases = [(strategy,) for strategy in ("wfbp", "ddp", "s-sgd", "mg-wfbp", "us-byte", "dear", "p3", "fsdp2", "fsdp1", "zero-1", "zero-2",
+                                              "zero-3", "megatron")]
+        for case in [*cases, ("bytescheduler", "--option", "credit=1"), ("wfbp", "--zero", 1), ("ddp", "--accumulate", 2)]:
+            with self.subTest(case):
+                ours, theirs = self.replayed(*case)
+                self.assertAlmostEqual(theirs, ours, delta=2e-6)
+
+    def test_what_several_in_flight_lose_there(self):
+        ours, theirs = self.replayed("bytescheduler")
+        one, _ = self.replayed("bytescheduler", "--option", "credit=1")
+        self.assertAlmostEqual(theirs, one, delta=2e-6)
+        self.assertGreater(theirs, 1.4 * ours)  # 605 to 419 ms: start-ups do not overlap
+
+    def test_what_the_schema_says(self):
+        _, notes = self.works("export", "--to", "chakra", *self.scenario, "--strategy", "p3", "--out", "x.et")
+        metadata, nodes = chakra_replay.decode(self.folder / "x.et")
+        self.assertEqual(metadata["version"], ["0.0.4"])
+        self.assertEqual(chakra_replay.attributes(metadata)["batch_size"], ("int64_val", 16))
+        collectives = [node for node in nodes if node["type"] == "COMM_COLL_NODE"]
+        types = {"comm_type": "int64_val", "comm_size": "int64_val", "comm_priority": "int32_val", "is_cpu_op": "bool_val"}
+        for node in collectives:  # of the types in which Chakra's feeder asks for them
+            self.assertEqual({name: kind for name, (kind, _) in node["attr"].items()}, types)
+        self.assertEqual(sorted(node["id"] for node in nodes), list(range(len(nodes))))
+        first = min(collectives, key=lambda node: node["id"])
+        self.assertIn("(conv1.weight)", first["name"])
+        self.assertEqual(first["attr"]["comm_priority"], ("int32_val", len(collectives)))
+        seen = set()
+        for node in nodes:  # each stands behind all that it waits for
+            self.assertTrue(seen.issuperset(node["data_deps"]))
+            seen.add(node["id"])
+        self.assertIn("a roofline must be off", notes)
+
+    def test_groups(self):
+        """Each worker's file names its own groups by number, and a file says who they are."""
+        self.lab(4)
+        _, notes = self.works("export", "--to", "chakra", *self.scenario, "--strategy", "fsdp2", "--shard-group", 2, "--per-worker", "--out", "x")
+        self.assertIn("x.groups.json says who is in which group", notes)
+        groups = json.loads((self.folder / "x.groups.json").read_text(encoding="utf-8"))
+        self.assertEqual(groups, {"1": [0, 1], "2": [2, 3], "3": [0, 2], "4": [1, 3]})
+        for worker in range(4):
+            _, nodes = chakra_replay.decode(self.folder / f"x.{worker}.et")
+            named = {node["attr"]["pg_name"][1] for node in nodes if node["type"] == "COMM_COLL_NODE"}
+            self.assertEqual(len(named), 2)
+            self.assertTrue(all(worker in groups[name] for name in named))
+
+    def test_cycles(self):
+        """ASTRA-sim 1.0 counts nanoseconds, Chakra's text converter microseconds: the file is written for one of them, and says for which."""
+        _, notes = self.works("export", "--to", "astra-sim", *self.scenario[:2], "--out", "ns.txt")
+        self.assertIn("Chakra's text converter, which counts microseconds, takes a time for 1000 times as long (--clock 0.001 is for it)", notes)
+        _, notes = self.works("export", "--to", "astra-sim", *self.scenario[:2], "--clock", 0.001, "--out", "us.txt")
+        self.assertIn("ASTRA-sim 1.0, which counts nanoseconds, takes a time for 1000 times as short", notes)
+        self.assertNotIn("Chakra's text converter", notes)
+        whole, _ = self.imported("ns.txt", "--batch", 16)
+        rounded, notes = self.imported("us.txt", "--batch", 16)
+        self.assertIn("at 0.001 GHz, as the file says", notes)
+        for before, after in zip(whole["layers"], rounded["layers"]):
+            self.assertAlmostEqual(after["backward"], before["backward"], delta=0.501)
+        self.refused("^us.txt: line 3: was written in cycles of 0.001 GHz, and --clock says 1 ", "import", "us.txt", "--batch", 16, "--clock", 1,
+                     "--out", "x.json")
+
+    def test_naive_sgd_as_text(self):
+        """All its blocks are ready when the backward pass ends: one all-reduce at the last layer to end, which is said."""
+        _, notes = self.works("export", "--to", "astra-sim", *self.scenario, "--strategy", "s-sgd", "--out", "x.txt")
+        self.assertIn("s-sgd: its 161 blocks are ready at once, and became one all-reduce, with one start-up in place of as many", notes)
+        rows = [line.split() for line in (self.folder / "x.txt").read_text(encoding="utf-8").splitlines()[2:]]
+        self.assertEqual([row[0] for row in rows if row[9] == "ALLREDUCE"], ["conv1"])
+        self.assertEqual(int(rows[0][10]), 4 * 25_557_032)
+
+    def test_parameter_servers_become_collectives_with_a_word(self):
+        for form in ("chakra", "astra-sim"):
+            for collective, said in (("parameter-server", self.assertIn), ("ring", self.assertNotIn)):
+                _, notes = self.works("export", "--to", form, *self.scenario, "--strategy", "wfbp", "--collective", collective, "--out", "x")
+                said("parameter-server: pushes to servers and pulls from them became", notes)
 
 
 class BadFiles(Case):

@@ -130,6 +130,69 @@ class KinetoOriginal(Import):
                          self.write("bad.json", text[:dur.start()] + f'"dur": {value}' + text[dur.end():]))
 
 
+@unittest.skipUnless(KINETO.exists(), f"no originals in {KINETO.parent}")
+class PublishedKineto(Import):
+    """Every published trace with a backward pass imports, with its model's parameters, or is refused for a reason that can be accepted."""
+
+    def file(self, start):
+        (file,) = KINETO.parent.glob(f"{start}*.json.gz")
+        return file
+
+    def test_every_one_imports_or_is_refused(self):
+        refused = {"hta_df_index": "is of a compiled model: 1 graph has the gradients of all layers, which cannot be told apart",
+                   "param_resnet_2080ti": "does not say the shape of a gradient of conv2d .*--match MODEL"}
+        for file in sorted(KINETO.parent.glob("*.json.gz")):
+            with self.subTest(file.name):
+                why = [pattern for start, pattern in refused.items() if file.name.startswith(start)]
+                if why:
+                    self.refused(why[0], file)
+                else:
+                    self.imported(file)
+
+    def test_a_trace_without_shapes_and_without_marks_of_steps(self):
+        # ResNet-18 on an RTX 2080 Ti, 30 iterations, which only Optimizer.step tells apart. Its kernels carry their launch's number as id.
+        file = self.file("param_resnet_2080ti")
+        trace, notes = self.imported(file, "--match", "resnet18", "--batch", 64)
+        counts, in_all = parameters(trace)
+        self.assertEqual((len(counts), in_all), (41, 11_689_512))
+        self.assertIn("means over 30 of 30 steps, which end with Optimizer.step", notes)
+        # All kernels of an iteration, by the file's own launches between two ends of Optimizer.step: 135.0 to 136.8 ms
+        # but for the first two (155.0, 149.7) and two of 132; their copies of the input are no kernels. So the mean is
+        events = json.loads(gzip.decompress(file.read_bytes()))["traceEvents"]
+        ends = sorted(event["ts"] + event["dur"] for event in events if event["name"].startswith("Optimizer.step#"))
+        launched = {event["args"]["correlation"]: event["ts"] for event in events if event.get("cat") == "cuda_runtime"}
+        kernels = sum(event["dur"] for event in events if event.get("cat") in ("kernel", "gpu_memset") and launched[event["args"]["correlation"]] < ends[-1]) / 30
+        self.assertAlmostEqual(total(trace, "forward") + total(trace, "backward") + trace["update"], kernels, delta=0.002 * kernels)
+        self.refused("is not 'layer3.1.conv2' of the model 'resnet34', with 1 tensor of 256x256x3x3", file, "--match", "resnet34", "--batch", "64")
+        self.refused("is of a compiled model", self.file("hta_df_index"), "--match", "resnet18")
+
+    def test_a_job_with_ddp_and_checkpointing(self):
+        trace, notes = self.imported(self.file("tracelens"), "--match", "resnet18", "--communication-out", "job.csv")
+        self.assertEqual(parameters(trace)[1], 11_689_512)
+        self.assertIn("copies for communication", notes)
+        rows = [row for row in program.rows_of(self.folder / "job.csv") if row["collective"] == "all-reduce"]
+        # Two buckets a step, which hold all gradients in bf16.
+        self.assertEqual([int(row["bytes"]) for row in rows], [5_746_640, 17_632_384] * 3)
+        self.assertEqual(sum(int(row["bytes"]) for row in rows[:2]), 2 * 11_689_512)
+        done = self.run_program("calibrate", "job.csv", "--collective", "ring", "--json")
+        self.assertEqual((done.returncode, json.loads(done.stdout)["workers"]), (0, 8), done.stderr)
+
+    def test_two_ranks_of_one_job(self):
+        files = sorted(KINETO.parent.glob("param_dlrm_worker*.json.gz"))
+        alone = [self.imported(file)[0] for file in files]
+        done = self.run_program("import", *files, "--out", "both.json", "--communication-out", "job.csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        both = json.loads((self.folder / "both.json").read_text(encoding="utf-8"))
+        for key in ("forward", "backward"):
+            self.assertAlmostEqual(total(both, key), sum(total(trace, key) for trace in alone) / 2, delta=1e-3)
+        sums = [total(trace, "forward") + total(trace, "backward") for trace in alone]
+        for rank, one in enumerate(sums):
+            self.assertIn(f"rank {rank} {2 * one / sum(sums):.4f}", done.stderr)
+        self.assertEqual(len(list(program.rows_of(self.folder / "job.csv"))), 3)
+        self.refused(f"{files[0].name}: is of rank 0, as .* is", files[0], files[0])
+        self.refused("has 107 layers, and .* has 8", files[0], KINETO)
+
+
 @unittest.skipUnless(PIPEDREAM.exists(), f"no originals at {PIPEDREAM}")
 class PipeDreamOriginals(Import):
     """Four graphs that PipeDream's profiler wrote."""
@@ -166,6 +229,12 @@ class PipeDreamOriginals(Import):
                 shipped = json.loads((ROOT / f"models/{model}.json").read_text(encoding="utf-8"))
                 self.assertEqual([layer["name"] for layer in trace["model"]["layers"] if layer["tensors"]],
                                  [layer["name"] for layer in shipped["layers"] if layer.get("tensors")])
+        # An image of 3x224x224 in fp32 has 602,112 bytes: 77,070,336 are 128 of them.
+        trace, notes = self.imported(PIPEDREAM / "resnet50_graph.txt")
+        self.assertEqual(trace["batch_size"], 128)
+        self.assertIn("the batch size, 128, is that of an input of 128 images of 3x224x224 in fp32", notes)
+        self.assertIn("the batch size is 64, as --batch says, and not 128", self.imported(PIPEDREAM / "vgg16_graph.txt", "--batch", 64)[1])
+        self.refused("gnmt_graph.txt: does not say the batch size", PIPEDREAM / "gnmt_graph.txt")
         self.refused("of the model 'vgg16' has", PIPEDREAM / "resnet50_graph.txt", "--batch", "1", "--match", "vgg16")
 
 
@@ -234,6 +303,8 @@ class BadInput(Import):
         self.refused("^command line: --forward-ratio: -1 is no ratio", graph, "--batch", "1", "--forward-ratio", "-1")
         self.refused("^command line: --clock: the format pipedream has no use for it", graph, "--batch", "1", "--clock", "1")
         self.refused("no model of that name", graph, "--batch", "1", "--match", "resnot")
+        self.refused("graph.txt: is of a format that says nothing of ranks", graph, graph, "--batch", "1")
+        self.refused("^graph.txt: has no collective whose size is known", graph, "--batch", "1", "--communication-out", "job.csv")
         done = self.run_program("import", graph, "--batch", "1", "--out", graph)
         self.assertEqual((done.returncode, (self.folder / graph).read_text(encoding="utf-8")), (2, GRAPH))
 

@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import program  # noqa: E402
-from program import ROOT, needs_program, output, run  # noqa: E402
+from program import ROOT, WIDE, needs_program, output, run  # noqa: E402
 
 RESNET = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe"]
 TWO_LEVELS = {"node": {"workers": 4, "alpha": "3 us", "bandwidth": "100 GB/s"}, "alpha": "20 us", "bandwidth": "100 Gbit/s", "rails": 1}
@@ -158,7 +158,7 @@ class WhatIf(program.Case):
 
     def test_the_table_prints_the_same_flags(self):
         answer = json.loads(output("whatif", *RESNET, "--budget", "3", "--json"))
-        table = output("whatif", *RESNET, "--budget", "3")
+        table = output("whatif", *RESNET, "--budget", "3", env=WIDE)
         common = shlex.split(table.split("Each row is `allreplay run ")[1].split("`")[0])
         lines = table.splitlines()
         place = lines[2].index("flags")

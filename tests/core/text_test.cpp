@@ -22,3 +22,16 @@ TEST_CASE("a line is cut between characters") {
   CHECK(one_line("1234ö789", 8) == "1234…");
   CHECK(one_line(std::string(100'000, 'x'), 1000).size() == 1000);
 }
+
+TEST_CASE("prose is broken between words, and what belongs together stays") {
+  CHECK(wrapped("one two three", 7) == "one two\nthree");
+  CHECK(wrapped("one two three", 100) == "one two three");
+  CHECK(wrapped("one\ntwo three four\n", 9, 2) == "one\ntwo three\n  four\n");
+  CHECK(wrapped("  set in", 6) == "  set\nin");
+  CHECK(wrapped("see /a/path/that/is/long now", 8) == "see\n/a/path/that/is/long\nnow");  // can be copied
+  CHECK(wrapped("about 36.0 % more", 10) == "about\n36.0 %\nmore");
+  CHECK(wrapped("run --workers 8 --json", 15) == "run --workers 8\n--json");
+  CHECK(wrapped("run --json --workers 8", 12) == "run --json\n--workers 8");
+  CHECK(wrapped("größe zwei", 10) == "größe zwei");  // letters, not bytes
+  CHECK(wrapped("", 10).empty());
+}

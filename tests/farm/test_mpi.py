@@ -43,6 +43,16 @@ def why_not():
 WHY_NOT = why_not()
 
 
+# Two groups of constants, and rows to predict.
+MEASURED = """profile,cluster,workers,strategy,iteration_s,calibrate
+resnet50_k80_b16,c.json,8,s-sgd,0.75,beta by workers
+resnet50_k80_b16,c.json,16,s-sgd,0.8,beta by workers
+resnet50_k80_b16,c.json,8,wfbp,0.5,
+resnet50_k80_b16,c.json,16,wfbp,0.6,
+resnet50_k80_b16,c.json,16,mg-wfbp,0.5,
+"""
+
+
 @needs_program
 @unittest.skipIf(WHY_NOT, WHY_NOT)
 class Mpi(Case):
@@ -120,10 +130,12 @@ class Mpi(Case):
             kept = int(done.stderr.split("(")[1].split()[0]) if "were there already" in done.stderr else 0
             self.assertGreaterEqual(kept, len(noted) - 1, done.stderr)
 
-    def test_tune_and_recommend(self):
+    def test_other_commands(self):
+        (self.folder / "m.csv").write_text(MEASURED, encoding="utf-8")
         scenario = ("--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe")
         for command in (("tune", *scenario, "--strategy", "bytescheduler", "--budget", "12"),
-                        ("recommend", *scenario, "--workers", "8:16:x2", "--strategies", "wfbp,ddp,dear,best", "--budget", "6", "--json")):
+                        ("recommend", *scenario, "--workers", "8:16:x2", "--strategies", "wfbp,ddp,dear,best", "--budget", "6", "--json"),
+                        ("whatif", *scenario, "--budget", "3", "--json"), ("validate", "m.csv", "--json")):
             with self.subTest(command=command[0]):
                 there = self.mpirun(4, *command, "--engine", "mpi")
                 without = lambda text: [line for line in text.splitlines() if '"wall_s"' not in line]

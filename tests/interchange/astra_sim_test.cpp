@@ -35,6 +35,8 @@ TEST_CASE("ASTRA-sim text: cycles are nanoseconds, backward is both gradients, a
   CHECK(has_note(imported, "first layer, which ASTRA-sim never computes, is counted: 300 ns"));
   CHECK(has_note(imported, "update delays of 1 layers"));
 
+  CHECK(has_note(imported, "if they are microseconds, as Chakra's text converter has it, --clock 0.001"));
+
   ImportOptions options;
   options.batch_size = 1;
   options.clock = 2e9;
@@ -63,6 +65,24 @@ TEST_CASE("ASTRA-sim text: what is not data-parallel is left out and said, or re
              StartsWith("file: line 3: gradients that travel by ALLTOALL (ALLREDUCE or NONE"));
   CHECK_THAT(refusal("astra-sim", "DATA\n1\na -1 1 NONE 0 1 NONE 0 1 NONE 0 0\n"),
              StartsWith("file: has no parameters"));
+}
+
+TEST_CASE("ASTRA-sim text: the clock of a file that allreplay wrote in other cycles stands in the reserved column") {
+  // 1000 kHz: cycles of a microsecond.
+  const std::string text = "DATA\n2\na -1000 1 NONE 0 0 NONE 0 2 ALLREDUCE 4 0\nb -1000 1 NONE 0 0 NONE 0 2 NONE 0 0\n";
+  const Imported imported = import_text("astra-sim", text);
+  CHECK(imported.profile.layers[0].backward == Time(2'000'000));
+  CHECK(has_note(imported, "at 0.001 GHz, as the file says"));
+  ImportOptions options;
+  options.batch_size = 1;
+  options.clock = 1e6;
+  CHECK(import_text("astra-sim", text, options).profile.layers[0].backward == Time(2'000'000));
+  options.clock = 1e9;
+  CHECK_THAT(error_message([&] { import_text("astra-sim", text, options); }),
+             StartsWith("file: line 3: was written in cycles of 0.001 GHz, and --clock says 1 (no --clock"));
+  std::string mixed = text;
+  mixed.replace(mixed.rfind("-1000"), 5, "-1");
+  CHECK_THAT(refusal("astra-sim", mixed), StartsWith("file: line 4: says another clock than the line before"));
 }
 
 TEST_CASE("ASTRA-sim text: bad input") {

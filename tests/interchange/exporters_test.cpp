@@ -1,4 +1,6 @@
 #include <functional>
+#include <map>
+#include <numeric>
 
 #include <fmt/format.h>
 
@@ -154,17 +156,19 @@ namespace {
 
 // When each node ends if collectives take as long as `cost` says and nothing but dependencies holds a node back.
 std::int64_t makespan_us(const ChakraTrace& trace, const std::function<std::int64_t(std::int64_t)>& cost) {
-  std::vector<std::int64_t> end(trace.nodes.size());
-  for (const ChakraNode& node : trace.nodes) {  // their ids are their places, and they wait for earlier ones only
+  std::map<std::uint64_t, std::int64_t> end;
+  std::int64_t last = 0;
+  for (const ChakraNode& node : trace.nodes) {  // they wait for earlier ones of the file only
     std::int64_t start = 0;
     for (const std::uint64_t id : node.data_dependencies) {
-      REQUIRE(id < node.id);
+      REQUIRE(end.contains(id));
       start = std::max(start, end[id]);
     }
     const auto bytes = attribute<std::int64_t>(node.attributes, "comm_size");
     end[node.id] = start + (bytes ? cost(*bytes) : static_cast<std::int64_t>(node.microseconds));
+    last = std::max(last, end[node.id]);
   }
-  return *std::max_element(end.begin(), end.end());
+  return last;
 }
 
 }  // namespace
@@ -191,19 +195,22 @@ namespace {
 double longest_path(const Json& json, const Scenario& scenario) {
   const Communication on = communication_of(scenario);
   const Groups groups{scenario.workers, scenario.options.strategy.step.group_of(scenario.workers)};
-  std::vector<double> ends;
+  std::map<std::int64_t, double> ends;
+  double last = 0;
   for (const Json& node : json.at("workload_graph").items()) {
     double start = 0;
     for (const Json& one : node.at("data_deps").items()) {
-      const auto before = static_cast<std::size_t>(one.integer(0, 1'000'000));
-      REQUIRE(before < ends.size());  // what a node waits for stands before it
+      const std::int64_t before = one.integer(0, 1'000'000);
+      REQUIRE(ends.contains(before));  // what a node waits for stands before it
       start = std::max(start, ends[before]);
     }
     double time = 0;
     if (node.find("comm_type")) {
       const std::int64_t type = node.at("comm_type").integer(0, 10);
       const Stage stage = type == 2 ? Stage::AllGather : type == 7 ? Stage::ReduceScatter : Stage::AllReduce;
-      const bool replica = node.find("pg_name") && node.at("pg_name").text() == "replica";
+      // Worker 0's: its shard group, and behind all of those the first of equal place.
+      const std::string replicas = std::to_string(1 + groups.workers / groups.shard);
+      const bool replica = node.find("pg_name") && node.at("pg_name").text() == replicas;
       const Axis axis = replica ? Axis::Replica : stage == Stage::AllReduce ? Axis::All : Axis::Shard;
       Bytes bytes = node.at("comm_size").integer(0, 1'000'000'000'000);
       // comm_size is what a worker gives; prices are of the whole.
@@ -213,9 +220,10 @@ double longest_path(const Json& json, const Scenario& scenario) {
     } else {
       time = 1e-12 * static_cast<double>(node.at("duration_ps").integer(0, 1'000'000'000'000'000));
     }
-    ends.push_back(start + time);
+    const double end = ends[node.at("Id").integer(0, 1'000'000)] = start + time;
+    last = std::max(last, end);
   }
-  return *std::max_element(ends.begin(), ends.end());
+  return last;
 }
 
 }  // namespace
@@ -225,7 +233,7 @@ TEST_CASE("a sharded step's longest path through its Chakra trace is the iterati
   for (int round = 0; round < 40; ++round)
     for (const char* name : {"fsdp2", "fsdp1", "zero-1", "megatron", "wfbp"}) {
       Scenario scenario = scenario_of(random_profile(random, 8), name, 4, 10e-6, 1e-9);
-      scenario.profile.update = to_time(static_cast<double>(random.below(1000)) * 1e-6);
+      scenario.profile.own().update = to_time(static_cast<double>(random.below(1000)) * 1e-6);
       StrategyOptions& options = scenario.options.strategy;
       options.step.accumulate = static_cast<std::int64_t>(1 + random.below(3));
       options.zero.reduce_bucket = options.megatron.bucket_size = 200'000;
@@ -261,15 +269,51 @@ TEST_CASE("what a sharded step's Chakra trace sends: every byte, among whom") {
         CHECK(group.has_value() == groups);
         if (*type == static_cast<std::int64_t>(ChakraCollective::ReduceScatter)) scattered += bytes;
         if (*type == static_cast<std::int64_t>(ChakraCollective::AllReduce)) {
-          CHECK(group == "replica");
+          CHECK(group == "3");  // behind the two shard groups of four
           summed += bytes;
         }
       }
       INFO(name);
       CHECK(collectives == plan.transfers.size());
-      CHECK(scattered == scenario.profile.bytes());
-      if (groups) CHECK(summed == scenario.profile.bytes() / 4);
+      CHECK(scattered == scenario.profile->bytes());
+      if (groups) CHECK(summed == scenario.profile->bytes() / 4);
       CHECK(attribute<std::int64_t>(trace.metadata, "shard_group") == (groups ? 4 : 8));
+      CHECK(written("chakra", {scenario.profile, &plan, 8}).groups ==
+            (groups
+                 ? "{\"1\": [0, 1, 2, 3],\n \"2\": [4, 5, 6, 7],\n \"3\": [0, 4],\n \"4\": [1, 5],\n \"5\": [2, 6],\n "
+                   "\"6\": [3, 7]}\n"
+                 : ""));
       CHECK_FALSE(written("astra-sim", {scenario.profile, &plan, 8}).notes.empty());
+    }
+}
+
+TEST_CASE("the lowest ids are the compute stream's, then transfers' as a queue by priority would start them") {
+  Random random(8, 0);
+  for (int round = 0; round < 20; ++round)
+    for (const char* name : {"dear", "p3", "bytescheduler"}) {
+      const Scenario scenario = scenario_of(random_profile(random, 8), name, 4, 10e-6, 1e-9);
+      const Plan plan = plan_of(scenario);
+      const ChakraTrace trace = decode_chakra(written("chakra", {scenario.profile, &plan, 4}).text, "trace");
+      std::map<std::uint64_t, const ChakraNode*> collectives;  // by id
+      for (const ChakraNode& node : trace.nodes)
+        if (node.kind == static_cast<std::uint64_t>(ChakraKind::Collective))
+          collectives[node.id] = &node;
+        else
+          CHECK(node.id < plan.program.size());
+      REQUIRE(collectives.size() == plan.transfers.size());
+      // By priority; reduce-scatters have the smaller ones. comm_priority, of which the largest goes first, falls by
+      // one.
+      std::vector<std::size_t> order(plan.transfers.size());
+      std::iota(order.begin(), order.end(), std::size_t{0});
+      std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+        return plan.transfers[a].priority < plan.transfers[b].priority;
+      });
+      auto left = static_cast<std::int64_t>(order.size());
+      auto next = order.begin();
+      for (const auto& [id, node] : collectives) {
+        CHECK(id >= plan.program.size());
+        CHECK(attribute<std::int64_t>(node->attributes, "comm_priority") == left--);
+        CHECK(node->name.find(describe(plan, plan.transfers[*next++].block, scenario.profile)) != std::string::npos);
+      }
     }
 }

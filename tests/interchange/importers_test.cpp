@@ -1,6 +1,7 @@
 // The importers on files made by hand, where every number is known; the originals: tests/command/test_import.py.
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <zlib.h>
 
 #include <fmt/format.h>
@@ -10,6 +11,8 @@
 #include "tests/random_profile.hpp"
 
 #include "sim/interchange/importers/importer.hpp"
+#include "sim/interchange/importers/overlap.hpp"
+#include "sim/interchange/importers/ranks.hpp"
 #include "sim/workload/profile_file.hpp"
 #include "sim/workload/trace_writer.hpp"
 
@@ -83,6 +86,27 @@ class Kineto {
         R"({{"ph": "X", "cat": "kernel", "name": "{}", "pid": 0, "tid": 7, "ts": 0, "dur": {}, "args": {{"External id": {}, "device": 0}}}})",
         name, duration, id_));
   }
+  // A kernel that ran from `start` on, of a launch of one block; of the operator before it.
+  Kineto& ran(double start, double duration, const std::string& name, const std::string& args = "") {
+    return add(fmt::format(
+        R"({{"ph": "X", "cat": "kernel", "name": "{}", "pid": 0, "tid": 7, "ts": {}, "dur": {}, "args": {{"External id": {}, "device": 0, "grid": [1, 1, 1], "block": [32, 1, 1]{}}}}})",
+        name, start, duration, id_, args.empty() ? "" : ", " + args));
+  }
+  Kineto& annotation(const std::string& name, double start, double duration, const std::string& thread = "1") {
+    return op(name, start, duration, "", "user_annotation", thread);
+  }
+  // A node of the backward pass, up to 8 us long.
+  Kineto& node(const std::string& name, double start, int number) {
+    const auto args = fmt::format(R"("Sequence number": {}, "Fwd thread id": 1)", number);
+    op("autograd::engine::evaluate_function: " + name, start, 8, args, "cpu_op", "2");
+    return op(name, start + 1, 6, args, "cpu_op", "2");
+  }
+  Kineto& of_rank(int rank, int workers) {
+    job_ = fmt::format(
+        R"("distributedInfo": {{"backend": "nccl", "rank": {}, "world_size": {}, "pg_config": [{{"rank": 7}}]}},)",
+        rank, workers);
+    return *this;
+  }
   Kineto& add(const std::string& event) {
     events_ += (events_.empty() ? "" : ",\n") + event;
     return *this;
@@ -118,12 +142,12 @@ class Kineto {
   }
   std::string text() const {
     return R"({"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "a GPU", "numSms": 8}],
-      "displayTimeUnit": "ms", "traceEvents": [)" +
-           events_ + "]}";
+      "displayTimeUnit": "ms", )" +
+           job_ + R"("traceEvents": [)" + events_ + "]}";
   }
 
  private:
-  std::string events_, element_ = "float";
+  std::string events_, element_ = "float", job_;
   int id_ = 0;
 };
 
@@ -235,9 +259,31 @@ TEST_CASE("a PipeDream graph is ordered, and its fixed cost subtracted") {
   CHECK(any_contains(imported.notes, "subtracted: 250 us from each of 3 forward times (700 us in all)"));
   CHECK(any_contains(imported.notes, "stage_id"));
 
+  // No output's size is that of a batch here: 8 bytes are two numbers.
+  CHECK(contains(complaint("pipedream", graph), "give --batch B"));
+
   ImportOptions keep = batch(128);
   keep.keep_overhead = true;
   CHECK(import_text("pipedream", graph, keep).profile.forward() == us(1700));
+}
+
+TEST_CASE("a PipeDream graph of images says its batch size") {
+  // 5 images of 3x2x2 in fp32 are 240 bytes, and 5 outputs of 10 are 200.
+  const auto net = [](const std::string& input, const std::string& output) {
+    return "node1 -- Input -- forward_compute_time=1, backward_compute_time=0, activation_size=" + input +
+           ", parameter_size=0\nnode2 -- Conv2d(3, 4, kernel_size=(1, 1)) -- forward_compute_time=1, "
+           "backward_compute_time=1, activation_size=320.0, parameter_size=48\nnode3 -- Linear(in_features=16, "
+           "out_features=10, bias=True) -- forward_compute_time=1, backward_compute_time=1, activation_size=" +
+           output + ", parameter_size=680\n\tnode1 -- node2\n\tnode2 -- node3\n";
+  };
+  const Imported imported = import_text("pipedream", net("240.0", "200.0"));
+  CHECK(imported.profile.batch_size == 5);
+  CHECK(any_contains(imported.notes, "the batch size, 5, is that of an input of 5 images of 3x2x2 in fp32"));
+  CHECK(any_contains(import_text("pipedream", net("240.0", "200.0"), batch(6)).notes,
+                     "is 6, as --batch says, and not 5"));
+  CHECK(contains(complaint("pipedream", net("239.0", "200.0")), "give --batch B"));  // no square
+  CHECK(contains(complaint("pipedream", net("240.0", "201.0")), "give --batch B"));  // no whole number
+  CHECK(contains(complaint("pipedream", net("[240.0; 8]", "200.0")), "give --batch B"));
 }
 
 TEST_CASE("a PipeDream graph that is none") {
@@ -353,7 +399,7 @@ TEST_CASE("a kernel without an external id is found through its launch") {
   trace.add(R"({"ph": "X", "cat": "kernel", "name": "k", "tid": 7, "ts": 0, "dur": 9, "args": {"correlation": 6}})");
   const Imported imported = import_text("kineto", trace.text());
   CHECK(imported.profile.forward() == us(1101.5));
-  CHECK(any_contains(imported.notes, "9 us of kernels that no recorded operator launched"));
+  CHECK(any_contains(imported.notes, "9 us in the whole trace of kernels that no recorded operator launched"));
   CHECK(any_contains(imported.notes, "no ProfilerStep"));
 }
 
@@ -400,6 +446,327 @@ TEST_CASE("a rounded span that outlasts its parent holds nothing of the next") {
   CHECK(profile.layers[0].forward == us(105));
   CHECK(profile.layers[1].forward == us(301));  // with the relu, which starts at 30
   CHECK(profile.layers[1].backward == us(402));
+}
+
+TEST_CASE("an external id that is the launch's number is no operator's") {
+  // As in traces of 2022 and 2023: both kernels' ids are their launches' numbers, which are also ids of operators.
+  std::string text = Kineto().layer(10, 1, 0, 0).layer(50, 3, 0, 0).text();
+  text = std::regex_replace(text, std::regex(R"(\{"ph": "X", "cat": "kernel".*\n)"), "");
+  const auto launched = [](int number, const char* thread, double at, double duration) {
+    return fmt::format(
+        R"({{"ph": "X", "cat": "cuda_runtime", "name": "l", "tid": {1}, "ts": {2}, "dur": 1, "args": {{"correlation": {0}}}}},
+           {{"ph": "X", "cat": "kernel", "name": "k", "tid": 7, "ts": 0, "dur": {3}, "args": {{"External id": {0}, "correlation": {0}}}}},)",
+        number, thread, at, duration);
+  };
+  const std::string list = R"("traceEvents": [)";
+  text.insert(text.find(list) + list.size(), launched(1, "1", 53, 30) + launched(2, "2", 413, 20));
+  const Profile profile = import_text("kineto", text).profile;
+  CHECK(profile.layers[0].forward == us(0));
+  CHECK(profile.layers[1].forward == us(30));  // launched in the second layer, though 1 is the first operator's id
+  CHECK(profile.layers[0].backward == us(20));
+}
+
+namespace {
+
+std::string without_shapes(const std::string& trace) {
+  return std::regex_replace(trace, std::regex(R"("Input Dims": \[\[[^a-zA-Z"]*\]\](, )?)"), "");
+}
+
+const Model two_linears{"m",
+                        {{"a", {{"a.weight", {8, 4}, 32}, {"a.bias", {8}, 8}}},
+                         {"relu", {}},
+                         {"b", {{"b.weight", {16, 8}, 128}, {"b.bias", {16}, 16}}}}};
+
+}  // namespace
+
+TEST_CASE("a trace without shapes takes those of a model's layers, in order") {
+  const std::string text = without_shapes(Kineto().layer(10, 1, 100, 200).layer(50, 3, 300, 400).text());
+  REQUIRE_FALSE(contains(text, "Input Dims"));
+  CHECK(contains(complaint("kineto", text),
+                 "does not say the shape of a gradient of linear (a training run profiled on "
+                 "the GPU with record_shapes=True, or --match MODEL"));
+  ImportOptions options = batch(32);
+  options.match = two_linears;
+  const Imported imported = import_text("kineto", text, options);
+  const Profile& profile = imported.profile;
+  REQUIRE(profile.layers.size() == 2);
+  CHECK(profile.layers[1].name == "b");
+  CHECK(profile.layers[1].backward == us(402));
+  REQUIRE(profile.tensors.size() == 4);
+  CHECK(profile.tensors[2].name == "b.weight");
+  CHECK(profile.tensors[2].elements == 128);
+  CHECK(any_contains(imported.notes, "its 2 operators with gradients are the model's layers in order"));
+  options.batch_size.reset();
+  CHECK(contains(complaint("kineto", text, options), "does not say the batch size"));
+
+  // Another model: of another kind, with other tensors, with more layers, with fewer.
+  options = batch(32);
+  options.match = two_linears;
+  options.match->layers[2].tensors[0].shape = {16, 2, 2, 2};
+  CHECK(contains(complaint("kineto", text, options),
+                 "does not say shapes, and its operator 2 with gradients, linear with 2, is not 'b' of the model 'm', "
+                 "with 2 tensors of 16x2x2x2"));
+  options.match = two_linears;
+  options.match->layers[0].tensors.pop_back();
+  CHECK(contains(complaint("kineto", text, options), "operator 1 with gradients, linear with 2, is not 'a'"));
+  options.match = two_linears;
+  options.match->layers.push_back({"c", {{"c.weight", {1, 1}, 1}}});
+  CHECK(contains(complaint("kineto", text, options), "has 2 operators with gradients, and nothing for 'c'"));
+  options.match->layers.resize(1);
+  CHECK(contains(complaint("kineto", text, options), "has 2 operators with gradients, and the model 'm' has 1 layer"));
+}
+
+TEST_CASE("a compiled model's graphs are said to be such") {
+  const std::string text =
+      std::regex_replace(Kineto().layer(10, 1, 100, 200).text(), std::regex("aten::linear"), "CompiledFunction");
+  CHECK(any_contains(import_text("kineto", text).notes, "the model was compiled: 1 of 1 layers is a whole graph"));
+  ImportOptions options = batch(32);
+  CHECK(contains(complaint("kineto", without_shapes(text), options),
+                 "is of a compiled model: 1 graph has the gradients"));
+  options.match = two_linears;
+  CHECK(contains(complaint("kineto", text, options), "(leave --match out, for one layer of each graph)"));
+}
+
+TEST_CASE("without ProfilerStep an iteration ends with the optimizer's step; without that there is one, or an error") {
+  const auto two = [](bool optimizer) {
+    Kineto trace;
+    for (const double at : {0.0, 1000.0}) {
+      trace.layer(at + 10, 1 + static_cast<int>(at), 100 + at / 100, 200);
+      if (optimizer) trace.annotation("Optimizer.step#SGD.step", at + 900, 90).op("aten::add_", at + 910, 5).kernel(7);
+    }
+    return trace.text();
+  };
+  const Imported imported = import_text("kineto", two(true));
+  CHECK(imported.profile.layers[0].forward == us(106));  // (101 + 111) / 2
+  CHECK(imported.profile.update == us(7));
+  CHECK(any_contains(imported.notes, "means over 2 of 2 steps, which end with Optimizer.step"));
+  CHECK(any_contains(imported.notes, "a step lasted 1 ms"));  // the second: nothing says when the first began
+  CHECK(contains(complaint("kineto", two(false)),
+                 "has several forward and backward passes, and nothing marks where an iteration ends (a trace with "
+                 "profiler.step() after each, or of one iteration)"));
+}
+
+TEST_CASE("of several batch sizes that which is asked for counts, and the other is said") {
+  const Imported imported = import_text("kineto", Kineto().layer(10, 1, 1, 1).text(), batch(64));
+  CHECK(imported.profile.batch_size == 64);
+  CHECK(any_contains(imported.notes, "the batch size is 64, as --batch says, and not 32"));
+}
+
+TEST_CASE("what runs at the same time") {
+  const std::vector<Interval> all = joined({{10, 20}, {0, 5}, {15, 30}, {30, 31}});
+  REQUIRE(all.size() == 2);
+  CHECK(length(all) == 26);
+  CHECK(shared_length({4, 12}, all) == 3);
+  CHECK(shared_length(joined({{4, 12}, {29, 100}}), all) == 5);
+  SlowdownEstimate estimate;
+  for (int i = 0; i < 9; ++i) estimate.add(1, 12, 12);
+  for (int i = 0; i < 3; ++i) estimate.add(1, 10, 0);
+  estimate.add(2, 100, 50);        // neither alone nor beside
+  CHECK_FALSE(estimate.result());  // nine pieces
+  estimate.add(1, 12, 12);
+  REQUIRE(estimate.result());
+  CHECK(estimate.result()->factor == Approx(1.2));
+  CHECK(estimate.result()->covered == Approx(120. / 170));
+  for (int i = 0; i < 10; ++i) estimate.add(3, 100, 100);  // never seen alone: 120 of 1170 is too little
+  CHECK_FALSE(estimate.result());
+}
+
+namespace {
+
+// One step of DDP: two layers, each gradient copied into a bucket by a hook, one all-reduce of 40 elements launched
+// behind the second layer's gradients, beside the first layer's backward pass.
+std::string ddp_trace(int rank, double scale = 1, double reduced_us = 50, int steps = 1) {
+  Kineto trace;
+  trace.of_rank(rank, 2);
+  for (int step = 0; step < steps; ++step) {
+    const double at = 1000. * step, slow = scale * (1 + 0.1 * (step % 2));
+    trace.step(step, at);
+    trace.annotation("enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", at + 2, 3);
+    trace.layer(at + 10, 1 + 10 * step, 100 * slow, 200 * slow).layer(at + 50, 3 + 10 * step, 300 * slow, 400 * slow);
+    trace.op("aten::mul", at + 477.2, 0.5, R"("Input Dims": [[8]])", "cpu_op", "2").kernel(4);
+    trace.op("aten::mul", at + 487.2, 0.3, R"("Input Dims": [[8, 4]])", "cpu_op", "2").kernel(5);
+    trace.op("c10d::allreduce_", at + 487.5, 0.4, "", "cpu_op", "2");
+    trace.add(fmt::format(
+        R"({{"ph": "X", "cat": "cuda_runtime", "name": "l", "tid": 2, "ts": {}, "dur": 0.1, "args": {{"correlation": {}}}}})",
+        at + 487.7, 900 + step));
+    trace.op("nccl:all_reduce", at + 487.6, 0.25, R"("Input Dims": [[40]], "Input type": ["float"])", "user_annotation",
+             "2");
+    trace.add(fmt::format(
+        R"({{"ph": "X", "cat": "kernel", "name": "ncclKernel_AllReduce", "tid": 8, "ts": {}, "dur": {}, "args": {{"correlation": {}}}}})",
+        at + 500, reduced_us, 900 + step));
+  }
+  return trace.text();
+}
+
+}  // namespace
+
+TEST_CASE("a trace of DDP: copies and communication are taken out, and what was measured of it is kept") {
+  const Imported imported = import_text("kineto", ddp_trace(0));
+  REQUIRE(imported.profile.layers.size() == 2);
+  CHECK(imported.profile.layers[0].backward == us(202));
+  CHECK(imported.profile.layers[1].backward == us(402));  // without the hooks' 4 and 5 us
+  CHECK(any_contains(imported.notes, "left out: 9 us an iteration of copies for communication"));
+  CHECK(any_contains(imported.notes, "communication ran for 50 us an iteration, 0 s of it beside computing"));
+  CHECK(any_contains(imported.notes, "1 collectives of known size"));
+  CHECK(any_contains(imported.notes, "its data loading took the CPU 3 us"));
+  CHECK(imported.rank == 0);
+  CHECK(imported.workers == 2);
+  CHECK(imported.collectives == std::vector<MeasuredCollective>{{"all-reduce", 2, 160, us(50)}});
+  CHECK(collectives_csv(imported, nowhere) == "collective,workers,bytes,time_us\nall-reduce,2,160,50\n");
+  CHECK(contains(
+      error_message([&] { collectives_csv(import_text("kineto", Kineto().layer(10, 1, 1, 1).text()), nowhere); }),
+      "has no collective whose size is known"));
+}
+
+TEST_CASE("a kernel of communication that says its collective needs no annotation") {
+  for (const auto& [name, in, out, expected] :
+       {std::tuple("allreduce", 40, 40, MeasuredCollective{"all-reduce", 8, 80, us(6)}),
+        std::tuple("_allgather_base", 5, 40, MeasuredCollective{"all-gather", 8, 10, us(6)}),
+        std::tuple("_reduce_scatter_base", 40, 5, MeasuredCollective{"reduce-scatter", 8, 80, us(6)})}) {
+    Kineto trace;
+    trace.layer(10, 1, 100, 200);
+    trace.ran(
+        0, 6, "ncclDevKernel",
+        fmt::format(
+            R"("Collective name": "{}", "In msg nelems": {}, "Out msg nelems": {}, "Group size": 8, "dtype": "BFloat16")",
+            name, in, out));
+    CHECK(import_text("kineto", trace.text()).collectives == std::vector<MeasuredCollective>{expected});
+  }
+}
+
+TEST_CASE("where the same work ran beside communication and alone, the slow-down is taken out") {
+  // Ten steps; the kernel of the backward pass takes 24 us beside an all-reduce, and 20 in the steps without.
+  Kineto trace;
+  for (int step = 0; step < 20; ++step) {
+    const double at = 1000. * step;
+    trace.step(step, at).layer(at + 10, 1 + 2 * step, 100, 0);
+    trace.op("aten::mm", at + 422, 0.5, "", "cpu_op", "2");
+    const bool beside = step % 2 == 0;
+    trace.ran(at + 500, beside ? 24 : 20, "gemm");
+    trace.op("nccl:all_reduce", at + 800, 1, "", "user_annotation", "2")
+        .op("c10d::allreduce_", at + 800, 1, "", "cpu_op", "2");
+    trace.ran(beside ? at + 490 : at + 600, 50, "ncclKernel");
+  }
+  // aten::mm stands in the node of the bias's gradient, behind it: as a hook it would be a copy.
+  const std::string text =
+      std::regex_replace(trace.text(), std::regex("evaluate_function: torch::autograd::AccumulateGrad"),
+                         "evaluate_function: AccumulateOther");
+  const Imported imported = import_text("kineto", text);
+  CHECK(imported.profile.backward() == us(2 + 20));  // with the relu's 2
+  CHECK(any_contains(imported.notes, "subtracted: what communication slowed computing down by, 1.200 times"));
+  CHECK(any_contains(imported.notes, "10 kernels of 1 kinds ran beside it and alone, too: 100 %"));
+}
+
+TEST_CASE("a trace of FSDP: its units are layers, without gathers, scatters and copies") {
+  // As FullyShardedDataParallel of PyTorch 2 nests: before a unit's forward pass its parameters are gathered, and split
+  // into views; behind its backward pass the views' gradients are put together, and scattered.
+  Kineto trace;
+  trace.of_rank(1, 4).step(1, 0);
+  const auto message = [](const std::string& name, int in, int out) {
+    return fmt::format(
+        R"("Collective name": "{}", "In msg nelems": {}, "Out msg nelems": {}, "Group size": 4, "dtype": "Float")",
+        name, in, out);
+  };
+  const auto forward = [&](double at, int node, double us) {
+    trace.annotation("FullyShardedDataParallel.forward", at, 40);
+    trace.annotation("FullyShardedDataParallel._pre_forward", at + 1, 10);
+    trace.op("c10d::_allgather_base_", at + 2, 3)
+        .ran(at, 30, "ncclDevKernel_AllGather", message("_allgather_base", 10, 40));
+    trace
+        .op("aten::split", at + 6, 3,
+            fmt::format(R"("Input Dims": [[40]], "Sequence number": {}, "Fwd thread id": 0)", node))
+        .kernel(2);
+    trace
+        .op("aten::linear", at + 15, 10,
+            fmt::format(R"("Input Dims": [[32, 4], [8, 4], [8]], "Sequence number": {}, "Fwd thread id": 0)", node + 1))
+        .kernel(us);
+  };
+  const auto backward = [&](double at, int node, double us) {
+    trace.node("AddmmBackward0", at, node + 1).op("aten::mm", at + 2, 4, "", "cpu_op", "2").kernel(us);
+    trace.node("SplitBackward0", at + 10, node).op("aten::cat", at + 12, 4, "", "cpu_op", "2").kernel(3);
+    trace.gradient(at + 20, "40");
+    trace.annotation("FullyShardedDataParallel._post_backward_hook", at + 27.1, 0.8, "2");
+    trace.op("aten::div_", at + 27.2, 0.2, "", "cpu_op", "2").kernel(4);
+    trace.op("c10d::_reduce_scatter_base_", at + 27.5, 0.3, "", "cpu_op", "2")
+        .ran(at, 60, "ncclDevKernel_ReduceScatter", message("_reduce_scatter_base", 40, 10));
+  };
+  forward(10, 1, 100);
+  forward(60, 3, 300);
+  backward(200, 3, 400);
+  backward(300, 1, 200);
+  trace.annotation("Optimizer.step#AdamW.step", 900, 90).op("aten::add_", 910, 5).kernel(7);
+  const Imported imported = import_text("kineto", trace.text(), batch(32));
+  const Profile& profile = imported.profile;
+  REQUIRE(profile.layers.size() == 2);
+  CHECK(profile.layers[0].name == "unit");
+  CHECK(profile.layers[0].forward == us(100));
+  CHECK(profile.layers[0].backward == us(200));
+  CHECK(profile.layers[1].forward == us(300));
+  CHECK(profile.layers[1].backward == us(400));
+  REQUIRE(profile.tensors.size() == 2);
+  CHECK(profile.tensors[0].elements == 40);
+  CHECK(profile.update == us(7));
+  CHECK(any_contains(imported.notes, "18 us an iteration of copies for communication"));  // 2·(2 + 3 + 4)
+  CHECK(imported.collectives == std::vector<MeasuredCollective>{{"all-gather", 4, 40, us(30)},
+                                                                {"all-gather", 4, 40, us(30)},
+                                                                {"reduce-scatter", 4, 160, us(60)},
+                                                                {"reduce-scatter", 4, 160, us(60)}});
+}
+
+TEST_CASE("a trace of FSDP2: its parameters have gradients of their own") {
+  Kineto trace;
+  trace.of_rank(0, 4).step(1, 0);
+  trace.annotation("FSDP::pre_forward (layers.0)", 1, 8);
+  trace.op("fsdp::all_gather_copy_in", 2, 3).kernel(5);
+  trace.op("fsdp::split_with_sizes_copy", 6, 2).kernel(6);
+  trace.layer(10, 1, 100, 200);
+  trace.annotation("FSDP::post_backward_reduce (layers.0)", 450, 20, "2");
+  trace.op("fsdp::chunk_cat", 451, 3, "", "cpu_op", "2").kernel(8);
+  trace.op("c10d::_reduce_scatter_base_", 455, 3, "", "cpu_op", "2").ran(600, 60, "ncclDevKernel_ReduceScatter");
+  const Imported imported = import_text("kineto", trace.text());
+  REQUIRE(imported.profile.layers.size() == 1);
+  CHECK(imported.profile.layers[0].forward == us(101));
+  CHECK(imported.profile.layers[0].backward == us(202));
+  CHECK(any_contains(imported.notes, "19 us an iteration of copies for communication"));
+}
+
+TEST_CASE("several ranks make one profile, and say how they differ") {
+  const std::vector<std::string> files{"a.json", "b.json"};
+  const auto merged = [&](const std::string& a, const std::string& b) {
+    const std::vector<Imported> ranks{import_text("kineto", a), import_text("kineto", b)};
+    return merged_ranks(ranks, files);
+  };
+  // Two steps each, the second's kernels 1.1 times as long but for the relus' 1 + 2 us twice. Rank 0 computes
+  // (1000 + 1100)/2 + 6 = 1056 us, rank 1, 1.2 times as slow, 1260 + 6 = 1266.
+  const Imported imported = merged(ddp_trace(0, 1, 50, 2), ddp_trace(1, 1.2, 30, 2));
+  CHECK(imported.profile.layers[0].forward == us((106. + 127) / 2));    // 105 + 1 and 126 + 1
+  CHECK(any_contains(imported.notes, "rank 0 0.9096, rank 1 1.0904"));  // of (1056 + 1266)/2 = 1161
+  // The mean of two steps that differ by d has the standard error d/2: three of rank 0's are 150 us, 13 % of 1161.
+  CHECK(any_contains(imported.notes, "no rank is slower or faster than that by more than three standard errors"));
+  // Within a rank two equal deviations in four passes: of rank 0 10, 20, 30 and 40 us between its steps, so d²/2 each:
+  // 1500; of rank 1 1.44 times that; over the squares of the means, 106² + 212² + 316² + 422² with the relus' 1 and 2
+  // us (105 + 1, 210 + 2, 315 + 1, 420 + 2), and likewise 127² + 254² + 379² + 506².
+  const double variance = 1500 * (1 + 1.44);
+  const double squares = 106. * 106 + 212 * 212 + 316 * 316 + 422 * 422 + 127 * 127 + 254 * 254 + 379 * 379 + 506 * 506;
+  CHECK(any_contains(imported.notes, fmt::format(R"("jitter": {{"distribution": "normal", "sigma": {:.4f}}})",
+                                                 std::sqrt(variance / squares))));
+  // Each collective with its shortest time.
+  CHECK(imported.collectives ==
+        std::vector<MeasuredCollective>{{"all-reduce", 2, 160, us(30)}, {"all-reduce", 2, 160, us(30)}});
+  CHECK(contains(imported.profile.source, ", and 1 other rank"));
+
+  // One step each: 1006 and 1206 us.
+  CHECK(any_contains(
+      merged(ddp_trace(0), ddp_trace(1, 1.2)).notes,
+      R"("stragglers": [{"worker": 0, "factor": 0.9096}, {"worker": 1, "factor": 1.0904}] (a rank has one)"));
+  CHECK(any_contains(merged(ddp_trace(0), ddp_trace(1, 1.2)).notes, "nothing tells of jitter"));
+
+  const auto refused = [&](const std::string& b) { return error_message([&] { merged(ddp_trace(0), b); }); };
+  CHECK(refused(ddp_trace(0)) == "b.json: is of rank 0, as a.json is (one trace of each rank)");
+  CHECK(contains(refused(Kineto().layer(10, 1, 1, 1).of_rank(1, 2).text()), "b.json: has 1 layers, and a.json has 2"));
+  CHECK(contains(
+      refused(std::regex_replace(ddp_trace(1), std::regex(R"(\[\[8\]\], "Input type")"), R"([[9]], "Input type")")),
+      "b.json: has other parameters than a.json"));
 }
 
 TEST_CASE("a PyTorch trace that is none") {

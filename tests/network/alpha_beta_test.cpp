@@ -51,6 +51,36 @@ TEST_CASE("fair: blocks in flight share the bandwidth equally") {
   CHECK(ends<FairChannel>({100, 50, 30}, 2) == Times{Time(190), Time(110), Time(180)});
 }
 
+TEST_CASE("a load counts what is in flight, and the rates of those alone whose bytes move") {
+  const double full = 1e12;  // bytes per second: 1 ps/B
+  const auto load_at = [](Server& channel, Time now) {
+    std::vector<TaskId> done;
+    if (now > Time(0)) channel.complete(now, done);
+    return channel.load();
+  };
+  const ChannelCosts costs{{CommCost(10e-12, 1e-12)}};
+  // 100 B from 10 to 110, then 50 B to 160; until 10 both start up, and the second waits until 110.
+  SerialChannel serial(costs, true);
+  // At half the rate each from 10 on, together at the full one; the second ends at 110, the first at 160.
+  FairChannel fair(costs);
+  for (Server* channel : {static_cast<Server*>(&serial), static_cast<Server*>(&fair)}) {
+    channel->start(0, {.bytes = 100}, Time(0));
+    channel->start(1, {.bytes = 50}, Time(0));
+    struct Instant {
+      std::int64_t now, in_flight;
+      double rate;
+      Time next;
+    };
+    for (const auto& [now, in_flight, rate, next] : std::vector<Instant>{
+             {0, 2, 0, Time(10)}, {10, 2, full, Time(110)}, {110, 1, full, Time(160)}, {160, 0, 0, never}}) {
+      const Load load = load_at(*channel, Time(now));
+      CHECK(load.in_flight == in_flight);
+      CHECK(load.rate == Approx(rate));
+      CHECK(channel->next_completion() == next);
+    }
+  }
+}
+
 namespace {
 
 // Each with bytes and a service: 0 inside nodes, 1 between them, 2 both; all ready at 0 and in flight together.

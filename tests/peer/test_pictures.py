@@ -76,14 +76,14 @@ class Case(program.Case):
         return done.stdout
 
     def run_example(self, strategy, *more):
-        """(metrics, slices of the trace by category, picture)"""
+        """(metrics, slices of the trace by activity, picture)"""
         run = ["run", *EXAMPLE, "--strategy", strategy, "--option", "partition=4 MB", "--option", "threshold=12 MB", *more]
         metrics = json.loads(self.allreplay(*run, "--json", "--timeline", "x.json"))
         self.allreplay(*run, "--timeline", "x.svg")
         slices = {}
         for event in json.loads((self.folder / "x.json").read_text())["traceEvents"]:
             if event["ph"] == "X":
-                slices.setdefault(event["cat"], []).append(event)
+                slices.setdefault(event["args"]["activity"], []).append(event)
         return metrics, slices, Picture(self.folder / "x.svg")
 
 

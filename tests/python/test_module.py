@@ -72,6 +72,49 @@ class Results(unittest.TestCase):
         self.same("topology", cluster="fat-tree-4")
         self.same("collective", cluster="h100x8-8x400gbps", bytes="1MiB:64MiB:x4")
 
+    def test_every_profile_and_cluster(self):
+        """With a strategy in turn: each profile, each cluster and each strategy at least once, what cannot be together as well."""
+        profiles, clusters, strategies = listed("profiles"), listed("clusters"), listed("strategies")
+        worked = 0
+        for i, profile in enumerate(profiles):
+            case = {"profile": profile, "cluster": clusters[i % len(clusters)], "strategy": strategies[i % len(strategies)], "fidelity": "alpha-beta"}
+            with self.subTest(**case):
+                done = run("run", *flags(case), "--json", cwd=ROOT)
+                if done.returncode == 0:
+                    self.assertEqual(untimed(allreplay.call("run", **case)), untimed(json.loads(done.stdout)))
+                    worked += 1
+                else:
+                    with self.assertRaises(allreplay.InputError) as caught:
+                        allreplay.call("run", **case)
+                    self.assertEqual(str(caught.exception) + "\n", done.stderr)
+        self.assertGreater(worked, len(profiles) // 2)
+        self.assertGreaterEqual(len(profiles), max(len(clusters), len(strategies)))
+
+    def test_what_reads_and_writes_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            log = Path(folder) / "log.csv"
+            log.write_text("bytes,seconds\n" + "".join(f"{n},{1e-4 + 1e-9 * n}\n" for n in (1000, 10_000, 1_000_000, 100_000_000)))
+            self.same("calibrate", str(log), workers=8, collective="ring")
+            self.same("validate", str(ROOT / "docs/examples/six_layers_measured.csv"))
+            chakra = {"profile": SIX, "cluster": EIGHT, "strategy": "fsdp2", "to": "chakra-json"}
+            rows = Path(folder) / "rows.csv"
+            allreplay.sweep({"name": "one", "profiles": ["googlenet_k80_b32"], "clusters": ["k80-10gbe"], "strategies": ["wfbp", "ddp"]}, out=rows)
+            for command, positional, options, out in (("export", [], chakra, "et.json"), ("report", [rows], {}, "page.html")):
+                with self.subTest(command):
+                    output(command, *positional, *flags(options), "--out", Path(folder) / f"there {out}", cwd=ROOT)
+                    allreplay.call(command, *positional, **options, out=Path(folder) / f"here {out}")
+                    self.assertEqual((Path(folder) / f"here {out}").read_bytes(), (Path(folder) / f"there {out}").read_bytes())
+
+    def test_a_codec_says_the_same_of_what_is_drawn(self):
+        """All but the times, which it measures."""
+        options = {"codec": "topk", "elements": 10_000, "workers": 4, "iterations": 3}
+        printed = json.loads(output("codec", *flags(options), "--json"))
+        made = allreplay.call("codec", **options)
+        self.assertEqual(list(made), list(printed))
+        drawn = [key for key in printed if not key.endswith("_s")]
+        self.assertGreater(len(drawn), 3)
+        self.assertEqual({key: made[key] for key in drawn}, {key: printed[key] for key in drawn})
+
     def test_a_sweep(self):
         config = {"name": "two", "profiles": [SIX], "clusters": [EIGHT], "workers": [2, 4],
                   "strategies": ["wfbp", {"name": "ddp", "bucket_cap": ["1 MiB", "4 MiB"]}]}

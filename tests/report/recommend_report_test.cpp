@@ -73,14 +73,17 @@ TEST_CASE("settings in the words of frameworks") {
   ddp.options.strategy.bucket_cap = Bytes{40} << 20;
   CHECK(settings(ddp) == "DistributedDataParallel(model, bucket_cap_mb=40)");
   CHECK(settings(scenario("horovod")) == "HOROVOD_FUSION_THRESHOLD=134217728 HOROVOD_CYCLE_TIME=1");
-  CHECK(find_framework("pytorch", {}).strategies.front()->name == "ddp");
+  CHECK(settings(scenario("best")).empty());  // nobody's words
+  ddp.options.strategy.step.zero = 1;
+  CHECK(settings(ddp).empty());  // buckets as DistributedDataParallel's, but sharded
+  CHECK(find_framework("pytorch", {}).strategies.front()->name == "optimal-merge");
   CHECK_THROWS_AS(find_framework("torch", {}), InputError);
 }
 
 TEST_CASE("what is to be pasted says mesh, types and wrapping, for every module") {
   Scenario one = scenario("fsdp2");
-  for (Layer& layer : one.profile.layers) layer.group = layer.name;
-  one.profile.precision = "bf16";
+  for (Layer& layer : one.profile.own().layers) layer.group = layer.name;
+  one.profile.own().precision = "bf16";
   one.profile = with_element_bytes(one.profile, 4, 2);
   one.options.strategy.step.shard_group = 4;
   one.options.strategy.step.accumulate = 3;
@@ -94,6 +97,7 @@ TEST_CASE("what is to be pasted says mesh, types and wrapping, for every module"
         "    fully_shard(block, mesh=mesh, mp_policy=policy)\n"
         "fully_shard(model, mesh=mesh, mp_policy=policy, reshard_after_forward=True)\n"
         "model.set_requires_gradient_sync(micro_batch == 2)");
+  CHECK(in_one_line("# a comment\ncode") == "a comment");
   CHECK(in_one_line("a\nfor b:\n    c\n    d\ne") == "a; for b: c; d; e");
   one.strategy = &find_strategy("fsdp1", {});
   one.options.strategy.fsdp.reshard = Reshard::None;
@@ -103,6 +107,9 @@ TEST_CASE("what is to be pasted says mesh, types and wrapping, for every module"
         "FullyShardedDataParallel(model, auto_wrap_policy=ModuleWrapPolicy({Block}), "
         "sharding_strategy=ShardingStrategy._HYBRID_SHARD_ZERO2, device_mesh=mesh, mixed_precision=policy, "
         "backward_prefetch=BackwardPrefetch.BACKWARD_PRE, limit_all_gathers=True)");
+  // 1001 bytes of parameters of 2 bytes are reached with 501 of them, whatever a gradient has.
+  one.options.strategy.fsdp.wrap = {.by = Wrap::By::Size, .size = 1001};
+  CHECK(settings_of(*one.strategy, one.options.strategy, one.profile).find("min_num_params=501)") != std::string::npos);
 }
 
 TEST_CASE("one that cannot be simulated is ruled out, and does not stop the others") {

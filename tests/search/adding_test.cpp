@@ -28,7 +28,7 @@ TEST_CASE("a strategy is a function and a row: what it promises alone") {
     // As many collectives as layers have tensors, and never slower than one for each tensor: bytes that are ready
     // together save their start-ups by going together (a relative 1e-12: each block's time is rounded once).
     std::set<LayerId> layers;
-    for (const Tensor& tensor : scenario.profile.tensors) layers.insert(tensor.layer);
+    for (const Tensor& tensor : scenario.profile->tensors) layers.insert(tensor.layer);
     CHECK(result.metrics.collectives == static_cast<std::int64_t>(layers.size()));
     CHECK(result.metrics.iteration_s <= tensor_by_tensor * (1 + 1e-12) + 1e-9);
     CHECK(result.plan.strategy == "poseidon");

@@ -119,7 +119,7 @@ TEST_CASE("best --zero 3 is the best of all merges and settings of few units") {
       BruteForce all(scenario);
       all.each_plan([&](const Plan& plan) { all.replay(plan); });
       const Result best = simulate(scenario);
-      INFO("round " << round << ", " << scenario.profile.layers.size() << " units");
+      INFO("round " << round << ", " << scenario.profile->layers.size() << " units");
       REQUIRE(best.metrics.iteration_s <= all.least().seconds);
       require_covered(best.plan, scenario.profile);
       if (limited) REQUIRE(best.memory.peak <= static_cast<double>(*scenario.options.memory.limit));

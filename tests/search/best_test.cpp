@@ -117,8 +117,8 @@ TEST_CASE("the search repeats itself") {
 TEST_CASE("best starts from no plan that would fill the memory") {
   // 300 GB: 1.5 million slices of P3's 200 kB, and of the sizes that the search tries; 75,000 of ByteScheduler's 4 MB.
   Scenario scenario = scenario_of({}, "best", 4, 1e-6, 1e-12);
-  scenario.profile.layers = {{"a", Time(1'000'000), Time(1'000'000)}};
-  scenario.profile.tensors = {{"a.w", 75'000'000'000, 300'000'000'000, 0}};
+  scenario.profile.own().layers = {{"a", Time(1'000'000), Time(1'000'000)}};
+  scenario.profile.own().tensors = {{"a.w", 75'000'000'000, 300'000'000'000, 0}};
   const Plan plan = plan_of(scenario);
   require_covered(plan, scenario.profile);
   CHECK(plan.blocks.size() <= 75'000);

@@ -43,11 +43,13 @@ class Tables(unittest.TestCase):
 
     def test_help_and_completion_read_the_rows(self):
         """A row's words are where users meet them."""
-        rows = program.output("list", "options").splitlines()[2:]
-        told = program.output("run", "--help")
+        rows = program.output("list", "options", env=program.WIDE).splitlines()[2:]
         for row in rows:
             name, about = row.split(None, 1)
-            self.assertRegex(told, rf"{name}: {re.escape(about[:12])}")
+            told = program.output("help", name, env=program.WIDE)
+            self.assertTrue(told.startswith(f"{name}: "), told)
+            self.assertIn(f"--{name.replace('_', '-')} VALUE", told)
+            self.assertIn(about.split(": ")[0], told)  # who reads it
 
 
 if __name__ == "__main__":

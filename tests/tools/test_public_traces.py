@@ -62,7 +62,7 @@ class PublicTraces(program.Case):
         self.assertTrue(done.stderr.startswith(f"get_public_traces.sh: {message}"), done.stderr)
 
     def test_the_manifest_says_all(self):
-        importers = program.output("list", "importers")
+        importers = program.output("list", "importers", env=program.WIDE)
         self.assertEqual(len({trace["name"] for trace in TRACES}), len(TRACES))
         for trace in TRACES:
             with self.subTest(trace["name"]):
@@ -74,7 +74,7 @@ class PublicTraces(program.Case):
                     self.assertTrue(trace[key])
 
     def test_the_manifest_is_no_profile(self):
-        listed = program.output("list", "profiles")
+        listed = program.output("list", "profiles", env=program.WIDE)
         self.assertNotRegex(listed, r"(?m)^public\b")
         done = program.run("run", "--profile", "public", "--cluster", "k80-10gbe", "--strategy", "wfbp")
         self.assertEqual(done.returncode, 2)

@@ -260,7 +260,7 @@ class Schemas(program.Case):
 
     def test_option_help(self):
         """A description is what the program prints."""
-        for line in program.output("list", "options").splitlines()[2:]:
+        for line in program.output("list", "options", env=program.WIDE).splitlines()[2:]:
             name, about = line.split(None, 1)
             self.assertEqual(read("options")["$defs"][name]["description"], f"{about}.")
 

@@ -69,7 +69,7 @@ class Pages(unittest.TestCase):
         if name == "README.md":  # its commands stand in the repository; what they write shall not
             for part in ("tools", "configs", "docs"):
                 (scratch / part).symlink_to(ROOT / part)
-        environment = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "REPOSITORY": str(ROOT), "LC_ALL": "C.UTF-8"}
+        environment = {**{name: value for name, value in os.environ.items() if name != "COLUMNS"}, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "REPOSITORY": str(ROOT), "LC_ALL": "C.UTF-8"}
         replaced = []
         for block in BLOCK.finditer(text):
             commands, shown = block["commands"], block["output"]

@@ -88,7 +88,7 @@ TEST_CASE("a codec without cost and with as many bytes is no codec") {
       if (strategy.shards()) continue;        // these take no codec
       Scenario scenario = scenario_of(random_profile(random, 8), strategy.name, 4, 20e-6, 1e-9);
       // Half precision of two-byte gradients.
-      for (Tensor& tensor : scenario.profile.tensors) tensor.bytes = 2 * tensor.elements;
+      for (Tensor& tensor : scenario.profile.own().tensors) tensor.bytes = 2 * tensor.elements;
       const Metrics plain = simulate(scenario).metrics;
       scenario.codec = CodecCosts{"fp16", &find_codec("fp16", {}), "", "estimated", "", {}, {}};
       for (const CodecStream stream : {CodecStream::Compute, CodecStream::Side})
@@ -155,7 +155,7 @@ TEST_CASE("codecs obey causality in every strategy and fidelity") {
           REQUIRE(encode.end <= spans[u.block(index)].start);
           if (u.unrolled.decodes) REQUIRE(arrived <= spans[u.decode(c, index)].start);
           for (const Slice& slice : result.plan.blocks[index].slices) {
-            const LayerId layer = scenario.profile.tensors[slice.tensor].layer;
+            const LayerId layer = scenario.profile->tensors[slice.tensor].layer;
             REQUIRE(spans[u.backward(c, layer)].end <= encode.start);
             REQUIRE((u.unrolled.decodes ? spans[u.decode(c, index)].end : arrived) <= spans[u.forward(c, layer)].start);
           }
@@ -172,12 +172,12 @@ TEST_CASE("dear sends payloads that are gathered in one stage, and what is summe
 
 TEST_CASE("codec times of another device are warned of") {
   Scenario scenario = coded("wfbp", 1 * ms);
-  scenario.profile.device = "Tesla K80 (one GK210 die)";
+  scenario.profile.own().device = "Tesla K80 (one GK210 die)";
   scenario.codec->device = "Tesla V100";
   CHECK(simulate(scenario).warning.find("estimated for Tesla V100, not for Tesla K80") != std::string::npos);
-  scenario.profile.device = "Tesla V100 (SXM2)";
+  scenario.profile.own().device = "Tesla V100 (SXM2)";
   CHECK(simulate(scenario).warning.empty());
-  scenario.profile.device = "";
+  scenario.profile.own().device = "";
   CHECK_FALSE(simulate(scenario).warning.empty());
   scenario.options.codec.encode = scenario.options.codec.decode = Time(0);  // nothing of the file is used
   CHECK(simulate(scenario).warning.empty());

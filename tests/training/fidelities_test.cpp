@@ -32,7 +32,7 @@ TEST_CASE("on an idle star the fidelities give the same iteration, with straggle
         scenario.collective = collective;
         if (round % 2 == 1) scenario.stragglers.slow = {{3, 1.3}};
         const double closed = iteration(scenario, "alpha-beta"),
-                     blocks = 2 * static_cast<double>(scenario.profile.bytes() / 100'000 + 30);
+                     blocks = 2 * static_cast<double>(scenario.profile->bytes() / 100'000 + 30);
         INFO(strategy << " " << collective);
         REQUIRE(iteration(scenario, "fluid") == Approx(closed).margin(14e-12 * blocks));
         REQUIRE(iteration(scenario, "message") == Approx(closed).margin(14e-12 * blocks));

@@ -74,6 +74,38 @@ TEST_CASE("interference in proportion to the rate of the bytes") {
   CHECK(iteration(scenario) == Approx((4 + 1. / 3 + 4) * 1e-3));
 }
 
+TEST_CASE("in fluid bytes move round by round, and slow at the rate of their rounds") {
+  // A ring of two on links of 1 GB/s: two rounds of 0.5 ms of start-up and 0.5 ms of bytes; while these move, a block
+  // of 1 MB passes in 1 ms: at 1 GB/s.
+  Scenario scenario = scenario_of(layers_of_a_megabyte(2), "wfbp", 2, 0.5e-3, 0);
+  scenario.cluster.network.topology =
+      read_topology(Json::parse(R"({"kind": "star", "link": {"latency": "0 us", "bandwidth": "1 GB/s"}})", "topology"));
+  scenario.fidelity = "fluid";
+  CHECK(iteration(scenario) == Approx(8e-3));  // B2 2, B1 to 4, its block to 6, F 2
+  scenario.cluster.interference = Interference{.compute = 2, .at = 1e9};
+  // Block 2 starts up from 2 to 2.5, moves to 3, starts up to 3.5, moves to 4. Of B1 0.5 is done by 2.5, 0.75 by
+  // 3, 1.25 by 3.5, 1.5 by 4, all by 4.5. Then block 1, 2, and F, 2.
+  CHECK(iteration(scenario) == Approx(8.5e-3));
+  // Of a B1 of 1.2 ms, 1.25 would be done by 3.5: 1.2 are at 3.45. Were both start-ups first, it would be 3.4. Block 1
+  // is ready then, waits for block 2 until 4, and takes 2; F 2.
+  scenario.profile.own().layers[0].backward = to_time(1.2e-3);
+  const Result result = simulate(scenario);
+  const Span& backward = result.episodes.back().timeline.spans[result.unrolled.work(0, 1)];
+  CHECK(to_seconds(backward.end - backward.start) == Approx(1.45e-3));
+  CHECK(result.metrics.iteration_s == Approx(8e-3));
+  scenario.profile.own().layers[0].backward = to_time(2e-3);
+  // Three times as long, in proportion: by 2.5 0.5, by 3 1/6 more, by 3.5 0.5, by 4 1/6; the other 2/3 by 4 + 2/3.
+  scenario.cluster.interference->at = 0.5e9;
+  CHECK(iteration(scenario) == Approx((4 + 2. / 3 + 4) * 1e-3));
+  // Two halves of the block in flight together start up together and share the links: 1 GB/s between them, as before.
+  // F1 waits for its own layer's, which is the last.
+  scenario.strategy = &find_strategy("bytescheduler", {});
+  scenario.options.strategy.partition = 500'000;
+  CHECK(iteration(scenario) == Approx((4 + 2. / 3 + 4) * 1e-3));
+  scenario.fidelity = "message";
+  CHECK_THROWS_AS(iteration(scenario), InputError);
+}
+
 TEST_CASE("what is all overlapped takes as long as the slow-down says") {
   // One worker class, everything in flight all the time but for the last: fair sharing and serial alike. Layer 2's
   // block of 100 ms covers B1 = 2 ms, which takes 2.6.
@@ -92,7 +124,7 @@ TEST_CASE("what is all overlapped takes as long as the slow-down says") {
 TEST_CASE("the update is slowed, too; a codec beside the compute stream is not") {
   Scenario scenario = measured(2, "bytescheduler");
   scenario.options.strategy.partition = 1'000'000;
-  scenario.profile.update = to_time(2e-3);
+  scenario.profile.own().update = to_time(2e-3);
   scenario.cluster.interference = Interference{.compute = 2};
   // Block 2 from 2 to 4, B1 to 5, block 1 from 5 to 7. U1 and F1 wait for block 1; nothing is in flight then: 7 to 9,
   // and U2 and F2 to 11.
@@ -133,7 +165,7 @@ TEST_CASE("with local sums a node pushes once, each GPU its share") {
 
 TEST_CASE("a push, a pull and the sums inside have channels of their own; colocated servers share theirs") {
   Scenario scenario = nodes(1);
-  scenario.profile.tensors.push_back({"u", 250'000, 1'000'000, 0});
+  scenario.profile.own().tensors.push_back({"u", 250'000, 1'000'000, 0});
   scenario.strategy = &find_strategy("bytescheduler", {});
   scenario.options.strategy.barrier = Barrier::Iteration;
   // First: in 0-75, push 75-1075, pull 1075-2075, out 2075-2150. Second: in 75-150, push 1075-2075, pull 2075-3075,

@@ -49,7 +49,7 @@ void check_causality(const Scenario& scenario, const Result& result) {
     const Span& block = timeline.spans[u.block(index)];
     const Time end = timeline.spans[u.block(index, u.stages - 1)].end;
     for (const Slice& slice : result.plan.blocks[index].slices) {
-      const LayerId layer = scenario.profile.tensors[slice.tensor].layer;
+      const LayerId layer = scenario.profile->tensors[slice.tensor].layer;
       for (std::size_t c = 0; c < u.classes; ++c) {
         REQUIRE(timeline.spans[u.backward(c, layer)].end <= block.start);
         if (result.plan.travel->release == Release::Backward)

@@ -12,13 +12,13 @@ using namespace allreplay;
 namespace {
 
 Scenario of_tensors(std::uint32_t count, std::string_view strategy) {
-  Scenario scenario = scenario_of({}, strategy, 4, 1e-6, 1e-10);
-  scenario.profile.name = "many";
+  Profile profile;
+  profile.name = "many";
   for (LayerId i = 0; i < count; ++i) {
-    scenario.profile.layers.push_back({"l", Time(1000), Time(1000)});
-    scenario.profile.tensors.push_back({"t", 1000, 4000, i});
+    profile.layers.push_back({"l", Time(1000), Time(1000)});
+    profile.tensors.push_back({"t", 1000, 4000, i});
   }
-  return scenario;
+  return scenario_of(std::move(profile), strategy, 4, 1e-6, 1e-10);
 }
 
 std::string complaint(const Scenario& scenario) {

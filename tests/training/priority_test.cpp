@@ -79,7 +79,7 @@ TEST_CASE("limits of US-Byte's paper") {
     REQUIRE(iteration(scenario, "wfbp").count() < 2 * iteration(scenario, "us-byte").count());
     // No cost at all: computation is all that is left.
     scenario.cluster.network.alpha = scenario.cluster.network.beta = 0;
-    const Time compute = scenario.profile.forward() + scenario.profile.backward();
+    const Time compute = scenario.profile->forward() + scenario.profile->backward();
     for (const Strategy& strategy : strategies())
       if (strategy.name != "horovod")
         REQUIRE(iteration(scenario, strategy.name) == compute);  // which waits for its cycle
@@ -135,7 +135,7 @@ TEST_CASE("DeAR's reduce-scatters go before its all-gathers, which wait for the 
       for (std::size_t c = 0; c < u.classes; ++c) {
         REQUIRE(spans[u.backward(c, 0)].end <= gather.start);
         for (const Slice& slice : result.plan.blocks[block].slices)
-          REQUIRE(gather.end <= spans[u.forward(c, scenario.profile.tensors[slice.tensor].layer)].start);
+          REQUIRE(gather.end <= spans[u.forward(c, scenario.profile->tensors[slice.tensor].layer)].start);
       }
       for (std::size_t other = 0; other < u.blocks; ++other)
         REQUIRE_FALSE(

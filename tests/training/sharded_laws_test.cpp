@@ -69,7 +69,7 @@ Scenario random_sharded_scenario(Random& random, std::string_view strategy) {
                beta = static_cast<double>(random.below(20)) * 1e-10;
   const auto [workers, size] = pick<Group>(random, {{2, 0}, {3, 0}, {4, 2}, {4, 4}, {6, 2}, {8, 4}, {8, 1}, {8, 0}});
   Scenario scenario = scenario_of(random_profile(random, 12), strategy, workers, alpha, beta);
-  Profile& profile = scenario.profile;
+  Profile& profile = scenario.profile.own();
   if (random.below(2) == 0) profile.update = to_time(static_cast<double>(random.below(1000)) * 1e-6);
   if (random.below(3) == 0) profile.parameter_bytes = 2;
   for (Layer& layer : profile.layers)
@@ -109,7 +109,7 @@ void free_communication(Scenario& scenario) { scenario.cluster.network.alpha = s
 // Of an unslowed worker: K(t_f + t_b).
 double computing(const Scenario& scenario) {
   return static_cast<double>(scenario.options.strategy.step.accumulate) *
-         to_seconds(scenario.profile.forward() + scenario.profile.backward());
+         to_seconds(scenario.profile->forward() + scenario.profile->backward());
 }
 
 // U, or a worker's share of it.
@@ -117,7 +117,7 @@ double update_of(const Scenario& scenario, std::string_view strategy) {
   const StrategyOptions& options = scenario.options.strategy;
   const bool shared = strategy != "megatron" || options.megatron.distributed_optimizer;
   const double shards = shared ? static_cast<double>(options.step.group_of(scenario.workers)) : 1;
-  return to_seconds(scaled(scenario.profile.update.value_or(Time(0)), 1 / shards));
+  return to_seconds(scaled(scenario.profile->update.value_or(Time(0)), 1 / shards));
 }
 
 // Whether gradients of that micro-batch are reduced.
@@ -190,7 +190,7 @@ TEST_CASE("copies of every gather and every reduction, at their rate") {
     for (const Transfer& transfer : result.plan.transfers)
       if (!is_replica(transfer))
         seconds += 1e-9 * static_cast<double>(result.plan.blocks[transfer.block].bytes()) *
-                   (is_gather(transfer) ? scenario.profile.parameter_share() : 1);
+                   (is_gather(transfer) ? scenario.profile->parameter_share() : 1);
     REQUIRE(result.metrics.copy_s == Approx(seconds).margin(1e-12 * static_cast<double>(result.unrolled.works)));
   }
 }
@@ -201,8 +201,8 @@ TEST_CASE("without computing an iteration is the chain of its transfers, where t
     for (const char* strategy : {"fsdp2", "fsdp1", "zero-1", "zero-2"}) {
       Scenario scenario = random_sharded_scenario(random, strategy);
       scenario.stragglers.slow.clear();
-      scenario.profile.update.reset();
-      for (Layer& layer : scenario.profile.layers) layer.forward = layer.backward = Time(0);
+      scenario.profile.own().update.reset();
+      for (Layer& layer : scenario.profile.own().layers) layer.forward = layer.backward = Time(0);
       StrategyOptions& options = scenario.options.strategy;
       options.step.shard_group = 0;
       options.fsdp.separate_lanes = false;
@@ -214,7 +214,7 @@ TEST_CASE("without computing an iteration is the chain of its transfers, where t
         // Half a ring for a half of an all-reduce; gathers carry parameters.
         const double halves = transfer.op == Stage::AllReduce ? 2 : 1;
         const double bytes = static_cast<double>(result.plan.blocks[transfer.block].bytes()) *
-                             (is_gather(transfer) ? scenario.profile.parameter_share() : 1);
+                             (is_gather(transfer) ? scenario.profile->parameter_share() : 1);
         seconds += halves * ((workers - 1) * *scenario.cluster.network.alpha +
                              (workers - 1) / workers * *scenario.cluster.network.beta * bytes);
       }
@@ -231,8 +231,8 @@ TEST_CASE("every byte is reduced once in each micro-batch that reduces, and gath
     const StrategyOptions& options = scenario.options.strategy;
     const Carried reduced = carried(plan, is_reduction), gathered = carried(plan, is_gather),
                   summed = carried(plan, is_replica);
-    for (TensorId id = 0; id < scenario.profile.tensors.size(); ++id) {
-      const Tensor& tensor = scenario.profile.tensors[id];
+    for (TensorId id = 0; id < scenario.profile->tensors.size(); ++id) {
+      const Tensor& tensor = scenario.profile->tensors[id];
       std::int64_t gathers = 0;
       for (std::int64_t batch = 0; batch < options.step.accumulate; ++batch) {
         const auto count = [&](const Carried& of) {
@@ -266,7 +266,7 @@ TEST_CASE("nothing is reduced before it is made, or computed with before it is t
     const Result result = simulate(scenario);
     const Plan& plan = result.plan;
     const Places places(plan.program);
-    const auto layer_of = [&](const Slice& slice) { return scenario.profile.tensors[slice.tensor].layer; };
+    const auto layer_of = [&](const Slice& slice) { return scenario.profile->tensors[slice.tensor].layer; };
     for (std::size_t c = 0; c < result.unrolled.classes; ++c) {
       // By micro-batch and tensor: when its gathers are there, in their order.
       std::map<std::pair<std::uint32_t, TensorId>, std::vector<Span>> arrivals;
@@ -283,7 +283,7 @@ TEST_CASE("nothing is reduced before it is made, or computed with before it is t
         }
       }
       for (const auto& [key, spans] : arrivals) {
-        const LayerId layer = scenario.profile.tensors[key.second].layer;
+        const LayerId layer = scenario.profile->tensors[key.second].layer;
         const Span& forward = span_of(result, result.unrolled.work(c, places(WorkKind::Forward, layer, key.first)));
         const Span& backward = span_of(result, result.unrolled.work(c, places(WorkKind::Backward, layer, key.first)));
         if (plan.step.zero < 3) {  // all pieces
@@ -348,9 +348,9 @@ TEST_CASE("groups of all workers are no groups, and groups of one are plain data
     REQUIRE(grouped.memory.peak == alone.memory.peak);
     step.shard_group = 1;  // nothing is shared out, and all-reduces go among all
     const Result whole = simulate(scenario);
-    const auto elements = static_cast<double>(scenario.profile.elements());
+    const auto elements = static_cast<double>(scenario.profile->elements());
     REQUIRE(whole.memory.parts.optimizer ==
-            (scenario.profile.parameter_bytes == 2 && whole.plan.holding.parameter == 0 ? 12 : 8) * elements);
+            (scenario.profile->parameter_bytes == 2 && whole.plan.holding.parameter == 0 ? 12 : 8) * elements);
   });
 }
 
@@ -362,7 +362,7 @@ TEST_CASE("without communication, micro-batches of a part of the work are as lon
     for (const std::int64_t parts : {2, 5}) {  // whole microseconds divide
       Scenario cut = scenario;
       cut.options.strategy.step.accumulate = parts;
-      for (Layer& layer : cut.profile.layers) {
+      for (Layer& layer : cut.profile.own().layers) {
         layer.forward /= parts;
         layer.backward /= parts;
       }
@@ -375,8 +375,8 @@ TEST_CASE("stage 1 without an update is the split plan under the same barrier") 
   Random random(210, 0);
   for (int round = 0; round < 100; ++round) {
     Scenario scenario = random_sharded_scenario(random, "wfbp");
-    scenario.profile.update.reset();
-    scenario.profile.parameter_bytes = 0;
+    scenario.profile.own().update.reset();
+    scenario.profile.own().parameter_bytes = 0;
     StrategyOptions& options = scenario.options.strategy;
     options.step = {.accumulate = options.step.accumulate, .zero = 1};
     const double sharded = simulate(scenario).metrics.iteration_s;
@@ -405,7 +405,7 @@ TEST_CASE("memory: the peak is between what stands and the sum of the peaks") {
     // Everything at most; of fsdp2's last unit, gathered again while it computes, twice.
     const bool twice = strategy == "fsdp2" && scenario.options.strategy.fsdp.reshard == Reshard::All;
     REQUIRE(parts.gathered <=
-            (twice ? 2 : 1) * static_cast<double>(scenario.profile.bytes()) * scenario.profile.parameter_share() +
+            (twice ? 2 : 1) * static_cast<double>(scenario.profile->bytes()) * scenario.profile->parameter_share() +
                 slack);
   });
 }

@@ -178,7 +178,7 @@ namespace {
 Scenario sharded(const std::string& strategy, std::uint64_t seed, std::size_t layers = 12) {
   Random random(seed, 2);
   Scenario scenario = scenario_of(random_profile(random, layers), strategy, 8, 50e-6, 1e-9);
-  scenario.profile.update = Time(400'000'000);
+  scenario.profile.own().update = Time(400'000'000);
   scenario.options.strategy.step.accumulate = 2;
   scenario.options.strategy.step.shard_group = 4;
   scenario.options.strategy.fsdp.separate_lanes = true;
@@ -217,7 +217,7 @@ TEST_CASE("a plan with lanes has a row for each, in its order") {
   scenario.options.strategy.fsdp.copy = 10e9;
   const Outcome outcome = run(scenario);
   const Plan& plan = outcome.result.plan;
-  const std::size_t units = plan.blocks.size(), layers = scenario.profile.layers.size();
+  const std::size_t units = plan.blocks.size(), layers = scenario.profile->layers.size();
   REQUIRE(units > 2);
   const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
 
@@ -338,7 +338,7 @@ TEST_CASE("memory over time stands below plans that shard, and traces that know 
     Scenario scenario = sharded(shards ? "fsdp2" : "wfbp", 5);
     scenario.options.strategy.step.shard_group = 0;
     if (!shards)
-      for (Layer& layer : scenario.profile.layers) layer.activation_bytes = 3'000'000;
+      for (Layer& layer : scenario.profile.own().layers) layer.activation_bytes = 3'000'000;
     const Outcome outcome = run(scenario);
     const Drawing drawing = timeline_picture({outcome});
     require_legible(drawing);

@@ -83,6 +83,7 @@ struct SetValue {
   chakra::Attribute& attribute;
 
   void operator()(bool value) const { attribute.set_of_bool(value); }
+  void operator()(std::int32_t value) const { attribute.set_of_int32(value); }
   void operator()(std::int64_t value) const { attribute.set_of_int64(value); }
   void operator()(double value) const { attribute.set_of_double(value); }
   void operator()(const std::string& value) const { attribute.set_of_text(value); }

@@ -23,8 +23,9 @@ std::string chakra_kind_name(std::uint64_t kind);
 /// The kinds of collectives; the numbers are the schema's.
 enum class ChakraCollective : std::int64_t { AllReduce = 0, AllGather = 2, ReduceScatter = 7 };
 
-using ChakraValue =
-    std::variant<bool, std::int64_t, double, std::string, std::vector<std::int64_t>, std::vector<std::string>>;
+/// 32 bits are written where readers ask for them; read, every whole number has 64.
+using ChakraValue = std::variant<bool, std::int32_t, std::int64_t, double, std::string, std::vector<std::int64_t>,
+                                 std::vector<std::string>>;
 using ChakraAttributes = std::map<std::string, ChakraValue>;
 
 struct ChakraNode {

@@ -83,11 +83,41 @@ std::vector<Bytes> bytes_by_layer(const ExportRequest& request) {
   return bytes;
 }
 
-void add_notes_of_plan(const Plan& plan, std::vector<std::string>& notes) {
-  notes.push_back(
-      fmt::format("{}: its {} blocks stand at the layers that make them ready, several of one layer as one; "
-                  "imported again, gradients stay where the blocks are",
-                  plan.strategy, plan.blocks.size()));
+// The column that ASTRA-sim reserves, and reads past: -1, or the clock in -kHz where that is not the usual one.
+std::int64_t reserved_for(double clock) {
+  const double khz = std::round(clock * 1e-3);
+  const bool whole = std::abs(khz * 1e3 - clock) <= 1e-9 * clock;
+  return clock != 1e9 && whole && khz > 1 ? -static_cast<std::int64_t>(khz) : -1;
+}
+
+// The file says no unit that its readers read.
+std::string note_of_clock(double clock) {
+  const auto others = [](std::string_view who, double factor) {
+    return fmt::format("{} takes a time for {:g} times as {}", who, factor > 1 ? factor : 1 / factor,
+                       factor > 1 ? "long" : "short");
+  };
+  const std::string_view text = "Chakra's text converter, which counts microseconds,",
+                         own = "ASTRA-sim 1.0, which counts nanoseconds,";
+  std::string note =
+      fmt::format("compute stands in cycles of {:g} GHz, the whole backward pass as weight gradient", clock / 1e9);
+  if (clock != 1e9 && reserved_for(clock) == -1) note += ", which `allreplay import` has to be told";
+  if (clock != 1e9) note += "; " + others(own, clock / 1e9);
+  if (clock != 1e6) note += fmt::format("; {} (--clock 0.001 is for it)", others(text, clock / 1e6));
+  return note;
+}
+
+void add_notes_of_plan(const Plan& plan, const std::vector<Bytes>& bytes, std::vector<std::string>& notes) {
+  const auto lines = std::count_if(bytes.begin(), bytes.end(), [](Bytes one) { return one > 0; });
+  if (lines == 1 && plan.blocks.size() > 1)
+    notes.push_back(
+        fmt::format("{}: its {} blocks are ready at once, and became one all-reduce, with one start-up in place of as "
+                    "many; imported again, all gradients stand at that layer",
+                    plan.strategy, plan.blocks.size()));
+  else
+    notes.push_back(
+        fmt::format("{}: its {} blocks stand at the layers that make them ready, several of one layer as one ({} "
+                    "all-reduces in all); imported again, gradients stay where the blocks are",
+                    plan.strategy, plan.blocks.size(), lines));
   notes.push_back("the order of the blocks and how many are in flight are ASTRA-sim's own (its system file)");
   const bool first_waits_for_all = std::all_of(plan.gates.begin(), plan.gates.end(), [&](const Gate& gate) {
     return gate.after.of != Moment::Of::Work || plan.program[gate.after.index].item == 0;
@@ -112,18 +142,21 @@ Exported export_astra_sim(const ExportRequest& request) {
   const Profile& profile = request.profile;
   const std::vector<Bytes> bytes = bytes_by_layer(request);
   Exported exported{fmt::format("DATA\n{}\n", profile.layers.size()), {}};
+  const std::int64_t reserved = reserved_for(request.clock);
   Words words;
   Cycles cycles(request.clock, profile.name);
   for (std::size_t i = 0; i < profile.layers.size(); ++i) {
     const Layer& layer = profile.layers[i];
     exported.text +=
-        fmt::format("{}\t-1\t{}\tNONE\t0\t0\tNONE\t0\t{}\t{}\t{}\t0\n", words.word(layer.name),
+        fmt::format("{}\t{}\t{}\tNONE\t0\t0\tNONE\t0\t{}\t{}\t{}\t0\n", words.word(layer.name), reserved,
                     cycles.of(layer.forward), cycles.of(layer.backward), bytes[i] > 0 ? "ALLREDUCE" : "NONE", bytes[i]);
   }
   exported.notes.push_back(
       "the text has no batch size, model, device, precision and names of tensors: a layer's become one");
-  exported.notes.push_back(fmt::format(
-      "compute stands in cycles of {:g} GHz; the whole backward pass as weight gradient", request.clock / 1e9));
+  exported.notes.push_back(note_of_clock(request.clock));
+  if (request.collective == "parameter-server")
+    exported.notes.push_back(
+        "parameter-server: pushes to servers and pulls from them became all-reduces among the workers");
   if (cycles.rounded() > 0)
     exported.notes.push_back(
         fmt::format("{} times were rounded to whole cycles, {}{} in all; a faster --clock keeps more", cycles.rounded(),
@@ -131,7 +164,7 @@ Exported export_astra_sim(const ExportRequest& request) {
                     write_duration(cycles.drift() < Time(0) ? -cycles.drift() : cycles.drift())));
   if (words.changed() > 0)
     exported.notes.push_back(fmt::format("{} names had blanks, which became '_'", words.changed()));
-  if (request.plan) add_notes_of_plan(*request.plan, exported.notes);
+  if (request.plan) add_notes_of_plan(*request.plan, bytes, exported.notes);
   return exported;
 }
 

@@ -1,9 +1,10 @@
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <map>
 #include <numeric>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "sim/core/units.hpp"
@@ -36,18 +37,25 @@ bool is_a_step(const Plan& plan) {
   });
 }
 
+// From 1 on, since 0 is ASTRA-sim's word for all workers: the shard groups, then those of equal place in them.
+std::int64_t group_number(const Groups& groups, Axis axis, std::int64_t worker) {
+  return axis == Axis::Shard ? 1 + worker / groups.shard : 1 + groups.workers / groups.shard + worker % groups.shard;
+}
+
 // A node for each task that one worker sees.
 class Writer {
  public:
-  Writer(const Profile& profile, const Plan& plan, std::int64_t workers)
+  Writer(const Profile& profile, const Plan& plan, std::int64_t workers, std::int64_t worker)
       : profile_(profile),
         plan_(plan),
-        workers_(workers),
+        groups_{workers, plan.step.group_of(workers)},
+        worker_(worker),
         unrolled_(unroll(profile, without_ticks(plan), {WorkerClass{1, {0}}}, std::nullopt, plan.step.shards(workers))),
         before_(unrolled_.labels.size()),
         nodes_(unrolled_.labels.size()) {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task)
       for (const TaskId next : unrolled_.graph.successors(task)) before_[next].push_back(task);
+    number_nodes();
   }
 
   ChakraTrace trace() {
@@ -64,13 +72,38 @@ class Writer {
     return std::move(trace_);
   }
 
+  /// Compute nodes that take time, but less than half a microsecond to the end of the one before.
+  std::size_t vanished() const { return vanished_; }
+
  private:
   const Label& label(TaskId task) const { return unrolled_.labels[task]; }
   const Transfer& transfer_of(TaskId task) const { return plan_.transfers[label(task).item]; }
 
-  ChakraNode& add(std::string name, ChakraKind kind, std::vector<std::uint64_t> waits_for) {
+  // Of those that are free, ASTRA-sim starts the node with the lowest id, one collective at a time: the compute stream
+  // in its order, then transfers in theirs, as queues would have it. The file itself lists each node behind those that
+  // it waits for.
+  void number_nodes() {
+    for (std::size_t place = 0; place < unrolled_.works; ++place) nodes_[unrolled_.work(0, place)] = place;
+    std::vector<std::int64_t> keys(unrolled_.transfers);
+    std::int64_t place = 0;
+    for (const TaskId task : order()) {
+      const Transfer& one = transfer_of(task);
+      const Order rule = plan_.lanes[one.lane].order;
+      keys[label(task).item] = rule == Order::Priority ? one.priority : rule == Order::FirstReady ? place : 0;
+      ++place;
+    }
+    by_urgency_.resize(unrolled_.transfers);
+    std::iota(by_urgency_.begin(), by_urgency_.end(), std::size_t{0});
+    std::stable_sort(by_urgency_.begin(), by_urgency_.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(plan_.transfers[a].lane, keys[a]) < std::pair(plan_.transfers[b].lane, keys[b]);
+    });
+    for (std::size_t i = 0; i < by_urgency_.size(); ++i)
+      nodes_[unrolled_.transfer(by_urgency_[i])] = unrolled_.works + i;
+  }
+
+  ChakraNode& add(TaskId task, std::string name, ChakraKind kind, std::vector<std::uint64_t> waits_for) {
     ChakraNode& node = trace_.nodes.emplace_back();
-    node.id = trace_.nodes.size() - 1;
+    node.id = nodes_[task];
     node.name = std::move(name);
     node.kind = static_cast<std::uint64_t>(kind);
     node.data_dependencies = std::move(waits_for);
@@ -101,7 +134,7 @@ class Writer {
     if (profile_.batch_size) metadata["batch_size"] = *profile_.batch_size;
     if (!is_a_step(plan_)) return;
     metadata["accumulate"] = plan_.step.accumulate;
-    metadata["shard_group"] = plan_.step.group_of(workers_);
+    metadata["shard_group"] = groups_.shard;
   }
 
   // The compute stream is a chain. Its ends, not its durations, are rounded to whole microseconds: errors do not add
@@ -136,14 +169,14 @@ class Writer {
 
   void add_work(TaskId task) {
     const Time time = unrolled_.graph.tasks()[task].duration;
-    ChakraNode& node = add(name_of_work(task), ChakraKind::Compute, waits_for(task));
+    ChakraNode& node = add(task, name_of_work(task), ChakraKind::Compute, waits_for(task));
     constexpr std::int64_t ps = 1'000'000;  // in a microsecond
     const auto rounded = [](Time end) { return (end.count() + ps / 2) / ps; };
     const Time end = allreplay::add(clock_, time);
     node.microseconds = static_cast<double>(rounded(end) - rounded(clock_));
     node.attributes["duration_ps"] = time.count();
+    vanished_ += node.microseconds == 0 && time > Time(0);
     clock_ = end;
-    nodes_[task] = node.id;
     if (label(task).kind == Label::Kind::Backward) add_tensors(node, label(task).item);
   }
 
@@ -191,7 +224,7 @@ class Writer {
   }
 
   // Of an axis: how many workers a collective is among.
-  std::int64_t ranks(Axis axis) const { return Groups{workers_, plan_.step.group_of(workers_)}.ranks(axis); }
+  std::int64_t ranks(Axis axis) const { return groups_.ranks(axis); }
 
   void add_transfer(TaskId task, const std::optional<std::uint64_t>& behind) {
     const Transfer& transfer = transfer_of(task);
@@ -200,7 +233,7 @@ class Writer {
     if (behind) waits.push_back(*behind);
     const std::string number = plan_.step.accumulate > 1 ? fmt::format("_{}", transfer.batch + 1) : "";
     ChakraNode& node =
-        add(fmt::format("COMM_COLL_NODE_{}{}_{}", describe(plan_, transfer.block, profile_), number, kind),
+        add(task, fmt::format("COMM_COLL_NODE_{}{}_{}", describe(plan_, transfer.block, profile_), number, kind),
             ChakraKind::Collective, std::move(waits));
     // What each worker gives: of a gather its share of the parameters, of an all-reduce among groups its shard.
     const auto gradients = static_cast<double>(plan_.blocks[transfer.block].bytes());
@@ -210,10 +243,16 @@ class Writer {
     if (transfer.axis == Axis::Replica) bytes /= static_cast<double>(ranks(Axis::Shard));
     node.attributes["comm_type"] = static_cast<std::int64_t>(type);
     node.attributes["comm_size"] = static_cast<std::int64_t>(std::ceil(bytes));
-    if (transfer.axis != Axis::All && plan_.step.shard_group > 0) node.attributes["pg_name"] = to_string(transfer.axis);
-    if (plan_.lanes[transfer.lane].order == Order::Priority)  // the largest goes first
-      node.attributes["comm_priority"] = -transfer.priority;
-    nodes_[task] = node.id;
+    if (plan_.step.shard_group > 0 && transfer.axis != Axis::All)
+      node.attributes["pg_name"] = std::to_string(group_number(groups_, transfer.axis, worker_));
+    add_priority(node, transfer);
+  }
+
+  // The largest goes first, as with the lowest id.
+  void add_priority(ChakraNode& node, const Transfer& transfer) const {
+    if (plan_.lanes[transfer.lane].order != Order::Priority) return;
+    const std::uint64_t place = node.id - unrolled_.works;
+    node.attributes["comm_priority"] = static_cast<std::int32_t>(by_urgency_.size() - place);
   }
 
   void add_tensors(ChakraNode& node, std::size_t layer) const {
@@ -261,7 +300,6 @@ class Writer {
   }
 
   void add_transfers() {
-    const std::vector<std::int64_t> urgency = this->urgency();
     std::vector<std::optional<std::uint64_t>> last(plan_.lanes.size());  // reduction that a lane starts, in known order
     for (const TaskId task : order()) {
       const Transfer& transfer = transfer_of(task);
@@ -272,13 +310,13 @@ class Writer {
           lane.order != Order::Priority && lane.window.count == 1 && transfer.op != Stage::AllGather;
       if (one_by_one && last[transfer.lane]) waits.push_back(*last[transfer.lane]);
       const auto& [kind, type] = looks(transfer.op);
-      ChakraNode& node = add(fmt::format("COMM_COLL_NODE_{}_{}", describe(plan_, transfer.block, profile_), kind),
+      ChakraNode& node = add(task, fmt::format("COMM_COLL_NODE_{}_{}", describe(plan_, transfer.block, profile_), kind),
                              ChakraKind::Collective, std::move(waits));
       node.attributes["comm_type"] = static_cast<std::int64_t>(type);
       // Of a gather each worker gives its share.
-      node.attributes["comm_size"] = transfer.op == Stage::AllGather ? (bytes + workers_ - 1) / workers_ : bytes;
-      if (lane.order == Order::Priority) node.attributes["comm_priority"] = urgency[transfer.block];
-      nodes_[task] = node.id;
+      const std::int64_t workers = groups_.workers;
+      node.attributes["comm_size"] = transfer.op == Stage::AllGather ? (bytes + workers - 1) / workers : bytes;
+      add_priority(node, transfer);
       if (one_by_one) last[transfer.lane] = node.id;
     }
   }
@@ -289,50 +327,41 @@ class Writer {
     return {"ALLREDUCE", ChakraCollective::AllReduce};
   }
 
-  // comm_priority, by block: the largest goes first.
-  std::vector<std::int64_t> urgency() const {
-    std::vector<std::int64_t> priority(plan_.blocks.size(),
-                                       std::numeric_limits<std::int64_t>::max());  // of its arrival
-    for (const Transfer& transfer : plan_.transfers)
-      if (transfer.op != Stage::ReduceScatter)
-        priority[transfer.block] = std::min(priority[transfer.block], transfer.priority);
-    std::vector<std::size_t> by_priority(plan_.blocks.size());
-    std::iota(by_priority.begin(), by_priority.end(), std::size_t{0});
-    std::stable_sort(by_priority.begin(), by_priority.end(),
-                     [&](std::size_t a, std::size_t b) { return priority[a] < priority[b]; });
-    std::vector<std::int64_t> urgency(plan_.blocks.size());
-    for (std::size_t i = 0; i < by_priority.size(); ++i)
-      urgency[by_priority[i]] = static_cast<std::int64_t>(by_priority.size() - i);
-    return urgency;
-  }
-
   const Profile& profile_;
   const Plan& plan_;
-  std::int64_t workers_;
+  Groups groups_;
+  std::int64_t worker_;
   Unrolled unrolled_;
   std::vector<std::vector<TaskId>> before_;  // by task
   std::vector<std::uint64_t> nodes_;         // by task
+  std::vector<std::size_t> by_urgency_;      // transfers
+  std::size_t vanished_ = 0;
   ChakraTrace trace_;
   std::vector<std::vector<const Tensor*>> tensors_of_layer_;
   Time clock_{0};
 };
 
-std::vector<std::string> notes_of(const Profile& profile, const Plan& plan, bool given) {
+std::vector<std::string> notes_of(const ExportRequest& request, const Plan& plan, std::size_t vanished) {
+  const Profile& profile = request.profile;
   std::vector<std::string> notes;
-  if (!given) notes.push_back("no --strategy: every tensor is all-reduced alone, one after another");
+  if (!request.plan) notes.push_back("no --strategy: every tensor is all-reduced alone, one after another");
   const auto rounded = std::count_if(profile.layers.begin(), profile.layers.end(), [](const Layer& layer) {
     return layer.forward.count() % 1'000'000 != 0 || layer.backward.count() % 1'000'000 != 0;
   });
   if (rounded > 0)
-    notes.push_back(
-        fmt::format("durations are whole microseconds: those of {} layers were rounded, so that every end is "
-                    "right to 0.5 us; duration_ps beside them, which `allreplay import` reads, is exact",
-                    rounded));
+    notes.push_back(fmt::format(
+        "durations are whole microseconds: those of {} layers were rounded{}, so that every end is "
+        "right to 0.5 us where nothing waits; duration_ps beside them, which `allreplay import` reads, is exact",
+        rounded, vanished > 0 ? fmt::format(" ({} nodes to 0, which ASTRA-sim takes for 1 ns)", vanished) : ""));
+  notes.push_back("durations are all there is of the work: no num_ops and no tensor_size, so a roofline must be off");
+  if (request.collective == "parameter-server")
+    notes.push_back("parameter-server: pushes to servers and pulls from them became collectives among the workers");
   if (plan.step.shard_group > 0)
     notes.push_back(
-        fmt::format("groups: pg_name is shard for each {0} consecutive workers, replica for those of equal "
-                    "place in them; which ranks these are is for the simulator's file of groups to say",
-                    plan.step.shard_group));
+        fmt::format("groups: pg_name is a number, of the shard group for each {0} consecutive workers, then of those "
+                    "of equal place in them; this is worker {1}'s file, and --per-worker writes everybody's and the "
+                    "file of groups",
+                    plan.step.shard_group, request.worker));
   if (plan.step.accumulate > 1)
     notes.push_back(
         fmt::format("{} micro-batches: names of passes end in _1_FWD, _1_BWD and so on, and `allreplay "
@@ -344,25 +373,47 @@ std::vector<std::string> notes_of(const Profile& profile, const Plan& plan, bool
   const bool urgent = any([](const Lane& lane) { return lane.order == Order::Priority; });
   if (urgent)
     notes.push_back(
-        "which ready block goes first is for the simulator to decide: comm_priority says it, the largest first");
+        "which ready block goes first is for the simulator to decide: the lowest id, as ASTRA-sim does it, or the "
+        "largest comm_priority");
   if (urgent || any([](const Lane& lane) { return lane.window.count != 1; }))
-    notes.push_back("how many blocks may be in flight is for the simulator to decide");
+    notes.push_back(
+        "how many blocks may be in flight is for the simulator to decide: ASTRA-sim sends one at a time, as "
+        "bytescheduler does with `-o credit=1`");
   if (any([](const Lane& lane) { return lane.window.bytes != Window::unlimited; }))
     notes.push_back("a window in bytes has no counterpart");
+  if (plan.lanes.size() > 1)
+    notes.push_back(fmt::format(
+        "{} lanes share the network: where only one collective is in flight at a time, the first lane's goes first",
+        plan.lanes.size()));
   for (const Lane& lane : plan.lanes)
     if (lane.tick > Time(0)) notes.push_back(fmt::format("the tick of {} was left out", write_duration(lane.tick)));
   return notes;
 }
 
+// ASTRA-sim's file of groups: a number, and the workers in it.
+std::string groups_text(const Groups& groups) {
+  std::map<std::int64_t, std::vector<std::int64_t>> members;
+  for (const Axis axis : {Axis::Shard, Axis::Replica})
+    for (std::int64_t worker = 0; worker < groups.workers; ++worker)
+      members[group_number(groups, axis, worker)].push_back(worker);
+  std::string text;
+  for (const auto& [number, workers] : members)
+    text += fmt::format("{}\"{}\": [{}]", text.empty() ? "{" : ",\n ", number, fmt::join(workers, ", "));
+  return text + "}\n";
+}
+
 struct Built {
   ChakraTrace trace;
   std::vector<std::string> notes;
+  std::string groups;
 };
 
 Built build(const ExportRequest& request) {
   const Plan plan = request.plan ? *request.plan : tensor_by_tensor(request.profile);
-  return {Writer(request.profile, plan, request.workers).trace(),
-          notes_of(request.profile, plan, request.plan != nullptr)};
+  Writer writer(request.profile, plan, request.workers, request.worker);
+  ChakraTrace trace = writer.trace();
+  return {std::move(trace), notes_of(request, plan, writer.vanished()),
+          plan.step.shard_group > 0 ? groups_text({request.workers, plan.step.shard_group}) : ""};
 }
 
 using Value = nlohmann::ordered_json;
@@ -375,7 +426,7 @@ Value value_of(const ChakraValue& value) {
 
 Exported export_chakra(const ExportRequest& request) {
   Built built = build(request);
-  return {encode_chakra(built.trace), std::move(built.notes)};
+  return {encode_chakra(built.trace), std::move(built.notes), std::move(built.groups)};
 }
 
 Exported export_chakra_json(const ExportRequest& request) {
@@ -396,7 +447,7 @@ Exported export_chakra_json(const ExportRequest& request) {
     text += separator + json.dump();
     separator = ",\n  ";
   }
-  return {text + "]}\n", std::move(built.notes)};
+  return {text + "]}\n", std::move(built.notes), std::move(built.groups)};
 }
 
 }  // namespace allreplay

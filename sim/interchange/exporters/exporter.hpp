@@ -18,11 +18,16 @@ struct ExportRequest {
   const Plan* plan = nullptr;  ///< nullptr: the profile alone
   std::int64_t workers = 1;    ///< that share an all-gather of a plan in two stages
   double clock = 1e9;          ///< Hz, of formats that count cycles
+  std::string collective;      ///< which the plan was made for; "": none
+  std::int64_t worker = 0;     ///< whose file it is, where workers' files differ
 };
 
 struct Exported {
   std::string text;                ///< the file
   std::vector<std::string> notes;  ///< what the format could not carry, with numbers: a sentence each
+  /// Who is in which group, as a file of its own, and each worker's file says which are its groups; "": all workers
+  /// are in one, and their files are equal.
+  std::string groups;
 };
 
 struct Exporter {

@@ -3,11 +3,14 @@
 //   NAME RESERVED  FORWARD TYPE BYTES  INPUT-GRADIENT TYPE BYTES  WEIGHT-GRADIENT TYPE BYTES  UPDATE-DELAY
 //
 // where FORWARD, INPUT-GRADIENT and WEIGHT-GRADIENT are cycles of compute, and TYPE BYTES what is communicated after
-// them (README of its workload_inputs). A cycle is a nanosecond there (CLOCK_PERIOD in its Common.hh).
+// them (README of its workload_inputs). A cycle is a nanosecond there (CLOCK_PERIOD in its Common.hh), unless RESERVED,
+// which nobody else reads, is the clock in -kHz, as `allreplay export` writes it.
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -65,6 +68,7 @@ struct Phase {
 
 struct Row {
   std::string_view name;
+  std::int64_t reserved;
   Phase forward, input_gradient, weight_gradient;
   std::int64_t update_delay;
 };
@@ -85,8 +89,11 @@ Row read_row(std::string_view line, const Place& place) {
                      fmt::format("{}: a name, a reserved number, three times compute, communication and bytes, and the "
                                  "update's delay",
                                  columns));
-  parse_integer(fields[1], -most_cycles, most_cycles, place);  // reserved: of no use, and a number
-  return {fields[0], read_phase(fields, 2, place), read_phase(fields, 5, place), read_phase(fields, 8, place),
+  return {fields[0],
+          parse_integer(fields[1], -most_cycles, most_cycles, place),
+          read_phase(fields, 2, place),
+          read_phase(fields, 5, place),
+          read_phase(fields, 8, place),
           parse_integer(fields[11], 0, most_cycles, place)};
 }
 
@@ -95,10 +102,9 @@ class WorkloadReader {
   WorkloadReader(const std::string& file, const Parallelism& parallelism, const ImportOptions& options)
       : file_(file),
         parallelism_(parallelism),
-        clock_(options.clock.value_or(1e9)),
+        given_(options.clock),
         element_bytes_(element_bytes(options.precision).value_or(4)) {
     imported_.profile.framework = "ASTRA-sim 1.0";
-    note(fmt::format("compute was counted in cycles, taken at {:g} GHz", clock_ / 1e9));
     if (parallelism.name == "MICRO")
       note("MICRO: ASTRA-sim itself only sends the gradients of such a file and computes nothing");
   }
@@ -107,6 +113,11 @@ class WorkloadReader {
     const Place place{file_, fmt::format("line {}", number)};
     const Row row = read_row(line, place);
     Profile& profile = imported_.profile;
+    if (profile.layers.empty())
+      set_clock(row, place);
+    else if (row.reserved != reserved_ && (row.reserved < -1 || reserved_ < -1))
+      throw InputError(place, "says another clock than the line before",
+                       fmt::format("{} in its second column", reserved_));
     skip("forward", row.forward, row.name);
     skip("input-gradient", row.input_gradient, row.name);
     if (row.weight_gradient.communicates()) {
@@ -149,6 +160,23 @@ class WorkloadReader {
   }
 
  private:
+  // The file's, where it says one; the user's, who may not contradict; or ASTRA-sim's own.
+  void set_clock(const Row& row, const Place& place) {
+    reserved_ = row.reserved;
+    const bool said = reserved_ < -1;
+    clock_ = said ? -1e3 * static_cast<double>(reserved_) : given_.value_or(1e9);
+    if (said && given_ && std::abs(*given_ - clock_) > 1e-9 * clock_)
+      throw InputError(
+          place, fmt::format("was written in cycles of {:g} GHz, and --clock says {:g}", clock_ / 1e9, *given_ / 1e9),
+          "no --clock, or the same");
+    note(fmt::format(
+        "compute was counted in cycles, taken at {:g} GHz{}", clock_ / 1e9,
+        said     ? ", as the file says"
+        : given_ ? ""
+                 : ": nanoseconds, as ASTRA-sim 1.0 has it; if they are microseconds, as Chakra's text converter "
+                   "has it, --clock 0.001"));
+  }
+
   struct Skipped {
     std::int64_t count = 0;
     Bytes bytes = 0;
@@ -177,7 +205,9 @@ class WorkloadReader {
 
   const std::string& file_;
   const Parallelism& parallelism_;
-  double clock_;  // Hz
+  std::optional<double> given_;  // Hz
+  double clock_ = 1e9;           // likewise
+  std::int64_t reserved_ = -1;
   Bytes element_bytes_;
   Imported imported_;
   Time input_{0}, longest_input_{0}, first_input_{0};

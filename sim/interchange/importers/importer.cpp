@@ -1,5 +1,6 @@
 #include "sim/interchange/importers/importer.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -149,6 +150,9 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   set_if_given(profile.framework, options.framework, "unknown");
   set_if_given(profile.precision, options.precision, "fp32");
   const Bytes bytes = choose_by_name(precisions, profile.precision, file, "unknown precision '{}'").bytes;
+  if (options.batch_size && profile.batch_size && *options.batch_size != *profile.batch_size)
+    imported.notes.push_back(
+        fmt::format("the batch size is {}, as --batch says, and not {}", *options.batch_size, *profile.batch_size));
   if (options.batch_size) profile.batch_size = options.batch_size;
   profile.name = profile.model;
   profile.origin = Origin::Imported;
@@ -164,6 +168,18 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   require_complete(profile, file);
   for (std::string& note : imported.notes) note = one_line(note, 4 * longest_name);
   return imported;
+}
+
+std::string collectives_csv(const Imported& imported, const Place& file) {
+  if (imported.collectives.empty())
+    throw InputError(file, "has no collective whose size is known", "a trace of a job of several ranks, with NCCL");
+  const bool counted = std::all_of(imported.collectives.begin(), imported.collectives.end(),
+                                   [](const MeasuredCollective& one) { return one.workers > 0; });
+  std::string text = fmt::format("collective,{}bytes,time_us\n", counted ? "workers," : "");
+  for (const MeasuredCollective& one : imported.collectives)
+    text += fmt::format("{},{}{},{}\n", one.name, counted ? fmt::format("{},", one.workers) : "", one.bytes,
+                        static_cast<double>(one.time.count()) / 1e6);
+  return text;
 }
 
 Time measured_us(double microseconds, const Place& place) {

@@ -26,12 +26,27 @@ struct ImportOptions {
   bool keep_overhead = false;           ///< leave in what the importer would subtract as the profiler's own cost
 };
 
+/// A collective that a file measured, on one rank: with what that waited for the others.
+struct MeasuredCollective {
+  std::string name;          ///< all-reduce, all-gather, reduce-scatter, broadcast
+  std::int64_t workers = 0;  ///< 0: the file does not say
+  Bytes bytes = 0;           ///< of a gradient; of an all-gather, each worker's payload
+  Time time{0};
+
+  bool operator==(const MeasuredCollective&) const = default;
+};
+
 struct Imported {
   /// Layers in forward order with their times, tensors with their elements; device, framework, model, precision and
   /// batch size as far as the file tells. The rest (bytes, origin, source, unique names) import_profile() sets.
   Profile profile;
   std::vector<std::string> notes;  ///< what was skipped, subtracted or attributed, with numbers: a sentence each
   bool has_forward = true;         ///< false: the file has backward times only
+
+  // Of one rank of a job.
+  std::vector<MeasuredCollective> collectives;  ///< of the iterations that the times are means of, as they ran
+  std::vector<std::vector<Time>> iterations;    ///< each layer's forward and then each one's backward time
+  std::optional<std::int64_t> rank, workers;
 };
 
 struct Importer {
@@ -56,6 +71,9 @@ const Importer& recognise(const ByteSource& source);
 /// names that are text and unique, something to communicate, times that are not all zero, a batch size.
 /// Throws InputError.
 Imported import_profile(const Importer& importer, ByteSource& source, const ImportOptions& options);
+
+/// CSV for `allreplay calibrate`. Throws InputError at `file` where there is nothing to write.
+std::string collectives_csv(const Imported& imported, const Place& file);
 
 /// For importers: a layer's time. Throws InputError unless it is between 0 and an hour: anything else is no
 /// measurement, or not in this unit.

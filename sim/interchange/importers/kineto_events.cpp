@@ -88,13 +88,21 @@ Integer integer_or(const std::string& text, Integer otherwise) {
 // What an event says, as text; cleared and filled again for each.
 struct Event {
   std::string ph, category, name, tid, ts, dur;
-  std::string external, correlation, sequence, forward_thread, device, dims, type;
+  std::string external, correlation, sequence, forward_thread, device, dims, type, grid;
+  std::string collective, message_type, in, out, group;
   void clear() {
-    for (std::string* text : {&ph, &category, &name, &tid, &ts, &dur, &external, &correlation, &sequence,
-                              &forward_thread, &device, &dims, &type})
+    for (std::string* text :
+         {&ph, &category, &name, &tid, &ts, &dur, &external, &correlation, &sequence, &forward_thread, &device, &dims,
+          &type, &grid, &collective, &message_type, &in, &out, &group})
       text->clear();
   }
 };
+
+// FNV-1a.
+std::uint32_t hash(std::string_view text, std::uint32_t from = 2166136261U) {
+  for (const char c : text) from = (from ^ static_cast<unsigned char>(c)) * 16777619U;
+  return from;
+}
 
 class Handler {
  public:
@@ -137,7 +145,12 @@ class Handler {
   bool Key(const char* text, rapidjson::SizeType length, bool) {
     const std::string_view key(text, length);
     if (depth_ == 1)
-      section_ = key == "traceEvents" ? Section::Events : key == "deviceProperties" ? Section::Devices : Section::Other;
+      section_ = key == "traceEvents"        ? Section::Events
+                 : key == "deviceProperties" ? Section::Devices
+                 : key == "distributedInfo"  ? Section::Job
+                                             : Section::Other;
+    else if (depth_ == 2 && section_ == Section::Job)
+      job_ = key == "rank" ? &trace_.rank : key == "world_size" ? &trace_.workers : nullptr;
     else if (depth_ == 3)
       field_ = &field(key);
     else if (depth_ == 4)
@@ -148,7 +161,7 @@ class Handler {
   bool found() const { return found_; }
 
  private:
-  enum class Section : std::uint8_t { Other, Events, Devices };
+  enum class Section : std::uint8_t { Other, Events, Devices, Job };
 
   bool open() { return ++depth_ <= deepest; }
 
@@ -175,12 +188,22 @@ class Handler {
     if (key == "Input Dims" || key == "Input dims") return event_.dims;
     if (key == "Input type") return event_.type;
     if (key == "device") return event_.device;
+    if (key == "grid" || key == "block") return event_.grid;
+    if (key == "Collective name") return event_.collective;
+    if (key == "dtype") return event_.message_type;
+    if (key == "In msg nelems") return event_.in;
+    if (key == "Out msg nelems") return event_.out;
+    if (key == "Group size") return event_.group;
     return ignored_;
   }
 
   bool scalar(const char* text, rapidjson::SizeType length) {
-    if (section_ == Section::Other || field_ == &ignored_) return true;
     const std::string_view value(text, length);
+    if (section_ == Section::Job) {
+      if (depth_ == 2 && job_) *job_ = integer_or<std::int64_t>(std::string(value), -1);
+      return true;
+    }
+    if (section_ == Section::Other || field_ == &ignored_) return true;
     if (reads_dims()) {
       if (depth_ < 6) return true;
       const char last = event_.dims.empty() ? ';' : event_.dims.back();
@@ -188,6 +211,8 @@ class Handler {
       event_.dims += value;
     } else if (field_ == &event_.type) {
       if (depth_ == 5 && event_.type.empty()) event_.type = value;
+    } else if (field_ == &event_.grid) {
+      if (depth_ == 5) event_.grid.append(",").append(value);
     } else if (depth_ == (in_args_ ? 4 : 3)) {
       *field_ = value;
     }
@@ -249,7 +274,8 @@ class Handler {
     one.element = event_.type == "float"           ? KinetoSpan::Element::Float
                   : event_.type == "c10::Half"     ? KinetoSpan::Element::Half
                   : event_.type == "c10::BFloat16" ? KinetoSpan::Element::BFloat16
-                                                   : KinetoSpan::Element::Unknown;
+                  : event_.type.empty()            ? KinetoSpan::Element::Unknown
+                                                   : KinetoSpan::Element::Other;
     trace_.spans.push_back(one);
   }
 
@@ -263,10 +289,16 @@ class Handler {
 
   void end_kernel() {
     KinetoKernel one;
+    one.start = time(event_.ts, "ts", std::numeric_limits<std::int64_t>::max());
     one.duration = time(event_.dur, "dur", longest_ns);
     one.external = integer_or<std::uint32_t>(event_.external, 0);
     one.correlation = integer_or<std::uint32_t>(event_.correlation, 0);
     one.communication = event_.name.starts_with("nccl");
+    if (!event_.grid.empty()) one.work = hash(event_.grid, hash(event_.name));
+    if (one.communication && !event_.collective.empty())
+      trace_.messages[trace_.kernels.size()] = {
+          event_.collective, event_.message_type, integer_or<std::int64_t>(event_.in, -1),
+          integer_or<std::int64_t>(event_.out, -1), integer_or<std::int64_t>(event_.group, -1)};
     ++trace_.used_by[integer_or<std::int64_t>(event_.device, 0)];
     trace_.kernels.push_back(one);
   }
@@ -285,6 +317,7 @@ class Handler {
   std::string ignored_;
   std::string* field_ = &ignored_;
   Section section_ = Section::Other;
+  std::int64_t* job_ = nullptr;
   int depth_ = 0;
   bool in_args_ = false, found_ = false;
 };

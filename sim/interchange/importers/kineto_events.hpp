@@ -26,7 +26,7 @@ class Strings {
 /// A span on a CPU thread: an operator, an annotation (record_function) or a module. Nanoseconds.
 struct KinetoSpan {
   enum class Kind : std::uint8_t { Operator, Annotation, Module };
-  enum class Element : std::uint8_t { Unknown, Float, Half, BFloat16 };
+  enum class Element : std::uint8_t { Unknown, Float, Half, BFloat16, Other };
 
   std::int64_t start = 0;
   std::int64_t end = 0;
@@ -40,12 +40,22 @@ struct KinetoSpan {
   bool backward = false;               ///< it runs an autograd node
 };
 
-/// What the GPU did: a kernel, a copy, a memset.
+/// What the GPU did: a kernel, a copy, a memset. Nanoseconds.
 struct KinetoKernel {
-  std::int64_t duration = 0;  ///< nanoseconds
+  std::int64_t start = 0;
+  std::int64_t duration = 0;
   std::uint32_t external = 0;
   std::uint32_t correlation = 0;
+  std::uint32_t work = 0;  ///< a hash of its name and of the size of its launch; 0 where the trace does not say that
   bool communication = false;  ///< NCCL
+};
+
+/// What a kernel of communication says of itself, in traces since PyTorch 2.2.
+struct KinetoMessage {
+  std::string collective;        ///< "allreduce", "_allgather_base"
+  std::string type;              ///< "Float", "BFloat16"
+  std::int64_t in = 0, out = 0;  ///< elements on one rank, before and after
+  std::int64_t workers = 0;      ///< of its process group
 };
 
 /// A call of the CUDA runtime: where and when a kernel was launched.
@@ -60,8 +70,11 @@ struct KinetoTrace {
   std::deque<KinetoSpan> spans;
   std::deque<KinetoKernel> kernels;
   std::deque<KinetoLaunch> launches;
-  std::map<std::int64_t, std::string> devices;   ///< name by number
-  std::map<std::int64_t, std::int64_t> used_by;  ///< kernels by number of the device
+  std::map<std::int64_t, std::string> devices;    ///< name by number
+  std::map<std::int64_t, std::int64_t> used_by;   ///< kernels by number of the device
+  std::map<std::size_t, KinetoMessage> messages;  ///< by number of the kernel
+  std::int64_t rank = -1;                         ///< of the job, and how many there are; -1: the trace does not say
+  std::int64_t workers = -1;
   std::int64_t events = 0;
 };
 

@@ -1,6 +1,9 @@
 // PipeDream's graph.txt: a node per module with times in milliseconds, and the edges between them, in any order.
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
@@ -16,6 +19,7 @@ struct Operation {
   std::string description;
   Time forward{0}, backward{0};
   std::int64_t parameters = 0;
+  double output = 0;  // bytes of fp32; 0 where the node has several, or does not say
   std::vector<std::string> next;
   std::int64_t waits_for = 0;  // nodes before it that have not been listed
   int line = 0;
@@ -84,6 +88,8 @@ class GraphReader {
     node.forward = measured_us(1000 * number(parts.back(), "forward_compute_time="), place());
     node.backward = measured_us(1000 * number(parts.back(), "backward_compute_time="), place());
     node.parameters = parameter_count(number(parts.back(), "parameter_size=") / 4, place());  // bytes of fp32
+    if (const auto at = parts.back().find("activation_size="); at != std::string_view::npos)
+      std::from_chars(parts.back().data() + at + 16, parts.back().data() + parts.back().size(), node.output);
     node.line = line_;
     if (!graph_.emplace(parts.front(), std::move(node)).second)
       throw InputError(place(), fmt::format("a second node '{}'", parts.front()), "each node once");
@@ -154,6 +160,45 @@ Time fixed_cost(const Operations& graph) {
   return least;
 }
 
+// The number behind `key` in a module's description: "Linear(in_features=2048, out_features=1000, bias=True)".
+double described(const Operation& node, std::string_view key) {
+  const std::size_t at = node.description.find(key);
+  double value = 0;
+  if (at != std::string::npos)
+    std::from_chars(node.description.data() + at + key.size(), node.description.data() + node.description.size(),
+                    value);
+  return value;
+}
+
+// Images of a net: every Linear layer's output says how many there are, and the input's size is then that many square
+// ones of as many channels as the first convolution reads.
+struct Images {
+  std::int64_t count = 0, channels = 0, extent = 0;
+};
+
+std::optional<Images> images_of(const Operations& graph) {
+  Images images;
+  double input = 0;
+  for (const auto& [id, node] : graph) {
+    if (is_input(node)) {
+      if (input > 0) return std::nullopt;
+      input = node.output;
+    } else if (node.description.starts_with("Linear(")) {
+      const double rows = node.output / 4 / described(node, "out_features=");
+      if (!(rows >= 1 && rows <= 1e9) || rows != std::floor(rows)) return std::nullopt;
+      if (images.count > 0 && rows != static_cast<double>(images.count)) return std::nullopt;
+      images.count = static_cast<std::int64_t>(rows);
+    } else if (node.description.starts_with("Conv2d(") && images.channels == 0) {
+      images.channels = static_cast<std::int64_t>(std::clamp(described(node, "Conv2d("), 0.0, 1e6));
+    }
+  }
+  if (images.count == 0 || images.channels == 0) return std::nullopt;
+  const double pixels = input / 4 / static_cast<double>(images.count) / static_cast<double>(images.channels);
+  if (!(pixels >= 1 && pixels <= 1e12) || std::sqrt(pixels) != std::floor(std::sqrt(pixels))) return std::nullopt;
+  images.extent = static_cast<std::int64_t>(std::sqrt(pixels));
+  return images;
+}
+
 }  // namespace
 
 bool is_pipedream(std::string_view, std::string_view head) {
@@ -194,6 +239,12 @@ Imported read_pipedream(ByteSource& source, const ImportOptions& options) {
         fmt::format("subtracted: {} from each of {} forward times ({} in all), the least of any module without "
                     "parameters, as the profiler's fixed cost (--keep-overhead leaves it in)",
                     format_duration(to_seconds(cost)), timed, format_duration(to_seconds(subtracted))));
+  if (const auto images = images_of(graph)) {
+    imported.profile.batch_size = images->count;
+    imported.notes.push_back(
+        fmt::format("the batch size, {0}, is that of an input of {0} images of {1}x{2}x{2} in fp32", images->count,
+                    images->channels, images->extent));
+  }
   if (reader.has_stages()) imported.notes.emplace_back("left out: stage_id, the pipeline stage of each node");
   return imported;
 }

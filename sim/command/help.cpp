@@ -1,0 +1,234 @@
+#include "sim/command/help.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/core/text.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::size_t column = 26;  // where what is said of an option begins
+constexpr std::size_t deepest = 6;  // blanks before what is carried over of an example
+
+// A name and what is said of it, beside it or, where it is too long, below it.
+std::string help_entry(const std::string& name, const std::string& text, std::size_t width, std::size_t at = column) {
+  std::string lines = wrapped(text, width > at ? width - at : 1);
+  const std::string indent(at, ' ');
+  for (std::size_t end = lines.find('\n'); end != std::string::npos; end = lines.find('\n', end + 1))
+    lines.insert(end + 1, indent);
+  const std::string start = "  " + name;
+  if (width_of(start) + 2 > at) return start + "\n" + indent + lines + "\n";
+  return start + std::string(at - width_of(start), ' ') + lines + "\n";
+}
+
+// Examples are set in, and stay commands where they are broken; all else is prose.
+std::string footer_lines(const std::string& footer, std::size_t width) {
+  std::string text;
+  for (std::size_t start = 0; start < footer.size();) {
+    const std::size_t end = std::min(footer.find('\n', start), footer.size());
+    const std::string line = footer.substr(start, end - start);
+    const bool example = line.starts_with("  ");
+    if (!example || width_of(line) <= width) {
+      text += wrapped(line, width);
+    } else {
+      std::string broken = wrapped(line, width - 2, deepest);
+      for (std::size_t at = broken.find('\n'); at != std::string::npos; at = broken.find('\n', at + 3))
+        broken.insert(at, " \\");
+      text += broken;
+    }
+    text += "\n";
+    start = end + 1;
+  }
+  return text;
+}
+
+std::string usage(const CommandDefinition& command) {
+  std::string text = "Usage: allreplay " + command.name;
+  for (const OptionDefinition& option : command.options)
+    if (option.positional) text += " " + option.value.name;
+  for (const OptionDefinition& option : command.options)
+    if (option.required && !option.positional) text += fmt::format(" {} {}", option.names.back(), option.value.name);
+  return text + " [options]";
+}
+
+std::string option_entry(const OptionDefinition& option, std::size_t width) {
+  std::string name = option.positional ? option.value.name : fmt::format("{}", fmt::join(option.names, ","));
+  if (!option.flag && !option.positional) name += " " + option.value.name;
+  std::string text = option.help;
+  if (!option.standard.empty()) text += fmt::format(" ({})", option.standard);
+  std::string entry = help_entry(name, text, width);
+  for (const ToldValue& value : option.value.told)
+    entry += help_entry(std::string(column - 2, ' ') + value.name, value.about, width, column + 16);
+  return entry;
+}
+
+// What stands after the option's flag.
+std::string value_of(const OptionRow& option) {
+  switch (option.kind) {
+    case OptionKind::Size:
+      return "SIZE";
+    case OptionKind::Duration:
+      return "TIME";
+    case OptionKind::Count:
+      return "N";
+    case OptionKind::CountOrSize:
+      return "N|SIZE";
+    case OptionKind::Share:
+      return "RATIO";
+    case OptionKind::Order:
+      return "ORDER";
+    case OptionKind::Wrap:
+      return "group|layer|SIZE";
+    case OptionKind::Rate:
+      return "RATE";
+    case OptionKind::Choice:
+      break;
+  }
+  return fmt::format("{}", fmt::join(option.words, "|"));
+}
+
+std::string row_entry(const OptionRow& option, const std::string& standard, std::size_t width) {
+  return help_entry(fmt::format("{} {}", flag_of(option.name), value_of(option)),
+                    fmt::format("{} ({})", option.about, standard), width);
+}
+
+bool is_read_by(const OptionRow& option, std::string_view name) {
+  const std::string readers = ", " + readers_of(option) + ",";
+  return readers.find(fmt::format(", {},", name)) != std::string::npos;
+}
+
+std::string entries(std::string_view reader, const Strategy* strategy, std::size_t width) {
+  std::string text;
+  for (const OptionRow& row : option_rows()) {
+    const bool reads_it =
+        strategy ? std::find(strategy->options.begin(), strategy->options.end(), row.name) != strategy->options.end()
+                 : is_read_by(row, reader);
+    if (!reads_it) continue;
+    const std::string own = strategy && row.standard_of ? row.standard_of(*strategy) : "";
+    text += row_entry(row, own.empty() ? default_of(row) : own, width);
+  }
+  return text;
+}
+
+std::string with_options(std::string_view name, std::string_view summary, const std::string& options,
+                         std::size_t width) {
+  std::string text = wrapped(fmt::format("{}: {}", name, summary), width, 2) + "\n";
+  return text + (options.empty() ? "It reads no options of its own.\n" : "\nOptions:\n" + options + "\n");
+}
+
+std::string strategy_help(const Strategy& strategy, std::size_t width) {
+  std::string text = with_options(strategy.name, strategy.summary, entries(strategy.name, &strategy, width), width);
+  if (!strategy.offer.framework.empty())
+    text += fmt::format("Framework: {}{}\n", strategy.offer.framework, strategy.offer.maintained ? "" : ", research");
+  text += wrapped(fmt::format("Every strategy reads, too: {}.\n", fmt::join(step_options(), ", ")), width, 2);
+  return text + footer_lines(fmt::format("Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe "
+                                         "--strategy {}\n",
+                                         strategy.name),
+                             width);
+}
+
+std::string collective_help(const Algorithm& algorithm, std::size_t width) {
+  std::string text = with_options(algorithm.name, algorithm.summary, entries(algorithm.name, nullptr, width), width);
+  if (!algorithm.start_up.empty())
+    text += wrapped(fmt::format("Alone, N workers take a + b·M for M bytes: a = {}, b = {}. N: {}.\n",
+                                algorithm.start_up, algorithm.per_byte, algorithm.workers),
+                    width, 2);
+  return text;
+}
+
+std::string codec_help(const Codec& codec, std::size_t width) {
+  std::string options = entries(codec.name, nullptr, width) + entries("with a codec", nullptr, width);
+  return with_options(codec.name, codec.summary, options, width) +
+         wrapped(fmt::format("Of x it sends {}: {} bytes.\n", codec.sent, codec.size), width, 2);
+}
+
+std::string option_help(const OptionRow& option, std::size_t width) {
+  return wrapped(fmt::format("{}: {}\n", option.name, option.about), width, 2) +
+         wrapped(fmt::format("Value: {}{}. Default: {}. Read by: {}.\n", name_of(option_kinds, option.kind),
+                             option.words.empty() ? "" : fmt::format(", {}", choices(option.words)), default_of(option),
+                             readers_of(option)),
+                 width, 2) +
+         wrapped(fmt::format("On the command line: {0} VALUE, or --option {1}=VALUE. In files: \"{1}\".\n",
+                             flag_of(option.name), option.name),
+                 width, 2);
+}
+
+}  // namespace
+
+std::string flag_of(std::string_view option) {
+  std::string flag = "--" + std::string(option);
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  return flag;
+}
+
+std::string option_of(std::string_view flag) {
+  std::string option(flag.starts_with("--") ? flag.substr(2) : flag);
+  std::replace(option.begin(), option.end(), '-', '_');
+  return option;
+}
+
+std::string program_help(const std::vector<CommandDefinition>& commands, const std::string& about,
+                         const std::string& footer, std::size_t width) {
+  constexpr std::size_t beside = 14;
+  std::string text = wrapped(about, width) + "\n\nUsage: allreplay COMMAND [options]\n\nOptions:\n";
+  text += help_entry("-h,--help", "print this, or after a command what that takes", width);
+  text += help_entry("--version", "print which version this is, and how it was built", width);
+  text += "\nCommands:\n";
+  for (const CommandDefinition& command : commands) text += help_entry(command.name, command.help, width, beside);
+  return text + "\n" + footer_lines(footer, width);
+}
+
+std::string command_help(const CommandDefinition& command, std::size_t width) {
+  std::string text = wrapped(command.help, width) + "\n" + wrapped(usage(command), width, deepest) + "\n";
+  std::vector<std::string> groups;
+  for (const OptionDefinition& option : command.options)
+    if (std::find(groups.begin(), groups.end(), option.group) == groups.end()) groups.push_back(option.group);
+  std::stable_partition(groups.begin(), groups.end(), [](const std::string& group) { return group.empty(); });
+  for (const std::string& group : groups) {
+    text += group.empty() ? "\nOptions:\n" : fmt::format("\n{}:\n", group);
+    for (const bool positional : {true, false})
+      for (const OptionDefinition& option : command.options)
+        if (option.group == group && option.positional == positional) text += option_entry(option, width);
+  }
+  return text + (command.footer.empty() ? "" : "\n" + footer_lines(command.footer, width));
+}
+
+std::vector<std::string> help_topics() {
+  std::vector<std::string> topics = names_of(strategies());
+  for (const auto& names : {names_of(algorithms()), names_of(codecs()), names_of(option_rows())})
+    topics.insert(topics.end(), names.begin(), names.end());
+  return topics;
+}
+
+std::string topic_help(std::string_view topic, std::size_t width) {
+  if (const Strategy* strategy = row_named(strategies(), topic)) return strategy_help(*strategy, width);
+  if (const Algorithm* algorithm = row_named(algorithms(), topic)) return collective_help(*algorithm, width);
+  if (const Codec* codec = row_named(codecs(), topic)) return codec_help(*codec, width);
+  if (const OptionRow* option = row_named(option_rows(), option_of(topic))) return option_help(*option, width);
+  return "";
+}
+
+void add_help(CommandLine& app) {
+  auto topic = std::make_shared<std::string>();
+  Command command = app.add_subcommand(
+      "help", "what a command, a strategy, a collective, a codec or an option is, and which options it takes");
+  command.add_option("topic", *topic, "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
+  command.footer("Examples:\n  allreplay help fsdp2\n  allreplay help bucket_cap");
+  command.callback([&app, topic] {
+    const std::vector<CommandDefinition> commands = commands_of(app);
+    const std::size_t width = screen().width;
+    if (topic->empty()) return print("{}", program_help(commands, app.get_description(), app.get_footer(), width));
+    if (const CommandDefinition* one = row_named(commands, *topic)) return print("{}", command_help(*one, width));
+    std::vector<std::string> known = help_topics();
+    for (const std::string& name : names_of(commands)) known.push_back(name);
+    const std::string text = topic_help(*topic, width);
+    if (text.empty()) fail_with_nearest(*topic, known, argument("help"), "nothing is called '{}'");
+    print("{}", text);
+  });
+}
+
+}  // namespace allreplay
