@@ -30,7 +30,9 @@ class FluidNetwork final : public Server {
   /// Or how far it has looked ahead: others may start before all of the future is needed.
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
-  bool looks_ahead() const override { return ahead_stopped_ == Stop::Patience; }
+  bool looks_ahead() const override {
+    return ahead_stopped_ == Stop::Patience && (!rates_ || next_end() < next_change());
+  }
   /// Each collective moves its bytes at the same rate in all of its rounds where it is alone, and at none while a
   /// round starts up or is reduced.
   Load load() const override;
