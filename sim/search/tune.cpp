@@ -88,7 +88,12 @@ class Tuner {
   }
 
   // Every word of a choice by itself, the rest as given; then, together, those that were better than the given ones.
+  // Not where that would take more than half of the budget.
   void try_choices(const Point& point, const Setting& given) {
+    std::size_t words = 0;
+    for (const Range& range : request_.ranges)
+      if (range.kind == Range::Kind::Choice) words += range.values.size() - 1;
+    if (2 * words > budget()) return;
     struct Alternative {
       std::size_t range, trial;
     };

@@ -12,8 +12,8 @@ namespace allreplay {
 
 enum class TuneMethod : std::uint8_t {
   Grid,   ///< as many values of each option as the budget allows, evenly on the logarithmic scale
-  Bayes,  ///< each word of a choice; then Bayesian optimisation: random trials, and those of the largest expected
-          ///< improvement
+  Bayes,  ///< each word of a choice, where the budget allows; then Bayesian optimisation: random trials, and those of
+          ///< the largest expected improvement
 };
 
 struct TuneRequest {
