@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::size_t least = 40, usual = 80;  // narrower, no table has room for a name and a number
 
+// Open MPI gives each rank a terminal of its own, wherever what is written there goes.
+bool is_terminal(int stream) { return isatty(stream) != 0 && !std::getenv("OMPI_COMM_WORLD_RANK"); }
+
 // 0 where nobody knows.
 std::size_t known_width(int stream) {
   if (const char* text = std::getenv("COLUMNS")) {
@@ -23,14 +26,14 @@ std::size_t known_width(int stream) {
     if (error == std::errc() && rest == end && columns > 0) return std::max(columns, least);
   }
   winsize size{};
-  if (isatty(stream) != 0 && ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+  if (is_terminal(stream) && ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     return std::max<std::size_t>(size.ws_col, least);
   return 0;
 }
 
 bool has_colour(int stream) {
   const char *no = std::getenv("NO_COLOR"), *terminal = std::getenv("TERM");
-  return isatty(stream) != 0 && (!no || *no == '\0') && terminal && std::strcmp(terminal, "dumb") != 0;
+  return is_terminal(stream) && (!no || *no == '\0') && terminal && std::strcmp(terminal, "dumb") != 0;
 }
 
 }  // namespace

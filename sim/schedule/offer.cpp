@@ -164,8 +164,9 @@ std::string fsdp1(const StrategyOptions& options, const Profile& profile) {
 
 std::string zero(int stage, const StrategyOptions& options, const Profile& profile) {
   const ZeroOptions& zero = options.zero;
-  std::string text = fmt::format(R"("zero_optimization": {{"stage": {}, "reduce_bucket_size": {}, "overlap_comm": {})",
-                                 stage, zero.reduce_bucket, zero.overlap_comm.value_or(stage == 3));
+  std::string text =
+      fmt::format(R"({{"zero_optimization": {{"stage": {}, "reduce_bucket_size": {}, "overlap_comm": {})", stage,
+                  zero.reduce_bucket, zero.overlap_comm.value_or(stage == 3));
   if (stage < 3)
     text += fmt::format(
         R"(, "allgather_bucket_size": {}, "use_multi_rank_bucket_allreduce": {})",
@@ -178,7 +179,7 @@ std::string zero(int stage, const StrategyOptions& options, const Profile& profi
   text += "}";
   if (options.step.accumulate > 1)
     text += fmt::format(R"(, "gradient_accumulation_steps": {})", options.step.accumulate);
-  return text;
+  return text + "}";
 }
 std::string zero1(const StrategyOptions& options, const Profile& profile) { return zero(1, options, profile); }
 std::string zero2(const StrategyOptions& options, const Profile& profile) { return zero(2, options, profile); }

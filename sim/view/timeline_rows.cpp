@@ -78,6 +78,15 @@ class RowMaker {
   bool on_stream(TaskId task) const { return is_of_worker(label(task)); }
   Stage op(TaskId task) const { return result_.plan.transfers[label(task).item].op; }
 
+  // Of a collective between groups each worker has its own shard of the block.
+  Bytes bytes_of(TaskId task) const {
+    const Bytes bytes = unrolled_.graph.tasks()[task].bytes;
+    const bool replicates =
+        label(task).kind == Label::Kind::Transfer && result_.plan.transfers[label(task).item].axis == Axis::Replica;
+    const std::int64_t shards = replicates ? result_.plan.step.shards(outcome_.scenario.workers) : 1;
+    return (bytes + shards - 1) / shards;
+  }
+
   Bar bar_of(TaskId task) const {
     const auto clock = [&](Time time) { return add(episode_.start, time); };
     const Profile& profile = outcome_.scenario.profile;
@@ -92,7 +101,7 @@ class RowMaker {
             .tensors = layer ? "" : names_of(result_.plan.blocks[item], profile),
             .item = item,
             .batch = label(task).batch,
-            .bytes = unrolled_.graph.tasks()[task].bytes,
+            .bytes = bytes_of(task),
             .ready = clock(span(task).ready),
             .start = clock(span(task).start),
             .end = clock(span(task).end)};

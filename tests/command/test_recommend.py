@@ -117,7 +117,7 @@ def fsdp1(words, size):
 
 
 def zero(words, _):
-    config = json.loads("{" + words + "}")["zero_optimization"]
+    config = json.loads(words)["zero_optimization"]
     options = {"reduce_bucket": config["reduce_bucket_size"], "overlap_comm": str(config["overlap_comm"]).lower()}
     if config["stage"] < 3:
         return {**options, "allgather_bucket": config["allgather_bucket_size"],

@@ -106,10 +106,10 @@ class Report(program.Case):
             row = rows[one["row"]]
             spans = [span for lane in one["lanes"] for span in lane["spans"]]
             for kind, column in (("forward", "forward_s"), ("backward", "backward_s")):
-                self.assertAlmostEqual(sum(span[2] for span in spans if span[0] == kind) * 1e-12, row[column], 11)
+                self.assertAlmostEqual(sum(span[2] for span in spans if span[0] == kind) * 1e-12, row[column], 7)  # of whole nanoseconds each
             collectives = [span for span in spans if span[0] == "collective"]
             self.assertEqual(len(collectives), row["collectives"])
-            self.assertAlmostEqual(max(span[1] + span[2] for span in spans) * 1e-12, row["iteration_s"], 11)
+            self.assertAlmostEqual(max(span[1] + span[2] for span in spans) * 1e-12, row["iteration_s"], 9)
             self.assertEqual(min(span[1] for span in spans), 0)
 
     def test_compression_stands_in_the_timeline(self):
@@ -120,7 +120,7 @@ class Report(program.Case):
             row = dict(zip(data["columns"], data["rows"][one["row"]]))
             codec = [span[2] for lane in one["lanes"] for span in lane["spans"] if span[0] not in ("forward", "backward", "collective")]
             self.assertGreater(row["codec_s"], 0)
-            self.assertAlmostEqual(sum(codec) * 1e-12, row["codec_s"], 11)
+            self.assertAlmostEqual(sum(codec) * 1e-12, row["codec_s"], 7)
 
     def test_memory_stands_under_the_timeline(self):
         """A worker's memory over time, up to the row's peak; none where nothing is sharded."""

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "tests/catch.hpp"
@@ -62,6 +63,7 @@ TEST_CASE("a sharded plan has a thread per lane, copies, the update, micro-batch
   std::map<std::string, double> spent;                   // by activity, in microseconds
   std::map<std::string, std::set<std::string>> carried;  // what of each thread of the network
   std::map<Thread, std::vector<std::pair<double, double>>> slices;
+  std::map<std::string, std::vector<double>> sent;  // bytes, of each thread of the network
   std::set<std::int64_t> batches;
   std::vector<std::pair<double, double>> memory;
   std::map<std::string, std::size_t> arrows;
@@ -76,6 +78,7 @@ TEST_CASE("a sharded plan has a thread per lane, copies, the update, micro-batch
     spent[activity] += event.at("dur").number();
     slices[thread].emplace_back(event.at("ts").number(), event.at("ts").number() + event.at("dur").number());
     if (activity == "collective") carried[threads[thread]].insert(name.substr(0, name.find(' ')));
+    if (activity == "collective") sent[threads[thread]].push_back(event.at("args").at("bytes").number());
     CHECK(event.at("args").find("micro_batch").has_value() == (activity != "update"));
     if (const auto batch = event.at("args").find("micro_batch"))
       batches.insert(static_cast<std::int64_t>(batch->number()));
@@ -87,6 +90,11 @@ TEST_CASE("a sharded plan has a thread per lane, copies, the update, micro-batch
   CHECK(carried["reduce"] == std::set<std::string>{"ncclKernel_ReduceScatter"});
   CHECK(carried["replicate"] == std::set<std::string>{"ncclKernel_AllReduce"});
   CHECK(batches == std::set<std::int64_t>{1, 2});
+  // Between groups of four each worker sends its quarter of what was reduced.
+  const auto sum = [](const std::vector<double>& list) { return std::accumulate(list.begin(), list.end(), 0.0); };
+  REQUIRE(sent["replicate"].size() == sent["reduce"].size());
+  CHECK(sum(sent["replicate"]) - sum(sent["reduce"]) / 4 >= 0);
+  CHECK(sum(sent["replicate"]) - sum(sent["reduce"]) / 4 <= static_cast<double>(sent["reduce"].size()));
 
   const auto episodes = static_cast<double>(outcome.result.episodes.size());
   const Metrics& metrics = outcome.result.metrics;
