@@ -426,7 +426,8 @@ std::string Table::text(const Screen& screen) const {
   }
   std::size_t keys = keys_;
   if (keys > 1 && !Layout(columns, keys, screen).has_room_beside_keys()) {
-    columns.insert(columns.begin(), numbers_of_rows(rows_.size()));
+    if (columns.front().cells != numbers_of_rows(rows_.size()).cells)
+      columns.insert(columns.begin(), numbers_of_rows(rows_.size()));
     keys = 1;
   }
   std::string text;

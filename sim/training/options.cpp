@@ -404,7 +404,7 @@ const std::vector<OptionRow>& table() {
                    "false; zero-3: true"),
       choice<bucket_ops, &Options::strategy, &S::zero, &Z::whole_buckets>("bucket_op",
                                                                           "what a bucket of gradients travels in"),
-      count<1, most_elements, &Options::strategy, &S::zero, &Z::prefetch_bucket>(
+      count<0, most_elements, &Options::strategy, &S::zero, &Z::prefetch_bucket>(
           "prefetch_bucket", "elements that are gathered ahead", Tuned{1e6, 1e9}),
       count<0, most_elements, &Options::strategy, &S::zero, &Z::persistence>(
           "persistence", "tensors of at most so many elements are never freed"),

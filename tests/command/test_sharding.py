@@ -26,7 +26,6 @@ class Sharding(program.Case):
         for words, place, right in (
                 (["-s", "fsdp2", "--shard-group", "7"], "--shard-group", "a divisor of the number of workers"),
                 (["-s", "zero-3", "-o", "reduce_bucket=0"], "--option reduce_bucket", "from 1"),
-                (["-s", "zero-3", "-o", "prefetch_bucket=0"], "--option prefetch_bucket", "from 1"),
                 (["-s", "fsdp2", "--codec", "fp16"], "--codec", "no codec"),
                 (["-s", "fsdp2", "--zero", "1"], "--zero", "a way of sharding already"),
                 (["-s", "megatron", "-o", "barrier=layer"], "--option barrier", "the framework's"),

@@ -136,7 +136,7 @@ def strategy_options(pick, strategy, numbers, total):
             "bucket_op": ["all-reduce", "reduce-scatter"]})
     if strategy == "zero-3":
         return {"persistence": str(pick.choice([0, 0, some() // 2]))} | chance(pick, 0.6, {
-            "prefetch_bucket": [1, some(), some()], "max_live": [0, some(), 3 * some()],
+            "prefetch_bucket": [0, some(), some()], "max_live": [0, some(), 3 * some()],
             "max_reuse": [0, some(), 2 * some()], "reduce_bucket": [some(), some(), some() // 2 + 1],
             "overlap_comm": ["true", "false"]})
     if strategy == "megatron":
