@@ -257,7 +257,12 @@ TEST_CASE("bad logs say in one line where and what") {
       {omb + "# Datatype: MPI_FLOAT.\n", "f: line 23: is of type MPI_FLOAT. after rows of MPI_CHAR."},
       {with(omb, "Avg Latency(us)", "Avg Latency(h)"), "f: line 4: 'Avg Latency(h)' has no unit known here"},
       {with(omb, "Avg", "Overall"), "f: line 4: there is no 'avg' latency among the columns"},
-      {with(nccl, row, with(row, "30.512", std::string("30\0512", 6))), "f: line 24: is not text"},
+      {with(nccl, row,
+            with(row, "30.512",
+                 std::string("30\0"
+                             "512",
+                             6))),
+       "f: line 24: is not text"},
       {"bytes,time_us\n8,1\n16\n", "f: line 3: has 1 fields (the 2 of the header)"},
       {"bytes,time_us\n8,-1\n16,2\n", "f: line 2: \"-1 us\" is negative"},
       {"bytes,time_us\n8,0\n16,2\n", "f: line 2: '0' is no time of a collective"},
