@@ -47,7 +47,7 @@ void require_printed() {
   std::cout.flush();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout)
     throw allreplay::InputError({"standard output", ""}, fmt::format("cannot be written: {}", std::strerror(errno)),
-                                "check its space");
+                                errno == EPIPE ? "a reader that stays to the end" : "check its space");
 }
 
 int run(int argc, char** argv) {

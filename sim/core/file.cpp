@@ -82,7 +82,7 @@ class Descriptor {
 
 [[noreturn]] void fail_to_write(const std::string& file, int error) {
   throw InputError({file, ""}, fmt::format("cannot be written: {}", std::strerror(error)),
-                   error == EPIPE ? "a reader that stays to the end" : "check the folder, its rights and its space");
+                   "check the folder, its rights and its space");
 }
 
 bool write_all(int descriptor, std::string_view text) {

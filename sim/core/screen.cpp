@@ -14,9 +14,6 @@ namespace {
 
 constexpr std::size_t least = 40, usual = 80;  // narrower, no table has room for a name and a number
 
-// Open MPI gives each rank a terminal of its own, wherever what is written there goes.
-bool is_terminal(int stream) { return isatty(stream) != 0 && !std::getenv("OMPI_COMM_WORLD_RANK"); }
-
 // 0 where nobody knows.
 std::size_t known_width(int stream) {
   if (const char* text = std::getenv("COLUMNS")) {
@@ -37,6 +34,8 @@ bool has_colour(int stream) {
 }
 
 }  // namespace
+
+bool is_terminal(int stream) { return isatty(stream) != 0 && !std::getenv("OMPI_COMM_WORLD_RANK"); }
 
 Screen screen() {
   const std::size_t known = known_width(STDOUT_FILENO);

@@ -10,6 +10,10 @@ struct Screen {
   bool colour = false;
 };
 
+/// Whether a person may be there to see it. Open MPI gives each rank a terminal of its own, wherever what is written
+/// there goes: that is none.
+bool is_terminal(int stream);
+
 /// Standard output's: COLUMNS where it is set, else the terminal's width, else 80. Colours on a terminal where NO_COLOR
 /// is not set.
 Screen screen();

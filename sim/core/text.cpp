@@ -49,14 +49,6 @@ std::size_t shown_length(std::string_view text) {
   return length;
 }
 
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
-  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 }  // namespace
 
 bool is_one_line(std::string_view text) {
@@ -84,6 +76,14 @@ std::string one_line(std::string_view text, std::size_t most) {
     if (line.size() + ellipsis.size() <= most) fits = line.size();
   }
   return line;
+}
+
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%";
+  if (!word.empty() && word.find_first_not_of(plain) == std::string::npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 std::string shell_words(const std::vector<std::string>& words) {

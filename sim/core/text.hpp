@@ -23,7 +23,8 @@ bool is_one_line(std::string_view text);
 /// other byte that could not stand there, and an ellipsis where it was cut.
 std::string one_line(std::string_view text, std::size_t most);
 
-/// The words of a command as a shell reads them back.
+/// A word of a command as a shell reads it back, and several.
+std::string shell_word(const std::string& word);
 std::string shell_words(const std::vector<std::string>& words);
 
 /// How many columns of a screen the text takes: its characters, not its bytes.

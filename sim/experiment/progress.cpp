@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/screen.hpp"
+
 namespace allreplay {
 
 namespace {
@@ -19,7 +21,7 @@ std::string time_left(double seconds) {
 Progress::Progress(std::string what, std::size_t total)
     : what_(std::move(what)),
       total_(total),
-      terminal_(isatty(STDERR_FILENO) != 0),
+      terminal_(is_terminal(STDERR_FILENO)),
       start_(std::chrono::steady_clock::now()),
       last_(start_) {}
 

@@ -40,14 +40,6 @@ bool is_number(std::string_view text) { return !text.empty() && text.find_first_
 
 }  // namespace
 
-std::string shell_word(const std::string& text) {
-  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,+%@";
-  if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 std::size_t most_array_tasks() {
   constexpr std::size_t standard = 1001;
   for (const std::string& line : run_command("scontrol show config").lines)

@@ -8,9 +8,6 @@
 
 namespace allreplay {
 
-/// The text as one word to a shell.
-std::string shell_word(const std::string& text);
-
 /// How many tasks an array may have: Slurm's MaxArraySize, or its default where nobody can be asked.
 std::size_t most_array_tasks();
 

@@ -139,7 +139,7 @@ std::string recommend_report(const std::vector<Advice>& ranking, const Screen& s
   });
   std::vector<TableColumn> columns{
       "",         "strategy",         "iteration",    TableColumn("untuned").like("iteration"),
-      "speed-up", "effi\u00ADciency", exposed_column, "above bound"};
+      "speed-up", efficiency_column, exposed_column, "above bound"};
   if (memory) columns.emplace_back("memory");
   columns.emplace_back("settings");
   Table table(columns, 2);

@@ -160,7 +160,7 @@ std::size_t fastest(const std::vector<Outcome>& outcomes) {
   return best;
 }
 
-constexpr const char *collectives_column = "collec\u00ADtives", *efficiency_column = "effi\u00ADciency";
+constexpr const char* collectives_column = "collec\u00ADtives";
 
 }  // namespace
 

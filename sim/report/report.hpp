@@ -23,6 +23,7 @@ std::string memory_text(const Scenario& scenario, const Result& result);
 TableCell memory_cell(const Scenario& scenario, const Result& result);
 std::string memory_note(const Scenario& scenario);
 TableCell exposed_cell(const Metrics& metrics);
+inline constexpr const char* efficiency_column = "effi\u00ADciency";  ///< may be broken there
 inline const TableColumn exposed_column = TableColumn("exposed comm.").like("iteration");
 TableCell above_bound_cell(const Metrics& metrics);
 

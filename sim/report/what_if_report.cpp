@@ -85,7 +85,7 @@ std::string gain_text(double gain) { return fmt::format("{:+.1f} %", 100 * gain)
 
 std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   const Pairs common = common_flags(answer);
-  Table table({"change", "gain", "iteration", "samples/s", "effi\u00ADciency", "memory", exposed_column, "flags"});
+  Table table({"change", "gain", "iteration", "samples/s", efficiency_column, "memory", exposed_column, "flags"});
   bool all_fit = true;
   const auto add = [&](const WhatIfRow& row) {
     const auto& [scenario, result, wall_s] = row.outcome;

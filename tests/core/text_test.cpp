@@ -35,3 +35,12 @@ TEST_CASE("prose is broken between words, and what belongs together stays") {
   CHECK(wrapped("größe zwei", 10) == "größe zwei");  // letters, not bytes
   CHECK(wrapped("", 10).empty());
 }
+
+TEST_CASE("any text is one word to a shell") {
+  CHECK(shell_word("out.csv") == "out.csv");
+  CHECK(shell_word("my rows.csv") == "'my rows.csv'");
+  CHECK(shell_word("it's $(rm)") == "'it'\\''s $(rm)'");
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("a*") == "'a*'");
+  CHECK(shell_word("~/a") == "'~/a'");
+}

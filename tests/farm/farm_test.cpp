@@ -135,12 +135,3 @@ TEST_CASE("messages hold what was put in, and are refused when they are cut") {
                       "a message between processes is cut");
   }
 }
-
-TEST_CASE("any text is one word to a shell") {
-  CHECK(shell_word("out.csv") == "out.csv");
-  CHECK(shell_word("my rows.csv") == "'my rows.csv'");
-  CHECK(shell_word("it's $(rm)") == "'it'\\''s $(rm)'");
-  CHECK(shell_word("") == "''");
-  CHECK(shell_word("a*") == "'a*'");
-  CHECK(shell_word("~/a") == "'~/a'");
-}
