@@ -136,7 +136,7 @@ Sweep read_sweep(const Json& json, const SweepOverrides& instead) {
   }
   Sweep sweep;
   if (const auto given = json.find("name")) sweep.name = given->text();
-  if (const auto plot = json.find("plot")) plot->members();  // an object; tools/plot.py knows its keys
+  if (const auto plot = json.find("plot")) plot->members();  // an object; view/plot_options.cpp knows its keys
   if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
   for (const auto& profile : choices(json, "profiles"))
     for (const auto& cluster : choices(json, "clusters")) {

@@ -6,28 +6,10 @@
 #include "sim/picture/series_look.hpp"
 #include "sim/view/activity_looks.hpp"
 #include "sim/view/plot_figure.hpp"
-#include "sim/view/strategy_looks.hpp"
 
 namespace allreplay {
 
 namespace {
-
-// How the bars of each series look.
-class BarLooks {
- public:
-  explicit BarLooks(const std::vector<PlotPanel>& panels)
-      : names_(series_names(panels)), places_(look_places(names_)) {}
-
-  Look of(const std::string& name) const {
-    return bar_look(
-        series_look(places_[static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin())]));
-  }
-  const std::vector<std::string>& names() const { return names_; }
-
- private:
-  std::vector<std::string> names_;
-  std::vector<std::size_t> places_;
-};
 
 // A group for each place, with the columns of the series that have it.
 template <class MakeColumn>
@@ -70,7 +52,8 @@ bool named_below(const std::vector<PlotPanel>& panels) {
 
 Figure columns_figure(const PlotData& data) {
   const std::vector<PlotPanel> panels = panels_of(data);
-  const BarLooks looks(panels);
+  const PlotSeriesLooks looks(data, panels);
+  const auto look = [&](const std::string& series) { return bar_look(series_look(looks.place(series))); };
   const PlotOptions& options = data.options;
   const std::string name = options.axis_name(options.y) + (options.divides() ? "" : fmt::format(" ({})", options.unit));
   Figure figure = figure_of(data, panels.size(), fmt::format("{}, by {}", name, options.axis_name(options.x)));
@@ -79,18 +62,19 @@ Figure columns_figure(const PlotData& data) {
     ColumnChart chart{.x_name = options.axis_name(options.x), .y = {.name = name}};
     if (shares) chart.y.to = 100;
     chart.groups = groups_of(panel, [&](const std::string& series, std::size_t row) {
-      return ChartColumn{series, {{data.y[row], looks.of(series), series}}, number_text(data.y[row])};
+      return ChartColumn{series, {{data.y[row], look(series), series}}, number_text(data.y[row])};
     });
     figure.panels.push_back(panel_of(panel.title, std::move(chart)));
   }
   if (!named_below(panels))
-    for (const std::string& series : looks.names()) figure.legend.push_back(swatch(series, looks.of(series)));
+    for (const std::string& series : looks.names()) figure.legend.push_back(swatch(series, look(series)));
   return figure;
 }
 
 Figure bars_figure(const PlotData& data) {
   const std::vector<PlotPanel> panels = panels_of(data);
-  const BarLooks looks(panels);
+  const PlotSeriesLooks looks(data, panels);
+  const auto look = [&](const std::string& series) { return bar_look(series_look(looks.place(series))); };
   const Look compute{.fill = colour(0xD9D9D9)}, codec{.fill = colour(0x8C8C8C)};
   const auto of = [&](std::size_t row, const char* column) { return data.table.number(*data.rows[row], column); };
   const auto total = [&](std::size_t row) {
@@ -112,15 +96,14 @@ Figure bars_figure(const PlotData& data) {
           series,
           {{(of(row, "forward_s") + of(row, "backward_s")) / unit.seconds, compute, series + ", computation"},
            {of(row, "codec_s") / unit.seconds, codec, series + ", compression"},
-           {of(row, "exposed_comm_s") / unit.seconds, looks.of(series), series + ", exposed communication"}},
+           {of(row, "exposed_comm_s") / unit.seconds, look(series), series + ", exposed communication"}},
           ""};
     });
     figure.panels.push_back(panel_of(panel.title, std::move(chart)));
   }
   figure.legend.push_back(swatch("Computation", compute));
   if (coded) figure.legend.push_back(swatch("Compression", codec));
-  for (const std::string& series : looks.names())
-    figure.legend.push_back(swatch("Exposed, " + series, looks.of(series)));
+  for (const std::string& series : looks.names()) figure.legend.push_back(swatch("Exposed, " + series, look(series)));
   return figure;
 }
 

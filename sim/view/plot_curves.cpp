@@ -4,7 +4,6 @@
 
 #include "sim/picture/chart.hpp"
 #include "sim/view/plot_figure.hpp"
-#include "sim/view/strategy_looks.hpp"
 
 namespace allreplay {
 
@@ -22,7 +21,7 @@ double curve_value(const PlotData& data, PlotKind kind, std::size_t row) {
 class Curves {
  public:
   Curves(const PlotData& data, const std::vector<PlotPanel>& panels)
-      : data_(data), options_(data.options), names_(series_names(panels)), looks_(look_places(names_)) {}
+      : data_(data), options_(data.options), looks_(data, panels) {}
 
   Chart chart(const PlotPanel& panel, PlotKind kind) const {
     const PlotPlaces places = places_of(panel);
@@ -31,7 +30,7 @@ class Curves {
     chart.x = places_axis(options_.axis_name(options_.x), places, logarithmic);
     double least = std::numeric_limits<double>::infinity(), greatest = 0;
     for (const PlotSeries& series : panel.series) {
-      Series curve{.name = series.name, .style = look_of(series.name)};
+      Series curve{.name = series.name, .style = looks_.place(series.name)};
       for (const PlotPoint& point : series.points) {
         curve.points.push_back({places.at(point.x), curve_value(data_, kind, point.row)});
         least = std::min(least, curve.points.back().y);
@@ -46,10 +45,6 @@ class Curves {
   }
 
  private:
-  std::size_t look_of(const std::string& name) const {
-    return looks_[static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin())];
-  }
-
   ChartAxis axis_of(PlotKind kind, double least, double greatest, bool logarithmic) const {
     if (kind == PlotKind::Efficiency) {
       ChartAxis axis{.name = "scaling efficiency (%)"};
@@ -88,9 +83,14 @@ class Curves {
 
   const PlotData& data_;
   const PlotOptions& options_;
-  std::vector<std::string> names_;
-  std::vector<std::size_t> looks_;
+  PlotSeriesLooks looks_;
 };
+
+// Whether a curve ends beyond the axis.
+bool leaves(const Chart& chart) {
+  return std::any_of(chart.series.begin(), chart.series.end(),
+                     [&](const Series& series) { return chart.y.to && series.points.back().y > *chart.y.to; });
+}
 
 }  // namespace
 
@@ -104,6 +104,8 @@ Figure curves_figure(const PlotData& data) {
     for (const PlotKind kind : data.options.kinds) charts.emplace_back(panel.title, curves.chart(panel, kind));
   Figure figure = figure_of(data, charts.size(),
                             fmt::format("{}, by {}", charts.front().second.y.name, charts.front().second.x.name));
+  if (std::any_of(charts.begin(), charts.end(), [](const auto& one) { return leaves(one.second); }))
+    figure.note += std::string(figure.note.empty() ? "" : " ") + "↑: where a curve ends that leaves the axis.";
   const bool at_ends = std::all_of(charts.begin(), charts.end(),
                                    [&](const auto& one) { return names_fit(one.second, figure.panel_width); });
   for (auto& [title, chart] : charts) {

@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/core/units.hpp"
+#include "sim/view/strategy_looks.hpp"
 
 namespace allreplay {
 
@@ -58,13 +59,16 @@ Figure figure_of(const PlotData& data, std::size_t panels, const std::string& ti
   return figure;
 }
 
-std::vector<std::string> series_names(const std::vector<PlotPanel>& panels) {
-  std::vector<std::string> names;
+PlotSeriesLooks::PlotSeriesLooks(const PlotData& data, const std::vector<PlotPanel>& panels) {
   std::set<std::string> known;
   for (const PlotPanel& panel : panels)
     for (const PlotSeries& series : panel.series)
-      if (known.insert(series.name).second) names.push_back(series.name);
-  return names;
+      if (known.insert(series.name).second) names_.push_back(series.name);
+  places_ = look_places(names_, [&](const std::string& strategy) { return data.options.label(strategy); });
+}
+
+std::size_t PlotSeriesLooks::place(const std::string& name) const {
+  return places_[static_cast<std::size_t>(std::find(names_.begin(), names_.end(), name) - names_.begin())];
 }
 
 double PlotPlaces::at(const std::string& name) const {

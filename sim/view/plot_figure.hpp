@@ -20,7 +20,17 @@ Figure trials_figure(const PlotData& data);
 Figure figure_of(const PlotData& data, std::size_t panels, const std::string& title);
 
 /// The names of all series, in the order of the file, each once; and where each stands among the looks.
-std::vector<std::string> series_names(const std::vector<PlotPanel>& panels);
+class PlotSeriesLooks {
+ public:
+  PlotSeriesLooks(const PlotData& data, const std::vector<PlotPanel>& panels);
+
+  const std::vector<std::string>& names() const { return names_; }
+  std::size_t place(const std::string& name) const;
+
+ private:
+  std::vector<std::string> names_;
+  std::vector<std::size_t> places_;
+};
 
 /// The places along x in order, by number where all are, and whether they are.
 struct PlotPlaces {

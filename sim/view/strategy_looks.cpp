@@ -1,7 +1,7 @@
 #include "sim/view/strategy_looks.hpp"
 
-#include <algorithm>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "sim/core/named.hpp"
@@ -36,22 +36,23 @@ std::string strategy_label(std::string_view name) {
 }
 
 std::optional<std::size_t> look_place(std::string_view strategy) {
-  const auto found =
-      std::find_if(std::begin(strategy_labels), std::end(strategy_labels),
-                   [&](const StrategyLabel& row) { return row.name == strategy || row.label == strategy; });
-  if (found == std::end(strategy_labels)) return std::nullopt;
-  return static_cast<std::size_t>(found - std::begin(strategy_labels));
+  const StrategyLabel* row = row_named(strategy_labels, strategy);
+  if (!row) return std::nullopt;
+  return static_cast<std::size_t>(row - std::begin(strategy_labels));
 }
 
-std::vector<std::size_t> look_places(const std::vector<std::string>& series) {
+std::vector<std::size_t> look_places(const std::vector<std::string>& series,
+                                     const std::function<std::string(const std::string&)>& called) {
+  std::map<std::string, std::size_t> own;
+  for (const StrategyLabel& row : strategy_labels) own.emplace(called(std::string(row.name)), *look_place(row.name));
   std::set<std::size_t> taken;
   for (const std::string& name : series)
-    if (const auto own = look_place(name)) taken.insert(*own);
+    if (const auto strategy = own.find(name); strategy != own.end()) taken.insert(strategy->second);
   std::vector<std::size_t> places;
   std::size_t next = 0;
   for (const std::string& name : series) {
-    if (const auto own = look_place(name)) {
-      places.push_back(*own);
+    if (const auto strategy = own.find(name); strategy != own.end()) {
+      places.push_back(strategy->second);
       continue;
     }
     while (taken.count(next) > 0) ++next;
