@@ -27,6 +27,7 @@ struct GroupNames {
   std::size_t rows = 1;
   bool upwards = false;
   double height = label_height;
+  std::size_t every = 1;  // upwards: so that they do not touch
 };
 
 GroupNames layout_of(const ColumnChart& chart, double pitch) {
@@ -35,7 +36,7 @@ GroupNames layout_of(const ColumnChart& chart, double pitch) {
   for (std::size_t rows = 1; rows <= 3; ++rows)
     if (widest + 6 <= pitch * static_cast<double>(rows) || chart.groups.size() <= rows)
       return {rows, false, label_height * static_cast<double>(rows)};
-  return {1, true, widest + 2};
+  return {1, true, widest + 2, static_cast<std::size_t>(std::ceil(label_height / pitch))};
 }
 
 class ColumnPainter {
@@ -145,6 +146,7 @@ class ColumnPainter {
     double bottom = field_.bottom() + 5;
     for (std::size_t group = 0; group < chart_.groups.size(); ++group) {
       const double middle = field_.x + pitch_ * (static_cast<double>(group) + 0.5);
+      if (names.upwards && group % names.every != 0) continue;
       const double row = label_height * static_cast<double>(group % names.rows);
       drawing_.add(Path{.points = {{middle, field_.bottom()}, {middle, bottom + row}},
                         .look = {.line = row > 0 ? style::grid : style::ink, .width = 0.8}});

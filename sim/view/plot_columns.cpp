@@ -87,16 +87,16 @@ Figure bars_figure(const PlotData& data) {
     double longest = 0;
     for (const PlotSeries& series : panel.series)
       for (const PlotPoint& point : series.points) longest = std::max(longest, total(point.row));
-    const TimeUnit unit = unit_for(longest);
+    const FittingUnit unit = unit_of_duration(longest);
     ColumnChart chart{
         .x_name = x_name, .y = {.name = fmt::format("time per iteration ({})", unit.name)}, .names_within = true};
     chart.groups = groups_of(panel, [&](const std::string& series, std::size_t row) {
       coded = coded || of(row, "codec_s") > 0;
       return ChartColumn{
           series,
-          {{(of(row, "forward_s") + of(row, "backward_s")) / unit.seconds, compute, series + ", computation"},
-           {of(row, "codec_s") / unit.seconds, codec, series + ", compression"},
-           {of(row, "exposed_comm_s") / unit.seconds, look(series), series + ", exposed communication"}},
+          {{(of(row, "forward_s") + of(row, "backward_s")) / unit.size, compute, series + ", computation"},
+           {of(row, "codec_s") / unit.size, codec, series + ", compression"},
+           {of(row, "exposed_comm_s") / unit.size, look(series), series + ", exposed communication"}},
           ""};
     });
     figure.panels.push_back(panel_of(panel.title, std::move(chart)));

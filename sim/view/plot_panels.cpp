@@ -40,6 +40,13 @@ std::string what_differs(const PlotData& data, const PlotRow& a, const PlotRow& 
 
 }  // namespace
 
+void require_at_most(std::size_t most, std::size_t count, const char* what, const PlotData& data, const PlotRow& row) {
+  if (count > most)
+    throw InputError({data.table.file, fmt::format("line {}", row.line)},
+                     fmt::format("would be one of too many {}", what),
+                     fmt::format("at most {}; select with \"where\"", most));
+}
+
 std::string title_of(const PlotData& data, const PlotRow& row, const std::vector<std::string>& columns) {
   std::vector<std::string> words;
   for (const std::string& column : columns) words.push_back(data.options.label(data.table.text(row, column)));
@@ -52,7 +59,10 @@ std::vector<PlotPanel> panels_of(const PlotData& data) {
   for (std::size_t i = 0; i < data.rows.size(); ++i) {
     const PlotRow& row = *data.rows[i];
     PlotPanel& panel = with_name(panels, &PlotPanel::title, title_of(data, row, options.panels));
+    require_at_most(most_panels, panels.size(), "panels", data, row);
     PlotSeries& series = with_name(panel.series, &PlotSeries::name, title_of(data, row, options.series));
+    require_at_most(most_series, panel.series.size(), "series in one panel", data, row);
+    require_at_most(most_points, series.points.size(), "points in one series", data, row);
     const std::string x = options.label(data.table.text(row, options.x));
     for (const PlotPoint& point : series.points) {
       if (point.x != x) continue;

@@ -24,6 +24,7 @@ std::vector<std::pair<std::string, std::vector<std::size_t>>> rows_by_panel(cons
     const std::string title = title_of(data, *data.rows[i], columns);
     auto found = std::find_if(panels.begin(), panels.end(), [&](const auto& one) { return one.first == title; });
     if (found == panels.end()) found = panels.insert(found, {title, {}});
+    require_at_most(most_panels, panels.size(), "panels", data, *data.rows[i]);
     found->second.push_back(i);
   }
   return panels;
@@ -143,7 +144,7 @@ Chart trials_chart(const PlotData& data, const std::vector<std::size_t>& rows) {
     least = std::min(least, seconds(row, "iteration_s"));
     most = std::max(most, seconds(row, "iteration_s"));
   }
-  const TimeUnit unit = unit_for(least);
+  const FittingUnit unit = unit_of_duration(least);
   Series tried{.name = "Trial", .line = false, .style = 0};
   Series best{.name = "Best", .line = false, .style = 10};  // a star
   Series so_far{.name = "Best so far", .markers = false, .style = 1};
@@ -155,8 +156,8 @@ Chart trials_chart(const PlotData& data, const std::vector<std::size_t>& rows) {
       throw InputError({data.table.file, fmt::format("line {}: {}", data.rows[row]->line, options.x)},
                        fmt::format("is '{}'", text), "a number, a size or a time; or draw by x=trial");
     values.emplace_back(*at, text);
-    tried.points.push_back({*at, seconds(row, "iteration_s") / unit.seconds});
-    const double so_far_at = seconds(row, "best_so_far_s") / unit.seconds;
+    tried.points.push_back({*at, seconds(row, "iteration_s") / unit.size});
+    const double so_far_at = seconds(row, "best_so_far_s") / unit.size;
     if (!so_far.points.empty()) so_far.points.push_back({*at, so_far.points.back().y});  // a step
     so_far.points.push_back({*at, so_far_at});
     if (best.points.empty() || tried.points.back().y < best.points.front().y) best.points = {tried.points.back()};

@@ -27,7 +27,13 @@ void add_options(PlotTable& table, PlotRow& row, std::size_t of_file) {
     if (equals == std::string::npos) continue;
     const std::string name = one.substr(0, equals);
     auto column = std::find(table.columns.begin(), table.columns.end(), name);
-    if (column == table.columns.end()) column = table.columns.insert(column, name);
+    if (column == table.columns.end()) {
+      constexpr std::size_t most_options = 1000;
+      if (table.columns.size() >= of_file + most_options)
+        throw InputError({table.file, fmt::format("line {}: options", row.line)},
+                         fmt::format("'{}' is beyond {} options", name, most_options), "the options of strategies");
+      column = table.columns.insert(column, name);
+    }
     const auto at = static_cast<std::size_t>(column - table.columns.begin());
     if (at < of_file) continue;
     if (row.cells.size() <= at) row.cells.resize(at + 1);

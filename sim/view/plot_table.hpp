@@ -55,6 +55,12 @@ struct PlotPanel {
   std::vector<PlotSeries> series;
 };
 
+/// What a figure may have at most: more than anybody reads.
+constexpr std::size_t most_panels = 100, most_series = 200, most_points = 2000;
+
+/// Throws InputError at the row beyond.
+void require_at_most(std::size_t most, std::size_t count, const char* what, const PlotData& data, const PlotRow& row);
+
 /// The rows in panels and series, in the order of the file. Throws InputError where two rows are one point.
 std::vector<PlotPanel> panels_of(const PlotData& data);
 

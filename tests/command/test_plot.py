@@ -281,6 +281,15 @@ class BadInput(Case):
         self.write("sweep.csv", SWEEP)
         self.refuses("command line: --out: 'sweep.svg' is what is read (another file to write)", self.write("sweep.svg", SWEEP).name, out="sweep.svg")
 
+    def test_more_than_anybody_reads(self):
+        rows = "".join(f"model{i},wfbp,8,o{i}=1,2\n" for i in range(1001))
+        self.write("many.csv", "profile,strategy,workers,options,speedup\n" + rows)
+        self.refuses("many.csv: line 1002: options: 'o1000' is beyond 1000 options (the options of strategies)", "many.csv")
+        self.write("many.csv", re.sub("o[0-9]+=1", "", "profile,strategy,workers,options,speedup\n" + rows))
+        self.refuses("many.csv: line 102: would be one of too many panels (at most 100; select with \"where\")", "many.csv")
+        self.refuses("many.csv: line 202: would be one of too many series in one panel (at most 200; select with \"where\")", "many.csv",
+                     "--set", "series=profile", "--set", "panels=strategy")
+
     def test_options(self):
         self.write("sweep.csv", SWEEP)
         self.write("key.json", {"plot": {"panel": "profile"}})
