@@ -2,6 +2,7 @@
 #pragma once
 
 #include "sim/picture/figure.hpp"
+#include "sim/picture/scale.hpp"
 #include "sim/view/plot_table.hpp"
 
 namespace allreplay {

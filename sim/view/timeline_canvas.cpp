@@ -79,9 +79,7 @@ std::string words_of(const Bar& bar, BlockWords words) {
 
 BlockWords words_for(const std::vector<DrawnIteration>& timelines, double pixels_per_second) {
   constexpr double beside = 6;  // of the words, within their bar
-  constexpr double most = 0.75;
-  std::size_t bars = 0, with_tensors = 0, with_block = 0;
-  bool slices = false;
+  bool tensors = true, block = true;
   for (const DrawnIteration& one : timelines)
     for (const auto* rows : {&one.rows.streams, &one.rows.network})
       for (const TimelineRow& row : *rows)
@@ -91,14 +89,10 @@ BlockWords words_for(const std::vector<DrawnIteration>& timelines, double pixels
             return text_width(words_of(bar, words), style::small_size) <= room;
           };
           if (!is_of_block(bar) || !fits(BlockWords::Number)) continue;
-          ++bars;
-          with_tensors += fits(BlockWords::Tensors) ? 1 : 0;
-          with_block += fits(BlockWords::Block) ? 1 : 0;
-          slices = slices || bar.tensors.find('[') != std::string::npos;
+          tensors = tensors && bar.tensors.find('[') == std::string::npos && fits(BlockWords::Tensors);  // no slices
+          block = block && fits(BlockWords::Block);
         }
-  const auto enough = [&](std::size_t count) { return static_cast<double>(count) >= most * static_cast<double>(bars); };
-  if (!slices && enough(with_tensors)) return BlockWords::Tensors;
-  return enough(with_block) ? BlockWords::Block : BlockWords::Number;
+  return tensors ? BlockWords::Tensors : block ? BlockWords::Block : BlockWords::Number;
 }
 
 void TimelineCanvas::add_row_name(double middle, const std::string& name) {

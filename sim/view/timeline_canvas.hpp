@@ -45,7 +45,7 @@ struct DrawnIteration {
 /// What a block's bar says of it: in one picture all of them the same.
 enum class BlockWords : std::uint8_t { Tensors, Block, Number };
 
-/// The longest words that most of those bars have room for on which a number fits.
+/// The longest words for which all those bars have room that have some for a number.
 BlockWords words_for(const std::vector<DrawnIteration>& timelines, double pixels_per_second);
 
 std::string words_of(const Bar& bar, BlockWords words);
@@ -86,7 +86,7 @@ class BarPainter : public TimelineCanvas {
   void add_label(const Bar& bar, const Box& box);
 };
 
-constexpr double timeline_page_width = 1000;
+constexpr double timeline_page_width = 860;  ///< as wide as a page of text on a screen, where letters keep their size
 constexpr double next_iteration_width = 26;  ///< of its beginning
 extern const Look next_iteration_look;
 extern const char* const gradients_are_ready;

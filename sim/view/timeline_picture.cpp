@@ -98,9 +98,9 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   const double bottom =
       add_axis_below(drawing, whole, axis, scale_with_room(axis, {0, longest / unit.size}, field.width));
   for (Shape& shape : panels.shapes) drawing.add(std::move(shape));
-  std::string note = caveat_with_source(scenario.profile);
-  if (words == BlockWords::Number && has_blocks(timelines))
-    note += std::string(note.empty() ? "" : " ") + "Numbers on collectives are blocks of the plan, in its order.";
+  const bool numbered = words == BlockWords::Number && has_blocks(timelines);
+  const std::string note = (numbered ? "Numbers on collectives are blocks of the plan, in its order. " : "") +
+                           caveat_with_source(scenario.profile);
   drawing.height = add_note(drawing, bottom + 4, note) + style::margin - 4;
   return drawing;
 }
