@@ -96,7 +96,10 @@ constexpr ColumnRow all[] = {
      later},
     {"options", "those that matter here; in CSV key=value;key=value",
      [](const Record& r) -> Cell { return effective_options(r.scenario, r.carrier); }, ColumnKind::Options, identifies},
-    {"events", "the engine's, of the simulation", [](const Record& r) -> Cell { return r.metrics.events; }},
+    {"events", "of the simulation: servers woken, and the network's own",
+     [](const Record& r) -> Cell { return r.metrics.events; }},
+    {"network_events", "of those: rounds (fluid), messages (message), none (alpha-beta)",
+     [](const Record& r) -> Cell { return r.metrics.network_events; }, number, !identifies, !may_be_empty, later},
     {"wall_s", "seconds that the simulation took", [](const Record& r) -> Cell { return r.wall_s; }},
 };
 
