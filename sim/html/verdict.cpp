@@ -140,6 +140,9 @@ class Verdict {
                                                     counted_plural(cases.size(), noun.noun), noun.detail)
                                       : fmt::format("{} {} {}", name, noun.before, count));
       text = fmt::format("{}, {}", start, listed(parts, 6));
+      std::size_t total = 0;
+      for (const auto& [name, count] : wins) total += count;
+      if (total > cases.size()) text += "; those within 0.1 % count, too";
     }
     text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
     return text + ".";

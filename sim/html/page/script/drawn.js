@@ -78,6 +78,8 @@ function drawColumns(list, axis, width, title) {
   const picture = frame(width, height, `${title}: ${MEASURES[measure].name} by ${axisName(chart.x)}. Arrow keys go from column to column.`);
   addVertical(picture, vertical, tickTexts, py, { left, width, right, foot });
   picture.append(svg("text", { x: left + (width - left - right) / 2, y: height - 4, "text-anchor": "middle" }, axisName(chart.x)));
+  const written = (value) => vertical.write(Number(value.toPrecision(3)));
+  const areWritten = 6.8 * Math.max(...values.map((value) => written(value).length)) < thick;
   const targets = [];
   axis.places.forEach((place, group) => {
     const middle = left + pitch * (group + 0.5);
@@ -85,9 +87,9 @@ function drawColumns(list, axis, width, title) {
     list.forEach(({ name, points }, index) => {
       const point = points.find((one) => one.place === place);
       if (!point) return;
-      const x = middle + thick * (index - list.length / 2), y = py(Math.max(point.value, 0)), text = vertical.write(Number(point.value.toPrecision(3)));
+      const x = middle + thick * (index - list.length / 2), y = py(Math.max(point.value, 0));
       picture.append(bar(look(name), x, y, Math.max(thick - (thick > 6 ? 1 : 0), 1), Math.max(foot - y, 0.5)));
-      if (6.6 * text.length < thick) picture.append(svg("text", { x: x + thick / 2, y: y - 4, "text-anchor": "middle", class: "value" }, text));
+      if (areWritten) picture.append(svg("text", { x: x + thick / 2, y: y - 4, "text-anchor": "middle", class: "value" }, written(point.value)));
       targets.push({ x: x + thick / 2, y, row: point.row, name });
     });
   });
