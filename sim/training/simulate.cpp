@@ -68,6 +68,7 @@ class Training {
     if (episodes_.size() > 2) episodes_.erase(episodes_.begin());
     const Timeline& timeline = episodes_.back().timeline;
     events_ += timeline.events;
+    network_events_ += network->events();
     busy_ = add(busy_, communicating(transfers_of(timeline, unrolled_)));
     add_computing(computing());
     std::vector<Time> starts;
@@ -86,6 +87,7 @@ class Training {
     return std::max(*std::max_element(bounds.begin(), bounds.end()), bound_.all);
   }
   std::int64_t events() const { return events_; }
+  std::int64_t network_events() const { return network_events_; }
   const Unrolled& unrolled() const { return unrolled_; }
   Unrolled take_unrolled() { return std::move(unrolled_); }  ///< at the end
   const std::vector<WorkerClass>& classes() const { return classes_; }
@@ -186,6 +188,7 @@ class Training {
       if (episodes_.size() > 2) episodes_.erase(episodes_.begin());
     }
     events_ += timeline.events;
+    network_events_ += network->events();
     busy_ = add(busy_, communicating(transfers_of(timeline, one_)));
     add_computing(computing(crew));
     std::vector<Time> starts;
@@ -249,6 +252,7 @@ class Training {
   Time start_{0};
   Time busy_{0};
   std::int64_t events_ = 0;
+  std::int64_t network_events_ = 0;
   std::vector<Episode> episodes_;
   bool together_ = false;
   Unrolled one_;      // of one worker, where a crew stands for all
@@ -368,6 +372,7 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
   if (communication.detailed() && sent.lanes.size() > 1) result.metrics.lower_bound_s.reset();
   result.metrics.collectives = collectives_of(sent, scenario.workers);
   result.metrics.events = training.events();
+  result.metrics.network_events = training.network_events();
   result.memory = memory_of(scenario, sent, training.unrolled(), training.episodes().back());
   result.classes = training.classes();
   result.episodes = training.episodes();

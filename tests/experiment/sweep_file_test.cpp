@@ -44,7 +44,7 @@ class Folder {
                                                                      .progress = false,
                                                                      .force = force,
                                                                      .note = [&](const auto& text) { remark = text; }});
-    return {swept.outcomes.size(), remark};
+    return {swept.simulated, remark};
   }
 
   // Without the last column, which is how long the simulation took.
