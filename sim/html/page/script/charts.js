@@ -14,6 +14,7 @@ function visibleSeries(series, axis) {
 
 const MOST_LINES = 12;
 const MOST_BARS = 24;
+const MOST_BARS_OF_MANY_ON_PAPER = 6;
 
 /** Of many series those that are fastest in their last point, and how many are left out. */
 function fastest(list, most) {
@@ -33,7 +34,7 @@ function drawPanel(title, series, width) {
   if (!places.length) return null;
   const axis = horizontalAxis(places);
   const all = visibleSeries(series, axis);
-  const [list, leftOut] = fastest(all, places.length > 1 ? MOST_LINES : MOST_BARS);
+  const [list, leftOut] = fastest(all, places.length > 1 ? MOST_LINES : onPaper && chart.panels.size > 2 ? MOST_BARS_OF_MANY_ON_PAPER : MOST_BARS);
   const members = [...series.values()].flatMap((points) => [...points.values()]);
   const heading = html("h3", {}, title || "All rows");
   for (const origin of GUESSES) {
@@ -67,11 +68,10 @@ function drawCharts() {
   drawLegend();
   const panels = byId("panels");
   const wanted = [...chart.panels].filter(([, series]) => [...series.values()].some((points) => [...points.values()].some(isShown)));
-  const columns = wanted.length === 1 ? 1 : onPaper ? (wanted.length > 4 ? 3 : 2)
-    : Math.max(1, getComputedStyle(panels).gridTemplateColumns.split(" ").length);
-  panels.style.setProperty("--columns-on-paper", columns);
-  const across = Math.min(onPaper || panels.clientWidth, columns === 1 ? 900 : Infinity);
-  const width = Math.max(onPaper ? 200 : 260, Math.floor((across - 24 * (columns - 1)) / columns));
+  const space = onPaper || panels.clientWidth, most = onPaper ? (wanted.length > 4 ? 3 : 2) : Math.max(1, Math.floor((space + 24) / 424));
+  const columns = Math.ceil(wanted.length / Math.ceil(wanted.length / most)) || 1; // as many in each line, but for the last
+  panels.style.setProperty("--columns", columns);
+  const width = Math.floor((Math.min(space, columns === 1 ? 900 : Infinity) - 24 * (columns - 1)) / columns);
   const figures = wanted.map(([title, series]) => drawPanel(title, series, width)).filter(Boolean);
   panels.replaceChildren(...(figures.length ? figures : [html("p", { class: "note" }, "No row is left; show more of them.")]));
 }

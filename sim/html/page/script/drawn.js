@@ -93,13 +93,13 @@ function drawColumns(list, axis, width, title) {
       targets.push({ x: x + thick / 2, y, row: point.row, name });
     });
   });
-  makeExplorable(picture, targets, width);
+  makeExplorable(picture, targets, width, "across");
   return picture;
 }
 
 function drawBars(list, axis, width, title) {
   const severalPlaces = axis.places.length > 1 && chart.x !== "index";
-  const pitch = 32, left = 0, axisHeight = 22;
+  const pitch = onPaper ? 28 : 32, left = 0, axisHeight = 22;
   const height = axisHeight + pitch * list.length;
   const values = list.map(({ points }) => points[0].value);
   const most = Math.max(...values, 0) || 1;
@@ -115,12 +115,13 @@ function drawBars(list, axis, width, title) {
       svg("text", { x: left + long + 6, y: y + 25 }, MEASURES[measure].write(value)));
     return { x: left + long, y: y + 20, row, name };
   });
-  makeExplorable(picture, targets, width, true);
+  makeExplorable(picture, targets, width, "down");
   return picture;
 }
 
-/** The nearest point tells its row, to the pointer and to arrow keys. */
-function makeExplorable(picture, targets, width, rowsOnly = false) {
+/** The nearest point tells its row, to the pointer and to arrow keys; of columns the nearest across, of bars the nearest down. */
+function makeExplorable(picture, targets, width, near = "both") {
+  const listed = near !== "both"; // one after the other, and no line to follow
   const ring = svg("circle", { class: "ring", r: 7, visibility: "hidden" });
   picture.append(ring);
   let current = -1;
@@ -138,7 +139,7 @@ function makeExplorable(picture, targets, width, rowsOnly = false) {
   const onPointer = (event) => {
     const box = picture.getBoundingClientRect(), scale = box.width / width;
     const x = (event.clientX - box.left) / scale, y = (event.clientY - box.top) / scale;
-    const distance = ({ x: tx, y: ty }) => (rowsOnly ? Math.abs(ty - y) : Math.hypot(tx - x, ty - y));
+    const distance = ({ x: tx, y: ty }) => Math.hypot(near === "down" ? 0 : tx - x, near === "across" ? 0 : ty - y);
     const nearest = targets.reduce((best, target, i) => (distance(target) < distance(targets[best]) ? i : best), 0);
     if (distance(targets[nearest]) < 60) choose(nearest);
     else leave();
@@ -155,9 +156,9 @@ function makeExplorable(picture, targets, width, rowsOnly = false) {
     event.preventDefault();
     if (current < 0) return choose(0);
     const from = targets[current];
-    const same = (target) => (along && !rowsOnly ? target.name === from.name : rowsOnly || target.x === from.x);
-    const line = targets.map((target, i) => ({ target, i })).filter(({ target }) => same(target))
-      .sort((a, b) => (along && !rowsOnly ? a.target.x - b.target.x : a.target.y - b.target.y));
+    const same = (target) => listed || (along ? target.name === from.name : target.x === from.x);
+    const line = targets.map((target, i) => ({ target, i })).filter(({ target }) => same(target));
+    if (!listed) line.sort((a, b) => (along ? a.target.x - b.target.x : a.target.y - b.target.y));
     const next = line[line.findIndex(({ i }) => i === current) + (along ?? aside)];
     return choose(next ? next.i : current);
   });

@@ -35,6 +35,6 @@ function columnFormat(values, unitOf) {
   const high = sorted.at(-1) ?? 1;
   const [unit, size] = unitOf(Math.sqrt(low * high));
   const wanted = 3 - Math.floor(Math.log10(low / size)); // four digits of the small ones
-  const decimals = Math.max(0, Math.min(wanted, 3, 5 - Math.floor(Math.log10(high / size))));
+  const decimals = Math.max(0, Math.min(wanted, high < size ? 7 : 3, 5 - Math.floor(Math.log10(high / size))));
   return { unit, write: (value) => (value === null ? "–" : inThrees((value / size).toFixed(decimals))) };
 }

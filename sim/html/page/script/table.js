@@ -9,7 +9,7 @@ const NUMBERS = [["iteration_s", "iteration", "time"], ["exposed_comm_s", "expos
 const FURTHER = [["memory_bytes", "memory", "size"], ["samples_per_s", "throughput", "samples"], ["collectives", "collectives", "count"],
   ["codec", "codec"], ["codec_s", "compression", "time"], ["update_s", "update", "time"], ["copy_s", "copies", "time"]];
 const OPTIONS = [["options", "options", "options"]];
-const UNUSED = ["strategy", "forward_s", "backward_s", "comm_busy_s", "lower_bound_s", "memory", "events", "wall_s"];
+const UNUSED = ["strategy", "forward_s", "backward_s", "comm_busy_s", "lower_bound_s", "memory", "events", "network_events", "wall_s"];
 
 /** What one column shows: heading, unit, and a cell's text; and exactly, what the CSV says. */
 function makeColumn([key, title, kind]) {
