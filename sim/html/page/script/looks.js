@@ -1,6 +1,6 @@
 // How series are told from each other: by colour, dashes and marker, so that a grey print does not mix two of them up.
 
-// A strategy's place fixes its look, as in sim/view/strategy_looks.cpp.
+// A strategy's place fixes its look.
 const STRATEGIES = ["wfbp", "sync-easgd", "mg-wfbp", "optimal-merge", "s-sgd", "ddp", "horovod", "bytescheduler", "us-byte", "p3",
   "dear", "mergecomp", "best"];
 const COLOURS = 7;
