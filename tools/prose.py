@@ -6,6 +6,7 @@
 Tables, headings, pictures, comments and code are left alone, and so are code spans and links that are not long themselves.
 Generated pages go through `wrapped()` as they are written.
 """
+import argparse
 import re
 import sys
 from pathlib import Path
@@ -80,9 +81,13 @@ def too_wide(text):
 
 
 def main():
-    for name in sys.argv[1:]:
-        page = Path(name)
-        before = page.read_text(encoding="utf-8")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", nargs="+", type=Path, metavar="FILE.md")
+    for page in parser.parse_args().pages:
+        try:
+            before = page.read_text(encoding="utf-8")
+        except OSError as error:
+            sys.exit(f"{page}: file: {error.strerror}")
         after = wrapped(before)
         if after != before:
             page.write_text(after, encoding="utf-8")

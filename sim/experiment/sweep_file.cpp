@@ -308,25 +308,30 @@ KeptRows read_rows(const std::string& file, const std::string& header, const Fil
   const std::string text = read == read_file || exists(path) ? read(path, most_result_bytes) : "";
   const auto records = read_records(path, read);
   const auto lines = lines_by_row(file, text, header, rows, records);
+  // By what they were made from: a sweep that has got more rows since counts them anew.
+  std::multimap<std::uint64_t, const RowNote*> by_inputs;
+  for (const auto& [number, record] : records) by_inputs.emplace(record.inputs, &record);
   KeptRows kept;
   kept.lines.resize(rows.numbers.size());
   std::size_t unknown = 0, other = 0, changed = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const bool there = lines[i].has_value();
-    const auto found = records.find(rows.numbers[i]);
-    if (found == records.end()) {
-      unknown += there;
-      continue;
+    const auto [first, last] = by_inputs.equal_range(rows.inputs[i]);
+    for (auto known = first; known != last && !kept.lines[i]; ++known) {
+      const RowNote& record = *known->second;
+      if (there && digest(*lines[i]) == record.row)
+        kept.lines[i] = std::string(*lines[i]);
+      else if (record.text)
+        kept.lines[i] = record.text;
     }
-    const RowNote& record = found->second;
-    if (record.inputs != rows.inputs[i])
-      other += there || record.text;
-    else if (there && digest(*lines[i]) == record.row)
-      kept.lines[i] = std::string(*lines[i]);
-    else if (record.text)
-      kept.lines[i] = record.text;
-    else
+    if (kept.lines[i]) continue;
+    const auto counted = records.find(rows.numbers[i]);
+    if (first != last)
       changed += there;
+    else if (counted == records.end())
+      unknown += there;
+    else
+      other += there || counted->second.text;
   }
   for (const auto& [count, why] : {std::pair(other, "their inputs or this program changed"),
                                    {changed, "they were changed"},

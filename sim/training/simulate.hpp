@@ -113,6 +113,6 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
 double slowest_factor(const Scenario& scenario);
 
 /// What the last worker to be ready runs.
-Profile slowest_profile(const Scenario& scenario);
+Shared<Profile> slowest_profile(const Scenario& scenario);
 
 }  // namespace allreplay
