@@ -133,7 +133,7 @@ std::string sentences_html(const std::vector<std::string>& sentences) {
 std::string verdict_html(const Summary& summary) {
   std::string html;
   for (const std::string& sentence : summary.verdict) html += paragraph(sentence, "verdict");
-  if (html.empty())
+  if (summary.findings.size() == 1)
     for (const Finding& finding : summary.findings)
       html += fmt::format("<p class=\"verdict\"><strong>{}</strong> {}</p>\n", escaped(finding.about),
                           sentences_html(finding.sentences));
@@ -185,7 +185,7 @@ std::string report_page(const SweepResult& result, const ChosenTimelines& chosen
   fill(page, "script", page_js);
   fill(page, "data", for_script(data));
   fill(page, "file", escaped(file));
-  fill(page, "findings", summary.verdict.empty() ? "" : findings_html(summary.findings));
+  fill(page, "findings", summary.findings.size() == 1 ? "" : findings_html(summary.findings));
   fill(page, "summary",
        verdict_html(summary) + paragraph(summary.overview, "overview") + paragraph(summary.warning, "warning"));
   fill(page, "description", provenance_html(title, heading == name ? "" : name) + paragraph(title.description));
