@@ -111,7 +111,7 @@ function drawBars(list, axis, width, title) {
     const text = severalPlaces && name !== place ? `${name}, ${place}` : name;
     const fits = Math.floor(width / 6.6);
     picture.append(svg("text", { x: 0, y: y + 11, class: "soft" }, text.length > fits ? `${text.slice(0, fits - 1)}…` : text),
-      bar({ ...lookOfStrategy(row.strategy), hatch: 0 }, left, y + 15, Math.max(long, 1), 11), // bars stand apart and are named
+      bar(lookOfStrategy(row.strategy), left, y + 15, Math.max(long, 1), 11, false),
       svg("text", { x: left + long + 6, y: y + 25 }, MEASURES[measure].write(value)));
     return { x: left + long, y: y + 20, row, name };
   });
