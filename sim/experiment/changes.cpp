@@ -61,6 +61,10 @@ void node(Scenario& scenario, const ChangeText& change, const std::string& /*tra
   change_node(scenario.cluster.network, parse_integer(change.value, 1, most_workers, change.place), change.place);
 }
 
+void placement(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+  change_placement(scenario.cluster.network, change.value, change.place);
+}
+
 // Layer times and activations in proportion; the update does not know of samples.
 void batch(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
   Profile& profile = scenario.profile.own();
@@ -149,6 +153,7 @@ constexpr ChangeRow rows[] = {
     {"inner-latency", "the same inside nodes", Changed::Network, latency<Level::Inside>},
     {"rails", "how many network ports a node has", Changed::Network, rails},
     {"node", "how many workers a node has", Changed::Network, node},
+    {"placement", "where ranks sit on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement},
     {"batch", "samples of a worker: layers take times and memory in proportion", Changed::Profile, batch},
     {"precision", "of the computation, by the device's roofline", Changed::Profile, precision},
     {"stragglers", "times their slowness, or none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers},

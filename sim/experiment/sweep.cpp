@@ -1,9 +1,12 @@
 #include "sim/experiment/sweep.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
+#include "sim/experiment/cluster_words.hpp"
 
 namespace allreplay {
 
@@ -34,7 +37,47 @@ void set_profile(Request& request, const Json& json, const std::string& file) {
     name.fail(fmt::format("no profile '{}'", name.text()), suggest(name.text(), list_data("traces")));
 }
 
+// "inner_alpha" is --inner-alpha.
+std::string key_of_word(std::string_view word) {
+  std::string key(word);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+bool is_in_words(const Json& cluster) {
+  return cluster.is_object() && !cluster.find("cluster") && cluster.find("nodes");
+}
+
+// What may stand in the entry of a cluster: its name, or its words, and lists of its own.
+void require_cluster_keys(const Json& cluster) {
+  if (!cluster.is_object()) return;
+  std::vector<std::string> words;
+  for (const ClusterWordRow& row : cluster_word_rows()) words.push_back(key_of_word(row.name));
+  std::vector<std::string_view> keys{"workers", "collectives", "fidelities", "codecs", "strategies"};
+  if (is_in_words(cluster)) {
+    keys.insert(keys.end(), words.begin(), words.end());
+    keys.emplace_back("rails");
+  } else {
+    keys.emplace_back("cluster");
+  }
+  cluster.allow_only(keys);
+}
+
+void set_cluster_words(Request& request, const Json& json) {
+  for (const char* key : {"gpus", "network"}) json.at(key);
+  const auto add = [&](std::string_view word) {
+    if (const auto value = json.find(key_of_word(word)))
+      request.cluster_words.push_back(
+          {std::string(word), value->is_string() ? value->text() : value->dump(), value->place()});
+  };
+  for (const ClusterWordRow& row : cluster_word_rows()) add(row.name);
+  add("rails");
+  if (json.at("gpus").integer(1, most_workers) > 1) json.at("inner");
+  cluster_file_of(request.cluster_words);  // complains of what is wrong
+}
+
 void set_cluster(Request& request, const Json& json, const std::string& file) {
+  if (is_in_words(json)) return set_cluster_words(request, json);
   const Json name = json.is_object() ? json.at("cluster") : json;
   request.cluster = beside(file, name.text());
   if (!locate_data("topologies", request.cluster))
@@ -140,8 +183,7 @@ Sweep read_sweep(const Json& json, const SweepOverrides& instead) {
   if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
   for (const auto& profile : choices(json, "profiles"))
     for (const auto& cluster : choices(json, "clusters")) {
-      if (cluster->is_object())
-        cluster->allow_only({"cluster", "workers", "collectives", "fidelities", "codecs", "strategies"});
+      require_cluster_keys(*cluster);
       for (const auto& workers : choices_of(*cluster, json, "workers"))
         for (const auto& collective : choices_unless(instead.collective, *cluster, json, "collectives"))
           for (const auto& fidelity : choices_unless(instead.fidelity, *cluster, json, "fidelities"))

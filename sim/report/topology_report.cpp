@@ -44,7 +44,8 @@ std::string topology_table(const Cluster& cluster, const Screen& screen) {
                 {"diameter", known.diameter ? fmt::format("{} links, {}", known.diameter->hops,
                                                           format_duration(known.diameter->latency))
                                             : "not computed for so many hosts"},
-                {"bisection", bisection_text(known)}},
+                {"bisection", bisection_text(known)},
+                {"placement", to_string(spec_of(cluster).placement)}},
                screen);
 }
 
@@ -61,7 +62,8 @@ std::string topology_json(const Cluster& cluster) {
                               {"diameter_hops", nullptr},
                               {"diameter_s", nullptr},
                               {"bisection_GBps", nullptr},
-                              {"bisection_exact", nullptr}};
+                              {"bisection_exact", nullptr},
+                              {"placement", to_string(spec_of(cluster).placement)}};
   if (facts.diameter) {
     json["diameter_hops"] = facts.diameter->hops;
     json["diameter_s"] = facts.diameter->latency;

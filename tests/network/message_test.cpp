@@ -111,6 +111,7 @@ TEST_CASE("against the naive simulator") {
   const LinkSpec links = link(0.7e-9, 1e11);
   networks.push_back({"star", star(8, links), 8});
   networks.push_back({"fat-tree", fat_tree(4, 8, links), 8});
+  networks.push_back({"leaf-spine", leaf_spine(2, 4, 2, 2, links), 8});
   networks.push_back({"bcube", bcube(3, 2, 9, links), 9});
   networks.push_back({"bcube", bcube(2, 3, 8, links), 8});
   networks.push_back({"ring", make_topology({.kind = TopologyKind::Ring, .link = links}, 7), 7});
