@@ -111,12 +111,14 @@ TEST_CASE("against the naive simulator") {
   const LinkSpec links = link(0.7e-9, 1e11);
   networks.push_back({"star", star(8, links), 8});
   networks.push_back({"fat-tree", fat_tree(4, 8, links), 8});
-  networks.push_back({"leaf-spine", leaf_spine(2, 4, 2, 2, links), 8});
   networks.push_back({"bcube", bcube(3, 2, 9, links), 9});
   networks.push_back({"bcube", bcube(2, 3, 8, links), 8});
   networks.push_back({"ring", make_topology({.kind = TopologyKind::Ring, .link = links}, 7), 7});
   networks.push_back(
       {"torus", make_topology({.kind = TopologyKind::Torus, .link = links, .dimensions = {2, 4}}, 8), 8});
+  // Uplinks of other speeds than the hosts': equal ones have messages arrive together, and rounding then decides which
+  // of them is reduced first.
+  networks.push_back({"leaf-spine", leaf_spine(2, 4, 3, 1.7, links), 8});
   std::uint64_t seed = 0;
   for (const Network& network : networks)
     for (const Algorithm& algorithm : algorithms()) {
