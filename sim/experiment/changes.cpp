@@ -146,6 +146,14 @@ void stragglers(Scenario& scenario, const ChangeText& change, const std::string&
   }
 }
 
+// Of a long list, what a name has room for.
+std::string beginning(const std::string& list) {
+  constexpr std::size_t most = 60;
+  if (list.size() <= most) return list;
+  const std::size_t comma = list.rfind(',', most / 2);
+  return comma == std::string::npos ? list : list.substr(0, comma) + ",…";
+}
+
 constexpr ChangeRow rows[] = {
     {"bandwidth", "of links between nodes: a rate, or times what it is", Changed::Network, bandwidth<Level::Outside>},
     {"latency", "of messages between nodes: a time, or times what it is", Changed::Network, latency<Level::Outside>},
@@ -169,7 +177,7 @@ void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Chan
     for (const ChangeText& change : changes) {
       if (row.changed != what || change.name != row.name) continue;
       row.apply(scenario, change, trace);
-      said += fmt::format("{}{} {}", said.empty() ? "" : ", ", change.name, change.value);
+      said += fmt::format("{}{} {}", said.empty() ? "" : ", ", change.name, beginning(change.value));
     }
   if (said.empty()) return;
   std::string& name = what == Changed::Profile ? scenario.profile.own().name : scenario.cluster.name;

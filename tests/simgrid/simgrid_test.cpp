@@ -129,7 +129,6 @@ TEST_CASE("SimGrid finds the same times") {
   std::vector<std::pair<std::string, std::unique_ptr<Topology>>> networks;
   networks.emplace_back("star", std::make_unique<EdgeLatency>(star(16, links)));
   networks.emplace_back("fat-tree", std::make_unique<EdgeLatency>(fat_tree(4, 16, links)));
-  networks.emplace_back("leaf-spine", std::make_unique<EdgeLatency>(leaf_spine(4, 4, 2, 2, links)));
   for (const auto& [name, topology] : networks)
     for (const char* collective :
          {"ring", "recursive-doubling", "halving-doubling", "binary-tree", "parameter-server", "double-binary-tree"}) {
