@@ -23,9 +23,9 @@ constexpr ClusterWordRow word_rows[] = {
 
 constexpr std::string_view example = "such as --nodes 8 --gpus 8 --network 400Gbit/s --inner 370GB/s";
 
-class Words {
+class GivenWords {
  public:
-  explicit Words(std::span<const ChangeText> given) : given_(given) {}
+  explicit GivenWords(std::span<const ChangeText> given) : given_(given) {}
 
   const ChangeText* find(std::string_view name) const {
     const auto found = std::find_if(given_.begin(), given_.end(), [&](const auto& one) { return one.name == name; });
@@ -72,7 +72,7 @@ class Words {
 std::span<const ClusterWordRow> cluster_word_rows() { return word_rows; }
 
 std::string cluster_file_of(std::span<const ChangeText> given) {
-  const Words words(given);
+  const GivenWords words(given);
   const std::int64_t nodes = words.count("nodes"), gpus = words.count("gpus");
   if (nodes * gpus > most_workers)
     throw InputError(words.at("gpus").place, fmt::format("{} nodes of {} are {} workers", nodes, gpus, nodes * gpus),

@@ -22,66 +22,26 @@ std::vector<std::optional<Json>> choices(const Json& sweep, std::string_view key
   return all;
 }
 
-void set_profile(Request& request, const Json& json, const std::string& file) {
+Requests::Choice profile_choice(const Json& json, const std::string& file) {
   const Json name = json.is_object() ? json.at("profile") : json;
+  const std::string path = beside(file, name.text());
+  std::optional<double> forward_ratio;
+  Place place_of_ratio;
   if (json.is_object()) {
     json.allow_only({"profile", "forward_ratio"});
     if (const auto ratio = json.find("forward_ratio")) {
-      request.forward_ratio = ratio->number();
-      request.place_of_ratio = ratio->place();
+      forward_ratio = ratio->number();
+      place_of_ratio = ratio->place();
     }
   }
-  request.profile = beside(file, name.text());
-  request.place_of_profile = json.place();
-  if (!locate_data("traces", request.profile))
+  if (!locate_data("traces", path))
     name.fail(fmt::format("no profile '{}'", name.text()), suggest(name.text(), list_data("traces")));
-}
-
-// "inner_alpha" is --inner-alpha.
-std::string key_of_word(std::string_view word) {
-  std::string key(word);
-  std::replace(key.begin(), key.end(), '-', '_');
-  return key;
-}
-
-bool is_in_words(const Json& cluster) {
-  return cluster.is_object() && !cluster.find("cluster") && cluster.find("nodes");
-}
-
-// What may stand in the entry of a cluster: its name, or its words, and lists of its own.
-void require_cluster_keys(const Json& cluster) {
-  if (!cluster.is_object()) return;
-  std::vector<std::string> words;
-  for (const ClusterWordRow& row : cluster_word_rows()) words.push_back(key_of_word(row.name));
-  std::vector<std::string_view> keys{"workers", "collectives", "fidelities", "codecs", "strategies"};
-  if (is_in_words(cluster)) {
-    keys.insert(keys.end(), words.begin(), words.end());
-    keys.emplace_back("rails");
-  } else {
-    keys.emplace_back("cluster");
-  }
-  cluster.allow_only(keys);
-}
-
-void set_cluster_words(Request& request, const Json& json) {
-  for (const char* key : {"gpus", "network"}) json.at(key);
-  const auto add = [&](std::string_view word) {
-    if (const auto value = json.find(key_of_word(word)))
-      request.cluster_words.push_back(
-          {std::string(word), value->is_string() ? value->text() : value->dump(), value->place()});
+  return [=, place = json.place()](Request& request) {
+    request.profile = path;
+    request.place_of_profile = place;
+    request.forward_ratio = forward_ratio;
+    request.place_of_ratio = place_of_ratio;
   };
-  for (const ClusterWordRow& row : cluster_word_rows()) add(row.name);
-  add("rails");
-  if (json.at("gpus").integer(1, most_workers) > 1) json.at("inner");
-  cluster_file_of(request.cluster_words);  // complains of what is wrong
-}
-
-void set_cluster(Request& request, const Json& json, const std::string& file) {
-  if (is_in_words(json)) return set_cluster_words(request, json);
-  const Json name = json.is_object() ? json.at("cluster") : json;
-  request.cluster = beside(file, name.text());
-  if (!locate_data("topologies", request.cluster))
-    name.fail(fmt::format("no cluster '{}'", name.text()), suggest(name.text(), list_data("topologies")));
 }
 
 // Where a list of choices for this cluster stands: in the cluster's own entry, or in the sweep.
@@ -124,39 +84,190 @@ std::vector<OptionText> option_values(const std::string& option, const Json& jso
   return values;
 }
 
-// One choice, the file's none, where the command line has decided.
-std::vector<std::optional<Json>> choices_unless(const std::string& decided, const Json& cluster, const Json& sweep,
-                                                std::string_view key) {
-  return decided.empty() ? choices_of(cluster, sweep, key) : std::vector<std::optional<Json>>{std::nullopt};
+// A strategy with the values of its options.
+Requests::Branch strategy_branch(const Json& json) {
+  const Json name = json.is_object() ? json.at("name") : json;
+  find_strategy(name.text(), name.place());
+  Requests::Branch branch;
+  branch.choose = [text = name.text(), place = name.place()](Request& request) {
+    request.strategy = text;
+    request.place_of_strategy = place;
+  };
+  if (!json.is_object()) return branch;
+  for (const auto& [key, value] : json.members()) {
+    if (key == "name") continue;
+    branch.options.push_back(option_values(key, value));
+    if (branch.size() > most_rows) fail_as_too_many(value);
+  }
+  return branch;
 }
 
-// Every combination of the values of a strategy's options, the last option fastest.
-std::vector<std::vector<OptionText>> option_choices(const Json& strategy) {
-  std::vector<std::vector<OptionText>> choices{{}};
-  if (!strategy.is_object()) return choices;
-  for (const auto& [key, value] : strategy.members()) {
-    if (key == "name") continue;
-    const std::vector<OptionText> values = option_values(key, value);
-    if (choices.size() * values.size() > most_rows) fail_as_too_many(value);
-    std::vector<std::vector<OptionText>> longer;
-    for (const auto& choice : choices)
-      for (const OptionText& one : values) {
-        longer.push_back(choice);
-        longer.back().push_back(one);
-      }
-    choices = std::move(longer);
+// A word of the request, and where it was given.
+using Words = std::string Request::*;
+using PlaceOf = Place Request::*;
+
+Requests::Choice choice_of(Words words, PlaceOf place_of, std::string text, Place place) {
+  return [=](Request& request) {
+    request.*words = text;
+    request.*place_of = place;
+  };
+}
+
+// What the command line has decided, else the file's list.
+std::vector<Requests::Choice> word_choices(Words words, PlaceOf place_of, const std::string& decided,
+                                           const Place& place, const std::vector<std::optional<Json>>& list,
+                                           const std::string& folder_of = "") {
+  if (!decided.empty()) return {choice_of(words, place_of, decided, place)};
+  std::vector<Requests::Choice> choices;
+  for (const auto& one : list) {
+    if (one)
+      choices.push_back(
+          choice_of(words, place_of, folder_of.empty() ? one->text() : beside(folder_of, one->text()), one->place()));
+    else
+      choices.emplace_back([](Request&) {});
   }
   return choices;
 }
 
-void set_strategy(Request& request, const Json& json) {
-  const Json name = json.is_object() ? json.at("name") : json;
-  request.strategy = name.text();
-  request.place_of_strategy = name.place();
-  find_strategy(request.strategy, request.place_of_strategy);
+std::vector<Requests::Choice> worker_choices(const std::vector<std::optional<Json>>& list) {
+  std::vector<Requests::Choice> choices;
+  for (const auto& one : list) {
+    if (one)
+      choices.emplace_back([workers = one->integer(1, most_workers), place = one->place()](Request& request) {
+        request.workers = workers;
+        request.place_of_workers = place;
+      });
+    else
+      choices.emplace_back([](Request&) {});
+  }
+  return choices;
+}
+
+// "inner_alpha" is --inner-alpha.
+std::string key_of_word(std::string_view word) {
+  std::string key(word);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+bool is_in_words(const Json& cluster) {
+  return cluster.is_object() && !cluster.find("cluster") && cluster.find("nodes");
+}
+
+// What may stand in the entry of a cluster: its name, or its words, and lists of its own.
+void require_cluster_keys(const Json& cluster) {
+  if (!cluster.is_object()) return;
+  std::vector<std::string> words;
+  for (const ClusterWordRow& row : cluster_word_rows()) words.push_back(key_of_word(row.name));
+  std::vector<std::string_view> keys{"workers", "collectives", "fidelities", "codecs", "strategies"};
+  if (is_in_words(cluster)) {
+    keys.insert(keys.end(), words.begin(), words.end());
+    keys.emplace_back("rails");
+  } else {
+    keys.emplace_back("cluster");
+  }
+  cluster.allow_only(keys);
+}
+
+Requests::Choice words_choice(const Json& json) {
+  for (const char* key : {"gpus", "network"}) json.at(key);
+  std::vector<ChangeText> words;
+  const auto add = [&](std::string_view word) {
+    if (const auto value = json.find(key_of_word(word)))
+      words.push_back({std::string(word), value->is_string() ? value->text() : value->dump(), value->place()});
+  };
+  for (const ClusterWordRow& row : cluster_word_rows()) add(row.name);
+  add("rails");
+  if (json.at("gpus").integer(1, most_workers) > 1) json.at("inner");
+  cluster_file_of(words);  // complains of what is wrong
+  return [words = std::move(words)](Request& request) { request.cluster_words = words; };
+}
+
+Requests::Choice cluster_choice(const Json& json, const std::string& file) {
+  require_cluster_keys(json);
+  if (is_in_words(json)) return words_choice(json);
+  const Json name = json.is_object() ? json.at("cluster") : json;
+  const std::string path = beside(file, name.text());
+  if (!locate_data("topologies", path))
+    name.fail(fmt::format("no cluster '{}'", name.text()), suggest(name.text(), list_data("topologies")));
+  return [=](Request& request) { request.cluster = path; };
+}
+
+// All that a sweep asks of one of its clusters.
+Requests::Product product_of(const Json& cluster, const Json& sweep, const SweepOverrides& instead) {
+  const std::string file = sweep.place().file;
+  const auto list = [&](std::string_view key) { return choices_of(cluster, sweep, key); };
+  Requests::Product product;
+  product.lists.push_back({cluster_choice(cluster, file)});
+  product.lists.push_back({[reuse = instead.reuse, changes = instead.changes](Request& request) {
+    request.reuse = reuse;
+    request.changes = changes;
+  }});
+  product.lists.push_back(worker_choices(list("workers")));
+  product.lists.push_back(word_choices(&Request::collective, &Request::place_of_collective, instead.collective,
+                                       instead.place_of_collective, list("collectives")));
+  product.lists.push_back(word_choices(&Request::fidelity, &Request::place_of_fidelity, instead.fidelity,
+                                       instead.place_of_fidelity, list("fidelities")));
+  product.lists.push_back(word_choices(&Request::codec, &Request::place_of_codec, instead.codec, instead.place_of_codec,
+                                       list("codecs"), file));
+  for (const auto& strategy : list("strategies")) product.branches.push_back(strategy_branch(*strategy));
+  return product;
 }
 
 }  // namespace
+
+std::size_t Requests::Branch::size() const {
+  std::size_t size = 1;
+  for (const auto& values : options) size *= values.size();
+  return size;
+}
+
+std::size_t Requests::Product::size() const {
+  std::size_t size = 0;
+  for (const Branch& branch : branches) size += branch.size();
+  constexpr std::size_t too_many = std::size_t{1} << 32;  // of rows, and of elements in a file's list
+  for (const auto& list : lists) size = std::min(size * list.size(), too_many);
+  return size;
+}
+
+Request Requests::Product::at(std::size_t row) const {
+  std::size_t branches_size = 0;
+  for (const Branch& branch : branches) branches_size += branch.size();
+  std::size_t rest = row / branches_size, place = row % branches_size;
+  Request request;
+  for (auto list = lists.rbegin(); list != lists.rend(); rest /= list->size(), ++list)
+    (*list)[rest % list->size()](request);
+  auto branch = branches.begin();
+  for (; place >= branch->size(); ++branch) place -= branch->size();
+  branch->choose(request);
+  for (auto values = branch->options.rbegin(); values != branch->options.rend(); place /= values->size(), ++values)
+    request.options.push_back((*values)[place % values->size()]);
+  std::reverse(request.options.begin(), request.options.end());
+  return request;
+}
+
+void Requests::add(std::shared_ptr<const Product> product, Choice choose) {
+  const std::size_t size = product->size();
+  parts_.push_back({std::move(product), std::move(choose), added_});
+  for (std::size_t i = 0; i < size; ++i) rows_.push_back(static_cast<std::uint32_t>(added_ + i));
+  added_ += size;
+}
+
+void Requests::keep(std::span<const std::size_t> rows) {
+  std::vector<std::uint32_t> kept;
+  for (const std::size_t row : rows) kept.push_back(rows_.at(row));
+  rows_ = std::move(kept);
+}
+
+Request Requests::operator[](std::size_t row) const {
+  const std::size_t number = rows_.at(row);
+  const auto after = std::upper_bound(parts_.begin(), parts_.end(), number,
+                                      [](std::size_t one, const Part& part) { return one < part.first; });
+  const Part& part = *std::prev(after);
+  Request request = part.product->at(number - part.first);
+  part.choose(request);
+  return request;
+}
 
 Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
   return read_sweep(Json::read(find_data("configs", name, "sweep")), instead);
@@ -173,56 +284,18 @@ Sweep read_sweep(const Json& json, const SweepOverrides& instead) {
   for (const auto key : {"collectives", "fidelities", "codecs"})
     for (const auto& one : choices(json, key))
       if (one) one->text();
-  for (const auto& strategy : choices(json, "strategies")) {
-    Request request;
-    set_strategy(request, *strategy);
-  }
+  for (const auto& strategy : choices(json, "strategies")) strategy_branch(*strategy);
   Sweep sweep;
   if (const auto given = json.find("name")) sweep.name = given->text();
   if (const auto plot = json.find("plot")) plot->members();  // an object; tools/plot.py knows its keys
   if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
+  std::vector<std::shared_ptr<const Requests::Product>> products;
+  for (const auto& cluster : choices(json, "clusters"))
+    products.push_back(std::make_shared<Requests::Product>(product_of(*cluster, json, instead)));
   for (const auto& profile : choices(json, "profiles"))
-    for (const auto& cluster : choices(json, "clusters")) {
-      require_cluster_keys(*cluster);
-      for (const auto& workers : choices_of(*cluster, json, "workers"))
-        for (const auto& collective : choices_unless(instead.collective, *cluster, json, "collectives"))
-          for (const auto& fidelity : choices_unless(instead.fidelity, *cluster, json, "fidelities"))
-            for (const auto& codec : choices_unless(instead.codec, *cluster, json, "codecs"))
-              for (const auto& strategy : choices_of(*cluster, json, "strategies")) {
-                Request request;
-                request.collective = instead.collective;
-                request.place_of_collective = instead.place_of_collective;
-                request.fidelity = instead.fidelity;
-                request.place_of_fidelity = instead.place_of_fidelity;
-                request.codec = instead.codec;
-                request.place_of_codec = instead.place_of_codec;
-                request.reuse = instead.reuse;
-                request.changes = instead.changes;
-                set_profile(request, *profile, file);
-                set_cluster(request, *cluster, file);
-                if (workers) {
-                  request.workers = workers->integer(1, most_workers);
-                  request.place_of_workers = workers->place();
-                }
-                if (collective) {
-                  request.collective = collective->text();
-                  request.place_of_collective = collective->place();
-                }
-                if (fidelity) {
-                  request.fidelity = fidelity->text();
-                  request.place_of_fidelity = fidelity->place();
-                }
-                if (codec) {
-                  request.codec = beside(file, codec->text());
-                  request.place_of_codec = codec->place();
-                }
-                set_strategy(request, *strategy);
-                for (auto& options : option_choices(*strategy)) {
-                  if (sweep.requests.size() == most_rows) fail_as_too_many(json);
-                  request.options = std::move(options);
-                  sweep.requests.push_back(request);
-                }
-              }
+    for (const auto& product : products) {
+      if (sweep.requests.size() + product->size() > most_rows) fail_as_too_many(json);
+      sweep.requests.add(product, profile_choice(*profile, file));
     }
   return sweep;
 }

@@ -11,9 +11,6 @@
 
 namespace allreplay {
 
-namespace {
-
-// A value without its blank can be copied into a command: bucket_cap=25MiB.
 std::string options_text(const NamedValues& options) {
   std::string text;
   for (const auto& [name, value] : options) {
@@ -23,6 +20,8 @@ std::string options_text(const NamedValues& options) {
   }
   return text;
 }
+
+namespace {
 
 // What compresses, and whose times those are.
 std::string codec_text(const Scenario& scenario) {
@@ -65,17 +64,19 @@ std::string title(const Scenario& scenario, const Result& result) {
 
 namespace {
 
-std::string note_on_times(const Profile& profile, const std::string& source) {
-  if (profile.origin != Origin::Reconstructed && profile.origin != Origin::Estimated) return "";
-  return fmt::format("note: the times of {} are {}, not measured{}\n", profile.name, to_string(profile.origin), source);
+std::string note_on_times(const std::string& profile, const std::string& origin, const std::string& source) {
+  if (origin != to_string(Origin::Reconstructed) && origin != to_string(Origin::Estimated)) return "";
+  return fmt::format("note: the times of {} are {}, not measured{}\n", profile, origin, source);
 }
 
 }  // namespace
 
-std::string caveat(const Profile& profile) { return note_on_times(profile, ""); }
+std::string caveat(const std::string& profile, const std::string& origin) { return note_on_times(profile, origin, ""); }
+
+std::string caveat(const Profile& profile) { return caveat(profile.name, to_string(profile.origin)); }
 
 std::string caveat_with_source(const Profile& profile) {
-  return note_on_times(profile, fmt::format(" ({})", profile.source));
+  return note_on_times(profile.name, to_string(profile.origin), fmt::format(" ({})", profile.source));
 }
 
 TableCell memory_cell(const Scenario& scenario, const Result& result) {
@@ -160,8 +161,6 @@ std::size_t fastest(const std::vector<Outcome>& outcomes) {
   return best;
 }
 
-constexpr const char* collectives_column = "collec\u00ADtives";
-
 }  // namespace
 
 std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& screen) {
@@ -216,70 +215,6 @@ std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& s
     notes += "note: memory is without activations: the trace says nothing of them\n";
   return wrapped(text, screen.width) + "\n\n" + table.text(screen) +
          wrapped(notes + caveat(scenario.profile), screen.width, 2);
-}
-
-namespace {
-
-// What says which row is which, by name.
-using Identity = std::vector<std::pair<std::string, std::string>>;
-
-Identity identity_of(const Outcome& outcome) {
-  const auto& [scenario, result, wall_s] = outcome;
-  return {{"profile", scenario.profile->name},
-          {"cluster", scenario.cluster.name},
-          {"workers", std::to_string(scenario.workers)},
-          {"collective", result.collective},
-          {"fidelity", result.fidelity},
-          {"codec", scenario.codec ? scenario.codec->name : "none"},
-          {"strategy", std::string(scenario.strategy->name)}};
-}
-
-}  // namespace
-
-std::string sweep_report(const std::vector<Outcome>& outcomes, const Screen& screen) {
-  std::vector<Identity> identities;
-  std::string caveats;
-  for (const Outcome& one : outcomes) {
-    identities.push_back(identity_of(one));
-    const std::string note = caveat(one.scenario.profile);
-    if (caveats.find(note) == std::string::npos) caveats += note;
-  }
-  std::vector<TableColumn> columns;
-  std::vector<std::size_t> varied;  // what is the same in all rows is said once
-  std::string same;
-  for (std::size_t i = 0; i < identities.front().size(); ++i) {
-    const auto& [name, value] = identities.front()[i];
-    const bool all =
-        std::all_of(identities.begin(), identities.end(), [&](const Identity& one) { return one[i].second == value; });
-    if (all && outcomes.size() > 1) {
-      same += fmt::format("{}{} {}", same.empty() ? "" : ", ", name, value);
-    } else {
-      varied.push_back(i);
-      columns.emplace_back(name);
-    }
-  }
-  std::sort(identities.begin(), identities.end());
-  const bool alike = std::adjacent_find(identities.begin(), identities.end()) != identities.end();
-  const std::size_t keys = columns.size();
-  for (const TableColumn& column :
-       {TableColumn("iteration"), exposed_column, TableColumn(collectives_column), TableColumn("speed-up"),
-        TableColumn(efficiency_column), TableColumn("above bound")})
-    columns.push_back(column);
-  if (alike) columns.emplace_back("options");
-  Table table(columns, keys);
-  const std::vector<NamedValues> options = apart_from_common(outcomes);
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const Metrics& m = outcomes[i].result.metrics;
-    const Identity identity = identity_of(outcomes[i]);
-    std::vector<TableCell> row;
-    for (const std::size_t one : varied) row.emplace_back(identity[one].second);
-    row.insert(row.end(), {cell::seconds(m.iteration_s), exposed_cell(m), cell::count(m.collectives),
-                           cell::number(m.speedup, 2), cell::percent(m.efficiency), above_bound_cell(m)});
-    if (alike) row.emplace_back(options_text(options[i]));
-    table.add(std::move(row));
-  }
-  return (same.empty() ? "" : wrapped(same, screen.width, 2) + "\n\n") + table.text(screen) +
-         wrapped(caveats, screen.width, 2);
 }
 
 }  // namespace allreplay
