@@ -6,8 +6,8 @@
 
 Each function is a command of the program `allreplay`, its keyword arguments that command's options (`shard_group=4` is
 `--shard-group 4`, `bucket_cap="10 MiB"` is `--option bucket_cap="10 MiB"`), and its result what the command prints as JSON.
-Profiles, clusters and plans are names, files, or dicts of what files hold. Times are seconds, and bytes bytes.
-docs/python.md shows how.
+Profiles, clusters and plans are names, files, or dicts of what files hold; a cluster may also stand there in words
+(`nodes=8, gpus=8, network="400Gbit/s", inner="370GB/s"`). Times are seconds, and bytes bytes. docs/python.md shows how.
 """
 
 from __future__ import annotations
@@ -46,17 +46,17 @@ while _folder != os.path.dirname(_folder):
 Words = Union[str, Sequence[str], None]
 
 
-def run(profile: Given, cluster: Given, strategy: str | None = None, **options: Any) -> Result:
+def run(profile: Given, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Result:
     """Simulates one strategy, or `plan=`, and says where the time goes."""
     return _run({"profile": profile, "cluster": cluster, "strategy": strategy, **options})
 
 
-def simulate(profile: Given, cluster: Given, plan: Given, **options: Any) -> Result:
+def simulate(profile: Given, cluster: Given | None = None, plan: Given | None = None, **options: Any) -> Result:
     """Replays a plan as it stands. InputError where it does not send every gradient once, and in time."""
     return _run({"profile": profile, "cluster": cluster, "plan": plan, **options})
 
 
-def compare(profile: Given, cluster: Given, strategies: Words = None, **options: Any) -> Table:
+def compare(profile: Given, cluster: Given | None = None, strategies: Words = None, **options: Any) -> Table:
     """Simulates several strategies (all, unless some are named) and sets them side by side: a row each."""
     return _table(call("compare", profile=profile, cluster=cluster, strategies=strategies, **options))
 
@@ -72,12 +72,12 @@ def sweep(config: Given, **options: Any) -> Table:
     return _table(_parsed(one.run().printed))
 
 
-def recommend(profile: Given, cluster: Given, strategies: Words = None, **options: Any) -> Table:
+def recommend(profile: Given, cluster: Given | None = None, strategies: Words = None, **options: Any) -> Table:
     """Tunes the strategies and ranks them, best first: what to run, with which settings; for `workers="8:1024:x2"`, too."""
     return _table(call("recommend", profile=profile, cluster=cluster, strategies=strategies, **options))
 
 
-def whatif(profile: Given, cluster: Given, strategy: str | None = None, **options: Any) -> Table:
+def whatif(profile: Given, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Table:
     """What each of many changes brings, alone and together: a row each, by `part`: base, rows, together.
 
     `call("whatif", ...)` also has the bound, and what was left out.
@@ -118,7 +118,7 @@ def calibrate(*files: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     return result
 
 
-def plot(profile: Given, cluster: Given, strategies: Words = None, *, kind: str = "timeline",
+def plot(profile: Given, cluster: Given | None = None, strategies: Words = None, *, kind: str = "timeline",
          out: str | os.PathLike[str] | None = None, ending: str = ".svg", **options: Any) -> Picture:
     """Draws the iterations of strategies on one time axis, or with `kind="bars"` what makes them up.
 
@@ -133,20 +133,20 @@ def plot(profile: Given, cluster: Given, strategies: Words = None, *, kind: str 
     return Picture(_written(one, file, out is None), os.path.splitext(file)[1])
 
 
-def plan(profile: Given, cluster: Given, strategy: str, **options: Any) -> Plan:
+def plan(profile: Given, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> Plan:
     """What a strategy would send: blocks, slices, order; to look at, to change and to simulate()."""
     one = _Call("plan")
     one.add_all({"profile": profile, "cluster": cluster, "strategy": strategy, **options, "json": True})
     return Plan(one.run().printed, name=strategy)
 
 
-def topology(cluster: Given, **options: Any) -> dict[str, Any]:
+def topology(cluster: Given | None = None, **options: Any) -> dict[str, Any]:
     """Describes a cluster's network: hosts, switches, links, diameter, bisection."""
     result: dict[str, Any] = call("topology", cluster=cluster, **options)
     return result
 
 
-def collective(cluster: Given, **options: Any) -> Table:
+def collective(cluster: Given | None = None, **options: Any) -> Table:
     """Times one collective alone, by message size."""
     return _table(call("collective", cluster=cluster, **options))
 
@@ -157,7 +157,7 @@ def codec(codec: str, elements: int, **options: Any) -> dict[str, Any]:
     return result
 
 
-def tune(profile: Given, cluster: Given, strategy: str, **options: Any) -> dict[str, Any]:
+def tune(profile: Given, cluster: Given | None = None, strategy: str | None = None, **options: Any) -> dict[str, Any]:
     """Finds the options of a strategy with the least iteration time."""
     result: dict[str, Any] = call("tune", profile=profile, cluster=cluster, strategy=strategy, **options)
     return result

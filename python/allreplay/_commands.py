@@ -98,6 +98,8 @@ class Call:
     def _in_sweep(self, entry: Any, key: str, kind: type[Document], place: str) -> Any:
         if isinstance(entry, Mapping) and key in entry and not isinstance(entry, Document):
             return {**entry, key: self.given(entry[key], kind, place)}
+        if kind is Cluster and isinstance(entry, Mapping) and "nodes" in entry:
+            return entry  # in words
         return self.given(entry, kind, place)
 
     def add(self, option: str, value: Any) -> None:

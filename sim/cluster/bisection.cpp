@@ -148,6 +148,13 @@ std::optional<Bisection> by_rule(const Topology& topology, const TopologySpec& s
     // Rearrangeably non-blocking (Al-Fares et al. 2008); oversubscribed, half of the edges' links up.
     case TopologyKind::FatTree:
       return Bisection{half * spec.link.bandwidth / spec.oversubscription};
+    // Half of the leaves, and of an odd one half of its hosts: a leaf's links up carry no more than its hosts' own.
+    case TopologyKind::LeafSpine: {
+      const auto per_leaf = static_cast<double>(spec.hosts_per_leaf);
+      const double odd = spec.leaves % 2 == 1 ? static_cast<double>(spec.hosts_per_leaf / 2) : 0;
+      return Bisection{(static_cast<double>(spec.leaves / 2) * per_leaf / spec.oversubscription + odd) *
+                       spec.link.bandwidth};
+    }
     case TopologyKind::BCube:
       if (spec.k == 1 || spec.n == 2) return Bisection{half * spec.link.bandwidth};  // a star; a hypercube
       if (machines <= most_tried) return std::nullopt;

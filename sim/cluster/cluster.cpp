@@ -205,6 +205,7 @@ Network read_network(const Json& json) {
     if (const auto value = json.find(key))
       network.options.emplace_back(key, value->is_string() ? value->text() : value->dump());
   require_consistent(json, network);
+  require_placed_in_nodes(network);
   return network;
 }
 
@@ -249,6 +250,21 @@ std::optional<TopologySpec> topology_of(const Network& network) {
   rail.rails = node->rails;
   rail.place = node->place;
   return rail;
+}
+
+void require_placed_in_nodes(const Network& network) {
+  if (!network.node || !network.topology || network.topology->placement.packed()) return;
+  const TopologySpec& spec = *network.topology;
+  const Place& place = spec.placement.place;
+  if (spec.gpus_per_host != network.node->workers)
+    throw InputError(place,
+                     fmt::format("places hosts of {}, and the {} workers of a node belong together",
+                                 spec.gpus_per_host == 1 ? "one GPU" : fmt::format("{} GPUs", spec.gpus_per_host),
+                                 network.node->workers),
+                     fmt::format("\"gpus_per_host\": {} in the topology, or packed", network.node->workers));
+  if (!fills_hosts(spec))
+    throw InputError(place, "deals ranks from host to host, and the workers of a node belong together",
+                     "packed, or a list of hosts");
 }
 
 Cluster read_cluster(const Json& json) {

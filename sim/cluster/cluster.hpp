@@ -99,6 +99,9 @@ struct Cluster {
 /// InputError for links that take no time per byte.
 std::optional<TopologySpec> topology_of(const Network& network);
 
+/// Throws InputError where a topology places ranks elsewhere than in the nodes that stand beside it.
+void require_placed_in_nodes(const Network& network);
+
 /// Reads the keys "name", "workers", "network" and "interference" of a cluster file. Throws InputError.
 Cluster read_cluster(const Json& json);
 

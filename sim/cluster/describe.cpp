@@ -44,6 +44,8 @@ std::optional<std::int64_t> hops_by_rule(const Topology& topology, const Topolog
     }
     case TopologyKind::FatTree:
       return 6;
+    case TopologyKind::LeafSpine:
+      return spec.leaves > 1 ? 4 : 2;
     case TopologyKind::BCube:
       return 2 * spec.k;
     case TopologyKind::Rail:

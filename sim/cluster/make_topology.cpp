@@ -36,6 +36,10 @@ Size size_of(const TopologySpec& spec, double needed) {
       const double hosts = std::pow(static_cast<double>(spec.ports), 3) / 4;
       return {hosts, 6 * hosts};
     }
+    case TopologyKind::LeafSpine: {
+      const auto leaves = static_cast<double>(spec.leaves), hosts = leaves * static_cast<double>(spec.hosts_per_leaf);
+      return {hosts, 2 * (hosts + leaves * static_cast<double>(spec.spines))};
+    }
     case TopologyKind::BCube: {
       const double hosts = std::pow(static_cast<double>(spec.n), static_cast<double>(spec.k));
       return {hosts, 2 * hosts * static_cast<double>(spec.k)};
@@ -90,6 +94,8 @@ std::unique_ptr<Topology> make_shape(const TopologySpec& spec, std::int64_t host
       return make_double_binary_tree(hosts, spec.link);
     case TopologyKind::FatTree:
       return make_fat_tree(spec.ports, spec.oversubscription, spec.link);
+    case TopologyKind::LeafSpine:
+      return make_leaf_spine(spec);
     case TopologyKind::BCube:
       return make_bcube(spec.n, spec.k, spec.link);
     case TopologyKind::Rail:
@@ -111,6 +117,7 @@ std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t w
   const bool bare = spec.kind != TopologyKind::Rail;  // its routes ask for the GPU: it has them itself
   if (spec.gpus_per_host > 1 && bare) topology = with_gpus(std::move(topology), spec.gpus_per_host, spec.inner);
   if (!spec.changes.empty()) topology = with_changes(std::move(topology), spec.changes);
+  if (!spec.placement.packed()) topology = with_placement(std::move(topology), spec, workers);
   return topology;
 }
 

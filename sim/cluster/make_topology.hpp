@@ -9,9 +9,9 @@
 
 namespace allreplay {
 
-/// A network for that many workers, rank i on host i. `star`, `ring`, `double-binary-tree` and `rail` have as many
-/// hosts as workers need; the others what their sizes say. Throws InputError where they are too few, too many to hold,
-/// or cut off from each other.
+/// A network for that many workers, rank i on host i unless it is placed elsewhere. `star`, `ring`,
+/// `double-binary-tree` and `rail` have as many hosts as workers need; the others what their sizes say. Throws
+/// InputError where they are too few, too many to hold, or cut off from each other.
 std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t workers);
 
 /// What a collective between neighbouring ranks meets at worst.

@@ -29,6 +29,10 @@ std::unique_ptr<Topology> make_double_binary_tree(std::int64_t hosts, const Link
 /// routing; the way up is chosen by the destination d: aggregation switch d mod k/2, its core d/(k/2) mod k/2.
 std::unique_ptr<Topology> make_fat_tree(std::int64_t ports, double oversubscription, const LinkSpec& link);
 
+/// Every leaf is linked to every spine, each time with an equal share of its hosts' bandwidth / oversubscription. A
+/// message to host d of another leaf goes over spine d mod spines.
+std::unique_ptr<Topology> make_leaf_spine(const TopologySpec& spec);
+
 /// Servers [v_{k−1} … v_0] of k ports; the switch of level i joins the n servers that differ in digit i (Guo et al.
 /// 2009). Routes correct the digits from v_{k−1} down to v_0; the servers between relay.
 std::unique_ptr<Topology> make_bcube(std::int64_t n, std::int64_t k, const LinkSpec& link);
@@ -48,5 +52,12 @@ std::unique_ptr<Topology> with_gpus(std::unique_ptr<Topology> network, std::int6
 /// Some links changed, some down. Where a route meets a link that is down, the shortest path is taken instead. Throws
 /// InputError where a change names no link, or hosts are cut off.
 std::unique_ptr<Topology> with_changes(std::unique_ptr<Topology> network, std::span<const LinkChange> changes);
+
+/// Ranks sit where `spec` places them. Spread: hosts are dealt in turn from switch to switch (hosts_of_a_switch), ranks
+/// fill each; where no switch has a few hosts of many, ranks are dealt from host to host. A list is of hosts that ranks
+/// fill in its order. Throws InputError for a list that is too short or names no host, or one twice, and for what has
+/// nothing to choose. REQUIRES: it is not packed.
+std::unique_ptr<Topology> with_placement(std::unique_ptr<Topology> network, const TopologySpec& spec,
+                                         std::int64_t workers);
 
 }  // namespace allreplay

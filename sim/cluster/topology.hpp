@@ -34,7 +34,7 @@ class RouteCount {
   virtual void take(std::span<double> loads) = 0;
 };
 
-/// By host, how many sit there; and two hosts.
+/// By rank, how many; and two ranks.
 using Census = std::span<const std::int64_t>;
 using HostPair = std::pair<NodeId, NodeId>;
 
@@ -42,8 +42,8 @@ class Topology {
  public:
   virtual ~Topology() = default;
 
-  /// Where ranks sit: rank i on host i. With several GPUs per host each GPU is a "host" here, consecutive ones in one
-  /// machine.
+  /// Where ranks sit: rank i on host i, unless it is placed elsewhere. With several GPUs per host each GPU is a "host"
+  /// here, consecutive ones in one machine.
   std::int64_t hosts() const { return hosts_; }
   std::int64_t switches() const { return switches_; }
   std::int64_t gpus_per_host() const { return gpus_per_host_; }
@@ -59,15 +59,18 @@ class Topology {
   /// 1 where no such group stands out.
   std::int64_t group_size() const { return group_size_; }
 
-  /// Appends the links from host to host, in order; nothing when they are the same. Computed, not stored, wherever
+  /// Where a rank sits.
+  virtual NodeId seat(NodeId rank) const { return rank; }
+
+  /// Appends the links from rank to rank, in order; nothing when they are the same. Computed, not stored, wherever
   /// the structure gives a rule. May be called from several threads.
   virtual void route(NodeId from, NodeId to, std::vector<LinkId>& path) const = 0;
 
   /// Walks each route, where the shape knows no shorter way. REQUIRES: the topology outlives it.
   virtual std::unique_ptr<RouteCount> route_count() const;
 
-  /// From each of `from` to each of `to` on another host, in closed form: adds to `loads`, by LinkId, how many routes
-  /// use a link, and appends pairs of hosts among whose routes, inside machines and between them, are those with the
+  /// From each of `from` to each other one of `to`, in closed form: adds to `loads`, by LinkId, how many routes
+  /// use a link, and appends pairs of ranks among whose routes, inside machines and between them, are those with the
   /// most and the least latency. False, and nothing added: where only walking tells.
   virtual bool count_all(Census /*from*/, Census /*to*/, std::span<double> /*loads*/,
                          std::vector<HostPair>& /*ends*/) const {

@@ -18,6 +18,10 @@ constexpr KindSummary kinds[] = {
     {TopologyKind::Torus, "torus", "a ring in each of two or three dimensions", {"dimensions"}},
     {TopologyKind::DoubleBinaryTree, "double-binary-tree", "a link per edge of two mirrored trees of hosts", {}},
     {TopologyKind::FatTree, "fat-tree", "k-port switches in three layers, k^3/4 hosts", {"ports", "oversubscription"}},
+    {TopologyKind::LeafSpine,
+     "leaf-spine",
+     "hosts on leaf switches, every leaf on every spine",
+     {"leaves", "hosts_per_leaf", "spines", "oversubscription"}},
     {TopologyKind::BCube, "bcube", "n^k servers of k ports, n-port switches, servers relay", {"n", "k"}},
     {TopologyKind::Rail,
      "rail",
@@ -77,6 +81,13 @@ void read_gpus(const Json& json, TopologySpec& spec) {
     spec.inner = read_link(json.at("inner"));
   else if (inner)
     inner->fail("links the GPUs of a host, but there is one each", "\"gpus_per_host\": 2 or more");
+}
+
+void read_leaf_spine(const Json& json, TopologySpec& spec) {
+  spec.leaves = json.at("leaves").integer(1, largest_size);
+  spec.hosts_per_leaf = json.at("hosts_per_leaf").integer(1, largest_size);
+  spec.spines = json.at("spines").integer(1, largest_size);
+  if (const auto ratio = json.find("oversubscription")) spec.oversubscription = read_oversubscription(*ratio);
 }
 
 void read_rail(const Json& json, TopologySpec& spec) {
@@ -163,7 +174,7 @@ void allow_only_keys_of(TopologyKind kind, const Json& json) {
                                       return one.value == kind;
                                     })->keys)
     if (!key.empty()) keys.push_back(key);
-  keys.insert(keys.end(), {"link", "gpus_per_host", "inner", "links"});
+  keys.insert(keys.end(), {"link", "gpus_per_host", "inner", "links", "placement"});
   json.allow_only(keys);
 }
 
@@ -175,6 +186,7 @@ TopologySpec read_topology(const Json& json) {
   spec.place = json.place();
   allow_only_keys_of(spec.kind, json);
   read_gpus(json, spec);
+  if (const auto placement = json.find("placement")) spec.placement = read_placement(*placement);
   if (spec.kind == TopologyKind::Graph) {
     read_graph(json, spec);
     return spec;
@@ -185,6 +197,7 @@ TopologySpec read_topology(const Json& json) {
     spec.ports = read_ports(json.at("ports"));
     if (const auto ratio = json.find("oversubscription")) spec.oversubscription = read_oversubscription(*ratio);
   }
+  if (spec.kind == TopologyKind::LeafSpine) read_leaf_spine(json, spec);
   if (spec.kind == TopologyKind::Rail) read_rail(json, spec);
   if (spec.kind == TopologyKind::BCube) {
     spec.n = json.at("n").integer(2, largest_size);

@@ -9,12 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/cluster/placement.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/json.hpp"
 
 namespace allreplay {
 
-enum class TopologyKind : std::uint8_t { Star, Ring, Torus, DoubleBinaryTree, FatTree, BCube, Rail, Graph };
+enum class TopologyKind : std::uint8_t { Star, Ring, Torus, DoubleBinaryTree, FatTree, LeafSpine, BCube, Rail, Graph };
 
 struct LinkSpec {
   double latency = 0;    ///< seconds
@@ -42,7 +43,10 @@ struct TopologySpec {
   LinkSpec link;                         ///< every link, unless said otherwise
   std::vector<std::int64_t> dimensions;  ///< torus
   std::int64_t ports = 0;                ///< fat-tree: of each switch
-  double oversubscription = 1;     ///< of fat-tree's edge switches, and of rail's switches, towards the next layer
+  double oversubscription = 1;  ///< of fat-tree's edge switches, leaves, and rail's switches, towards the next layer
+  std::int64_t leaves = 0;      ///< leaf-spine: switches that hosts hang on,
+  std::int64_t hosts_per_leaf = 0;
+  std::int64_t spines = 0;         ///< and those that every leaf hangs on
   std::int64_t n = 0;              ///< bcube: ports of a switch
   std::int64_t k = 0;              ///< bcube: ports of a server
   std::int64_t rails = 1;          ///< rail: ports of a host
@@ -53,11 +57,23 @@ struct TopologySpec {
   std::int64_t gpus_per_host = 1;
   LinkSpec inner;  ///< from each GPU to its host, with several of them
   std::vector<LinkChange> changes;
+  Placement placement;
   Place place;
+
+  /// leaf-spine: of a leaf's link to one spine. All of them together are its hosts' links / oversubscription.
+  double uplink_bandwidth() const {
+    return static_cast<double>(hosts_per_leaf) * link.bandwidth / (oversubscription * static_cast<double>(spines));
+  }
 };
 
 /// The value of "topology" in a cluster file. Throws InputError.
 TopologySpec read_topology(const Json& json);
+
+/// How many hosts hang on one of the switches nearest to them; 0 for kinds where no few do.
+std::int64_t hosts_of_a_switch(const TopologySpec& spec);
+
+/// Whether consecutive ranks fill a host before the next: not where they are spread over hosts of several GPUs.
+bool fills_hosts(const TopologySpec& spec);
 
 std::string_view kind_name(TopologyKind kind);
 
@@ -66,7 +82,7 @@ struct KindSummary {
   TopologyKind value;
   std::string_view name;
   std::string_view summary;
-  std::array<std::string_view, 3> keys;  ///< in a file, beside those that every kind may have; "": none
+  std::array<std::string_view, 4> keys;  ///< in a file, beside those that every kind may have; "": none
 };
 std::span<const KindSummary> topology_kinds();
 

@@ -149,6 +149,18 @@ void change_rails(Network& network, std::int64_t rails, const Place& place) {
   network.node->rails = rails;
 }
 
+void change_placement(Network& network, std::string_view text, const Place& place) {
+  const Placement placement = parse_placement(text, place);
+  if (!network.topology && !placement.packed())
+    throw InputError(place,
+                     network.node ? "nodes without a topology are filled in order, and know no switches"
+                                  : "the cluster's network has no topology to place ranks on",
+                     "a cluster with a topology, such as leaf-spine-64; see docs/topologies.md");
+  if (!network.topology) return;
+  network.topology->placement = placement;
+  require_placed_in_nodes(network);
+}
+
 std::int64_t node_workers_of(const Network& network) {
   return network.node ? network.node->workers : has_gpus(network) ? network.topology->gpus_per_host : 1;
 }

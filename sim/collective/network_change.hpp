@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "sim/cluster/cluster.hpp"
 
@@ -34,6 +35,9 @@ void change_node(Network& network, std::int64_t workers, const Place& place);
 
 /// How many network ports a node has.
 void change_rails(Network& network, std::int64_t rails, const Place& place);
+
+/// Where ranks sit: what a topology's "placement" may be, as one text.
+void change_placement(Network& network, std::string_view text, const Place& place);
 
 /// How many workers a node has; 1 where there are no nodes.
 std::int64_t node_workers_of(const Network& network);

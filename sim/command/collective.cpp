@@ -14,6 +14,7 @@ namespace {
 struct CollectiveArguments {
   std::string cluster, workers, collective, fidelity, plot, bytes = "8B:1GiB:x2";
   std::vector<std::string> options;
+  ClusterWordArguments cluster_words;
   ChangeArguments changes;
   bool json = false, links = false;
 };
@@ -21,6 +22,7 @@ struct CollectiveArguments {
 void execute(const CollectiveArguments& arguments) {
   ScenarioArguments words;
   words.cluster = arguments.cluster;
+  words.cluster_words = arguments.cluster_words;
   words.workers = arguments.workers;
   words.collective = arguments.collective;
   words.fidelity = arguments.fidelity;
@@ -56,8 +58,7 @@ void add_collective(CommandLine& app) {
   auto arguments = std::make_shared<CollectiveArguments>();
   Command command =
       app.add_subcommand("collective", "time one collective alone, by message size, as nccl-tests prints it");
-  command.add_option("-c,--cluster", arguments->cluster, "a cluster file, or a name from `allreplay list clusters`")
-      .required();
+  add_cluster_options(command, arguments->cluster, arguments->cluster_words);
   command.add_option("-n,--workers", arguments->workers, "how many workers (the cluster file's)");
   command.add_option("--collective", arguments->collective,
                      "the algorithm (the cluster file's); see `allreplay list collectives`");

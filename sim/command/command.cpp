@@ -12,6 +12,7 @@
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
+#include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/network/fidelity.hpp"
 
@@ -56,11 +57,20 @@ std::int64_t one_number_of_workers(const std::string& text) {
 
 }  // namespace
 
+std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments) {
+  std::vector<ChangeText> words;
+  for (const ClusterWordRow& row : cluster_word_rows())
+    if (const auto given = arguments.find(row.name); given != arguments.end() && !given->second.empty())
+      words.push_back({given->first, given->second, argument("--" + given->first)});
+  return words;
+}
+
 Request ScenarioArguments::request(const std::string& strategy, const std::string& plan) const {
   Request request;
   request.plan = plan;
   request.profile = profile;
   request.cluster = cluster;
+  request.cluster_words = words_of_cluster(cluster_words);
   request.strategy = strategy;
   request.collective = collective;
   request.fidelity = fidelity;
@@ -149,13 +159,25 @@ std::vector<std::string> ScenarioArguments::files(std::vector<std::string> more)
   return more;
 }
 
+bool ScenarioArguments::has_cluster() const { return !cluster.empty() || !words_of_cluster(cluster_words).empty(); }
+
+void add_cluster_options(Command command, std::string& cluster, ClusterWordArguments& words) {
+  Option named = command
+                     .add_option("-c,--cluster", cluster,
+                                 "a cluster file, or a name from `allreplay list clusters`; or in words, below")
+                     .required();
+  for (const ClusterWordRow& row : cluster_word_rows())
+    named.unless(command.add_option(fmt::format("--{}", row.name), words[std::string(row.name)], std::string(row.about))
+                     .excludes(named)
+                     .group("A cluster in words, in the place of --cluster"));
+}
+
 void add_scenario_options(Command command, ScenarioArguments& arguments) {
   command
       .add_option("-p,--profile", arguments.profile,
                   "layer-wise times: a trace or CSV file, or a name from `allreplay list profiles`")
       .required();
-  command.add_option("-c,--cluster", arguments.cluster, "a cluster file, or a name from `allreplay list clusters`")
-      .required();
+  add_cluster_options(command, arguments.cluster, arguments.cluster_words);
   command.add_option("-n,--workers", arguments.workers, "how many workers (the cluster file's)");
   command.add_option("--collective", arguments.collective,
                      "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");

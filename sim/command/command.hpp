@@ -50,13 +50,25 @@ void add_change_options(Command command, ChangeArguments& arguments, bool networ
 
 std::vector<ChangeText> changes_of(const ChangeArguments& arguments);
 
+/// What --nodes and the other words of a cluster were given as, by name.
+using ClusterWordArguments = std::map<std::string, std::string, std::less<>>;
+
+/// Adds --cluster, and the words that may stand in its place.
+void add_cluster_options(Command command, std::string& cluster, ClusterWordArguments& words);
+
+std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments);
+
 /// What --profile, --cluster and the options beside them were given as.
 struct ScenarioArguments {
   std::string profile, cluster, workers, collective, fidelity, codec, forward_ratio;
+  ClusterWordArguments cluster_words;
   std::vector<std::string> options;                   ///< key=value
   std::string accumulate, zero, shard_group, memory;  ///< options that have flags of their own
   ChangeArguments changes;
   bool no_reuse = false;
+
+  /// Whether a cluster is named, or stands there in words.
+  bool has_cluster() const;
 
   /// The files behind --profile, --cluster and --codec, as far as there are any, after `more`.
   std::vector<std::string> files(std::vector<std::string> more = {}) const;

@@ -68,6 +68,11 @@ Option Option::excludes(Option other) {
   return *this;
 }
 
+Option Option::unless(Option other) {
+  record_->unless.push_back(other.record_);
+  return *this;
+}
+
 Option Option::group(const std::string& name) {
   record_->group = name;
   return *this;
@@ -166,7 +171,7 @@ void add(CLI::App& app, const CommandRecord& record, const std::vector<std::stri
   for (const OptionRecord& option : record.options)
     if (CLI::Option* one = parsed(command, option)) {
       known[&option] = one;
-      one->required(option.required);
+      one->required(option.required && option.unless.empty());
       if (option.extra_args) one->allow_extra_args(*option.extra_args);
       if (option.delimiter != '\0') one->delimiter(option.delimiter);
       if (option.shows_default) one->capture_default_str();
@@ -175,7 +180,14 @@ void add(CLI::App& app, const CommandRecord& record, const std::vector<std::stri
     for (const OptionRecord* other : option->needs) one->needs(known.at(other));
     for (const OptionRecord* other : option->excludes) one->excludes(known.at(other));
   }
-  command.callback(record.run);
+  command.callback([&record, known = std::move(known)] {
+    for (const OptionRecord& option : record.options)
+      if (option.required && !option.unless.empty() && known.at(&option)->count() == 0 &&
+          std::none_of(option.unless.begin(), option.unless.end(),
+                       [&](const OptionRecord* other) { return known.at(other)->count() > 0; }))
+        throw CLI::RequiredError(option.longest_name());
+    record.run();
+  });
 }
 
 }  // namespace
@@ -233,7 +245,8 @@ void require_together(const CommandRecord& command, const std::vector<const Opti
   for (const OptionRecord& option : command.options) {
     const std::string name = option.longest_name();
     if (!is_given(&option)) {
-      if (option.required) refuse(name + " is required");
+      if (option.required && std::none_of(option.unless.begin(), option.unless.end(), is_given))
+        refuse(name + " is required");
       continue;
     }
     for (const OptionRecord* other : option.needs)

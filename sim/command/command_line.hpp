@@ -24,8 +24,8 @@ struct OptionRecord {
   bool required = false, shows_default = false;
   std::optional<bool> extra_args;  ///< none: as the parser does
   char delimiter = '\0';
-  std::vector<const OptionRecord*> needs, excludes;
-  std::string group;  ///< under which help shows it; "" under "Options"
+  std::vector<const OptionRecord*> needs, excludes, unless;  ///< not required where one of the last is given
+  std::string group;                                         ///< under which help shows it; "" under "Options"
 
   std::vector<std::string> names_apart() const;  ///< "-p", "--profile"
   std::string longest_name() const;              ///< "--profile"
@@ -42,6 +42,7 @@ class Option {
   Option capture_default_str();
   Option needs(Option other);
   Option excludes(Option other);
+  Option unless(Option other);
   Option group(const std::string& name);
 
   /// All but its value, which the parser does not know.

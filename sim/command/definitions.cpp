@@ -8,6 +8,7 @@
 
 #include "sim/collective/measurement_log.hpp"
 #include "sim/command/help.hpp"
+#include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/exporters/exporter.hpp"
 #include "sim/network/fidelity.hpp"
 #include "sim/report/codec_report.hpp"
@@ -17,6 +18,11 @@
 namespace allreplay {
 
 namespace {
+
+// A word of a cluster, or nothing.
+const ClusterWordRow* cluster_word(std::string_view option) {
+  return option.starts_with("--") ? row_named(cluster_word_rows(), option.substr(2)) : nullptr;
+}
 
 template <class Rows>
 std::vector<ToldValue> summaries(const Rows& rows) {
@@ -47,6 +53,7 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--inner-bandwidth", {.name = "RATE|xN"}},
       {"--inner-latency", {.name = "TIME|xN"}},
       {"--node", number},
+      {"--placement", {.name = "packed|spread|HOST,..."}},
       {"--plan", file},
       {"--stragglers", {.name = "xN|none|WORKER:FACTOR"}},
       {"--method", {.name = "METHOD", .words = names_of(tune_methods)}},
@@ -132,6 +139,7 @@ ValueKind kind_of(const std::string& command, const OptionDefinition& option) {
     if (name.empty() && one.starts_with("--")) name = one;
   for (const std::string& key : {command + " " + name, name})
     if (const auto found = kinds().find(key); found != kinds().end()) return found->second;
+  if (const ClusterWordRow* word = cluster_word(name)) return {.name = std::string(word->value)};
   return {.name = "VALUE"};
 }
 

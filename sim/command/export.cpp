@@ -30,9 +30,10 @@ void require_meaning(const ExportArguments& arguments, const Exporter& exporter)
   if (arguments.planned()) require_strategy_or_plan(arguments.strategy, arguments.plan);
   refuse(arguments.planned() && !exporter.plans, planned, fmt::format("the format {} holds no plan", exporter.name),
          "leave it out");
-  refuse(arguments.planned() && arguments.scenario.cluster.empty(), planned, "plans for a cluster, and there is none",
+  refuse(arguments.planned() && !arguments.scenario.has_cluster(), planned, "plans for a cluster, and there is none",
          "add --cluster C");
-  refuse(!arguments.scenario.cluster.empty() && !arguments.planned(), "--cluster", "changes nothing without a strategy",
+  refuse(arguments.scenario.has_cluster() && !arguments.planned(),
+         arguments.scenario.cluster.empty() ? "--nodes" : "--cluster", "changes nothing without a strategy",
          "add --strategy S, or leave it out");
   for (const ChangeText& change : changes_of(arguments.scenario.changes))
     for (const ChangeRow& row : change_rows())
@@ -44,7 +45,7 @@ void require_meaning(const ExportArguments& arguments, const Exporter& exporter)
          fmt::format("the format {} counts no cycles", exporter.name), "leave it out");
   refuse(arguments.per_worker && exporter.name != "chakra" && exporter.name != "chakra-json", "--per-worker",
          fmt::format("the format {} has one file for all workers", exporter.name), "leave it out");
-  refuse(arguments.per_worker && arguments.scenario.workers.empty() && arguments.scenario.cluster.empty(),
+  refuse(arguments.per_worker && arguments.scenario.workers.empty() && !arguments.scenario.has_cluster(),
          "--per-worker", "how many workers?", "add --workers N");
 }
 

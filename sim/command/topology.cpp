@@ -2,6 +2,7 @@
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
+#include "sim/experiment/cluster_words.hpp"
 #include "sim/report/topology_report.hpp"
 
 namespace allreplay {
@@ -9,21 +10,41 @@ namespace allreplay {
 namespace {
 
 struct TopologyArguments {
-  std::string cluster, workers, dot;
+  std::string cluster, workers, dot, cluster_out;
+  ClusterWordArguments cluster_words;
   ChangeArguments changes;
   bool json = false;
 };
 
+// Of the other flags, a file of words can hold how many rails there are.
+std::string file_of_words(const TopologyArguments& arguments) {
+  std::vector<ChangeText> words = words_of_cluster(arguments.cluster_words);
+  if (words.empty())
+    throw InputError(argument("--cluster-out"), fmt::format("'{}' is a file already", arguments.cluster),
+                     "a cluster in words, such as --nodes 8 --gpus 8 --network 400Gbit/s --inner 370GB/s");
+  for (const ChangeText& change : changes_of(arguments.changes)) {
+    if (change.name != "rails")
+      throw InputError(change.place, "changes what the words say, and --cluster-out writes what they say",
+                       "other words, or no --cluster-out");
+    words.push_back(change);
+  }
+  return cluster_file_of(words);
+}
+
 void execute(const TopologyArguments& arguments) {
   Library library;
-  require_separate({{"--dot", arguments.dot}}, {file_behind("topologies", arguments.cluster)});
+  require_separate({{"--dot", arguments.dot}, {"--cluster-out", arguments.cluster_out}},
+                   {file_behind("topologies", arguments.cluster)});
+  const std::string file = arguments.cluster_out.empty() ? "" : file_of_words(arguments);
   ScenarioArguments words;
   words.cluster = arguments.cluster;
+  words.cluster_words = arguments.cluster_words;
   words.workers = arguments.workers;
   words.changes = arguments.changes;
   const Scenario scenario = library.resolve_network(words.request(""));
   Cluster cluster = scenario.cluster;
   cluster.workers = scenario.workers;
+  if (!file.empty()) write_file(arguments.cluster_out, file);
   if (!arguments.dot.empty()) write_file(arguments.dot, topology_dot(cluster));
   print("{}", arguments.json ? topology_json(cluster) : topology_table(cluster, screen()));
 }
@@ -34,11 +55,12 @@ void add_topology(CommandLine& app) {
   auto arguments = std::make_shared<TopologyArguments>();
   Command command =
       app.add_subcommand("topology", "describe a cluster's network: hosts, switches, links, diameter, bisection");
-  command.add_option("-c,--cluster", arguments->cluster, "a cluster file, or a name from `allreplay list clusters`")
-      .required();
+  add_cluster_options(command, arguments->cluster, arguments->cluster_words);
   command.add_option("-n,--workers", arguments->workers, "how many workers (the cluster file's)");
   add_change_options(command, arguments->changes, true);
   command.add_option("--dot", arguments->dot, "write the network for Graphviz to this file");
+  command.add_option("--cluster-out", arguments->cluster_out,
+                     "write the cluster that stands here in words to this file");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer("Example:\n  allreplay topology --cluster fat-tree-4 --dot fat-tree.dot && dot -Tsvg -O fat-tree.dot");
   command.callback([arguments] { execute(*arguments); });

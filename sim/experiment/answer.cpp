@@ -131,6 +131,7 @@ void pack(Packer& packer, const Request& request) {
   packer.add(request.forward_ratio).add(request.workers).add(request.reuse);
   pack_texts(packer, request.options);
   pack_texts(packer, request.changes);
+  pack_texts(packer, request.cluster_words);
 }
 
 Request unpack_request(Unpacker& unpacker) {
@@ -142,6 +143,7 @@ Request unpack_request(Unpacker& unpacker) {
   request.reuse = unpacker.take<bool>();
   request.options = unpack_texts<OptionText>(unpacker);
   request.changes = unpack_texts<ChangeText>(unpacker);
+  request.cluster_words = unpack_texts<ChangeText>(unpacker);
   return request;
 }
 

@@ -61,6 +61,10 @@ void node(Scenario& scenario, const ChangeText& change, const std::string& /*tra
   change_node(scenario.cluster.network, parse_integer(change.value, 1, most_workers, change.place), change.place);
 }
 
+void placement(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+  change_placement(scenario.cluster.network, change.value, change.place);
+}
+
 // Layer times and activations in proportion; the update does not know of samples.
 void batch(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
   Profile& profile = scenario.profile.own();
@@ -142,6 +146,14 @@ void stragglers(Scenario& scenario, const ChangeText& change, const std::string&
   }
 }
 
+// Of a long list, what a name has room for.
+std::string beginning(const std::string& list) {
+  constexpr std::size_t most = 60;
+  if (list.size() <= most) return list;
+  const std::size_t comma = list.rfind(',', most / 2);
+  return comma == std::string::npos ? list : list.substr(0, comma) + ",…";
+}
+
 constexpr ChangeRow rows[] = {
     {"bandwidth", "of links between nodes: a rate, or times what it is", Changed::Network, bandwidth<Level::Outside>},
     {"latency", "of messages between nodes: a time, or times what it is", Changed::Network, latency<Level::Outside>},
@@ -149,6 +161,7 @@ constexpr ChangeRow rows[] = {
     {"inner-latency", "the same inside nodes", Changed::Network, latency<Level::Inside>},
     {"rails", "how many network ports a node has", Changed::Network, rails},
     {"node", "how many workers a node has", Changed::Network, node},
+    {"placement", "where ranks sit on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement},
     {"batch", "samples of a worker: layers take times and memory in proportion", Changed::Profile, batch},
     {"precision", "of the computation, by the device's roofline", Changed::Profile, precision},
     {"stragglers", "times their slowness, or none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers},
@@ -164,7 +177,7 @@ void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Chan
     for (const ChangeText& change : changes) {
       if (row.changed != what || change.name != row.name) continue;
       row.apply(scenario, change, trace);
-      said += fmt::format("{}{} {}", said.empty() ? "" : ", ", change.name, change.value);
+      said += fmt::format("{}{} {}", said.empty() ? "" : ", ", change.name, beginning(change.value));
     }
   if (said.empty()) return;
   std::string& name = what == Changed::Profile ? scenario.profile.own().name : scenario.cluster.name;

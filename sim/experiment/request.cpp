@@ -8,6 +8,7 @@
 #include "sim/core/digest.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
+#include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/schedule/asked.hpp"
 #include "sim/workload/profile_file.hpp"
@@ -38,6 +39,7 @@ std::vector<std::string> run_flags(const Request& request) {
   };
   add("--profile", request.profile);
   add("--cluster", request.cluster);
+  for (const ChangeText& one : request.cluster_words) add("--" + one.name, one.value);
   if (request.workers) add("--workers", std::to_string(*request.workers));
   add("--strategy", request.strategy);
   add("--collective", request.collective);
@@ -114,6 +116,15 @@ const Library::ClusterFile& Library::cluster(const std::string& name) {
   });
 }
 
+const Library::ClusterFile& Library::cluster(const Request& request) {
+  if (request.cluster_words.empty()) return cluster(request.cluster);
+  const std::string text = cluster_file_of(request.cluster_words);
+  return known(&Shelves::clusters, text, [&] {
+    const Json json = Json::parse(text, "the cluster in words");
+    return ClusterFile{read_cluster(json), json};
+  });
+}
+
 const Cluster& Library::cluster_named(const std::string& name) { return cluster(name).cluster; }
 
 namespace {
@@ -155,11 +166,14 @@ const CodecCosts& Library::codec(const Request& request, const std::string& devi
 std::uint64_t Library::digest_of(const Request& request) const {
   const auto key = std::pair(request.profile, request.forward_ratio);
   const auto& profile = *shelves_.profiles.at(key);
-  const auto& cluster = *shelves_.clusters.at(request.cluster);
   // Names, too: files of the same contents make rows of different names.
   std::uint64_t state = digest(profile.value->name, digest(profile.digest, program_digest()));
   state = digest(request.forward_ratio ? fmt::format("{}", *request.forward_ratio) : "", state);
-  state = digest(cluster.value.cluster.name, digest(cluster.digest, state));
+  if (request.cluster_words.empty()) {
+    const auto& cluster = *shelves_.clusters.at(request.cluster);
+    state = digest(cluster.value.cluster.name, digest(cluster.digest, state));
+  }
+  for (const ChangeText& word : request.cluster_words) state = digest(word.value, digest(word.name, state));
   if (!request.codec.empty() && request.codec != "none")
     state = digest(shelves_.codecs.at(codec_file(request, profile.value->device))->digest, state);
   state = digest(request.workers ? fmt::format("{}", *request.workers) : "", state);
@@ -170,7 +184,7 @@ std::uint64_t Library::digest_of(const Request& request) const {
 }
 
 Scenario Library::resolve_network(const Request& request) {
-  const Cluster& named = cluster(request.cluster).cluster;
+  const Cluster& named = cluster(request).cluster;
   Scenario scenario;
   scenario.cluster = named;
   scenario.workers = request.workers.value_or(named.workers);
@@ -233,7 +247,7 @@ Scenario Library::resolve(const Request& request) {
     scenario.profile =
         with_element_bytes(*scenario.profile, bytes(options.dtypes.gradient), bytes(options.dtypes.parameter));
   if (options.update) scenario.profile.own().update = options.update;
-  scenario.stragglers = read_stragglers(cluster(request.cluster).json, scenario.workers);
+  scenario.stragglers = read_stragglers(cluster(request).json, scenario.workers);
   apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {
     scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy);

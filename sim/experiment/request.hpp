@@ -26,7 +26,8 @@ struct OptionText {
 struct Request {
   std::string profile;  ///< a path, or a name in traces/
   std::optional<double> forward_ratio;
-  std::string cluster;  ///< a path, or a name in topologies/
+  std::string cluster;                    ///< a path, or a name in topologies/; or, where it is empty,
+  std::vector<ChangeText> cluster_words;  ///< what it is (cluster_words.hpp)
   std::optional<std::int64_t> workers;
   std::string collective;  ///< "": the cluster's
   std::string fidelity;    ///< "": the cluster's
@@ -75,6 +76,7 @@ class Library {
  private:
   struct ClusterFile;
   const ClusterFile& cluster(const std::string& name);
+  const ClusterFile& cluster(const Request& request);
   const Shared<Profile>& read(const Request& request);
   const CodecCosts& codec(const Request& request, const std::string& device);
   static std::string codec_file(const Request& request, const std::string& device);
@@ -89,8 +91,8 @@ class Library {
   using Shelf = std::map<Key, std::shared_ptr<const Known<Value>>>;
   struct Shelves {
     Shelf<std::pair<std::string, std::optional<double>>, Shared<Profile>> profiles;
-    Shelf<std::string, ClusterFile> clusters;
-    Shelf<std::string, CodecCosts> codecs;  // by file
+    Shelf<std::string, ClusterFile> clusters;  // by name, or by the text that words mean
+    Shelf<std::string, CodecCosts> codecs;     // by file
   };
   template <class Key, class Value, class Read>
   const Value& known(Shelf<Key, Value> Shelves::*shelf, const Key& key, const Read& read);

@@ -6,6 +6,7 @@
 
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
+#include "sim/experiment/cluster_words.hpp"
 
 namespace allreplay {
 
@@ -142,19 +143,63 @@ std::vector<Requests::Choice> worker_choices(const std::vector<std::optional<Jso
   return choices;
 }
 
-// All that a sweep asks of one of its clusters.
-Requests::Product product_of(const Json& cluster, const Json& sweep, const SweepOverrides& instead) {
-  const std::string file = sweep.place().file;
-  const Json name = cluster.is_object() ? cluster.at("cluster") : cluster;
-  if (cluster.is_object())
-    cluster.allow_only({"cluster", "workers", "collectives", "fidelities", "codecs", "strategies"});
+// "inner_alpha" is --inner-alpha.
+std::string key_of_word(std::string_view word) {
+  std::string key(word);
+  std::replace(key.begin(), key.end(), '-', '_');
+  return key;
+}
+
+bool is_in_words(const Json& cluster) {
+  return cluster.is_object() && !cluster.find("cluster") && cluster.find("nodes");
+}
+
+// What may stand in the entry of a cluster: its name, or its words, and lists of its own.
+void require_cluster_keys(const Json& cluster) {
+  if (!cluster.is_object()) return;
+  std::vector<std::string> words;
+  for (const ClusterWordRow& row : cluster_word_rows()) words.push_back(key_of_word(row.name));
+  std::vector<std::string_view> keys{"workers", "collectives", "fidelities", "codecs", "strategies"};
+  if (is_in_words(cluster)) {
+    keys.insert(keys.end(), words.begin(), words.end());
+    keys.emplace_back("rails");
+  } else {
+    keys.emplace_back("cluster");
+  }
+  cluster.allow_only(keys);
+}
+
+Requests::Choice words_choice(const Json& json) {
+  for (const char* key : {"gpus", "network"}) json.at(key);
+  std::vector<ChangeText> words;
+  const auto add = [&](std::string_view word) {
+    if (const auto value = json.find(key_of_word(word)))
+      words.push_back({std::string(word), value->is_string() ? value->text() : value->dump(), value->place()});
+  };
+  for (const ClusterWordRow& row : cluster_word_rows()) add(row.name);
+  add("rails");
+  if (json.at("gpus").integer(1, most_workers) > 1) json.at("inner");
+  cluster_file_of(words);  // complains of what is wrong
+  return [words = std::move(words)](Request& request) { request.cluster_words = words; };
+}
+
+Requests::Choice cluster_choice(const Json& json, const std::string& file) {
+  require_cluster_keys(json);
+  if (is_in_words(json)) return words_choice(json);
+  const Json name = json.is_object() ? json.at("cluster") : json;
   const std::string path = beside(file, name.text());
   if (!locate_data("topologies", path))
     name.fail(fmt::format("no cluster '{}'", name.text()), suggest(name.text(), list_data("topologies")));
+  return [=](Request& request) { request.cluster = path; };
+}
+
+// All that a sweep asks of one of its clusters.
+Requests::Product product_of(const Json& cluster, const Json& sweep, const SweepOverrides& instead) {
+  const std::string file = sweep.place().file;
   const auto list = [&](std::string_view key) { return choices_of(cluster, sweep, key); };
   Requests::Product product;
-  product.lists.push_back({[=, reuse = instead.reuse, changes = instead.changes](Request& request) {
-    request.cluster = path;
+  product.lists.push_back({cluster_choice(cluster, file)});
+  product.lists.push_back({[reuse = instead.reuse, changes = instead.changes](Request& request) {
     request.reuse = reuse;
     request.changes = changes;
   }});

@@ -32,6 +32,7 @@ enum class Kind : std::uint8_t {
   Inner,
   Node,
   Rails,
+  Placement,
   Stragglers,
   Dtype,
   Accumulate,
@@ -73,6 +74,8 @@ void append_network(std::vector<Question>& all, const Scenario& scenario) {
   all.push_back(change(Kind::Bandwidth, "network bandwidth x2", "bandwidth", "x2"));
   all.push_back(change(Kind::Bandwidth, "network bandwidth x4", "bandwidth", "x4"));
   all.push_back(change(Kind::Latency, "network latency /2", "latency", "x0.5"));
+  if (network.topology && !network.topology->placement.packed())
+    all.push_back(change(Kind::Placement, "ranks packed", "placement", "packed"));
   const std::int64_t workers = node_workers_of(network);
   const bool by_links = !network.measured && network.table.empty() && network.tables.empty();
   if (workers == 1 || !by_links) return;

@@ -32,20 +32,24 @@ std::string bisection_text(const TopologyFacts& known) {
 }  // namespace
 
 std::string topology_table(const Cluster& cluster, const Screen& screen) {
+  const TopologySpec spec = spec_of(cluster);
   const TopologyFacts known = facts_of(cluster);
-  return facts({{"cluster", cluster.name},
-                {"topology", kind_name(spec_of(cluster).kind)},
-                {"workers", fmt::to_string(cluster.workers)},
-                {"hosts", known.gpus_per_host > 1 ? fmt::format("{} of {} GPUs", known.hosts, known.gpus_per_host)
-                                                  : fmt::to_string(known.hosts)},
-                {"switches", fmt::to_string(known.switches)},
-                {"links", known.links_down > 0 ? fmt::format("{}, and {} down", known.links, known.links_down)
-                                               : fmt::to_string(known.links)},
-                {"diameter", known.diameter ? fmt::format("{} links, {}", known.diameter->hops,
-                                                          format_duration(known.diameter->latency))
-                                            : "not computed for so many hosts"},
-                {"bisection", bisection_text(known)}},
-               screen);
+  std::vector<std::pair<std::string, TableCell>> rows{
+      {"cluster", cluster.name},
+      {"topology", kind_name(spec.kind)},
+      {"workers", fmt::to_string(cluster.workers)},
+      {"hosts", known.gpus_per_host > 1 ? fmt::format("{} of {} GPUs", known.hosts, known.gpus_per_host)
+                                        : fmt::to_string(known.hosts)},
+      {"switches", fmt::to_string(known.switches)},
+      {"links", known.links_down > 0 ? fmt::format("{}, and {} down", known.links, known.links_down)
+                                     : fmt::to_string(known.links)},
+      {"diameter", known.diameter
+                       ? fmt::format("{} links, {}", known.diameter->hops, format_duration(known.diameter->latency))
+                       : "not computed for so many hosts"},
+      {"bisection", bisection_text(known)}};
+  if (const Placement& placement = spec.placement; !placement.packed())
+    rows.emplace_back("placement", to_string(placement));
+  return facts(rows, screen);
 }
 
 std::string topology_json(const Cluster& cluster) {
@@ -61,7 +65,8 @@ std::string topology_json(const Cluster& cluster) {
                               {"diameter_hops", nullptr},
                               {"diameter_s", nullptr},
                               {"bisection_GBps", nullptr},
-                              {"bisection_exact", nullptr}};
+                              {"bisection_exact", nullptr},
+                              {"placement", to_string(spec_of(cluster).placement)}};
   if (facts.diameter) {
     json["diameter_hops"] = facts.diameter->hops;
     json["diameter_s"] = facts.diameter->latency;

@@ -149,6 +149,9 @@ void require_full_nodes(const Scenario& scenario, const Algorithm& algorithm) {
 std::string caveat(const Scenario& scenario, const Carrier& carrier) {
   if (carrier.algorithm->name != "hierarchical") return "";
   const std::int64_t size = group_size_on(scenario.cluster.network, scenario.workers);
+  const auto& spec = scenario.cluster.network.topology;
+  if (size <= 1 && spec && !spec->placement.packed() && (hosts_of_a_switch(*spec) > 1 || spec->gpus_per_host > 1))
+    return "no consecutive workers sit together where they are placed: hierarchical runs as one group, a ring";
   if (size <= 1 || scenario.workers <= size || groups_of(scenario.workers, size) > 1) return "";
   return fmt::format("{} workers do not fill groups of {}: hierarchical runs as one group, a ring", scenario.workers,
                      size);

@@ -35,6 +35,15 @@ TEST_CASE("sizes that cannot be") {
   CHECK_THAT(complaint(json_of("torus")), Contains("the key 'dimensions' is missing"));
   CHECK_THAT(complaint(json_of("bcube", R"("n": 1, "k": 2)")), Contains("/n: 1 is not"));
   CHECK_THAT(complaint(json_of("bcube", R"("n": 4, "k": 0)")), Contains("/k: 0 is not"));
+  const std::string sizes = R"("leaves": 2, "hosts_per_leaf": 4, "spines": )";
+  CHECK_THAT(complaint(json_of("leaf-spine", R"("leaves": 2, "hosts_per_leaf": 4)")),
+             Contains("the key 'spines' is missing"));
+  CHECK_THAT(complaint(json_of("leaf-spine", sizes + "0")), Contains("/spines: 0 is not a whole number from 1"));
+  CHECK_THAT(complaint(json_of("leaf-spine", sizes + R"(2, "oversubscription": 0.5)")),
+             Contains("/oversubscription: 0.5 is not an oversubscription"));
+  CHECK_THAT(complaint(json_of("leaf-spine", sizes + R"(2, "ports": 4)")), Contains("/ports: unknown key 'ports'"));
+  CHECK_THAT(complaint(json_of("leaf-spine", sizes + "2"), 9),
+             Contains("9 workers do not fit on the 8 hosts of this leaf-spine (at most 8 workers"));
   CHECK_THAT(complaint(json_of("bcube", R"("n": "4", "k": 2)")), Contains("/n: is a string"));
 }
 
@@ -91,6 +100,8 @@ TEST_CASE("sizes beyond what memory holds are refused before anything is built")
   CHECK_THAT(complaint(json_of("bcube", R"("n": 16777216, "k": 24)")), Contains("at most 8388608 links"));
   CHECK_THAT(complaint(json_of("bcube", R"("n": 2, "k": 24)")), Contains("at most 8388608 links"));
   CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 16777216)")), Contains("at most 8388608 links"));
+  CHECK_THAT(complaint(json_of("leaf-spine", R"("leaves": 16777216, "hosts_per_leaf": 1, "spines": 16777216)")),
+             Contains("at most 8388608 links"));
   CHECK_THAT(complaint(json_of("torus", R"("dimensions": [16777216, 16777216, 16777216])")),
              Contains("at most 8388608 links"));
   CHECK_THAT(complaint(json_of("star"), 1 << 24), Contains("at most 8388608 links"));

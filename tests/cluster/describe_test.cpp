@@ -73,6 +73,10 @@ TEST_CASE("diameters by rule are those of the routes") {
   for (const char* dimensions : {"[1, 1]", "[2, 2]", "[3, 4]", "[2, 3, 4]"})
     agree("torus", 1, std::string(R"("dimensions": )") + dimensions);
   for (const char* ports : {"2", "4", "6"}) agree("fat-tree", 2, std::string(R"("ports": )") + ports);
+  for (const char* rest :
+       {R"("leaves": 1, "hosts_per_leaf": 1, "spines": 2)", R"("leaves": 1, "hosts_per_leaf": 3, "spines": 2)",
+        R"("leaves": 4, "hosts_per_leaf": 1, "spines": 2)", R"("leaves": 3, "hosts_per_leaf": 4, "spines": 5)"})
+    agree("leaf-spine", 1, rest);
   agree("bcube", 1, R"("n": 2, "k": 1)");
   agree("bcube", 1, R"("n": 3, "k": 3)");
   agree("star", 2, R"("gpus_per_host": 2, "inner": {"latency": "3 us", "bandwidth": "9 GB/s"})");
@@ -108,6 +112,13 @@ TEST_CASE("bisections are the least of all cuts") {
   agree("bcube", 1, R"("n": 3, "k": 2)");
   agree("fat-tree", 2, R"("ports": 2)");
   agree("fat-tree", 2, R"("ports": 2, "oversubscription": 3)");
+  for (const char* ratio : {"1", "1.5", "4"})
+    for (const char* sizes :
+         {R"("leaves": 1, "hosts_per_leaf": 5, "spines": 2)", R"("leaves": 2, "hosts_per_leaf": 3, "spines": 2)",
+          R"("leaves": 2, "hosts_per_leaf": 4, "spines": 3)", R"("leaves": 3, "hosts_per_leaf": 3, "spines": 2)",
+          R"("leaves": 3, "hosts_per_leaf": 4, "spines": 1)", R"("leaves": 4, "hosts_per_leaf": 2, "spines": 3)",
+          R"("leaves": 5, "hosts_per_leaf": 1, "spines": 2)", R"("leaves": 5, "hosts_per_leaf": 2, "spines": 2)"})
+      agree("leaf-spine", 1, std::string(sizes) + R"(, "oversubscription": )" + ratio);
   agree("star", 6, R"("gpus_per_host": 2, "inner": {"latency": "0 us", "bandwidth": "9 GB/s"})");
   for (const int workers : {4, 6})
     agree(

@@ -158,6 +158,61 @@ TEST_CASE("an oversubscribed Fat-Tree has thinner links above its edge switches"
   }
 }
 
+TEST_CASE("leaf and spine: two or four links, over spine d mod spines to host d") {
+  const auto fabric = build("leaf-spine", 2, R"("leaves": 3, "hosts_per_leaf": 4, "spines": 2)");
+  CHECK(fabric->hosts() == 12);
+  CHECK(fabric->switches() == 3 + 2);
+  CHECK(fabric->links().size() == 2 * (12 + 3 * 2));
+  CHECK(fabric->group_size() == 4);
+  CHECK(way(*fabric, 0, 3) == "h0 leaf0 h3");
+  CHECK(way(*fabric, 0, 4) == "h0 leaf0 spine0 leaf1 h4");
+  CHECK(way(*fabric, 9, 5) == "h9 leaf2 spine1 leaf1 h5");
+  for (const char* rest :
+       {R"("leaves": 1, "hosts_per_leaf": 1, "spines": 1)", R"("leaves": 1, "hosts_per_leaf": 5, "spines": 3)",
+        R"("leaves": 4, "hosts_per_leaf": 1, "spines": 3)", R"("leaves": 3, "hosts_per_leaf": 4, "spines": 6)",
+        R"("leaves": 5, "hosts_per_leaf": 3, "spines": 4, "oversubscription": 3)"}) {
+    const auto one = build("leaf-spine", 1, rest);
+    check(*one);
+    check_minimal(*one);
+  }
+  // Of every host to every other, each spine has the same where its number divides a leaf's hosts.
+  for (const auto& [kind, counts] :
+       loads(*build("leaf-spine", 1, R"("leaves": 3, "hosts_per_leaf": 4, "spines": 2)"))) {
+    CAPTURE(kind);
+    CHECK(counts.size() == 1);
+  }
+  SECTION("a spine that a leaf has lost is gone around") {
+    const auto less = build("leaf-spine", 2,
+                            R"("leaves": 3, "hosts_per_leaf": 4, "spines": 2,
+                               "links": [{"between": ["leaf1", "spine0"], "down": true}])");
+    CHECK(way(*less, 0, 4) == "h0 leaf0 spine1 leaf1 h4");
+    CHECK(way(*less, 0, 8) == "h0 leaf0 spine0 leaf2 h8");
+    check(*less);
+  }
+  SECTION("GPUs of a host go over its spine") {
+    const auto gpus = build("leaf-spine", 2,
+                            R"("leaves": 2, "hosts_per_leaf": 2, "spines": 2, "gpus_per_host": 4,
+                               "inner": {"latency": "0 us", "bandwidth": "9 GB/s"})");
+    CHECK(gpus->hosts() == 16);
+    CHECK(gpus->group_size() == 4);
+    CHECK(way(*gpus, 5, 15) == "h1.gpu1 h1 leaf0 spine1 leaf1 h3 h3.gpu3");
+    check(*gpus);
+  }
+}
+
+TEST_CASE("a leaf's links up are its hosts' together, by the oversubscription") {
+  // Eight hosts of 1 GB/s: over two spines 4 GB/s each; with an oversubscription of 4, 1 GB/s.
+  for (const auto& [ratio, up] : {std::pair("1", 4e9), {"4", 1e9}}) {
+    const auto fabric = build(
+        "leaf-spine", 2, R"("leaves": 2, "hosts_per_leaf": 8, "spines": 2, "oversubscription": )" + std::string(ratio));
+    for (const Link& link : fabric->links()) {
+      const bool ends_at_host = std::min(link.from, link.to) < fabric->hosts();
+      CHECK(link.bandwidth == (ends_at_host ? 1e9 : up));
+      CHECK(link.latency == 1e-6);
+    }
+  }
+}
+
 TEST_CASE("BCube: two links per digit that differs, the first digit first") {
   const auto cube = build("bcube", 16, R"("n": 4, "k": 2)");
   CHECK(cube->hosts() == 16);

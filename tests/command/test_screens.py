@@ -49,6 +49,8 @@ def screens():
     yield ["recommend", *SMALL, "--framework", "pytorch", "--budget", "2", "--workers", "2:64:x2"]
     yield ["whatif", *SMALL, "--budget", "1"]
     yield ["topology", "--cluster", "fat-tree-16"]
+    yield ["topology", "--cluster", "leaf-spine-64", "--placement", ",".join(f"h{host}" for host in range(64))]
+    yield ["compare", "--profile", "resnet50_k80_b16", "--nodes", "2", "--gpus", "4", "--network", "25Gbit/s", "--inner", "10 GB/s"]
     yield ["collective", "--cluster", "h100x8-8x400gbps", "--bytes", "8B:1GiB:x16"]
     yield ["collective", *FABRIC, "--bytes", "1MiB", "--links"]
     yield ["codec", "--codec", "gtopk", "--elements", "2000", "--workers", "2", "--repetitions", "1"]

@@ -40,6 +40,8 @@ TEST_CASE("a ring by additions takes as long as every message simulated") {
         // Routes of 2, 4 and 6 links.
         CHECK(check_alone("ring", 16, *on_links("fat-tree", R"(, "ports": 4)", 16), gamma, bytes, stage));
         CHECK(check_alone("ring", 16, *on_links("bcube", R"(, "n": 4, "k": 2)", 16), gamma, bytes, stage));
+        const std::string fabric = R"(, "leaves": 3, "hosts_per_leaf": 4, "spines": 2)";
+        CHECK(check_alone("ring", 12, *on_links("leaf-spine", fabric, 12), gamma, bytes, stage));
         // Edges carry several flows up where links are shared out, and around a torus ranks go the same way.
         check_alone("ring", 12, *on_links("fat-tree", R"(, "ports": 4, "oversubscription": 3)", 12), gamma, bytes,
                     stage);

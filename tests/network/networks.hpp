@@ -19,6 +19,14 @@ inline std::unique_ptr<Topology> star(std::int64_t hosts, LinkSpec link) {
 inline std::unique_ptr<Topology> fat_tree(std::int64_t ports, std::int64_t workers, LinkSpec link) {
   return make_topology({.kind = TopologyKind::FatTree, .link = link, .ports = ports}, workers);
 }
+inline std::unique_ptr<Topology> leaf_spine(std::int64_t leaves, std::int64_t hosts_per_leaf, std::int64_t spines,
+                                            double oversubscription, LinkSpec link) {
+  TopologySpec spec{.kind = TopologyKind::LeafSpine, .link = link, .oversubscription = oversubscription};
+  spec.leaves = leaves;
+  spec.hosts_per_leaf = hosts_per_leaf;
+  spec.spines = spines;
+  return make_topology(spec, leaves * hosts_per_leaf);
+}
 inline std::unique_ptr<Topology> bcube(std::int64_t n, std::int64_t k, std::int64_t workers, LinkSpec link) {
   return make_topology({.kind = TopologyKind::BCube, .link = link, .n = n, .k = k}, workers);
 }

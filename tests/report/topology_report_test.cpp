@@ -27,6 +27,8 @@ TEST_CASE("the topology report, for people") {
         "links      8\n"
         "diameter   4 links, 4 us\n"
         "bisection  20 Gbit/s\n");
+  const std::string spread = std::string(cube).insert(cube.size() - 1, R"(, "placement": "spread")");
+  CHECK(topology_table(cluster(spread)).find("bisection  20 Gbit/s\nplacement  spread\n") != std::string::npos);
 }
 
 TEST_CASE("the topology report, for programs") {
@@ -37,6 +39,7 @@ TEST_CASE("the topology report, for programs") {
   CHECK(json.at("diameter_s").number() == Approx(4e-6).epsilon(1e-12));
   CHECK(json.at("bisection_GBps").number() == 2.5);
   CHECK(json.at("bisection_exact").boolean());
+  CHECK(json.at("placement").text() == "packed");
 }
 
 TEST_CASE("a cluster without a topology has none to report") {

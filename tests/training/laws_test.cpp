@@ -18,7 +18,8 @@ void put_on_topology(Scenario& scenario, Random& random) {
   };
   const std::string link = R"("link": {"latency": "1 us", "bandwidth": "10 Gbit/s"})";
   const std::string shape = pick({R"("kind": "star")", R"("kind": "fat-tree", "ports": 4)",
-                                  R"("kind": "bcube", "n": 2, "k": 3)", R"("kind": "torus", "dimensions": [4, 4])"});
+                                  R"("kind": "bcube", "n": 2, "k": 3)", R"("kind": "torus", "dimensions": [4, 4])",
+                                  R"("kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 2)"});
   scenario.cluster.network.topology = read_topology(Json::parse("{" + shape + ", " + link + "}", "topology"));
   scenario.cluster.network.beta.reset();
   scenario.cluster.network.gamma = random.below(2) == 0 ? 0 : 1e-11;
