@@ -4,6 +4,7 @@
 
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
+#include "sim/experiment/combinations.hpp"
 
 namespace allreplay {
 
@@ -19,34 +20,12 @@ std::vector<std::optional<Json>> choices(const Json& sweep, std::string_view key
   return all;
 }
 
-void set_profile(Request& request, const Json& json, const std::string& file) {
-  const Json name = json.is_object() ? json.at("profile") : json;
-  if (json.is_object()) {
-    json.allow_only({"profile", "forward_ratio"});
-    if (const auto ratio = json.find("forward_ratio")) {
-      request.forward_ratio = ratio->number();
-      request.place_of_ratio = ratio->place();
-    }
-  }
-  request.profile = beside(file, name.text());
-  request.place_of_profile = json.place();
-  if (!locate_data("traces", request.profile))
-    name.fail(fmt::format("no profile '{}'", name.text()), suggest(name.text(), list_data("traces")));
-}
-
-void set_cluster(Request& request, const Json& json, const std::string& file) {
-  const Json name = json.is_object() ? json.at("cluster") : json;
-  request.cluster = beside(file, name.text());
-  if (!locate_data("topologies", request.cluster))
-    name.fail(fmt::format("no cluster '{}'", name.text()), suggest(name.text(), list_data("topologies")));
-}
-
 // Where a list of choices for this cluster stands: in the cluster's own entry, or in the sweep.
 std::vector<std::optional<Json>> choices_of(const Json& cluster, const Json& sweep, std::string_view key) {
   return choices(cluster.is_object() && cluster.find(key) ? cluster : sweep, key);
 }
 
-constexpr std::int64_t most_rows = 100'000;
+constexpr std::size_t most_rows = 100'000;
 
 [[noreturn]] void fail_as_too_many(const Json& json) {
   json.fail(fmt::format("makes more than {} rows", most_rows), "fewer values");
@@ -63,7 +42,7 @@ std::vector<OptionText> numbered_values(const std::string& option, const Json& j
   constexpr std::int64_t most = 1'000'000'000'000;
   const std::int64_t from = json.at("from").integer(-most, most), to = json.at("to").integer(-most, most);
   if (from > to) json.fail(fmt::format("is reversed: from {} to {}", from, to), "\"from\" at most \"to\"");
-  if (to - from >= most_rows) fail_as_too_many(json);
+  if (static_cast<std::size_t>(to - from) >= most_rows) fail_as_too_many(json);
   std::vector<OptionText> values;
   for (std::int64_t number = from; number <= to; ++number)
     values.push_back({option, std::string(text).replace(hole, 2, std::to_string(number)), json.place()});
@@ -79,12 +58,6 @@ std::vector<OptionText> option_values(const std::string& option, const Json& jso
     for (OptionText& value : option_values(option, item)) values.push_back(std::move(value));
   if (values.empty()) json.fail("is empty", "at least one value");
   return values;
-}
-
-// One choice, the file's none, where the command line has decided.
-std::vector<std::optional<Json>> choices_unless(const std::string& decided, const Json& cluster, const Json& sweep,
-                                                std::string_view key) {
-  return decided.empty() ? choices_of(cluster, sweep, key) : std::vector<std::optional<Json>>{std::nullopt};
 }
 
 // Every combination of the values of a strategy's options, the last option fastest.
@@ -106,11 +79,88 @@ std::vector<std::vector<OptionText>> option_choices(const Json& strategy) {
   return choices;
 }
 
-void set_strategy(Request& request, const Json& json) {
-  const Json name = json.is_object() ? json.at("name") : json;
-  request.strategy = name.text();
-  request.place_of_strategy = name.place();
-  find_strategy(request.strategy, request.place_of_strategy);
+// What a row takes of each entry of a list.
+
+RequestSetting profile_of(const Json& json, const std::string& file) {
+  const Json name = json.is_object() ? json.at("profile") : json;
+  std::optional<double> forward_ratio;
+  Place place_of_ratio;
+  if (json.is_object()) {
+    json.allow_only({"profile", "forward_ratio"});
+    if (const auto ratio = json.find("forward_ratio")) {
+      forward_ratio = ratio->number();
+      place_of_ratio = ratio->place();
+    }
+  }
+  const std::string profile = beside(file, name.text());
+  if (!locate_data("traces", profile))
+    name.fail(fmt::format("no profile '{}'", name.text()), suggest(name.text(), list_data("traces")));
+  return [=, place = json.place()](Request& request) {
+    request.profile = profile;
+    request.place_of_profile = place;
+    if (!forward_ratio) return;
+    request.forward_ratio = forward_ratio;
+    request.place_of_ratio = place_of_ratio;
+  };
+}
+
+RequestSetting cluster_of(const Json& json, const std::string& file) {
+  const Json name = json.is_object() ? json.at("cluster") : json;
+  const std::string cluster = beside(file, name.text());
+  if (!locate_data("topologies", cluster))
+    name.fail(fmt::format("no cluster '{}'", name.text()), suggest(name.text(), list_data("topologies")));
+  return [=](Request& request) { request.cluster = cluster; };
+}
+
+std::vector<RequestSetting> workers_of(const std::vector<std::optional<Json>>& list) {
+  std::vector<RequestSetting> settings;
+  for (const auto& json : list) {
+    if (!json) return {[](Request&) {}};
+    settings.emplace_back([count = json->integer(1, most_workers), place = json->place()](Request& request) {
+      request.workers = count;
+      request.place_of_workers = place;
+    });
+  }
+  return settings;
+}
+
+// Names: of collectives, fidelities, codecs. One choice, the command line's, where that has decided.
+std::vector<RequestSetting> words_of(const std::vector<std::optional<Json>>& list, const std::string& decided,
+                                     const Place& place_of_decision, std::string Request::*name, Place Request::*place,
+                                     const std::string& file = "") {
+  const auto set = [&](const std::string& value, const Place& at) -> RequestSetting {
+    return [=](Request& request) {
+      request.*name = value;
+      request.*place = at;
+    };
+  };
+  if (!decided.empty() || !list.front()) return {set(decided, place_of_decision)};
+  std::vector<RequestSetting> settings;
+  for (const auto& json : list)
+    settings.push_back(set(file.empty() ? json->text() : beside(file, json->text()), json->place()));
+  return settings;
+}
+
+Json strategy_name(const Json& json) {
+  Json name = json.is_object() ? json.at("name") : json;
+  find_strategy(name.text(), name.place());
+  return name;
+}
+
+// Each with every choice of its options.
+std::vector<RequestSetting> strategies_of(const std::vector<std::optional<Json>>& list) {
+  std::vector<RequestSetting> settings;
+  for (const auto& json : list) {
+    const Json name = strategy_name(*json);
+    for (auto& options : option_choices(*json))
+      settings.emplace_back(
+          [strategy = name.text(), place = name.place(), options = std::move(options)](Request& request) {
+            request.strategy = strategy;
+            request.place_of_strategy = place;
+            request.options = options;
+          });
+  }
+  return settings;
 }
 
 }  // namespace
@@ -130,57 +180,33 @@ Sweep read_sweep(const Json& json, const SweepOverrides& instead) {
   for (const auto key : {"collectives", "fidelities", "codecs"})
     for (const auto& one : choices(json, key))
       if (one) one->text();
-  for (const auto& strategy : choices(json, "strategies")) {
-    Request request;
-    set_strategy(request, *strategy);
-  }
+  for (const auto& strategy : choices(json, "strategies")) strategy_name(*strategy);
   Sweep sweep;
   if (const auto given = json.find("name")) sweep.name = given->text();
   if (const auto plot = json.find("plot")) plot->members();  // an object; tools/plot.py knows its keys
   if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
+  Request base;
+  base.reuse = instead.reuse;
+  base.changes = instead.changes;
   for (const auto& profile : choices(json, "profiles"))
     for (const auto& cluster : choices(json, "clusters")) {
       if (cluster->is_object())
         cluster->allow_only({"cluster", "workers", "collectives", "fidelities", "codecs", "strategies"});
-      for (const auto& workers : choices_of(*cluster, json, "workers"))
-        for (const auto& collective : choices_unless(instead.collective, *cluster, json, "collectives"))
-          for (const auto& fidelity : choices_unless(instead.fidelity, *cluster, json, "fidelities"))
-            for (const auto& codec : choices_unless(instead.codec, *cluster, json, "codecs"))
-              for (const auto& strategy : choices_of(*cluster, json, "strategies")) {
-                Request request;
-                request.collective = instead.collective;
-                request.place_of_collective = instead.place_of_collective;
-                request.fidelity = instead.fidelity;
-                request.place_of_fidelity = instead.place_of_fidelity;
-                request.codec = instead.codec;
-                request.place_of_codec = instead.place_of_codec;
-                request.reuse = instead.reuse;
-                request.changes = instead.changes;
-                set_profile(request, *profile, file);
-                set_cluster(request, *cluster, file);
-                if (workers) {
-                  request.workers = workers->integer(1, most_workers);
-                  request.place_of_workers = workers->place();
-                }
-                if (collective) {
-                  request.collective = collective->text();
-                  request.place_of_collective = collective->place();
-                }
-                if (fidelity) {
-                  request.fidelity = fidelity->text();
-                  request.place_of_fidelity = fidelity->place();
-                }
-                if (codec) {
-                  request.codec = beside(file, codec->text());
-                  request.place_of_codec = codec->place();
-                }
-                set_strategy(request, *strategy);
-                for (auto& options : option_choices(*strategy)) {
-                  if (sweep.requests.size() == most_rows) fail_as_too_many(json);
-                  request.options = std::move(options);
-                  sweep.requests.push_back(request);
-                }
-              }
+      const auto list = [&](std::string_view key) { return choices_of(*cluster, json, key); };
+      const auto rows = combinations(base,
+                                     {{profile_of(*profile, file)},
+                                      {cluster_of(*cluster, file)},
+                                      workers_of(list("workers")),
+                                      words_of(list("collectives"), instead.collective, instead.place_of_collective,
+                                               &Request::collective, &Request::place_of_collective),
+                                      words_of(list("fidelities"), instead.fidelity, instead.place_of_fidelity,
+                                               &Request::fidelity, &Request::place_of_fidelity),
+                                      words_of(list("codecs"), instead.codec, instead.place_of_codec, &Request::codec,
+                                               &Request::place_of_codec, file),
+                                      strategies_of(list("strategies"))},
+                                     most_rows - sweep.requests.size());
+      if (!rows) fail_as_too_many(json);
+      sweep.requests.insert(sweep.requests.end(), rows->begin(), rows->end());
     }
   return sweep;
 }

@@ -10,6 +10,7 @@
 #include "sim/picture/axes.hpp"
 #include "sim/picture/drawing_parts.hpp"
 #include "sim/picture/style.hpp"
+#include "sim/report/apart.hpp"
 #include "sim/view/activity_looks.hpp"
 #include "sim/view/timeline_rows.hpp"
 
@@ -37,7 +38,8 @@ struct Interval {
 
 // One outcome's last iteration.
 struct Episodes {
-  explicit Episodes(const Outcome& one) : outcome(one), rows(timeline_rows(one, one.result.episodes.back())) {
+  Episodes(const Outcome& one, std::string its_name)
+      : outcome(one), name(std::move(its_name)), rows(timeline_rows(one, one.result.episodes.back())) {
     const Episode& episode = one.result.episodes.back();
     zero = episode.start;
     for (std::size_t c = 0; c < one.result.classes.size(); ++c) {
@@ -90,6 +92,7 @@ struct Episodes {
   }
 
   const Outcome& outcome;
+  std::string name;  // what tells it from the others
   TimelineRows rows;
   Time zero;
   std::vector<double> starts, ends;  // of each class's own iteration
@@ -198,7 +201,7 @@ class Panel {
   double add_heading(double top) {
     const auto& [scenario, result, wall_s] = timeline_.outcome;
     const Metrics& metrics = result.metrics;
-    std::string name = fmt::format("{}: iteration {}, exposed communication {}", scenario.strategy->name,
+    std::string name = fmt::format("{}: iteration {}, exposed communication {}", timeline_.name,
                                    format_duration(metrics.iteration_s), format_duration(metrics.exposed_comm_s));
     if (metrics.codec_s > 0) name += ", codec " + format_duration(metrics.codec_s);
     drawing_.add(Rectangle{{0, top - 2, page_width, 18}, {.fill = colour(0xFFFFFF)}, {}});  // over the grid
@@ -636,7 +639,9 @@ std::string beginning(const std::vector<Episodes>& timelines) {
 }  // namespace
 
 Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
-  std::vector<Episodes> timelines(outcomes.begin(), outcomes.end());
+  const Apart apart_names = apart(outcomes);
+  std::vector<Episodes> timelines;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) timelines.emplace_back(outcomes[i], apart_names.label(i));
   double longest = 0, names = text_width(gradients_are_ready, style::small_size);
   for (const Episodes& one : timelines) {
     if (one.shards()) names = std::max(names, text_width(one.gate_says(), style::small_size));
@@ -649,9 +654,8 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   const Box field{left, 0, page_width - left - style::margin - next_width, 0};
   const double scale = field.width / longest;
 
-  const auto& [scenario, result, wall_s] = outcomes.front();
-  Drawing drawing{.width = page_width, .title = title(scenario, result)};
-  double top = add_title(drawing, style::margin, title(scenario, result));
+  Drawing drawing{.width = page_width, .title = apart_names.title()};
+  double top = add_title(drawing, style::margin, apart_names.title());
   Drawing panels{.width = page_width};
   top = add_legend(drawing, top + 6, legend_of(timelines)) + 8;
   const double fields_top = top;
@@ -665,7 +669,8 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   const double bottom =
       add_axis_below(drawing, whole, axis, scale_with_room(axis, {0, longest / unit.seconds}, field.width));
   for (Shape& shape : panels.shapes) drawing.add(std::move(shape));
-  drawing.height = add_note(drawing, bottom + 4, caveat_with_source(scenario.profile)) + style::margin - 4;
+  drawing.height =
+      add_note(drawing, bottom + 4, caveat_with_source(outcomes.front().scenario.profile)) + style::margin - 4;
   return drawing;
 }
 
