@@ -21,6 +21,7 @@ set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME allreplay)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION "${PROJECT_DESCRIPTION}
  The program, its models, traces and clusters, manual page and shell completion.")
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_DEPENDS libcairo2)  # loaded, not linked: no tool finds it
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS fonts-dejavu-core)
 
 set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-allreplay)

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <iostream>
+#include <malloc.h>
 #include <new>
 #include <system_error>
 #include <unistd.h>
@@ -50,6 +51,16 @@ void require_printed() {
                                 errno == EPIPE ? "a reader that stays to the end" : "check its space");
 }
 
+// Each simulation asks for some megabytes and gives them back: returned to the system, they would have to be cleared
+// and mapped anew for the next.
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int most = 64 << 20;
+  mallopt(M_TRIM_THRESHOLD, most);
+  mallopt(M_MMAP_THRESHOLD, most / 2);
+#endif
+}
+
 int run(int argc, char** argv) {
   require_no_empty_argument(argc, argv);
   allreplay::CommandLine app = allreplay::command_line();
@@ -68,6 +79,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   fill_closed_streams();
+  keep_freed_memory();
   allreplay::protect_inputs(true);
   std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of writing
   try {

@@ -15,6 +15,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
+import prose  # noqa: E402
 from claims import bml, gtopk, mergecomp, mgwfbp, usbyte  # noqa: E402
 from claims.claim import VERDICTS  # noqa: E402
 from claims.findings import FINDINGS  # noqa: E402
@@ -52,9 +53,10 @@ def links(names):
     return ", ".join(f"[{name}](../configs/{name}.json)" for name in names)
 
 
-def section(paper, claims):
+def section(paper, claims, details):
+    """What stands of a paper; `details` below its claims, where it has any."""
     rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in claim) + " |" for claim in claims]
-    return f"## {paper.TITLE}\n\n{paper.INPUTS}\n\nFigures: {links(paper.FIGURES)}.\n\n" + "\n".join([*CLAIMS, *rows])
+    return f"## {paper.TITLE}\n\n{paper.INPUTS}\n\nFigures: {links(paper.FIGURES)}.\n\n" + "\n".join([*CLAIMS, *rows]) + details
 
 
 def summary(paper, claims):
@@ -68,10 +70,11 @@ def finding(number, title, text, figures, picture):
 
 def page(sweeps):
     judged = [(paper, paper.claims(sweeps)) for paper in PAPERS]
-    return PAGE.format(
+    details = {paper: f"\n\n{paper.details(sweeps)}" for paper in PAPERS if hasattr(paper, "details")}
+    return prose.wrapped(PAGE.format(
         verdicts=" | ".join(VERDICTS), columns="|".join("--:" for _ in VERDICTS),
-        summary="\n".join(summary(*one) for one in judged), papers="\n\n".join(section(*one) for one in judged),
-        findings="\n\n".join(finding(number, title, write(sweeps), figures, picture) for number, (title, write, figures, picture) in enumerate(FINDINGS, 1)))
+        summary="\n".join(summary(*one) for one in judged), papers="\n\n".join(section(*one, details.get(one[0], "")) for one in judged),
+        findings="\n\n".join(finding(number, title, write(sweeps), figures, picture) for number, (title, write, figures, picture) in enumerate(FINDINGS, 1))))
 
 
 def main():

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+import prose
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 KIB, MIB = 1 << 10, 1 << 20
 RANGES = ((0, 64 * KIB), (64 * KIB, MIB), (MIB, 16 * MIB), (16 * MIB, 1 << 62))
@@ -163,8 +165,8 @@ def results(program, reference):
 
 def page(found):
     table = lambda rows: HEADER + "".join(line(*row) for row in rows)
-    return PAGE.format(sheets=table(found["sheets"]), single=table(found["single"]), multi=table(found["multi"]), fast=found["fast"], between=found["between"],
-                       factors="\n".join(found["factors"]), multi_factors="\n".join(found["multi_factors"]))
+    return prose.wrapped(PAGE.format(sheets=table(found["sheets"]), single=table(found["single"]), multi=table(found["multi"]), fast=found["fast"], between=found["between"],
+                                    factors="\n".join(found["factors"]), multi_factors="\n".join(found["multi_factors"])))
 
 
 def main():

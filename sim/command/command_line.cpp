@@ -158,8 +158,10 @@ CLI::Option* parsed(CLI::App& command, const OptionRecord& option) {
   return nullptr;
 }
 
-void add(CLI::App& app, const CommandRecord& record) {
+// With its options where it may be called: those of all take longer to add than all else that a start does.
+void add(CLI::App& app, const CommandRecord& record, const std::vector<std::string>& words) {
   CLI::App& command = *app.add_subcommand(record.name, record.help);
+  if (std::find(words.begin(), words.end(), record.name) == words.end()) return;
   std::map<const OptionRecord*, CLI::Option*> known;
   for (const OptionRecord& option : record.options)
     if (CLI::Option* one = parsed(command, option)) {
@@ -182,7 +184,7 @@ std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
   CLI::App app(description_, program_);
   app.set_version_flag("--version", version_);
   app.require_subcommand(1);
-  for (const auto& command : commands_) add(app, *command);
+  for (const auto& command : commands_) add(app, *command, words);
   try {
     std::reverse(words.begin(), words.end());  // as the parser wants them
     app.parse(std::move(words));

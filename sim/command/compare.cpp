@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,9 +9,9 @@
 #include "sim/command/command.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
-#include "sim/experiment/combinations.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/experiment/side_by_side.hpp"
+#include "sim/experiment/sweep.hpp"
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/network/rounds_fabric.hpp"
 #include "sim/picture/picture_file.hpp"
@@ -49,38 +50,39 @@ struct Candidates {
   std::vector<std::string> ways;  // how each is scheduled: a strategy, or a plan's file
 };
 
-using RequestSettings = std::vector<RequestSetting>;
+using Choices = std::vector<Requests::Choice>;
 
-// A list of choices; the cluster's own, or nothing, where none is given.
-RequestSettings words_of(const std::vector<std::string>& words, std::string Request::*word) {
-  RequestSettings settings;
-  for (const std::string& one : words) settings.emplace_back([=](Request& request) { request.*word = one; });
-  if (settings.empty()) settings.emplace_back([](Request&) {});
-  return settings;
+// A list of words; the cluster's own, or nothing, where none is given.
+Choices choices_of(const std::vector<std::string>& words, std::string Request::*word) {
+  Choices choices;
+  for (const std::string& one : words) choices.emplace_back([=](Request& request) { request.*word = one; });
+  if (choices.empty()) choices.emplace_back([](Request&) {});
+  return choices;
 }
 
-RequestSettings workers_of(const std::vector<std::string>& given) {
-  RequestSettings settings;
+Choices choices_of_workers(const std::vector<std::string>& given) {
+  Choices choices;
   for (const std::string& some : one_by_one(given, "--workers"))
     for (const std::string& count : worker_counts(some))
-      settings.emplace_back([count = parse_integer(count, 1, most_workers, argument("--workers"))](Request& request) {
+      choices.emplace_back([count = parse_integer(count, 1, most_workers, argument("--workers"))](Request& request) {
         request.workers = count;
       });
-  if (settings.empty()) settings.emplace_back([](Request&) {});
-  return settings;
+  if (choices.empty()) choices.emplace_back([](Request&) {});
+  return choices;
 }
 
 // Strategies and plans; every strategy where none is named.
-RequestSettings ways_of(const CompareArguments& arguments, const std::vector<std::string>& all) {
+std::vector<Requests::Branch> ways_of(const CompareArguments& arguments) {
   const bool named = !arguments.strategies.empty();
-  RequestSettings settings;
-  for (const std::string& name : named || !arguments.plans.empty() ? arguments.strategies : all)
-    settings.emplace_back([name = std::string(trim(name)), named](Request& request) {
-      request.strategy = name;
-      if (named) request.place_of_strategy = argument("--strategies");
-    });
-  for (const std::string& plan : arguments.plans) settings.emplace_back([=](Request& request) { request.plan = plan; });
-  return settings;
+  std::vector<Requests::Branch> ways;
+  for (const std::string& name : named || !arguments.plans.empty() ? arguments.strategies : names_of(strategies()))
+    ways.push_back({[name = std::string(trim(name)), named](Request& request) {
+                      request.strategy = name;
+                      if (named) request.place_of_strategy = argument("--strategies");
+                    },
+                    {}});
+  for (const std::string& plan : arguments.plans) ways.push_back({[=](Request& request) { request.plan = plan; }, {}});
+  return ways;
 }
 
 // A word that nobody knows is wrong, whatever else there is to compare.
@@ -90,38 +92,44 @@ void require_known(const std::vector<std::string>& collectives, const std::vecto
     if (one != "alpha-beta") find_fidelity(one, argument("--fidelity"));
 }
 
-std::vector<Request> requests_of(const CompareArguments& arguments) {
+Requests requests_of(const CompareArguments& arguments) {
   const auto& [clusters, workers, collectives, fidelities, codecs] = arguments.several;
   const auto collective = one_by_one(collectives, "--collective"), fidelity = one_by_one(fidelities, "--fidelity");
   require_known(collective, fidelity);
+  Request base = arguments.scenario.request("");
+  const auto options = std::exchange(base.options, {});  // a product has options of its own
+  const Requests::Product product{
+      {choices_of(one_by_one(clusters, "--cluster", "topologies"), &Request::cluster),
+       choices_of_workers(workers),
+       choices_of(collective, &Request::collective),
+       choices_of(fidelity, &Request::fidelity),
+       choices_of(one_by_one(codecs, "--codec", "models/codecs"), &Request::codec),
+       {[base](Request& request) { request = base; }}},  // what the others change: choices are made from the last on
+      ways_of(arguments)};
   constexpr std::size_t most = 10'000;
-  const auto requests =
-      combinations(arguments.scenario.request(""),
-                   {words_of(one_by_one(clusters, "--cluster", "topologies"), &Request::cluster), workers_of(workers),
-                    words_of(collective, &Request::collective), words_of(fidelity, &Request::fidelity),
-                    words_of(one_by_one(codecs, "--codec", "models/codecs"), &Request::codec),
-                    ways_of(arguments, names_of(strategies()))},
-                   most);
-  if (!requests)
+  if (product.size() > most)
     throw InputError({"command line", ""}, fmt::format("these are more than {} combinations", most),
                      "fewer of them, or a sweep");
-  return *requests;
+  Requests requests;
+  requests.add(std::make_shared<Requests::Product>(product),
+               [options](Request& request) { request.options = options; });
+  return requests;
 }
 
 // Those that were named; else every strategy that goes with what else was asked for.
 Candidates candidates_of(const CompareArguments& arguments) {
-  const std::vector<Request> requests = requests_of(arguments);
+  const Requests requests = requests_of(arguments);
   const bool all = arguments.strategies.empty() && arguments.plans.empty();
   Library library;
   Candidates candidates;
-  for (const Request& request : requests) {
+  for (const Request request : requests) {
     Scenario scenario = library.resolve(request);
     if (all && !goes_with(scenario)) continue;
     candidates.scenarios.push_back(std::move(scenario));
     candidates.ways.push_back(request.plan.empty() ? request.strategy : request.plan);
   }
   if (candidates.scenarios.empty())  // with groups, say, that nothing makes: the first one's complaint
-    require_possible(library.resolve(requests.front()));
+    require_possible(library.resolve(requests[0]));
   return candidates;
 }
 

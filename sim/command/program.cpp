@@ -67,23 +67,35 @@ void call_command(const std::string& name, const std::vector<GivenOption>& optio
 
 namespace {
 
-bool has_option(const CommandDefinition& command, std::string_view name) {
-  return std::any_of(command.options.begin(), command.options.end(), [&](const OptionDefinition& option) {
-    return std::find(option.names.begin(), option.names.end(), name) != option.names.end();
-  });
+// Of all options, as they are given.
+std::vector<std::string> option_names(const Command& command) {
+  std::vector<std::string> names;
+  for (const Option& option : command.get_options())
+    for (std::string& name : option.definition().names) names.push_back(std::move(name));
+  return names;
+}
+
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+std::optional<Command> command_called(const CommandLine& app, const std::string& name) {
+  for (const Command& one : app.get_subcommands())
+    if (one.get_name() == name) return one;
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::vector<std::string> with_flags_as_options(const CommandLine& app, std::vector<std::string> words) {
-  const std::vector<CommandDefinition> all = commands_of(app);
-  const CommandDefinition* command = words.empty() ? nullptr : row_named(all, words[0]);
-  if (!command || !has_option(*command, "--option")) return words;
+  const auto command = words.empty() ? std::nullopt : command_called(app, words[0]);
+  const std::vector<std::string> own = command ? option_names(*command) : std::vector<std::string>();
+  if (!contains(own, "--option")) return words;
   std::vector<std::string> result;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string flag = words[i].substr(0, words[i].find('='));
     const OptionRow* row = flag.starts_with("--") ? row_named(option_rows(), option_of(flag)) : nullptr;
-    if (!row || flag_of(row->name) != flag || has_option(*command, flag)) {
+    if (!row || flag_of(row->name) != flag || contains(own, flag)) {
       result.push_back(words[i]);
       continue;
     }
@@ -98,22 +110,16 @@ std::vector<std::string> with_flags_as_options(const CommandLine& app, std::vect
 void require_known_words(const CommandLine& app, const std::vector<std::string>& words) {
   if (words.empty() || words[0].starts_with('-')) return;
   const std::string& command = words[0];
-  std::vector<std::string> known, options;
-  for (const CommandDefinition& one : commands_of(app)) {
-    known.push_back(one.name);
-    if (one.name != command) continue;
-    for (const OptionDefinition& option : one.options)
-      for (const std::string& name : option.names)
-        if (name.starts_with("--")) options.push_back(name);
-    if (has_option(one, "--option"))
-      for (const OptionRow& row : option_rows()) options.push_back(flag_of(row.name));
-  }
-  if (std::find(known.begin(), known.end(), command) == known.end())
-    throw InputError(argument(command), "no such command", suggest(command, known));
+  const auto called = command_called(app, command);
+  if (!called) throw InputError(argument(command), "no such command", suggest(command, names_of(commands())));
+  std::vector<std::string> options = option_names(*called);
+  if (contains(options, "--option"))
+    for (const OptionRow& row : option_rows()) options.push_back(flag_of(row.name));
+  std::erase_if(options, [](const std::string& name) { return !name.starts_with("--"); });
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string name(words[i].substr(0, words[i].find('=')));
     if (!name.starts_with("--") || name.size() == 2) continue;
-    if (std::find(options.begin(), options.end(), name) != options.end()) continue;
+    if (contains(options, name)) continue;
     const bool slip = std::any_of(options.begin(), options.end(), [&](const std::string& one) {
       return one.starts_with(name) || name.starts_with(one);
     });

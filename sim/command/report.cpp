@@ -23,6 +23,7 @@ void execute(const ReportArguments& arguments) {
     title = page_title(arguments.config);
     sweep = read_sweep(arguments.config);
   }
+  title.heading = title_in_words(result, names_in_words(result, sweep));
   const ChosenTimelines chosen = choose_timelines(result, sweep, static_cast<std::size_t>(most));
   write_file(arguments.out, report_page(result, chosen, title));
   for (const ChosenTimeline& one : chosen.timelines)

@@ -1,30 +1,44 @@
 #include "sim/command/sweep.hpp"
 
 #include <cstdio>
+#include <map>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "sim/core/units.hpp"
-#include "sim/experiment/run.hpp"
-#include "sim/report/report.hpp"
+#include "sim/report/sweep_report.hpp"
 
 namespace allreplay {
 
 namespace {
 
-void print_rows(const SweepArguments& arguments, const std::vector<Outcome>& outcomes) {
-  if (arguments.json) {
-    std::vector<Row> rows;
-    for (const Outcome& outcome : outcomes) rows.push_back(row_of(outcome));
-    print("{}\n", to_json(rows));
-  } else if (arguments.csv) {
-    if (!outcomes.empty()) print("{}\n", csv_header());
-    for (const Outcome& outcome : outcomes) print("{}\n", to_csv(row_of(outcome)));
-  } else if (!outcomes.empty()) {
-    print("{}", sweep_report(outcomes, screen()));
+// What is printed of the rows, in their order, once all are there.
+class Printout {
+ public:
+  Printout(bool as_json, bool as_csv) : json_(as_json), csv_(as_csv) {}
+
+  void add(std::size_t place, const SweptRow& row) {
+    if (!row.warning.empty()) warnings_[place] = row.warning;
+    if (!json_ && !csv_) return table_.add(place, row.row);
+    if (lines_.size() <= place) lines_.resize(place + 1);
+    lines_[place] = json_ ? to_json(row.row) : to_csv(row.row);
   }
-}
+
+  void print_all() const {
+    for (const auto& [place, warning] : warnings_) warn(warning);
+    if (json_) return print("{}\n", json_array(lines_));
+    if (!lines_.empty()) print("{}\n", csv_header());
+    for (const std::string& line : lines_) print("{}\n", line);
+    if (!table_.empty()) print("{}", table_.text(screen()));
+  }
+
+ private:
+  bool json_, csv_;
+  std::map<std::size_t, std::string> warnings_;
+  std::vector<std::string> lines_;
+  SweepTable table_;
+};
 
 // What a sweep writes: beside the rows what they were made from, and who is writing.
 std::vector<Output> outputs_of(const std::string& out) {
@@ -35,7 +49,7 @@ std::vector<Output> outputs_of(const std::string& out) {
 std::vector<std::string> inputs_of(const SweepArguments& arguments, const Sweep& sweep) {
   std::set<std::string> files{file_behind("configs", arguments.file)};
   std::set<std::pair<std::string_view, std::string>> named;  // once each: looking them up takes longer than a row
-  for (const Request& request : sweep.requests)
+  for (const Request request : sweep.requests)
     named.insert({{"traces", request.profile}, {"topologies", request.cluster}, {"models/codecs", request.codec}});
   for (const auto& [folder, name] : named) files.insert(file_behind(folder, name));
   files.insert(arguments.parts.begin(), arguments.parts.end());
@@ -103,12 +117,13 @@ void run_and_print(SweepArguments arguments, Farm* farm) {
   how.note = [](const std::string& text) { tell("note: " + text); };
   const Sweep sweep = arguments.sweep();
   require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
+  Printout printout(arguments.json, arguments.csv);
+  how.each = [&](std::size_t place, const SweptRow& row) { printout.add(place, row); };
   const Swept swept = run_sweep(sweep, how);
-  for (const Outcome& outcome : swept.outcomes) warn(outcome.result.warning);
-  print_rows(arguments, swept.outcomes);
+  printout.print_all();
   if (how.out) {
     std::fflush(stdout);  // the table before what follows it
-    const std::size_t kept = swept.rows - swept.outcomes.size();
+    const std::size_t kept = swept.rows - swept.simulated;
     tell(fmt::format("{} rows in {}{}", swept.rows, *how.out,
                      kept > 0 ? fmt::format(" ({} were there already)", kept) : ""));
   }

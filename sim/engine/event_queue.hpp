@@ -1,40 +1,44 @@
 // When each server next has something to say.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <queue>
 #include <vector>
 
 #include "sim/engine/task_graph.hpp"
 
 namespace allreplay {
 
-/// One wake-up per server, movable: an older entry of the heap is dropped when its turn comes.
+/// One wake-up per server, movable: a tournament, whose every match is won by the earlier, or by the lower number.
 class EventQueue {
  public:
-  explicit EventQueue(std::size_t servers) : wake_(servers, never) {}
+  explicit EventQueue(std::size_t servers) : leaves_(std::bit_ceil(std::max<std::size_t>(servers, 1))) {
+    matches_.resize(2 * leaves_, {never, 0});
+    for (std::size_t i = 0; i < leaves_; ++i) matches_[leaves_ + i].server = static_cast<std::uint32_t>(i);
+    for (std::size_t i = leaves_ - 1; i > 0; --i) matches_[i] = winner(i);
+  }
 
   void schedule(std::uint32_t server, Time at) {
-    if (wake_[server] == at) return;
-    wake_[server] = at;
-    if (at != never) heap_.push({at, server});
+    std::size_t i = leaves_ + server;
+    if (matches_[i].at == at) return;
+    matches_[i].at = at;
+    for (i /= 2; i > 0; i /= 2) {
+      const Event& won = winner(i);
+      if (matches_[i].at == won.at && matches_[i].server == won.server) return;
+      matches_[i] = won;
+    }
   }
 
   /// The next instant at which some server wakes.
-  std::optional<Time> next() {
-    drop_stale();
-    return heap_.empty() ? std::nullopt : std::optional(heap_.top().at);
-  }
+  std::optional<Time> next() const { return first().at == never ? std::nullopt : std::optional(first().at); }
 
   /// A server that wakes at `instant`, once each.
   std::optional<std::uint32_t> pop(Time instant) {
-    drop_stale();
-    if (heap_.empty() || heap_.top().at != instant) return std::nullopt;
-    const std::uint32_t server = heap_.top().server;
-    heap_.pop();
-    wake_[server] = never;
+    if (first().at != instant) return std::nullopt;
+    const std::uint32_t server = first().server;
+    schedule(server, never);
     return server;
   }
 
@@ -42,15 +46,16 @@ class EventQueue {
   struct Event {
     Time at;
     std::uint32_t server;
-    bool operator>(const Event& other) const { return at != other.at ? at > other.at : server > other.server; }
   };
 
-  void drop_stale() {
-    while (!heap_.empty() && wake_[heap_.top().server] != heap_.top().at) heap_.pop();
+  const Event& first() const { return matches_[1]; }
+  const Event& winner(std::size_t match) const {
+    const Event &left = matches_[2 * match], &right = matches_[2 * match + 1];
+    return right.at < left.at ? right : left;
   }
 
-  std::vector<Time> wake_;  // by server
-  std::priority_queue<Event, std::vector<Event>, std::greater<>> heap_;
+  std::size_t leaves_;
+  std::vector<Event> matches_;  // the final at 1, those that lead to match i at 2i and 2i + 1; the servers are the last
 };
 
 }  // namespace allreplay

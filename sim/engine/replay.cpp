@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -15,22 +14,20 @@ namespace {
 class Replay {
  public:
   Replay(const TaskGraph& graph, const System& system)
-      : graph_(graph),
-        system_(system),
-        events_(system.servers.size()),
-        dirty_(system.servers.size(), false),
-        slowdowns_(system.influences.size(), 1.0) {
-    for (const ServerUse& use : system.servers) servers_.push_back(use.server);
+      : graph_(graph), system_(system), events_(system.servers.size()), slowdowns_(system.influences.size(), 1.0) {
+    for (const ServerUse& use : system.servers) servers_.push_back({use.server, use.phase, 0, 0, false});
     for (const QueueUse& queue : system.queues) {
-      queues_.emplace_back(queue.rule);
-      server_of_.push_back(queue.server);
+      queues_.push_back({Queue(queue.rule), queue.server});
       by_server_.push_back(static_cast<QueueId>(by_server_.size()));
+      ++servers_[queue.server].last;
     }
     std::stable_sort(by_server_.begin(), by_server_.end(),
-                     [&](QueueId a, QueueId b) { return server_of_[a] < server_of_[b]; });
-    first_.assign(servers_.size() + 1, 0);
-    for (const std::uint32_t one : server_of_) ++first_[one + 1];
-    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+                     [&](QueueId a, QueueId b) { return queues_[a].server < queues_[b].server; });
+    std::uint32_t before = 0;
+    for (Serving& one : servers_) {
+      one.first = before;
+      before = one.last += before;
+    }
     const auto counts = graph.predecessor_counts();
     waiting_.assign(counts.begin(), counts.end());
     timeline_.spans.resize(graph.tasks().size());
@@ -45,20 +42,33 @@ class Replay {
       dispatch(*instant);  // only then do queues choose what to start
     }
     require_all_ended();
-    for (const Server* server : servers_) timeline_.events += server->events();
+    for (const Serving& one : servers_) timeline_.events += one.server->events();
     return std::move(timeline_);
   }
 
  private:
+  // A server, and where in by_server_ its queues are.
+  struct Serving {
+    Server* server;
+    Phase phase;
+    std::uint32_t first, last;
+    bool touched;  // it may have something to start
+  };
+  struct Standing {
+    Queue queue;
+    std::uint32_t server;
+  };
+
   void settle(Time instant) {
     while (const auto woken = events_.pop(instant)) {
-      if (!servers_[*woken]->looks_ahead()) ++timeline_.events;
+      Server& server = *servers_[*woken].server;
+      if (!server.looks_ahead()) ++timeline_.events;
       done_.clear();
-      servers_[*woken]->complete(instant, done_);
+      server.complete(instant, done_);
       for (const TaskId id : done_) {
         const Task& task = graph_.tasks()[id];
         timeline_.spans[id].end = instant;
-        queues_[task.queue].completed(task);
+        queues_[task.queue].queue.completed(task);
         ++ended_;
         for (const TaskId successor : graph_.successors(id))
           if (--waiting_[successor] == 0) make_ready(successor, instant);
@@ -78,27 +88,28 @@ class Replay {
   }
 
   void start_admitted(std::uint32_t index, Time instant) {
-    dirty_[index] = false;
-    const bool shared = first_[index + 1] - first_[index] > 1;
+    Serving& serving = servers_[index];
+    serving.touched = false;
     // Where several lanes share a server, what ends at once is settled before the next is chosen.
-    while (start_first_admitted(index, instant))
-      if (shared && servers_[index]->next_completion() == instant) break;
+    const bool shared = serving.last - serving.first > 1;
+    while (start_first_admitted(serving, instant))
+      if (shared && serving.server->next_completion() == instant) break;
     wake(index);
   }
 
-  bool start_first_admitted(std::uint32_t index, Time instant) {
-    for (std::uint32_t place = first_[index]; place < first_[index + 1]; ++place) {
-      Queue& queue = queues_[by_server_[place]];
+  bool start_first_admitted(const Serving& serving, Time instant) {
+    for (std::uint32_t place = serving.first; place < serving.last; ++place) {
+      Queue& queue = queues_[by_server_[place]].queue;
       if (!queue.admits()) continue;
       const TaskId id = queue.pop(graph_);
       timeline_.spans[id].start = instant;
-      servers_[index]->start(id, graph_.tasks()[id], instant);
+      serving.server->start(id, graph_.tasks()[id], instant);
       return true;
     }
     return false;
   }
 
-  void wake(std::uint32_t index) { events_.schedule(index, servers_[index]->next_completion()); }
+  void wake(std::uint32_t index) { events_.schedule(index, servers_[index].server->next_completion()); }
 
   // Once nothing more happens in this instant: who slows whom until the next.
   void influence(Time instant) {
@@ -106,7 +117,7 @@ class Replay {
       const Influence& one = system_.influences[i];
       Load load;
       for (const std::uint32_t from : one.from) {
-        const Load other = servers_[from]->load();
+        const Load other = servers_[from].server->load();
         load.in_flight += other.in_flight;
         load.rate += other.rate;
       }
@@ -114,7 +125,7 @@ class Replay {
       if (slowdown == slowdowns_[i]) continue;
       slowdowns_[i] = slowdown;
       for (const std::uint32_t on : one.on) {
-        servers_[on]->slow(slowdown, instant);
+        servers_[on].server->slow(slowdown, instant);
         wake(on);
       }
     }
@@ -123,14 +134,16 @@ class Replay {
   void make_ready(TaskId id, Time instant) {
     const Task& task = graph_.tasks()[id];
     timeline_.spans[id].ready = instant;
-    queues_[task.queue].push(id, task, instant);
-    touch(server_of_[task.queue]);
+    Standing& standing = queues_[task.queue];
+    standing.queue.push(id, task, instant);
+    touch(standing.server);
   }
 
   void touch(std::uint32_t index) {
-    if (dirty_[index]) return;
-    dirty_[index] = true;
-    touched_[static_cast<std::size_t>(system_.servers[index].phase)].push_back(index);
+    Serving& serving = servers_[index];
+    if (serving.touched) return;
+    serving.touched = true;
+    touched_[static_cast<std::size_t>(serving.phase)].push_back(index);
   }
 
   void require_all_ended() const {
@@ -147,13 +160,10 @@ class Replay {
   const TaskGraph& graph_;
   const System& system_;
   EventQueue events_;  // by server
-  std::vector<Server*> servers_;
-  std::vector<Queue> queues_;
-  std::vector<std::uint32_t> server_of_;               // by queue
+  std::vector<Serving> servers_;
+  std::vector<Standing> queues_;
   std::vector<QueueId> by_server_;                     // those of server 0, of server 1, …
-  std::vector<std::uint32_t> first_;                   // where each server's start
   std::vector<std::uint32_t> waiting_;                 // predecessors that have not ended, by task
-  std::vector<bool> dirty_;                            // whether a server is among the touched
   std::array<std::vector<std::uint32_t>, 2> touched_;  // by phase: servers that may have something to start
   std::vector<double> slowdowns_;                      // by influence
   std::vector<TaskId> done_;

@@ -26,6 +26,11 @@ struct Task {
 /// A directed acyclic graph of tasks. Task ids count from 0 in the order of add().
 class TaskGraph {
  public:
+  void reserve(std::size_t tasks, std::size_t edges) {
+    tasks_.reserve(tasks);
+    edges_.reserve(edges);
+  }
+
   TaskId add(const Task& task) {
     tasks_.push_back(task);
     return static_cast<TaskId>(tasks_.size() - 1);

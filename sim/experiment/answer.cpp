@@ -58,7 +58,72 @@ constexpr Place Request::*places_of_request[] = {
     &Request::place_of_profile,    &Request::place_of_ratio,    &Request::place_of_workers, &Request::place_of_strategy,
     &Request::place_of_collective, &Request::place_of_fidelity, &Request::place_of_codec};
 
+// A cell by the number of its kind, and what it holds.
+void pack(Packer& packer, const Cell& cell) {
+  packer.add(cell.index());
+  const auto pairs = [&](const auto& values, const auto& add) {
+    packer.add(values.size());
+    for (const auto& [name, value] : values) {
+      packer.add_text(name);
+      add(value);
+    }
+  };
+  std::visit(
+      [&](const auto& value) {
+        using T = std::decay_t<decltype(value)>;
+        if constexpr (std::is_same_v<T, std::string>)
+          packer.add_text(value);
+        else if constexpr (std::is_same_v<T, NamedValues>)
+          pairs(value, [&](const std::string& text) { packer.add_text(text); });
+        else if constexpr (std::is_same_v<T, NamedNumbers>)
+          pairs(value, [&](double number) { packer.add(number); });
+        else if constexpr (!std::is_same_v<T, std::monostate>)
+          packer.add(value);
+      },
+      cell);
+}
+
+template <std::size_t kind = 0>
+Cell unpack_cell(Unpacker& unpacker, std::size_t wanted) {
+  if constexpr (kind == std::variant_size_v<Cell>) {
+    throw std::runtime_error("a message between processes has a cell of another version");
+  } else {
+    if (kind != wanted) return unpack_cell<kind + 1>(unpacker, wanted);
+    using T = std::variant_alternative_t<kind, Cell>;
+    const auto take = [&]<class Value>(Value& value) {
+      if constexpr (std::is_same_v<Value, std::string>)
+        value = unpacker.take_text();
+      else
+        value = unpacker.take<Value>();
+    };
+    T value{};
+    if constexpr (std::is_same_v<T, NamedValues> || std::is_same_v<T, NamedNumbers>) {
+      value.resize(unpacker.take<std::size_t>());
+      for (auto& [name, one] : value) {
+        take(name);
+        take(one);
+      }
+    } else if constexpr (!std::is_same_v<T, std::monostate>) {
+      take(value);
+    }
+    return value;
+  }
+}
+
 }  // namespace
+
+void pack(Packer& packer, const SweptRow& row) {
+  for (const Column& column : row.row) pack(packer, column.cell);
+  packer.add_text(row.warning);
+}
+
+SweptRow unpack_swept(Unpacker& unpacker) {
+  SweptRow row;
+  for (const ColumnRow& column : columns())
+    row.row.push_back({column.name, unpack_cell(unpacker, unpacker.take<std::size_t>())});
+  row.warning = unpacker.take_text();
+  return row;
+}
 
 void pack(Packer& packer, const Request& request) {
   for (const auto word : words_of_request) packer.add_text(request.*word);

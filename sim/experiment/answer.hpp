@@ -4,6 +4,7 @@
 
 #include "sim/experiment/request.hpp"
 #include "sim/experiment/run.hpp"
+#include "sim/experiment/sweep.hpp"
 #include "sim/farm/bytes.hpp"
 
 namespace allreplay {
@@ -12,6 +13,9 @@ void pack(Packer& packer, const Outcome& outcome);
 
 void pack(Packer& packer, const Request& request);
 Request unpack_request(Unpacker& unpacker);
+
+void pack(Packer& packer, const SweptRow& row);
+SweptRow unpack_swept(Unpacker& unpacker);
 
 /// Of the same scenario.
 Outcome unpack(Unpacker& unpacker, Scenario scenario);

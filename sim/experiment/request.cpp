@@ -154,11 +154,14 @@ const CodecCosts& Library::codec(const Request& request, const std::string& devi
 
 std::uint64_t Library::digest_of(const Request& request) const {
   const auto key = std::pair(request.profile, request.forward_ratio);
-  std::uint64_t state = digest(shelves_.profiles.at(key)->digest, program_digest());
+  const auto& profile = *shelves_.profiles.at(key);
+  const auto& cluster = *shelves_.clusters.at(request.cluster);
+  // Names, too: files of the same contents make rows of different names.
+  std::uint64_t state = digest(profile.value->name, digest(profile.digest, program_digest()));
   state = digest(request.forward_ratio ? fmt::format("{}", *request.forward_ratio) : "", state);
-  state = digest(shelves_.clusters.at(request.cluster)->digest, state);
+  state = digest(cluster.value.cluster.name, digest(cluster.digest, state));
   if (!request.codec.empty() && request.codec != "none")
-    state = digest(shelves_.codecs.at(codec_file(request, shelves_.profiles.at(key)->value->device))->digest, state);
+    state = digest(shelves_.codecs.at(codec_file(request, profile.value->device))->digest, state);
   state = digest(request.workers ? fmt::format("{}", *request.workers) : "", state);
   for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
   for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));

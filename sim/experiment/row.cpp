@@ -96,14 +96,17 @@ constexpr ColumnRow all[] = {
      later},
     {"options", "those that matter here; in CSV key=value;key=value",
      [](const Record& r) -> Cell { return effective_options(r.scenario, r.carrier); }, ColumnKind::Options, identifies},
-    {"events", "the engine's, of the simulation", [](const Record& r) -> Cell { return r.metrics.events; }},
+    {"events", "of the simulation: servers woken, and the network's own",
+     [](const Record& r) -> Cell { return r.metrics.events; }},
+    {"network_events", "of those: rounds (fluid), messages (message), none (alpha-beta)",
+     [](const Record& r) -> Cell { return r.metrics.network_events; }, number, !identifies, !may_be_empty, later},
     {"wall_s", "seconds that the simulation took", [](const Record& r) -> Cell { return r.wall_s; }},
 };
 
 Row row_of(const Record& record, bool identity_only) {
   Row row;
   for (const ColumnRow& column : all)
-    if (column.identifies || !identity_only) row.push_back({std::string(column.name), column.get(record)});
+    if (column.identifies || !identity_only) row.push_back({column.name, column.get(record)});
   return row;
 }
 
@@ -125,7 +128,7 @@ nlohmann::ordered_json to_value(const Cell& cell) {
 
 nlohmann::ordered_json to_object(const Row& row) {
   auto object = nlohmann::ordered_json::object();
-  for (const Column& column : row) object[column.name] = to_value(column.cell);
+  for (const Column& column : row) object[std::string(column.name)] = to_value(column.cell);
   return object;
 }
 
@@ -145,10 +148,19 @@ Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& 
 
 std::string to_json(const Row& row) { return to_object(row).dump(2); }
 
+std::string json_array(const std::vector<std::string>& objects) {
+  std::string text;
+  for (const std::string& object : objects) {
+    text += text.empty() ? "[\n  " : ",\n  ";
+    for (const char c : object) text += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  }
+  return text.empty() ? "[]" : text + "\n]";
+}
+
 std::string to_json(const std::vector<Row>& rows) {
-  auto array = nlohmann::ordered_json::array();
-  for (const Row& row : rows) array.push_back(to_object(row));
-  return array.dump(2);
+  std::vector<std::string> objects;
+  for (const Row& row : rows) objects.push_back(to_json(row));
+  return json_array(objects);
 }
 
 std::string plain_text(const Cell& cell) {

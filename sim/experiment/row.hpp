@@ -21,7 +21,7 @@ using NamedNumbers = std::vector<std::pair<std::string, double>>;
 using Cell = std::variant<std::monostate, std::string, std::int64_t, double, NamedValues, NamedNumbers>;
 
 struct Column {
-  std::string name;
+  std::string_view name;  ///< of a ColumnRow
   Cell cell;
 };
 using Row = std::vector<Column>;
@@ -64,10 +64,11 @@ Row identity(const Scenario& scenario);
 /// All columns.
 Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& memory, double wall_s);
 
-std::string to_json(const Row& row);                ///< one object, indented
-std::string to_json(const std::vector<Row>& rows);  ///< an array of objects
-std::string csv_header();                           ///< of all columns: one line, without its end
-std::string to_csv(const Row& row);                 ///< one line, without its end
-std::string plain_text(const Cell& cell);           ///< as to_csv writes it, before quoting
+std::string to_json(const Row& row);                              ///< one object, indented
+std::string to_json(const std::vector<Row>& rows);                ///< an array of objects
+std::string json_array(const std::vector<std::string>& objects);  ///< of what to_json() wrote
+std::string csv_header();                                         ///< of all columns: one line, without its end
+std::string to_csv(const Row& row);                               ///< one line, without its end
+std::string plain_text(const Cell& cell);                         ///< as to_csv writes it, before quoting
 
 }  // namespace allreplay

@@ -4,13 +4,19 @@
 
 #include "sim/experiment/answer.hpp"
 #include "sim/experiment/progress.hpp"
+#include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep_rows.hpp"
 
 namespace allreplay {
 
 namespace {
 
-using Keep = std::function<void(std::size_t missing, Outcome outcome)>;  // of the row missing[...]
+using Keep = std::function<void(std::size_t missing, const SweptRow& row)>;  // of the row missing[...]
+
+SweptRow swept(Scenario scenario) {
+  const Outcome outcome = run(std::move(scenario));
+  return {row_of(outcome), outcome.result.warning};
+}
 
 // Side by side in this process, kept in their order.
 void run_here(const Sweep& sweep, const std::vector<std::size_t>& missing, int jobs, Library& library,
@@ -24,12 +30,12 @@ void run_here(const Sweep& sweep, const std::vector<std::size_t>& missing, int j
     control.stop();
     return {};
   };
-  const auto simulate_row = [](Scenario scenario) { return run(std::move(scenario)); };
-  const auto keep_row = [&](Outcome outcome) { keep(kept++, std::move(outcome)); };
+  const auto simulate_row = [](Scenario scenario) { return swept(std::move(scenario)); };
+  const auto keep_row = [&](const SweptRow& row) { keep(kept++, row); };
   tbb::parallel_pipeline(2 * threads,
                          tbb::make_filter<void, Scenario>(tbb::filter_mode::serial_in_order, take) &
-                             tbb::make_filter<Scenario, Outcome>(tbb::filter_mode::parallel, simulate_row) &
-                             tbb::make_filter<Outcome, void>(tbb::filter_mode::serial_in_order, keep_row));
+                             tbb::make_filter<Scenario, SweptRow>(tbb::filter_mode::parallel, simulate_row) &
+                             tbb::make_filter<SweptRow, void>(tbb::filter_mode::serial_in_order, keep_row));
 }
 
 // What rank 0 asks for: a row, and what it knows it to be made from.
@@ -39,20 +45,13 @@ struct RowJob {
 };
 
 // By the other processes, kept as they come.
-void run_there(const std::vector<std::size_t>& missing, SweepRows& rows, Farm& farm, const Keep& keep) {
+void run_there(const std::vector<std::size_t>& missing, const SweepRows& rows, Farm& farm, const Keep& keep) {
   std::vector<Job> jobs;
   for (const std::size_t row : missing) jobs.push_back({row_work(row, rows.all.inputs[row]), rows.costs[row]});
   farm.run(jobs, [&](std::size_t job, const std::string& answer) {
     Unpacker unpacker(answer);
-    keep(job, unpack(unpacker, std::move(rows.scenarios[missing[job]])));
+    keep(job, unpack_swept(unpacker));
   });
-}
-
-// What neither the table nor the rows need.
-void forget_details(Outcome& outcome) {
-  outcome.result.episodes = {};
-  outcome.result.unrolled = {};
-  outcome.result.plan = {};
 }
 
 }  // namespace
@@ -60,14 +59,14 @@ void forget_details(Outcome& outcome) {
 Farm::Answer answer_rows(Sweep sweep) {
   return [sweep = std::move(sweep), library = std::make_shared<Library>()](const std::string& work) {
     const auto [row, inputs] = Unpacker(work).take<RowJob>();
-    Scenario scenario = library->resolve(sweep.requests.at(row));
+    Scenario scenario = library->resolve(sweep.requests[row]);
     if (library->digest_of(sweep.requests[row]) != inputs)
       throw RankError(
           fmt::format("{}: row {} has other inputs there, or the program is another (the same files and "
                       "the same program on all hosts)",
                       host_name(), row + 1));
     Packer packer;
-    pack(packer, run(std::move(scenario)));
+    pack(packer, swept(std::move(scenario)));
     return packer.bytes();
   };
 }
@@ -76,7 +75,7 @@ std::string row_work(std::size_t row, std::uint64_t inputs) { return Packer().ad
 
 Swept run_sweep(const Sweep& sweep, const SweepRun& how) {
   Library library;
-  return run_rows(sweep, check_rows(sweep, library, how.has_workers()), library, how);
+  return run_rows(sweep, check_rows(sweep, library), library, how);
 }
 
 Swept run_rows(const Sweep& sweep, SweepRows rows, Library& library, const SweepRun& how) {
@@ -86,25 +85,24 @@ Swept run_rows(const Sweep& sweep, SweepRows rows, Library& library, const Sweep
     file.emplace(*how.out, csv_header(), chosen(rows.all, mine),
                  SweepFile::Existing{.resume = how.resume, .force = how.force});
   if (file && how.note && !file->remark().empty()) how.note(file->remark());
+  rows.all.identities = {};                  // the file has those that it needs
   std::vector<std::size_t> missing, places;  // in the sweep, in the file
   for (std::size_t i = 0; i < mine.size(); ++i) {
     if (file && file->keeps(i)) continue;
     missing.push_back(mine[i]);
     places.push_back(i);
   }
-  std::vector<Outcome> outcomes(missing.size());
   Progress progress("sweep", how.progress ? missing.size() : 0);
-  const auto keep = [&](std::size_t i, Outcome outcome) {
-    if (file) file->write(places[i], to_csv(row_of(outcome)));
-    forget_details(outcome);
-    outcomes[i] = std::move(outcome);
+  const auto keep = [&](std::size_t i, const SweptRow& row) {
+    if (file) file->write(places[i], to_csv(row.row));
+    if (how.each) how.each(i, row);
     if (how.progress) progress.advance();
   };
   if (how.has_workers())
     run_there(missing, rows, *how.farm, keep);
   else
     run_here(sweep, missing, how.jobs, library, keep);
-  return {std::move(outcomes), mine.size()};
+  return {missing.size(), mine.size()};
 }
 
 }  // namespace allreplay

@@ -1,10 +1,11 @@
 #include "sim/experiment/sweep.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
-#include "sim/experiment/combinations.hpp"
 
 namespace allreplay {
 
@@ -20,12 +21,34 @@ std::vector<std::optional<Json>> choices(const Json& sweep, std::string_view key
   return all;
 }
 
+Requests::Choice profile_choice(const Json& json, const std::string& file) {
+  const Json name = json.is_object() ? json.at("profile") : json;
+  const std::string path = beside(file, name.text());
+  std::optional<double> forward_ratio;
+  Place place_of_ratio;
+  if (json.is_object()) {
+    json.allow_only({"profile", "forward_ratio"});
+    if (const auto ratio = json.find("forward_ratio")) {
+      forward_ratio = ratio->number();
+      place_of_ratio = ratio->place();
+    }
+  }
+  if (!locate_data("traces", path))
+    name.fail(fmt::format("no profile '{}'", name.text()), suggest(name.text(), list_data("traces")));
+  return [=, place = json.place()](Request& request) {
+    request.profile = path;
+    request.place_of_profile = place;
+    request.forward_ratio = forward_ratio;
+    request.place_of_ratio = place_of_ratio;
+  };
+}
+
 // Where a list of choices for this cluster stands: in the cluster's own entry, or in the sweep.
 std::vector<std::optional<Json>> choices_of(const Json& cluster, const Json& sweep, std::string_view key) {
   return choices(cluster.is_object() && cluster.find(key) ? cluster : sweep, key);
 }
 
-constexpr std::size_t most_rows = 100'000;
+constexpr std::int64_t most_rows = 100'000;
 
 [[noreturn]] void fail_as_too_many(const Json& json) {
   json.fail(fmt::format("makes more than {} rows", most_rows), "fewer values");
@@ -42,7 +65,7 @@ std::vector<OptionText> numbered_values(const std::string& option, const Json& j
   constexpr std::int64_t most = 1'000'000'000'000;
   const std::int64_t from = json.at("from").integer(-most, most), to = json.at("to").integer(-most, most);
   if (from > to) json.fail(fmt::format("is reversed: from {} to {}", from, to), "\"from\" at most \"to\"");
-  if (static_cast<std::size_t>(to - from) >= most_rows) fail_as_too_many(json);
+  if (to - from >= most_rows) fail_as_too_many(json);
   std::vector<OptionText> values;
   for (std::int64_t number = from; number <= to; ++number)
     values.push_back({option, std::string(text).replace(hole, 2, std::to_string(number)), json.place()});
@@ -60,110 +83,146 @@ std::vector<OptionText> option_values(const std::string& option, const Json& jso
   return values;
 }
 
-// Every combination of the values of a strategy's options, the last option fastest.
-std::vector<std::vector<OptionText>> option_choices(const Json& strategy) {
-  std::vector<std::vector<OptionText>> choices{{}};
-  if (!strategy.is_object()) return choices;
-  for (const auto& [key, value] : strategy.members()) {
+// A strategy with the values of its options.
+Requests::Branch strategy_branch(const Json& json) {
+  const Json name = json.is_object() ? json.at("name") : json;
+  find_strategy(name.text(), name.place());
+  Requests::Branch branch;
+  branch.choose = [text = name.text(), place = name.place()](Request& request) {
+    request.strategy = text;
+    request.place_of_strategy = place;
+  };
+  if (!json.is_object()) return branch;
+  for (const auto& [key, value] : json.members()) {
     if (key == "name") continue;
-    const std::vector<OptionText> values = option_values(key, value);
-    if (choices.size() * values.size() > most_rows) fail_as_too_many(value);
-    std::vector<std::vector<OptionText>> longer;
-    for (const auto& choice : choices)
-      for (const OptionText& one : values) {
-        longer.push_back(choice);
-        longer.back().push_back(one);
-      }
-    choices = std::move(longer);
+    branch.options.push_back(option_values(key, value));
+    if (branch.size() > most_rows) fail_as_too_many(value);
+  }
+  return branch;
+}
+
+// A word of the request, and where it was given.
+using Words = std::string Request::*;
+using PlaceOf = Place Request::*;
+
+Requests::Choice choice_of(Words words, PlaceOf place_of, std::string text, Place place) {
+  return [=](Request& request) {
+    request.*words = text;
+    request.*place_of = place;
+  };
+}
+
+// What the command line has decided, else the file's list.
+std::vector<Requests::Choice> word_choices(Words words, PlaceOf place_of, const std::string& decided,
+                                           const Place& place, const std::vector<std::optional<Json>>& list,
+                                           const std::string& folder_of = "") {
+  if (!decided.empty()) return {choice_of(words, place_of, decided, place)};
+  std::vector<Requests::Choice> choices;
+  for (const auto& one : list) {
+    if (one)
+      choices.push_back(
+          choice_of(words, place_of, folder_of.empty() ? one->text() : beside(folder_of, one->text()), one->place()));
+    else
+      choices.emplace_back([](Request&) {});
   }
   return choices;
 }
 
-// What a row takes of each entry of a list.
-
-RequestSetting profile_of(const Json& json, const std::string& file) {
-  const Json name = json.is_object() ? json.at("profile") : json;
-  std::optional<double> forward_ratio;
-  Place place_of_ratio;
-  if (json.is_object()) {
-    json.allow_only({"profile", "forward_ratio"});
-    if (const auto ratio = json.find("forward_ratio")) {
-      forward_ratio = ratio->number();
-      place_of_ratio = ratio->place();
-    }
+std::vector<Requests::Choice> worker_choices(const std::vector<std::optional<Json>>& list) {
+  std::vector<Requests::Choice> choices;
+  for (const auto& one : list) {
+    if (one)
+      choices.emplace_back([workers = one->integer(1, most_workers), place = one->place()](Request& request) {
+        request.workers = workers;
+        request.place_of_workers = place;
+      });
+    else
+      choices.emplace_back([](Request&) {});
   }
-  const std::string profile = beside(file, name.text());
-  if (!locate_data("traces", profile))
-    name.fail(fmt::format("no profile '{}'", name.text()), suggest(name.text(), list_data("traces")));
-  return [=, place = json.place()](Request& request) {
-    request.profile = profile;
-    request.place_of_profile = place;
-    if (!forward_ratio) return;
-    request.forward_ratio = forward_ratio;
-    request.place_of_ratio = place_of_ratio;
-  };
+  return choices;
 }
 
-RequestSetting cluster_of(const Json& json, const std::string& file) {
-  const Json name = json.is_object() ? json.at("cluster") : json;
-  const std::string cluster = beside(file, name.text());
-  if (!locate_data("topologies", cluster))
+// All that a sweep asks of one of its clusters.
+Requests::Product product_of(const Json& cluster, const Json& sweep, const SweepOverrides& instead) {
+  const std::string file = sweep.place().file;
+  const Json name = cluster.is_object() ? cluster.at("cluster") : cluster;
+  if (cluster.is_object())
+    cluster.allow_only({"cluster", "workers", "collectives", "fidelities", "codecs", "strategies"});
+  const std::string path = beside(file, name.text());
+  if (!locate_data("topologies", path))
     name.fail(fmt::format("no cluster '{}'", name.text()), suggest(name.text(), list_data("topologies")));
-  return [=](Request& request) { request.cluster = cluster; };
-}
-
-std::vector<RequestSetting> workers_of(const std::vector<std::optional<Json>>& list) {
-  std::vector<RequestSetting> settings;
-  for (const auto& json : list) {
-    if (!json) return {[](Request&) {}};
-    settings.emplace_back([count = json->integer(1, most_workers), place = json->place()](Request& request) {
-      request.workers = count;
-      request.place_of_workers = place;
-    });
-  }
-  return settings;
-}
-
-// Names: of collectives, fidelities, codecs. One choice, the command line's, where that has decided.
-std::vector<RequestSetting> words_of(const std::vector<std::optional<Json>>& list, const std::string& decided,
-                                     const Place& place_of_decision, std::string Request::*name, Place Request::*place,
-                                     const std::string& file = "") {
-  const auto set = [&](const std::string& value, const Place& at) -> RequestSetting {
-    return [=](Request& request) {
-      request.*name = value;
-      request.*place = at;
-    };
-  };
-  if (!decided.empty() || !list.front()) return {set(decided, place_of_decision)};
-  std::vector<RequestSetting> settings;
-  for (const auto& json : list)
-    settings.push_back(set(file.empty() ? json->text() : beside(file, json->text()), json->place()));
-  return settings;
-}
-
-Json strategy_name(const Json& json) {
-  Json name = json.is_object() ? json.at("name") : json;
-  find_strategy(name.text(), name.place());
-  return name;
-}
-
-// Each with every choice of its options.
-std::vector<RequestSetting> strategies_of(const std::vector<std::optional<Json>>& list) {
-  std::vector<RequestSetting> settings;
-  for (const auto& json : list) {
-    const Json name = strategy_name(*json);
-    for (auto& options : option_choices(*json))
-      settings.emplace_back(
-          [strategy = name.text(), place = name.place(), options = std::move(options)](Request& request) {
-            request.strategy = strategy;
-            request.place_of_strategy = place;
-            request.options = options;
-          });
-  }
-  return settings;
+  const auto list = [&](std::string_view key) { return choices_of(cluster, sweep, key); };
+  Requests::Product product;
+  product.lists.push_back({[=, reuse = instead.reuse, changes = instead.changes](Request& request) {
+    request.cluster = path;
+    request.reuse = reuse;
+    request.changes = changes;
+  }});
+  product.lists.push_back(worker_choices(list("workers")));
+  product.lists.push_back(word_choices(&Request::collective, &Request::place_of_collective, instead.collective,
+                                       instead.place_of_collective, list("collectives")));
+  product.lists.push_back(word_choices(&Request::fidelity, &Request::place_of_fidelity, instead.fidelity,
+                                       instead.place_of_fidelity, list("fidelities")));
+  product.lists.push_back(word_choices(&Request::codec, &Request::place_of_codec, instead.codec, instead.place_of_codec,
+                                       list("codecs"), file));
+  for (const auto& strategy : list("strategies")) product.branches.push_back(strategy_branch(*strategy));
+  return product;
 }
 
 }  // namespace
+
+std::size_t Requests::Branch::size() const {
+  std::size_t size = 1;
+  for (const auto& values : options) size *= values.size();
+  return size;
+}
+
+std::size_t Requests::Product::size() const {
+  std::size_t size = 0;
+  for (const Branch& branch : branches) size += branch.size();
+  constexpr std::size_t too_many = std::size_t{1} << 32;  // of rows, and of elements in a file's list
+  for (const auto& list : lists) size = std::min(size * list.size(), too_many);
+  return size;
+}
+
+Request Requests::Product::at(std::size_t row) const {
+  std::size_t branches_size = 0;
+  for (const Branch& branch : branches) branches_size += branch.size();
+  std::size_t rest = row / branches_size, place = row % branches_size;
+  Request request;
+  for (auto list = lists.rbegin(); list != lists.rend(); rest /= list->size(), ++list)
+    (*list)[rest % list->size()](request);
+  auto branch = branches.begin();
+  for (; place >= branch->size(); ++branch) place -= branch->size();
+  branch->choose(request);
+  for (auto values = branch->options.rbegin(); values != branch->options.rend(); place /= values->size(), ++values)
+    request.options.push_back((*values)[place % values->size()]);
+  std::reverse(request.options.begin(), request.options.end());
+  return request;
+}
+
+void Requests::add(std::shared_ptr<const Product> product, Choice choose) {
+  const std::size_t size = product->size();
+  parts_.push_back({std::move(product), std::move(choose), added_});
+  for (std::size_t i = 0; i < size; ++i) rows_.push_back(static_cast<std::uint32_t>(added_ + i));
+  added_ += size;
+}
+
+void Requests::keep(std::span<const std::size_t> rows) {
+  std::vector<std::uint32_t> kept;
+  for (const std::size_t row : rows) kept.push_back(rows_.at(row));
+  rows_ = std::move(kept);
+}
+
+Request Requests::operator[](std::size_t row) const {
+  const std::size_t number = rows_.at(row);
+  const auto after = std::upper_bound(parts_.begin(), parts_.end(), number,
+                                      [](std::size_t one, const Part& part) { return one < part.first; });
+  const Part& part = *std::prev(after);
+  Request request = part.product->at(number - part.first);
+  part.choose(request);
+  return request;
+}
 
 Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
   return read_sweep(Json::read(find_data("configs", name, "sweep")), instead);
@@ -180,33 +239,18 @@ Sweep read_sweep(const Json& json, const SweepOverrides& instead) {
   for (const auto key : {"collectives", "fidelities", "codecs"})
     for (const auto& one : choices(json, key))
       if (one) one->text();
-  for (const auto& strategy : choices(json, "strategies")) strategy_name(*strategy);
+  for (const auto& strategy : choices(json, "strategies")) strategy_branch(*strategy);
   Sweep sweep;
   if (const auto given = json.find("name")) sweep.name = given->text();
   if (const auto plot = json.find("plot")) plot->members();  // an object; tools/plot.py knows its keys
   if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
-  Request base;
-  base.reuse = instead.reuse;
-  base.changes = instead.changes;
+  std::vector<std::shared_ptr<const Requests::Product>> products;
+  for (const auto& cluster : choices(json, "clusters"))
+    products.push_back(std::make_shared<Requests::Product>(product_of(*cluster, json, instead)));
   for (const auto& profile : choices(json, "profiles"))
-    for (const auto& cluster : choices(json, "clusters")) {
-      if (cluster->is_object())
-        cluster->allow_only({"cluster", "workers", "collectives", "fidelities", "codecs", "strategies"});
-      const auto list = [&](std::string_view key) { return choices_of(*cluster, json, key); };
-      const auto rows = combinations(base,
-                                     {{profile_of(*profile, file)},
-                                      {cluster_of(*cluster, file)},
-                                      workers_of(list("workers")),
-                                      words_of(list("collectives"), instead.collective, instead.place_of_collective,
-                                               &Request::collective, &Request::place_of_collective),
-                                      words_of(list("fidelities"), instead.fidelity, instead.place_of_fidelity,
-                                               &Request::fidelity, &Request::place_of_fidelity),
-                                      words_of(list("codecs"), instead.codec, instead.place_of_codec, &Request::codec,
-                                               &Request::place_of_codec, file),
-                                      strategies_of(list("strategies"))},
-                                     most_rows - sweep.requests.size());
-      if (!rows) fail_as_too_many(json);
-      sweep.requests.insert(sweep.requests.end(), rows->begin(), rows->end());
+    for (const auto& product : products) {
+      if (sweep.requests.size() + product->size() > most_rows) fail_as_too_many(json);
+      sweep.requests.add(product, profile_choice(*profile, file));
     }
   return sweep;
 }

@@ -3,21 +3,80 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "sim/core/json.hpp"
 #include "sim/experiment/request.hpp"
-#include "sim/experiment/run.hpp"
+#include "sim/experiment/row.hpp"
 #include "sim/farm/farm.hpp"
 
 namespace allreplay {
 
+/// The requests of a sweep's rows: lists of choices, and a request only where one is asked for. A hundred thousand at
+/// once would take more memory than anything that is simulated.
+class Requests {
+ public:
+  using Choice = std::function<void(Request& request)>;
+
+  /// A choice, and with it every combination of values of its own, the last list's fastest.
+  struct Branch {
+    Choice choose;
+    std::vector<std::vector<OptionText>> options;  ///< a list of values for each
+
+    std::size_t size() const;
+  };
+
+  /// Every combination of the choices and branches, the branches fastest, then the last list of choices.
+  struct Product {
+    std::vector<std::vector<Choice>> lists;
+    std::vector<Branch> branches;
+
+    std::size_t size() const;
+    Request at(std::size_t row) const;
+  };
+
+  void add(std::shared_ptr<const Product> product, Choice choose);
+
+  /// Only those rows, in this order.
+  void keep(std::span<const std::size_t> rows);
+
+  std::size_t size() const { return rows_.size(); }
+  bool empty() const { return rows_.empty(); }
+  Request operator[](std::size_t row) const;
+
+  class Iterator {
+   public:
+    Iterator(const Requests& of, std::size_t row) : of_(&of), row_(row) {}
+    Request operator*() const { return (*of_)[row_]; }
+    Iterator& operator++() { return ++row_, *this; }
+    bool operator!=(const Iterator& other) const { return row_ != other.row_; }
+
+   private:
+    const Requests* of_;
+    std::size_t row_;
+  };
+  Iterator begin() const { return {*this, 0}; }
+  Iterator end() const { return {*this, size()}; }
+
+ private:
+  struct Part {
+    std::shared_ptr<const Product> product;
+    Choice choose;
+    std::size_t first;  // the number of its first row
+  };
+  std::vector<Part> parts_;
+  std::vector<std::uint32_t> rows_;  // their numbers among all that were added
+  std::size_t added_ = 0;
+};
+
 struct Sweep {
   std::string name;
   std::string reproduces;  ///< the figure or table that it regenerates; may be empty
-  std::vector<Request> requests;
+  Requests requests;
 };
 
 /// What the command line says instead of the file's lists; "" where it says nothing.
@@ -43,6 +102,12 @@ struct Share {
   std::size_t index = 0, count = 1;
 };
 
+/// A row that was simulated.
+struct SweptRow {
+  Row row;
+  std::string warning;  ///< Result::warning
+};
+
 struct SweepRun {
   int jobs = 1;
   std::optional<std::string> out;  ///< a CSV file that gets each row as it is finished
@@ -51,19 +116,21 @@ struct SweepRun {
   bool force = false;                                   ///< replace an `out` that no sweep wrote
   std::function<void(const std::string& text)> note{};  ///< what a user should know, such as rows that are not kept
   Share share{};
+  /// Called with each row that was simulated, in any order, and its place among those: what nobody keeps is forgotten.
+  std::function<void(std::size_t place, const SweptRow& row)> each{};
   Farm* farm = nullptr;  ///< whose other processes simulate the rows (answer_rows()), where there are any
 
   bool has_workers() const { return farm && farm->workers() > 0; }
 };
 
 struct Swept {
-  std::vector<Outcome> outcomes;  ///< of the rows that were simulated
-  std::size_t rows = 0;           ///< how many the share has
+  std::size_t simulated = 0;
+  std::size_t rows = 0;  ///< how many the share has
 };
 
-/// Simulates the rows of the share, `jobs` at a time; the outcomes and the rows of the file are in the order of the
-/// sweep, whatever `jobs` and `farm` are. Everything is checked before anything is written. Rows that `resume` finds
-/// done are not simulated and not returned. Throws InputError.
+/// Simulates the rows of the share, `jobs` at a time; the rows of the file are in the order of the sweep, whatever
+/// `jobs` and `farm` are. Everything is checked before anything is written. Rows that `resume` finds done are not
+/// simulated. Throws InputError.
 Swept run_sweep(const Sweep& sweep, const SweepRun& how);
 
 /// What the other processes of a farm do for run_sweep().

@@ -91,22 +91,22 @@ class Finder {
  public:
   Finder(const std::string& file, const std::vector<std::string>& columns, const FileRows& rows,
          const std::map<std::size_t, RowNote>& records)
-      : file_(file), rows_(rows) {
+      : file_(file), columns_(columns), rows_(rows) {
     for (std::size_t i = 0; i < rows.numbers.size(); ++i)
       if (const auto record = records.find(rows.numbers[i]); record != records.end())
         noted_[record->second.row].push_back(i);
-    if (rows.identities.empty()) return;
-    for (const Column& column : rows.identities.front())
-      places_.push_back(
-          static_cast<std::size_t>(std::find(columns.begin(), columns.end(), column.name) - columns.begin()));
+    for (const ColumnRow& column : allreplay::columns())
+      if (column.identifies)
+        places_.push_back(
+            static_cast<std::size_t>(std::find(columns.begin(), columns.end(), column.name) - columns.begin()));
     width_ = columns.size();
   }
 
   // After those that were found before. Throws InputError when the line is none of them.
   std::size_t find(const CsvRow& line, std::string_view text) {
     std::size_t found = noted(text);
-    if (found == rows_.numbers.size() || different(line, found))
-      for (found = next_; found < rows_.numbers.size() && different(line, found);) ++found;
+    if (found == rows_.numbers.size() || difference(line, found))
+      for (found = next_; found < rows_.numbers.size() && difference(line, found);) ++found;
     if (found == rows_.numbers.size()) fail(line);
     next_ = found + 1;
     return found;
@@ -121,24 +121,32 @@ class Finder {
     return row == known->second.end() ? rows_.numbers.size() : *row;
   }
 
-  // The first column that says so; nullptr where the line is that row.
-  const Column* different(const CsvRow& line, std::size_t row) const {
-    const Row& identity = rows_.identities[row];
-    for (std::size_t i = 0; i < identity.size(); ++i)
-      if (line.fields.size() != width_ || line.fields[places_[i]] != plain_text(identity[i].cell)) return &identity[i];
-    return nullptr;
+  struct Difference {
+    std::size_t column;  // of the file
+    std::string_view expected;
+  };
+
+  // The first; none where the line is that row.
+  std::optional<Difference> difference(const CsvRow& line, std::size_t row) const {
+    std::string_view left = rows_.identities[row];
+    for (const std::size_t place : places_) {
+      const std::string_view expected = left.substr(0, left.find('\n'));
+      if (line.fields.size() != width_ || line.fields[place] != expected) return Difference{place, expected};
+      left.remove_prefix(std::min(left.size(), expected.size() + 1));
+    }
+    return std::nullopt;
   }
 
   [[noreturn]] void fail(const CsvRow& line) const {
     const Place place{file_, fmt::format("line {}", line.line)};
     if (next_ == rows_.numbers.size()) throw InputError(place, "comes after the last row", "the file of this sweep");
-    const Column& expected = *different(line, next_);
-    throw InputError(
-        place, fmt::format("is not the sweep's row {}", rows_.numbers[next_] + 1),
-        fmt::format("{} = '{}' there; is it the file of another sweep?", expected.name, plain_text(expected.cell)));
+    const auto [column, expected] = *difference(line, next_);
+    throw InputError(place, fmt::format("is not the sweep's row {}", rows_.numbers[next_] + 1),
+                     fmt::format("{} = '{}' there; is it the file of another sweep?", columns_[column], expected));
   }
 
   const std::string& file_;
+  const std::vector<std::string>& columns_;
   const FileRows& rows_;
   std::map<std::uint64_t, std::vector<std::size_t>> noted_;  // by the digests of their lines
   std::vector<std::size_t> places_;                          // of the columns of an identity
@@ -171,6 +179,12 @@ std::vector<std::optional<std::string_view>> lines_by_row(const std::string& fil
 }
 
 }  // namespace
+
+std::string joined(const Row& row) {
+  std::string text;
+  for (const Column& column : row) text += (&column == row.data() ? "" : "\n") + plain_text(column.cell);
+  return text;
+}
 
 // Lines that are in the file once append() returns: a kill leaves at most one cut.
 class SweepFile::Output {
@@ -294,25 +308,30 @@ KeptRows read_rows(const std::string& file, const std::string& header, const Fil
   const std::string text = read == read_file || exists(path) ? read(path, most_result_bytes) : "";
   const auto records = read_records(path, read);
   const auto lines = lines_by_row(file, text, header, rows, records);
+  // By what they were made from: a sweep that has got more rows since counts them anew.
+  std::multimap<std::uint64_t, const RowNote*> by_inputs;
+  for (const auto& [number, record] : records) by_inputs.emplace(record.inputs, &record);
   KeptRows kept;
   kept.lines.resize(rows.numbers.size());
   std::size_t unknown = 0, other = 0, changed = 0;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const bool there = lines[i].has_value();
-    const auto found = records.find(rows.numbers[i]);
-    if (found == records.end()) {
-      unknown += there;
-      continue;
+    const auto [first, last] = by_inputs.equal_range(rows.inputs[i]);
+    for (auto known = first; known != last && !kept.lines[i]; ++known) {
+      const RowNote& record = *known->second;
+      if (there && digest(*lines[i]) == record.row)
+        kept.lines[i] = std::string(*lines[i]);
+      else if (record.text)
+        kept.lines[i] = record.text;
     }
-    const RowNote& record = found->second;
-    if (record.inputs != rows.inputs[i])
-      other += there || record.text;
-    else if (there && digest(*lines[i]) == record.row)
-      kept.lines[i] = std::string(*lines[i]);
-    else if (record.text)
-      kept.lines[i] = record.text;
-    else
+    if (kept.lines[i]) continue;
+    const auto counted = records.find(rows.numbers[i]);
+    if (first != last)
       changed += there;
+    else if (counted == records.end())
+      unknown += there;
+    else
+      other += there || counted->second.text;
   }
   for (const auto& [count, why] : {std::pair(other, "their inputs or this program changed"),
                                    {changed, "they were changed"},

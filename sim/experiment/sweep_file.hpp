@@ -15,10 +15,13 @@ namespace allreplay {
 
 /// The rows that a file shall hold, in their order: all of a sweep, or a share of them.
 struct FileRows {
-  std::vector<std::size_t> numbers;   ///< in the sweep, from 0; rising
-  std::vector<Row> identities;        ///< what they are called
-  std::vector<std::uint64_t> inputs;  ///< digests of what they are made from
+  std::vector<std::size_t> numbers;     ///< in the sweep, from 0; rising
+  std::vector<std::string> identities;  ///< joined(identity()): what they are called
+  std::vector<std::uint64_t> inputs;    ///< digests of what they are made from
 };
+
+/// The cells as a CSV has them, before quoting, a line each. A line end in a cell stays: it could not be in a row.
+std::string joined(const Row& row);
 
 /// What a file has of the rows that it shall hold.
 struct KeptRows {

@@ -27,22 +27,21 @@ std::uint64_t expected_cost(const Scenario& scenario) {
   return cost;
 }
 
-SweepRows check_rows(const Sweep& sweep, Library& library, bool with_scenarios) {
+SweepRows check_rows(const Sweep& sweep, Library& library) {
   SweepRows rows;
   std::map<std::string, std::string>
       files;  // rows name a profile by its file's stem: two files of one name could not be told apart
   for (const Request& request : sweep.requests) {
-    Scenario scenario = library.resolve(request);
+    const Scenario scenario = library.resolve(request);
     require_possible(scenario);
     const auto [known, fresh] = files.emplace(scenario.profile->name, request.profile);
     if (!fresh && known->second != request.profile)
       throw InputError(request.place_of_profile, fmt::format("two profiles are called '{}'", known->first),
                        "files of different names");
     rows.all.numbers.push_back(rows.all.numbers.size());
-    rows.all.identities.push_back(identity(scenario));
+    rows.all.identities.push_back(joined(identity(scenario)));
     rows.all.inputs.push_back(library.digest_of(request));
     rows.costs.push_back(expected_cost(scenario));
-    if (with_scenarios) rows.scenarios.push_back(std::move(scenario));
   }
   return rows;
 }

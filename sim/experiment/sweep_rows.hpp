@@ -12,13 +12,12 @@ namespace allreplay {
 struct SweepRows {
   FileRows all;
   std::vector<std::uint64_t> costs;  ///< expected_cost()
-  std::vector<Scenario> scenarios;   ///< where they are asked for: without what tables and rows do not need
 };
 
 /// Resolves every row. Throws InputError unless all are possible.
-SweepRows check_rows(const Sweep& sweep, Library& library, bool with_scenarios = false);
+SweepRows check_rows(const Sweep& sweep, Library& library);
 
-/// run_sweep() of rows that have been checked, with their scenarios where there is a farm.
+/// run_sweep() of rows that have been checked.
 Swept run_rows(const Sweep& sweep, SweepRows rows, Library& library, const SweepRun& how);
 
 /// What a farm's process is asked for: a row, and what it is known to be made from.

@@ -123,19 +123,42 @@ std::string paragraph(const std::string& text, const std::string& type = "") {
   return fmt::format("<p{}>{}</p>\n", type.empty() ? "" : " class=\"" + type + "\"", escaped(text));
 }
 
+std::string sentences_html(const std::vector<std::string>& sentences) {
+  std::string html;
+  for (const std::string& sentence : sentences) html += (html.empty() ? "" : " ") + escaped(sentence);
+  return html;
+}
+
+// Where there is one case, what is found of it is the verdict.
+std::string verdict_html(const Summary& summary) {
+  std::string html;
+  for (const std::string& sentence : summary.verdict) html += paragraph(sentence, "verdict");
+  if (html.empty())
+    for (const Finding& finding : summary.findings)
+      html += fmt::format("<p class=\"verdict\"><strong>{}</strong> {}</p>\n", escaped(finding.about),
+                          sentences_html(finding.sentences));
+  return html;
+}
+
 std::string findings_html(const std::vector<Finding>& findings) {
   constexpr std::size_t shown = 6;  // the rest unfolds
-  std::string html = "<ul class=\"findings\">\n";
+  std::string html =
+      "<section id=\"findings\" aria-labelledby=\"findings-heading\">\n<h2 id=\"findings-heading\">Case by "
+      "case</h2>\n<ul class=\"findings\">\n";
   for (std::size_t i = 0; i < findings.size(); ++i) {
     if (i == shown && findings.size() > shown + 1)
       html += fmt::format("</ul>\n<details><summary>{} more</summary>\n<ul class=\"findings\">\n", findings.size() - i);
-    html += fmt::format("<li><strong>{}</strong> ", escaped(findings[i].about));
-    for (const std::string& sentence : findings[i].sentences) html += escaped(sentence) + " ";
-    html.back() = '<';
-    html += "/li>\n";
+    html += fmt::format("<li><strong>{}</strong> {}</li>\n", escaped(findings[i].about),
+                        sentences_html(findings[i].sentences));
   }
   html += "</ul>\n";
-  return findings.size() > shown + 1 ? html + "</details>\n" : html;
+  if (findings.size() > shown + 1) html += "</details>\n";
+  return html + "</section>\n";
+}
+
+// The sweep's name, and what it reproduces.
+std::string provenance_html(const PageTitle& title, const std::string& name) {
+  return paragraph(name + (name.empty() || title.reproduces.empty() ? "" : ": ") + title.reproduces, "reproduces");
 }
 
 // The template with the text in place of {{name}}.
@@ -148,19 +171,10 @@ void fill(std::string& page, std::string_view name, std::string_view text) {
 
 }  // namespace
 
-PageTitle page_title(const std::string& config) {
-  const Json json = Json::read(find_data("configs", config, "sweep"));
-  PageTitle title;
-  if (const auto name = json.find("name")) title.name = name->text();
-  if (const auto text = json.find("reproduces")) title.reproduces = text->text();
-  if (const auto text = json.find("description")) title.description = text->text();
-  if (const auto plot = json.find("plot")) title.plot = plot->dump();
-  return title;
-}
-
 std::string report_page(const SweepResult& result, const ChosenTimelines& chosen, const PageTitle& title) {
   const std::string file = std::filesystem::path(result.file).filename().string();
   const std::string name = title.name.empty() ? std::filesystem::path(file).stem().string() : title.name;
+  const std::string heading = title.heading.empty() ? name : title.heading;
   const Summary summary = summarize(result);
   const Value data{{"columns", result.columns},
                    {"rows", rows_of(result)},
@@ -171,13 +185,13 @@ std::string report_page(const SweepResult& result, const ChosenTimelines& chosen
   fill(page, "script", page_js);
   fill(page, "data", for_script(data));
   fill(page, "file", escaped(file));
+  fill(page, "findings", summary.verdict.empty() ? "" : findings_html(summary.findings));
   fill(page, "summary",
-       paragraph(summary.overview, "overview") + paragraph(summary.warning, "warning") +
-           findings_html(summary.findings));
-  fill(page, "description", paragraph(title.reproduces, "reproduces") + paragraph(title.description));
-  fill(page, "heading", escaped(name));
+       verdict_html(summary) + paragraph(summary.overview, "overview") + paragraph(summary.warning, "warning"));
+  fill(page, "description", provenance_html(title, heading == name ? "" : name) + paragraph(title.description));
+  fill(page, "heading", escaped(heading));
   fill(page, "style", page_css);
-  fill(page, "title", escaped(name));
+  fill(page, "title", escaped(heading));
   return page;
 }
 

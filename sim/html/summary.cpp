@@ -1,42 +1,18 @@
 #include "sim/html/summary.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 
 #include <fmt/format.h>
 
 #include "sim/core/units.hpp"
+#include "sim/html/fastest.hpp"
+#include "sim/html/verdict.hpp"
+#include "sim/html/words.hpp"
 
 namespace allreplay {
 
 namespace {
-
-constexpr double as_fast = 1.001;
-constexpr std::string_view search = "best";  // the strategy
-
-// Adding zero: a time that rounding left a picosecond below its bound is 0.0 % above it, not -0.0 %.
-std::string percent(double ratio) { return fmt::format("{:.1f} %", std::round(1000 * ratio) / 10 + 0.0); }
-
-std::string counted(std::size_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : noun.ends_with('y') ? "" : "s");
-}
-
-// "a", "a and b", "a, b and c"; of many the first four.
-std::string listed(std::vector<std::string> names) {
-  constexpr std::size_t most = 5;
-  if (names.size() > most) {
-    const std::size_t more = names.size() - (most - 1);
-    names.resize(most - 1);
-    names.push_back(fmt::format("{} more", more));
-  }
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
-  return text;
-}
-
-std::string workers_text(std::int64_t workers) { return fmt::format("{} worker{}", workers, workers == 1 ? "" : "s"); }
 
 class Group {
  public:
@@ -57,26 +33,6 @@ class Group {
   }
 
  private:
-  // The series that are as fast as the fastest with so many workers, in the order of the file.
-  std::vector<std::string> winners(const std::vector<std::size_t>& rows) const {
-    std::vector<std::size_t> chosen;
-    for (const std::size_t row : rows)
-      if (result_.rows[row].iteration_s <= as_fast * result_.rows[rows.front()].iteration_s) chosen.push_back(row);
-    std::sort(chosen.begin(), chosen.end());
-    std::vector<std::string> names;
-    for (const std::size_t row : chosen)
-      if (std::find(names.begin(), names.end(), result_.rows[row].series) == names.end())
-        names.push_back(result_.rows[row].series);
-    return names;
-  }
-
-  // What a search finds is never slower than the others; worth telling is who comes next.
-  bool has_search_and_others() const {
-    const auto is_search = [&](std::size_t row) { return result_.rows[row].strategy == search; };
-    return std::any_of(group_.rows.begin(), group_.rows.end(), is_search) &&
-           !std::all_of(group_.rows.begin(), group_.rows.end(), is_search);
-  }
-
   // Sizes that follow each other and have a winner in common are told together.
   std::string who_is_fastest() const {
     struct Run {
@@ -84,13 +40,11 @@ class Group {
       std::vector<std::string> names;
     };
     std::vector<Run> runs;
-    const bool searched = has_search_and_others();
+    const bool searched = has_search_and_others(result_, group_.rows);
     for (const auto& [workers, all] : group_.by_workers) {
-      std::vector<std::size_t> rows;
-      for (const std::size_t row : all)
-        if (!searched || result_.rows[row].strategy != search) rows.push_back(row);
+      const Rows rows = searched ? without_search(result_, all) : all;
       if (rows.empty()) continue;
-      const std::vector<std::string> names = winners(rows);
+      const std::vector<std::string> names = fastest_series(result_, rows);
       std::vector<std::string> common;
       if (!runs.empty())
         for (const std::string& name : runs.back().names)
@@ -102,9 +56,8 @@ class Group {
     }
     std::vector<std::string> parts;
     for (const Run& run : runs) {
-      const std::string where = runs.size() == 1     ? (group_.by_workers.size() == 1 ? "" : " at every size")
-                                : run.from == run.to ? fmt::format(" with {}", workers_text(run.from))
-                                                     : fmt::format(" with {} to {} workers", run.from, run.to);
+      const std::string where = runs.size() == 1 ? (group_.by_workers.size() == 1 ? "" : " at every size")
+                                                 : " with " + workers_text(run.from, run.to);
       parts.push_back(listed(run.names) + where);
     }
     return fmt::format("Fastest{}: {}.", searched ? " besides the search, best" : "", fmt::join(parts, "; "));
@@ -115,9 +68,9 @@ class Group {
     const ResultRow &best = result_.rows[rows.front()], &worst = result_.rows[rows.back()];
     std::string text =
         fmt::format("With {}, {} takes {} an iteration: speed-up {:.4g}, efficiency {}", workers_text(workers),
-                    best.series, format_duration(best.iteration_s), best.speedup, percent(best.efficiency));
+                    best.series, format_duration(best.iteration_s), best.speedup, ratio_text(best.efficiency));
     if (best.lower_bound_s && *best.lower_bound_s > 0)
-      text += fmt::format(", {} above the lower bound", percent(best.iteration_s / *best.lower_bound_s - 1));
+      text += fmt::format(", {} above the lower bound", ratio_text(best.iteration_s / *best.lower_bound_s - 1));
     if (const double times = worst.iteration_s / best.iteration_s; times > as_fast)
       text += fmt::format("; {}, the slowest, takes {:.2f} times as long", worst.series, times);
     return text + ".";
@@ -179,12 +132,12 @@ Summary summarize(const SweepResult& result) {
   Summary summary;
   summary.overview =
       fmt::format("{}: {} on {} with {}, under {}.", counted(result.rows.size(), "row"),
-                  counted(profiles.size(), "profile"), counted(clusters.size(), "cluster"),
-                  least == most ? workers_text(most) : fmt::format("{} to {} workers", least, most),
+                  counted(profiles.size(), "profile"), counted(clusters.size(), "cluster"), workers_text(least, most),
                   strategies.size() == 1 ? *strategies.begin() : fmt::format("{} strategies", strategies.size()));
   summary.warning = caution(reconstructed, "reconstructed", "inferred from published totals");
   if (const std::string more = caution(estimated, "estimated", "a model's"); !more.empty())
     summary.warning += (summary.warning.empty() ? "" : " ") + more;
+  summary.verdict = verdict(result);
   for (const ResultGroup& group : result.groups) summary.findings.push_back(Group(result, group).find());
   return summary;
 }

@@ -14,12 +14,12 @@ struct Finding {
 };
 
 struct Summary {
-  std::string overview;           ///< how many rows, of what
-  std::string warning;            ///< which profiles are reconstructed; "" if none is
-  std::vector<Finding> findings;  ///< one for each group
+  std::string overview;              ///< how many rows, of what
+  std::string warning;               ///< which profiles are reconstructed; "" if none is
+  std::vector<std::string> verdict;  ///< what holds across the groups; empty if there is one
+  std::vector<Finding> findings;     ///< one for each group
 };
 
-/// Two strategies are called equally fast when their iteration times are within 0.1 % of each other.
 Summary summarize(const SweepResult& result);
 
 }  // namespace allreplay

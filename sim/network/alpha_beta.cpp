@@ -20,7 +20,8 @@ double rate_of(const Task& task, Time transfer) {
 // end = max(now + a, free) + b·M, with a + b·M rounded once.
 void SerialChannel::start(TaskId id, const Task& task, Time now) {
   const ChannelCost& cost = costs_[task.service];
-  const auto used = [&](std::size_t channel) { return (channels_of(cost, task) >> channel & 1U) != 0; };
+  const Channels channels = channels_of(cost, task);
+  const auto used = [&](std::size_t channel) { return (channels >> channel & 1U) != 0; };
   Time free{0};
   for (std::size_t channel = 0; channel < free_.size(); ++channel)
     if (used(channel)) free = std::max(free, free_[channel]);
@@ -28,9 +29,13 @@ void SerialChannel::start(TaskId id, const Task& task, Time now) {
   const Time end = std::max(add(now, cost.cost(task.bytes)), add(free, transfer));
   for (std::size_t channel = 0; channel < free_.size(); ++channel)
     if (used(channel)) free_[channel] = end;
+  const Transfer added{end, id, end - transfer, rates_ ? rate_of(task, transfer) : 0};
   auto place = in_flight_.end();
   while (place != in_flight_.begin() && std::prev(place)->end > end) --place;
-  in_flight_.insert(place, {end, id, end - transfer, rate_of(task, transfer)});
+  if (place == in_flight_.end())
+    in_flight_.push_back(added);  // an insert into an empty one would go to its front, and allocate
+  else
+    in_flight_.insert(place, added);
   now_ = now;
 }
 

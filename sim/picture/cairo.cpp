@@ -1,10 +1,10 @@
 #include "sim/picture/cairo.hpp"
 
-#include <cairo-pdf.h>
-#include <cairo.h>
 #include <cmath>
 #include <memory>
 #include <stdexcept>
+
+#include "sim/picture/cairo_library.hpp"
 
 // Fontconfig keeps what it has found for as long as the program runs; a leak checker, if there is one, asks for these,
 // by their names: they alone are not hidden.
@@ -24,8 +24,8 @@ void require(cairo_status_t status) {
   if (status != CAIRO_STATUS_SUCCESS) throw std::runtime_error(std::string("cairo: ") + cairo_status_to_string(status));
 }
 
-using Surface = std::unique_ptr<cairo_surface_t, decltype(&cairo_surface_destroy)>;
-using Pen = std::unique_ptr<cairo_t, decltype(&cairo_destroy)>;
+using Surface = std::unique_ptr<cairo_surface_t, void (*)(cairo_surface_t*)>;
+using Pen = std::unique_ptr<cairo_t, void (*)(cairo_t*)>;
 
 Surface checked(cairo_surface_t* made) {
   Surface surface(made, cairo_surface_destroy);
@@ -152,6 +152,7 @@ class Painter {
 }  // namespace
 
 std::string to_png(const Drawing& drawing) {
+  load_cairo();
   const auto pixels = [](double size) { return static_cast<int>(std::ceil(png_scale * size)); };
   const Surface surface =
       checked(cairo_image_surface_create(CAIRO_FORMAT_RGB24, pixels(drawing.width), pixels(drawing.height)));
@@ -165,6 +166,7 @@ std::string to_png(const Drawing& drawing) {
 }
 
 std::string to_pdf(const Drawing& drawing) {
+  load_cairo();
   std::string file;
   const Surface surface = checked(cairo_pdf_surface_create_for_stream(append, &file, points_per_pixel * drawing.width,
                                                                       points_per_pixel * drawing.height));
@@ -181,6 +183,7 @@ std::string to_pdf(const Drawing& drawing) {
 }
 
 double text_width(std::string_view text, double size, bool bold) {
+  load_cairo();
   constexpr double large = 100;  // measured once in large, so that sizes are in proportion
   thread_local const Surface surface = checked(cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1));
   thread_local const Pen pen = pen_on(surface);

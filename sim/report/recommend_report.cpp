@@ -102,10 +102,10 @@ std::string why_text(const Advice& advice) {
   for (std::size_t i = 1; i < bound_count; ++i) {
     const double part = advice.why.seconds[i];
     if (part > little * m.iteration_s)
-      parts += fmt::format("{}{} {}", parts.empty() ? ", of which " : ", ", format_duration(part),
+      parts += fmt::format("{}{} {}", parts.empty() ? " (" : ", ", format_duration(part),
                            part_text(static_cast<Bound>(i), advice));
   }
-  return text + parts + ".\n";
+  return text + parts + (parts.empty() ? ".\n" : ").\n");
 }
 
 // What no schedule can change.

@@ -21,12 +21,16 @@ std::string without_blanks(std::string value) {
   return value;
 }
 
+}  // namespace
+
 std::string options_text(const NamedValues& options) {
   std::string text;
   for (const auto& [name, value] : options)
     text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, without_blanks(value));
   return text;
 }
+
+namespace {
 
 // What compresses, and whose times those are.
 std::string codec_text(const Scenario& scenario) {
@@ -65,17 +69,19 @@ std::string title(const Scenario& scenario) { return Apart({identifying_names(sc
 
 namespace {
 
-std::string note_on_times(const Profile& profile, const std::string& source) {
-  if (profile.origin != Origin::Reconstructed && profile.origin != Origin::Estimated) return "";
-  return fmt::format("note: the times of {} are {}, not measured{}\n", profile.name, to_string(profile.origin), source);
+std::string note_on_times(const std::string& profile, const std::string& origin, const std::string& source) {
+  if (origin != to_string(Origin::Reconstructed) && origin != to_string(Origin::Estimated)) return "";
+  return fmt::format("note: the times of {} are {}, not measured{}\n", profile, origin, source);
 }
 
 }  // namespace
 
-std::string caveat(const Profile& profile) { return note_on_times(profile, ""); }
+std::string caveat(const std::string& profile, const std::string& origin) { return note_on_times(profile, origin, ""); }
+
+std::string caveat(const Profile& profile) { return caveat(profile.name, to_string(profile.origin)); }
 
 std::string caveat_with_source(const Profile& profile) {
-  return note_on_times(profile, fmt::format(" ({})", profile.source));
+  return note_on_times(profile.name, to_string(profile.origin), fmt::format(" ({})", profile.source));
 }
 
 TableCell memory_cell(const Scenario& scenario, const Result& result) {
@@ -176,8 +182,6 @@ std::vector<NamedValues> apart_from_common(const std::vector<Outcome>& outcomes)
   return options;
 }
 
-constexpr const char* collectives_column = "collec\u00ADtives";
-
 }  // namespace
 
 namespace {
@@ -265,52 +269,6 @@ std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& s
   return wrapped(compare_heading(outcomes, names, options.back()), screen.width) + "\n\n" + table.text(screen) +
          apart_options + (said.empty() ? "" : "\n" + wrapped(said, screen.width)) +
          wrapped(memory_notes(outcomes) + caveat(outcomes.front().scenario.profile), screen.width, 2);
-}
-
-std::string sweep_report(const std::vector<Outcome>& outcomes, const Screen& screen) {
-  std::vector<Names> identities;
-  std::string caveats;
-  for (const Outcome& one : outcomes) {
-    identities.push_back(identifying_names(one.scenario));
-    const std::string note = caveat(one.scenario.profile);
-    if (caveats.find(note) == std::string::npos) caveats += note;
-  }
-  std::vector<TableColumn> columns;
-  std::vector<std::size_t> varied;  // what is the same in all rows is said once
-  std::string same;
-  for (std::size_t i = 0; i < identities.front().size(); ++i) {
-    const auto& [name, value] = identities.front()[i];
-    const bool all =
-        std::all_of(identities.begin(), identities.end(), [&](const Names& one) { return one[i].second == value; });
-    if (all && outcomes.size() > 1) {
-      same += fmt::format("{}{} {}", same.empty() ? "" : ", ", name, value);
-    } else {
-      varied.push_back(i);
-      columns.emplace_back(name);
-    }
-  }
-  std::sort(identities.begin(), identities.end());
-  const bool alike = std::adjacent_find(identities.begin(), identities.end()) != identities.end();
-  const std::size_t keys = columns.size();
-  for (const TableColumn& column :
-       {TableColumn("iteration"), exposed_column, TableColumn(collectives_column), TableColumn("speed-up"),
-        TableColumn(efficiency_column), TableColumn("above bound")})
-    columns.push_back(column);
-  if (alike) columns.emplace_back("options");
-  Table table(columns, keys);
-  const std::vector<NamedValues> options = apart_from_common(outcomes);
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const Metrics& m = outcomes[i].result.metrics;
-    const Names identity = identifying_names(outcomes[i].scenario);
-    std::vector<TableCell> row;
-    for (const std::size_t one : varied) row.emplace_back(identity[one].second);
-    row.insert(row.end(), {cell::seconds(m.iteration_s), exposed_cell(m), cell::count(m.collectives),
-                           cell::number(m.speedup, 2), cell::percent(m.efficiency), above_bound_cell(m)});
-    if (alike) row.emplace_back(options_text(options[i]));
-    table.add(std::move(row));
-  }
-  return (same.empty() ? "" : wrapped(same, screen.width, 2) + "\n\n") + table.text(screen) +
-         wrapped(caveats, screen.width, 2);
 }
 
 }  // namespace allreplay

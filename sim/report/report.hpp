@@ -28,6 +28,7 @@ bool tells_memory(const std::vector<Outcome>& outcomes);
 std::string memory_notes(const std::vector<Outcome>& outcomes);
 TableCell exposed_cell(const Metrics& metrics);
 inline constexpr const char* efficiency_column = "effi\u00ADciency";  ///< may be broken there
+inline constexpr const char* collectives_column = "collec\u00ADtives";
 inline const TableColumn exposed_column = TableColumn("exposed comm.").like("iteration");
 TableCell above_bound_cell(const Metrics& metrics);
 
@@ -37,11 +38,12 @@ std::string run_report(const Outcome& outcome, const Screen& screen = {});
 /// one.
 std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& screen = {});
 
-/// Any outcomes, a line each; at least one.
-std::string sweep_report(const std::vector<Outcome>& outcomes, const Screen& screen = {});
+/// "bucket_cap=25MiB, window=1": a value without its blank can be copied into a command.
+std::string options_text(const NamedValues& options);
 
 /// "" for measured and imported profiles; otherwise the line that tells readers what these times are.
 std::string caveat(const Profile& profile);
+std::string caveat(const std::string& profile, const std::string& origin);
 /// The same with what they were made from, for pictures.
 std::string caveat_with_source(const Profile& profile);
 

@@ -30,7 +30,7 @@ namespace {
 
 TableCell with_decimals(TableCell::Kind kind, double value, int decimals) {
   TableCell cell(kind, value);
-  cell.decimals = decimals;
+  cell.decimals = static_cast<std::int16_t>(decimals);
   return cell;
 }
 
@@ -112,7 +112,7 @@ Scale scale_of(const std::vector<const TableCell*>& numbers) {
   const Kind kind = numbers.front()->kind;
   const auto differs = [&](const TableCell* one) { return one->kind != kind; };
   if (std::any_of(numbers.begin(), numbers.end(), differs)) return {.apart = true};
-  for (const TableCell* one : numbers) scale.decimals = std::max(scale.decimals, one->decimals);
+  for (const TableCell* one : numbers) scale.decimals = std::max(scale.decimals, int{one->decimals});
   scale.unit = unit_of(kind, 1);
   if (!has_units(kind)) return scale;
   std::vector<double> sizes;

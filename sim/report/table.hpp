@@ -22,16 +22,16 @@ struct TableCell {
   TableCell(std::string words) : text(std::move(words)) {}  // NOLINT: a text is a cell
   TableCell(std::string_view words) : text(words) {}        // NOLINT
   TableCell(const char* words) : text(words) {}             // NOLINT
-  TableCell(Kind one, double number) : kind(one), value(number) {}
+  TableCell(Kind one, double number) : value(number), kind(one) {}
 
   TableCell with(Tone one) const;
   TableCell marked(std::string sign) const;  ///< the sign stands behind the number
 
+  std::string text;           ///< the text, or the sign
+  double value = 0;           ///< in seconds, bytes, bytes per second, seconds per byte; of percent 1 is 100
+  std::int16_t decimals = 0;  ///< of a number or percent; all else has as many as its column needs
   Kind kind = Kind::Text;
-  double value = 0;  ///< in seconds, bytes, bytes per second, seconds per byte; of percent 1 is 100
-  int decimals = 0;  ///< of a number or percent; all else has as many as its column needs
   bool is_signed = false;
-  std::string text;  ///< the text, or the sign
   Tone tone = Tone::Plain;
 };
 

@@ -232,7 +232,7 @@ class Search {
     for (Block& block : draft.blocks) {
       block.priority = std::numeric_limits<std::int64_t>::max();
       for (const Slice& slice : block.slices)
-        block.priority = std::min<std::int64_t>(block.priority, profile_.tensors[slice.tensor].layer);
+        block.priority = std::min<std::int64_t>(block.priority, profile_->tensors[slice.tensor].layer);
     }
     return draft;
   }
@@ -358,7 +358,7 @@ class Search {
 
   const Scenario& scenario_;
   const Communication& communication_;
-  Profile profile_;
+  Shared<Profile> profile_;
   BlockCost cost_;
   bool fair_;
   Step step_;

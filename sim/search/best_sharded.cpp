@@ -215,7 +215,7 @@ class UnitSearch {
   Communication communication_;  // of the scenario
   Scenario searched_;            // without jitter
   Communication on_;
-  Profile profile_;
+  Shared<Profile> profile_;
   StrategyOptions options_;
   std::vector<Unit> units_;
   bool exact_;  // whether the search replays what will be simulated

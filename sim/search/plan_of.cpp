@@ -10,7 +10,7 @@ namespace {
 Plan plan_of(const Scenario& scenario, const Communication& communication) {
   if (scenario.given) return scenario.given->plan;
   if (!scenario.strategy->draft && !scenario.strategy->plan) return find_best(scenario, communication);
-  const Profile profile = slowest_profile(scenario);
+  const Shared<Profile> profile = slowest_profile(scenario);
   return make_plan(*scenario.strategy, {profile, price_of_blocks(scenario, communication), scenario.options.strategy,
                                         !gathers(communication.carrier), scenario.workers});
 }

@@ -1,6 +1,7 @@
 #include "sim/training/simulate.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <future>
 #include <map>
@@ -51,8 +52,7 @@ class Training {
     // The first forward pass waits for nothing.
     const bool forward_first = !plan.program.empty() && plan.program.front().kind == WorkKind::Forward;
     std::vector<Time> starts;
-    for (const WorkerClass& one : classes_)
-      starts.push_back(forward_first ? Time(0) : slowed(scenario.profile, one.slowdown).forward());
+    for (const WorkerClass& one : classes_) starts.push_back(forward_first ? Time(0) : forward_of(one));
     begin_at(starts);
   }
 
@@ -68,6 +68,7 @@ class Training {
     if (episodes_.size() > 2) episodes_.erase(episodes_.begin());
     const Timeline& timeline = episodes_.back().timeline;
     events_ += timeline.events;
+    network_events_ += network->events();
     busy_ = add(busy_, communicating(transfers_of(timeline, unrolled_)));
     add_computing(computing());
     std::vector<Time> starts;
@@ -86,12 +87,20 @@ class Training {
     return std::max(*std::max_element(bounds.begin(), bounds.end()), bound_.all);
   }
   std::int64_t events() const { return events_; }
+  std::int64_t network_events() const { return network_events_; }
   const Unrolled& unrolled() const { return unrolled_; }
   Unrolled take_unrolled() { return std::move(unrolled_); }  ///< at the end
   const std::vector<WorkerClass>& classes() const { return classes_; }
   const std::vector<Episode>& episodes() const { return episodes_; }
+  std::vector<Episode> take_episodes() { return std::move(episodes_); }  ///< at the end
 
  private:
+  Time forward_of(const WorkerClass& one) const {
+    Time sum{0};
+    for (const Layer& layer : scenario_.profile->layers) sum = add(sum, scaled(layer.forward, one.slowdown));
+    return sum;
+  }
+
   void begin_at(const std::vector<Time>& starts) {
     start_ = *std::min_element(starts.begin(), starts.end());
     for (std::size_t c = 0; c < starts.size(); ++c) offsets_[c] = starts[c] - start_;
@@ -186,6 +195,7 @@ class Training {
       if (episodes_.size() > 2) episodes_.erase(episodes_.begin());
     }
     events_ += timeline.events;
+    network_events_ += network->events();
     busy_ = add(busy_, communicating(transfers_of(timeline, one_)));
     add_computing(computing(crew));
     std::vector<Time> starts;
@@ -249,6 +259,7 @@ class Training {
   Time start_{0};
   Time busy_{0};
   std::int64_t events_ = 0;
+  std::int64_t network_events_ = 0;
   std::vector<Episode> episodes_;
   bool together_ = false;
   Unrolled one_;      // of one worker, where a crew stands for all
@@ -301,15 +312,15 @@ Period steady_period(Training& training) {
   }
 }
 
-// What of an unslowed worker's compute stream goes to these kinds.
-Time time_of(const Unrolled& unrolled, std::initializer_list<Label::Kind> kinds) {
-  Time sum{0};
+// What of an unslowed worker's compute stream goes to each kind of work.
+std::array<Time, Label::kinds> times_by_kind(const Unrolled& unrolled) {
+  std::array<Time, Label::kinds> sums{};
   for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
     const Label& label = unrolled.labels[id];
-    if (label.worker_class == 0 && std::find(kinds.begin(), kinds.end(), label.kind) != kinds.end())
-      sum = add(sum, unrolled.nominal[id]);
+    Time& sum = sums[static_cast<std::size_t>(label.kind)];
+    if (label.worker_class == 0) sum = add(sum, unrolled.nominal[id]);
   }
-  return sum;
+  return sums;
 }
 
 Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& period, const Unrolled& unrolled) {
@@ -319,9 +330,13 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
   metrics.iteration_s = period.iteration_s;
   metrics.forward_s = to_seconds(scenario.profile->forward());
   metrics.backward_s = to_seconds(scenario.profile->backward());
-  metrics.update_s = to_seconds(time_of(unrolled, {Kind::Update}));
-  metrics.copy_s = to_seconds(time_of(unrolled, {Kind::CopyOut, Kind::CopyIn}));
-  if (!unrolled.beside) metrics.codec_s = to_seconds(time_of(unrolled, {Kind::Encode, Kind::Decode}));
+  const auto times = times_by_kind(unrolled);
+  const auto seconds_of = [&](Kind a, Kind b) {
+    return to_seconds(add(times[static_cast<std::size_t>(a)], times[static_cast<std::size_t>(b)]));
+  };
+  metrics.update_s = to_seconds(times[static_cast<std::size_t>(Kind::Update)]);
+  metrics.copy_s = seconds_of(Kind::CopyOut, Kind::CopyIn);
+  if (!unrolled.beside) metrics.codec_s = seconds_of(Kind::Encode, Kind::Decode);
   const double compute = batches * (metrics.forward_s + metrics.backward_s);
   const double exposed = metrics.iteration_s - compute - metrics.update_s - metrics.codec_s;
   metrics.exposed_comm_s = std::abs(exposed) < 0.5e-12 ? 0 : exposed;  // below the clock's tick there is only rounding
@@ -349,7 +364,10 @@ double slowest_factor(const Scenario& scenario) {
   return slowest(worker_classes(scenario.stragglers, scenario.workers));
 }
 
-Profile slowest_profile(const Scenario& scenario) { return slowed(scenario.profile, slowest_factor(scenario)); }
+Shared<Profile> slowest_profile(const Scenario& scenario) {
+  const double factor = slowest_factor(scenario);
+  return factor == 1 ? scenario.profile : Shared<Profile>(slowed(scenario.profile, factor));
+}
 
 Result simulate(const Scenario& scenario, const Plan& plan, const Communication& communication) {
   Result result;
@@ -358,19 +376,23 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
   result.warning = communication.warning;
   result.plan = plan;
   // One worker has nobody to talk to; what it gathers and frees is its memory's affair all the same.
-  const Plan alone{.step = plan.step, .program = plan.program, .lanes = plan.lanes};
-  const Plan& sent = scenario.workers == 1 && plan.step.zero == 0 ? alone : plan;
+  std::optional<Plan> alone;
+  if (scenario.workers == 1 && plan.step.zero == 0)
+    alone = Plan{.step = plan.step, .program = plan.program, .lanes = plan.lanes};
+  const Plan& sent = alone ? *alone : plan;
   Training training(scenario, communication, sent,
                     worker_classes(scenario.stragglers, scenario.workers, scenario.fold));
-  const Period period =
-      scenario.stragglers.jitter ? mean_period(training, scenario.options.iterations, scenario.after_iteration) : steady_period(training);
+  const Period period = scenario.stragglers.jitter
+                            ? mean_period(training, scenario.options.iterations, scenario.after_iteration)
+                            : steady_period(training);
   result.metrics = metrics_of(scenario, sent, period, training.unrolled());
   if (communication.detailed() && sent.lanes.size() > 1) result.metrics.lower_bound_s.reset();
   result.metrics.collectives = collectives_of(sent, scenario.workers);
   result.metrics.events = training.events();
+  result.metrics.network_events = training.network_events();
   result.memory = memory_of(scenario, sent, training.unrolled(), training.episodes().back());
   result.classes = training.classes();
-  result.episodes = training.episodes();
+  result.episodes = training.take_episodes();
   result.unrolled = training.take_unrolled();
   return result;
 }

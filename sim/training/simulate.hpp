@@ -58,7 +58,8 @@ struct Metrics {
   double efficiency = 0;                ///< speedup / N
   std::optional<double> samples_per_s;  ///< N·K·batch / iteration; none where the batch size is unknown
   std::optional<double> lower_bound_s;  ///< no lossless plan on this collective is faster; none with a codec
-  std::int64_t events = 0;              ///< engine events of the whole simulation
+  std::int64_t events = 0;              ///< of the whole simulation: servers woken, and the network's own
+  std::int64_t network_events = 0;      ///< of those: rounds (`fluid`), messages (`message`), none (`alpha-beta`)
 };
 
 /// One replayed iteration: when it began on the common clock, and its spans relative to that.
@@ -112,6 +113,6 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
 double slowest_factor(const Scenario& scenario);
 
 /// What the last worker to be ready runs.
-Profile slowest_profile(const Scenario& scenario);
+Shared<Profile> slowest_profile(const Scenario& scenario);
 
 }  // namespace allreplay

@@ -18,6 +18,10 @@ class Unroller {
     all_.decodes = compression && compression->decode_at() == DecodeAt::Arrival;
     all_.beside = compression && compression->stream() == CodecStream::Side;
     for (const Lane& lane : plan.lanes) all_.ticks = all_.ticks || lane.tick > Time(0);
+    const std::size_t tasks = all_.classes * (all_.works + 1) + all_.transfers;  // of most plans all
+    all_.labels.reserve(tasks);
+    all_.nominal.reserve(tasks);
+    all_.graph.reserve(tasks, all_.classes * (all_.works + plan.gates.size()));
   }
 
   Unrolled unroll() {

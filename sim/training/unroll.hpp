@@ -33,6 +33,7 @@ struct Label {
     Transfer,  ///< `item` of the plan
     Tick,      ///< the wait of transfer `item` for its lane's tick
   };
+  static constexpr std::size_t kinds = static_cast<std::size_t>(Kind::Tick) + 1;
   Kind kind = Kind::LeadIn;
   std::uint32_t worker_class = 0;  ///< whose; 0 for transfers, which are everybody's
   std::uint32_t item = 0;

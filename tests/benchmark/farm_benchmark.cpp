@@ -64,7 +64,7 @@ void check(benchmark::State& state) {
   const Folder folder;
   for (auto _ : state) {
     Library library;
-    benchmark::DoNotOptimize(check_rows(read_sweep(folder("s.json")), library, true));
+    benchmark::DoNotOptimize(check_rows(read_sweep(folder("s.json")), library));
   }
   state.SetItemsProcessed(state.iterations() * 100'000);
 }
@@ -85,7 +85,7 @@ void serve(benchmark::State& state) {
   const std::string answer = answer_rows(sweep)(row_work(0, rows.all.inputs[0]));
   for (auto _ : state) {
     state.PauseTiming();
-    SweepRows mine = check_rows(sweep, library, true);
+    SweepRows mine = check_rows(sweep, library);
     Farm farm(std::make_unique<Instant>(static_cast<int>(state.range(0)), answer));
     fs::remove(folder("out.csv"));
     state.ResumeTiming();

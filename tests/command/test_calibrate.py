@@ -280,18 +280,6 @@ class RealLogs(unittest.TestCase):
             times = [point["time_s"] for point in result["table"]]
             self.assertEqual(times, sorted(times))
 
-    def test_the_page_has_the_programs_numbers(self):
-        page = (ROOT / "docs" / "calibration.md").read_text()
-        whole = {nodes: self.fitted(K80 / f"allreduce{nodes}.log", "--workers", nodes) for nodes in (2, 4, 8)}
-        for nodes in whole:
-            for name, options in (("all", ()), ("from 12 KiB", ("--from", "12 KiB")), ("from 512 KiB", ("--from", "512 KiB"))):
-                fit = self.fitted(K80 / f"allreduce{nodes}.log", "--workers", nodes, *options)
-                self.assertIn(f"| {nodes} | {name} | {fit['a'] * 1e6:.0f} us | {fit['b'] * 1e9:.2f} ns/B | {fit['alpha'] * 1e6:.1f} us | {fit['beta'] * 1e9:.2f} ns/B "
-                              f"| {fit['errors'][-1]['line_median']:.1%} | {fit['errors'][-1]['table_median']:.1%} | {len(fit['pieces'])} |".replace("%", " %"), page)
-        for i, name in enumerate(("1 B", "10 B", "100 B", "1 kB", "10 kB", "100 kB", "1 MB", "all")):
-            cells = [f"{whole[nodes]['errors'][i][key]:.1%}".replace("%", " %") for nodes in whole for key in ("line_median", "table_median")]
-            self.assertIn(" | ".join([f"| {name}", *cells]) + " |", page)
-
     def test_the_reduced_table_holds_the_same_logs(self):
         file = REFERENCE / "measured" / "osu_allreduce_k80_10gbe.csv"
         with open(file, newline="") as stream:

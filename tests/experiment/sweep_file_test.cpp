@@ -1,5 +1,6 @@
 #include "sim/experiment/sweep_file.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <unistd.h>
@@ -44,7 +45,7 @@ class Folder {
                                                                      .progress = false,
                                                                      .force = force,
                                                                      .note = [&](const auto& text) { remark = text; }});
-    return {swept.outcomes.size(), remark};
+    return {swept.simulated, remark};
   }
 
   // Without the last column, which is how long the simulation took.
@@ -101,6 +102,25 @@ TEST_CASE("resume computes again what was made from other inputs, and nothing el
   folder.write("cluster.json", R"({"name": "c", "workers": 4, "network": {"alpha": "20 us", "beta": "1 ns/B"}})");
   CHECK(folder.sweep(true).first == 8);
   CHECK(folder.sweep(true).first == 0);
+}
+
+TEST_CASE("resume keeps the rows that a sweep had before it got more of them") {
+  const Folder folder;
+  const std::string sizes = R"("workers": [2, 4])";
+  const std::string sweep = read_output(folder("sweep.json"));
+  folder.sweep(false);
+  const std::string before = read_output(folder("out.csv"));
+  folder.write("sweep.json", replaced(sweep, sizes, R"("workers": [2, 3, 4])"));
+  CHECK(folder.sweep(true) == std::pair(std::size_t{4}, std::string()));  // 2 profiles, 2 strategies
+  std::string left = read_output(folder("out.csv"));
+  for (std::size_t start = 0, end = 0; start < before.size(); start = end + 1) {
+    end = before.find('\n', start);
+    left = replaced(left, before.substr(start, end + 1 - start), "");  // to the bit, wall time and all
+  }
+  CHECK(std::count(left.begin(), left.end(), '\n') == 4);
+  const std::vector<std::string> resumed = folder.rows();
+  folder.sweep(false);
+  CHECK(folder.rows() == resumed);
 }
 
 TEST_CASE("resume computes again what was changed in the file") {

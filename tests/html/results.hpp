@@ -16,11 +16,18 @@ inline const std::string result_header =
 
 /// A row of a profile that computes for 1 s and 2 s and takes `iteration` seconds; the bound is 3 s.
 inline std::string result_row(const std::string& profile, const std::string& strategy, int workers, double iteration,
-                              const std::string& options = "", const std::string& origin = "measured") {
+                              const std::string& options = "", const std::string& origin = "measured",
+                              const std::string& cluster = "c", const std::string& collective = "ring") {
   const double efficiency = 3 / iteration;
-  return profile + ",c," + strategy + "," + std::to_string(workers) + ",ring,alpha-beta," + origin + "," +
-         std::to_string(iteration) + ",1,2," + std::to_string(iteration - 3) + ",1,0,4," +
+  return profile + "," + cluster + "," + strategy + "," + std::to_string(workers) + "," + collective + ",alpha-beta," +
+         origin + "," + std::to_string(iteration) + ",1,2," + std::to_string(iteration - 3) + ",1,0,4," +
          std::to_string(workers * efficiency) + "," + std::to_string(efficiency) + ",,3," + options + ",10,0.5\n";
+}
+
+/// The same on a cluster.
+inline std::string row_on(const std::string& cluster, const std::string& strategy, int workers, double iteration,
+                          const std::string& collective = "ring", const std::string& profile = "p") {
+  return result_row(profile, strategy, workers, iteration, "", "measured", cluster, collective);
 }
 
 /// A folder of this process's own, removed when it ends.

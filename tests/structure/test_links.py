@@ -50,6 +50,11 @@ class Links(unittest.TestCase):
                 todo += [file for file, _ in links(page)]
         self.assertEqual([page.name for page in PAGES if page not in reached], [])
 
+    def test_one_page_lists_all(self):
+        shelf = ROOT / "docs" / "README.md"
+        listed = {file for file, _ in links(shelf)}
+        self.assertEqual([page.name for page in PAGES if page != shelf and page not in listed], [])
+
     def test_blocks_are_closed(self):
         for page in PAGES:
             with self.subTest(page=page.name):

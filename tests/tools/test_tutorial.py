@@ -109,6 +109,9 @@ class Pages(unittest.TestCase):
     def test_how_it_works(self):
         self.assertGreaterEqual(self.follow("docs/how_it_works.md"), 5)
 
+    def test_commands(self):
+        self.assertGreaterEqual(self.follow("docs/commands.md"), 8)
+
     def test_build_commands_are_the_readme_s(self):
         readme = (ROOT / "README.md").read_text(encoding="utf-8")
         for command in ("tools/demo.sh", "tools/test.sh"):

@@ -115,7 +115,7 @@ TEST_CASE("mergecomp's iteration time is its objective") {
     scenario.options.strategy.groups = static_cast<std::int64_t>(1 + random.below(4));
     if (random.below(2) == 0) scenario.options.codec.stream = CodecStream::Side;
     if (random.below(3) == 0) scenario.stragglers.slow = {{0, 1.5}};
-    const Profile slowest = slowest_profile(scenario);
+    const Shared<Profile> slowest = slowest_profile(scenario);
     const Result result = simulate(scenario);
     std::vector<std::size_t> ends;
     for (const Block& block : result.plan.blocks)

@@ -198,3 +198,20 @@ TEST_CASE("servers are refused where nobody can say what they cost") {
   scenario.options.strategy.step.zero = 1;
   CHECK(complaint(scenario).find("shares out no state") != std::string::npos);
 }
+
+TEST_CASE("the events of a network are counted apart from the engine's") {
+  Scenario scenario = scenario_of(layers_of_a_megabyte(2), "wfbp", 4, 0.5e-3, 1e-9);
+  CHECK(simulate(scenario).metrics.network_events == 0);
+  scenario.cluster.network.topology =
+      read_topology(Json::parse(R"({"kind": "star", "link": {"latency": "0 us", "bandwidth": "1 GB/s"}})", "topology"));
+  scenario.reuse = false;
+  // Two blocks of six rounds each, of four messages each, an iteration.
+  scenario.fidelity = "fluid";
+  const Metrics fluid = simulate(scenario).metrics;
+  scenario.fidelity = "message";
+  const Metrics message = simulate(scenario).metrics;
+  CHECK(fluid.network_events > 0);
+  CHECK(fluid.network_events % 12 == 0);
+  CHECK(message.network_events == 4 * fluid.network_events);
+  CHECK(fluid.events > fluid.network_events);
+}

@@ -381,7 +381,7 @@ TEST_CASE("stage 1 without an update is the split plan under the same barrier") 
     options.step = {.accumulate = options.step.accumulate, .zero = 1};
     const double sharded = simulate(scenario).metrics.iteration_s;
     options.step.zero = 0;
-    const Profile profile = slowest_profile(scenario);
+    const Shared<Profile> profile = slowest_profile(scenario);
     Draft draft = make_draft(*scenario.strategy, {profile, CommCost(0, 0), options, true, scenario.workers});
     draft.split = true;
     REQUIRE(simulate(scenario, expand(draft, profile, options.step)).metrics.iteration_s ==

@@ -7,7 +7,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NUMBERS = {"workers", "iteration_s", "forward_s", "backward_s", "exposed_comm_s", "comm_busy_s", "codec_s", "update_s", "copy_s", "collectives", "speedup", "efficiency",
-           "samples_per_s", "lower_bound_s", "memory_bytes", "events", "wall_s"}
+           "samples_per_s", "lower_bound_s", "memory_bytes", "events", "network_events", "wall_s"}
 
 
 class Sweeps:

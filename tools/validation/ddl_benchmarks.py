@@ -111,21 +111,31 @@ servers (PS). Their repository does not name the GPU (the authors' paper: RTX 20
   GPUs one constant from one row. Start-ups are those of the presets ([topologies](../topologies/v100x4-pcie-10gbe.json)), which come from other measurements. The rows of BSP-A2A are not scored.
 - *A launch* comes from the rows of ByteScheduler-A2A on 4 GPUs, which is the same node three times; they are not scored either. {points} points are left, all of them predicted.
 
+### Cause by cause
+
 Each cause is added to those above it; what the column *without it* says is all causes but this one:
 
 {causes}
 
 {verdict}
 
-By method, with everything known, and with the presets alone (no row fits anything, no launch):
+### Method by method
+
+With everything known, and with the presets alone (no row fits anything, no launch):
 
 {methods}
 
-Errors of every point, with everything known (above zero: too fast; *fit*: not scored; –: left out):
+### Point by point
+
+Errors with everything known (above zero: too fast; *fit*: not scored; –: left out):
 
 {points_table}
 
-What was fitted: {constants}.
+What was fitted:
+
+{constants}
+
+### What it shows
 
 - Half of these points hide nearly all communication, so that the null model without any is off by little in the median, and by more than half in a tenth of them. What is worth something is what mends those: a launch,
   where a library pays for each tensor, and servers that are not on the workers' ports.
@@ -180,7 +190,7 @@ def constants_text(found):
         scope = ", ".join(cell.removesuffix(".json") if column == "cluster" else f"{cell} GPUs" if column == "workers" else cell for column, cell in one["for"].items())
         value = "unknown (the node is slower)" if one["value"] is None else f"{1e9 * one['value']:.3f} ns/B" if one["constant"] == "beta" else f"{1e6 * one['value']:.0f} us"
         texts.append(f"{one['constant']}{' inside' if one.get('level') == 'node' else ''} of {scope} {value}")
-    return "; ".join(texts)
+    return "\n".join(f"- {text}" for text in texts)
 
 
 def interference_text(benchmark):
