@@ -56,8 +56,11 @@ def simulate(profile: Given, cluster: Given | None = None, plan: Given | None = 
     return _run({"profile": profile, "cluster": cluster, "plan": plan, **options})
 
 
-def compare(profile: Given, cluster: Given | None = None, strategies: Words = None, **options: Any) -> Table:
-    """Simulates several strategies (all, unless some are named) and sets them side by side: a row each."""
+def compare(profile: Given, cluster: Given | Sequence[Given] | None = None, strategies: Words = None, **options: Any) -> Table:
+    """Simulates several strategies (all, unless some are named) and sets them side by side: a row each.
+
+    Clusters may be several, and `workers`, `collective`, `fidelity` and `codec`, too: every combination, in the order given.
+    """
     return _table(call("compare", profile=profile, cluster=cluster, strategies=strategies, **options))
 
 

@@ -20,8 +20,8 @@ namespace allreplay {
 
 Place argument(const std::string& option) { return {"command line", option}; }
 
-std::string left_out(const std::string& name, const std::string& why) {
-  return fmt::format("{} is left out: {}", name, why);
+std::string left_out(const std::string& name, const std::string& why, bool several) {
+  return fmt::format("{} {} left out: {}", name, several ? "are" : "is", why);
 }
 
 void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<void(Farm& farm)>& lead) {
@@ -51,7 +51,7 @@ namespace {
 std::int64_t one_number_of_workers(const std::string& text) {
   if (text.find_first_of(":,") != std::string::npos)
     throw InputError(argument("--workers"), fmt::format("'{}' is not one number", text),
-                     "several: `recommend` takes 8:64:x2, a sweep a list");
+                     "several: `compare` and `recommend` take 8,16 and 8:64:x2, a sweep a list");
   return parse_integer(text, 1, most_workers, argument("--workers"));
 }
 
@@ -63,6 +63,48 @@ std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments) 
     if (const auto given = arguments.find(row.name); given != arguments.end() && !given->second.empty())
       words.push_back({given->first, given->second, argument("--" + given->first)});
   return words;
+}
+
+std::vector<std::string> worker_counts(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos) return {text};
+  const Place place = argument("--workers");
+  const std::size_t second = text.find(':', colon + 1);
+  const std::string step = second == std::string::npos ? "x2" : text.substr(second + 1);
+  const auto low = parse_integer(text.substr(0, colon), 1, most_workers, place);
+  const auto high = parse_integer(text.substr(colon + 1, second == std::string::npos ? second : second - colon - 1), 1,
+                                  most_workers, place);
+  if (low > high)
+    throw InputError(place, fmt::format("{} is reversed", text), fmt::format("{}:{}:{}", high, low, step));
+  if (step.empty() || (step[0] != 'x' && step[0] != '+'))
+    throw InputError(place, fmt::format("'{}' is no step", step), "x2 doubles, +8 adds 8");
+  const auto by = parse_integer(step.substr(1), step[0] == 'x' ? 2 : 1, most_workers, place);
+  std::vector<std::string> counts;
+  for (std::int64_t count = low; count <= high; count = step[0] == 'x' ? count * by : count + by) {
+    if (counts.size() == 1000)
+      throw InputError(place, fmt::format("{} are more than 1000 sizes", text), "a larger step");
+    counts.push_back(std::to_string(count));
+  }
+  return counts;
+}
+
+std::vector<std::string> one_by_one(const std::vector<std::string>& given, const std::string& option,
+                                    std::string_view folder) {
+  std::vector<std::string> all;
+  for (const std::string& text : given) {
+    if (!folder.empty() && !file_behind(folder, text).empty()) {
+      all.push_back(text);
+      continue;
+    }
+    for (std::size_t start = 0; start <= text.size();) {
+      const std::size_t end = std::min(text.find(',', start), text.size());
+      all.emplace_back(trim(std::string_view(text).substr(start, end - start)));
+      if (all.back().empty() && !text.empty())
+        throw InputError(argument(option), fmt::format("'{}' names nothing between commas", text), "a,b");
+      start = end + 1;
+    }
+  }
+  return all;
 }
 
 Request ScenarioArguments::request(const std::string& strategy, const std::string& plan) const {
@@ -161,30 +203,43 @@ std::vector<std::string> ScenarioArguments::files(std::vector<std::string> more)
 
 bool ScenarioArguments::has_cluster() const { return !cluster.empty() || !words_of_cluster(cluster_words).empty(); }
 
-void add_cluster_options(Command command, std::string& cluster, ClusterWordArguments& words) {
-  Option named = command
-                     .add_option("-c,--cluster", cluster,
-                                 "a cluster file, or a name from `allreplay list clusters`; or in words, below")
-                     .required();
+namespace {
+
+constexpr const char* help_on_cluster = "a cluster file, or a name from `allreplay list clusters`; or in words, below";
+
+void add_cluster_words(Command command, Option named, ClusterWordArguments& words) {
   for (const ClusterWordRow& row : cluster_word_rows())
     named.unless(command.add_option(fmt::format("--{}", row.name), words[std::string(row.name)], std::string(row.about))
                      .excludes(named)
                      .group("A cluster in words, in the place of --cluster"));
 }
 
-void add_scenario_options(Command command, ScenarioArguments& arguments) {
+}  // namespace
+
+void add_cluster_options(Command command, std::string& cluster, ClusterWordArguments& words) {
+  add_cluster_words(command, command.add_option("-c,--cluster", cluster, help_on_cluster).required(), words);
+}
+
+void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
+  const auto add = [&](const char* names, std::string& one, std::vector<std::string> SeveralArguments::*list,
+                       const std::string& help) {
+    if (!several) return command.add_option(names, one, help);
+    return command.add_option(names, several->*list, help + "; several: a,b").allow_extra_args(false);
+  };
   command
       .add_option("-p,--profile", arguments.profile,
                   "layer-wise times: a trace or CSV file, or a name from `allreplay list profiles`")
       .required();
-  add_cluster_options(command, arguments.cluster, arguments.cluster_words);
-  command.add_option("-n,--workers", arguments.workers, "how many workers (the cluster file's)");
-  command.add_option("--collective", arguments.collective,
-                     "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
-  command.add_option("--fidelity", arguments.fidelity,
-                     "how communication is priced (the cluster file's): " + choices(names_of(fidelities)));
-  command.add_option("--codec", arguments.codec,
-                     "compress gradients (none); a name from `allreplay list codecs`, or a file");
+  add_cluster_words(command,
+                    add("-c,--cluster", arguments.cluster, &SeveralArguments::clusters, help_on_cluster).required(),
+                    arguments.cluster_words);
+  add("-n,--workers", arguments.workers, &SeveralArguments::workers, "how many workers (the cluster file's)");
+  add("--collective", arguments.collective, &SeveralArguments::collectives,
+      "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
+  add("--fidelity", arguments.fidelity, &SeveralArguments::fidelities,
+      "how communication is priced (the cluster file's): " + choices(names_of(fidelities)));
+  add("--codec", arguments.codec, &SeveralArguments::codecs,
+      "compress gradients (none); a name from `allreplay list codecs`, or a file");
   command.add_option("--accumulate", arguments.accumulate, "micro-batches of an iteration (1)");
   command.add_option("--zero", arguments.zero, "shard under a plan of blocks: ZeRO's stage 1 or 2 (0); 3 with best");
   command.add_option("--shard-group", arguments.shard_group, "shard among so many consecutive workers (all)");

@@ -77,8 +77,21 @@ struct ScenarioArguments {
   Request request(const std::string& strategy, const std::string& plan = "") const;
 };
 
-/// Adds those options to `command`.
-void add_scenario_options(Command command, ScenarioArguments& arguments);
+/// The same where several may be given of some: "a,b", or each by itself.
+struct SeveralArguments {
+  std::vector<std::string> clusters, workers, collectives, fidelities, codecs;
+};
+
+/// Adds those options to `command`; `several` takes the place of what it is of.
+void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
+
+/// One by one what was given as "a,b", or by itself. What names a file, or something in `folder`, stays whole, commas
+/// and all. Throws InputError at the option for what is empty.
+std::vector<std::string> one_by_one(const std::vector<std::string>& given, const std::string& option,
+                                    std::string_view folder = "");
+
+/// "16", "8:1024:x2" and "8:64:+8" as numbers of workers; "" is the cluster's own.
+std::vector<std::string> worker_counts(const std::string& text);
 
 /// Adds --strategy and --plan, of which one is to be given.
 void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan);
@@ -117,6 +130,6 @@ void add_engine(Command command, std::string& engine);
 void require_mpi_or_none(const std::string& engine);
 
 /// What to warn of where one of several to be simulated cannot be.
-std::string left_out(const std::string& name, const std::string& why);
+std::string left_out(const std::string& name, const std::string& why, bool several = false);
 
 }  // namespace allreplay

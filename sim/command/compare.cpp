@@ -1,9 +1,21 @@
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/command/command.hpp"
+#include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
-#include "sim/experiment/run.hpp"
+#include "sim/experiment/progress.hpp"
+#include "sim/experiment/side_by_side.hpp"
+#include "sim/experiment/sweep.hpp"
+#include "sim/experiment/sweep_rows.hpp"
+#include "sim/network/rounds_fabric.hpp"
 #include "sim/picture/picture_file.hpp"
+#include "sim/report/apart.hpp"
 #include "sim/training/communication.hpp"
 #include "sim/training/sharding.hpp"
 #include "sim/view/compare_picture.hpp"
@@ -15,8 +27,9 @@ namespace {
 
 struct CompareArguments {
   ScenarioArguments scenario;
+  SeveralArguments several;
   std::vector<std::string> strategies, plans;
-  std::string plot, timeline;
+  std::string plot, timeline, jobs = "2";
   bool json = false, csv = false;
 };
 
@@ -27,58 +40,235 @@ void print_csv(const std::vector<Outcome>& outcomes) {
 
 void print_json(const std::vector<Outcome>& outcomes) {
   std::vector<Row> rows;
-  for (const Outcome& outcome : outcomes) rows.push_back(row_of(outcome));
+  for (const Outcome& outcome : outcomes) rows.push_back(row_with_schedule(outcome));
   print("{}\n", to_json(rows));
 }
 
-// What is to be compared, and what a complaint about one of them calls it.
-struct Candidate {
-  std::string name;
-  Scenario scenario;
+// What is to be compared.
+struct Candidates {
+  std::vector<Scenario> scenarios;
+  std::vector<std::string> ways;  // how each is scheduled: a strategy, or a plan's file
 };
 
+using Choices = std::vector<Requests::Choice>;
+
+// A list of words; the cluster's own, or nothing, where none is given.
+Choices choices_of(const std::vector<std::string>& words, std::string Request::*word) {
+  Choices choices;
+  for (const std::string& one : words) choices.emplace_back([=](Request& request) { request.*word = one; });
+  if (choices.empty()) choices.emplace_back([](Request&) {});
+  return choices;
+}
+
+Choices choices_of_workers(const std::vector<std::string>& given) {
+  Choices choices;
+  for (const std::string& some : one_by_one(given, "--workers"))
+    for (const std::string& count : worker_counts(some))
+      choices.emplace_back([count = parse_integer(count, 1, most_workers, argument("--workers"))](Request& request) {
+        request.workers = count;
+      });
+  if (choices.empty()) choices.emplace_back([](Request&) {});
+  return choices;
+}
+
+// Strategies and plans; every strategy where none is named.
+std::vector<Requests::Branch> ways_of(const CompareArguments& arguments) {
+  const bool named = !arguments.strategies.empty();
+  std::vector<Requests::Branch> ways;
+  for (const std::string& name : named || !arguments.plans.empty() ? arguments.strategies : names_of(strategies()))
+    ways.push_back({[name = std::string(trim(name)), named](Request& request) {
+                      request.strategy = name;
+                      if (named) request.place_of_strategy = argument("--strategies");
+                    },
+                    {}});
+  for (const std::string& plan : arguments.plans) ways.push_back({[=](Request& request) { request.plan = plan; }, {}});
+  return ways;
+}
+
+// A word that nobody knows is wrong, whatever else there is to compare.
+void require_known(const std::vector<std::string>& collectives, const std::vector<std::string>& fidelities) {
+  for (const std::string& one : collectives) find_algorithm(one, argument("--collective"));
+  for (const std::string& one : fidelities)
+    if (one != "alpha-beta") find_fidelity(one, argument("--fidelity"));
+}
+
+Requests requests_of(const CompareArguments& arguments) {
+  const auto& [clusters, workers, collectives, fidelities, codecs] = arguments.several;
+  const auto collective = one_by_one(collectives, "--collective"), fidelity = one_by_one(fidelities, "--fidelity");
+  require_known(collective, fidelity);
+  Request base = arguments.scenario.request("");
+  const auto options = std::exchange(base.options, {});  // a product has options of its own
+  const Requests::Product product{
+      {choices_of(one_by_one(clusters, "--cluster", "topologies"), &Request::cluster),
+       choices_of_workers(workers),
+       choices_of(collective, &Request::collective),
+       choices_of(fidelity, &Request::fidelity),
+       choices_of(one_by_one(codecs, "--codec", "models/codecs"), &Request::codec),
+       {[base](Request& request) { request = base; }}},  // what the others change: choices are made from the last on
+      ways_of(arguments)};
+  constexpr std::size_t most = 10'000;
+  if (product.size() > most)
+    throw InputError({"command line", ""}, fmt::format("these are more than {} combinations", most),
+                     "fewer of them, or a sweep");
+  Requests requests;
+  requests.add(std::make_shared<Requests::Product>(product),
+               [options](Request& request) { request.options = options; });
+  return requests;
+}
+
 // Those that were named; else every strategy that goes with what else was asked for.
-std::vector<Candidate> candidates_of(const CompareArguments& arguments) {
+Candidates candidates_of(const CompareArguments& arguments) {
+  const Requests requests = requests_of(arguments);
+  const bool all = arguments.strategies.empty() && arguments.plans.empty();
   Library library;
-  std::vector<Candidate> candidates;
-  for (const std::string& name : arguments.strategies) {
-    Request request = arguments.scenario.request(std::string(trim(name)));
-    request.place_of_strategy = argument("--strategies");
-    candidates.push_back({request.strategy, library.resolve(request)});
+  Candidates candidates;
+  for (const Request request : requests) {
+    Scenario scenario = library.resolve(request);
+    if (all && !goes_with(scenario)) continue;
+    candidates.scenarios.push_back(std::move(scenario));
+    candidates.ways.push_back(request.plan.empty() ? request.strategy : request.plan);
   }
-  for (const std::string& plan : arguments.plans)
-    candidates.push_back({plan, library.resolve(arguments.scenario.request("", plan))});
-  if (!candidates.empty()) return candidates;
-  for (const Strategy& strategy : strategies()) {
-    Scenario scenario = library.resolve(arguments.scenario.request(std::string(strategy.name)));
-    if (goes_with(scenario)) candidates.push_back({std::string(strategy.name), std::move(scenario)});
-  }
-  if (candidates.empty())  // with groups, say, that nothing makes: the first one's complaint
-    require_possible(library.resolve(arguments.scenario.request(std::string(strategies().front().name))));
+  if (candidates.scenarios.empty())  // with groups, say, that nothing makes: the first one's complaint
+    require_possible(library.resolve(requests[0]));
   return candidates;
 }
 
-// What one of them cannot do does not stop the others. Each is checked before the first is run.
-std::vector<Outcome> outcomes_of(const std::vector<Candidate>& candidates) {
-  std::vector<std::pair<std::string, InputError>> complaints;
-  const auto possible = [&](const Candidate& one, const auto& work) {
-    try {
-      work(one.scenario);
-      return true;
-    } catch (const InputError& error) {
-      complaints.emplace_back(one.name, error);
-      return false;
+// What cannot be done, a line for each reason.
+class Complaints {
+ public:
+  explicit Complaints(const Candidates& candidates) {
+    for (std::size_t i = 0; i < candidates.scenarios.size(); ++i) {
+      names_.push_back(identifying_names(candidates.scenarios[i]));
+      names_.back().back().second = candidates.ways[i];
     }
-  };
-  std::vector<const Candidate*> chosen;
-  for (const Candidate& one : candidates)
-    if (possible(one, require_possible)) chosen.push_back(&one);
+  }
+
+  void add(std::size_t candidate, const InputError& why) {
+    if (!first_) first_ = why;
+    const auto known = std::find_if(all_.begin(), all_.end(), [&](const auto& one) { return one.first == why.what(); });
+    if (known == all_.end())
+      all_.emplace_back(why.what(), std::vector{candidate});
+    else
+      known->second.push_back(candidate);
+  }
+
+  [[noreturn]] void throw_first() const { throw InputError(*first_); }
+
+  void tell_all() const {
+    for (const auto& [why, candidates] : all_) {
+      const bool several = values_of(candidates, names_.front().size() - 1).size() > 1;
+      if (is_every_combination(candidates)) {
+        const std::string who = subject(candidates);
+        warn(left_out(who, why, several && !who.starts_with(everything)));
+      } else {
+        constexpr std::size_t most = 3;
+        std::vector<std::string> each;
+        for (const std::size_t one : candidates)
+          if (each.size() < most) each.push_back(subject({one}));
+        if (candidates.size() > most) each.push_back(fmt::format("{} more", candidates.size() - most));
+        warn(left_out(fmt::format("{}", fmt::join(each, "; ")), why, true));
+      }
+    }
+  }
+
+ private:
+  static constexpr std::string_view everything = "everything";
+  using Values = std::vector<std::string>;  // of a name, each once
+
+  Values values_of(const std::vector<std::size_t>& candidates, std::size_t name) const {
+    Values values;
+    for (const std::size_t one : candidates)
+      if (const std::string& value = names_[one][name].second;
+          std::find(values.begin(), values.end(), value) == values.end())
+        values.push_back(value);
+    return values;
+  }
+
+  // Whether no other candidate is made of the names of these.
+  bool is_every_combination(const std::vector<std::size_t>& candidates) const {
+    std::vector<Values> own;
+    for (std::size_t name = 0; name < names_.front().size(); ++name) own.push_back(values_of(candidates, name));
+    const auto is_made_of_these = [&](const Names& one) {
+      for (std::size_t name = 0; name < one.size(); ++name)
+        if (std::find(own[name].begin(), own[name].end(), one[name].second) == own[name].end()) return false;
+      return true;
+    };
+    return std::count_if(names_.begin(), names_.end(), is_made_of_these) == std::ssize(candidates);
+  }
+
+  // The candidates in words: by the names that they have and others have not.
+  std::string subject(const std::vector<std::size_t>& candidates) const {
+    std::vector<std::size_t> everybody(names_.size());
+    std::iota(everybody.begin(), everybody.end(), std::size_t{0});
+    // Those of a name, where others have another one.
+    const auto own = [&](std::size_t name) {
+      const Values values = values_of(candidates, name);
+      return values.size() < values_of(everybody, name).size() ? fmt::format("{}", fmt::join(values, ", ")) : "";
+    };
+    const Names& kinds = names_.front();
+    const std::string ways = own(kinds.size() - 1);
+    std::string text = ways.empty() ? std::string(everything) : ways;
+    for (const auto& [kind, before] : {std::pair("cluster", "on"),
+                                       {"collective", "with"},
+                                       {"fidelity", "by"},
+                                       {"codec", "under"},
+                                       {"workers", "among"}})
+      for (std::size_t name = 0; name < kinds.size(); ++name)
+        if (const std::string values = kinds[name].first == kind ? own(name) : ""; !values.empty())
+          text += fmt::format(" {} {}{}", before, values, kinds[name].first == "workers" ? " workers" : "");
+    return text;
+  }
+
+  std::vector<Names> names_;
+  std::vector<std::pair<std::string, std::vector<std::size_t>>> all_;  // a reason, and what it rules out
+  std::optional<InputError> first_;
+};
+
+// What one of them cannot do does not stop the others. Each is checked before the first is run.
+std::vector<Outcome> outcomes_of(const Candidates& candidates, const CompareArguments& arguments) {
+  Complaints complaints(candidates);
+  std::vector<Scenario> chosen;
+  std::vector<std::size_t> numbers;
+  std::size_t steps = 0;
+  std::uint64_t cost = 0;
+  for (std::size_t i = 0; i < candidates.scenarios.size(); ++i) try {
+      require_possible(candidates.scenarios[i]);
+      chosen.push_back(candidates.scenarios[i]);
+      numbers.push_back(i);
+      steps += steps_of(chosen.back());
+      cost += expected_cost(chosen.back());
+    } catch (const InputError& error) {
+      complaints.add(i, error);
+    }
+  SideBySide how{.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))),
+                 .keep_timelines = !arguments.timeline.empty()};
+  constexpr std::uint64_t long_work = 2'000'000;  // some seconds
+  std::optional<Progress> progress;
+  if (cost > long_work && !is_heard()) {
+    progress.emplace("compare", steps);
+    how.advance = [&] { progress->advance(); };
+  }
+  std::vector<Attempt> attempts = run_side_by_side(chosen, how);
+  progress.reset();
   std::vector<Outcome> outcomes;
-  for (const Candidate* one : chosen)
-    possible(*one, [&](const Scenario& scenario) { outcomes.push_back(run_with_progress(scenario)); });
-  if (outcomes.empty()) throw complaints.front().second;
-  for (const auto& [name, why] : complaints) warn(left_out(name, why.what()));
+  for (std::size_t i = 0; i < attempts.size(); ++i)
+    if (attempts[i].outcome)
+      outcomes.push_back(std::move(*attempts[i].outcome));
+    else
+      complaints.add(numbers[i], *attempts[i].wrong);
+  if (outcomes.empty()) complaints.throw_first();
+  complaints.tell_all();
   return outcomes;
+}
+
+// Every file that is read.
+std::vector<std::string> compared_files(const CompareArguments& arguments) {
+  std::vector<std::string> files = arguments.scenario.files(arguments.plans);
+  for (const std::string& one : one_by_one(arguments.several.clusters, "--cluster", "topologies"))
+    files.push_back(file_behind("topologies", one));
+  for (const std::string& one : one_by_one(arguments.several.codecs, "--codec", "models/codecs"))
+    files.push_back(file_behind("models/codecs", one));
+  return files;
 }
 
 void execute(const CompareArguments& arguments) {
@@ -86,9 +276,8 @@ void execute(const CompareArguments& arguments) {
     if (file.empty()) continue;
     require_picture(file, argument(option));
   }
-  require_separate({{"--plot", arguments.plot}, {"--timeline", arguments.timeline}},
-                   arguments.scenario.files(arguments.plans));
-  const std::vector<Outcome> outcomes = outcomes_of(candidates_of(arguments));
+  require_separate({{"--plot", arguments.plot}, {"--timeline", arguments.timeline}}, compared_files(arguments));
+  const std::vector<Outcome> outcomes = outcomes_of(candidates_of(arguments), arguments);
   if (!arguments.plot.empty()) write_picture(arguments.plot, draw(compare_chart(outcomes)));
   if (!arguments.timeline.empty()) write_picture(arguments.timeline, timeline_picture(outcomes));
   for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
@@ -104,19 +293,24 @@ void execute(const CompareArguments& arguments) {
 
 void add_compare(CommandLine& app) {
   auto arguments = std::make_shared<CompareArguments>();
-  Command command = app.add_subcommand("compare", "simulate several strategies and set them side by side");
-  add_scenario_options(command, arguments->scenario);
-  command.add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them, unless there is --plan)")
+  Command command = app.add_subcommand(
+      "compare", "simulate several strategies, on several networks, and set them side by side, the fastest first");
+  add_scenario_options(command, arguments->scenario, &arguments->several);
+  command.add_option("-s,--strategy,--strategies", arguments->strategies, "a,b,c (all of them, unless there is --plan)")
       .delimiter(',');
   command.add_option("--plan", arguments->plans, "a plan from a file; any number of times").allow_extra_args(false);
-  const Option json = command.add_flag("--json", arguments->json, "print a JSON array");
-  command.add_flag("--csv", arguments->csv, "print CSV").excludes(json);
+  command.add_option("-j,--jobs", arguments->jobs, "how many at a time; results do not depend on it")
+      .capture_default_str();
+  const Option json = command.add_flag("--json", arguments->json, "print a JSON array, in the order given");
+  command.add_flag("--csv", arguments->csv, "print CSV, in the order given").excludes(json);
   command.add_option("--plot", arguments->plot, "draw what makes up each iteration as bars: FILE.svg, .png or .pdf");
   command.add_option("--timeline", arguments->timeline,
                      "draw the iterations one below the other on one time axis: FILE.svg, .png or .pdf");
   command.footer(
       "Example:\n  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategies "
       "wfbp,mg-wfbp,optimal-merge\n"
+      "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe,v100-10gbe --collective "
+      "ring,halving-doubling --workers 16,64 --strategies ddp,best\n"
       "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --plot bars.svg --timeline timelines.svg");
   command.callback([arguments] { execute(*arguments); });
 }

@@ -34,6 +34,9 @@ std::string for_choices(std::string_view line) {
   return text;
 }
 
+// Names of a list, with commas between them.
+bool takes_several(const ValueKind& value) { return value.name.ends_with(",...") && !value.list.empty(); }
+
 // Whether the options of strategies may stand there as flags.
 bool takes_keys(const CommandDefinition& command) {
   return std::any_of(command.options.begin(), command.options.end(),
@@ -45,7 +48,7 @@ bool takes_keys(const CommandDefinition& command) {
 // What bash does for a value of this kind; $cur is the word so far.
 std::string bash_values(const ValueKind& value) {
   if (value.name.starts_with("KEY=")) return "_allreplay_keys";
-  if (value.name.ends_with(",...")) return "_allreplay_several " + value.list;
+  if (takes_several(value)) return "_allreplay_several " + value.list + (value.file ? "; _allreplay_files" : "");
   std::string action;
   if (!value.list.empty()) action = "_allreplay_listed " + value.list;
   if (!value.words.empty())
@@ -164,7 +167,7 @@ std::string bash_script(const Commands& commands) {
 // A function after a space is called as it stands; otherwise _arguments puts options of its own before the list's name.
 std::string zsh_values(const ValueKind& value) {
   if (value.name.starts_with("KEY=")) return " _allreplay_keys";
-  if (value.name.ends_with(",...")) return " _allreplay_several " + value.list;
+  if (takes_several(value)) return (value.file ? " _allreplay_several_or_file " : " _allreplay_several ") + value.list;
   if (!value.words.empty()) return fmt::format("({})", fmt::join(value.words, " "));
   if (!value.list.empty()) return (value.file ? " _allreplay_listed_or_file " : " _allreplay_listed ") + value.list;
   return value.file ? "_files" : " ";
@@ -209,6 +212,7 @@ _allreplay_keys() {
   compset -P '*=' || compadd -S = -a names
 }
 _allreplay_several() { local -a names; _allreplay_names $1; compset -P '*,'; compadd -qS , -a names }
+_allreplay_several_or_file() { _files; _allreplay_several $1 }
 
 _allreplay() {
   local program=$words[1] curcontext=$curcontext
@@ -248,8 +252,9 @@ std::string fish_values(const ValueKind& value) {
       for (const std::string& word : option.words) words += fmt::format(" {}={}", option.name, word);
     return " -x -a '(allreplay list options --names 2>/dev/null | string replace -r \"\\$\" =)" + words + "'";
   }
-  if (value.name.ends_with(",..."))
-    return fmt::format(" -x -a '(__fish_append , (allreplay list {} --names 2>/dev/null))'", value.list);
+  if (takes_several(value))
+    return fmt::format(" {} -a '(__fish_append , (allreplay list {} --names 2>/dev/null))'", value.file ? "-rF" : "-x",
+                       value.list);
   if (!value.words.empty())
     return fmt::format(" -x -a {}", fish_quoted(fmt::format("{}", fmt::join(value.words, " "))));
   if (!value.list.empty()) return fmt::format(" {} -a '{}'", value.file ? "-rF" : "-x", names);

@@ -24,30 +24,6 @@ struct RecommendArguments {
   bool json = false;
 };
 
-// "16", or "8:1024:x2", or "8:64:+8"; nothing for the cluster file's number.
-std::vector<std::string> worker_counts(const std::string& text) {
-  const std::size_t colon = text.find(':');
-  if (colon == std::string::npos) return {text};
-  const Place place = argument("--workers");
-  const std::size_t second = text.find(':', colon + 1);
-  const std::string step = second == std::string::npos ? "x2" : text.substr(second + 1);
-  const auto low = parse_integer(text.substr(0, colon), 1, most_workers, place);
-  const auto high = parse_integer(text.substr(colon + 1, second == std::string::npos ? second : second - colon - 1), 1,
-                                  most_workers, place);
-  if (low > high)
-    throw InputError(place, fmt::format("{} is reversed", text), fmt::format("{}:{}:{}", high, low, step));
-  if (step.empty() || (step[0] != 'x' && step[0] != '+'))
-    throw InputError(place, fmt::format("'{}' is no step", step), "x2 doubles, +8 adds 8");
-  const auto by = parse_integer(step.substr(1), step[0] == 'x' ? 2 : 1, most_workers, place);
-  std::vector<std::string> counts;
-  for (std::int64_t count = low; count <= high; count = step[0] == 'x' ? count * by : count + by) {
-    if (counts.size() == 1000)
-      throw InputError(place, fmt::format("{} are more than 1000 sizes", text), "a larger step");
-    counts.push_back(std::to_string(count));
-  }
-  return counts;
-}
-
 std::vector<std::string> chosen_strategies(const RecommendArguments& arguments) {
   if (!arguments.strategies.empty()) return arguments.strategies;
   std::vector<std::string> names;
@@ -81,7 +57,9 @@ RecommendTask task_of(const RecommendArguments& arguments) {
   request.seed = static_cast<std::uint64_t>(
       parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
   request.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs")));
-  const std::vector<std::string> counts = worker_counts(arguments.scenario.workers);
+  std::vector<std::string> counts;
+  for (const std::string& some : one_by_one({arguments.scenario.workers}, "--workers"))
+    for (std::string& count : worker_counts(some)) counts.push_back(std::move(count));
   Library library;
   for (const std::string& count : counts) {
     ScenarioArguments one = arguments.scenario;

@@ -64,13 +64,13 @@ void execute(const RunArguments& arguments) {
     usage = link_usage(outcome.scenario, outcome.result, argument(arguments.links ? "--links" : "--plot"));
   if (!arguments.timeline.empty()) write_timeline(arguments.timeline, outcome, usage ? &*usage : nullptr);
   if (!arguments.plot.empty())
-    write_picture(arguments.plot, links_picture(*usage, *outcome.scenario.cluster.network.topology,
-                                                fmt::format("{}, {}", title(outcome.scenario, outcome.result),
-                                                            outcome.scenario.strategy->name)));
+    write_picture(arguments.plot,
+                  links_picture(*usage, *outcome.scenario.cluster.network.topology,
+                                fmt::format("{}, {}", title(outcome.scenario), outcome.scenario.strategy->name)));
   warn(outcome.result.warning);
   warn_of_idle_options(arguments.scenario, outcome);
   if (arguments.json) {
-    const std::string row = to_json(row_of(outcome));
+    const std::string row = to_json(row_with_schedule(outcome));
     print("{}\n", arguments.links ? with_member(row, "links", links_json(*usage)) : row);
   } else {
     print("{}{}", run_report(outcome, screen()), arguments.links ? links_table(*usage, screen()) : "");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <optional>
 #include <tuple>
 
@@ -9,6 +10,7 @@
 
 #include "sim/core/text.hpp"
 #include "sim/experiment/answer.hpp"
+#include "sim/experiment/ranking.hpp"
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/experiment/tuning.hpp"
 #include "sim/schedule/offer.hpp"
@@ -79,6 +81,8 @@ std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& gi
   }
   const Scenario& tuned = advice.tuned.scenario;
   advice.settings = settings_of(tuned, advice.tuned.result.plan);
+  advice.schedule = chosen_schedule(advice.tuned);
+  advice.why = reasons_of(advice.tuned);
   advice.tuned.result.episodes.clear();
   advice.tuned.result.unrolled = {};
   return {std::move(advice), std::move(values)};
@@ -100,7 +104,11 @@ std::string packed(const std::pair<Advice, std::vector<std::string>>& advised) {
   Packer packer;
   add_texts(packer, values);
   pack(packer, advice.tuned);
-  packer.add(advice.given_s).add_text(advice.settings).add(advice.trials.size());
+  packer.add(advice.given_s)
+      .add(advice.why)
+      .add_text(advice.settings)
+      .add_text(advice.schedule)
+      .add(advice.trials.size());
   for (const Trial& trial : advice.trials) {
     add_texts(packer, trial.values);
     packer.add(trial.iteration_s).add(trial.memory_bytes).add(trial.fits);
@@ -116,7 +124,9 @@ Advice unpacked(const Scenario& given, const std::string& bytes) {
   Advice advice;
   advice.tuned = unpack(unpacker, with_options(scenario, ranges, values));
   advice.given_s = unpacker.take<double>();
+  advice.why = unpacker.take<Reasons>();
   advice.settings = unpacker.take_text();
+  advice.schedule = unpacker.take_text();
   advice.trials.resize(unpacker.take<std::size_t>());
   for (Trial& trial : advice.trials) {
     trial.values = take_texts(unpacker);
@@ -127,14 +137,23 @@ Advice unpacked(const Scenario& given, const std::string& bytes) {
   return advice;
 }
 
+// One bound for all that shard alike.
+void share_bounds(std::vector<Advice>& ranking) {
+  std::map<std::int64_t, double> least;  // by ZeRO stage
+  for (const Advice& one : ranking)
+    if (const auto bound = metrics(one).lower_bound_s) {
+      const auto [known, fresh] = least.emplace(one.tuned.result.plan.step.zero, *bound);
+      known->second = std::min(known->second, *bound);
+    }
+  for (Advice& one : ranking)
+    if (const auto known = least.find(one.tuned.result.plan.step.zero); known != least.end())
+      one.bound_s = known->second;
+}
+
 std::vector<Advice> ranked(std::vector<Advice> ranking) {
-  std::stable_sort(ranking.begin(), ranking.end(), [](const Advice& a, const Advice& b) {
-    const auto key = [](const Advice& one) {
-      return std::tuple(!fits(one.tuned.scenario, one.tuned.result), metrics(one).iteration_s, metrics(one).collectives,
-                        one.tuned.result.memory.peak);
-    };
-    return key(a) < key(b);
-  });
+  std::stable_sort(ranking.begin(), ranking.end(),
+                   [](const Advice& a, const Advice& b) { return goes_before(a.tuned, b.tuned); });
+  share_bounds(ranking);
   return ranking;
 }
 

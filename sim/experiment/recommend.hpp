@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sim/experiment/reasons.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/farm/farm.hpp"
 #include "sim/search/tune.hpp"
@@ -14,10 +16,13 @@ namespace allreplay {
 /// One strategy with its best options.
 struct Advice {
   Outcome tuned;
-  double given_s = 0;            ///< the iteration time with the options as given (defaults, mostly)
-  std::string settings;          ///< in the framework's words, or how to get the plan itself
-  std::vector<std::string> run;  ///< the words after `allreplay run` that replay it, where they are known
-  std::vector<Trial> trials;     ///< all settings that were tried
+  double given_s = 0;             ///< the iteration time with the options as given (defaults, mostly)
+  std::string settings;           ///< in the framework's words, or how to get the plan itself
+  std::string schedule;           ///< chosen_schedule()
+  std::vector<std::string> run;   ///< the words after `allreplay run` that replay it, where they are known
+  std::vector<Trial> trials;      ///< all settings that were tried
+  Reasons why;                    ///< the tuned iteration takes as long as it does
+  std::optional<double> bound_s;  ///< the least lower bound of what was compared at its size and ZeRO stage
 };
 
 struct RecommendRequest {

@@ -1,5 +1,6 @@
 #include "sim/experiment/run.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -32,6 +33,30 @@ Outcome run(Scenario scenario, std::function<void()> after_iteration) {
 
 Row row_of(const Outcome& outcome) {
   return make_row(outcome.scenario, outcome.result.metrics, outcome.result.memory, outcome.wall_s);
+}
+
+std::string chosen_schedule(const Outcome& outcome) {
+  const auto& [scenario, result, wall_s] = outcome;
+  const Plan& plan = result.plan;
+  const bool searched = !scenario.given && !scenario.strategy->draft && !scenario.strategy->plan;
+  if (!searched || plan.step.zero < 3) return "";
+  const auto count = [&](Stage op) {
+    return std::count_if(plan.transfers.begin(), plan.transfers.end(),
+                         [&](const Transfer& one) { return one.op == op; });
+  };
+  const std::size_t layers = scenario.profile->layers.size(), units = plan.holding.units.size();
+  std::string text = units > 0 ? fmt::format("{} layers in {} unit{}", layers, units, units == 1 ? "" : "s")
+                               : fmt::format("{} layers, each by itself", layers);
+  text += fmt::format(": {} gathers, {} reductions", count(Stage::AllGather), count(Stage::ReduceScatter));
+  if (const auto replicas = count(Stage::AllReduce); replicas > 0)
+    text += fmt::format(", {} all-reduces among groups", replicas);
+  return text + (plan.lanes.size() > 1 ? ", in lanes of their own" : ", in one lane");
+}
+
+Row row_with_schedule(const Outcome& outcome) {
+  Row row = row_of(outcome);
+  if (const std::string chosen = chosen_schedule(outcome); !chosen.empty()) row.push_back({"schedule", chosen});
+  return row;
 }
 
 }  // namespace allreplay

@@ -19,4 +19,11 @@ Outcome run(Scenario scenario, std::function<void()> after_iteration = {});
 
 Row row_of(const Outcome& outcome);
 
+/// What a search over units (`best --zero 3`) found: "161 layers in 107 units: 213 gathers, 107 reductions, in lanes of
+/// their own". "" where strategy and options say it.
+std::string chosen_schedule(const Outcome& outcome);
+
+/// The row of an outcome, and behind it `schedule` where that says anything: what `run` and `compare` write as JSON.
+Row row_with_schedule(const Outcome& outcome);
+
 }  // namespace allreplay

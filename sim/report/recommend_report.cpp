@@ -1,7 +1,9 @@
 #include "sim/report/recommend_report.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -30,22 +32,94 @@ std::string heading(const Advice& advice) {
                      scenario.profile->tensors.size());
 }
 
+// "without shards", "with ZeRO 1 and 2". Rising.
+std::string stages_text(const std::vector<std::int64_t>& stages) {
+  std::string text, sharded;
+  for (const std::int64_t zero : stages) {
+    const bool last = zero == stages.back();
+    if (zero == 0)
+      text = "without shards";
+    else
+      sharded += fmt::format("{}{}", sharded.empty() ? "" : last ? " and " : ", ", zero);
+  }
+  if (sharded.empty()) return text;
+  return fmt::format("{}{}with ZeRO {}", text, text.empty() ? "" : " and ", sharded);
+}
+
+// By ZeRO stage, of what was compared.
+std::map<std::int64_t, double> bounds_of(const std::vector<Advice>& ranking) {
+  std::map<std::int64_t, double> bounds;
+  for (const Advice& one : ranking)
+    if (one.bound_s) bounds.emplace(one.tuned.result.plan.step.zero, *one.bound_s);
+  return bounds;
+}
+
+std::string bounds_text(const std::vector<Advice>& ranking) {
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> said;  // a time, and the stages that it holds for
+  for (const auto& [zero, bound] : bounds_of(ranking)) {
+    const std::string time = format_duration(bound);
+    const auto known = std::find_if(said.begin(), said.end(), [&](const auto& one) { return one.first == time; });
+    (known == said.end() ? said.emplace_back(time, std::vector<std::int64_t>()) : *known).second.push_back(zero);
+  }
+  if (said.empty()) return "";
+  std::string text;
+  for (const auto& [time, stages] : said)
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", time, stages_text(stages));
+  return fmt::format("Lower bound of everything compared: {}.\n", said.size() == 1 ? said.front().first : text);
+}
+
+// What a part of the iteration is for.
+std::string part_text(Bound bound, const Advice& advice) {
+  switch (bound) {
+    case Bound::Stragglers:
+      return "while the slowest worker is waited for";
+    case Bound::Bytes:
+      return "because its bytes take longer than computing";
+    case Bound::FirstLayer:
+      return "for the first layer's block, made last and needed first";
+    case Bound::StartUps:
+      return fmt::format("for the start-ups of {} collectives", metrics(advice).collectives);
+    case Bound::Copies:
+      return "for copies";
+    case Bound::Schedule:
+      return "that it does not overlap";
+    case Bound::Computing:
+      break;
+  }
+  return "";
+}
+
+// Of the fastest.
+std::string why_text(const Advice& advice) {
+  const Metrics& m = metrics(advice);
+  const double exposed = advice.why.exposed();
+  std::string text =
+      fmt::format("{} takes {}: {} of computing, and {} ({}) of exposed communication", strategy(advice).name,
+                  format_duration(m.iteration_s), format_duration(advice.why.of(Bound::Computing)),
+                  format_duration(exposed), percent(exposed / m.iteration_s));
+  std::string parts;
+  constexpr double little = 0.0005;  // of an iteration: not worth a word
+  for (std::size_t i = 1; i < bound_count; ++i) {
+    const double part = advice.why.seconds[i];
+    if (part > little * m.iteration_s)
+      parts += fmt::format("{}{} {}", parts.empty() ? " (" : ", ", format_duration(part),
+                           part_text(static_cast<Bound>(i), advice));
+  }
+  return text + parts + (parts.empty() ? ".\n" : ").\n");
+}
+
 // What no schedule can change.
 std::string limits(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
+  if (!advice.bound_s || result.plan.step.zero > 0) return "";  // sharded, what is sent is the schedule's own
   const double compute = m.forward_s + m.backward_s, all = to_seconds(communication_of(scenario).fabric->price(
                                                          planned_call(scenario))(scenario.profile->bytes()));
-  if (!m.lower_bound_s) return "";
-  if (result.plan.step.zero > 0)  // what is sent is the schedule's own
-    return fmt::format("Computing takes {}; with what it sends, the fastest cannot take less than {} an iteration.\n",
-                       format_duration(static_cast<double>(result.plan.step.accumulate) * compute + m.update_s),
-                       format_duration(*m.lower_bound_s));
   const double factor = slowest(worker_classes(scenario.stragglers, scenario.workers));
   std::string text =
       fmt::format("Computing takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
                   factor > 1 ? " on the slowest worker" : "", format_duration(all));
-  const double ceiling = compute / *m.lower_bound_s;
+  const double ceiling = compute / *advice.bound_s;
   if (factor > 1 && all <= factor * compute)
     text += fmt::format(
         "The slowest worker is the limit: the others wait for it, and no schedule exceeds {} efficiency. Without it, "
@@ -133,17 +207,39 @@ std::string what_to_do(const std::vector<Advice>& ranking, const Screen& screen)
 
 }  // namespace
 
+namespace {
+
+// Without their plans: a table's.
+std::vector<Outcome> outcomes_of(const std::vector<Advice>& ranking) {
+  std::vector<Outcome> outcomes;
+  for (const Advice& one : ranking) outcomes.push_back(one.tuned);
+  return outcomes;
+}
+
+// "start-ups, 84.1 ms".
+std::string bound_by(const Advice& advice) {
+  const Bound most = advice.why.most();
+  if (most == Bound::Computing) return std::string(name_of(bounds, most));
+  return fmt::format("{}, {}", name_of(bounds, most), format_duration(advice.why.of(most)));
+}
+
+}  // namespace
+
 std::string recommend_report(const std::vector<Advice>& ranking, const Screen& screen) {
-  const bool memory = std::any_of(ranking.begin(), ranking.end(), [](const Advice& one) {
-    return one.tuned.result.plan.step.zero > 0 || one.tuned.scenario.options.memory.limit.has_value();
-  });
-  std::vector<TableColumn> columns{
-      "",         "strategy",         "iteration",    TableColumn("untuned").like("iteration"),
-      "speed-up", efficiency_column, exposed_column, "above bound"};
+  const std::vector<Outcome> outcomes = outcomes_of(ranking);
+  const bool memory = tells_memory(outcomes);
+  std::vector<TableColumn> columns{"",
+                                   "strategy",
+                                   "iteration",
+                                   TableColumn("untuned").like("iteration"),
+                                   efficiency_column,
+                                   exposed_column,
+                                   TableColumn("exposed"),
+                                   "above bound"};
   if (memory) columns.emplace_back("memory");
+  columns.emplace_back("bound by");
   columns.emplace_back("settings");
   Table table(columns, 2);
-  bool all_fit = true;
   for (const Advice& advice : ranking) {
     const Metrics& m = metrics(advice);
     const Tone tone = &advice == ranking.data() ? Tone::Best : Tone::Plain;
@@ -151,21 +247,39 @@ std::string recommend_report(const std::vector<Advice>& ranking, const Screen& s
                                TableCell(strategy(advice).name).with(tone),
                                cell::seconds(m.iteration_s).with(tone),
                                advice.given_s > m.iteration_s ? cell::seconds(advice.given_s) : TableCell(),
-                               cell::number(m.speedup, 2),
                                cell::percent(m.efficiency),
                                exposed_cell(m),
-                               above_bound_cell(m)};
+                               cell::percent(advice.why.exposed() / m.iteration_s),
+                               advice.bound_s ? cell::percent(m.iteration_s / *advice.bound_s - 1) : TableCell("-")};
     if (memory) row.push_back(memory_cell(advice.tuned.scenario, advice.tuned.result));
+    row.emplace_back(bound_by(advice));
     row.emplace_back(in_one_line(advice.settings));
     table.add(std::move(row));
-    all_fit = all_fit && fits(advice.tuned.scenario, advice.tuned.result);
   }
   const Scenario& scenario = ranking.front().tuned.scenario;
   return wrapped(fmt::format("{} workers: {}", scenario.workers, heading(ranking.front())), screen.width) + "\n\n" +
-         table.text(screen) + (all_fit ? "" : memory_note(scenario)) + "\n" +
-         wrapped(limits(ranking.front()), screen.width) + what_to_do(ranking, screen) +
-         wrapped(caveat(scenario.profile), screen.width, 2);
+         table.text(screen) + "\n" +
+         wrapped(why_text(ranking.front()) + bounds_text(ranking) + limits(ranking.front()), screen.width) +
+         what_to_do(ranking, screen) + wrapped(memory_notes(outcomes) + caveat(scenario.profile), screen.width, 2);
 }
+
+namespace {
+
+// Those that have a bound at some size.
+std::set<std::int64_t> stages_of(const std::vector<std::vector<Advice>>& sizes) {
+  std::set<std::int64_t> stages;
+  for (const auto& ranking : sizes)
+    for (const auto& [zero, bound] : bounds_of(ranking)) stages.insert(zero);
+  return stages;
+}
+
+std::string above_bound_text(const Advice& advice) {
+  if (!advice.bound_s) return "";
+  return fmt::format(" ({} above the lower bound of {})", percent(metrics(advice).iteration_s / *advice.bound_s - 1),
+                     format_duration(*advice.bound_s));
+}
+
+}  // namespace
 
 std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line, const Screen& screen) {
   std::vector<TableColumn> columns{"efficiency with"};
@@ -194,11 +308,16 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
   for (const Advice& advice : sizes.back())
     append(std::string(strategy(advice).name),
            [&](const auto& ranking) { return efficiency_of(ranking, strategy(advice).name); });
-  if (metrics(sizes.front().front()).lower_bound_s)
-    append("(lower bound)", [&](const auto& ranking) {
-      const Metrics& m = metrics(ranking.front());
-      return std::optional(m.lower_bound_s ? m.efficiency * m.iteration_s / *m.lower_bound_s : 1.0);
-    });
+  const std::set<std::int64_t> stages = stages_of(sizes);
+  for (const std::int64_t zero : stages)
+    append(stages.size() == 1 ? "(lower bound)" : fmt::format("(bound {})", stages_text({zero})),
+           [&](const std::vector<Advice>& ranking) {
+             const std::map<std::int64_t, double> bounds = bounds_of(ranking);
+             const auto bound = bounds.find(zero);
+             const Metrics& m = metrics(ranking.front());
+             return bound == bounds.end() ? std::optional<double>()
+                                          : std::optional(m.efficiency * m.iteration_s / bound->second);
+           });
   std::string text =
       wrapped(heading(sizes.front().front()), screen.width) + "\n\n" + table.text(screen) +
       (sizes.front().front().tuned.scenario.codec ? "\nThe schedule to compress under:\n"
@@ -207,24 +326,41 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
     const auto offered = fastest_offered(ranking);
     const bool coded = ranking.front().tuned.scenario.codec.has_value();
     const Advice& advice = coded || offered == ranking.end() ? ranking.front() : *offered;
-    text += wrapped(fmt::format("{:>8} workers: {}, {} with {}\n", advice.tuned.scenario.workers, strategy(advice).name,
-                                format_duration(metrics(advice).iteration_s), in_one_line(advice.settings)),
-                    screen.width, 10);
+    text += wrapped(
+        fmt::format("{:>8} workers: {}, {}{}, {} exposed, bound by {}, with {}\n", advice.tuned.scenario.workers,
+                    strategy(advice).name, format_duration(metrics(advice).iteration_s), above_bound_text(advice),
+                    percent(advice.why.exposed() / metrics(advice).iteration_s), name_of(bounds, advice.why.most()),
+                    in_one_line(advice.settings)),
+        screen.width, 10);
   }
   return text + wrapped(caveat(sizes.front().front().tuned.scenario.profile), screen.width, 2);
 }
+
+namespace {
+
+NamedNumbers exposed_parts(const Reasons& why) {
+  NamedNumbers parts;
+  for (std::size_t i = 1; i < bound_count; ++i)
+    parts.emplace_back(name_of(bounds, static_cast<Bound>(i)), why.seconds[i]);
+  return parts;
+}
+
+}  // namespace
 
 std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
   auto rows = nlohmann::ordered_json::array();
   for (const auto& ranking : sizes)
     for (const Advice& advice : ranking) {
       Row row = row_of(advice.tuned);
-      const Metrics& m = metrics(advice);
       const std::string_view framework = strategy(advice).offer.framework;
-      row.push_back({"gap", m.lower_bound_s ? Cell(m.iteration_s / *m.lower_bound_s - 1) : Cell()});
+      row.push_back({"gap", advice.bound_s ? Cell(metrics(advice).iteration_s / *advice.bound_s - 1) : Cell()});
+      row.push_back({"bound_s", advice.bound_s ? Cell(*advice.bound_s) : Cell()});
+      row.push_back({"bound_by", std::string(name_of(bounds, advice.why.most()))});
+      row.push_back({"exposed_by", exposed_parts(advice.why)});
       row.push_back({"untuned_iteration_s", advice.given_s});
       row.push_back({"framework", framework.empty() ? Cell() : Cell(std::string(framework))});
       row.push_back({"settings", advice.settings});
+      if (!advice.schedule.empty()) row.push_back({"schedule", advice.schedule});
       rows.push_back(nlohmann::ordered_json::parse(to_json(row)));
       rows.back()["run"] = advice.run;
     }

@@ -6,18 +6,27 @@
 #include <fmt/format.h>
 
 #include "sim/core/text.hpp"
+#include "sim/estimate/device.hpp"
 #include "sim/experiment/row.hpp"
+#include "sim/report/verdict.hpp"
 #include "sim/training/memory.hpp"
 
 namespace allreplay {
 
+namespace {
+
+// A value without its blank can be copied into a command: bucket_cap=25MiB.
+std::string without_blanks(std::string value) {
+  std::erase(value, ' ');
+  return value;
+}
+
+}  // namespace
+
 std::string options_text(const NamedValues& options) {
   std::string text;
-  for (const auto& [name, value] : options) {
-    std::string compact = value;
-    std::erase(compact, ' ');
-    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, compact);
-  }
+  for (const auto& [name, value] : options)
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, without_blanks(value));
   return text;
 }
 
@@ -56,11 +65,7 @@ std::string memory_parts(const MemoryParts& parts) {
 
 }  // namespace
 
-std::string title(const Scenario& scenario, const Result& result) {
-  return fmt::format("{} on {}: {} worker{}, {}, {}{}", scenario.profile->name, scenario.cluster.name, scenario.workers,
-                     scenario.workers == 1 ? "" : "s", result.collective, result.fidelity,
-                     scenario.codec ? ", " + scenario.codec->name : "");
-}
+std::string title(const Scenario& scenario) { return Apart({identifying_names(scenario)}).title(); }
 
 namespace {
 
@@ -86,6 +91,31 @@ TableCell memory_cell(const Scenario& scenario, const Result& result) {
 
 std::string memory_note(const Scenario& scenario) {
   return fmt::format("! does not fit into the {} of a worker\n", write_size(*scenario.options.memory.limit));
+}
+
+bool tells_memory(const std::vector<Outcome>& outcomes) {
+  return std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) {
+    return one.result.plan.step.zero > 0 || one.scenario.options.memory.limit.has_value();
+  });
+}
+
+std::string memory_notes(const std::vector<Outcome>& outcomes) {
+  const auto& [scenario, result, wall_s] = outcomes.front();
+  const auto& limit = scenario.options.memory.limit;
+  const bool all_fit =
+      std::all_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) { return fits(one.scenario, one.result); });
+  const bool activations = result.memory.parts.activations.has_value(), told = tells_memory(outcomes);
+  std::string note;
+  if (!limit && (told || activations)) {
+    const auto device = device_called(scenario.profile->device);
+    note = fmt::format("memory is not checked (give --memory {})",
+                       device ? fmt::format("{}, what {} has", without_blanks(write_size(device->memory)), device->name)
+                              : "of a worker, such as 80GB");
+  }
+  if (told && !activations)
+    note +=
+        fmt::format("{} without activations: the trace says nothing of them", note.empty() ? "memory is" : ", and is");
+  return (all_fit ? "" : memory_note(scenario)) + (note.empty() ? "" : fmt::format("note: {}\n", note));
 }
 
 TableCell exposed_cell(const Metrics& metrics) {
@@ -116,6 +146,7 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
       {"strategy", std::string(scenario.strategy->name)},
       {"codec", codec_text(scenario)},
       {"options", options_text(options_that_matter(scenario))},
+      {"schedule", chosen_schedule(outcome)},
       {"iteration", format_duration(m.iteration_s)},
       {"  forward", batches + format_duration(m.forward_s)},
       {"  backward", batches + format_duration(m.backward_s)},
@@ -132,7 +163,7 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
                                       : "none"}};
   std::erase_if(lines, [](const auto& line) { return line.second.text.empty(); });
   const std::string note = caveat(scenario.profile);
-  return wrapped(title(scenario, result), screen.width) + "\n\n" + facts(lines, screen) +
+  return wrapped(title(scenario), screen.width) + "\n\n" + facts(lines, screen) +
          (note.empty() ? "" : "\n" + wrapped(note, screen.width, 2));
 }
 
@@ -151,70 +182,93 @@ std::vector<NamedValues> apart_from_common(const std::vector<Outcome>& outcomes)
   return options;
 }
 
-// The place of the fastest that fits; none where there is nothing to compare.
-std::size_t fastest(const std::vector<Outcome>& outcomes) {
-  std::size_t best = outcomes.size();
-  for (std::size_t i = 0; i < outcomes.size() && outcomes.size() > 1; ++i)
-    if (fits(outcomes[i].scenario, outcomes[i].result) &&
-        (best == outcomes.size() || outcomes[i].result.metrics.iteration_s < outcomes[best].result.metrics.iteration_s))
-      best = i;
-  return best;
-}
-
 }  // namespace
 
-std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& screen) {
-  const bool memory = std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) {
-    return one.result.plan.step.zero > 0 || one.scenario.options.memory.limit.has_value();
-  });
-  std::vector<TableColumn> columns{"strategy", "iteration",       exposed_column, collectives_column,
-                                   "speed-up", efficiency_column, "above bound"};
-  if (memory) columns.emplace_back("memory");
-  columns.emplace_back("options");
-  Table table(columns);
-  const std::vector<NamedValues> options = apart_from_common(outcomes);
-  const std::size_t best = fastest(outcomes);
-  bool all_fit = true;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const auto& [scenario, result, wall_s] = outcomes[i];
-    const Metrics& m = result.metrics;
-    const Tone tone = i == best ? Tone::Best : Tone::Plain;
-    std::vector<TableCell> row{TableCell(scenario.strategy->name).with(tone),
-                               cell::seconds(m.iteration_s).with(tone),
-                               exposed_cell(m),
-                               cell::count(m.collectives),
-                               cell::number(m.speedup, 2),
-                               cell::percent(m.efficiency),
-                               above_bound_cell(m)};
-    if (memory) row.push_back(memory_cell(scenario, result));
-    row.emplace_back(options_text(options[i]));
-    table.add(std::move(row));
-    all_fit = all_fit && fits(scenario, result);
-  }
-  const auto& [scenario, result, wall_s] = outcomes.front();
-  std::string text = title(scenario, result);
-  if (scenario.codec) text += "\n" + codec_text(scenario);
-  const std::int64_t batches = result.plan.step.accumulate;
-  text += fmt::format("\n{}forward {}, backward {}, {} of gradients",
-                      batches > 1 ? fmt::format("{} micro-batches: ", batches) : "",
-                      format_duration(result.metrics.forward_s), format_duration(result.metrics.backward_s),
-                      format_size(scenario.profile->bytes()));
-  // One bound holds among those that shard alike; what shards in a way of its own has its own.
+namespace {
+
+// What one bound holds for: those that do not shard.
+std::vector<Outcome> without_shards(const std::vector<Outcome>& outcomes) {
   std::vector<Outcome> whole;
   for (const Outcome& one : outcomes) {
     if (one.result.plan.step.zero > 0) continue;
     whole.push_back({one.scenario, {}, 0});
     whole.back().result.metrics = one.result.metrics;
   }
-  if (const auto bound = lower_bound(whole))
+  return whole;
+}
+
+// What holds for every row.
+std::string compare_heading(const std::vector<Outcome>& outcomes, const Apart& names, const NamedValues& options) {
+  const auto& [scenario, result, wall_s] = outcomes.front();
+  std::string text = names.title();
+  if (scenario.codec && !names.differ_in("codec")) text += "\n" + codec_text(scenario);
+  const std::int64_t batches = result.plan.step.accumulate;
+  text += fmt::format("\n{}forward {}, backward {}, {} of gradients",
+                      batches > 1 ? fmt::format("{} micro-batches: ", batches) : "",
+                      format_duration(result.metrics.forward_s), format_duration(result.metrics.backward_s),
+                      format_size(scenario.profile->bytes()));
+  const std::vector<Outcome> whole = without_shards(outcomes);
+  if (const auto bound = lower_bound(whole); bound && names.on_one_network())
     text += fmt::format("; no lossless schedule {}is faster than {}",
                         whole.size() < outcomes.size() ? "without shards " : "", format_duration(*bound));
-  if (!options.back().empty()) text += "\noptions of all: " + options_text(options.back());
-  std::string notes = all_fit ? "" : memory_note(scenario);
-  if (memory && !result.memory.parts.activations)
-    notes += "note: memory is without activations: the trace says nothing of them\n";
-  return wrapped(text, screen.width) + "\n\n" + table.text(screen) +
-         wrapped(notes + caveat(scenario.profile), screen.width, 2);
+  if (!options.empty()) text += "\noptions of all: " + options_text(options);
+  return text;
+}
+
+// Those of each strategy, once where it has the same everywhere.
+std::string options_by_strategy(const std::vector<Outcome>& outcomes, const std::vector<NamedValues>& options,
+                                const Screen& screen) {
+  std::vector<std::pair<std::string, std::string>> seen;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const std::pair one(std::string(outcomes[i].scenario.strategy->name), options_text(options[i]));
+    if (!one.second.empty() && std::find(seen.begin(), seen.end(), one) == seen.end()) seen.push_back(one);
+  }
+  if (seen.empty()) return "";
+  Table table({"strategy", "options"});
+  for (const auto& [strategy, text] : seen) table.add({strategy, text});
+  return "\n" + table.text(screen);
+}
+
+}  // namespace
+
+std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& screen) {
+  const bool memory = tells_memory(outcomes);
+  const Apart names = apart(outcomes);
+  std::vector<TableColumn> columns;
+  std::vector<std::string> keys;  // what tells a row
+  for (const std::string_view key : {"workers", "strategy", "cluster", "collective", "fidelity", "codec"})
+    if (key == "strategy" || names.differ_in(key)) keys.emplace_back(key);
+  for (const std::string& key : keys) columns.emplace_back(key);
+  const bool narrow = keys.size() > 1;  // the names need the room
+  columns.insert(columns.end(), {TableColumn("iteration"), exposed_column});
+  if (!narrow) columns.insert(columns.end(), {TableColumn(collectives_column), TableColumn("speed-up")});
+  columns.insert(columns.end(), {TableColumn(efficiency_column), TableColumn("above bound")});
+  if (memory) columns.emplace_back("memory");
+  if (!narrow) columns.emplace_back("options");
+  Table table(columns, keys.size());
+  const std::vector<NamedValues> options = apart_from_common(outcomes);
+  for (const Standing& standing : in_order(outcomes)) {
+    const auto& [scenario, result, wall_s] = outcomes[standing.place];
+    const Metrics& m = result.metrics;
+    const Tone tone = standing.first ? Tone::Best : Tone::Plain;
+    std::vector<TableCell> row;
+    for (const std::string& key : keys)
+      row.push_back(TableCell(names.name(standing.place, key)).with(key == "strategy" ? tone : Tone::Plain));
+    row.insert(row.end(), {cell::seconds(m.iteration_s).with(tone), exposed_cell(m)});
+    if (!narrow) row.insert(row.end(), {cell::count(m.collectives), cell::number(m.speedup, 2)});
+    row.insert(row.end(), {cell::percent(m.efficiency), above_bound_cell(m)});
+    if (memory) row.push_back(memory_cell(scenario, result));
+    if (!narrow) row.emplace_back(options_text(options[standing.place]));
+    table.add(std::move(row));
+  }
+  const std::string apart_options = narrow ? options_by_strategy(outcomes, options, screen) : "";
+  std::string said = verdict(outcomes);
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (const std::string chosen = chosen_schedule(outcomes[i]); !chosen.empty())
+      said += fmt::format("{}: {}.\n", names.label(i), chosen);
+  return wrapped(compare_heading(outcomes, names, options.back()), screen.width) + "\n\n" + table.text(screen) +
+         apart_options + (said.empty() ? "" : "\n" + wrapped(said, screen.width)) +
+         wrapped(memory_notes(outcomes) + caveat(outcomes.front().scenario.profile), screen.width, 2);
 }
 
 }  // namespace allreplay

@@ -10,8 +10,8 @@
 
 namespace allreplay {
 
-/// "googlenet_k80_b32 on k80-10gbe: 64 workers, ring, alpha-beta": what strategies are compared on.
-std::string title(const Scenario& scenario, const Result& result);
+/// "googlenet_k80_b32 on k80-10gbe: 64 workers, ring, alpha-beta".
+std::string title(const Scenario& scenario);
 
 /// The least of the outcomes' lower bounds, in seconds: no lossless schedule is faster. None where no outcome has one.
 std::optional<double> lower_bound(const std::vector<Outcome>& outcomes);
@@ -22,6 +22,10 @@ std::string memory_text(const Scenario& scenario, const Result& result);
 /// The same as cells: memory in bytes, marked "!" where it does not fit, which memory_note() explains.
 TableCell memory_cell(const Scenario& scenario, const Result& result);
 std::string memory_note(const Scenario& scenario);
+/// Whether memory is among what there is to compare: some shard, or there is a limit.
+bool tells_memory(const std::vector<Outcome>& outcomes);
+/// What does not fit, whether anybody checks that, and what memory is without. Of one profile; at least one.
+std::string memory_notes(const std::vector<Outcome>& outcomes);
 TableCell exposed_cell(const Metrics& metrics);
 inline constexpr const char* efficiency_column = "effi\u00ADciency";  ///< may be broken there
 inline constexpr const char* collectives_column = "collec\u00ADtives";
@@ -30,7 +34,8 @@ TableCell above_bound_cell(const Metrics& metrics);
 
 std::string run_report(const Outcome& outcome, const Screen& screen = {});
 
-/// REQUIRES: outcomes differ in their strategy only; at least one.
+/// By number of workers, the fastest first, and which that is in words. REQUIRES: outcomes of one profile; at least
+/// one.
 std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& screen = {});
 
 /// "bucket_cap=25MiB, window=1": a value without its blank can be copied into a command.

@@ -389,7 +389,7 @@ class Layout {
     do {
       below.insert(below.begin() + static_cast<std::ptrdiff_t>(keys_), first.back());
       first.pop_back();
-    } while (first.size() > keys_ + 1 && !columns_[below.back()].text &&
+    } while (first.size() > keys_ + 1 && (!columns_[below[keys_]].text || columns_[first.back()].text) &&
              width_of_part(part_of(first, concessions[3])) > screen_.width);
     std::vector<Part> parts = parts_of(first);
     for (Part& one : parts_of(below)) parts.push_back(std::move(one));

@@ -66,7 +66,7 @@ struct TableColumn {
 /// Numbers stand to the right, with one unit a column and their points below each other; only where numbers lie far
 /// apart each has its own unit. What does not fit gives way in this order: the last column, where it is text, is broken
 /// into lines, as long as it has a third of the screen; names of columns are broken; the first columns, the keys, are
-/// broken where they are text; the last text moves into a table below; the rest does, as many columns at a time as
+/// broken where they are text; the last texts move into a table below; the rest does, as many columns at a time as
 /// fit. Each table starts with the keys, or where these leave no
 /// room with numbers of rows. A column that says nothing (blanks, "-") is left out.
 class Table {

@@ -127,7 +127,7 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   if (!result.memory.parts.activations && scenario.options.memory.limit)
     text += "note: memory is without activations: the trace says nothing of them\n";
   for (const std::string& one : answer.left_out) text += fmt::format("left out: {}\n", one);
-  return wrapped(title(scenario, result), screen.width) + "\n\n" + table.text(screen) + "\n" +
+  return wrapped(title(scenario), screen.width) + "\n\n" + table.text(screen) + "\n" +
          wrapped(text + caveat(scenario.profile), screen.width, 2);
 }
 

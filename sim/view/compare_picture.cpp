@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/picture/style.hpp"
+#include "sim/report/apart.hpp"
 #include "sim/view/activity_looks.hpp"
 
 namespace allreplay {
@@ -15,8 +16,9 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
   for (const Outcome& outcome : outcomes) longest = std::max(longest, outcome.result.metrics.iteration_s);
   const FittingUnit unit = unit_of_duration(longest);
 
+  const Apart names = apart(outcomes);
   BarChart chart;
-  chart.title = title(scenario, result);
+  chart.title = names.title();
   chart.note = caveat_with_source(scenario.profile);
   chart.value.name = fmt::format("time per iteration ({})", unit.name);
   const auto add_part = [&](const std::string& name, double Metrics::*part, const Look& look, bool of_batch = false) {
@@ -33,11 +35,11 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
   add_part("update", &Metrics::update_s, look_of(Activity::Update));
   add_part("codec", &Metrics::codec_s, look_of(Activity::Codec));
   add_part("exposed communication", &Metrics::exposed_comm_s, look_of_waiting());
-  for (const Outcome& outcome : outcomes) {
-    chart.bars.emplace_back(outcome.scenario.strategy->name);
-    chart.ends.push_back(format_duration(outcome.result.metrics.iteration_s));
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    chart.bars.push_back(names.label(i));
+    chart.ends.push_back(format_duration(outcomes[i].result.metrics.iteration_s));
   }
-  if (const auto bound = lower_bound(outcomes))
+  if (const auto bound = lower_bound(outcomes); bound && names.on_one_network())
     chart.mark = BarMark{"no lossless schedule is faster than " + format_duration(*bound), *bound / unit.size};
   return chart;
 }

@@ -9,7 +9,7 @@
 namespace allreplay {
 
 /// A bar for each outcome, in their order: forward, backward, codec and exposed communication make its iteration; the
-/// lower bound is a line across. REQUIRES: as compare_report().
+/// lower bound is a line across, where they are on one network. REQUIRES: as compare_report().
 BarChart compare_chart(const std::vector<Outcome>& outcomes);
 
 }  // namespace allreplay

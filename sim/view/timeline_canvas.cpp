@@ -17,8 +17,8 @@ constexpr std::size_t most_rows = 8;  // of classes of workers
 const Look next_iteration_look{.fill = colour(0xE3EDF4)};
 const char* const gradients_are_ready = "gradients are ready ↓";
 
-DrawnIteration::DrawnIteration(const Outcome& one)
-    : outcome(one), rows(timeline_rows(one, one.result.episodes.back())) {
+DrawnIteration::DrawnIteration(const Outcome& one, std::string its_name)
+    : outcome(one), name(std::move(its_name)), rows(timeline_rows(one, one.result.episodes.back())) {
   const Episode& episode = one.result.episodes.back();
   zero = episode.start;
   for (std::size_t c = 0; c < one.result.classes.size(); ++c) {

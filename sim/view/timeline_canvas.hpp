@@ -16,7 +16,8 @@ struct Interval {
 
 /// One outcome's last iteration.
 struct DrawnIteration {
-  explicit DrawnIteration(const Outcome& one);
+  /// `its_name`: what tells it from the others.
+  DrawnIteration(const Outcome& one, std::string its_name);
 
   double at(Time time) const { return to_seconds(time - zero); }
 
@@ -36,6 +37,7 @@ struct DrawnIteration {
   std::string gate_says() const;
 
   const Outcome& outcome;
+  std::string name;
   TimelineRows rows;
   Time zero;
   std::vector<double> starts, ends;  ///< of each class's own iteration

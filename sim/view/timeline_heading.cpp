@@ -18,7 +18,7 @@ class HeadingPainter : public TimelineCanvas {
   double add_heading(double top) {
     const auto& [scenario, result, wall_s] = timeline_.outcome;
     const Metrics& metrics = result.metrics;
-    std::string name = fmt::format("{}: iteration {}, exposed communication {}", scenario.strategy->name,
+    std::string name = fmt::format("{}: iteration {}, exposed communication {}", timeline_.name,
                                    format_duration(metrics.iteration_s), format_duration(metrics.exposed_comm_s));
     if (metrics.codec_s > 0) name += ", codec " + format_duration(metrics.codec_s);
     drawing_.add(Rectangle{{0, top - 2, timeline_page_width, 18}, {.fill = colour(0xFFFFFF)}, {}});  // over the grid

@@ -8,6 +8,7 @@
 #include "sim/picture/axes.hpp"
 #include "sim/picture/drawing_parts.hpp"
 #include "sim/picture/style.hpp"
+#include "sim/report/apart.hpp"
 #include "sim/view/activity_looks.hpp"
 #include "sim/view/timeline_canvas.hpp"
 
@@ -68,7 +69,9 @@ bool has_blocks(const std::vector<DrawnIteration>& timelines) {
 }  // namespace
 
 Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
-  std::vector<DrawnIteration> timelines(outcomes.begin(), outcomes.end());
+  const Apart apart_names = apart(outcomes);
+  std::vector<DrawnIteration> timelines;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) timelines.emplace_back(outcomes[i], apart_names.label(i));
   double longest = 0, names = text_width(gradients_are_ready, style::small_size);
   for (const DrawnIteration& one : timelines) {
     if (one.shards()) names = std::max(names, text_width(one.gate_says(), style::small_size));
@@ -81,9 +84,8 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   const Box field{left, 0, timeline_page_width - left - style::margin - next_iteration_width, 0};
   const double scale = field.width / longest;
 
-  const auto& [scenario, result, wall_s] = outcomes.front();
-  Drawing drawing{.width = timeline_page_width, .title = title(scenario, result)};
-  double top = add_title(drawing, style::margin, title(scenario, result));
+  Drawing drawing{.width = timeline_page_width, .title = apart_names.title()};
+  double top = add_title(drawing, style::margin, apart_names.title());
   Drawing panels{.width = timeline_page_width};
   top = add_legend(drawing, top + 6, legend_of(timelines)) + 8;
   const double fields_top = top;
@@ -100,7 +102,7 @@ Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
   for (Shape& shape : panels.shapes) drawing.add(std::move(shape));
   const bool numbered = words == BlockWords::Number && has_blocks(timelines);
   const std::string note = (numbered ? "Numbers on collectives are blocks of the plan, in its order. " : "") +
-                           caveat_with_source(scenario.profile);
+                           caveat_with_source(outcomes.front().scenario.profile);
   drawing.height = add_note(drawing, bottom + 4, note) + style::margin - 4;
   return drawing;
 }

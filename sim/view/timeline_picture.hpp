@@ -13,7 +13,7 @@ namespace allreplay {
 /// iteration and its lower bound are, memory over time (TimelineRows::memory). Shapes carry their kind: what
 /// to_string(Activity) says, "waiting", "exposed" (on a collective: computing waits meanwhile), "iteration", "bound",
 /// "micro-batch", "memory", "peak". What is thinner than a pixel is drawn together with its neighbours. REQUIRES:
-/// outcomes differ in their strategy only; at least one.
+/// outcomes of one profile; at least one.
 Drawing timeline_picture(const std::vector<Outcome>& outcomes);
 
 }  // namespace allreplay

@@ -12,7 +12,7 @@ namespace allreplay {
 TornadoChart what_if_chart(const WhatIf& answer) {
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   TornadoChart chart;
-  chart.title = fmt::format("{}, {}: {} an iteration", title(scenario, result), scenario.strategy->name,
+  chart.title = fmt::format("{}, {}: {} an iteration", title(scenario), scenario.strategy->name,
                             format_duration(result.metrics.iteration_s));
   chart.note = caveat_with_source(scenario.profile) + "More workers are in the table alone.";
   chart.value = {.name = "samples per second, over what it is",

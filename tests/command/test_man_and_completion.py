@@ -33,7 +33,8 @@ def names(what):
 def commands():
     """{command: its options}, as --help prints them."""
     listed = re.findall(r"^  ([a-z]+) ", output("--help").split("Commands:")[1].split("First steps")[0], re.M)
-    return {command: re.findall(r"^  (?:-\w,)?(--[a-z-]+)", output(command, "--help"), re.M) for command in listed}
+    heads = {command: re.findall(r"^  (?:-\w,)?(--[a-z-]+(?:,--[a-z-]+)*)", output(command, "--help"), re.M) for command in listed}
+    return {command: [option for head in options for option in head.split(",")] for command, options in heads.items()}
 
 
 @needs_program

@@ -1,0 +1,70 @@
+#include "sim/experiment/reasons.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "sim/collective/network_change.hpp"
+#include "sim/training/communication.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// On a network on which nothing takes time to start; none where it does not say what that would be.
+std::optional<Metrics> without_start_ups(const Outcome& outcome) {
+  Scenario scenario = outcome.scenario;
+  scenario.options.launch = Time(0);
+  scenario.after_iteration = nullptr;
+  Network& network = scenario.cluster.network;
+  const Adjustment none{0.0, 0};
+  const bool nccl = carrier_of(scenario).algorithm->name == "nccl";
+  try {
+    change_latency(network, Level::Outside, none, nccl, {});
+    if (node_workers_of(network) > 1 && !network.measured && network.table.empty() && network.tables.empty())
+      change_latency(network, Level::Inside, none, nccl, {});
+    return simulate(scenario, outcome.result.plan).metrics;
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace
+
+double Reasons::exposed() const { return std::accumulate(seconds.begin() + 1, seconds.end(), 0.0); }
+
+Bound Reasons::most() const {
+  constexpr double hardly = 0.005;  // of an iteration
+  if (exposed() <= hardly * (of(Bound::Computing) + exposed())) return Bound::Computing;
+  const auto largest = std::max_element(seconds.begin() + 1, seconds.end());
+  return static_cast<Bound>(largest - seconds.begin());
+}
+
+Reasons reasons_of(const Outcome& outcome) {
+  const Metrics& m = outcome.result.metrics;
+  Reasons reasons;
+  double left = std::max(0.0, m.exposed_comm_s);
+  const auto take = [&](Bound bound, double seconds) {
+    const double taken = std::clamp(seconds, 0.0, left);
+    reasons.of(bound) += taken;
+    left -= taken;
+  };
+  const double computing = m.iteration_s - m.exposed_comm_s;
+  reasons.of(Bound::Computing) = m.iteration_s - left;
+  const double slowest = slowest_factor(outcome.scenario) * computing;
+  take(Bound::Stragglers, slowest - computing);
+  const auto bare = left > 0 ? without_start_ups(outcome) : std::nullopt;
+  if (bare) {
+    const double busy = std::max(slowest, bare->comm_busy_s);
+    take(Bound::Bytes, busy - slowest);
+    // With jitter the bound is that of the times that were drawn.
+    take(outcome.scenario.stragglers.jitter ? Bound::Stragglers : Bound::FirstLayer,
+         bare->lower_bound_s.value_or(0) - busy);
+    take(Bound::StartUps, m.iteration_s - bare->iteration_s);
+  }
+  take(Bound::Copies, m.copy_s);
+  take(Bound::Schedule, left);
+  return reasons;
+}
+
+}  // namespace allreplay

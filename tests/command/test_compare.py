@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+"""`compare` over several clusters, sizes, collectives, fidelities, codecs and strategies at once.
+
+Run: python3 tests/command/test_compare.py
+"""
+
+import csv
+import io
+import itertools
+import json
+import re
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import ROOT, WIDE, needs_program, output  # noqa: E402
+
+SMALL = ("--profile", "resnet20_p102_b128")
+TWO = (*SMALL, "--cluster", "k80-10gbe,us-byte-10gbe")
+FABRIC = ("--cluster", "fat-tree-4", "--workers", "8")
+KEYS = ("cluster", "workers", "collective", "fidelity", "strategy")
+
+
+def rows_of(*words):
+    """Of `compare --json`, without what a run takes."""
+    rows = json.loads(output("compare", *words, "--json"))
+    for row in rows:
+        del row["wall_s"]
+    return rows
+
+
+def names(rows):
+    return [tuple(row[key] for key in KEYS) for row in rows]
+
+
+def table_of(text):
+    """The first table's rows, by the names of its keys."""
+    lines = text.split("\n")
+    rule = next(i for i, line in enumerate(lines) if re.fullmatch("-+", line))
+    head = re.split(r" {2,}", lines[rule - 2].strip())
+    return [dict(zip(head, re.split(r" {2,}", line.strip()))) for line in itertools.takewhile(str.strip, lines[rule + 1:])]
+
+
+@needs_program
+class Compare(program.Case):
+    maxDiff = None
+
+    def wide(self, *words):
+        done = self.run_program("compare", *words, env=WIDE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def test_every_combination_in_the_order_given(self):
+        """Strategies fastest, clusters slowest; each row is what it is alone."""
+        rows = rows_of(*TWO, "--workers", "8,4", "--collective", "halving-doubling,ring", "--strategy", "wfbp,ddp")
+        self.assertEqual(names(rows), list(itertools.product(("k80-10gbe", "us-byte-10gbe"), (8, 4), ("halving-doubling", "ring"),
+                                                             ("alpha-beta",), ("wfbp", "ddp"))))
+        for row in (rows[1], rows[6], rows[-1]):
+            alone = json.loads(output("run", *SMALL, "--cluster", row["cluster"], "--workers", row["workers"], "--collective", row["collective"],
+                                      "--strategy", row["strategy"], "--json"))
+            del alone["wall_s"]
+            self.assertEqual(row, alone)
+
+    def test_jobs_change_nothing(self):
+        words = (*TWO, "--workers", "2:8:x2", "--strategies", "wfbp,ddp,dear,best")
+        self.assertEqual(rows_of(*words, "--jobs", "1"), rows_of(*words, "--jobs", "3"))
+        self.assertEqual(self.wide(*words, "--jobs", "1").stdout, self.wide(*words, "--jobs", "3").stdout)
+
+    def test_lists_may_be_given_one_by_one(self):
+        listed = rows_of(*SMALL, "--cluster", "k80-10gbe,v100-10gbe", "--fidelity", "alpha-beta", "-s", "ddp")
+        self.assertEqual(rows_of(*SMALL, "--cluster", "k80-10gbe", "--cluster", "v100-10gbe", "-s", "ddp"), listed)
+        (self.folder / "a,b.json").write_bytes((ROOT / "topologies" / "k80-10gbe.json").read_bytes())  # a name with a comma
+        done = self.run_program("compare", *SMALL, "--cluster", "a,b.json", "-s", "ddp", "--csv")
+        self.assertEqual(len(done.stdout.splitlines()), 2, done.stderr)
+        for words, says in ((("--cluster", "k80-10gbe,"), "command line: --cluster: 'k80-10gbe,' names nothing between commas (a,b)\n"),
+                            (("--cluster", "k80-10gbe", "--workers", "8,,4"), "command line: --workers: '8,,4' names nothing between commas (a,b)\n")):
+            done = self.run_program("compare", *SMALL, *words)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", says))
+
+    def test_the_table_is_sorted_and_the_winner_said(self):
+        words = (*TWO, "--collective", "ring,halving-doubling", "--workers", "8", "-s", "s-sgd,sync-easgd")
+        rows, done = rows_of(*words), self.wide(*words)
+        shown, fastest = table_of(done.stdout), sorted(rows, key=lambda row: row["iteration_s"])
+        self.assertEqual([(row["strategy"], row["cluster"], row["collective"]) for row in shown],
+                         [(row["strategy"], row["cluster"], row["collective"]) for row in fastest])
+        first, second = fastest[:2]
+        line, = re.findall(r"^Fastest: .*$", done.stdout, re.M)
+        winner = r"(\S+) on (\S+) with (\S+), (\S+) ms, "
+        said = re.match(rf"Fastest: {winner}(\S+) % above its lower bound\. Next: {winner}(\S+) % more\.", line)
+        self.assertTrue(said, line)
+        self.assertEqual(said.group(1, 2, 3, 6, 7, 8), (first["strategy"], first["cluster"], first["collective"],
+                                                        second["strategy"], second["cluster"], second["collective"]))
+        for number, value, digit in ((4, 1000 * first["iteration_s"], 0.05), (5, 100 * (first["iteration_s"] / first["lower_bound_s"] - 1), 0.05),
+                                     (9, 1000 * second["iteration_s"], 0.05), (10, 100 * (second["iteration_s"] / first["iteration_s"] - 1), 0.05)):
+            self.assertAlmostEqual(float(said[number]), value, delta=1.01 * digit)
+        if second["cluster"] == first["cluster"]:
+            self.assertIn("Elsewhere: ", line)
+        head = done.stdout.split("\n\n")[0]
+        self.assertEqual(head.splitlines()[0], "resnet20_p102_b128: 8 workers, alpha-beta")  # what all have alike, once
+        self.assertNotIn("fidelity", done.stdout)
+        self.assertEqual(list(csv.DictReader(io.StringIO(output("compare", *words, "--csv"))))[0]["strategy"], "s-sgd")  # as given
+
+    def test_sizes_and_fidelities_each_have_their_winner(self):
+        words = (*SMALL, "--cluster", "fat-tree-4", "--workers", "4,8", "--fidelity", "alpha-beta,fluid", "-s", "wfbp,ddp,best")
+        text = self.wide(*words).stdout
+        self.assertEqual(re.findall(r"^Fastest on (\d+) workers by (\S+): ", text, re.M),
+                         [("4", "alpha-beta"), ("4", "fluid"), ("8", "alpha-beta"), ("8", "fluid")])
+        shown = table_of(text)
+        self.assertEqual([row["workers"] for row in shown], 6 * ["4"] + 6 * ["8"])
+        times = [float(row["iteration"]) for row in shown]
+        self.assertEqual(times, sorted(times[:6]) + sorted(times[6:]))
+        self.assertNotIn("Fastest", self.wide(*SMALL, "--cluster", "k80-10gbe", "--workers", "4,8", "-s", "ddp").stdout)
+
+    def test_codecs_beside_none(self):
+        rows = rows_of(*SMALL, "--cluster", "k80-10gbe", "--codec", "none,fp16", "-s", "ddp,wfbp")
+        self.assertEqual([(row["codec"], row["strategy"]) for row in rows], [(None, "ddp"), (None, "wfbp"), ("fp16", "ddp"), ("fp16", "wfbp")])
+        self.assertRegex(self.wide(*SMALL, "--cluster", "k80-10gbe", "--codec", "none,fp16", "-s", "ddp,wfbp").stdout,
+                         r"Fastest: \w+, (fp16|no codec)[, ]")
+
+    def test_what_is_impossible_is_one_line_and_leaves_the_rest(self):
+        """halving-doubling needs a power of two; k80-10gbe has no topology."""
+        words = (*SMALL, "--cluster", "k80-10gbe", "--workers", "6,8", "--collective", "ring,halving-doubling", "--fidelity", "alpha-beta,fluid")
+        done = self.wide(*words, "-s", "wfbp,ddp", "--json")
+        self.assertEqual({(row["workers"], row["collective"], row["fidelity"]) for row in json.loads(done.stdout)},
+                         {(6, "ring", "alpha-beta"), (6, "halving-doubling", "alpha-beta"), (8, "ring", "alpha-beta"), (8, "halving-doubling", "alpha-beta")})
+        self.assertRegex(done.stderr, r"\Awarning: everything by fluid is left out: .* needs a topology.*\n\Z")  # a line for each reason
+        done = self.wide(*SMALL, *FABRIC[:2], "--fidelity", "fluid", "--workers", "6,8", "--collective", "ring,halving-doubling", "-s", "wfbp,ddp", "--json")
+        self.assertEqual([(row["workers"], row["collective"]) for row in json.loads(done.stdout)],
+                         2 * [(6, "ring")] + 2 * [(8, "ring")] + 2 * [(8, "halving-doubling")])
+        self.assertRegex(done.stderr, r"\Awarning: everything with halving-doubling among 6 workers is left out: .*halving-doubling.*6.*\n\Z")
+        done = self.wide(*SMALL, "--cluster", "k80-10gbe", "--workers", "6,8", "--option", "shard_group=4", "-s", "fsdp1,fsdp2,zero-3", "--json")
+        self.assertEqual([(row["workers"], row["strategy"]) for row in json.loads(done.stdout)], [(8, "fsdp1"), (8, "fsdp2")])
+        self.assertEqual([line.split(":")[1] for line in done.stderr.splitlines()],
+                         [" everything among 6 workers is left out", " zero-3 among 8 workers is left out"])
+        done = self.run_program("compare", *SMALL, "--cluster", "k80-10gbe", "--fidelity", "fluid,message", "-s", "wfbp")
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))  # nothing is left
+
+    def test_what_nobody_knows_is_wrong(self):
+        for words, says in ((("--collective", "ring,rng"), "command line: --collective: unknown collective 'rng'"),
+                            (("--fidelity", "alpha-beta,flud"), "command line: --fidelity: unknown fidelity 'flud'"),
+                            (("--strategies", "ddp,dpd"), "command line: --strategies: unknown strategy 'dpd'"),
+                            (("--cluster", "v100-10gb"), "v100-10gb: no such file, and no cluster of that name")):
+            done = self.run_program("compare", *TWO, *words)
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+            self.assertIn(says, done.stderr)
+        done = self.run_program("compare", *SMALL, "--cluster", ",".join(["k80-10gbe"] * 11), "--workers", "1:1000:+1")
+        self.assertEqual((done.returncode, done.stderr), (2, "command line: these are more than 10000 combinations (fewer of them, or a sweep)\n"))
+
+    def test_pictures_say_what_differs(self):
+        self.wide(*TWO, "--workers", "8", "-s", "wfbp,ddp", "--plot", "bars.svg", "--timeline", "lines.svg")
+        for file in ("bars.svg", "lines.svg"):
+            text = (self.folder / file).read_text(encoding="utf-8")
+            for label in ("wfbp on k80-10gbe", "ddp on us-byte-10gbe"):
+                self.assertIn(label, text, file)
+            self.assertIn("resnet20_p102_b128: 8 workers, ring, alpha-beta", text)
+        self.assertNotIn("no lossless schedule", (self.folder / "bars.svg").read_text(encoding="utf-8"))  # a bound of one network
+        done = self.run_program("compare", *SMALL, "--cluster", "a.json,b.json", "--plot", "b.json")
+        self.assertEqual(done.returncode, 2)
+
+    def test_whether_memory_is_checked(self):
+        def note(*words):
+            return [line for line in self.wide(*words).stdout.splitlines() if line.startswith("note: memory")]
+        base = ("--profile", "resnet50_a100_b256_bf16", "--cluster", "a100x8-8x200gbps", "--workers", "16", "-s")
+        self.assertEqual(note(*base, "ddp,fsdp2"), ["note: memory is not checked (give --memory 80GB, what a100-80gb has)"])
+        self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "80GB"), [])
+        plain = (*SMALL, "--cluster", "k80-10gbe", "-s")
+        self.assertEqual(note(*plain, "ddp"), [])  # nothing shards, and the trace knows no activations
+        self.assertEqual(note(*plain, "zero-3"), ["note: memory is not checked (give --memory of a worker, such as 80GB), and is without activations: the trace "
+                                                  "says nothing of them"])
+        self.assertEqual(note(*plain, "zero-3", "--memory", "1GB"), ["note: memory is without activations: the trace says nothing of them"])
+
+
+if __name__ == "__main__":
+    unittest.main()
