@@ -14,7 +14,9 @@ config=${1:-mgwfbp_fig10}
   usage_error "no configs/$config.json (there are: $(basename -s .json -a configs/*.json | paste -sd ' ' -))"
 
 sweep() { build/release/allreplay sweep "configs/$config.json" --jobs "$(cores)" --out "out/$config.csv" --force; }
-plot() { tools/plot.py "out/$config.csv" --config "configs/$config.json" --out "out/$config.png" "out/$config.svg"; }
+plot() {
+  build/release/allreplay plot "out/$config.csv" --config "configs/$config.json" --out "out/$config.png" --out "out/$config.svg"
+}
 
 mkdir -p out
 phase "set up" tools/setup.sh

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Run Python with matplotlib, or another module: the first python3 on this machine that can import it.
+# Run Python with a module: the first python3 on this machine that can import it.
 #
-#   tools/python.sh [--with MODULE] SCRIPT [ARGUMENT…]
+#   tools/python.sh --with MODULE SCRIPT [ARGUMENT…]
 #
-# Several Pythons may be installed, and the first in PATH need not be the one that the distribution's
-# python3-matplotlib belongs to. PYTHON=/path/to/python3 is tried before all others.
+# Several Pythons may be installed, and the first in PATH need not be the one that the distribution's packages, or
+# PyTorch, belong to. PYTHON=/path/to/python3 is tried before all others.
 
-module=matplotlib
+module=
 if [ "${1-}" = --with ]; then
   module=${2-}
   shift 2

@@ -7,7 +7,7 @@
 # writes docs/reproduction.md. N rows are simulated at a time (default: one per core); numbers do not depend on it.
 # Stopped and called again, it goes on where it was; sweeps older than the program or their configuration are made anew.
 # With CONFIG (a file of configs/, without .json) only these are run and drawn, and the page is left alone. --pictures also
-# redraws the pictures that the page shows, docs/pictures/finding_*.png: their bytes depend on the version of matplotlib.
+# redraws the pictures that pages show, docs/pictures/finding_*.svg and mgwfbp_fig10.png (the README's).
 
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -53,7 +53,7 @@ sweeps() {
     sweep "$name" || return
   done
 }
-draw() { tools/plot.py "$out/$1.csv" --config "configs/$1.json" --out "$out/$1.png" "$out/$1.svg"; }
+draw() { "$program" plot "$out/$1.csv" --config "configs/$1.json" --out "$out/$1.png" --out "$out/$1.svg"; }
 figures() {  # as many at a time as there are jobs
   local name status=0
   for name in "${configs[@]}"; do
@@ -65,11 +65,12 @@ figures() {  # as many at a time as there are jobs
   return "$status"
 }
 page() { python3 tools/reproduction.py --program "$program" --sweeps "$out"; }
-shown() {  # small ones, for reading
+shown() {
   local picture name
-  for picture in docs/pictures/finding_*.png; do
-    name=$(basename "$picture" .png)
-    tools/plot.py "$out/$name.csv" --config "configs/$name.json" --dpi 80 --out "$picture"
+  for picture in docs/pictures/{finding_*.svg,mgwfbp_fig10.png}; do
+    name=${picture##*/}
+    name=${name%.*}
+    "$program" plot "$out/$name.csv" --config "configs/$name.json" --out "$picture"
   done
 }
 

@@ -40,7 +40,6 @@ catch2               catch-devel         catch2             catch2-3          ca
 libbenchmark-dev     google-benchmark-devel  benchmark      benchmark-dev     google-benchmark
 python3              python3             -                  python3           -
 python3-numpy        python3-numpy       python-numpy       py3-numpy         numpy
-python3-matplotlib   python3-matplotlib  python-matplotlib  py3-matplotlib    python-matplotlib
 END
 
 # packages_of SYSTEM: its names.

@@ -21,6 +21,7 @@ void add_run(CommandLine& app);
 void add_compare(CommandLine& app);
 void add_sweep(CommandLine& app);
 void add_plan(CommandLine& app);
+void add_plot(CommandLine& app);
 void add_topology(CommandLine& app);
 void add_collective(CommandLine& app);
 void add_codec(CommandLine& app);

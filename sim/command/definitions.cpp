@@ -13,6 +13,7 @@
 #include "sim/network/fidelity.hpp"
 #include "sim/report/codec_report.hpp"
 #include "sim/schedule/offer.hpp"
+#include "sim/view/plot_options.hpp"
 
 namespace allreplay {
 
@@ -115,6 +116,9 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--budget", number},
       {"--seed", number},
       {"--timelines", number},
+      {"--kind", {.name = "KIND", .words = names_of(plot_kinds())}},
+      {"--set", {.name = "KEY=VALUE"}},
+      {"--dpi", number},
       {"--out", file},
       {"--timeline", file},
       {"--plot", file},

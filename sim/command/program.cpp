@@ -32,6 +32,7 @@ constexpr CommandRow all_commands[] = {
     {"estimate", add_estimate},
     {"import", add_import},
     {"export", add_export},
+    {"plot", add_plot},
     {"report", add_report},
     {"list", add_list},
     {"help", add_help, true},

@@ -102,7 +102,7 @@ void add_tune(CommandLine& app) {
       "Examples:\n  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy bytescheduler --over "
       "partition=256KiB:32MiB --over credit=1:16\n"
       "  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --out trials.csv\n"
-      "  tools/plot.py trials.csv --kind trials --out trials.png");
+      "  allreplay plot trials.csv --kind trials --out trials.svg");
   command.callback([arguments] { execute(*arguments); });
 }
 

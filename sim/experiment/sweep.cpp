@@ -287,7 +287,7 @@ Sweep read_sweep(const Json& json, const SweepOverrides& instead) {
   for (const auto& strategy : choices(json, "strategies")) strategy_branch(*strategy);
   Sweep sweep;
   if (const auto given = json.find("name")) sweep.name = given->text();
-  if (const auto plot = json.find("plot")) plot->members();  // an object; tools/plot.py knows its keys
+  if (const auto plot = json.find("plot")) plot->members();  // an object; view/plot_options.cpp knows its keys
   if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
   std::vector<std::shared_ptr<const Requests::Product>> products;
   for (const auto& cluster : choices(json, "clusters"))

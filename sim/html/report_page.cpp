@@ -9,6 +9,7 @@
 
 #include "sim/core/file.hpp"
 #include "sim/html/page_files.hpp"
+#include "sim/html/page_looks.hpp"
 #include "sim/view/trace_events.hpp"
 
 namespace allreplay {
@@ -133,7 +134,7 @@ std::string sentences_html(const std::vector<std::string>& sentences) {
 std::string verdict_html(const Summary& summary) {
   std::string html;
   for (const std::string& sentence : summary.verdict) html += paragraph(sentence, "verdict");
-  if (html.empty())
+  if (summary.findings.size() == 1)
     for (const Finding& finding : summary.findings)
       html += fmt::format("<p class=\"verdict\"><strong>{}</strong> {}</p>\n", escaped(finding.about),
                           sentences_html(finding.sentences));
@@ -176,21 +177,22 @@ std::string report_page(const SweepResult& result, const ChosenTimelines& chosen
   const std::string name = title.name.empty() ? std::filesystem::path(file).stem().string() : title.name;
   const std::string heading = title.heading.empty() ? name : title.heading;
   const Summary summary = summarize(result);
-  const Value data{{"columns", result.columns},
-                   {"rows", rows_of(result)},
-                   {"plot", title.plot.empty() ? Value() : Value::parse(title.plot)},
-                   {"timelines", timelines_of(chosen)},
-                   {"leftOut", chosen.left_out}};
+  Value data = Value::parse(looks_json());
+  data.update(Value{{"columns", result.columns},
+                    {"rows", rows_of(result)},
+                    {"plot", title.plot.empty() ? Value() : Value::parse(title.plot)},
+                    {"timelines", timelines_of(chosen)},
+                    {"leftOut", chosen.left_out}});
   std::string page(page_html);  // the last holes first, so that no text that was filled in is searched
   fill(page, "script", page_js);
   fill(page, "data", for_script(data));
   fill(page, "file", escaped(file));
-  fill(page, "findings", summary.verdict.empty() ? "" : findings_html(summary.findings));
+  fill(page, "findings", summary.findings.size() == 1 ? "" : findings_html(summary.findings));
   fill(page, "summary",
        verdict_html(summary) + paragraph(summary.overview, "overview") + paragraph(summary.warning, "warning"));
   fill(page, "description", provenance_html(title, heading == name ? "" : name) + paragraph(title.description));
   fill(page, "heading", escaped(heading));
-  fill(page, "style", page_css);
+  fill(page, "style", std::string(page_css) + looks_css());
   fill(page, "title", escaped(heading));
   return page;
 }

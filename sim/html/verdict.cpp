@@ -77,7 +77,8 @@ class Verdict {
   }
 
   std::vector<std::string> tell() const {
-    std::vector<std::string> sentences{who()};
+    std::vector<std::string> sentences;
+    if (const std::string sentence = who(); !sentence.empty()) sentences.push_back(sentence);
     std::map<std::pair<std::string, std::string>, std::vector<const ResultGroup*>> fields;
     std::vector<const std::vector<const ResultGroup*>*> order;
     for (const ResultGroup& group : result_.groups) {
@@ -100,7 +101,7 @@ class Verdict {
  private:
   Rows told(const Rows& rows) const { return searched_ ? without_search(result_, rows) : rows; }
 
-  // Of each case at its largest size.
+  // Of each case at its largest size; "" where none has a choice.
   std::string who() const {
     const CaseNoun noun = case_noun(kinds_);
     std::vector<std::pair<std::string, std::size_t>> wins;  // by series, in the order in which they win first
@@ -120,6 +121,7 @@ class Verdict {
           ++found->second;
       }
     }
+    if (std::all_of(cases.begin(), cases.end(), [](const Rows& rows) { return rows.size() == 1; })) return "";
     std::stable_sort(wins.begin(), wins.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     const std::string start =
         fmt::format("{}{}", searched_ ? "Besides the search, best: " : "",

@@ -1,6 +1,7 @@
 #include "sim/picture/axes.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/picture/style.hpp"
 
@@ -9,8 +10,8 @@ namespace allreplay {
 namespace {
 
 constexpr double tick_size = 10;      // of a tick's label
-constexpr double name_room = 18;      // of an axis' name at the left
-constexpr double row_of_labels = 34;  // between ticks on the left, at least
+constexpr double row_of_labels = 30;  // between ticks on the left, at least
+constexpr double between_labels = 7;  // below, at least
 
 Path line(std::vector<Position> points, Colour colour, double width) {
   return {.points = std::move(points), .look = {.line = colour, .width = width}};
@@ -28,18 +29,23 @@ Scale scale_with_room(const ChartAxis& axis, std::pair<double, double> shown, do
   for (std::size_t most = 12; most > 2; --most) {
     Scale scale(axis, shown.first, shown.second, most);
     const auto gaps = static_cast<double>(scale.ticks().size()) - 1;
-    if (widest_label(axis, scale) + 10 <= length / std::max(gaps, 1.0)) return scale;
+    if (!axis.ticks.empty() || widest_label(axis, scale) + 10 <= length / std::max(gaps, 1.0)) return scale;
   }
   return {axis, shown.first, shown.second, 2};
 }
 
-double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale) {
+double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale, double inset) {
+  double free_from = -std::numeric_limits<double>::infinity();
   for (const double tick : scale.ticks()) {
-    const double x = field.x + field.width * scale.share(tick);
+    const double x = field.x + inset + (field.width - 2 * inset) * scale.share(tick);
     drawing.add(line({{x, field.y}, {x, field.bottom()}}, style::grid, 0.7));
     drawing.add(line({{x, field.bottom()}, {x, field.bottom() + 4}}, style::ink, 0.8));
+    const std::string label = axis.label(tick);
+    const double half = text_width(label, tick_size) / 2;
+    if (x - half < free_from) continue;
+    free_from = x + half + between_labels;
     drawing.add(Text{.at = {x, field.bottom() + 15},
-                     .text = axis.label(tick),
+                     .text = label,
                      .size = tick_size,
                      .align = Align::Middle,
                      .colour = style::ink,
@@ -54,37 +60,45 @@ double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis,
   return field.bottom() + 36;
 }
 
-Axes::Axes(Drawing& drawing, const Box& room, const ChartAxis& x, std::pair<double, double> across, const ChartAxis& y,
-           std::pair<double, double> along)
-    : y_(y, along.first, along.second, static_cast<std::size_t>(room.height / row_of_labels)),
-      field_([&] {
-        const double left = style::margin + name_room + widest_label(y, y_) + 8;
-        return Box{room.x + left, room.y, room.width - left - 2 * style::margin, room.height};
-      }()),
-      x_(scale_with_room(x, across, field_.width)) {
-  bottom_ = add_axis_below(drawing, field_, x, x_);
-  for (const double tick : y_.ticks()) {
-    const double at = field_.bottom() - field_.height * y_.share(tick);
-    drawing.add(line({{field_.x, at}, {field_.right(), at}}, style::grid, 0.7));
-    drawing.add(line({{field_.x - 4, at}, {field_.x, at}}, style::ink, 0.8));
-    drawing.add(Text{.at = {field_.x - 7, at + 3.6},
-                     .text = y.label(tick),
+void add_axis_left(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale) {
+  for (const double tick : scale.ticks()) {
+    const double at = field.bottom() - field.height * scale.share(tick);
+    drawing.add(line({{field.x, at}, {field.right(), at}}, style::grid, 0.7));
+    drawing.add(line({{field.x - 4, at}, {field.x, at}}, style::ink, 0.8));
+    drawing.add(Text{.at = {field.x - 7, at + 3.6},
+                     .text = axis.label(tick),
                      .size = tick_size,
                      .align = Align::End,
                      .colour = style::ink,
                      .kind = "tick"});
   }
-  drawing.add(line({{field_.x, field_.y}, {field_.x, field_.bottom()}}, style::ink, 0.8));
-  drawing.add(Text{.at = {room.x + style::margin + 8, field_.y + field_.height / 2},
-                   .text = y.name,
-                   .align = Align::Middle,
+  drawing.add(line({{field.x, field.y}, {field.x, field.bottom()}}, style::ink, 0.8));
+  drawing.add(Text{.at = {field.x - width_of_axis_left(axis, scale), field.y - 9},
+                   .text = axis.name,
                    .colour = style::ink,
-                   .upwards = true,
                    .kind = "axis"});
 }
 
+double width_of_axis_left(const ChartAxis& axis, const Scale& scale) { return widest_label(axis, scale) + 8; }
+
+std::size_t most_ticks(double height) { return static_cast<std::size_t>(height / row_of_labels); }
+
+Axes::Axes(Drawing& drawing, const Box& room, const ChartAxis& x, std::pair<double, double> across, const ChartAxis& y,
+           std::pair<double, double> along)
+    : y_(y, along.first, along.second, most_ticks(room.height)),
+      field_([&] {
+        const double left = width_of_axis_left(y, y_);
+        return Box{room.x + left, room.y + height_of_axis_name, room.width - left, room.height};
+      }()),
+      x_(scale_with_room(x, across, field_.width)),
+      inset_(x.ticks.empty() ? 0 : 8) {
+  bottom_ = add_axis_below(drawing, field_, x, x_, inset_);
+  add_axis_left(drawing, field_, y, y_);
+}
+
 Position Axes::at(Position value) const {
-  return {field_.x + field_.width * x_.share(value.x), field_.bottom() - field_.height * y_.share(value.y)};
+  return {field_.x + inset_ + (field_.width - 2 * inset_) * x_.share(value.x),
+          field_.bottom() - field_.height * y_.share(value.y)};
 }
 
 }  // namespace allreplay

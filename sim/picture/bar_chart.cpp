@@ -7,6 +7,7 @@
 
 #include "sim/picture/axes.hpp"
 #include "sim/picture/drawing_parts.hpp"
+#include "sim/picture/series_look.hpp"
 #include "sim/picture/style.hpp"
 
 namespace allreplay {
@@ -17,8 +18,7 @@ constexpr double stacked_height = 17, grouped_height = 11, gap = 8;
 
 Look look_of(const BarChart& chart, std::size_t part) {
   if (chart.parts[part].look) return *chart.parts[part].look;
-  constexpr Hatch hatches[] = {Hatch::None, Hatch::Rising, Hatch::Falling, Hatch::Crossed};
-  return {.fill = style::palette_colour(part), .hatch = hatches[part % 4], .hatch_colour = colour(0xFFFFFF)};
+  return bar_look(series_look(part));
 }
 
 void require_whole(const BarChart& chart) {

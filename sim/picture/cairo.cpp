@@ -17,7 +17,6 @@ namespace allreplay {
 
 namespace {
 
-constexpr double png_scale = 2;
 constexpr double points_per_pixel = 0.75;  // 72 points and 96 pixels to the inch
 
 void require(cairo_status_t status) {
@@ -103,7 +102,7 @@ class Painter {
     cairo_new_path(pen_);
   }
 
-  // The lines of SVG's pattern: 5 apart at 45 degrees, 2 thick of which the pattern's edge cuts half.
+  // The lines of SVG's pattern: 5 apart, most at 45 degrees, 2 thick of which the pattern's edge cuts half.
   void hatch(const Look& look) {
     double left = 0, top = 0, right = 0, bottom = 0;
     cairo_path_t* outline = cairo_copy_path(pen_);
@@ -122,8 +121,22 @@ class Painter {
       }
       cairo_stroke(pen_);
     };
-    if (look.hatch != Hatch::Falling) lines(true);
-    if (look.hatch != Hatch::Rising) lines(false);
+    const auto straight = [&](double from, double to, const auto& line) {
+      for (double at = std::ceil(from / 5) * 5; at < to; at += 5) line(at);
+      cairo_stroke(pen_);
+    };
+    if (look.hatch == Hatch::Level)
+      straight(top, bottom, [&](double y) {
+        cairo_move_to(pen_, left, y);
+        cairo_line_to(pen_, right, y);
+      });
+    if (look.hatch == Hatch::Upright)
+      straight(left, right, [&](double x) {
+        cairo_move_to(pen_, x, top);
+        cairo_line_to(pen_, x, bottom);
+      });
+    if (look.hatch == Hatch::Rising || look.hatch == Hatch::Crossed) lines(true);
+    if (look.hatch == Hatch::Falling || look.hatch == Hatch::Crossed) lines(false);
     cairo_restore(pen_);
     cairo_new_path(pen_);
     cairo_append_path(pen_, outline);
@@ -151,13 +164,13 @@ class Painter {
 
 }  // namespace
 
-std::string to_png(const Drawing& drawing) {
+std::string to_png(const Drawing& drawing, double scale) {
   load_cairo();
-  const auto pixels = [](double size) { return static_cast<int>(std::ceil(png_scale * size)); };
+  const auto pixels = [scale](double size) { return static_cast<int>(std::ceil(scale * size)); };
   const Surface surface =
       checked(cairo_image_surface_create(CAIRO_FORMAT_RGB24, pixels(drawing.width), pixels(drawing.height)));
   const Pen pen = pen_on(surface);
-  cairo_scale(pen.get(), png_scale, png_scale);
+  cairo_scale(pen.get(), scale, scale);
   Painter(pen.get()).paint(drawing);
   cairo_surface_flush(surface.get());
   std::string file;

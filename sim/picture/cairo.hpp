@@ -7,8 +7,8 @@
 
 namespace allreplay {
 
-/// Two pixels of the file for each of the drawing's, so that text is sharp on screens and in print.
-std::string to_png(const Drawing& drawing);
+/// With so many pixels of the file for each of the drawing's.
+std::string to_png(const Drawing& drawing, double pixels = 2);
 std::string to_pdf(const Drawing& drawing);
 
 }  // namespace allreplay

@@ -2,63 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 
 #include <fmt/format.h>
 
 #include "sim/picture/axes.hpp"
-#include "sim/picture/drawing_parts.hpp"
+#include "sim/picture/end_names.hpp"
+#include "sim/picture/series_look.hpp"
 #include "sim/picture/style.hpp"
 
 namespace allreplay {
 
 namespace {
-
-// Markers and dashes tell series apart where colours do not print. Hollow markers leave one below them visible.
-const std::vector<std::vector<double>> dashes{{}, {6, 2}, {3, 1.5, 1, 1.5}, {1.5, 1.5}, {8, 2, 1.5, 2, 1.5, 2}};
-
-using Marker = std::vector<Position>;  // a polygon around 0, of about radius 1; a circle if empty
-const std::vector<Marker> markers{
-    {},
-    {{-0.9, -0.9}, {0.9, -0.9}, {0.9, 0.9}, {-0.9, 0.9}},
-    {{0, -1.2}, {1.05, 0.8}, {-1.05, 0.8}},
-    {{0, -1.25}, {1.25, 0}, {0, 1.25}, {-1.25, 0}},
-    {{0, 1.2}, {1.05, -0.8}, {-1.05, -0.8}},
-};
-
-class SeriesStyle {
- public:
-  explicit SeriesStyle(std::size_t place) : place_(place), colour_(style::palette_colour(place)) {}
-
-  Look line() const { return {.line = colour_, .width = 1.8, .dashes = dashes[place_ % dashes.size()]}; }
-
-  void mark(Drawing& drawing, Position at, const Meaning& meaning) const {
-    constexpr double radius = 3.6;
-    const bool hollow = place_ % 2 == 1;
-    const Look look{.fill = hollow ? colour(0xFFFFFF) : colour_, .line = colour_, .width = 1.4};
-    const Marker& marker = markers[place_ % markers.size()];
-    if (marker.empty()) {
-      drawing.add(Circle{at, radius, look, meaning});
-      return;
-    }
-    Path path{.closed = true, .look = look, .meaning = meaning};
-    for (const Position& corner : marker) path.points.push_back({at.x + radius * corner.x, at.y + radius * corner.y});
-    drawing.add(path);
-  }
-
- private:
-  std::size_t place_;
-  Colour colour_;
-};
-
-LegendEntry entry_of(const Series& series, const SeriesStyle& look) {
-  return {series.name, [&series, look](Drawing& drawing, const Box& box) {
-            const double y = box.y + box.height / 2;
-            if (series.line) drawing.add(Path{.points = {{box.x, y}, {box.right(), y}}, .look = look.line()});
-            if (series.markers) look.mark(drawing, {box.x + box.width / 2, y}, {});
-          }};
-}
 
 struct Range {
   double least = std::numeric_limits<double>::infinity(), greatest = -least;
@@ -69,37 +24,137 @@ struct Range {
   }
 };
 
-}  // namespace
+std::size_t place_of(const Chart& chart, std::size_t series) { return chart.series[series].style.value_or(series); }
 
-Drawing draw(const Chart& chart) {
-  Range across, along;
-  std::vector<SeriesStyle> looks;
-  std::vector<LegendEntry> legend;
-  for (const Series& series : chart.series) {
-    for (const Position& point : series.points) {
-      across.add(point.x);
-      along.add(point.y);
+LegendEntry entry_of(const Series& series, const SeriesLook& look) {
+  if (series.bar_width > 0) return swatch(series.name, {.fill = look.colour});
+  return {series.name, [series, look](Drawing& drawing, const Box& box) {
+            const double y = box.y + box.height / 2;
+            const Look line = series.reference ? reference_look() : line_look(look);
+            if (series.line) drawing.add(Path{.points = {{box.x, y}, {box.right(), y}}, .look = line});
+            if (series.markers && !series.reference) add_marker(drawing, look, {box.x + box.width / 2, y});
+          }};
+}
+
+// What of a curve lies in the field, which it may leave at the top.
+std::vector<std::vector<Position>> parts_within(const std::vector<Position>& curve, double top) {
+  std::vector<std::vector<Position>> parts;
+  bool within = false;
+  for (std::size_t i = 0; i < curve.size(); ++i) {
+    const Position& to = curve[i];
+    const bool now = to.y >= top;
+    if (i > 0 && now != within) {
+      const Position& from = curve[i - 1];
+      const Position crossing{from.x + (to.x - from.x) * (top - from.y) / (to.y - from.y), top};
+      if (now) parts.emplace_back();
+      parts.back().push_back(crossing);
+    } else if (now && i == 0) {
+      parts.emplace_back();
     }
-    looks.emplace_back(series.style.value_or(looks.size()));
-    if (!series.name.empty()) legend.push_back(entry_of(series, looks.back()));
+    if (now) parts.back().push_back(to);
+    within = now;
   }
-  Drawing drawing{.width = chart.width, .title = chart.title};
-  double top = add_title(drawing, style::margin, chart.title);
-  top = add_legend(drawing, top + 6, legend) + 10;
-  const Axes axes(drawing, {0, top, chart.width, chart.height}, chart.x, {across.least, across.greatest}, chart.y,
-                  {along.least, along.greatest});
+  return parts;
+}
+
+// Without their places, which are known once the field is.
+std::vector<EndName> names_of(const Chart& chart) {
+  std::vector<EndName> names;
   for (std::size_t i = 0; i < chart.series.size(); ++i) {
     const Series& series = chart.series[i];
-    std::vector<Position> points;
-    for (const Position& point : series.points) points.push_back(axes.at(point));
-    if (series.line) drawing.add(Path{.points = points, .look = looks[i].line(), .meaning = {"line", series.name}});
-    if (series.markers)
-      for (std::size_t p = 0; p < points.size(); ++p)
-        looks[i].mark(drawing, points[p],
-                      {"point", fmt::format("{}: {}, {}", series.name, chart.x.label(series.points[p].x),
-                                            chart.y.label(series.points[p].y))});
+    if (series.name.empty() || series.points.empty()) continue;
+    const Position& last = series.points.back();
+    const bool beyond = chart.y.to && last.y > *chart.y.to;
+    EndName name{series.name, {}, last, last.y};
+    if (beyond) name.text += fmt::format(" ↑ {}", chart.y.label(std::stod(fmt::format("{:.3g}", last.y))));
+    if (!series.reference) name.look = series_look(place_of(chart, i));
+    names.push_back(std::move(name));
   }
-  drawing.height = add_note(drawing, axes.bottom() + 4, chart.note) + style::margin - 4;
+  return names;
+}
+
+class ChartPainter {
+ public:
+  ChartPainter(Drawing& drawing, const Chart& chart, const Axes& axes)
+      : drawing_(drawing), chart_(chart), axes_(axes) {}
+
+  void paint(const Series& series, const SeriesLook& look) const {
+    std::vector<Position> points;
+    for (const Position& point : series.points) points.push_back(axes_.at(point));
+    if (series.bar_width > 0) return paint_bars(series, look);
+    const double top = axes_.field().y - 0.01;
+    if (series.line)
+      for (const auto& part : parts_within(points, top))
+        drawing_.add(Path{.points = part,
+                          .look = series.reference ? reference_look() : line_look(look),
+                          .meaning = {series.reference ? "reference" : "line", series.name}});
+    if (!series.markers || series.reference) return;
+    for (std::size_t p = 0; p < points.size(); ++p)
+      if (points[p].y >= top) add_marker(drawing_, look, points[p], {"point", title_of(series, series.points[p])});
+  }
+
+ private:
+  void paint_bars(const Series& series, const SeriesLook& look) const {
+    for (const Position& point : series.points) {
+      const Position left = axes_.at({point.x - series.bar_width / 2, point.y});
+      const double right = axes_.at({point.x + series.bar_width / 2, 0}).x, bottom = axes_.field().bottom();
+      if (left.y < bottom)
+        drawing_.add(Rectangle{{left.x, left.y, right - left.x, bottom - left.y},
+                               {.fill = look.colour},
+                               {"bar", title_of(series, point)}});
+    }
+  }
+
+  std::string title_of(const Series& series, const Position& point) const {
+    return fmt::format("{}: {}, {}", series.name, chart_.x.label(point.x), chart_.y.label(point.y));
+  }
+
+  Drawing& drawing_;
+  const Chart& chart_;
+  const Axes& axes_;
+};
+
+}  // namespace
+
+std::vector<LegendEntry> legend_of(const Chart& chart) {
+  std::vector<LegendEntry> legend;
+  for (std::size_t i = 0; i < chart.series.size(); ++i)
+    if (!chart.series[i].name.empty()) legend.push_back(entry_of(chart.series[i], series_look(place_of(chart, i))));
+  return legend;
+}
+
+bool names_fit(const Chart& chart, double width) {
+  const auto names = names_of(chart);
+  return end_names_fit(names.size(), chart.height) && width_of_end_names(names) <= 0.42 * width;
+}
+
+double add_chart(Drawing& drawing, const Box& room, const Chart& chart) {
+  Range across, along;
+  for (const Series& series : chart.series)
+    for (const Position& point : series.points) {
+      across.add(point.x - series.bar_width / 2);
+      across.add(point.x + series.bar_width / 2);
+      along.add(point.y);
+    }
+  std::vector<EndName> names = chart.names_at_ends ? names_of(chart) : std::vector<EndName>();
+  const double right = names.empty() ? style::margin : width_of_end_names(names);
+  const Axes axes(drawing, {room.x, room.y, room.width - right, chart.height}, chart.x, {across.least, across.greatest},
+                  chart.y, {along.least, along.greatest});
+  const ChartPainter painter(drawing, chart, axes);
+  for (const bool reference : {true, false})
+    for (std::size_t i = 0; i < chart.series.size(); ++i)
+      if (chart.series[i].reference == reference) painter.paint(chart.series[i], series_look(place_of(chart, i)));
+  for (EndName& name : names) name.end = axes.at(name.end);
+  if (!names.empty()) add_end_names(drawing, axes.field(), std::move(names));
+  return axes.bottom();
+}
+
+Drawing draw(const Chart& chart) {
+  Drawing drawing{.width = chart.width, .title = chart.title};
+  double top = add_title(drawing, style::margin, chart.title);
+  if (!chart.names_at_ends) top = add_legend(drawing, top + 6, legend_of(chart)) + 4;
+  const Box room{style::margin, top + 6, chart.width - 2 * style::margin, chart.height};
+  drawing.height = add_note(drawing, add_chart(drawing, room, chart) + 4, chart.note) + style::margin - 4;
   return drawing;
 }
 

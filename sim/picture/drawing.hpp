@@ -35,7 +35,7 @@ constexpr Colour colour(std::uint32_t rgb) {
 }
 
 /// Lines over a filled shape, so that it is told from others in grey, too.
-enum class Hatch : std::uint8_t { None, Rising, Falling, Crossed };
+enum class Hatch : std::uint8_t { None, Rising, Falling, Crossed, Level, Upright };
 
 struct Look {
   std::optional<Colour> fill;

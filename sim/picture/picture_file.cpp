@@ -17,9 +17,11 @@ namespace {
 
 struct Format {
   std::string_view ending;
-  std::string (*write)(const Drawing&);
+  std::string (*write)(const Drawing&, double pixels);
 };
-constexpr Format formats[] = {{".svg", to_svg}, {".png", to_png}, {".pdf", to_pdf}};
+constexpr Format formats[] = {{".svg", [](const Drawing& drawing, double) { return to_svg(drawing); }},
+                              {".png", to_png},
+                              {".pdf", [](const Drawing& drawing, double) { return to_pdf(drawing); }}};
 
 const Format* format_of(const std::string& file) {
   const std::string ending = std::filesystem::path(file).extension().string();
@@ -37,10 +39,10 @@ void require_picture(const std::string& file, const Place& place, const std::str
     throw InputError(place, fmt::format("'{}' has no ending of a picture", file), ".svg, .png, .pdf" + others);
 }
 
-void write_picture(const std::string& file, const Drawing& drawing) {
+void write_picture(const std::string& file, const Drawing& drawing, double pixels) {
   const Format* format = format_of(file);
   if (!format) throw std::logic_error("no format for " + file);
-  write_file(file, format->write(drawing));
+  write_file(file, format->write(drawing, pixels));
 }
 
 }  // namespace allreplay

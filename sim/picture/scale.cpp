@@ -40,7 +40,9 @@ Scale::Scale(const ChartAxis& axis, double least, double greatest, std::size_t m
   if (!std::isfinite(least) || !std::isfinite(greatest) || (logarithmic_ && !(least > 0)))
     throw std::logic_error(fmt::format("an axis cannot show {} to {}", least, greatest));
   most = std::max<std::size_t>(most, 2);
-  if (logarithmic_)
+  if (!axis.ticks.empty())
+    make_given(axis);
+  else if (logarithmic_)
     make_logarithmic(axis, least, greatest, most, axis.spacing == Spacing::Log2 ? 2 : 10);
   else
     make_linear(axis, least, greatest, most);
@@ -52,9 +54,18 @@ double Scale::share(double value) const {
   return (at - from) / (to - from);
 }
 
+void Scale::make_given(const ChartAxis& axis) {
+  ticks_ = axis.ticks;
+  from_ = ticks_.front();
+  to_ = ticks_.back();
+  if (to_ > from_) return;
+  from_ = logarithmic_ ? from_ / 2 : from_ - 1;  // a single one stands in the middle
+  to_ = logarithmic_ ? to_ * 2 : to_ + 1;
+}
+
 void Scale::make_linear(const ChartAxis& axis, double least, double greatest, std::size_t most) {
-  if (!axis.from) least = std::min(least, 0.0);
-  if (!axis.to) greatest = std::max(greatest, 0.0);
+  if (!axis.from && axis.from_zero) least = std::min(least, 0.0);
+  if (!axis.to && axis.from_zero) greatest = std::max(greatest, 0.0);
   if (!(greatest > least)) greatest = least + std::max(1.0, std::abs(least));
   const double step = round_step((greatest - least) / static_cast<double>(most - 1));
   from_ = axis.from ? least : std::floor(least / step + slack) * step;

@@ -18,6 +18,8 @@ struct ChartAxis {
   Spacing spacing = Spacing::Linear;
   std::function<std::string(double)> label = plain_number;  ///< such as format_size, where numbers carry their unit
   std::optional<double> from, to;  ///< otherwise what is shown, from 0 if linear, out to numbers that read well
+  bool from_zero = true;           ///< if linear and not given `from`; else from a number near the least one shown
+  std::vector<double> ticks;       ///< if any: in order, the first and the last being the ends, and nothing else named
 };
 
 class Scale {
@@ -32,6 +34,7 @@ class Scale {
   const std::vector<double>& ticks() const { return ticks_; }
 
  private:
+  void make_given(const ChartAxis& axis);
   void make_linear(const ChartAxis& axis, double least, double greatest, std::size_t most);
   void make_logarithmic(const ChartAxis& axis, double least, double greatest, std::size_t most, double base);
 

@@ -2,9 +2,6 @@
 // 2008).
 #pragma once
 
-#include <array>
-#include <cstddef>
-
 #include "sim/picture/drawing.hpp"
 
 namespace allreplay::style {
@@ -18,10 +15,5 @@ inline constexpr Colour blue = colour(0x0072B2), vermilion = colour(0xD55E00), g
                         black = colour(0x000000), purple = colour(0xCC79A7), orange = colour(0xE69F00),
                         sky = colour(0x56B4E9), yellow = colour(0xF0E442), pale_blue = colour(0xBFDCEF),
                         pale_green = colour(0x66C2A5);
-
-inline constexpr std::array palette{blue, vermilion, green, black, purple, orange, sky};
-
-/// The n-th series or part, going round where there are more than colours.
-constexpr Colour palette_colour(std::size_t n) { return palette[n % palette.size()]; }
 
 }  // namespace allreplay::style

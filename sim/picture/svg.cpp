@@ -40,7 +40,7 @@ std::string number(double value) {
 std::string hex(Colour colour) { return fmt::format("#{:02x}{:02x}{:02x}", colour.red, colour.green, colour.blue); }
 
 std::string pattern_name(Hatch hatch, Colour colour) {
-  constexpr const char* names[] = {"none", "rising", "falling", "crossed"};
+  constexpr const char* names[] = {"none", "rising", "falling", "crossed", "level", "upright"};
   return fmt::format("{}-{}", names[static_cast<int>(hatch)], hex(colour).substr(1));
 }
 
@@ -112,10 +112,14 @@ class Writer {
     const std::string name = pattern_name(look.hatch, look.hatch_colour);
     if (patterns_.find("\"" + name + "\"") == std::string::npos) {
       const std::string across = look.hatch == Hatch::Crossed ? "M0 0H5M0 0V5" : "M0 0V5";
+      const int turn = look.hatch == Hatch::Upright   ? 0
+                       : look.hatch == Hatch::Level   ? 90
+                       : look.hatch == Hatch::Falling ? -45
+                                                      : 45;
       patterns_ += fmt::format(
           "<pattern id=\"{}\" width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\" "
           "patternTransform=\"rotate({})\"><path d=\"{}\" stroke=\"{}\" stroke-width=\"2\"/></pattern>\n",
-          name, look.hatch == Hatch::Falling ? -45 : 45, across, hex(look.hatch_colour));
+          name, turn, across, hex(look.hatch_colour));
     }
     return name;
   }

@@ -33,18 +33,6 @@ std::string to_string(Activity activity) {
   return "";
 }
 
-TimeUnit unit_for(double seconds) {
-  for (const TimeUnit& unit : {TimeUnit{"s", 1}, TimeUnit{"ms", 1e-3}, TimeUnit{"us", 1e-6}})
-    if (seconds >= 2 * unit.seconds) return unit;
-  return {"ns", 1e-9};
-}
-
-SizeUnit size_unit_for(double bytes) {
-  for (const SizeUnit& unit : {SizeUnit{"GB", 1e9}, SizeUnit{"MB", 1e6}, SizeUnit{"kB", 1e3}})
-    if (bytes >= 2 * unit.bytes) return unit;
-  return {"B", 1};
-}
-
 Look look_of(Activity activity) {
   switch (activity) {
     case Activity::Backward:

@@ -13,7 +13,7 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
   const auto& [scenario, result, wall_s] = outcomes.front();
   double longest = 0;
   for (const Outcome& outcome : outcomes) longest = std::max(longest, outcome.result.metrics.iteration_s);
-  const TimeUnit unit = unit_for(longest);
+  const FittingUnit unit = unit_of_duration(longest);
 
   BarChart chart;
   chart.title = title(scenario, result);
@@ -23,7 +23,7 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
     BarPart bars{name, {}, look};
     // With jitter a mean iteration may fall a little below the times that it is compared with.
     for (const Outcome& outcome : outcomes)
-      bars.values.push_back(std::max(0.0, outcome.result.metrics.*part) / unit.seconds *
+      bars.values.push_back(std::max(0.0, outcome.result.metrics.*part) / unit.size *
                             static_cast<double>(of_batch ? outcome.result.plan.step.accumulate : 1));
     if (std::any_of(bars.values.begin(), bars.values.end(), [](double value) { return value > 0; }))
       chart.parts.push_back(bars);
@@ -38,7 +38,7 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
     chart.ends.push_back(format_duration(outcome.result.metrics.iteration_s));
   }
   if (const auto bound = lower_bound(outcomes))
-    chart.mark = BarMark{"no lossless schedule is faster than " + format_duration(*bound), *bound / unit.seconds};
+    chart.mark = BarMark{"no lossless schedule is faster than " + format_duration(*bound), *bound / unit.size};
   return chart;
 }
 

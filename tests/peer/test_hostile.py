@@ -67,6 +67,7 @@ class Hostile(unittest.TestCase):
                 self.refused("run", *(word for pair in others.items() for word in pair), "--strategy", "wfbp")
             self.refused("sweep", name)
             self.refused("report", name, "--out", "r.html")
+            self.refused("plot", name, "--out", "r.svg")
             self.refused("calibrate", name)
             self.refused("import", name, "--out", "t.json")
             self.refused("sweep", "s.json", "--codec", name)
@@ -124,7 +125,7 @@ class Hostile(unittest.TestCase):
             self.refused("import", "bad.json", "--out", "t.json", "--from", "kineto")
 
     def test_endless_files(self):
-        for command in (("calibrate", "/dev/zero"), ("report", "/dev/zero", "--out", "r.html"), ("sweep", "/dev/zero"),
+        for command in (("calibrate", "/dev/zero"), ("report", "/dev/zero", "--out", "r.html"), ("plot", "/dev/zero", "--out", "r.svg"), ("sweep", "/dev/zero"),
                         ("run", "--profile", "/dev/zero", "--cluster", "c.json", "--strategy", "wfbp")):
             self.refused(*command, says="/dev/zero: has more than ")
         (self.folder / "zero.csv").symlink_to("/dev/zero")

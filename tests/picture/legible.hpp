@@ -27,8 +27,10 @@ inline void require_legible(const allreplay::Drawing& drawing) {
     CHECK((a.x >= 0 && a.y >= 0 && a.right() <= drawing.width && a.bottom() <= drawing.height));
     for (std::size_t j = 0; j < i; ++j) {
       const Box b = extent(all[j]);
+      const bool apart = a.right() <= b.x || b.right() <= a.x || a.bottom() <= b.y || b.bottom() <= a.y;
+      if (apart) continue;  // a check of each pair would take long
       INFO(all[j].text);
-      CHECK((a.right() <= b.x || b.right() <= a.x || a.bottom() <= b.y || b.bottom() <= a.y));
+      CHECK(apart);
     }
   }
 }

@@ -8,6 +8,7 @@ import copy
 import json
 import re
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 
@@ -271,16 +272,23 @@ class Schemas(program.Case):
             self.assertEqual(read("options")["$defs"][name].get("enum", []), words, name)
 
     def test_keys_of_plot(self):
-        """Those that tools/plot.py knows, with its kinds."""
-        plot = program.tool_named("plot")
+        """Those that `allreplay plot` knows, with its kinds; what the schema refuses, the program refuses."""
         properties = read("sweep")["$defs"]["plot"]["properties"]
-        self.assertEqual(sorted(properties), sorted(plot.KEYS))
-        self.assertEqual(properties["kind"]["enum"], plot.KINDS)
+        keys = program.output("plot", "--help").partition("Keys of")[2].partition("\n\n")[0]
+        self.assertEqual(list(properties), re.findall(r"^  ([a-z]+) {2,}\S", keys, re.M))
+        kinds = program.output("plot", "--help").partition("Kinds,")[2].partition("\n\n")[0]
+        self.assertEqual(properties["kind"]["anyOf"][0]["enum"], re.findall(r"^  ([a-z]+) {2,}\S", kinds, re.M))
         checker = validator("sweep")
-        for key, value in (("kind", "pie"), ("colour", "red"), ("log", "yes"), ("scale", 0), ("labels", {"a": 1}), ("panels", []), ("where", [])):
-            sweep = {**copy.deepcopy(OPTIONS), "plot": {key: value}}
-            self.assertFalse(checker.is_valid(sweep), key)
-            self.assertTrue(key not in plot.KEYS or not plot.KEYS[key][1](value), key)
+        with tempfile.TemporaryDirectory() as folder:
+            rows = Path(folder, "rows.csv")
+            rows.write_text("profile,strategy,workers,speedup\na,wfbp,8,4\n", encoding="utf-8")
+            for key, value in (("kind", "pie"), ("kind", ["bars", "speedup"]), ("colour", "red"), ("log", "yes"), ("scale", 0),
+                               ("labels", {"a": 1}), ("panels", []), ("where", []), ("to", 0)):
+                self.assertFalse(checker.is_valid({**copy.deepcopy(OPTIONS), "plot": {key: value}}), key)
+                config = Path(folder, "sweep.json")
+                config.write_text(json.dumps({"plot": {key: value}}), encoding="utf-8")
+                done = program.run("plot", rows, "--config", config, "--out", Path(folder, "x.svg"))
+                self.assertEqual((done.returncode, done.stderr.partition(": /")[0]), (2, str(config)), (key, value))
 
 
 if __name__ == "__main__":

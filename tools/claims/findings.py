@@ -258,11 +258,11 @@ def sharded_frameworks(sweeps):
 
 
 FINDINGS = (  # title, what writes it, its sweeps, its picture in docs/pictures
-    ("Algorithm 1 of MG-WFBP against the exact optimum", algorithm1, ("finding_algorithm1",), "finding_algorithm1.png"),
-    ("How far each strategy is from the lower bound", lower_bound, ("finding_lower_bound",), "finding_lower_bound.png"),
-    ("Where compression pays", compression, ("finding_compression_bandwidth", "finding_compression_workers", "finding_compression_1gbe"), "finding_compression_workers.png"),
-    ("BML against ring and halving/doubling on equal cost", bml, ("finding_bml_equal_cost",), "finding_bml_equal_cost.png"),
-    ("What stragglers do to each strategy", stragglers, ("finding_stragglers", "finding_jitter"), "finding_stragglers.png"),
-    ("What the optimum gains where the optimizer is sharded", sharded_optimum, ("finding_sharded_optimum",), "finding_sharded_optimum.png"),
-    ("FSDP, DeepSpeed and Megatron against the optimum of stage 3", sharded_frameworks, ("finding_sharded_frameworks",), "finding_sharded_frameworks.png"),
+    ("Algorithm 1 of MG-WFBP against the exact optimum", algorithm1, ("finding_algorithm1",), "finding_algorithm1.svg"),
+    ("How far each strategy is from the lower bound", lower_bound, ("finding_lower_bound",), "finding_lower_bound.svg"),
+    ("Where compression pays", compression, ("finding_compression_bandwidth", "finding_compression_workers", "finding_compression_1gbe"), "finding_compression_workers.svg"),
+    ("BML against ring and halving/doubling on equal cost", bml, ("finding_bml_equal_cost",), "finding_bml_equal_cost.svg"),
+    ("What stragglers do to each strategy", stragglers, ("finding_stragglers", "finding_jitter"), "finding_stragglers.svg"),
+    ("What the optimum gains where the optimizer is sharded", sharded_optimum, ("finding_sharded_optimum",), "finding_sharded_optimum.svg"),
+    ("FSDP, DeepSpeed and Megatron against the optimum of stage 3", sharded_frameworks, ("finding_sharded_frameworks",), "finding_sharded_frameworks.svg"),
 )

@@ -69,9 +69,9 @@ function drawColumns(list, axis, width, title) {
   const values = list.flatMap(({ points }) => points.map(({ value }) => value));
   const vertical = verticalAxis(values, false, true);
   const tickTexts = vertical.ticks.map(vertical.write);
-  const left = widthOf(tickTexts), right = 6, top = 26;
+  const left = widthOf(tickTexts), right = 6, top = 36;
   const pitch = (width - left - right) / axis.places.length, thick = Math.min(48, 0.84 * pitch / list.length);
-  const names = axis.places.map((place) => broken(place, Math.floor(pitch / 6.6)));
+  const names = axis.places.map((place) => broken(place, Math.floor(pitch / 7.6)));
   const height = onPaper ? (width > 400 ? 240 : 190) : Math.round(Math.min(320, Math.max(240, 0.55 * width))), lines = Math.max(...names.map((one) => one.length));
   const foot = height - 24 - 14 * lines;
   const py = (value) => top + (foot - top) * (1 - vertical.at(value));
@@ -111,7 +111,7 @@ function drawBars(list, axis, width, title) {
     const text = severalPlaces && name !== place ? `${name}, ${place}` : name;
     const fits = Math.floor(width / 6.6);
     picture.append(svg("text", { x: 0, y: y + 11, class: "soft" }, text.length > fits ? `${text.slice(0, fits - 1)}…` : text),
-      bar({ ...lookOfStrategy(row.strategy), hatch: 0 }, left, y + 15, Math.max(long, 1), 11), // bars stand apart and are named
+      bar(lookOfStrategy(row.strategy), left, y + 15, Math.max(long, 1), 11, false),
       svg("text", { x: left + long + 6, y: y + 25 }, MEASURES[measure].write(value)));
     return { x: left + long, y: y + 20, row, name };
   });

@@ -1,44 +1,44 @@
-// How series are told from each other: by colour, dashes and marker, so that a grey print does not mix two of them up.
+// How series are told from each other: by colour, dashes and marker, as all pictures have it, so that a grey print does
+// not mix two of them up.
 
-// A strategy's place fixes its look, the same as in tools/plot.py.
-const STRATEGIES = ["wfbp", "sync-easgd", "mg-wfbp", "optimal-merge", "s-sgd", "ddp", "horovod", "bytescheduler", "us-byte", "p3",
-  "dear", "mergecomp", "best"];
-const COLOURS = 7;
-const DASHES = ["", "7 3", "4 2 1.5 2", "1.5 2.5", "9 2 1.5 2 1.5 2"];
-const MARKERS = [ // around (0, 0)
-  "M4 0A4 4 0 1 1 -4 0A4 4 0 1 1 4 0Z", "M-3.6 -3.6H3.6V3.6H-3.6Z", "M0 -4.6L4.4 3.4H-4.4Z", "M0 -5L5 0L0 5L-5 0Z",
-  "M0 4.6L4.4 -3.4H-4.4Z", "M-1.4 -4.5H1.4V-1.4H4.5V1.4H1.4V4.5H-1.4V1.4H-4.5V-1.4H-1.4Z",
-  "M-4 -2L-2 -4L0 -2L2 -4L4 -2L2 0L4 2L2 4L0 2L-2 4L-4 2L-2 0Z", "M-4.6 0L3.4 -4.4V4.4Z", "M4.6 0L-3.4 -4.4V4.4Z"];
-const HATCHES = 4; // whole, and three ways to be hatched
-
-/** The place of each of these series: a strategy's own, and behind those what else there is. */
+/** The place of each of these series among the looks: a strategy's own; the others take what is free, in their order. */
 function placesOf(names) {
-  const known = STRATEGIES.map(label);
-  const others = names.filter((name) => !known.includes(name));
-  const shift = others.length < names.length ? STRATEGIES.length : 0;
-  return new Map(names.map((name) => [name, known.includes(name) ? known.indexOf(name) : shift + others.indexOf(name)]));
+  const own = new Map(Object.entries(data.strategies).map(([name, place]) => [label(name), place]));
+  const taken = new Set(names.filter((name) => own.has(name)).map((name) => own.get(name)));
+  let next = 0;
+  return new Map(names.map((name) => {
+    if (own.has(name)) return [name, own.get(name)];
+    while (taken.has(next)) next += 1;
+    return [name, next++];
+  }));
 }
 
-const lookAt = (place) => ({ colour: `var(--c${place % COLOURS})`, dash: DASHES[place % DASHES.length], marker: MARKERS[place % MARKERS.length],
-  hollow: place % 2 === 1, hatch: Math.floor(place / COLOURS) % HATCHES });
+function lookAt(place) {
+  const at = place % data.looks.length;
+  return { ...data.looks[at], colour: `var(--look-${at})`, place: at };
+}
 
-const strategyNames = distinct([...STRATEGIES, ...rows.map((row) => row.strategy)]);
-const lookOfStrategy = (strategy) => lookAt(strategyNames.indexOf(strategy));
+const strategyPlaces = placesOf(distinct(rows.map((row) => label(row.strategy))));
+const lookOfStrategy = (strategy) => lookAt(strategyPlaces.get(label(strategy)));
 
 const marker = ({ marker: d, colour, hollow }, x, y) => svg("path", { d, transform: `translate(${x} ${y})`, stroke: colour, "stroke-width": 1.4,
   fill: hollow ? "var(--page)" : colour });
 
-/** A bar, hatched where its colour is another's, too. */
-function bar({ colour, hatch }, x, y, width, height) {
+/** A bar, hatched as pictures have it, unless it stands apart and is named. */
+function bar({ colour, place, hatch }, x, y, width, height, hatched = true) {
   const box = { x: x.toFixed(2), y: y.toFixed(2), width: width.toFixed(2), height: height.toFixed(2) };
-  return svg("g", { class: "bar" }, svg("rect", { ...box, fill: colour }), ...(hatch ? [svg("rect", { ...box, fill: `url(#hatch-${hatch})` })] : []));
+  return svg("g", { class: "bar" }, svg("rect", { ...box, fill: colour }),
+    ...(hatched && hatch.length > 0 ? [svg("rect", { ...box, fill: `url(#hatch-${place})` })] : []));
 }
+
+const stripes = (id, size, angles, colour, width) => svg("pattern", { id, width: size, height: size, patternUnits: "userSpaceOnUse",
+  patternTransform: `rotate(${angles[0]})` }, ...angles.map((angle) => svg("line", { ...(angle === angles[0] ? { x1: 0, x2: 0, y1: 0, y2: size } :
+  { x1: 0, x2: size, y1: 0, y2: 0 }), stroke: colour, "stroke-width": width })));
 
 /** What fills of bars refer to, once a page. */
 function makeHatches() {
-  const stripes = [, 45, 0, 135].map((angle, i) => svg("pattern", { id: `hatch-${i}`, width: 5, height: 5, patternUnits: "userSpaceOnUse",
-    patternTransform: `rotate(${angle})` }, svg("line", { x1: 0, x2: 0, y1: 0, y2: 5, stroke: "var(--page)", "stroke-width": 2.4 })));
-  const waits = svg("pattern", { id: "wait-hatch", width: 6, height: 6, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-    svg("line", { x1: 0, x2: 0, y1: 0, y2: 6, stroke: "var(--waits)", "stroke-width": 2.4 }));
-  document.body.append(svg("svg", { width: 0, height: 0, style: "position:absolute", "aria-hidden": "true" }, svg("defs", {}, ...stripes.filter(Boolean), waits)));
+  const hatches = data.looks.map(({ hatch }, place) => (hatch.length > 0 ? stripes(`hatch-${place}`, 5, hatch, "var(--page)", 2) : null));
+  const waits = stripes("wait-hatch", 6, [45], "var(--waits)", 2.4);
+  document.body.append(svg("svg", { width: 0, height: 0, style: "position:absolute", "aria-hidden": "true" },
+    svg("defs", {}, ...hatches.filter(Boolean), waits)));
 }

@@ -1,0 +1,77 @@
+#include <fmt/format.h>
+
+#include "sim/command/command.hpp"
+#include "sim/picture/picture_file.hpp"
+#include "sim/view/plot_figure.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct PlotArguments {
+  std::string file, config, kind, dpi = "192";
+  std::vector<std::string> changes, outputs;
+};
+
+// The defaults, changed by the configuration, changed by the command line.
+PlotOptions plot_options_of(const PlotArguments& arguments) {
+  PlotOptions options;
+  if (!arguments.config.empty()) {
+    const Json config = Json::read(find_data("configs", arguments.config, "sweep"));
+    if (const auto plot = config.find("plot")) read_plot_options(options, *plot);
+  }
+  for (const std::string& change : arguments.changes) read_plot_option(options, change, argument("--set"));
+  if (!arguments.kind.empty())
+    options.kinds = {find_by_name(plot_kinds(), arguments.kind, argument("--kind"), "unknown kind '{}'").value};
+  return options;
+}
+
+void execute(const PlotArguments& arguments) {
+  const auto dpi = parse_integer(arguments.dpi, 50, 1200, argument("--dpi"));
+  std::vector<Output> outputs;
+  for (const std::string& file : arguments.outputs) {
+    require_picture(file, argument("--out"));
+    outputs.push_back({"--out", file});
+  }
+  require_separate(outputs, {arguments.file, file_behind("configs", arguments.config)});
+  const PlotOptions options = plot_options_of(arguments);
+  const Drawing drawing = draw(plot_figure(read_plot_table(arguments.file), options));
+  for (const std::string& file : arguments.outputs) write_picture(file, drawing, static_cast<double>(dpi) / 96);
+}
+
+std::string kinds_in_help() {
+  std::string lines = "Kinds, the default being \"speedup\":\n";
+  for (const PlotKindRow& kind : plot_kinds()) lines += fmt::format("  {:<12}{}\n", kind.name, kind.about);
+  return lines;
+}
+
+std::string keys_in_help() {
+  std::string lines = "Keys of \"plot\" and of --set (docs/plots.md explains each):\n";
+  for (const PlotKey& key : plot_keys()) lines += fmt::format("  {:<12}{}\n", key.name, key.right);
+  return lines;
+}
+
+}  // namespace
+
+void add_plot(CommandLine& app) {
+  auto arguments = std::make_shared<PlotArguments>();
+  Command command = app.add_subcommand("plot", "draw a sweep's CSV, or that of a tuning, as a figure");
+  command.add_option("file", arguments->file, "what `allreplay sweep --out` or `tune --out` wrote").required();
+  command.add_option("--config", arguments->config, "the sweep file, whose \"plot\" says what to draw");
+  command.add_option("--kind", arguments->kind, "what to draw (the sweep file's): " + choices(names_of(plot_kinds())));
+  command
+      .add_option("--set", arguments->changes,
+                  "a key of \"plot\" and its value, in JSON or as a bare text: log=false; any number of times")
+      .allow_extra_args(false);
+  command.add_option("--out", arguments->outputs, "a picture to write: FILE.svg, .png or .pdf; any number of times")
+      .required()
+      .allow_extra_args(false);
+  command.add_option("--dpi", arguments->dpi, "pixels of a .png per inch of a page, 50 to 1200").capture_default_str();
+  command.footer(kinds_in_help() + "\n" + keys_in_help() +
+                 "\nExample:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
+                 "mgwfbp_fig10 --out fig10.svg\n  allreplay plot fig10.csv --config mgwfbp_fig10 --kind bars --set "
+                 "'where={\"workers\": [64, 1024]}' --out bars.png");
+  command.callback([arguments] { execute(*arguments); });
+}
+
+}  // namespace allreplay

@@ -1,0 +1,183 @@
+#include "sim/picture/column_chart.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include <fmt/format.h>
+
+#include "sim/picture/axes.hpp"
+#include "sim/picture/style.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr double label_size = 10, label_height = 13;
+constexpr double share_of_columns = 0.86;  // of a group's width
+
+double height_of(const ChartColumn& column) {
+  double height = 0;
+  for (const ColumnPart& part : column.parts) height += part.value;
+  return height;
+}
+
+// How the names of groups stand below: in one row, in several taking turns where they would touch, or upwards.
+struct GroupNames {
+  std::size_t rows = 1;
+  bool upwards = false;
+  double height = label_height;
+  std::size_t every = 1;  // upwards: so that they do not touch
+};
+
+GroupNames layout_of(const ColumnChart& chart, double pitch) {
+  double widest = 0;
+  for (const ColumnGroup& group : chart.groups) widest = std::max(widest, text_width(group.name, label_size));
+  for (std::size_t rows = 1; rows <= 3; ++rows)
+    if (widest + 6 <= pitch * static_cast<double>(rows) || chart.groups.size() <= rows)
+      return {rows, false, label_height * static_cast<double>(rows)};
+  return {1, true, widest + 2, static_cast<std::size_t>(std::ceil(label_height / pitch))};
+}
+
+class ColumnPainter {
+ public:
+  ColumnPainter(Drawing& drawing, const Box& room, const ColumnChart& chart)
+      : drawing_(drawing), chart_(chart), scale_(scale_of(chart)) {
+    const double left = width_of_axis_left(chart.y, scale_);
+    field_ = {room.x + left, room.y + height_of_axis_name, room.width - left - style::margin / 2, chart.height};
+    std::size_t most = 0;
+    for (const ColumnGroup& group : chart.groups) most = std::max(most, group.columns.size());
+    pitch_ = field_.width / static_cast<double>(chart.groups.size());
+    column_ = share_of_columns * pitch_ / static_cast<double>(std::max<std::size_t>(most, 1));
+  }
+
+  double paint() {
+    add_axis_left(drawing_, field_, chart_.y, scale_);
+    drawing_.add(Path{.points = {{field_.x, field_.bottom()}, {field_.right(), field_.bottom()}},
+                      .look = {.line = style::ink, .width = 0.8}});
+    for (std::size_t group = 0; group < chart_.groups.size(); ++group) {
+      const auto& columns = chart_.groups[group].columns;
+      const double middle = field_.x + pitch_ * (static_cast<double>(group) + 0.5);
+      for (std::size_t i = 0; i < columns.size(); ++i)
+        paint(columns[i], chart_.groups[group].name,
+              middle + column_ * (static_cast<double>(i) - static_cast<double>(columns.size() - 1) / 2));
+    }
+    return add_names();
+  }
+
+ private:
+  static Scale scale_of(const ColumnChart& chart) {
+    double highest = 0, least = 0;
+    std::size_t columns = 0;
+    bool above = false;
+    for (const ColumnGroup& group : chart.groups)
+      for (const ChartColumn& column : group.columns) {
+        for (const ColumnPart& part : column.parts) least = std::min(least, part.value);
+        highest = std::max(highest, height_of(column));
+        above = above || !column.above.empty();
+        ++columns;
+      }
+    if (columns == 0 || !(least >= 0) || chart.y.spacing != Spacing::Linear)
+      throw std::logic_error("a column chart without columns, with negative ones, or not on a linear axis");
+    ChartAxis axis = chart.y;
+    if (above && !axis.to) highest *= 1.08;  // for what stands above
+    return {axis, 0, highest, most_ticks(chart.height)};
+  }
+
+  double y_of(double value) const { return field_.bottom() - field_.height * scale_.share(value); }
+
+  void paint(const ChartColumn& column, const std::string& group, double middle) {
+    const double width = 0.9 * column_;
+    double height = 0;
+    for (const ColumnPart& part : column.parts) {
+      const double top = y_of(height + part.value), bottom = y_of(height);
+      if (part.value > 0)
+        drawing_.add(Rectangle{{middle - width / 2, top, width, bottom - top},
+                               part.look,
+                               {"part", fmt::format("{}, {}: {}", group, part.name, chart_.y.label(part.value))}});
+      height += part.value;
+    }
+    if (names_fit()) write(column.name, middle, field_.bottom() - 4, true);
+    if (numbers_fit())
+      write(column.above, middle, y_of(height) - 3, false);
+    else if (numbers_fit_upwards())
+      write(column.above, middle, y_of(height) - 3, true);
+  }
+
+  void write(const std::string& text, double middle, double bottom, bool upwards) {
+    drawing_.add(Text{.at = {upwards ? middle + 3.4 : middle, bottom},
+                      .text = text,
+                      .size = 9.5,
+                      .align = upwards ? Align::Start : Align::Middle,
+                      .colour = style::ink,
+                      .upwards = upwards,
+                      .kind = "number"});
+  }
+
+  template <class Fits>
+  bool every(const Fits& fits) const {
+    for (const ColumnGroup& group : chart_.groups)
+      for (const ChartColumn& column : group.columns)
+        if (!fits(column)) return false;
+    return true;
+  }
+
+  bool names_fit() const {
+    return chart_.names_within && column_ >= 12 && every([&](const ChartColumn& column) {
+             const double lowest = column.parts.empty() ? 0 : column.parts.front().value;
+             return text_width(column.name, 9.5) + 6 <= field_.bottom() - y_of(lowest);
+           });
+  }
+  bool numbers_fit() const {
+    return every([&](const ChartColumn& column) {
+      return !column.above.empty() && text_width(column.above, 9.5) + 2 <= column_ &&
+             y_of(height_of(column)) - 13 >= field_.y - 8;
+    });
+  }
+  bool numbers_fit_upwards() const {
+    return column_ >= 10.5 && every([&](const ChartColumn& column) {
+             return !column.above.empty() &&
+                    y_of(height_of(column)) - 5 - text_width(column.above, 9.5) >= field_.y - 8;
+           });
+  }
+
+  double add_names() {
+    const GroupNames names = layout_of(chart_, pitch_);
+    double bottom = field_.bottom() + 5;
+    for (std::size_t group = 0; group < chart_.groups.size(); ++group) {
+      const double middle = field_.x + pitch_ * (static_cast<double>(group) + 0.5);
+      if (names.upwards && group % names.every != 0) continue;
+      const double row = label_height * static_cast<double>(group % names.rows);
+      drawing_.add(Path{.points = {{middle, field_.bottom()}, {middle, bottom + row}},
+                        .look = {.line = row > 0 ? style::grid : style::ink, .width = 0.8}});
+      drawing_.add(Text{.at = names.upwards ? Position{middle + 3.6, bottom + 1} : Position{middle, bottom + row + 10},
+                        .text = chart_.groups[group].name,
+                        .size = label_size,
+                        .align = names.upwards ? Align::End : Align::Middle,
+                        .colour = style::ink,
+                        .upwards = names.upwards,
+                        .kind = "tick"});
+    }
+    bottom += names.height;
+    drawing_.add(Text{.at = {field_.x + field_.width / 2, bottom + 13},
+                      .text = chart_.x_name,
+                      .align = Align::Middle,
+                      .colour = style::ink,
+                      .kind = "axis"});
+    return bottom + 18;
+  }
+
+  Drawing& drawing_;
+  const ColumnChart& chart_;
+  Scale scale_;
+  Box field_;
+  double pitch_ = 0, column_ = 0;
+};
+
+}  // namespace
+
+double add_column_chart(Drawing& drawing, const Box& room, const ColumnChart& chart) {
+  return ColumnPainter(drawing, room, chart).paint();
+}
+
+}  // namespace allreplay

@@ -1,0 +1,110 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/picture/column_chart.hpp"
+#include "sim/picture/series_look.hpp"
+#include "sim/view/activity_looks.hpp"
+#include "sim/view/plot_figure.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// A group for each place, with the columns of the series that have it.
+template <class MakeColumn>
+std::vector<ColumnGroup> groups_of(const PlotPanel& panel, const MakeColumn& make) {
+  std::vector<ColumnGroup> groups;
+  for (const std::string& place : places_of(panel).names) {
+    groups.push_back({place, {}});
+    for (const PlotSeries& series : panel.series)
+      for (const PlotPoint& point : series.points)
+        if (point.x == place) groups.back().columns.push_back(make(series.name, point.row));
+  }
+  return groups;
+}
+
+// Four digits, or all before the point; two of small numbers, which take as much room.
+std::string number_text(double value) {
+  if (value < 0.1) return fmt::format("{:.2g}", value);
+  if (value < 10'000) return fmt::format("{:.4g}", value);
+  std::string digits = fmt::format("{:.0f}", value);
+  for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, ",");
+  return digits;
+}
+
+FigurePanel panel_of(const std::string& title, ColumnChart chart) {
+  return {title, [chart = std::move(chart)](Drawing& drawing, const Box& room) {
+            return add_column_chart(drawing, room, chart);
+          }};
+}
+
+// Whether a group's name says all that a legend would.
+bool named_below(const std::vector<PlotPanel>& panels) {
+  for (const PlotPanel& panel : panels)
+    for (const PlotSeries& series : panel.series)
+      for (const PlotPoint& point : series.points)
+        if (point.x != series.name) return false;
+  return true;
+}
+
+}  // namespace
+
+Figure columns_figure(const PlotData& data) {
+  const std::vector<PlotPanel> panels = panels_of(data);
+  const PlotSeriesLooks looks(data, panels);
+  const auto look = [&](const std::string& series) { return bar_look(series_look(looks.place(series))); };
+  const PlotOptions& options = data.options;
+  const std::string name = options.axis_name(options.y) + (options.divides() ? "" : fmt::format(" ({})", options.unit));
+  Figure figure = figure_of(data, panels.size(), fmt::format("{}, by {}", name, options.axis_name(options.x)));
+  const bool shares = options.unit == "%" && *std::max_element(data.y.begin(), data.y.end()) <= 100;
+  for (const PlotPanel& panel : panels) {
+    ColumnChart chart{.x_name = options.axis_name(options.x), .y = {.name = name}};
+    if (shares) chart.y.to = 100;
+    chart.groups = groups_of(panel, [&](const std::string& series, std::size_t row) {
+      return ChartColumn{series, {{data.y[row], look(series), series}}, number_text(data.y[row])};
+    });
+    figure.panels.push_back(panel_of(panel.title, std::move(chart)));
+  }
+  if (!named_below(panels))
+    for (const std::string& series : looks.names()) figure.legend.push_back(swatch(series, look(series)));
+  return figure;
+}
+
+Figure bars_figure(const PlotData& data) {
+  const std::vector<PlotPanel> panels = panels_of(data);
+  const PlotSeriesLooks looks(data, panels);
+  const auto look = [&](const std::string& series) { return bar_look(series_look(looks.place(series))); };
+  const Look compute{.fill = colour(0xD9D9D9)}, codec{.fill = colour(0x8C8C8C)};
+  const auto of = [&](std::size_t row, const char* column) { return data.table.number(*data.rows[row], column); };
+  const auto total = [&](std::size_t row) {
+    return of(row, "forward_s") + of(row, "backward_s") + of(row, "codec_s") + of(row, "exposed_comm_s");
+  };
+  const std::string x_name = data.options.axis_name(data.options.x);
+  Figure figure = figure_of(data, panels.size(), "time per iteration, by " + x_name);
+  bool coded = false;
+  for (const PlotPanel& panel : panels) {
+    double longest = 0;
+    for (const PlotSeries& series : panel.series)
+      for (const PlotPoint& point : series.points) longest = std::max(longest, total(point.row));
+    const FittingUnit unit = unit_of_duration(longest);
+    ColumnChart chart{
+        .x_name = x_name, .y = {.name = fmt::format("time per iteration ({})", unit.name)}, .names_within = true};
+    chart.groups = groups_of(panel, [&](const std::string& series, std::size_t row) {
+      coded = coded || of(row, "codec_s") > 0;
+      return ChartColumn{
+          series,
+          {{(of(row, "forward_s") + of(row, "backward_s")) / unit.size, compute, series + ", computation"},
+           {of(row, "codec_s") / unit.size, codec, series + ", compression"},
+           {of(row, "exposed_comm_s") / unit.size, look(series), series + ", exposed communication"}},
+          ""};
+    });
+    figure.panels.push_back(panel_of(panel.title, std::move(chart)));
+  }
+  figure.legend.push_back(swatch("Computation", compute));
+  if (coded) figure.legend.push_back(swatch("Compression", codec));
+  for (const std::string& series : looks.names()) figure.legend.push_back(swatch("Exposed, " + series, look(series)));
+  return figure;
+}
+
+}  // namespace allreplay

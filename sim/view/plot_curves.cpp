@@ -1,0 +1,124 @@
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/picture/chart.hpp"
+#include "sim/view/plot_figure.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr double curves_height = 205;
+
+// What of a row a curve of this kind shows.
+double curve_value(const PlotData& data, PlotKind kind, std::size_t row) {
+  if (kind == PlotKind::Lines) return data.y[row];
+  const double value = data.table.number(*data.rows[row], kind == PlotKind::Speedup ? "speedup" : "efficiency");
+  return kind == PlotKind::Efficiency ? 100 * value : value;
+}
+
+class Curves {
+ public:
+  Curves(const PlotData& data, const std::vector<PlotPanel>& panels)
+      : data_(data), options_(data.options), looks_(data, panels) {}
+
+  Chart chart(const PlotPanel& panel, PlotKind kind) const {
+    const PlotPlaces places = places_of(panel);
+    Chart chart{.height = curves_height};
+    const bool logarithmic = options_.log && places.numbers && places.at(places.names.front()) > 0;
+    chart.x = places_axis(options_.axis_name(options_.x), places, logarithmic);
+    double least = std::numeric_limits<double>::infinity(), greatest = 0;
+    for (const PlotSeries& series : panel.series) {
+      Series curve{.name = series.name, .style = looks_.place(series.name)};
+      for (const PlotPoint& point : series.points) {
+        curve.points.push_back({places.at(point.x), curve_value(data_, kind, point.row)});
+        least = std::min(least, curve.points.back().y);
+        greatest = std::max(greatest, curve.points.back().y);
+      }
+      std::stable_sort(curve.points.begin(), curve.points.end(), [](auto& a, auto& b) { return a.x < b.x; });
+      chart.series.push_back(std::move(curve));
+    }
+    chart.y = axis_of(kind, least, greatest, logarithmic);
+    add_ideal(chart, kind);
+    return chart;
+  }
+
+ private:
+  ChartAxis axis_of(PlotKind kind, double least, double greatest, bool logarithmic) const {
+    if (kind == PlotKind::Efficiency) {
+      ChartAxis axis{.name = "scaling efficiency (%)"};
+      if (greatest <= 100) axis.to = 100;
+      return axis;
+    }
+    if (kind == PlotKind::Speedup) {
+      ChartAxis axis{.name = "speed-up over one worker"};
+      if (logarithmic && least > 0) axis.spacing = Spacing::Log2;
+      return axis;
+    }
+    ChartAxis axis{.name = options_.axis_name(options_.y)};
+    if (!options_.divides()) axis.name += fmt::format(" ({})", options_.unit);
+    axis.from_zero = false;
+    if (options_.to && least < *options_.to)
+      axis.to = options_.to;
+    else if (options_.log && least > 0 && greatest > 6 * least)
+      axis.spacing = Spacing::Log2;
+    return axis;
+  }
+
+  void add_ideal(Chart& chart, PlotKind kind) const {
+    if (!options_.ideal || (kind == PlotKind::Speedup && options_.x != "workers") ||
+        (kind == PlotKind::Lines && !options_.divides()))
+      return;
+    const auto named = options_.labels.find("ideal");
+    const std::string name = named != options_.labels.end() ? named->second
+                             : kind == PlotKind::Lines      ? "Equal"
+                                                            : "Ideal";
+    const double first = chart.x.ticks.front(), last = chart.x.ticks.back();
+    const double level = kind == PlotKind::Efficiency ? 100 : 1;
+    Series ideal{.name = name, .points = {{first, level}, {last, level}}, .reference = true};
+    if (kind == PlotKind::Speedup) ideal.points = {{first, first}, {last, last}};
+    chart.series.push_back(std::move(ideal));
+  }
+
+  const PlotData& data_;
+  const PlotOptions& options_;
+  PlotSeriesLooks looks_;
+};
+
+// Whether a curve ends beyond the axis.
+bool leaves(const Chart& chart) {
+  return std::any_of(chart.series.begin(), chart.series.end(),
+                     [&](const Series& series) { return chart.y.to && series.points.back().y > *chart.y.to; });
+}
+
+}  // namespace
+
+Figure curves_figure(const PlotData& data) {
+  const std::vector<PlotPanel> panels = panels_of(data);
+  if (data.options.x == "workers")
+    for (const PlotRow* row : data.rows) data.table.number(*row, "workers");
+  const Curves curves(data, panels);
+  std::vector<std::pair<std::string, Chart>> charts;
+  for (const PlotPanel& panel : panels)
+    for (const PlotKind kind : data.options.kinds) charts.emplace_back(panel.title, curves.chart(panel, kind));
+  Figure figure = figure_of(data, charts.size(),
+                            fmt::format("{}, by {}", charts.front().second.y.name, charts.front().second.x.name));
+  if (std::any_of(charts.begin(), charts.end(), [](const auto& one) { return leaves(one.second); }))
+    figure.note += std::string(figure.note.empty() ? "" : " ") + "↑: where a curve ends that leaves the axis.";
+  const bool at_ends = std::all_of(charts.begin(), charts.end(),
+                                   [&](const auto& one) { return names_fit(one.second, figure.panel_width); });
+  for (auto& [title, chart] : charts) {
+    chart.names_at_ends = at_ends;
+    if (!at_ends)
+      for (const LegendEntry& entry : legend_of(chart))
+        if (std::none_of(figure.legend.begin(), figure.legend.end(),
+                         [&](const LegendEntry& known) { return known.name == entry.name; }))
+          figure.legend.push_back(entry);
+    figure.panels.push_back(
+        {title, [chart = chart](Drawing& drawing, const Box& room) { return add_chart(drawing, room, chart); }});
+  }
+  return figure;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,82 @@
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/core/units.hpp"
+#include "sim/view/plot_table.hpp"
+
+namespace allreplay {
+
+namespace {
+
+template <class Named>
+auto& with_name(std::vector<Named>& list, std::string Named::*name, const std::string& wanted) {
+  for (Named& one : list)
+    if (one.*name == wanted) return one;
+  list.emplace_back();
+  list.back().*name = wanted;
+  return list.back();
+}
+
+bool is_number(const std::string& text) {
+  try {
+    parse_number(text, {});
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+// The column whose texts tell two rows apart that would be one point; "" if only numbers do.
+std::string what_differs(const PlotData& data, const PlotRow& a, const PlotRow& b) {
+  static const std::set<std::string> results{"memory", "events", "wall_s"};
+  for (std::size_t i = 0; i < a.cells.size(); ++i)
+    if (a.cells[i] != b.cells[i] && !is_number(a.cells[i]) && results.count(data.table.columns[i]) == 0)
+      return data.table.columns[i];
+  return "";
+}
+
+}  // namespace
+
+void require_at_most(std::size_t most, std::size_t count, const char* what, const PlotData& data, const PlotRow& row) {
+  if (count > most)
+    throw InputError({data.table.file, fmt::format("line {}", row.line)},
+                     fmt::format("would be one of too many {}", what),
+                     fmt::format("at most {}; select with \"where\"", most));
+}
+
+std::string title_of(const PlotData& data, const PlotRow& row, const std::vector<std::string>& columns) {
+  std::vector<std::string> words;
+  for (const std::string& column : columns) words.push_back(data.options.label(data.table.text(row, column)));
+  return fmt::format("{}", fmt::join(words, ", "));
+}
+
+std::vector<PlotPanel> panels_of(const PlotData& data) {
+  const PlotOptions& options = data.options;
+  std::vector<PlotPanel> panels;
+  for (std::size_t i = 0; i < data.rows.size(); ++i) {
+    const PlotRow& row = *data.rows[i];
+    PlotPanel& panel = with_name(panels, &PlotPanel::title, title_of(data, row, options.panels));
+    require_at_most(most_panels, panels.size(), "panels", data, row);
+    PlotSeries& series = with_name(panel.series, &PlotSeries::name, title_of(data, row, options.series));
+    require_at_most(most_series, panel.series.size(), "series in one panel", data, row);
+    require_at_most(most_points, series.points.size(), "points in one series", data, row);
+    const std::string x = options.label(data.table.text(row, options.x));
+    for (const PlotPoint& point : series.points) {
+      if (point.x != x) continue;
+      const std::string differs = what_differs(data, *data.rows[point.row], row);
+      throw InputError({data.table.file, fmt::format("line {}", row.line)},
+                       fmt::format("a second row for {}, {}, {} = {}", panel.title, series.name, options.x,
+                                   data.table.text(row, options.x)),
+                       differs.empty()
+                           ? "one row per point"
+                           : fmt::format("make '{}' one of the series or panels, or select with \"where\"", differs));
+    }
+    series.points.push_back({x, i});
+  }
+  return panels;
+}
+
+}  // namespace allreplay

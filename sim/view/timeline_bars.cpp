@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include "sim/picture/style.hpp"
+#include "sim/view/activity_looks.hpp"
+#include "sim/view/timeline_canvas.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr double thin = 1.2;  // what is thinner is drawn together with its neighbours
+
+}  // namespace
+
+void BarPainter::add_bars(const TimelineRow& row, double top, double height) {
+  for (std::size_t first = 0; first < row.bars.size();) {
+    const std::size_t last = last_of_group(row, first);
+    if (row.bars[last].end > row.bars[first].start) add_group(row, first, last, top, height);
+    first = last + 1;
+  }
+}
+
+void BarPainter::add_labels(const TimelineRow& row, double top, double height) {
+  for (const Bar& bar : row.bars)
+    add_label(bar, {x(timeline_.at(bar.start)), top, scale_ * to_seconds(bar.end - bar.start), height});
+}
+
+// Bars that follow each other without a gap are one shape as long as that is thin.
+std::size_t BarPainter::last_of_group(const TimelineRow& row, std::size_t first) const {
+  const auto width = [&](std::size_t from, std::size_t to) {
+    return scale_ * to_seconds(row.bars[to].end - row.bars[from].start);
+  };
+  std::size_t last = first;
+  while (last + 1 < row.bars.size() && row.bars[last + 1].activity == row.bars[first].activity &&
+         row.bars[last + 1].start == row.bars[last].end &&
+         (width(first, last) < thin || width(last + 1, last + 1) < thin) && width(first, last + 1) < 2 * thin)
+    ++last;
+  return last;
+}
+
+void BarPainter::add_group(const TimelineRow& row, std::size_t first, std::size_t last, double top, double height) {
+  const Bar &from = row.bars[first], &to = row.bars[last];
+  const double start = timeline_.at(from.start), end = timeline_.at(to.end), width = scale_ * (end - start);
+  const std::string what = to_string(from.activity);
+  std::string count = first == last ? "" : fmt::format(" and {} more", last - first);
+  if (timeline_.micro_batches() && from.activity != Activity::Update)
+    count += fmt::format(" (micro-batch {})", from.batch + 1);
+  Look look = look_of(from.activity);
+  if (width > 3 && height > 4) {
+    look.line = colour(0xFFFFFF);
+    look.width = 0.7;
+  } else if (width < thin) {  // or it would fade
+    look.line = look.fill;
+    look.width = 0.6;
+  }
+  drawing_.add(
+      Rectangle{{x(start), top, width, height},
+                look,
+                {what, fmt::format("{} {}{}: {}, from {} to {}", what, from.name, count, format_duration(end - start),
+                                   format_duration(start), format_duration(end))}});
+}
+
+// Where it fits.
+void BarPainter::add_label(const Bar& bar, const Box& box) {
+  constexpr double size = style::small_size;
+  if (box.height < size + 2) return;
+  const bool dark =
+      bar.activity == Activity::Backward || bar.activity == Activity::Encode || bar.activity == Activity::Codec;
+  const std::string words = words_of(bar, words_);
+  const double width = text_width(words, size) + 4, middle = box.x + box.width / 2;
+  if (width + 2 > box.width) return;
+  const Box patch{middle - width / 2, box.y + 3, width, box.height - 6};  // hatches would cross the letters
+  drawing_.add(Rectangle{patch, {.fill = look_of(bar.activity).fill}, {}});
+  drawing_.add(Text{.at = {box.x + box.width / 2, box.y + box.height / 2 + 3.4},
+                    .text = words,
+                    .size = size,
+                    .align = Align::Middle,
+                    .colour = dark ? colour(0xFFFFFF) : style::ink,
+                    .kind = "name"});
+}
+
+}  // namespace allreplay

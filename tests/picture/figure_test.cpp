@@ -1,0 +1,164 @@
+#include "sim/picture/figure.hpp"
+
+#include <cmath>
+
+#include "tests/catch.hpp"
+#include "tests/picture/legible.hpp"
+
+#include "sim/picture/chart.hpp"
+#include "sim/picture/column_chart.hpp"
+#include "sim/picture/series_look.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+template <class Wanted>
+std::vector<Wanted> shapes(const Drawing& drawing, const std::string& kind) {
+  std::vector<Wanted> found;
+  for (const Shape& shape : drawing.shapes) {
+    const auto* one = std::get_if<Wanted>(&shape);
+    if constexpr (std::is_same_v<Wanted, Text>) {
+      if (one && one->kind == kind) found.push_back(*one);
+    } else {
+      if (one && one->meaning.kind == kind) found.push_back(*one);
+    }
+  }
+  return found;
+}
+
+// Curves that all end within a factor of 1.2.
+Chart crowded(std::size_t curves) {
+  Chart chart;
+  chart.x = {.name = "workers", .spacing = Spacing::Log2, .ticks = {8, 32, 128}};
+  chart.y = {.name = "time per iteration (ms)", .from_zero = false};
+  chart.height = 205;
+  chart.names_at_ends = true;
+  for (std::size_t i = 0; i < curves; ++i) {
+    const auto n = static_cast<double>(i);
+    chart.series.push_back({.name = "curve " + std::to_string(i), .points = {{8, 1}, {32, 3 + n}, {128, 10 + n / 8}}});
+  }
+  return chart;
+}
+
+Drawing drawn(const Chart& chart) {
+  return draw(
+      Figure{.panels = {{"a panel", [&](Drawing& on, const Box& room) { return add_chart(on, room, chart); }}}});
+}
+
+}  // namespace
+
+TEST_CASE("names at the ends of curves touch neither each other nor the curves") {
+  for (const std::size_t curves : {1U, 2U, 7U, 16U}) {
+    INFO(curves);
+    const Chart chart = crowded(curves);
+    CHECK(names_fit(chart, 408));
+    const Drawing drawing = drawn(chart);
+    require_legible(drawing);
+    const auto names = shapes<Text>(drawing, "series");
+    REQUIRE(names.size() == curves);
+    double field_ends = 0;
+    for (const Path& line : shapes<Path>(drawing, "line"))
+      for (const Position& point : line.points) field_ends = std::max(field_ends, point.x);
+    for (const Text& name : names) CHECK(name.at.x > field_ends + 8);
+    // The later a curve, the higher it ends: from above, the names stand in that order.
+    for (std::size_t i = 1; i < names.size(); ++i) {
+      CHECK(names[i].at.y > names[i - 1].at.y);
+      CHECK(names[i - 1].text == "curve " + std::to_string(curves - i));
+    }
+  }
+  CHECK(!names_fit(crowded(17), 408));  // 17 names of 13 pixels are higher than 205 and one of them
+  Chart wordy = crowded(2);
+  wordy.series[0].name = std::string(40, 'w');
+  CHECK(!names_fit(wordy, 408));
+}
+
+TEST_CASE("a single name stands at the height of its curve's end") {
+  const Drawing drawing = drawn(crowded(1));
+  const auto lead = shapes<Path>(drawing, "lead");
+  REQUIRE(lead.size() == 1);
+  CHECK(lead[0].points[0].y == Approx(lead[0].points[1].y));
+  CHECK(lead[0].points[0].y == Approx(shapes<Path>(drawing, "line")[0].points.back().y));
+}
+
+TEST_CASE("a curve leaves the field where it crosses the end of its axis") {
+  Chart chart = crowded(2);
+  chart.series[1].points = {{8, 1}, {32, 3}, {128, 5}};
+  chart.y.from = 0;
+  chart.y.to = 4;
+  const Drawing drawing = drawn(chart);
+  require_legible(drawing);
+  const auto lines = shapes<Path>(drawing, "line");
+  REQUIRE(lines.size() == 2);
+  // From 3 at 32 to 5 at 128: it is at 4 half of the way, on the paper, too.
+  const Position& from = lines[1].points[1];
+  const Position& crossing = lines[1].points.back();
+  CHECK(lines[1].points.size() == 3);
+  const double x_of_128 = from.x + (from.x - lines[1].points[0].x);  // both are factors of 4
+  CHECK(crossing.x == Approx((from.x + x_of_128) / 2).margin(0.1));
+  const auto names = shapes<Text>(drawing, "series");
+  CHECK(names[0].text == "curve 0 ↑ 10");  // the farthest first
+  CHECK(names[1].text == "curve 1 ↑ 5");
+  CHECK(shapes<Path>(drawing, "lead").empty());
+  CHECK(shapes<Circle>(drawing, "point").size() == 2);  // of the first curve, 1 and 3; the second's marker is no circle
+}
+
+TEST_CASE("panels stand in rows of two, their charts at one height") {
+  Figure figure;
+  for (int i = 0; i < 3; ++i) {
+    const std::string title =
+        i == 0 ? "a title that is wider than the panel, and so takes a second line of it, or even more" : "b";
+    figure.panels.push_back({title, [](Drawing& on, const Box& room) { return add_chart(on, room, crowded(3)); }});
+  }
+  const Drawing drawing = draw(figure);
+  require_legible(drawing);
+  const auto lines = shapes<Path>(drawing, "line");
+  REQUIRE(lines.size() == 9);
+  CHECK(lines[0].points[0].y == Approx(lines[3].points[0].y));
+  CHECK(lines[6].points[0].y > lines[0].points[0].y);
+  CHECK(lines[6].points[0].x == Approx(lines[0].points[0].x));
+  CHECK_THROWS_AS(draw(Figure{}), std::logic_error);
+}
+
+TEST_CASE("columns are as high as their numbers, in groups whose names do not touch") {
+  for (const std::size_t groups : {1U, 4U, 11U, 40U}) {
+    INFO(groups);
+    ColumnChart chart{.x_name = "codec", .y = {.name = "efficiency (%)", .to = 100}};
+    for (std::size_t g = 0; g < groups; ++g) {
+      chart.groups.push_back({"EFSignSGD " + std::to_string(g), {}});
+      for (const double value : {25.0, 50.0})
+        chart.groups.back().columns.push_back({"", {{value, bar_look(series_look(0)), "one"}}, "25"});
+    }
+    const Drawing drawing =
+        draw(Figure{.panels = {{"", [&](Drawing& on, const Box& room) { return add_column_chart(on, room, chart); }}}});
+    require_legible(drawing);
+    const auto parts = shapes<Rectangle>(drawing, "part");
+    REQUIRE(parts.size() == 2 * groups);
+    for (std::size_t i = 0; i < parts.size(); i += 2) {
+      CHECK(parts[i + 1].box.height == Approx(2 * parts[i].box.height));
+      CHECK(parts[i].box.height == Approx(chart.height / 4));
+      CHECK(parts[i + 1].box.x >= parts[i].box.right());
+    }
+  }
+  ColumnChart bad{.groups = {{"a", {{"", {{-1, {}, ""}}, ""}}}}};
+  Drawing page;
+  CHECK_THROWS_AS(add_column_chart(page, {0, 0, 100, 0}, bad), std::logic_error);
+}
+
+TEST_CASE("no two looks share a colour, or a marker; neighbours differ in grey") {
+  const auto grey = [](Colour c) { return 0.2126 * c.red + 0.7152 * c.green + 0.0722 * c.blue; };
+  for (std::size_t i = 0; i < different_looks; ++i) {
+    const SeriesLook one = series_look(i);
+    for (std::size_t j = 0; j < i; ++j) {
+      INFO(j << " and " << i);
+      const SeriesLook other = series_look(j);
+      CHECK(!(one.colour == other.colour));
+      const auto same = [](const Position& a, const Position& b) { return a.x == b.x && a.y == b.y; };
+      const bool same_marker = one.hollow == other.hollow && std::equal(one.marker.begin(), one.marker.end(),
+                                                                        other.marker.begin(), other.marker.end(), same);
+      CHECK(!same_marker);
+    }
+    INFO(i);
+    CHECK(grey(one.colour) < 185);  // seen on white
+  }
+}

@@ -1,0 +1,88 @@
+#include <map>
+
+#include <fmt/format.h>
+
+#include "tests/catch.hpp"
+#include "tests/picture/legible.hpp"
+
+#include "sim/core/file.hpp"
+#include "sim/picture/series_look.hpp"
+#include "sim/picture/svg.hpp"
+#include "sim/schedule/strategy.hpp"
+#include "sim/view/plot_figure.hpp"
+#include "sim/view/strategy_looks.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// A sweep of all strategies on a few models; the numbers do not matter.
+std::string sweep(std::size_t models, std::size_t sizes) {
+  std::string csv =
+      "profile,strategy,workers,origin,iteration_s,forward_s,backward_s,exposed_comm_s,codec_s,speedup,efficiency,"
+      "trial,best_so_far_s\n";
+  int row = 0;
+  for (std::size_t model = 0; model < models; ++model)
+    for (const Strategy& strategy : strategies())
+      for (std::size_t size = 0; size < sizes; ++size, ++row) {
+        const double workers = 8.0 * static_cast<double>(1U << size);
+        csv += fmt::format("a model with a name {},{},{},estimated,{},0.1,0.2,{},{},{},{},{},0.3\n", model,
+                           strategy.name, workers, 0.3 + 0.01 * (row % 7), 0.01 * (row % 5), 0.001 * (row % 3),
+                           workers / 2, 0.5 + 0.01 * (row % 11), row + 1);
+      }
+  return csv;
+}
+
+Drawing figure(const std::string& csv, PlotOptions options) {
+  MemoryFiles files;
+  files.add("rows.csv", csv);
+  return draw(plot_figure(read_plot_table("rows.csv"), std::move(options)));
+}
+
+}  // namespace
+
+TEST_CASE("figures of every kind and many shapes can be read, and are the same again") {
+  for (const PlotKindRow& kind : plot_kinds())
+    for (const std::size_t models : {1U, 2U, 5U})
+      for (const std::size_t sizes : {1U, 3U, 12U}) {
+        INFO(kind.name << ", " << models << " models, " << sizes << " sizes");
+        PlotOptions options;
+        options.kinds = {kind.value};
+        const Drawing drawing = figure(sweep(models, sizes), options);
+        require_legible(drawing);
+        for (const Shape& shape : drawing.shapes)
+          if (const auto* text = std::get_if<Text>(&shape)) CHECK(text->size >= 9.5);
+        CHECK(to_svg(figure(sweep(models, sizes), options)) == to_svg(drawing));
+      }
+}
+
+TEST_CASE("every strategy has a name and a look of its own in pictures") {
+  std::map<std::size_t, std::string> taken;
+  for (const Strategy& strategy : strategies()) {
+    INFO(strategy.name);
+    const auto place = look_place(strategy.name);
+    REQUIRE(place);
+    CHECK(*place < different_looks);
+    CHECK(taken.emplace(*place, strategy.name).second);
+    CHECK(strategy_label(strategy.name) != strategy.name);
+  }
+}
+
+TEST_CASE("what is no strategy takes the looks that the figure has left") {
+  // wfbp is 0, mg-wfbp 2; a strategy that is called differently keeps its own.
+  CHECK(look_places({"dense", "MG-WFBP", "fp16"}) == std::vector<std::size_t>{0, 2, 1});
+  CHECK(look_places({"dense", "WFBP"}) == std::vector<std::size_t>{1, 0});
+  const auto called = [](const std::string& name) { return name == "wfbp" ? "wait-free" : strategy_label(name); };
+  CHECK(look_places({"dense", "wait-free", "WFBP"}, called) == std::vector<std::size_t>{1, 0, 2});
+}
+
+TEST_CASE("an option of a row is a column of the table") {
+  MemoryFiles files;
+  files.add("rows.csv", "options,workers\ngroups=2;stop=0,8\n,8\nstop=1;workers=9,8\n");
+  const PlotTable table = read_plot_table("rows.csv");
+  CHECK(table.columns == std::vector<std::string>{"options", "workers", "groups", "stop"});
+  CHECK(table.rows[0].cells == std::vector<std::string>{"groups=2;stop=0", "8", "2", "0"});
+  CHECK(table.rows[1].cells == std::vector<std::string>{"", "8", "", ""});
+  CHECK(table.rows[2].cells ==
+        std::vector<std::string>{"stop=1;workers=9", "8", "", "1"});  // a column of the file stays
+}
