@@ -56,7 +56,7 @@ Reasons reasons_of(const Outcome& outcome) {
   const auto bare = left > 0 ? without_start_ups(outcome) : std::nullopt;
   if (bare) {
     const double busy = std::max(slowest, bare->comm_busy_s);
-    take(Bound::Bytes, busy - slowest);
+    take(Bound::Traffic, busy - slowest);
     // With jitter the bound is that of the times that were drawn.
     take(outcome.scenario.stragglers.jitter ? Bound::Stragglers : Bound::FirstLayer,
          bare->lower_bound_s.value_or(0) - busy);

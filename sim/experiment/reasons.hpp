@@ -11,9 +11,9 @@
 namespace allreplay {
 
 /// What an iteration may be bound by.
-enum class Bound : std::uint8_t { Computing, Stragglers, Bytes, FirstLayer, StartUps, Copies, Schedule };
+enum class Bound : std::uint8_t { Computing, Stragglers, Traffic, FirstLayer, StartUps, Copies, Schedule };
 inline constexpr Word<Bound> bounds[] = {
-    {Bound::Computing, "computing"},    {Bound::Stragglers, "stragglers"}, {Bound::Bytes, "bytes"},
+    {Bound::Computing, "computing"},    {Bound::Stragglers, "stragglers"}, {Bound::Traffic, "bytes"},
     {Bound::FirstLayer, "first layer"}, {Bound::StartUps, "start-ups"},    {Bound::Copies, "copies"},
     {Bound::Schedule, "schedule"},
 };

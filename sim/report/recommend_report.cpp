@@ -73,7 +73,7 @@ std::string part_text(Bound bound, const Advice& advice) {
   switch (bound) {
     case Bound::Stragglers:
       return "while the slowest worker is waited for";
-    case Bound::Bytes:
+    case Bound::Traffic:
       return "because its bytes take longer than computing";
     case Bound::FirstLayer:
       return "for the first layer's block, made last and needed first";
@@ -312,11 +312,11 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
   for (const std::int64_t zero : stages)
     append(stages.size() == 1 ? "(lower bound)" : fmt::format("(bound {})", stages_text({zero})),
            [&](const std::vector<Advice>& ranking) {
-             const std::map<std::int64_t, double> bounds = bounds_of(ranking);
-             const auto bound = bounds.find(zero);
+             const std::map<std::int64_t, double> known = bounds_of(ranking);
+             const auto bound = known.find(zero);
              const Metrics& m = metrics(ranking.front());
-             return bound == bounds.end() ? std::optional<double>()
-                                          : std::optional(m.efficiency * m.iteration_s / bound->second);
+             return bound == known.end() ? std::optional<double>()
+                                         : std::optional(m.efficiency * m.iteration_s / bound->second);
            });
   std::string text =
       wrapped(heading(sizes.front().front()), screen.width) + "\n\n" + table.text(screen) +

@@ -71,7 +71,7 @@ function group(x, seriesOf, panelOf) {
 function grouped() {
   const without = (keys, one) => keys.filter((key) => key !== one);
   const differing = (keys) => { const some = keys.filter(differs); return some.length ? some : ["profile"]; };
-  const bySeries = (row) => row.series;
+  const bySeries = (row) => label(row.series);
   const isSized = differs("workers"), areClusters = differs("cluster") && !isSized; // several clusters at one size stand side by side
   const attempts = [];
   if (data.plot && areClusters && planned.x === "workers")
