@@ -56,7 +56,7 @@ TEST_CASE("start-ups are what the same plan would save without them") {
 TEST_CASE("bytes keep the network busy for longer than computing takes") {
   // 6 ms a tensor: 2-8, 8-14, 14-20, then 3 ms: 23. The bytes take 18, 9 more than computing; 2 ms before the first
   // tensor and 3 behind the last are the schedule's.
-  CHECK(parts_of(pair_of({0, 1, 2}, "wfbp", 0, 6), Bound::Bytes) == Parts{9, 0, 9, 0, 0, 0, 5});
+  CHECK(parts_of(pair_of({0, 1, 2}, "wfbp", 0, 6), Bound::Traffic) == Parts{9, 0, 9, 0, 0, 0, 5});
 }
 
 TEST_CASE("the first layer's block is made last and needed first") {
