@@ -89,7 +89,7 @@ class Build:
         self.times = {}  # of each test: processor seconds, without a fault
         self.links = {}  # of each test: the command that links it
         data = re.search(r"^ALLREPLAY_REFERENCE_DATA:PATH=(.*)$", (build / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
-        self.environment = {**os.environ, "ALLREPLAY_REFERENCE_DATA": data[1]}
+        self.environment = {**os.environ, "ALLREPLAY_REFERENCE_DATA": data[1], "TMPDIR": str(work)}  # not another's files
         subprocess.run(["ninja", "-C", build, *self.targets()], check=True, stdout=subprocess.DEVNULL)  # a dry run cannot say that all is up to date
         found = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, stdout=subprocess.PIPE, text=True).stdout
         self.includes = {}  # by object: the files that it is made of
