@@ -12,9 +12,9 @@ number by the next, && by ||, true by false, min by max, or a statement left out
 left out.
 
 Nothing is written to the tree or to the build. The file with the fault is compiled alone, without optimisation, and linked before the
-build's own libraries, into the C++ tests of its module and then, one after the other, of all that link it; of a header, every object of
+build's own libraries, into the C++ tests of its module and of those above it; of a header, every object of
 them that includes it.
-"killed" is a fault by a test that fails, crashes or takes ten times the processor time, or by a compiler that refuses it; "alive"
+"killed" is a fault by a test that fails, crashes or takes five times the processor time, or by a compiler that refuses it; "alive"
 otherwise. Results are lines of JSON in WORK/SEED.jsonl or WORK/SEED.SHARE.jsonl, one as soon as it is known.
 
 The survivors are read by a person: equivalent, or a test to write.
@@ -35,7 +35,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LINKER = ["-Wl,-S", *(["-fuse-ld=gold"] if shutil.which("ld.gold") else [])]  # half of a fault's time is its link
-# Of each module: the tests that are asked first. Those of the module, then those that replay most of the program.
+# Of each module: the tests that may notice. Those of the module first, then those that replay most of the program.
 TESTS = {
     "core": ["core", "workload", "cluster"], "engine": ["engine", "network", "training"], "workload": ["workload", "training", "interchange"],
     "cluster": ["cluster", "collective", "network"], "compression": ["compression"], "collective": ["collective", "network", "training"],
@@ -86,7 +86,8 @@ class Build:
         self.build, self.work = build, work
         commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
         self.compile = {one["file"]: shlex.split(one["command"]) for one in commands}
-        self.times = {}  # of each test: processor seconds, without a fault
+        self.known_times = work / "times.json"  # of each test: processor seconds, without a fault
+        self.times = json.loads(self.known_times.read_text(encoding="utf-8")) if self.known_times.exists() else {}
         self.links = {}  # of each test: the command that links it
         data = re.search(r"^ALLREPLAY_REFERENCE_DATA:PATH=(.*)$", (build / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
         self.environment = {**os.environ, "ALLREPLAY_REFERENCE_DATA": data[1], "TMPDIR": str(work)}  # not another's files
@@ -110,12 +111,6 @@ class Build:
             self.links[name] = shlex.split(last.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :"))
         return self.links[name]
 
-    def tests_of(self, module):
-        """Those that may notice a fault of the module, those that are likely to first."""
-        first = TESTS[module]
-        above = [name for name in TESTS if name not in first and f"sim/liballreplay_{module}.a" in self.link(name)]
-        return first + above
-
     def run(self, command, seconds=3600.0, **how):
         """Exit status; -24 beyond so many seconds of processor time."""
         how = {"cwd": self.build, "env": self.environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | how
@@ -130,6 +125,7 @@ class Build:
                 sys.exit(f"mutate.py: test_{name} fails without any fault")
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             self.times[name] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            self.known_times.write_text(json.dumps(self.times), encoding="utf-8")
         return self.times[name]
 
     def sources(self, file, linked):
@@ -168,8 +164,8 @@ class Build:
         program = self.work / "test"
         try:
             made = None
-            for name in self.tests_of(Path(file).parts[1]):  # the module's own first: most end there
-                limit = 5 + 10 * self.baseline(name)
+            for name in TESTS[Path(file).parts[1]]:  # the module's own first: most end there
+                limit = 2 + 5 * self.baseline(name)
                 link = self.link(name)
                 if made is None or not file.endswith(".cpp"):
                     made = self.objects(file, set(link))
