@@ -65,6 +65,16 @@ TEST_CASE("a PNG has two pixels for each, a PDF three points for four; the same 
   CHECK(to_pdf(example()) == pdf);
 }
 
+TEST_CASE("a shape changes nothing of those behind it") {
+  const Text word{.at = {30, 30}, .text = "word"};
+  Drawing alone{.width = 60, .height = 60}, behind = alone;
+  alone.add(word);
+  for (const bool upwards : {false, true}) behind.add(Text{.at = {40, 10}, .text = "", .upwards = upwards});
+  behind.add(Rectangle{{0, 0, 0, 0}, {.fill = colour(0), .hatch = Hatch::Rising}, {}});
+  behind.add(word);
+  CHECK(to_png(behind) == to_png(alone));
+}
+
 TEST_CASE("the format follows from the name") {
   const auto folder = std::filesystem::temp_directory_path() / "allreplay-picture-test";
   std::filesystem::create_directories(folder);
