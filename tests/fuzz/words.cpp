@@ -78,7 +78,7 @@ std::vector<std::string> change_texts() {
           "rails=2",
           "node=4",
           "batch=64",
-          "precision=fp16",
+          "precision=fp32",
           "stragglers=x2",
           "stragglers=none",
           "stragglers=1:1.5,3:2"};

@@ -96,7 +96,7 @@ class Build:
         self.includes = {}  # by object: the files that it is made of
         for line in found.splitlines():
             if line.startswith("    "):
-                self.includes[current].add(str((build / line.strip()).resolve()))
+                self.includes[current].add(os.path.normpath(build / line.strip()))
             elif line:
                 current = line.split(":")[0]
                 self.includes[current] = set()
@@ -134,24 +134,28 @@ class Build:
         if path in self.compile:
             return [path]
         outputs = {command[command.index("-o") + 1]: source for source, command in self.compile.items()}
-        return [outputs[one] for one, files in self.includes.items() if path in files and one in outputs and (one in linked or one.startswith("sim/"))]
+        def is_linked(one):
+            library = re.match(r"sim/CMakeFiles/(allreplay_\w+)\.dir/", one)
+            return one in linked or (library and f"sim/lib{library[1]}.a" in linked)
+        return [outputs[one] for one, files in self.includes.items() if path in files and one in outputs and is_linked(one)]
 
-    def objects(self, file, linked):
-        """Compiled with the fault; None where the compiler refuses."""
+    def compile_into(self, made, file, linked):
+        """Adds what is not made yet of what the fault changes, by object; whether the compiler takes it."""
         overlay = self.work / "overlay"
-        made = {}
-        for number, source in enumerate(self.sources(file, linked)):
+        for source in self.sources(file, linked):
             command = [word for word in self.compile[source] if word not in ("-g", "-O1", "-O2", "-O3", "-Werror")]
             command = command[next(i for i, word in enumerate(command) if re.search(r"(g\+\+|clang\+\+|c\+\+)[-\d.]*$", word)):]
             place = command.index("-o")
-            output = self.work / f"{number}.o"
-            made[command[place + 1]] = str(output)
-            command[place + 1] = str(output)
+            if command[place + 1] in made:
+                continue
+            output = str(self.work / f"{len(made)}.o")
+            made[command[place + 1]] = output
+            command[place + 1] = output
             if source == str(ROOT / file):
                 command[-1] = str(overlay / file)
             if self.run([command[0], f"-I{overlay}", "-O0", "-w", *command[1:]]) != 0:
-                return None
-        return made
+                return False
+        return True
 
     def judge(self, fault):
         """"alive", or what killed it."""
@@ -163,13 +167,11 @@ class Build:
         copy.write_text("\n".join(lines) + "\n", encoding="utf-8")
         program = self.work / "test"
         try:
-            made = None
+            made = {}  # by object of the build: the same with the fault
             for name in TESTS[Path(file).parts[1]]:  # the module's own first: most end there
                 limit = 2 + 5 * self.baseline(name)
                 link = self.link(name)
-                if made is None or not file.endswith(".cpp"):
-                    made = self.objects(file, set(link))
-                if made is None:
+                if not self.compile_into(made, file, set(link)):
                     return "compiler"
                 own = [made.get(word, word) for word in link]
                 place = own.index("-o")
@@ -217,7 +219,8 @@ def main():
         known = {(one["file"], one["line"], one["text"]) for one in results}
         build = Build(arguments.build.resolve(), work.resolve())
         end = time.monotonic() + 60 * arguments.minutes
-        for fault in drawn(arguments.seed, arguments.count)[share - 1::shares]:
+        mine = drawn(arguments.seed, arguments.count)[share - 1::shares]
+        for fault in sorted(mine, key=lambda one: one[0].endswith(".hpp")):  # headers last: they take the longest
             if fault[:3] in known or arguments.only not in fault[0]:
                 continue
             if time.monotonic() > end:

@@ -65,6 +65,15 @@ TEST_CASE("a PNG has two pixels for each, a PDF three points for four; the same 
   CHECK(to_pdf(example()) == pdf);
 }
 
+TEST_CASE("lines of a hatch have their own colour") {
+  const auto hatched = [](Colour ink) {
+    Drawing drawing{.width = 60, .height = 60};
+    drawing.add(Rectangle{{10, 10, 30, 30}, {.hatch = Hatch::Rising, .hatch_colour = ink}, {}});
+    return to_png(drawing);
+  };
+  CHECK(hatched(colour(0xFF0000)) != hatched(colour(0x00FF00)));
+}
+
 TEST_CASE("a shape changes nothing of those behind it") {
   const Text word{.at = {30, 30}, .text = "word"};
   Drawing alone{.width = 60, .height = 60}, behind = alone;
