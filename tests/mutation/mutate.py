@@ -5,6 +5,7 @@
   tests/mutation/mutate.py --seed 1 --count 300            # some ten seconds each; goes on where it was stopped
   tests/mutation/mutate.py --seed 1 --count 300 --share 1/2   # every second one of them, beside another that does 2/2
   tests/mutation/mutate.py --seed 1 --count 300 --report   # what it has found so far
+  tests/mutation/mutate.py --seed 1 --again                # the survivors, asked of the tests as they are now
 
 By hand, not in CI; what was found: README.md. A fault is a token of a line of code in sim/ replaced by its neighbour: < by <=, + by -, a
 number by the next, && by ||, true by false, min by max, or a statement left out. The seed decides which; places that only make words
@@ -40,7 +41,7 @@ TESTS = {
     "core": ["core", "workload", "cluster"], "engine": ["engine", "network", "training"], "workload": ["workload", "training", "interchange"],
     "cluster": ["cluster", "collective", "network"], "compression": ["compression"], "collective": ["collective", "network", "training"],
     "network": ["network", "training"], "schedule": ["schedule", "training", "search"], "estimate": ["estimate"], "training": ["training", "search", "experiment"],
-    "search": ["search", "experiment"], "interchange": ["interchange"], "picture": ["picture", "view"], "experiment": ["experiment", "html"],
+    "search": ["search", "experiment"], "interchange": ["interchange"], "picture": ["picture", "view"], "experiment": ["experiment", "report", "html"],
     "farm": ["farm", "experiment"], "report": ["report"], "view": ["view"], "html": ["html"],
 }
 ELSEWHERE = {"sim/farm/mpi.cpp", "sim/farm/mpi_transport.cpp", "sim/farm/slurm.cpp"}  # tested by scripts, on the real thing
@@ -186,6 +187,16 @@ class Build:
             copy.unlink()
 
 
+def again(build, survivors):
+    """Asks the tests of today about what was alive; lines may have moved."""
+    every = faults()
+    for one in survivors:
+        same = [fault for fault in every if (fault[0], fault[2], fault[3]) == (one["file"], one["text"], one["what"])]
+        nearest = min(same, key=lambda fault: abs(fault[1] - one["line"]), default=None)
+        result = build.judge(nearest) if nearest else "is no longer there"
+        print(f"{result:>14}  {one['file']}:{one['line'] + 1}: {one['what']}", flush=True)
+
+
 def report(results):
     """Counts, and the survivors."""
     killed = [one for one in results if one["result"] not in ("alive", "compiler")]
@@ -206,6 +217,7 @@ def main():
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no fault after so long")
     parser.add_argument("--only", default="", help="files whose path contains this")
     parser.add_argument("--share", default="1/1", metavar="I/N", help="every Nth of the faults, from the Ith: for N beside each other")
+    parser.add_argument("--again", action="store_true", help="ask about the survivors alone")
     parser.add_argument("--report", action="store_true", help="print what is known, and do nothing")
     arguments = parser.parse_args()
     share, shares = map(int, arguments.share.split("/"))
@@ -215,7 +227,10 @@ def main():
     log = arguments.work / f"{name}.jsonl"
     logs = sorted({*arguments.work.glob(f"{arguments.seed}.jsonl"), *arguments.work.glob(f"{arguments.seed}.*.jsonl")})
     results = [json.loads(line) for one in logs for line in one.read_text(encoding="utf-8").splitlines()]
-    if not arguments.report:
+    if arguments.again:
+        survivors = [one for one in results if one["result"] == "alive" and arguments.only in one["file"]]
+        again(Build(arguments.build.resolve(), work.resolve()), survivors)
+    elif not arguments.report:
         known = {(one["file"], one["line"], one["text"]) for one in results}
         build = Build(arguments.build.resolve(), work.resolve())
         end = time.monotonic() + 60 * arguments.minutes

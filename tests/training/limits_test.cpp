@@ -76,6 +76,16 @@ TEST_CASE("slices beyond a million are refused, for best as well") {
   }
 }
 
+TEST_CASE("gathers beyond a million are refused") {
+  for (const auto& [bucket, most] : {std::pair(1, 1000u), {2, 2000u}}) {  // of 1000 elements each
+    Scenario scenario = of_tensors(most, "zero-3");
+    scenario.options.set("allgather_bucket", std::to_string(bucket), {"command line", "--option allgather_bucket"});
+    CHECK(complaint(scenario).empty());
+    scenario.profile = of_tensors(most + 2, "zero-3").profile;
+    CHECK(complaint(scenario).starts_with("command line: --option allgather_bucket: "));
+  }
+}
+
 TEST_CASE("messages beyond twenty million at a time are refused, not simulated") {
   // parameter-server: N(N − 1) in a round, and two rounds. 3,162² · 2 = 19,996,488.
   CHECK(complaint(of_messages("parameter-server", 3'162)).empty());

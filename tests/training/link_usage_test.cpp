@@ -31,6 +31,7 @@ TEST_CASE("a ring among four sends each link 3/2 of the bytes, each way") {
   const LinkUsage usage = link_usage(on_a_star(), 1'000'000, 10e-3, flag);
   REQUIRE(usage.topology->links().size() == 8);
   CHECK(usage.seconds == 10e-3);
+  CHECK(usage.kind_of.size() == 8);
   CHECK(usage.kinds == std::vector<std::string>{"h - s"});
   for (LinkId link = 0; link < 8; ++link) {
     CHECK(usage.bytes(link) == Approx(1.5e6));
