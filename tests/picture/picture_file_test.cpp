@@ -82,6 +82,11 @@ TEST_CASE("a shape changes nothing of those behind it") {
   behind.add(Rectangle{{0, 0, 0, 0}, {.fill = colour(0), .hatch = Hatch::Rising}, {}});
   behind.add(word);
   CHECK(to_png(behind) == to_png(alone));
+  const Rectangle hatched{{10, 10, 30, 30}, {.hatch = Hatch::Rising}, {}};
+  alone.add(hatched);
+  behind.add(Path{{{-20, -20}, {-10, -10}}, false, {.line = colour(0), .dashes = {3, 1}}, {}});  // off the page
+  behind.add(hatched);
+  CHECK(to_png(behind) == to_png(alone));
 }
 
 TEST_CASE("the format follows from the name") {

@@ -84,6 +84,10 @@ TEST_CASE("settings in the words of frameworks") {
   CHECK(settings(scenario("best")).empty());  // nobody's words
   ddp.options.strategy.step.zero = 1;
   CHECK(settings(ddp).empty());  // buckets as DistributedDataParallel's, but sharded
+  Scenario zero = scenario("zero-2");
+  CHECK(settings(zero).find("gradient_accumulation_steps") == std::string::npos);
+  zero.options.strategy.step.accumulate = 2;
+  CHECK(settings(zero).find("\"gradient_accumulation_steps\": 2}") != std::string::npos);
   CHECK(find_framework("pytorch", {}).strategies.front()->name == "optimal-merge");
   CHECK_THROWS_AS(find_framework("torch", {}), InputError);
 }

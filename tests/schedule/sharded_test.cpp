@@ -541,7 +541,7 @@ TEST_CASE("zero under a plan by priority: an earlier micro-batch goes first, wha
   CHECK(keys["R1/2"] < keys["R3/2"]);
   // Stage 1 reduces the last micro-batch alone: its blocks' keys are the plan's own.
   for (const std::int64_t accumulate : {1, 2}) {
-    const Planned one("p3", layers_of({1, 1, 1}),
+    const Planned one("p3", layers_of({1, 0, 1, 1}),
                       [&](StrategyOptions& options) { options.step = {.accumulate = accumulate, .zero = 1}; });
     for (const Transfer& transfer : one.plan.transfers)
       if (transfer.op == Stage::ReduceScatter) CHECK(transfer.priority == one.plan.blocks[transfer.block].priority);
