@@ -205,8 +205,10 @@ class PointReader {
 
 }  // namespace
 
-MeasuredFile read_measured_file(const std::string& file) {
-  const std::vector<CsvRow> rows = parse_csv(read_file(file), file);
+MeasuredFile read_measured_file(const std::string& file) { return parse_measured_file(read_file(file), file); }
+
+MeasuredFile parse_measured_file(const std::string& text, const std::string& file) {
+  const std::vector<CsvRow> rows = parse_csv(text, file);
   if (rows.empty()) throw InputError({file, ""}, "is empty", "a header and a row for each measured point");
   MeasuredFile measured{.file = file};
   for (const std::string& name : rows[0].fields) measured.columns.emplace_back(trim(name));

@@ -56,5 +56,6 @@ struct MeasuredFile {
 
 /// Profiles, clusters and codecs stand relative to the file, or to the working directory. Throws InputError.
 MeasuredFile read_measured_file(const std::string& file);
+MeasuredFile parse_measured_file(const std::string& text, const std::string& file);
 
 }  // namespace allreplay

@@ -111,6 +111,7 @@ TEST_CASE("errors by decade of size") {
   CHECK(fitted.overall.rows == 11);
   CHECK(fitted.overall.line_worst == Approx(11.0 / 121).epsilon(1e-4));
   CHECK(fitted.overall.line_median == Approx(0).margin(1e-6));
+  CHECK(fitted.time_of_largest(false) == Approx(110e-6));  // of 100 B, by the line
 }
 
 TEST_CASE("constants that no such link can have are warned of") {

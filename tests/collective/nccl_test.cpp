@@ -67,6 +67,12 @@ TEST_CASE("64 A100 of 8 nodes") {
   // A tree, LL: 6.8 + 2·(7·0.6 + 3·5) = 45.2 us; t = min(0.92·370, 8·17.8) = 142.4 GB/s, LL min(t/3.8, 20.4) = 20.4;
   // 1 kB at index 4, 0.9, and half.
   check(a100, 64, Stage::AllReduce, 1024, "tree/LL", 45.2 + 1024 / (20.4e3 * 0.9 / 2));
+  // Index 0 is 64 B, each doubling one more.
+  double bytes = 64;
+  for (const double factor : {1., 1., 1., 1., .9, .8, .7, .7, .7, .7, .6}) {
+    check(a100, 64, Stage::AllReduce, bytes, "tree/LL", 45.2 + bytes / (20.4e3 * factor / 2));
+    bytes *= 2;
+  }
   // A ring, Simple, at 4 GB: (8.4 + (126 − 14)·3.4 + 14·14)·1.4 us, 370·64/126 GB/s. A NIC's 3 us is less than 3.4.
   check(a100, 64, Stage::AllReduce, 4e9, "ring/Simple", (8.4 + 112 * 3.4 + 14 * 14) * 1.4 + 4e9 / (370e3 * 64 / 126));
   // AMD: 6 us a step.

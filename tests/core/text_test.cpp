@@ -30,6 +30,8 @@ TEST_CASE("prose is broken between words, and what belongs together stays") {
   CHECK(wrapped("  set in", 6) == "  set\nin");
   CHECK(wrapped("see /a/path/that/is/long now", 8) == "see\n/a/path/that/is/long\nnow");  // can be copied
   CHECK(wrapped("about 36.0 % more", 10) == "about\n36.0 %\nmore");
+  CHECK(wrapped("the 8-byte word", 10) == "the 8-byte\nword");  // no number, and one that ends a clause
+  CHECK(wrapped("of 7, and", 5) == "of 7,\nand");
   CHECK(wrapped("run --workers 8 --json", 15) == "run --workers 8\n--json");
   CHECK(wrapped("run --json --workers 8", 12) == "run --json\n--workers 8");
   CHECK(wrapped("größe zwei", 10) == "größe zwei");  // letters, not bytes

@@ -140,3 +140,14 @@ TEST_CASE("what cannot be is one line") {
         std::string::npos);
   CHECK(error_message([] { built("vit-b", 100); }).find("leave --seq out") != std::string::npos);
 }
+
+TEST_CASE("what a file says of itself goes with what is built of it") {
+  Transformer t = preset("gpt2");
+  t.description = "a description";
+  t.source = "a source";
+  const Computation work = build(t, 128, {"x", ""});
+  CHECK(work.name == "gpt2");
+  CHECK(work.description == "a description");
+  CHECK(work.source == "a source");
+  CHECK(work.input == "128 tokens");
+}

@@ -73,6 +73,12 @@ TEST_CASE("the costly jobs come first, in chunks that shrink") {
   // Ready; seven chunks and what comes back of each; leave and farewell.
   CHECK(messages >= 1 + 2 * 7 + 2);
   CHECK(messages <= 1 + 2 * 7 + 2 + 1);  // one more where the first job took long
+  // Three of cost 1: each is more than half of what is left, and goes alone.
+  CHECK(with_ranks(
+            2, [](int) { return Farm::Answer(squared); },
+            [](Farm& farm) {
+              farm.run(numbered(3, [](std::size_t) { return 1; }), [](std::size_t, const std::string&) {});
+            }) >= 1 + 2 * 3 + 2);
 }
 
 TEST_CASE("what fails on a rank is told by rank 0, and what was done before is not lost") {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tests/collective/logs.hpp"
+#include "tests/fuzz/words.hpp"
 
 #include "sim/collective/calibration.hpp"
 #include "sim/core/file.hpp"
@@ -14,13 +15,13 @@
 #include "sim/estimate/computation.hpp"
 #include "sim/estimate/device.hpp"
 #include "sim/estimate/transformer.hpp"
+#include "sim/experiment/measured_file.hpp"
 #include "sim/experiment/row.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep.hpp"
 #include "sim/html/sweep_result.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/search/plan_of.hpp"
-#include "sim/search/search_space.hpp"
 #include "sim/training/communication.hpp"
 #include "sim/training/sharding.hpp"
 #include "sim/workload/profile_file.hpp"
@@ -30,12 +31,6 @@ using namespace allreplay;
 namespace {
 
 constexpr auto here = "fuzz";  // the file that texts are said to stand in
-
-void require(bool holds, std::string_view what) {
-  if (holds) return;
-  fmt::print(stderr, "fuzzing found: {}\n", what);
-  std::abort();
-}
 
 // The shipped files of a folder that are small enough to change thousands of times.
 std::vector<std::string> files_of(const char* folder) {
@@ -177,6 +172,17 @@ void read_a_model(const std::string& text) {
   from_model(model, {here, ""}, 0);
 }
 
+void read_a_measured_table(const std::string& text) { parse_measured_file(text, here); }
+
+std::vector<std::string> measured_tables() {
+  return {
+      "profile,cluster,workers,strategy,forward_ratio,group,calibrate,bucket_cap,iteration_s\n"
+      "googlenet_k80_b32,k80-10gbe,4,ddp,,first,,25 MB,0.5\n"
+      "resnet50_k80_b16,k80-10gbe,8,ddp,0.5,second,alpha by cluster;update,1 MB,0.25\n",
+      "cluster,collective,fidelity,workers,bytes,time_s\nk80-10gbe,ring,alpha-beta,4,1024,0.001\n"
+      "fat-tree-4,halving-doubling,fluid,8,1 MB,0.002\n"};
+}
+
 void read_a_result(const std::string& text) { parse_sweep_result(text, here); }
 
 std::vector<std::string> results() {
@@ -190,43 +196,13 @@ std::vector<std::string> results() {
   return {text};
 }
 
-// "name=value", as the command line has it, and a range of `tune`.
-void read_an_option(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos) return;
-  const Place place{here, "--option"};
-  Options options;
-  options.set(text.substr(0, equals), text.substr(equals + 1), place);
-  const std::string written = options.get(text.substr(0, equals));
-  options.set(text.substr(0, equals), written, place);
-  require(options.get(text.substr(0, equals)) == written, "an option that is not read as it was written");
-}
-
-std::vector<std::string> option_texts() {
-  std::vector<std::string> texts;
-  for (const OptionRow& row : option_rows()) {
-    const std::string value = row.get(Options());
-    const char* otherwise = row.kind == OptionKind::Size       ? "4 MB"
-                            : row.kind == OptionKind::Duration ? "5 ms"
-                            : row.kind == OptionKind::Rate     ? "10 GB/s"
-                            : row.kind == OptionKind::Wrap     ? "layer"
-                            : row.kind == OptionKind::Choice   ? row.words.front().c_str()
-                                                               : "1";
-    texts.push_back(fmt::format("{}={}", row.name, value.empty() ? otherwise : value));
-    for (const std::string& word : row.words) texts.push_back(fmt::format("{}={}", row.name, word));
-  }
-  return texts;
-}
-
-void read_a_range(const std::string& text) {
-  const char* strategy = text.starts_with("c") ? "horovod" : "bytescheduler";
-  const Range range = parse_range(text, find_strategy(strategy, {}), {here, "--range"});
-  for (const double x : {0.0, 0.3, 1.0}) require(!value_at(range, x).empty(), "a value that cannot be written");
-}
-
-std::vector<std::string> ranges() { return {"partition=256KiB:16MiB", "cycle=1ms:20ms"}; }
-
 }  // namespace
+
+void require(bool holds, std::string_view what) {
+  if (holds) return;
+  fmt::print(stderr, "fuzzing found: {}\n", what);
+  std::abort();
+}
 
 std::span<const TextReader> text_readers() {
   static const std::vector<TextReader> all{
@@ -240,8 +216,11 @@ std::span<const TextReader> text_readers() {
       {"device", [] { return files_of("models/devices"); }, read_a_device},
       {"model", [] { return files_of("models"); }, read_a_model},
       {"result", results, read_a_result},
+      {"measured", measured_tables, read_a_measured_table},
       {"option", option_texts, read_an_option},
       {"range", ranges, read_a_range},
+      {"change", change_texts, read_a_change},
+      {"command-line", command_lines, read_a_command_line},
   };
   return all;
 }

@@ -14,6 +14,9 @@ struct TextReader {
 
 std::span<const TextReader> text_readers();
 
+/// Ends the program unless it holds.
+void require(bool holds, std::string_view what);
+
 /// Reads the text. An InputError (one line, not too long), TimeOverflow or Stuck is a fine answer; anything else ends
 /// the program. Returns what was complained of; "" where it was taken.
 std::string exercise(const TextReader& reader, const std::string& text);

@@ -317,3 +317,24 @@ TEST_CASE("the lowest ids are the compute stream's, then transfers' as a queue b
       }
     }
 }
+
+TEST_CASE("a Chakra export says what is rounded, and how many lanes there are") {
+  Profile profile;
+  profile.precision = "fp32";
+  for (const char* name : {"a", "b"}) profile.layers.push_back({name, to_time(2e-6), to_time(3e-6)});
+  profile.tensors = {{"t0", 10, 40, 0}, {"t1", 10, 40, 1}};
+  const auto said = [&](const Plan& plan, const std::string& words) {
+    const std::vector<std::string> notes = export_chakra({profile, &plan, 4}).notes;
+    return std::any_of(notes.begin(), notes.end(), [&](const auto& note) { return note.find(words) != note.npos; });
+  };
+  Draft draft = merge("two", gradients(profile), std::vector<std::size_t>{1, 2});
+  Plan plan = expand(draft, profile);
+  CHECK(!said(plan, "rounded"));  // whole microseconds
+  CHECK(!said(plan, "lanes share the network"));
+  plan.lanes.push_back(plan.lanes.front());
+  CHECK(said(plan, "2 lanes share the network"));
+  profile.layers[1].backward += Time(1);
+  CHECK(said(plan, "those of 1 layers were rounded"));
+  profile.layers[0].forward += Time(1);
+  CHECK(said(plan, "those of 2 layers were rounded"));
+}

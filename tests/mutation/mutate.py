@@ -1,24 +1,29 @@
 #!/usr/bin/env python3
 """Small faults in the program, one at a time, and whether a C++ test notices.
 
-  ninja -C build/dev                                       # the program and its tests, as they are
+  cmake --preset dev                                       # the build whose objects are linked; brought up to date first
   tests/mutation/mutate.py --seed 1 --count 300            # some ten seconds each; goes on where it was stopped
+  tests/mutation/mutate.py --seed 1 --count 300 --share 1/2   # every second one of them, beside another that does 2/2
   tests/mutation/mutate.py --seed 1 --count 300 --report   # what it has found so far
+  tests/mutation/mutate.py --seed 1 --again                # the survivors, asked of the tests as they are now
 
 By hand, not in CI; what was found: README.md. A fault is a token of a line of code in sim/ replaced by its neighbour: < by <=, + by -, a
 number by the next, && by ||, true by false, min by max, or a statement left out. The seed decides which; places that only make words
-(messages, tables for people) and modules without C++ tests of their own (command, main.cpp) are left out.
+(messages, tables for people) and what has no C++ tests of its own (command, python, main.cpp; of farm what speaks to MPI and Slurm) are
+left out.
 
 Nothing is written to the tree or to the build. The file with the fault is compiled alone, without optimisation, and linked before the
-build's own libraries, into the C++ tests of its module and of those above it; of a header, every object of them that includes it.
-"killed" is a fault by a test that fails, crashes or takes ten times the processor time, or by a compiler that refuses it; "alive"
-otherwise. Results are lines of JSON in WORK/SEED.jsonl, one as soon as it is known.
+build's own libraries, into the C++ tests of its module and of those above it; of a header, every object of
+them that includes it.
+"killed" is a fault by a test that fails, crashes or takes five times the processor time, or by a compiler that refuses it; "alive"
+otherwise. Results are lines of JSON in WORK/SEED.jsonl or WORK/SEED.SHARE.jsonl, one as soon as it is known.
 
 The survivors are read by a person: equivalent, or a test to write.
 """
 
 import argparse
 import json
+import os
 import random
 import re
 import resource
@@ -36,9 +41,10 @@ TESTS = {
     "core": ["core", "workload", "cluster"], "engine": ["engine", "network", "training"], "workload": ["workload", "training", "interchange"],
     "cluster": ["cluster", "collective", "network"], "compression": ["compression"], "collective": ["collective", "network", "training"],
     "network": ["network", "training"], "schedule": ["schedule", "training", "search"], "estimate": ["estimate"], "training": ["training", "search", "experiment"],
-    "search": ["search", "experiment"], "interchange": ["interchange"], "picture": ["picture", "view"], "experiment": ["experiment", "html"],
-    "report": ["report"], "view": ["view"], "html": ["html"],
+    "search": ["search", "experiment"], "interchange": ["interchange"], "picture": ["picture", "view"], "experiment": ["experiment", "report", "html"],
+    "farm": ["farm", "experiment"], "report": ["report"], "view": ["view"], "html": ["html"],
 }
+ELSEWHERE = {"sim/farm/mpi.cpp", "sim/farm/mpi_transport.cpp", "sim/farm/slurm.cpp"}  # tested by scripts, on the real thing
 SWAPS = [(r"(?<= )<(?= )", "<="), (r"<=(?!>)", "<"), (r"(?<= )>(?= )", ">="), (r">=", ">"), (r"==", "!="), (r"!=", "=="),
          (r"(?<= )\+(?= )", "-"), (r"(?<= )-(?= )", "+"), (r"(?<= )\*(?= )", "/"), (r"(?<= )/(?= )", "*"), (r"(?<= )%(?= )", "/"), (r"\+=", "-="),
          (r"-=", "+="), (r"&&", "||"), (r"\|\|", "&&"), (r"\btrue\b", "false"), (r"\bfalse\b", "true"), (r"\bstd::min\b", "std::max"),
@@ -53,7 +59,7 @@ def faults():
     found = []
     for path in sorted((ROOT / "sim").rglob("*.[ch]pp")):
         relative = path.relative_to(ROOT)
-        if relative.parts[1] not in TESTS:
+        if relative.parts[1] not in TESTS or str(relative) in ELSEWHERE:
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
             if WORDS.search(line) or re.match(r"\s*(\*|///?)", line):
@@ -75,21 +81,23 @@ def drawn(seed, count):
 
 
 class Build:
-    """A build that is up to date: what it compiles and links with, taken from it."""
+    """A build, brought up to date: what it compiles and links with, taken from it."""
 
     def __init__(self, build, work):
         self.build, self.work = build, work
         commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
         self.compile = {one["file"]: shlex.split(one["command"]) for one in commands}
-        self.times = {}  # of each test: processor seconds, without a fault
-        stale = subprocess.run(["ninja", "-C", build, "-n", *self.targets()], check=True, stdout=subprocess.PIPE, text=True).stdout
-        if "no work to do" not in stale:
-            sys.exit(f"mutate.py: {build} is not up to date: ninja -C {build}")
+        self.known_times = work / "times.json"  # of each test: processor seconds, without a fault
+        self.times = json.loads(self.known_times.read_text(encoding="utf-8")) if self.known_times.exists() else {}
+        self.links = {}  # of each test: the command that links it
+        data = re.search(r"^ALLREPLAY_REFERENCE_DATA:PATH=(.*)$", (build / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
+        self.environment = {**os.environ, "ALLREPLAY_REFERENCE_DATA": data[1], "TMPDIR": str(work)}  # not another's files
+        subprocess.run(["ninja", "-C", build, *self.targets()], check=True, stdout=subprocess.DEVNULL)  # a dry run cannot say that all is up to date
         found = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, stdout=subprocess.PIPE, text=True).stdout
         self.includes = {}  # by object: the files that it is made of
         for line in found.splitlines():
             if line.startswith("    "):
-                self.includes[current].add(str((build / line.strip()).resolve()))
+                self.includes[current].add(os.path.normpath(build / line.strip()))
             elif line:
                 current = line.split(":")[0]
                 self.includes[current] = set()
@@ -99,12 +107,14 @@ class Build:
         return sorted({f"test_{name}" for names in TESTS.values() for name in names})
 
     def link(self, name):
-        last = subprocess.run(["ninja", "-C", self.build, "-t", "commands", f"test_{name}"], check=True, stdout=subprocess.PIPE, text=True).stdout
-        return shlex.split(last.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :"))
+        if name not in self.links:
+            last = subprocess.run(["ninja", "-C", self.build, "-t", "commands", f"test_{name}"], check=True, stdout=subprocess.PIPE, text=True).stdout
+            self.links[name] = shlex.split(last.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :"))
+        return self.links[name]
 
     def run(self, command, seconds=3600.0, **how):
         """Exit status; -24 beyond so many seconds of processor time."""
-        how = {"cwd": self.build, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | how
+        how = {"cwd": self.build, "env": self.environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | how
         limit = (int(seconds) + 1, int(seconds) + 2)
         return subprocess.run(command, check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limit), **how).returncode
 
@@ -112,10 +122,11 @@ class Build:
         """The test passes as it is; how long it takes."""
         if name not in self.times:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            if self.run([self.build / "tests" / f"test_{name}"], stdout=None) != 0:
+            if self.run([self.build / "tests" / f"test_{name}"]) != 0:
                 sys.exit(f"mutate.py: test_{name} fails without any fault")
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             self.times[name] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            self.known_times.write_text(json.dumps(self.times), encoding="utf-8")
         return self.times[name]
 
     def sources(self, file, linked):
@@ -124,24 +135,28 @@ class Build:
         if path in self.compile:
             return [path]
         outputs = {command[command.index("-o") + 1]: source for source, command in self.compile.items()}
-        return [outputs[one] for one, files in self.includes.items() if path in files and one in outputs and (one in linked or one.startswith("sim/"))]
+        def is_linked(one):
+            library = re.match(r"sim/CMakeFiles/(allreplay_\w+)\.dir/", one)
+            return one in linked or (library and f"sim/lib{library[1]}.a" in linked)
+        return [outputs[one] for one, files in self.includes.items() if path in files and one in outputs and is_linked(one)]
 
-    def objects(self, file, linked):
-        """Compiled with the fault; None where the compiler refuses."""
+    def compile_into(self, made, file, linked):
+        """Adds what is not made yet of what the fault changes, by object; whether the compiler takes it."""
         overlay = self.work / "overlay"
-        made = {}
-        for number, source in enumerate(self.sources(file, linked)):
+        for source in self.sources(file, linked):
             command = [word for word in self.compile[source] if word not in ("-g", "-O1", "-O2", "-O3", "-Werror")]
             command = command[next(i for i, word in enumerate(command) if re.search(r"(g\+\+|clang\+\+|c\+\+)[-\d.]*$", word)):]
             place = command.index("-o")
-            output = self.work / f"{number}.o"
-            made[command[place + 1]] = str(output)
-            command[place + 1] = str(output)
+            if command[place + 1] in made:
+                continue
+            output = str(self.work / f"{len(made)}.o")
+            made[command[place + 1]] = output
+            command[place + 1] = output
             if source == str(ROOT / file):
                 command[-1] = str(overlay / file)
             if self.run([command[0], f"-I{overlay}", "-O0", "-w", *command[1:]]) != 0:
-                return None
-        return made
+                return False
+        return True
 
     def judge(self, fault):
         """"alive", or what killed it."""
@@ -153,13 +168,11 @@ class Build:
         copy.write_text("\n".join(lines) + "\n", encoding="utf-8")
         program = self.work / "test"
         try:
-            made = None
+            made = {}  # by object of the build: the same with the fault
             for name in TESTS[Path(file).parts[1]]:  # the module's own first: most end there
-                limit = 5 + 10 * self.baseline(name)
+                limit = 2 + 5 * self.baseline(name)
                 link = self.link(name)
-                if made is None or not file.endswith(".cpp"):
-                    made = self.objects(file, set(link))
-                if made is None:
+                if not self.compile_into(made, file, set(link)):
                     return "compiler"
                 own = [made.get(word, word) for word in link]
                 place = own.index("-o")
@@ -172,6 +185,16 @@ class Build:
             return "alive"
         finally:
             copy.unlink()
+
+
+def again(build, survivors):
+    """Asks the tests of today about what was alive; lines may have moved."""
+    every = faults()
+    for one in survivors:
+        same = [fault for fault in every if (fault[0], fault[2], fault[3]) == (one["file"], one["text"], one["what"])]
+        nearest = min(same, key=lambda fault: abs(fault[1] - one["line"]), default=None)
+        result = build.judge(nearest) if nearest else "is no longer there"
+        print(f"{result:>14}  {one['file']}:{one['line'] + 1}: {one['what']}", flush=True)
 
 
 def report(results):
@@ -193,16 +216,26 @@ def main():
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "mutation", help="results, and what is compiled")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no fault after so long")
     parser.add_argument("--only", default="", help="files whose path contains this")
+    parser.add_argument("--share", default="1/1", metavar="I/N", help="every Nth of the faults, from the Ith: for N beside each other")
+    parser.add_argument("--again", action="store_true", help="ask about the survivors alone")
     parser.add_argument("--report", action="store_true", help="print what is known, and do nothing")
     arguments = parser.parse_args()
-    arguments.work.mkdir(parents=True, exist_ok=True)
-    log = arguments.work / f"{arguments.seed}.jsonl"
-    results = [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
-    if not arguments.report:
+    share, shares = map(int, arguments.share.split("/"))
+    name = f"{arguments.seed}" if shares == 1 else f"{arguments.seed}.{share}"
+    work = arguments.work / name
+    work.mkdir(parents=True, exist_ok=True)
+    log = arguments.work / f"{name}.jsonl"
+    logs = sorted({*arguments.work.glob(f"{arguments.seed}.jsonl"), *arguments.work.glob(f"{arguments.seed}.*.jsonl")})
+    results = [json.loads(line) for one in logs for line in one.read_text(encoding="utf-8").splitlines()]
+    if arguments.again:
+        survivors = [one for one in results if one["result"] == "alive" and arguments.only in one["file"]]
+        again(Build(arguments.build.resolve(), work.resolve()), survivors)
+    elif not arguments.report:
         known = {(one["file"], one["line"], one["text"]) for one in results}
-        build = Build(arguments.build.resolve(), arguments.work.resolve())
+        build = Build(arguments.build.resolve(), work.resolve())
         end = time.monotonic() + 60 * arguments.minutes
-        for fault in drawn(arguments.seed, arguments.count):
+        mine = drawn(arguments.seed, arguments.count)[share - 1::shares]
+        for fault in sorted(mine, key=lambda one: one[0].endswith(".hpp")):  # headers last: they take the longest
             if fault[:3] in known or arguments.only not in fault[0]:
                 continue
             if time.monotonic() > end:

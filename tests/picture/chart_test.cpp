@@ -115,3 +115,20 @@ TEST_CASE("bars are as long as their values, parts end to end or side by side") 
   chart.parts[0].values.pop_back();
   CHECK_THROWS_AS(draw(chart), std::logic_error);
 }
+
+TEST_CASE("labels of the axis on the left stand beside their lines") {
+  const Drawing drawing = draw(example());
+  std::vector<double> lines;  // across the field
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Path>(&shape);
+        one && one->points.size() == 2 && one->points[0].y == one->points[1].y)
+      lines.push_back(one->points[0].y);
+  int labels = 0;
+  for (const Text& label : texts(drawing, "tick")) {
+    if (label.align != Align::End) continue;
+    ++labels;
+    // A third of the letters' height below the line: its middle is on it.
+    CHECK(std::any_of(lines.begin(), lines.end(), [&](double y) { return label.at.y - y == Approx(3.6); }));
+  }
+  CHECK(labels > 2);
+}

@@ -65,6 +65,30 @@ TEST_CASE("a PNG has two pixels for each, a PDF three points for four; the same 
   CHECK(to_pdf(example()) == pdf);
 }
 
+TEST_CASE("lines of a hatch have their own colour") {
+  const auto hatched = [](Colour ink) {
+    Drawing drawing{.width = 60, .height = 60};
+    drawing.add(Rectangle{{10, 10, 30, 30}, {.hatch = Hatch::Rising, .hatch_colour = ink}, {}});
+    return to_png(drawing);
+  };
+  CHECK(hatched(colour(0xFF0000)) != hatched(colour(0x00FF00)));
+}
+
+TEST_CASE("a shape changes nothing of those behind it") {
+  const Text word{.at = {30, 30}, .text = "word"};
+  Drawing alone{.width = 60, .height = 60}, behind = alone;
+  alone.add(word);
+  for (const bool upwards : {false, true}) behind.add(Text{.at = {40, 10}, .text = "", .upwards = upwards});
+  behind.add(Rectangle{{0, 0, 0, 0}, {.fill = colour(0), .hatch = Hatch::Rising}, {}});
+  behind.add(word);
+  CHECK(to_png(behind) == to_png(alone));
+  const Rectangle hatched{{10, 10, 30, 30}, {.hatch = Hatch::Rising}, {}};
+  alone.add(hatched);
+  behind.add(Path{{{-20, -20}, {-10, -10}}, false, {.line = colour(0), .dashes = {3, 1}}, {}});  // off the page
+  behind.add(hatched);
+  CHECK(to_png(behind) == to_png(alone));
+}
+
 TEST_CASE("the format follows from the name") {
   const auto folder = std::filesystem::temp_directory_path() / "allreplay-picture-test";
   std::filesystem::create_directories(folder);

@@ -20,6 +20,8 @@ TEST_CASE("one size, or a range") {
 TEST_CASE("what is no size") {
   CHECK_THROWS_AS(parse_sizes("8B:1GiB", place), InputError);
   CHECK_THROWS_AS(parse_sizes("8B:1GiB:2", place), InputError);
+  CHECK(error_message([] { parse_sizes("8B:1GiB:x", place); }).find("is no range of sizes") == std::string::npos);
+  CHECK(error_message([] { parse_sizes("8B:1GiB:", place); }).find("is no range of sizes") != std::string::npos);
   CHECK_THROWS_AS(parse_sizes("1GiB:8B:x2", place), InputError);
   CHECK_THROWS_AS(parse_sizes("0B:8B:x2", place), InputError);
   CHECK_THROWS_AS(parse_sizes("8B:1GiB:x1", place), InputError);

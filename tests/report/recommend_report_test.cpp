@@ -57,6 +57,14 @@ TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself
   CHECK(page.find("HOROVOD_FUSION_THRESHOLD=") != std::string::npos);
   CHECK(recommend_json({ranking}).find("\"settings\"") != std::string::npos);
   CHECK(scaling_report({ranking, ranking}, 0.5).find("at least 50 %") != std::string::npos);
+  // A row for each strategy, with its efficiency at each size.
+  const std::string table = scaling_report({ranking, ranking}, 0.5),
+                    name(ranking.front().tuned.scenario.strategy->name);
+  const std::size_t row = table.find("\n" + name + " ");
+  INFO(table);
+  REQUIRE(row != std::string::npos);
+  const std::size_t cells = row + 1 + name.size();
+  CHECK(table.substr(cells, table.find('\n', cells) - cells).find_first_of("0123456789") != std::string::npos);
 }
 
 TEST_CASE("settings in the words of frameworks") {
@@ -76,6 +84,10 @@ TEST_CASE("settings in the words of frameworks") {
   CHECK(settings(scenario("best")).empty());  // nobody's words
   ddp.options.strategy.step.zero = 1;
   CHECK(settings(ddp).empty());  // buckets as DistributedDataParallel's, but sharded
+  Scenario zero = scenario("zero-2");
+  CHECK(settings(zero).find("gradient_accumulation_steps") == std::string::npos);
+  zero.options.strategy.step.accumulate = 2;
+  CHECK(settings(zero).find("\"gradient_accumulation_steps\": 2}") != std::string::npos);
   CHECK(find_framework("pytorch", {}).strategies.front()->name == "optimal-merge");
   CHECK_THROWS_AS(find_framework("torch", {}), InputError);
 }

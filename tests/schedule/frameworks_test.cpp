@@ -3,6 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/random_profile.hpp"
 
+#include "sim/schedule/pytorch_buckets.hpp"
+
 using namespace allreplay;
 
 namespace {
@@ -66,6 +68,24 @@ TEST_CASE("horovod: what became ready since the last tick is fused up to the thr
   for (const Block& block : plan.blocks) ticks.push_back(block.tick);
   CHECK(ticks == std::vector<std::uint32_t>{0, 1, 1, 2, 2, 3});
   CHECK(StrategyOptions().cycle == to_time(1e-3));  // since Horovod 0.21
+}
+
+TEST_CASE("buckets for PyTorch: whole tensors, the last of the model first, and nothing else") {
+  const Profile profile = backward({40, 80, 120}, {1, 2, 3});
+  Draft draft;
+  draft.strategy = "by hand";
+  draft.window.count = 1;
+  draft.blocks = {{{{2, 0, 40}, {1, 0, 80}}, 0}, {{{0, 0, 120}}, 0}};
+  CHECK(pytorch_buckets(expand(draft, profile), profile) == std::vector<std::int64_t>{30, 30});  // of 4 bytes
+  Draft sliced = draft;                                                                          // two halves, in order
+  sliced.blocks[1].slices = {{0, 0, 60}, {0, 60, 60}};
+  CHECK(!pytorch_buckets(expand(sliced, profile), profile));
+  Draft otherwise = draft;  // whole, not in order
+  std::swap(otherwise.blocks[0].slices[0], otherwise.blocks[0].slices[1]);
+  CHECK(!pytorch_buckets(expand(otherwise, profile), profile));
+  Draft lacking = draft;
+  lacking.blocks.pop_back();
+  CHECK(!pytorch_buckets(expand(lacking, profile), profile));
 }
 
 TEST_CASE("frameworks' plans send every byte once") {

@@ -86,6 +86,10 @@ TEST_CASE("what a plan leaves out or sends twice is named by its first byte") {
   CHECK(complaint_of(expand(draft, three_layers())) ==
         "byte 8 of 'out.weight' is reduced twice: by transfer 0 (all-reduce of out.bias, out.weight[0+12]) and by "
         "transfer 1 (all-reduce of in.weight, out.weight[8+12])");
+  draft.blocks[1].slices.back() = {1, 0, 20};  // of the same first byte: who comes first in the plan is named first
+  CHECK(complaint_of(expand(draft, three_layers())) ==
+        "byte 0 of 'out.weight' is reduced twice: by transfer 0 (all-reduce of out.bias, out.weight[0+12]) and by "
+        "transfer 1 (all-reduce of in.weight, out.weight)");
   draft.blocks.pop_back();
   draft.blocks[0].slices[1] = {1, 0, 20};
   CHECK(complaint_of(expand(draft, three_layers())) == "byte 0 of 'in.weight' is not reduced");

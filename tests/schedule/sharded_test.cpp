@@ -4,6 +4,7 @@
 #include "tests/plan_words.hpp"
 
 #include "sim/schedule/fsdp.hpp"
+#include "sim/schedule/needs.hpp"
 #include "sim/schedule/strategy.hpp"
 
 using namespace allreplay;
@@ -191,6 +192,18 @@ TEST_CASE("hybrid sharding: an all-reduce of the shard follows each reduction in
     CHECK(two.words.before("G1/2") == (std::string(name) == "fsdp2" ? "D1" : "B1") + std::string(" R2 A2 R1 A1"));
     for (const Transfer& transfer : two.plan.transfers)
       CHECK(transfer.axis == (transfer.op == Stage::AllReduce ? Axis::Replica : Axis::Shard));
+    // One that does not wait for its shards' reduction is named.
+    Plan early = two.plan;
+    CHECK(!uncovered(early, two.profile));
+    const auto of = [&](Moment one, Stage op) {
+      return one.of == Moment::Of::Transfer && early.transfers[one.index].op == op;
+    };
+    std::erase_if(early.gates, [&](const Gate& gate) {
+      return of(gate.before, Stage::ReduceScatter) && of(gate.after, Stage::AllReduce);
+    });
+    const auto wrong = uncovered(early, two.profile);
+    REQUIRE(wrong);
+    CHECK(wrong->what.find("may start before") != std::string::npos);
   }
 }
 
@@ -526,6 +539,13 @@ TEST_CASE("zero under a plan by priority: an earlier micro-batch goes first, wha
   CHECK(keys["R2"] < keys["R3"]);
   CHECK(keys["R3"] < keys["R1/2"]);
   CHECK(keys["R1/2"] < keys["R3/2"]);
+  // Stage 1 reduces the last micro-batch alone: its blocks' keys are the plan's own.
+  for (const std::int64_t accumulate : {1, 2}) {
+    const Planned one("p3", layers_of({1, 0, 1, 1}),
+                      [&](StrategyOptions& options) { options.step = {.accumulate = accumulate, .zero = 1}; });
+    for (const Transfer& transfer : one.plan.transfers)
+      if (transfer.op == Stage::ReduceScatter) CHECK(transfer.priority == one.plan.blocks[transfer.block].priority);
+  }
 }
 
 TEST_CASE("without sharding an update is one task, or each layer's before its forward pass") {

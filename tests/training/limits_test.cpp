@@ -55,6 +55,12 @@ TEST_CASE("planners that compare everything with everything have a limit, the ot
   Scenario given = of_tensors(28'000, "us-byte");  // no search: one schedule
   given.options.strategy.first_phase.kind = PhaseOrder::Kind::Sequential;
   CHECK(complaint(given).empty());
+  Scenario optimal = of_tensors(100'000, "mergecomp");  // Y · n²/2: 10¹⁰ for two groups
+  optimal.options.strategy.grouping = Grouping::Optimal;
+  CHECK(complaint(optimal).empty());
+  optimal = of_tensors(100'100, "mergecomp");
+  optimal.options.strategy.grouping = Grouping::Optimal;
+  CHECK(!complaint(optimal).empty());
   Scenario even = of_tensors(82'000, "mergecomp");
   even.options.strategy.grouping = Grouping::Even;
   CHECK(complaint(even).empty());
@@ -67,6 +73,16 @@ TEST_CASE("slices beyond a million are refused, for best as well") {
     CHECK(complaint(scenario).empty());  // 4 MB in 4 B
     scenario.options.set("partition", "3 B", {"command line", "--option partition"});
     CHECK(complaint(scenario).starts_with("command line: --option partition: 3 B cut "));
+  }
+}
+
+TEST_CASE("gathers beyond a million are refused") {
+  for (const auto& [bucket, most] : {std::pair(1, 1000u), {2, 2000u}}) {  // of 1000 elements each
+    Scenario scenario = of_tensors(most, "zero-3");
+    scenario.options.set("allgather_bucket", std::to_string(bucket), {"command line", "--option allgather_bucket"});
+    CHECK(complaint(scenario).empty());
+    scenario.profile = of_tensors(most + 2, "zero-3").profile;
+    CHECK(complaint(scenario).starts_with("command line: --option allgather_bucket: "));
   }
 }
 
@@ -86,4 +102,16 @@ TEST_CASE("messages beyond twenty million at a time are refused, not simulated")
   Scenario fluid = of_messages("parameter-server", 8'192);
   fluid.fidelity = "fluid";
   CHECK(complaint(fluid).empty());
+}
+
+TEST_CASE("hierarchical runs as one group where workers do not fill groups, and says so") {
+  Scenario scenario = of_messages("hierarchical", 6);  // a fat tree of 4 ports has two hosts at a switch
+  scenario.cluster.network.topology = read_topology(Json::parse(
+      R"({"kind": "fat-tree", "ports": 4, "link": {"latency": "2 us", "bandwidth": "10 Gbit/s"}})", "topology"));
+  CHECK(communication_of(scenario).carrier.options.groups == 3);
+  CHECK(communication_of(scenario).warning.empty());
+  scenario.workers = 5;
+  CHECK(communication_of(scenario).carrier.options.groups == 1);
+  CHECK(communication_of(scenario).warning ==
+        "5 workers do not fill groups of 2: hierarchical runs as one group, a ring");
 }

@@ -1,0 +1,42 @@
+// Requests resolved to scenarios.
+#include "sim/experiment/request.hpp"
+
+#include "tests/catch.hpp"
+
+using namespace allreplay;
+
+TEST_CASE("complaints point at where each name was given") {
+  Request request;
+  request.cluster = "k80-10gbe";
+  request.place_of_collective = {"command line", "--collective"};
+  request.place_of_fidelity = {"command line", "--fidelity"};
+  const Scenario scenario = Library().resolve_network(request);
+  CHECK(scenario.place_of_collective.path == "--collective");
+  CHECK(scenario.place_of_fidelity.path == "--fidelity");
+}
+
+TEST_CASE("a request in the words of `run`") {
+  Request request;
+  request.profile = "p";
+  request.cluster = "c";
+  request.strategy = "ddp";
+  CHECK(run_flags(request) == std::vector<std::string>{"--profile", "p", "--cluster", "c", "--strategy", "ddp"});
+  request.workers = 8;
+  request.collective = "ring";
+  request.fidelity = "fluid";
+  request.codec = "onebit";
+  request.forward_ratio = 0.5;
+  request.reuse = false;
+  request.changes = {{"bandwidth", "x2", {}}};
+  set_option(request, "bucket_cap", "1 MB");
+  set_option(request, "launch", "5 us");
+  set_option(request, "bucket_cap", "2 MB");
+  CHECK(run_flags(request) ==
+        std::vector<std::string>{"--profile",   "p",        "--cluster",       "c",           "--workers",  "8",
+                                 "--strategy",  "ddp",      "--collective",    "ring",        "--fidelity", "fluid",
+                                 "--codec",     "onebit",   "--forward-ratio", "0.5",         "--no-reuse", "--option",
+                                 "launch=5 us", "--option", "bucket_cap=2 MB", "--bandwidth", "x2"});
+  set_option(request, "launch", "");
+  CHECK(request.options.size() == 1);
+  CHECK(request.options[0].name == "bucket_cap");
+}

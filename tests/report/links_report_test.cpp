@@ -1,0 +1,70 @@
+// The use of links, as people and programs read it.
+#include "sim/report/links_report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "tests/catch.hpp"
+#include "tests/training/scenario.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// A ring of 1 MB among four on a star of 1 GB/s, one link half as fast, in 10 ms: 1.5 MB on every link.
+LinkUsage of_a_ring(const std::string& collective = "ring", std::int64_t workers = 4) {
+  Scenario scenario = scenario_of({}, "wfbp", workers, 0, 0);
+  scenario.collective = collective;
+  scenario.cluster.network.topology = read_topology(Json::parse(
+      R"({"kind": "star", "link": {"latency": "0 s", "bandwidth": "1 GB/s"},
+"links": [{"between": ["h2", "s0"], "bandwidth": "0.5 GB/s"}]})",
+      "cluster.json"));
+  scenario.fidelity = "fluid";
+  return link_usage(scenario, 1'000'000, 10e-3, {});
+}
+
+int count_of(const std::string& text, const std::string& words) {
+  int count = 0;
+  for (std::size_t at = text.find(words); at != std::string::npos; at = text.find(words, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+TEST_CASE("links by kind, and the hottest") {
+  const auto json = nlohmann::json::parse(links_json(of_a_ring()));
+  REQUIRE(json.at("kinds").size() == 1);
+  const auto& kind = json["kinds"][0];
+  CHECK(kind.at("links") == "h - s");
+  CHECK(kind.at("number") == 4);
+  CHECK(kind.at("least_bytes_per_s") == 0.5e9);
+  CHECK(kind.at("most_bytes_per_s") == 1e9);
+  CHECK(kind.at("mean_use").get<double>() == Approx((6 * 0.15 + 2 * 0.3) / 8));
+  CHECK(kind.at("busiest_use").get<double>() == Approx(0.3));
+  CHECK(kind.at("busiest_bytes").get<double>() == Approx(1.5e6));
+  REQUIRE(json.at("hottest").size() == 8);
+  CHECK(json["hottest"][0].at("link") == "h2 -> s0");
+  CHECK(json["hottest"][0].at("users")[0].at("from") == 2);
+  CHECK(json["hottest"][0].at("users")[0].at("to") == 3);
+  CHECK(json["hottest"][0].at("users")[0].at("bytes").get<double>() == Approx(1.5e6));
+
+  const std::string table = links_table(of_a_ring(), {});
+  INFO(table);
+  CHECK(table.find("4 Gbit/s to 8 Gbit/s") != std::string::npos);
+  CHECK(table.find("worker 2 to 3 (1.5 MB)") != std::string::npos);
+  CHECK(count_of(table, "worker ") == 8);  // one for each link
+  CHECK(table.find("more") == std::string::npos);
+  // Each of six workers is a server of a sixth: five others push to it, three of whom are named.
+  const std::string many = links_table(of_a_ring("parameter-server", 6), {});
+  INFO(many);
+  CHECK(count_of(many, ", 2 more") == 10);
+  LinkUsage idle = of_a_ring();
+  idle.sent.clear();
+  CHECK(links_table(idle, {}).find("no link is used") != std::string::npos);
+}
+
+TEST_CASE("a member joins an object, or the last of an array") {
+  CHECK(nlohmann::json::parse(with_member(R"({"a": 1})", "b", "[2]")) ==
+        nlohmann::json::parse(R"({"a": 1, "b": [2]})"));
+  CHECK(nlohmann::json::parse(with_member(R"([{"a": 1}, {"a": 2}])", "b", "3")) ==
+        nlohmann::json::parse(R"([{"a": 1}, {"a": 2, "b": 3}])"));
+}

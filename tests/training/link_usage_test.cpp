@@ -1,0 +1,98 @@
+// How much each link carries, by hand.
+#include "sim/training/link_usage.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+#include "tests/training/scenario.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+const Place flag{"command line", "--links"};
+
+// A layer of 4 MB, four workers on a star of 1 GB/s.
+Scenario on_a_star() {
+  Profile profile;
+  profile.name = "one";
+  profile.layers = {{"a", to_time(1e-3), to_time(2e-3)}};
+  profile.tensors = {{"t", 1'000'000, 4'000'000, 0}};
+  Scenario scenario = scenario_of(std::move(profile), "wfbp", 4, 0, 0);
+  scenario.cluster.network.topology = read_topology(
+      Json::parse(R"({"kind": "star", "link": {"latency": "0 s", "bandwidth": "1 GB/s"}})", "cluster.json"));
+  scenario.fidelity = "fluid";
+  return scenario;
+}
+
+}  // namespace
+
+TEST_CASE("a ring among four sends each link 3/2 of the bytes, each way") {
+  // 1 MB in 10 ms: 1.5 MB of the 10 MB that a link can carry.
+  const LinkUsage usage = link_usage(on_a_star(), 1'000'000, 10e-3, flag);
+  REQUIRE(usage.topology->links().size() == 8);
+  CHECK(usage.seconds == 10e-3);
+  CHECK(usage.kind_of.size() == 8);
+  CHECK(usage.kinds == std::vector<std::string>{"h - s"});
+  for (LinkId link = 0; link < 8; ++link) {
+    CHECK(usage.bytes(link) == Approx(1.5e6));
+    CHECK(usage.utilisation(link) == Approx(0.15));
+    CHECK(usage.kind_of[link] == 0);
+  }
+  CHECK(usage.name(0) == "h0 -> s0");
+  CHECK(usage.name(1) == "s0 -> h0");
+  // Among equals in the order of their links; each host sends to the next, and hears from the one before.
+  const std::vector<HotLink> hot = hottest(usage, 3);
+  REQUIRE(hot.size() == 3);
+  for (LinkId link = 0; link < 3; ++link) CHECK(hot[link].link == link);
+  REQUIRE(hot[0].users.size() == 1);
+  CHECK(hot[0].users[0].from == 0);
+  CHECK(hot[0].users[0].to == 1);
+  CHECK(hot[0].users[0].bytes == Approx(1.5e6));
+  REQUIRE(hot[1].users.size() == 1);
+  CHECK(hot[1].users[0].from == 3);
+  CHECK(hot[1].users[0].to == 0);
+  CHECK(hottest(usage, 100).size() == 8);
+}
+
+TEST_CASE("the slowest link is the hottest, and one that is down carries nothing") {
+  Scenario scenario = on_a_star();
+  scenario.cluster.network.topology = read_topology(Json::parse(
+      R"({"kind": "star", "link": {"latency": "0 s", "bandwidth": "1 GB/s"},
+"links": [{"between": ["h2", "s0"], "bandwidth": "0.5 GB/s"}]})",
+      "cluster.json"));
+  const LinkUsage usage = link_usage(scenario, 1'000'000, 10e-3, flag);
+  const std::vector<HotLink> hot = hottest(usage, 3);
+  REQUIRE(hot.size() == 3);
+  CHECK(hot[0].link == 4);
+  CHECK(usage.utilisation(4) == Approx(0.3));
+  CHECK(hot[1].link == 5);
+  CHECK(hot[2].link == 0);
+  LinkUsage idle = usage;
+  idle.sent.clear();
+  CHECK(hottest(idle, 3).empty());
+  LinkUsage timeless = usage;
+  timeless.seconds = 0;
+  CHECK(timeless.utilisation(0) == 0);
+}
+
+TEST_CASE("over an iteration all transfers count") {
+  const Scenario scenario = on_a_star();
+  const Result result = simulate(scenario, plan_of(scenario));
+  const LinkUsage usage = link_usage(scenario, result, flag);
+  CHECK(usage.seconds == result.metrics.iteration_s);
+  CHECK(usage.bytes(0) == Approx(6e6));  // 3/2 of 4 MB
+  Scenario closed = scenario;
+  closed.fidelity = "alpha-beta";
+  closed.cluster.network.beta = 1e-9;
+  CHECK(error_message([&] {
+          link_usage(closed, 1'000'000, 10e-3, flag);
+        }).starts_with("command line: --links: alpha-beta knows no links"));
+}
+
+TEST_CASE("kinds of nodes") {
+  CHECK(node_kind("h12") == "h");
+  CHECK(node_kind("h3.gpu5") == "gpu");
+  CHECK(node_kind("s1.7") == "s1");
+  CHECK(node_kind("edge") == "edge");
+  CHECK(node_kind("17") == "17");
+}
