@@ -140,7 +140,7 @@ def plan(profile: Given, cluster: Given | None = None, strategy: str | None = No
     """What a strategy would send: blocks, slices, order; to look at, to change and to simulate()."""
     one = _Call("plan")
     one.add_all({"profile": profile, "cluster": cluster, "strategy": strategy, **options, "json": True})
-    return Plan(one.run().printed, name=strategy)
+    return Plan(one.run().printed, name=strategy or "")
 
 
 def topology(cluster: Given | None = None, **options: Any) -> dict[str, Any]:

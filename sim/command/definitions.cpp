@@ -65,6 +65,7 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--method", {.name = "METHOD", .words = names_of(tune_methods)}},
       {"--option", {.name = "KEY=VALUE", .list = "options"}},
       {"--over", {.name = "KEY=LO:HI", .list = "options"}},
+      {"import --communication-out", {.name = "CSV", .file = true}},
       {"import --from", {.name = "FORMAT", .list = "importers"}},
       {"export --to", {.name = "FORMAT", .told = summaries(exporters())}},
       {"calibrate --format", {.name = "FORMAT", .told = summaries(log_formats())}},

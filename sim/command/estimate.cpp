@@ -217,10 +217,13 @@ std::string summary(const Estimate& made, const Computation* work, const Device*
       {"backward", format_duration(to_seconds(profile.backward()))},
       {"update", profile.update ? format_duration(to_seconds(*profile.update)) : "not known"}};
   if (kept > 0) rows.push_back({"activations", format_size(kept)});
-  rows.push_back({"samples/s", fmt::format("{:.4g}", made.samples_per_s)});
+  const auto rate_text = [](double rate) {
+    return rate >= 1000 ? fmt::format("{:.0f}", rate) : fmt::format("{:.4g}", rate);
+  };
+  rows.push_back({"samples/s", rate_text(made.samples_per_s)});
   if (work) {
     if (tokens_of(work->input) > 0)
-      rows.push_back({"tokens/s", fmt::format("{:.4g}", made.samples_per_s * static_cast<double>(work->tokens))});
+      rows.push_back({"tokens/s", rate_text(made.samples_per_s * static_cast<double>(work->tokens))});
     rows.push_back({"MFU", percent(made.mfu)});
     rows.push_back({"of the roofline", percent(made.efficiency)});
   }

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/core/text.hpp"
+#include "sim/schedule/asked.hpp"
 
 namespace allreplay {
 
@@ -226,6 +227,7 @@ void add_help(CommandLine& app) {
     std::vector<std::string> known = help_topics();
     for (const std::string& name : names_of(commands)) known.push_back(name);
     const std::string text = topic_help(*topic, width);
+    if (text.empty()) answer_what_is_no_strategy(*topic, argument("help"));
     if (text.empty()) fail_with_nearest(*topic, known, argument("help"), "nothing is called '{}'");
     print("{}", text);
   });

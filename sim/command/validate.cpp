@@ -61,11 +61,10 @@ void add_validate(CommandLine& app) {
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(
-      "Columns: profile, cluster, workers, strategy, any option, and what was measured: iteration_s, samples_per_s or\n"
+      "Columns: profile, cluster, workers, strategy, any option, and what was measured: iteration_s, samples_per_s or "
       "speedup; of collectives alone cluster, collective, workers, bytes, time_s. Rows with a `calibrate` fit "
-      "constants\n"
-      "(\"beta by cluster workers; launch by strategy\") and are not scored. Every figure stands beside what no\n"
-      "communication, and no overlap, would have predicted.\n"
+      "constants (\"beta by cluster workers; launch by strategy\") and are not scored. Every figure stands beside what "
+      "no communication, and no overlap, would have predicted.\n"
       "Example:\n  allreplay validate measured.csv --plot measured.svg --out points.csv");
   command.callback([arguments] { execute(*arguments); });
 }

@@ -72,15 +72,32 @@ std::string nearest(std::string_view name, std::span<const std::string> candidat
   return best;
 }
 
-std::string suggest(std::string_view name, std::span<const std::string> candidates) {
-  const std::string best = nearest(name, candidates);
-  if (!best.empty()) return fmt::format("did you mean '{}'?", best);
-  if (candidates.empty()) return "there are none";
+namespace {
+
+std::string known_names(std::span<const std::string> candidates) {
   constexpr std::size_t most = 160;  // characters: a line that can be read
   std::size_t shown = 0;
   for (std::size_t length = 0; shown < candidates.size(); ++shown)
     if ((length += candidates[shown].size() + 2) > most) break;
   return fmt::format("known: {}{}", fmt::join(candidates.first(shown), ", "), shown == candidates.size() ? "" : ", …");
+}
+
+}  // namespace
+
+std::string suggest(std::string_view name, std::span<const std::string> candidates) {
+  const std::string best = nearest(name, candidates);
+  if (!best.empty()) return fmt::format("did you mean '{}'?", best);
+  if (candidates.empty()) return "there are none";
+  // What begins like that, else what contains it, is likelier than what comes first.
+  std::vector<std::string> begin, contain;
+  for (const std::string& one : candidates) {
+    const std::size_t at = name.empty() ? std::string::npos : one.find(name);
+    if (at == 0) begin.push_back(one);
+    if (at != std::string::npos) contain.push_back(one);
+  }
+  const std::vector<std::string>& alike = begin.empty() ? contain : begin;
+  if (alike.size() == 1) return fmt::format("did you mean '{}'?", alike[0]);
+  return known_names(alike.empty() ? candidates : alike);
 }
 
 }  // namespace allreplay

@@ -1,3 +1,6 @@
+#include <string_view>
+#include <unordered_map>
+
 #include <fmt/format.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_pipeline.h>
@@ -54,6 +57,22 @@ void run_there(const std::vector<std::size_t>& missing, const SweepRows& rows, F
   });
 }
 
+// A strategy that a sweep lists twice, or an option beside its default, makes rows that nothing tells apart.
+std::string said_twice(const std::vector<std::string>& identities) {
+  std::unordered_map<std::string_view, std::size_t> known;
+  std::string first;
+  std::size_t others = 0;
+  for (std::size_t row = 0; row < identities.size(); ++row) {
+    const auto [same, fresh] = known.emplace(identities[row], row);
+    if (fresh) continue;
+    if (first.empty())
+      first = fmt::format("row {} is row {} again", row + 1, same->second + 1);
+    else
+      ++others;
+  }
+  return others == 0 ? first : fmt::format("{}, and {} more are others again", first, others);
+}
+
 }  // namespace
 
 Farm::Answer answer_rows(Sweep sweep) {
@@ -79,6 +98,7 @@ Swept run_sweep(const Sweep& sweep, const SweepRun& how) {
 }
 
 Swept run_rows(const Sweep& sweep, SweepRows rows, Library& library, const SweepRun& how) {
+  if (const std::string twice = said_twice(rows.all.identities); how.note && !twice.empty()) how.note(twice);
   const std::vector<std::size_t> mine = share_out(how.share.count, rows.costs)[how.share.index];
   std::optional<SweepFile> file;
   if (how.out)

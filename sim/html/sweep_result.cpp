@@ -54,6 +54,11 @@ class Reader {
     row.speedup = *number(csv, "speedup");
     row.efficiency = *number(csv, "efficiency");
     row.lower_bound_s = number(csv, "lower_bound_s");
+    if (const auto limit = std::find_if(row.options.begin(), row.options.end(),
+                                        [](const auto& option) { return option.first == "memory"; });
+        limit != row.options.end() && places_.count("memory_bytes") > 0)
+      row.fits = number(csv, "memory_bytes").value_or(0) <=
+                 static_cast<double>(parse_size(limit->second, {file_, line + ": options: memory"}));
     return row;
   }
 
@@ -135,7 +140,8 @@ void group_rows(SweepResult& result) {
     name_series(result, group);
     for (auto& [workers, rows] : group.by_workers)
       std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
-        return result.rows[a].iteration_s < result.rows[b].iteration_s;
+        const ResultRow &one = result.rows[a], &other = result.rows[b];
+        return one.fits != other.fits ? one.fits : one.iteration_s < other.iteration_s;
       });
   }
 }

@@ -23,6 +23,7 @@ struct ResultRow {
   std::int64_t workers = 0;
   double iteration_s = 0, speedup = 0, efficiency = 0;
   std::optional<double> lower_bound_s;
+  bool fits = true;    ///< into the memory that its options say there is
   std::string series;  ///< strategy and codec, with what tells it from others of that name in the same group
 };
 
@@ -31,7 +32,7 @@ struct ResultRow {
 struct ResultGroup {
   std::vector<std::size_t> rows;  ///< in the order of the file
 
-  /// The rows of each number of workers, fastest first; equals in the order of the file.
+  /// The rows of each number of workers, what fits first, and of that the fastest; equals in the order of the file.
   std::map<std::int64_t, std::vector<std::size_t>> by_workers;
 };
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/text.hpp"
+#include "sim/core/units.hpp"
 #include "sim/report/report.hpp"
 
 namespace allreplay {
@@ -48,8 +49,13 @@ void SweepTable::add(std::size_t place, const Row& row) {
     line.identity[i] = word(text.empty() ? "none" : text);
   }
   line.note = word(caveat(*words_[line.identity[0]], plain_text(cell_of(row, "origin"))));
-  for (const auto& option : std::get<NamedValues>(cell_of(row, "options")))
+  line.memory_bytes = number_in(row, "memory_bytes");
+  for (const auto& option : std::get<NamedValues>(cell_of(row, "options"))) {
     line.options.push_back(word(allreplay::options_text({option})));
+    if (option.first != "memory") continue;
+    line.limited = true;
+    line.fits = line.memory_bytes <= static_cast<double>(parse_size(option.second, {"options", option.first}));
+  }
   line.metrics = metrics_of(row);
   if (lines_.size() <= place) lines_.resize(place + 1);
   lines_[place] = std::move(line);
@@ -94,12 +100,16 @@ std::string SweepTable::text(const Screen& screen) const {
        {TableColumn("iteration"), exposed_column, TableColumn(collectives_column), TableColumn("speed-up"),
         TableColumn(efficiency_column), TableColumn("above bound")})
     columns.push_back(column);
+  const bool limited = std::any_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.limited; });
+  if (limited) columns.emplace_back("memory");
   if (alike) columns.emplace_back("options");
   Table table(columns, keys);
   const std::vector<Word> common = options_of_all();
   if (alike)
     for (const Word one : common) same += fmt::format("{}{}", same.empty() ? "" : ", ", *words_[one]);
   std::string notes;
+  if (!std::all_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.fits; }))
+    notes = "! does not fit into the memory of a worker\n";
   for (const Line& line : lines_) {
     const Metrics& m = line.metrics;
     std::vector<TableCell> row;
@@ -107,6 +117,10 @@ std::string SweepTable::text(const Screen& screen) const {
     for (const std::size_t one : varied) row.emplace_back(*words_[line.identity[one]]);
     row.insert(row.end(), {cell::seconds(m.iteration_s), exposed_cell(m), cell::count(m.collectives),
                            cell::number(m.speedup, 2), cell::percent(m.efficiency), above_bound_cell(m)});
+    if (limited) {
+      const TableCell memory = cell::bytes(line.memory_bytes);
+      row.push_back(line.fits ? memory : memory.marked("!"));
+    }
     if (alike) row.emplace_back(options_text(line, common));
     table.add(std::move(row));
     if (notes.find(*words_[line.note]) == std::string::npos) notes += *words_[line.note];

@@ -35,6 +35,8 @@ class SweepTable {
     Word note = 0;
     std::vector<Word> options;
     Metrics metrics;
+    double memory_bytes = 0;
+    bool limited = false, fits = true;  // whether its options say how much memory there is, and whether it is enough
   };
 
   Word word(const std::string& text);

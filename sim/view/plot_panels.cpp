@@ -67,12 +67,14 @@ std::vector<PlotPanel> panels_of(const PlotData& data) {
     for (const PlotPoint& point : series.points) {
       if (point.x != x) continue;
       const std::string differs = what_differs(data, *data.rows[point.row], row);
-      throw InputError({data.table.file, fmt::format("line {}", row.line)},
-                       fmt::format("a second row for {}, {}, {} = {}", panel.title, series.name, options.x,
-                                   data.table.text(row, options.x)),
-                       differs.empty()
-                           ? "one row per point"
-                           : fmt::format("make '{}' one of the series or panels, or select with \"where\"", differs));
+      throw InputError(
+          {data.table.file, fmt::format("line {}", row.line)},
+          fmt::format("a second row for {}, {}, {} = {}", panel.title, series.name, options.x,
+                      data.table.text(row, options.x)),
+          differs.empty()
+              ? "one row per point"
+              : fmt::format("make '{0}' one of the series or panels, as by --set panels={0}, or select with \"where\"",
+                            differs));
     }
     series.points.push_back({x, i});
   }

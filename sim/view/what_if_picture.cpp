@@ -14,7 +14,9 @@ TornadoChart what_if_chart(const WhatIf& answer) {
   TornadoChart chart;
   chart.title = fmt::format("{}, {}: {} an iteration", title(scenario), scenario.strategy->name,
                             format_duration(result.metrics.iteration_s));
-  chart.note = caveat_with_source(scenario.profile) + "More workers are in the table alone.";
+  std::string note = caveat_with_source(scenario.profile);
+  if (!note.empty()) note.back() = '.';  // in the place of its line's end
+  chart.note = note + (note.empty() ? "" : " ") + "More workers are in the table alone.";
   chart.value = {.name = "samples per second, over what it is",
                  .label = [](double percent) { return fmt::format("{}{:g} %", percent > 0 ? "+" : "", percent); }};
   const auto add = [&, workers = scenario.workers](const WhatIfRow& row) {

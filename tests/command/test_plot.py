@@ -277,7 +277,7 @@ class BadInput(Case):
         self.refuses("number.csv: line 2: speedup: is 'fast' (a number of at least 0)", "number.csv")
         self.refuses("ragged.csv: line 6: has 2 fields (12, as the header)", "ragged.csv")
         self.refuses("twice.csv: line 6: a second row for alexnet, WFBP, workers = 4 (make 'collective' one of the series or panels, "
-                     "or select with \"where\")", "twice.csv")
+                     "as by --set panels=collective, or select with \"where\")", "twice.csv")
         self.write("sweep.csv", SWEEP)
         self.refuses("command line: --out: 'sweep.svg' is what is read (another file to write)", self.write("sweep.svg", SWEEP).name, out="sweep.svg")
 

@@ -3,6 +3,8 @@
 #include "tests/catch.hpp"
 #include "tests/html/results.hpp"
 
+#include "sim/html/fastest.hpp"
+
 using namespace allreplay;
 
 namespace {
@@ -69,4 +71,16 @@ TEST_CASE("the search is not told as the fastest where there are others") {
   CHECK(sentences(result_row("p", "best", 8, 4) + result_row("p", "a", 8, 5) + result_row("p", "b", 8, 6))[0] ==
         "Fastest besides the search, best: a.");
   CHECK(sentences(result_row("p", "best", 8, 4))[0] == "Fastest: best.");
+}
+
+TEST_CASE("what does not fit into memory comes after what does, however fast") {
+  const auto ended = [](std::string line, const std::string& cell) { return line.insert(line.size() - 1, "," + cell); };
+  const std::string limit = "memory=80 GB";
+  const SweepResult result = parse_sweep_result(ended(result_header, "memory_bytes") +
+                                                    ended(result_row("p", "a", 4, 4, limit), "90000000000") +
+                                                    ended(result_row("p", "b", 4, 5, limit), "80000000000"),
+                                                "r.csv");
+  CHECK(result.groups.at(0).by_workers.at(4) == std::vector<std::size_t>{1, 0});
+  CHECK(fastest_series(result, result.groups[0].by_workers.at(4)) == std::vector<std::string>{"b"});
+  CHECK(summarize(result).overview.ends_with(" 1 row in more memory than a worker has."));
 }

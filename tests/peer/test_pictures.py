@@ -174,8 +174,9 @@ class Timelines(Case):
         _, _, picture = self.run_example("wfbp")
         for text in ("six_layers on eight-workers: 8 workers, ring, alpha-beta", "wfbp: iteration 148 ms, exposed communication 46 ms",
                      "iteration 148 ms", "lower bound 108 ms", "backward 68 ms", "forward 34 ms", "46 ms", "all 8 workers", "communication",
-                     "time since the backward pass began (ms)", "fc5", "fc5.weight"):
+                     "time since the backward pass began (ms)", "fc5", "5"):
             self.assertIn(text, picture.texts)
+        self.assertIn("Numbers on collectives are blocks of the plan", " ".join(picture.texts))
         self.assertIn("reconstructed", " ".join(picture.texts))
 
     def test_large_ones_are_small_files(self):

@@ -72,10 +72,10 @@ class Results(unittest.TestCase):
         self.same("topology", cluster="fat-tree-4")
         words = {"nodes": 2, "gpus": 4, "network": "100Gbit/s", "inner": "200 GB/s", "inner_alpha": "2us", "rails": 4}
         printed = self.same("compare", profile=SIX, strategies="ddp,wfbp", **words)
-        self.assertEqual([row["iteration_s"] for row in allreplay.compare(SIX, strategies="ddp,wfbp", **words)],
+        self.assertEqual([row["iteration_s"] for row in records(allreplay.compare(SIX, strategies="ddp,wfbp", **words))],
                          [row["iteration_s"] for row in printed])
         in_sweep = allreplay.sweep({"name": "s", "profiles": [SIX], "clusters": [words], "strategies": ["ddp", "wfbp"]})
-        self.assertEqual([row["iteration_s"] for row in in_sweep], [row["iteration_s"] for row in printed])
+        self.assertEqual([row["iteration_s"] for row in records(in_sweep)], [row["iteration_s"] for row in printed])
         self.same("collective", cluster="leaf-spine-64", placement="spread", fidelity="fluid", bytes="1MiB")
         self.same("collective", cluster="h100x8-8x400gbps", bytes="1MiB:64MiB:x4")
 

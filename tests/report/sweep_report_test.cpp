@@ -54,3 +54,19 @@ TEST_CASE("a sweep's table says once what all rows share, and its lines stand in
         "      8      125.0      0.0        3    0.50    50.0      -  bucket_cap=1MB\n"
         "note: the times of the profile are reconstructed, not measured\n");
 }
+
+TEST_CASE("a sweep's table marks what does not fit into the memory that a row says there is") {
+  Row row = swept_row(4, "1 MB", 0.5);
+  for (Column& column : row) {
+    if (column.name == "memory_bytes") column.cell = 90e9;
+    if (column.name == "options") column.cell = NamedValues{{"memory", "80 GB"}};
+  }
+  SweepTable small, enough;
+  small.add(0, row);
+  CHECK(small.text().find("90.00!") != std::string::npos);
+  CHECK(small.text().find("! does not fit into the memory of a worker") != std::string::npos);
+  for (Column& column : row)
+    if (column.name == "options") column.cell = NamedValues{{"memory", "90 GB"}};
+  enough.add(0, row);
+  CHECK(enough.text().find('!') == std::string::npos);
+}
