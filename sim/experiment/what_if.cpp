@@ -245,6 +245,7 @@ class Asking {
     const auto given = std::find_if(scenarios.begin(), scenarios.end(),
                                     [&](const Scenario& one) { return one.strategy == tuned.strategy; });
     const auto options = changed_options(*given, tuned);
+    result_.trials = how_.budget;
     all.push_back({Kind::Strategy, fmt::format("{}'s best: {}", framework, tuned.strategy->name),
                    [name = std::string(tuned.strategy->name), options](Request& request) {
                      set_strategy(request, name);

@@ -27,6 +27,7 @@ struct WhatIf {
       together;  ///< the two, and the three, that bring most together, where that is more than one does
   std::optional<double> bound_s;  ///< an iteration in which communication hides as well as it can
   double bound_gain = 0;
+  std::int64_t trials = 0;            ///< for each strategy of a framework; 0: none stands in a row
   std::string memory_from;            ///< the device whose memory is the limit; "" where it was given, or none is known
   std::vector<std::string> left_out;  ///< changes that are not possible here, and why
 };

@@ -122,6 +122,11 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
     text += fmt::format(
         "Another order of what is sent now brings {} at most: to gain more, send less or over a faster network.\n",
         percent(answer.bound_gain));
+  if (answer.trials > 0)
+    text += fmt::format(
+        "A framework's best is that of {} trials for each of its strategies (--budget); `recommend` "
+        "tries more.\n",
+        answer.trials);
   if (!answer.memory_from.empty())
     text += fmt::format("Memory: {} of {}.\n", write_size(*scenario.options.memory.limit), answer.memory_from);
   if (!result.memory.parts.activations && scenario.options.memory.limit)

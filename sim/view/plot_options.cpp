@@ -126,7 +126,7 @@ const std::vector<PlotKindRow>& plot_kinds() {
   static const std::vector<PlotKindRow> kinds{
       {PlotKind::Speedup, "speedup", "how many times faster than one worker, with the ideal", {"speedup"}, true},
       {PlotKind::Efficiency, "efficiency", "speed-up per worker, in per cent", {"efficiency"}, true},
-      {PlotKind::Lines, "lines", "any one number, a line per series, alone or over that of another row", {}, true},
+      {PlotKind::Lines, "lines", "any one number, a line per series, alone or over another row's", {}, true},
       {PlotKind::Bars,
        "bars",
        "computation and, stacked on it, exposed communication",
