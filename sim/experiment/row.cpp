@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/core/csv.hpp"
+#include "sim/core/units.hpp"
 #include "sim/training/communication.hpp"
 
 namespace allreplay {
@@ -137,6 +138,12 @@ nlohmann::ordered_json to_object(const Row& row) {
 std::span<const ColumnRow> columns() { return all; }
 
 NamedValues options_that_matter(const Scenario& scenario) { return effective_options(scenario, carrier_of(scenario)); }
+
+std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const Place& place) {
+  for (const auto& [name, value] : options)
+    if (name == "memory") return memory_bytes <= static_cast<double>(parse_size(value, place));
+  return std::nullopt;
+}
 
 Row identity(const Scenario& scenario) {
   return row_of({scenario, carrier_of(scenario), Metrics(), MemoryUse()}, true);

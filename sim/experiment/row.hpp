@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -57,6 +58,9 @@ std::span<const ColumnRow> columns();
 /// The options that matter to this scenario, with their values, defaults included. Throws InputError for a collective
 /// or fidelity that the scenario cannot have; so do the next two.
 NamedValues options_that_matter(const Scenario& scenario);
+
+/// Whether a worker that holds so much has the memory for it, by the options of its row; none where these say nothing.
+std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const Place& place);
 
 /// The columns that say which scenario a row is of.
 Row identity(const Scenario& scenario);

@@ -61,16 +61,13 @@ void run_there(const std::vector<std::size_t>& missing, const SweepRows& rows, F
 std::string said_twice(const std::vector<std::string>& identities) {
   std::unordered_map<std::string_view, std::size_t> known;
   std::string first;
-  std::size_t others = 0;
+  std::size_t count = 0;
   for (std::size_t row = 0; row < identities.size(); ++row) {
     const auto [same, fresh] = known.emplace(identities[row], row);
     if (fresh) continue;
-    if (first.empty())
-      first = fmt::format("row {} is row {} again", row + 1, same->second + 1);
-    else
-      ++others;
+    if (++count == 1) first = fmt::format("row {} is row {} again", row + 1, same->second + 1);
   }
-  return others == 0 ? first : fmt::format("{}, and {} more are others again", first, others);
+  return count < 2 ? first : fmt::format("{}; there are {} such rows", first, count);
 }
 
 }  // namespace

@@ -54,11 +54,8 @@ class Reader {
     row.speedup = *number(csv, "speedup");
     row.efficiency = *number(csv, "efficiency");
     row.lower_bound_s = number(csv, "lower_bound_s");
-    if (const auto limit = std::find_if(row.options.begin(), row.options.end(),
-                                        [](const auto& option) { return option.first == "memory"; });
-        limit != row.options.end() && places_.count("memory_bytes") > 0)
-      row.fits = number(csv, "memory_bytes").value_or(0) <=
-                 static_cast<double>(parse_size(limit->second, {file_, line + ": options: memory"}));
+    if (places_.count("memory_bytes") > 0)
+      row.fits = fits_by(row.options, *number(csv, "memory_bytes"), {file_, line + ": options: memory"}).value_or(true);
     return row;
   }
 

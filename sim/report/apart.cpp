@@ -31,13 +31,17 @@ std::string workers_text(const std::string& count) { return count + (count == "1
 
 Names identifying_names(const Scenario& scenario) {
   const auto [collective, fidelity] = carried_by(scenario);
-  return {{"profile", scenario.profile->name},
-          {"cluster", scenario.cluster.name},
-          {"workers", std::to_string(scenario.workers)},
-          {"collective", collective},
-          {"fidelity", fidelity},
-          {"codec", scenario.codec ? scenario.codec->name : "none"},
-          {"strategy", std::string(scenario.strategy->name)}};
+  const std::string names[] = {scenario.profile->name,
+                               scenario.cluster.name,
+                               std::to_string(scenario.workers),
+                               collective,
+                               fidelity,
+                               scenario.codec ? scenario.codec->name : "none",
+                               std::string(scenario.strategy->name)};
+  static_assert(std::size(names) == std::size(named_by));
+  Names named;
+  for (std::size_t i = 0; i < std::size(names); ++i) named.emplace_back(named_by[i], names[i]);
+  return named;
 }
 
 Apart::Apart(std::vector<Names> all) : all_(std::move(all)) {}

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,8 +10,11 @@
 
 namespace allreplay {
 
-/// A scenario's names, by what they are of: "profile", "cluster", "workers", "collective", "fidelity", "codec",
-/// "strategy".
+/// What a scenario is named by.
+inline constexpr std::string_view named_by[] = {"profile",  "cluster", "workers", "collective",
+                                                "fidelity", "codec",   "strategy"};
+
+/// A scenario's names, by what they are of, in the order of named_by.
 using Names = std::vector<std::pair<std::string, std::string>>;
 
 /// What is not possible has names, too: those that were asked for.

@@ -6,15 +6,11 @@
 #include <fmt/format.h>
 
 #include "sim/core/text.hpp"
-#include "sim/core/units.hpp"
 #include "sim/report/report.hpp"
 
 namespace allreplay {
 
 namespace {
-
-constexpr std::string_view columns_of_identity[] = {"profile",  "cluster", "workers", "collective",
-                                                    "fidelity", "codec",   "strategy"};
 
 const Cell& cell_of(const Row& row, std::string_view name) {
   return std::find_if(row.begin(), row.end(), [&](const Column& column) { return column.name == name; })->cell;
@@ -45,17 +41,14 @@ SweepTable::Word SweepTable::word(const std::string& text) {
 void SweepTable::add(std::size_t place, const Row& row) {
   Line line;
   for (std::size_t i = 0; i < names; ++i) {
-    const std::string text = plain_text(cell_of(row, columns_of_identity[i]));
+    const std::string text = plain_text(cell_of(row, named_by[i]));
     line.identity[i] = word(text.empty() ? "none" : text);
   }
   line.note = word(caveat(*words_[line.identity[0]], plain_text(cell_of(row, "origin"))));
   line.memory_bytes = number_in(row, "memory_bytes");
-  for (const auto& option : std::get<NamedValues>(cell_of(row, "options"))) {
-    line.options.push_back(word(allreplay::options_text({option})));
-    if (option.first != "memory") continue;
-    line.limited = true;
-    line.fits = line.memory_bytes <= static_cast<double>(parse_size(option.second, {"options", option.first}));
-  }
+  const NamedValues& options = std::get<NamedValues>(cell_of(row, "options"));
+  for (const auto& option : options) line.options.push_back(word(allreplay::options_text({option})));
+  line.fits = fits_by(options, line.memory_bytes, {"options", "memory"});
   line.metrics = metrics_of(row);
   if (lines_.size() <= place) lines_.resize(place + 1);
   lines_[place] = std::move(line);
@@ -86,10 +79,10 @@ std::string SweepTable::text(const Screen& screen) const {
     const bool all =
         std::all_of(lines_.begin(), lines_.end(), [&](const Line& line) { return line.identity[i] == value; });
     if (all && lines_.size() > 1) {
-      same += fmt::format("{}{} {}", same.empty() ? "" : ", ", columns_of_identity[i], *words_[value]);
+      same += fmt::format("{}{} {}", same.empty() ? "" : ", ", named_by[i], *words_[value]);
     } else {
       varied.push_back(i);
-      columns.emplace_back(std::string(columns_of_identity[i]));
+      columns.emplace_back(std::string(named_by[i]));
     }
   }
   std::set<std::array<Word, names>> identities;
@@ -100,7 +93,8 @@ std::string SweepTable::text(const Screen& screen) const {
        {TableColumn("iteration"), exposed_column, TableColumn(collectives_column), TableColumn("speed-up"),
         TableColumn(efficiency_column), TableColumn("above bound")})
     columns.push_back(column);
-  const bool limited = std::any_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.limited; });
+  const bool limited =
+      std::any_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.fits.has_value(); });
   if (limited) columns.emplace_back("memory");
   if (alike) columns.emplace_back("options");
   Table table(columns, keys);
@@ -108,7 +102,7 @@ std::string SweepTable::text(const Screen& screen) const {
   if (alike)
     for (const Word one : common) same += fmt::format("{}{}", same.empty() ? "" : ", ", *words_[one]);
   std::string notes;
-  if (!std::all_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.fits; }))
+  if (!std::all_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.fits.value_or(true); }))
     notes = "! does not fit into the memory of a worker\n";
   for (const Line& line : lines_) {
     const Metrics& m = line.metrics;
@@ -119,7 +113,7 @@ std::string SweepTable::text(const Screen& screen) const {
                            cell::number(m.speedup, 2), cell::percent(m.efficiency), above_bound_cell(m)});
     if (limited) {
       const TableCell memory = cell::bytes(line.memory_bytes);
-      row.push_back(line.fits ? memory : memory.marked("!"));
+      row.push_back(line.fits.value_or(true) ? memory : memory.marked("!"));
     }
     if (alike) row.emplace_back(options_text(line, common));
     table.add(std::move(row));

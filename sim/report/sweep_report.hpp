@@ -4,10 +4,12 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/experiment/row.hpp"
+#include "sim/report/apart.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {
@@ -28,15 +30,15 @@ class SweepTable {
   std::string text(const Screen& screen = {}) const;
 
  private:
-  static constexpr std::size_t names = 7;  // profile, cluster, workers, collective, fidelity, codec, strategy
-  using Word = std::uint32_t;              // a text's place in words_
+  static constexpr std::size_t names = std::size(named_by);
+  using Word = std::uint32_t;  // a text's place in words_
   struct Line {
     std::array<Word, names> identity{};
     Word note = 0;
     std::vector<Word> options;
     Metrics metrics;
     double memory_bytes = 0;
-    bool limited = false, fits = true;  // whether its options say how much memory there is, and whether it is enough
+    std::optional<bool> fits;  // into the memory that its options say there is
   };
 
   Word word(const std::string& text);

@@ -127,7 +127,7 @@ TEST_CASE("rows that nothing tells apart are told of") {
   const Folder folder;
   folder.write("sweep.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 4],
                                  "strategies": ["wfbp", "s-sgd", "wfbp"]})");
-  CHECK(folder.sweep(false).second == "row 3 is row 1 again, and 1 more are others again");
+  CHECK(folder.sweep(false).second == "row 3 is row 1 again; there are 2 such rows");
 }
 
 TEST_CASE("resume computes again what was changed in the file") {
