@@ -40,7 +40,7 @@ namespace {
 
 Measured measured(const Scenario& scenario, const std::vector<Range>& ranges, const std::vector<std::string>& values) {
   const Result result = simulate(with_options(scenario, ranges, values));
-  return {result.metrics.iteration_s, result.memory.peak, fits(scenario, result)};
+  return {result.metrics.iteration_s, result.memory.peak, fits(scenario, result), result.metrics.collectives};
 }
 
 std::vector<Measured> measured_by(Farm& farm, const std::vector<std::vector<std::string>>& settings) {
@@ -65,8 +65,8 @@ Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges) {
   };
 }
 
-Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
-  Tuning tuning;
+Tried try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
+  Tried tuning;
   tuning.ranges = request.ranges;
   tuning.given = run(scenario);
   Options defaults = scenario.options;
@@ -95,7 +95,13 @@ Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs
   const Trial& best = tuning.trials[tuning.best];
   tuning.as_given = tuning.given.result.metrics.iteration_s < best.iteration_s &&
                     (fits(tuning.given.scenario, tuning.given.result) || !best.fits);
-  tuning.tuned = tuning.as_given ? tuning.given : run(with_options(scenario, request.ranges, best.values));
+  return tuning;
+}
+
+Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
+  Tuning tuning{try_settings(scenario, request, jobs, farm), {}};
+  tuning.tuned =
+      tuning.as_given ? tuning.given : run(with_options(scenario, tuning.ranges, tuning.trials[tuning.best].values));
   return tuning;
 }
 
