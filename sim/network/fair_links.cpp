@@ -120,38 +120,59 @@ void FairLinks::join(FlowId id) {
 }
 
 void FairLinks::solve() {
+  reached_.clear();
+  asked_ = 0;
   for (int tries = 0;; ++tries) {
-    ++attempt_;
+    reach();
+    if (tries == patience) join_all_in_reach();
     find_rates();
-    if (tries >= patience) {
-      const std::size_t known = members_.size();
-      for (const Reached& reached : reached_)
-        for (const FlowId id : on(reached.link)) join(id);
-      if (members_.size() > known) continue;
-    }
     if (check()) return;
+  }
+}
+
+// The links of those who joined lately.
+void FairLinks::reach() {
+  for (; asked_ < members_.size(); ++asked_)
+    for (const LinkId link : route(flows_[members_[asked_]])) {
+      if (reached_in_[link] != change_) {
+        reached_in_[link] = change_;
+        reached_at_[link] = static_cast<std::uint32_t>(reached_.size());
+        reached_.push_back({link});
+      }
+      reached_[reached_at_[link]].counted = false;
+    }
+}
+
+void FairLinks::join_all_in_reach() {
+  for (std::size_t i = 0; i < reached_.size(); ++i) {
+    for (const FlowId id : on(reached_[i].link)) join(id);
+    reach();
+  }
+}
+
+void FairLinks::count(Reached& reached) const {
+  reached.counted = true;
+  reached.members = 0;
+  reached.left = capacity_[reached.link];
+  for (const FlowId id : on(reached.link)) {
+    if (flows_[id].member_of == change_)
+      ++reached.members;
+    else
+      reached.left -= flows_[id].rate;
   }
 }
 
 // Progressive filling of the members, the other flows held at their rates.
 void FairLinks::find_rates() {
-  reached_.clear();
+  ++attempt_;
   heap_.clear();
-  for (const FlowId id : members_)
-    for (const LinkId link : route(flows_[id])) {
-      if (reached_in_[link] == attempt_) continue;
-      reached_in_[link] = attempt_;
-      reached_at_[link] = static_cast<std::uint32_t>(reached_.size());
-      Reached reached{link, capacity_[link], 0, -1, 0, false};
-      for (const FlowId other : on(link)) {
-        if (flows_[other].member_of == change_)
-          ++reached.members;
-        else
-          reached.left -= flows_[other].rate;
-      }
-      heap_.push_back({std::max(0.0, reached.left) / reached.members, static_cast<std::uint32_t>(reached_.size())});
-      reached_.push_back(reached);
-    }
+  for (Reached& reached : reached_) {
+    if (!reached.counted) count(reached);
+    reached.open = reached.members;
+    reached.spare = reached.left;
+    reached.level = -1;
+    heap_.push_back({std::max(0.0, reached.spare) / reached.open, static_cast<std::uint32_t>(heap_.size())});
+  }
   std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
   double level = 0;
   for (std::size_t open = members_.size(); open > 0;) {
@@ -159,8 +180,8 @@ void FairLinks::find_rates() {
     std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
     heap_.pop_back();
     Reached& reached = reached_[next.reached];
-    if (reached.members == 0) continue;
-    const double at = std::max(0.0, reached.left) / reached.members;
+    if (reached.open == 0) continue;
+    const double at = std::max(0.0, reached.spare) / reached.open;
     if (at > next.at) {
       heap_.push_back({at, next.reached});
       std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
@@ -176,45 +197,41 @@ void FairLinks::find_rates() {
       flow.bottleneck = reached.link;
       for (const LinkId link : route(flow)) {
         Reached& crossed = reached_[reached_at_[link]];
-        crossed.left -= level;
-        --crossed.members;
+        crossed.spare -= level;
+        --crossed.open;
       }
       --open;
     }
   }
 }
 
-void FairLinks::survey(Reached& reached) const {
-  double sum = 0;
-  reached.most = 0;
-  for (const FlowId id : on(reached.link)) {
+FairLinks::Survey FairLinks::survey(LinkId link) const {
+  double sum = 0, most = 0;
+  for (const FlowId id : on(link)) {
     sum += flows_[id].rate;
-    reached.most = std::max(reached.most, flows_[id].rate);
+    most = std::max(most, flows_[id].rate);
   }
-  reached.full = sum >= capacity_[reached.link] * (1 - tolerance);
+  return {most, sum >= capacity_[link] * (1 - tolerance)};
 }
 
 // Whether all flows on the links reached have a bottleneck; those that have none join.
 bool FairLinks::check() {
   const std::size_t known = members_.size();
-  for (Reached& reached : reached_) survey(reached);
-  for (const Reached& reached : reached_)
+  for (const Reached& reached : reached_) {
+    if (reached.members == carried_[reached.link].count) continue;
     for (const FlowId id : on(reached.link)) {
       Flow& flow = flows_[id];
       if (flow.member_of == change_) continue;
       const bool too_fast = reached.level >= 0 && flow.rate > reached.level * (1 + tolerance);
       if (too_fast || (flow.bottleneck == reached.link && !has_bottleneck(flow))) join(id);
     }
+  }
   return members_.size() == known;
 }
 
 bool FairLinks::has_bottleneck(Flow& flow) {
   for (const LinkId link : route(flow)) {
-    Reached there{link, 0, 0, -1, 0, false};
-    if (reached_in_[link] == attempt_)
-      there = reached_[reached_at_[link]];
-    else
-      survey(there);
+    const Survey there = survey(link);
     if (there.full && flow.rate >= there.most * (1 - tolerance)) {
       flow.bottleneck = link;
       return true;

@@ -51,10 +51,16 @@ class FairLinks {
   // A link in reach of the change.
   struct Reached {
     LinkId link;
-    double left;            // capacity less the rates of the others
-    std::uint32_t members;  // free flows whose rate is not found yet
-    double level;           // at which members settled here; negative: nobody did
-    double most;            // the fastest rate on it
+    bool counted = false;
+    std::uint32_t members = 0;  // flows that are free to change
+    double left = 0;            // capacity less the rates of the others
+    // While rates are found:
+    std::uint32_t open = 0;  // members whose rate is not found yet
+    double spare = 0;        // what is left for them
+    double level = -1;       // at which members settled here; negative: nobody did
+  };
+  struct Survey {
+    double most;  // the fastest rate
     bool full;
   };
   struct Fills {
@@ -77,10 +83,13 @@ class FairLinks {
   void forget_removed(LinkId link);
   void join(FlowId flow);
   void solve();
+  void reach();
+  void join_all_in_reach();
+  void count(Reached& reached) const;
   void find_rates();
   bool check();
   bool has_bottleneck(Flow& flow);
-  void survey(Reached& reached) const;
+  Survey survey(LinkId link) const;
 
   std::vector<double> capacity_;
   std::vector<Carried> carried_;
@@ -94,8 +103,9 @@ class FairLinks {
   std::uint32_t attempt_ = 0;
   std::uint32_t change_ = 0;
   std::vector<FlowId> members_;
+  std::size_t asked_ = 0;  // members whose links are reached
   std::vector<Reached> reached_;
-  std::vector<std::uint32_t> reached_in_;  // by link: the attempt…
+  std::vector<std::uint32_t> reached_in_;  // by link: the change…
   std::vector<std::uint32_t> reached_at_;  // …and the place in reached_
   std::vector<Fills> heap_;
 };
