@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 namespace allreplay {
 
@@ -121,6 +122,7 @@ void FairLinks::join(FlowId id) {
 
 void FairLinks::solve() {
   reached_.clear();
+  places_.clear();
   asked_ = 0;
   for (int tries = 0;; ++tries) {
     reach();
@@ -132,15 +134,19 @@ void FairLinks::solve() {
 
 // The links of those who joined lately.
 void FairLinks::reach() {
-  for (; asked_ < members_.size(); ++asked_)
-    for (const LinkId link : route(flows_[members_[asked_]])) {
+  for (; asked_ < members_.size(); ++asked_) {
+    Flow& flow = flows_[members_[asked_]];
+    flow.places = static_cast<std::uint32_t>(places_.size());
+    for (const LinkId link : route(flow)) {
       if (reached_in_[link] != change_) {
         reached_in_[link] = change_;
         reached_at_[link] = static_cast<std::uint32_t>(reached_.size());
         reached_.push_back({link});
       }
+      places_.push_back(reached_at_[link]);
       reached_[reached_at_[link]].counted = false;
     }
+  }
 }
 
 void FairLinks::join_all_in_reach() {
@@ -162,29 +168,54 @@ void FairLinks::count(Reached& reached) const {
   }
 }
 
-// Progressive filling of the members, the other flows held at their rates.
-void FairLinks::find_rates() {
-  ++attempt_;
-  heap_.clear();
-  for (Reached& reached : reached_) {
+// When links fill, as far as can be said before any rate is known. Of the links that a flow has to itself, one fills
+// first: the others never do.
+void FairLinks::order_links() {
+  fills_.clear();
+  later_.clear();
+  for (std::uint32_t place = 0; place < reached_.size(); ++place) {
+    Reached& reached = reached_[place];
     if (!reached.counted) count(reached);
     reached.open = reached.members;
     reached.spare = reached.left;
     reached.level = -1;
-    heap_.push_back({std::max(0.0, reached.spare) / reached.open, static_cast<std::uint32_t>(heap_.size())});
+    reached.survey.reset();
+    if (reached.members > 1) fills_.push_back({reached.at(), place});
   }
-  std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
+  for (const FlowId id : members_) {
+    Fills first{std::numeric_limits<double>::infinity(), 0};
+    for (const std::uint32_t place : places(flows_[id]))
+      if (reached_[place].members == 1) first = std::min(first, Fills{reached_[place].at(), place});
+    if (first.at < std::numeric_limits<double>::infinity()) fills_.push_back(first);
+  }
+  std::sort(fills_.begin(), fills_.end(), std::greater<>());
+}
+
+FairLinks::Fills FairLinks::next_to_fill() {
+  if (later_.empty() || (!fills_.empty() && fills_.back() < later_.front())) {
+    const Fills next = fills_.back();
+    fills_.pop_back();
+    return next;
+  }
+  std::pop_heap(later_.begin(), later_.end(), std::greater<>());
+  const Fills next = later_.back();
+  later_.pop_back();
+  return next;
+}
+
+// Progressive filling of the members, the other flows held at their rates.
+void FairLinks::find_rates() {
+  ++attempt_;
+  order_links();
   double level = 0;
   for (std::size_t open = members_.size(); open > 0;) {
-    const Fills next = heap_.front();
-    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    heap_.pop_back();
-    Reached& reached = reached_[next.reached];
+    const Fills next = next_to_fill();
+    Reached& reached = reached_[next.place];
     if (reached.open == 0) continue;
-    const double at = std::max(0.0, reached.spare) / reached.open;
+    const double at = reached.at();
     if (at > next.at) {
-      heap_.push_back({at, next.reached});
-      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+      later_.push_back({at, next.place});
+      std::push_heap(later_.begin(), later_.end(), std::greater<>());
       continue;
     }
     if (next.at > level * (1 + one_level)) level = next.at;
@@ -195,10 +226,9 @@ void FairLinks::find_rates() {
       flow.settled_in = attempt_;
       flow.rate = level;
       flow.bottleneck = reached.link;
-      for (const LinkId link : route(flow)) {
-        Reached& crossed = reached_[reached_at_[link]];
-        crossed.spare -= level;
-        --crossed.open;
+      for (const std::uint32_t place : places(flow)) {
+        reached_[place].spare -= level;
+        --reached_[place].open;
       }
       --open;
     }
@@ -212,6 +242,11 @@ FairLinks::Survey FairLinks::survey(LinkId link) const {
     most = std::max(most, flows_[id].rate);
   }
   return {most, sum >= capacity_[link] * (1 - tolerance)};
+}
+
+const FairLinks::Survey& FairLinks::survey(Reached& reached) const {
+  if (!reached.survey) reached.survey = survey(reached.link);
+  return *reached.survey;
 }
 
 // Whether all flows on the links reached have a bottleneck; those that have none join.
@@ -231,7 +266,7 @@ bool FairLinks::check() {
 
 bool FairLinks::has_bottleneck(Flow& flow) {
   for (const LinkId link : route(flow)) {
-    const Survey there = survey(link);
+    const Survey there = reached_in_[link] == change_ ? survey(reached_[reached_at_[link]]) : survey(link);
     if (there.full && flow.rate >= there.most * (1 - tolerance)) {
       flow.bottleneck = link;
       return true;

@@ -7,7 +7,10 @@
 // fair ones: there are no others. What is far from a change is never looked at.
 #pragma once
 
+#include <algorithm>
+#include <compare>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,6 +42,7 @@ class FairLinks {
     std::uint32_t hops = 0;        // 0: not here, or removed
     std::uint32_t member_of = 0;   // the attempt for which it is free to change
     std::uint32_t settled_in = 0;  // the attempt in which its rate was found
+    std::uint32_t places = 0;      // where the places of its links begin in places_, while it is free to change
     LinkId bottleneck = none;
     double rate = 0;    // bytes per ps
     double before = 0;  // the rate when this change began
@@ -48,6 +52,10 @@ class FairLinks {
     std::uint32_t count = 0;  // of lists_[link] from 2 on; may include removed flows until settle()
     FlowId sole = 0;          // if count is 1
   };
+  struct Survey {
+    double most;  // the fastest rate
+    bool full;
+  };
   // A link in reach of the change.
   struct Reached {
     LinkId link;
@@ -55,21 +63,21 @@ class FairLinks {
     std::uint32_t members = 0;  // flows that are free to change
     double left = 0;            // capacity less the rates of the others
     // While rates are found:
-    std::uint32_t open = 0;  // members whose rate is not found yet
-    double spare = 0;        // what is left for them
-    double level = -1;       // at which members settled here; negative: nobody did
-  };
-  struct Survey {
-    double most;  // the fastest rate
-    bool full;
+    std::uint32_t open = 0;        // members whose rate is not found yet
+    double spare = 0;              // what is left for them
+    double level = -1;             // at which members settled here; negative: nobody did
+    std::optional<Survey> survey;  // with the rates found
+
+    double at() const { return std::max(0.0, spare) / open; }  // the level at which it fills, if others stay
   };
   struct Fills {
     double at;
-    std::uint32_t reached;
-    bool operator>(const Fills& other) const { return at != other.at ? at > other.at : reached > other.reached; }
+    std::uint32_t place;  // in reached_
+    auto operator<=>(const Fills&) const = default;
   };
 
   std::span<const LinkId> route(const Flow& flow) const { return {flow.route, flow.hops}; }
+  std::span<const std::uint32_t> places(const Flow& flow) const { return {&places_[flow.places], flow.hops}; }
   std::span<const FlowId> on(LinkId link) const {
     const Carried& carried = carried_[link];
     return carried.count == 1 ? std::span(&carried.sole, 1) : std::span(lists_[link].data(), carried.count);
@@ -86,10 +94,13 @@ class FairLinks {
   void reach();
   void join_all_in_reach();
   void count(Reached& reached) const;
+  void order_links();
+  Fills next_to_fill();
   void find_rates();
   bool check();
   bool has_bottleneck(Flow& flow);
   Survey survey(LinkId link) const;
+  const Survey& survey(Reached& reached) const;
 
   std::vector<double> capacity_;
   std::vector<Carried> carried_;
@@ -107,7 +118,9 @@ class FairLinks {
   std::vector<Reached> reached_;
   std::vector<std::uint32_t> reached_in_;  // by link: the change…
   std::vector<std::uint32_t> reached_at_;  // …and the place in reached_
-  std::vector<Fills> heap_;
+  std::vector<std::uint32_t> places_;      // of members' links in reached_, member after member
+  std::vector<Fills> fills_;               // the last first
+  std::vector<Fills> later_;               // a heap of those that fill later than it seemed
 };
 
 }  // namespace allreplay
