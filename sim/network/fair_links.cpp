@@ -121,8 +121,8 @@ void FairLinks::join(FlowId id) {
 }
 
 void FairLinks::solve() {
+  if (share_one_route()) return;
   reached_.clear();
-  places_.clear();
   asked_ = 0;
   for (int tries = 0;; ++tries) {
     reach();
@@ -132,21 +132,35 @@ void FairLinks::solve() {
   }
 }
 
+// Where the members go the same way, and nobody else uses any of it.
+bool FairLinks::share_one_route() {
+  const std::span<const LinkId> way = route(flows_[members_[0]]);
+  for (const LinkId link : way)
+    if (carried_[link].count != members_.size()) return false;
+  for (const FlowId id : members_)
+    if (!std::ranges::equal(route(flows_[id]), way)) return false;
+  const auto count = static_cast<double>(members_.size());
+  LinkId bottleneck = way[0];
+  for (const LinkId link : way)
+    if (capacity_[link] / count < capacity_[bottleneck] / count) bottleneck = link;
+  for (const FlowId id : members_) {
+    flows_[id].rate = capacity_[bottleneck] / count;
+    flows_[id].bottleneck = bottleneck;
+  }
+  return true;
+}
+
 // The links of those who joined lately.
 void FairLinks::reach() {
-  for (; asked_ < members_.size(); ++asked_) {
-    Flow& flow = flows_[members_[asked_]];
-    flow.places = static_cast<std::uint32_t>(places_.size());
-    for (const LinkId link : route(flow)) {
+  for (; asked_ < members_.size(); ++asked_)
+    for (const LinkId link : route(flows_[members_[asked_]])) {
       if (reached_in_[link] != change_) {
         reached_in_[link] = change_;
         reached_at_[link] = static_cast<std::uint32_t>(reached_.size());
         reached_.push_back({link});
       }
-      places_.push_back(reached_at_[link]);
       reached_[reached_at_[link]].counted = false;
     }
-  }
 }
 
 void FairLinks::join_all_in_reach() {
@@ -178,14 +192,15 @@ void FairLinks::order_links() {
     if (!reached.counted) count(reached);
     reached.open = reached.members;
     reached.spare = reached.left;
-    reached.level = -1;
-    reached.survey.reset();
+    reached.level = reached.most = -1;
     if (reached.members > 1) fills_.push_back({reached.at(), place});
   }
   for (const FlowId id : members_) {
     Fills first{std::numeric_limits<double>::infinity(), 0};
-    for (const std::uint32_t place : places(flows_[id]))
+    for (const LinkId link : route(flows_[id])) {
+      const std::uint32_t place = reached_at_[link];
       if (reached_[place].members == 1) first = std::min(first, Fills{reached_[place].at(), place});
+    }
     if (first.at < std::numeric_limits<double>::infinity()) fills_.push_back(first);
   }
   std::sort(fills_.begin(), fills_.end(), std::greater<>());
@@ -226,27 +241,24 @@ void FairLinks::find_rates() {
       flow.settled_in = attempt_;
       flow.rate = level;
       flow.bottleneck = reached.link;
-      for (const std::uint32_t place : places(flow)) {
-        reached_[place].spare -= level;
-        --reached_[place].open;
+      for (const LinkId link : route(flow)) {
+        Reached& crossed = reached_[reached_at_[link]];
+        crossed.spare -= level;
+        --crossed.open;
       }
       --open;
     }
   }
 }
 
-FairLinks::Survey FairLinks::survey(LinkId link) const {
-  double sum = 0, most = 0;
-  for (const FlowId id : on(link)) {
+void FairLinks::survey(Reached& reached) const {
+  double sum = 0;
+  reached.most = 0;
+  for (const FlowId id : on(reached.link)) {
     sum += flows_[id].rate;
-    most = std::max(most, flows_[id].rate);
+    reached.most = std::max(reached.most, flows_[id].rate);
   }
-  return {most, sum >= capacity_[link] * (1 - tolerance)};
-}
-
-const FairLinks::Survey& FairLinks::survey(Reached& reached) const {
-  if (!reached.survey) reached.survey = survey(reached.link);
-  return *reached.survey;
+  reached.full = sum >= capacity_[reached.link] * (1 - tolerance);
 }
 
 // Whether all flows on the links reached have a bottleneck; those that have none join.
@@ -266,7 +278,9 @@ bool FairLinks::check() {
 
 bool FairLinks::has_bottleneck(Flow& flow) {
   for (const LinkId link : route(flow)) {
-    const Survey there = reached_in_[link] == change_ ? survey(reached_[reached_at_[link]]) : survey(link);
+    Reached beyond{link};
+    Reached& there = reached_in_[link] == change_ ? reached_[reached_at_[link]] : beyond;
+    if (there.most < 0) survey(there);
     if (there.full && flow.rate >= there.most * (1 - tolerance)) {
       flow.bottleneck = link;
       return true;

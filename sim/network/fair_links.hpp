@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <compare>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -42,7 +41,6 @@ class FairLinks {
     std::uint32_t hops = 0;        // 0: not here, or removed
     std::uint32_t member_of = 0;   // the attempt for which it is free to change
     std::uint32_t settled_in = 0;  // the attempt in which its rate was found
-    std::uint32_t places = 0;      // where the places of its links begin in places_, while it is free to change
     LinkId bottleneck = none;
     double rate = 0;    // bytes per ps
     double before = 0;  // the rate when this change began
@@ -52,21 +50,18 @@ class FairLinks {
     std::uint32_t count = 0;  // of lists_[link] from 2 on; may include removed flows until settle()
     FlowId sole = 0;          // if count is 1
   };
-  struct Survey {
-    double most;  // the fastest rate
-    bool full;
-  };
   // A link in reach of the change.
   struct Reached {
     LinkId link;
-    bool counted = false;
     std::uint32_t members = 0;  // flows that are free to change
     double left = 0;            // capacity less the rates of the others
     // While rates are found:
-    std::uint32_t open = 0;        // members whose rate is not found yet
-    double spare = 0;              // what is left for them
-    double level = -1;             // at which members settled here; negative: nobody did
-    std::optional<Survey> survey;  // with the rates found
+    double spare = 0;        // what is left for the members whose rate is not found yet,
+    std::uint32_t open = 0;  // so many
+    bool counted = false;    // whether members and what is left for them are known
+    bool full = false;
+    double level = -1;  // at which members settled here; negative: nobody did
+    double most = -1;   // the fastest rate; negative: not asked for yet, neither is `full`
 
     double at() const { return std::max(0.0, spare) / open; }  // the level at which it fills, if others stay
   };
@@ -77,7 +72,6 @@ class FairLinks {
   };
 
   std::span<const LinkId> route(const Flow& flow) const { return {flow.route, flow.hops}; }
-  std::span<const std::uint32_t> places(const Flow& flow) const { return {&places_[flow.places], flow.hops}; }
   std::span<const FlowId> on(LinkId link) const {
     const Carried& carried = carried_[link];
     return carried.count == 1 ? std::span(&carried.sole, 1) : std::span(lists_[link].data(), carried.count);
@@ -91,6 +85,7 @@ class FairLinks {
   void forget_removed(LinkId link);
   void join(FlowId flow);
   void solve();
+  bool share_one_route();
   void reach();
   void join_all_in_reach();
   void count(Reached& reached) const;
@@ -99,8 +94,7 @@ class FairLinks {
   void find_rates();
   bool check();
   bool has_bottleneck(Flow& flow);
-  Survey survey(LinkId link) const;
-  const Survey& survey(Reached& reached) const;
+  void survey(Reached& reached) const;
 
   std::vector<double> capacity_;
   std::vector<Carried> carried_;
@@ -118,7 +112,6 @@ class FairLinks {
   std::vector<Reached> reached_;
   std::vector<std::uint32_t> reached_in_;  // by link: the change…
   std::vector<std::uint32_t> reached_at_;  // …and the place in reached_
-  std::vector<std::uint32_t> places_;      // of members' links in reached_, member after member
   std::vector<Fills> fills_;               // the last first
   std::vector<Fills> later_;               // a heap of those that fill later than it seemed
 };
