@@ -77,14 +77,22 @@ void scattered(benchmark::State& state, const Topology& topology) {
 }
 void scattered_star(benchmark::State& state) { scattered(state, *star(state.range(0), ten_gigabit)); }
 void scattered_fat_tree(benchmark::State& state) { scattered(state, *smallest_fat_tree(state.range(0))); }
-BENCHMARK(scattered_star)->Name("RingScattered/star")->Arg(2048)->Unit(benchmark::kMillisecond);
-BENCHMARK(scattered_fat_tree)->Name("RingScattered/fat-tree")->Arg(2048)->Unit(benchmark::kMillisecond);
+BENCHMARK(scattered_star)
+    ->Name("RingScattered/star")
+    ->RangeMultiplier(2)
+    ->Range(256, 2048)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(scattered_fat_tree)
+    ->Name("RingScattered/fat-tree")
+    ->RangeMultiplier(2)
+    ->Range(256, 2048)
+    ->Unit(benchmark::kMillisecond);
 
 void double_tree(benchmark::State& state) {
   const auto topology = smallest_fat_tree(state.range(0));
   measure(state, *lay_on(each("double-binary-tree", state.range(0), Fidelity::Message), *topology), {all_bytes});
 }
-BENCHMARK(double_tree)->Name("DoubleTree/fat-tree")->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(double_tree)->Name("DoubleTree/fat-tree")->Arg(256)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
 
 // ResNet-50's 161 tensors, near enough: 53 convolutions and a classifier in their sizes, and 107 of a few kilobytes.
 std::vector<Bytes> resnet50() {
