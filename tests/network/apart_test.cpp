@@ -1,6 +1,11 @@
 // Ranks that start apart: by hand, and against the second simulator.
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
 #include <utility>
 
 #include "tests/catch.hpp"
@@ -8,7 +13,7 @@
 #include "tests/network/networks.hpp"
 
 #include "sim/core/random.hpp"
-#include "sim/network/launch.hpp"
+#include "sim/engine/replay.hpp"
 #include "sim/network/message.hpp"
 
 using namespace allreplay;
@@ -127,6 +132,20 @@ TEST_CASE("rounds leave one after another where ranks start apart") {
   CHECK(end_of("recursive-doubling", 4, 100, {500, 0, 0, 0}) == Time(700));
 }
 
+TEST_CASE("shared fairly, what piles up at a late rank would hold up all") {
+  // Seven of eight slices are at the late rank when it starts: with its own, eight share its link, arrive together, and
+  // share the next one's. In order, 14 slices of 125 kB follow its start: 1.75 us at a byte per picosecond.
+  const auto hosts = star(8, link(0, 1e12));
+  const Rounds rounds = rounds_of(find_algorithm("ring", {}), 8, {.groups = 1}, Stage::AllReduce, {});
+  for (const bool in_order : {true, false}) {
+    NaiveNetwork naive(*hosts, 0, 0);
+    std::vector<double> starts(8, 0);
+    starts[3] = 1e9;
+    naive.start(rounds, 1e6, starts, in_order);
+    CHECK(naive.run()[0] - 1e9 == Approx(in_order ? 1.75e6 : 6 * 1.75e6));
+  }
+}
+
 TEST_CASE("a collective ends when its last rank has started") {
   // Rank 1 only receives, from 0 to 100; and of nothing there is nothing to wait for.
   const auto hosts = star(2, link(0, 1e12));
@@ -135,6 +154,76 @@ TEST_CASE("a collective ends when its last rank has started") {
   CHECK(
       ends_of(network, {{100, {Time(0), Time(30)}}, {100, {Time(1000), Time(1700)}}, {0, {Time(2000), Time(2500)}}}) ==
       std::vector<Time>{Time(100), Time(1700), Time(2500)});
+}
+
+namespace {
+
+// Writes down what it is told; a task takes 100 from its last party on.
+class Recorder final : public Server {
+ public:
+  explicit Recorder(std::size_t parties) : parties_(parties) {}
+  void start(TaskId id, const Task& /*task*/, Time now) override { note("start", id, 0, now); }
+  void join(TaskId id, std::uint32_t party, Time now) override {
+    note("join", id, party, now);
+    if (++joined_[id] == parties_) ends_.emplace_back(now + Time(100), id);
+  }
+  Time next_completion() const override { return ends_.empty() ? never : ends_.front().first; }
+  void complete(Time now, std::vector<TaskId>& done) override {
+    for (; !ends_.empty() && ends_.front().first == now; ends_.erase(ends_.begin()))
+      done.push_back(ends_.front().second);
+  }
+  std::vector<std::string> notes;
+
+ private:
+  void note(const char* what, TaskId id, std::uint32_t party, Time now) {
+    notes.push_back(std::string(what) + " " + std::to_string(id) + "." + std::to_string(party) + " at " +
+                    std::to_string(now.count()));
+  }
+  std::size_t parties_;
+  std::map<TaskId, std::size_t> joined_;
+  std::vector<std::pair<Time, TaskId>> ends_;
+};
+
+}  // namespace
+
+TEST_CASE("a network hears of parties from the start of their task on") {
+  // Two tasks, one at a time, each of three parties. Those of task 0 are there at 10, 10 and 30, those of task 1 at 20,
+  // 130 and 140: it starts when task 0 has ended, at 130, with two of them.
+  const std::vector<std::vector<std::int64_t>> at{{10, 10, 30}, {20, 130, 140}};
+  TaskGraph graph;
+  std::vector<Stream> streams(6);
+  System system;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    system.queues.push_back({"work", {}, i});
+    system.servers.push_back({&streams[i], Phase::Compute});
+  }
+  system.queues.push_back({"arrivals", {.window = {.count = Window::unlimited}}, 6});
+  system.queues.push_back({"lane", {}, 6});
+  std::vector<TaskId> tasks;
+  for (std::int64_t i = 0; i < 2; ++i) tasks.push_back(graph.add({.queue = 7, .rank = i}));
+  std::map<TaskId, Rendezvous::Arrival> arrivals;
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    const TaskId work = graph.add({.queue = i, .duration = Time(at[i / 3][i % 3])});
+    const TaskId arrival = graph.add({.queue = 6, .rank = i});
+    graph.precede(work, arrival);
+    graph.precede(arrival, tasks[i / 3]);
+    arrivals[arrival] = {tasks[i / 3], i % 3};
+  }
+  for (const TaskId one : tasks) graph.needs_one(one);
+  graph.link();
+  auto recorder = std::make_unique<Recorder>(3);
+  const std::vector<std::string>& notes = recorder->notes;
+  Rendezvous network(std::move(recorder), [&](TaskId id) {
+    const auto found = arrivals.find(id);
+    return found == arrivals.end() ? std::nullopt : std::optional(found->second);
+  });
+  system.servers.push_back({&network, Phase::Communication});
+  const Timeline timeline = replay(graph, system);
+  CHECK(notes == std::vector<std::string>{"start 0.0 at 10", "join 0.0 at 10", "join 0.1 at 10", "join 0.2 at 30",
+                                          "start 1.0 at 130", "join 1.0 at 130", "join 1.1 at 130", "join 1.2 at 140"});
+  CHECK(timeline.spans[tasks[0]].end == Time(130));
+  CHECK(timeline.spans[tasks[1]].ready == Time(20));
+  CHECK(timeline.spans[tasks[1]].end == Time(240));
 }
 
 TEST_CASE("ranks that start apart, against the naive simulator") {
