@@ -342,6 +342,10 @@ void require_possible(const Scenario& scenario) {
                      fmt::format("{} servers do not fit on {} workers", carrier.options.servers, scenario.workers),
                      "at most one server a worker");
   require_interference(scenario, carrier);
+  if (scenario.options.start == Start::Ranks && carrier.fidelity != "message")
+    throw InputError(scenario.options.place_of("start"),
+                     fmt::format("{} knows no ranks that could start apart", carrier.fidelity),
+                     "fidelity message, or start=together");
   require_bearable(scenario);
   require_bearable_step(scenario);
   require_sharding(scenario);
