@@ -2,11 +2,11 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
-#include <unistd.h>
 
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 #include "tests/farm/threads.hpp"
+#include "tests/own_folder.hpp"
 
 #include "sim/core/file.hpp"
 #include "sim/experiment/sweep_rows.hpp"
@@ -16,20 +16,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-class SharesFolder {
+class SharesFolder : public OwnFolder {
  public:
-  SharesFolder() : path_(fs::temp_directory_path() / ("allreplay_shares_test." + std::to_string(getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
+  SharesFolder() {
     write("p.csv", "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n");
     write("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}})");
     write("s.json", R"({"profiles": ["p.csv"], "clusters": ["c.json"], "workers": [2, 4, 8],
                         "strategies": ["wfbp", "s-sgd", "best", "us-byte"]})");
-  }
-  ~SharesFolder() { fs::remove_all(path_); }
-  std::string operator()(const std::string& name) const { return (path_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream((*this)(name), std::ios::binary) << text;
   }
   // Without its last column, how long the simulation took.
   std::string rows(const std::string& name) const {
@@ -47,9 +40,6 @@ class SharesFolder {
     for (const std::string& part : parts) files.push_back((*this)(part));
     return merge_sweep(read_sweep((*this)("s.json")), files, (*this)(out), false);
   }
-
- private:
-  fs::path path_;
 };
 
 std::vector<std::size_t> sums(const std::vector<std::vector<std::size_t>>& shares,

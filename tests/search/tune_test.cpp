@@ -52,6 +52,20 @@ TEST_CASE("ranges as users write them") {
   }
 }
 
+TEST_CASE("between the ends of a range stand values that people would write") {
+  const auto middle = [](const std::string& ends, std::string_view strategy) {
+    return value_at(parse_range(ends, find_strategy(strategy, {}), place), 0.5);
+  };
+  // The middle of x and 2x is 1.414x: 11.31 MiB in whole MiB, 724.1 KiB in 64 KiB, 45.25 KiB in 4 KiB, 1448.2 B in 4 B.
+  CHECK(middle("partition=8MiB:16MiB", "bytescheduler") == "11 MiB");
+  CHECK(middle("partition=512KiB:1MiB", "bytescheduler") == "704 KiB");
+  CHECK(middle("partition=32KiB:64KiB", "bytescheduler") == "44 KiB");
+  CHECK(middle("partition=1KiB:2KiB", "bytescheduler") == "1448 B");
+  // 1.414 ms in 100 us, 141.4 us in 10 us.
+  CHECK(middle("cycle=1ms:2ms", "horovod") == "1400 us");
+  CHECK(middle("cycle=100us:200us", "horovod") == "140 us");
+}
+
 TEST_CASE("a grid covers the ends evenly and keeps its budget") {
   std::set<std::vector<std::string>> seen;
   const auto trials = tune({counts, 26, TuneMethod::Grid, 1}, {"7", "7"}, valley(3, 9, &seen));
