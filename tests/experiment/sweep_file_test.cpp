@@ -137,6 +137,15 @@ TEST_CASE("resume computes again what was changed in the file") {
     }
 }
 
+TEST_CASE("a file with other columns is not gone on with") {
+  const Folder folder;
+  folder.sweep(false);
+  folder.write("out.csv", replaced(read_output(folder("out.csv")), "profile,", "trace,"));
+  CHECK(error_message([&] {
+          folder.sweep(true);
+        }).ends_with("line 1: has other columns than this version writes (sweep without --resume, to another file)"));
+}
+
 TEST_CASE("rows that nothing tells of are computed again") {
   const Folder folder;
   folder.sweep(false);

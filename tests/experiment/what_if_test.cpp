@@ -36,6 +36,12 @@ TEST_CASE("what a change brings is counted in samples per second") {
   const WhatIfRow workers = row("8 workers instead of 4");
   CHECK(workers.outcome.result.metrics.iteration_s == Approx(10.3e-3));
   CHECK(workers.gain == Approx(8 / 10.3 / (4 / 8.2) - 1));
+  // More workers and the searched schedule are no changes to make together with others.
+  CHECK(!what.together.empty());
+  for (const WhatIfRow& one : what.together) {
+    CHECK(one.change.find("workers instead of") == std::string::npos);
+    CHECK(one.change.find("the best schedule") == std::string::npos);
+  }
   // Half of 1.5 ms each: 2 + 2·1.35 + 2, against 2 + 2·2.1 + 2.
   CHECK(row("network bandwidth x2").gain == Approx(8.2 / 6.7 - 1));
 }

@@ -44,6 +44,10 @@ TEST_CASE(
   CHECK(profile.tensors[0].elements == 90);  // (400 − 40) / 4
   CHECK(profile.tensors[1].elements == 20);  // (100 − 20) / 4
   CHECK(has_note(imported, "60 bytes of outputs"));
+  CHECK(!has_note(imported, "smaller than their output"));
+  const Imported small = import_text("dnn-partitioning", graph(nodes, edge(1, 2, 404) + "," + edge(11, 12, 20)));
+  CHECK(has_note(small, "1 nodes are smaller than their output: no parameters"));
+  CHECK(small.profile.tensors.size() == 1);
 }
 
 TEST_CASE("dnn-partitioning: bad input") {

@@ -608,6 +608,7 @@ TEST_CASE("a trace of DDP: copies and communication are taken out, and what was 
   CHECK(any_contains(imported.notes, "1 collectives of known size"));
   CHECK(any_contains(imported.notes, "its data loading took the CPU 3 us"));
   CHECK(imported.rank == 0);
+  CHECK(imported.profile.origin == Origin::Imported);
   CHECK(imported.workers == 2);
   CHECK(imported.collectives == std::vector<MeasuredCollective>{{"all-reduce", 2, 160, us(50)}});
   CHECK(collectives_csv(imported, nowhere) == "collective,workers,bytes,time_us\nall-reduce,2,160,50\n");

@@ -77,6 +77,12 @@ TEST_CASE("a grid covers the ends evenly and keeps its budget") {
   CHECK(tune({counts, 1, TuneMethod::Grid, 1}, {"0", "7"}, valley(3, 9)).size() == 1);  // as given lies outside
 }
 
+TEST_CASE("options as given beyond the ranges are no trial") {
+  for (const TuneMethod method : {TuneMethod::Grid, TuneMethod::Bayes})
+    for (const std::vector<std::string>& given : {std::vector<std::string>{"8192", "7"}, {"7", "8192"}})
+      for (const Trial& trial : tune({counts, 12, method, 1}, given, valley(3, 9))) CHECK(trial.values != given);
+}
+
 TEST_CASE("Bayesian optimisation finds the valley, repeats itself, and never tries a setting twice") {
   for (const auto& [a, b] : {std::pair{3., 9.}, {0., 12.}, {6., 6.}}) {
     std::set<std::vector<std::string>> seen;

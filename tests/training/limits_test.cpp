@@ -115,3 +115,15 @@ TEST_CASE("hierarchical runs as one group where workers do not fill groups, and 
   CHECK(communication_of(scenario).warning ==
         "5 workers do not fill groups of 2: hierarchical runs as one group, a ring");
 }
+
+TEST_CASE("costs that make days of an iteration are a mistaken unit") {
+  // Among four a ring takes six messages: of 2e4 s, 33 hours. For the gradients at once, and for each tensor.
+  Scenario slow = of_tensors(1, "wfbp");
+  slow.cluster.network.alpha = 2e4;
+  slow.cluster.network.place = {"cluster.json", "/network"};
+  CHECK(complaint(slow) ==
+        "cluster.json: /network: 4 workers would communicate for over a day per iteration (check the units of alpha, "
+        "beta or what was measured)");
+  slow.cluster.network.alpha = 5e3;  // 2·6·5e3 s are 17 hours: slow, and not absurd
+  CHECK(complaint(slow).empty());
+}
