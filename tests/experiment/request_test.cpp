@@ -45,7 +45,7 @@ TEST_CASE("a request in the words of `run`") {
 TEST_CASE("a share of the stragglers' slowness is of what they take longer") {
   const OwnFolder folder;
   folder.write("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"},
-                             "stragglers": [{"worker": 0, "factor": 1.5}, {"worker": 3, "factor": 0.8}]})");
+                             "stragglers": [{"worker": 0, "slowdown": 1.5}, {"worker": 3, "slowdown": 0.8}]})");
   folder.write("p.csv", "layer,params,forward_us,backward_us\na,1000,10,20\n");
   Request request;
   request.cluster = folder("c.json");

@@ -761,7 +761,7 @@ TEST_CASE("several ranks make one profile, and say how they differ") {
   // One step each: 1006 and 1206 us.
   CHECK(any_contains(
       merged(ddp_trace(0), ddp_trace(1, 1.2)).notes,
-      R"("stragglers": [{"worker": 0, "factor": 0.9096}, {"worker": 1, "factor": 1.0904}] (a rank has one)"));
+      R"("stragglers": [{"worker": 0, "slowdown": 0.9096}, {"worker": 1, "slowdown": 1.0904}] (a rank has one)"));
   CHECK(any_contains(merged(ddp_trace(0), ddp_trace(1, 1.2)).notes, "nothing tells of jitter"));
 
   const auto refused = [&](const std::string& b) { return error_message([&] { merged(ddp_trace(0), b); }); };

@@ -164,7 +164,7 @@ TEST_CASE("what wfbp, s-sgd and sync-easgd send") {
 TEST_CASE("DeAR takes whole layers, from the input on, until the next would reach its threshold") {
   // Elements of 4 bytes; layers of 40, 40, 40 and 4 bytes, the second in two tensors.
   Profile profile = tiny({1, 1, 1, 1}, {40, 20, 40, 4});
-  profile.tensors.push_back({"2b", 5, 20, 1});
+  profile.tensors.insert(profile.tensors.begin() + 2, {"2b", 5, 20, 1});
   const CommCost cost(0, 0);
   StrategyOptions options;
   const auto sizes = [&](Bytes threshold) {

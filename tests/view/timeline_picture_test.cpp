@@ -404,8 +404,9 @@ TEST_CASE("layers that take no time stand in the order of the passes") {
     profile.layers.push_back({name, to_time(ms * 1e-3), to_time(2e-3 * ms)});
   profile.tensors.push_back({"t", 1000, 4000, 3});
   const Outcome outcome = run(scenario_of(profile, "wfbp", 8, 50e-6, 1e-9));
+  const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
   std::string names;
-  for (const Bar& bar : timeline_rows(outcome, outcome.result.episodes.back()).streams[0].bars) names += bar.name;
+  for (const Bar& bar : rows.streams[0].bars) names += bar.name;
   CHECK(names == "dcbaabcd");
 }
 
