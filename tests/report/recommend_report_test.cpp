@@ -2,9 +2,12 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "tests/catch.hpp"
 #include "tests/training/scenario.hpp"
 
+#include "sim/report/table.hpp"
 #include "sim/report/tuning_report.hpp"
 #include "sim/schedule/offer.hpp"
 
@@ -55,6 +58,12 @@ TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself
     if (i > 0) REQUIRE(ranking[i - 1].tuned.result.metrics.iteration_s <= ranking[i].tuned.result.metrics.iteration_s);
   }
   const std::string page = recommend_report(ranking);
+  // Twenty layers of 3 ms; what an iteration takes beyond them is exposed.
+  const double iteration = ranking.front().tuned.result.metrics.iteration_s;
+  INFO(page);
+  CHECK(recommend_report(ranking, {.width = 1000})
+            .find(fmt::format("({}) of exposed communication", percent((iteration - 60e-3) / iteration))) !=
+        std::string::npos);
   CHECK(page.find("DistributedDataParallel(model") != std::string::npos);
   CHECK(page.find("HOROVOD_FUSION_THRESHOLD=") != std::string::npos);
   CHECK(recommend_json({ranking}).find("\"settings\"") != std::string::npos);
