@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <stdexcept>
 #include <utility>
 #include <variant>
 
@@ -11,7 +12,7 @@ namespace allreplay {
 
 namespace {
 
-using Library = nlohmann::ordered_json;
+using Library = nlohmann::json;  // as in json.cpp: each further kind is compiled anew
 
 using Items = std::vector<JsonValue>;
 using Members = std::vector<std::pair<std::string, JsonValue>>;
@@ -33,32 +34,46 @@ void write_whole(std::string& out, Number number) {
   out.append(digits, std::to_chars(digits, digits + sizeof digits, number).ptr);
 }
 
-JsonValue from_library(const Library& value) {
-  switch (value.type()) {
-    case Library::value_t::object: {
-      JsonValue object = JsonValue::object();
-      for (const auto& [name, member] : value.items()) object[name] = from_library(member);
-      return object;
-    }
-    case Library::value_t::array: {
-      JsonValue array = JsonValue::array();
-      for (const Library& item : value) array.push_back(from_library(item));
-      return array;
-    }
-    case Library::value_t::string:
-      return value.get_ref<const std::string&>();
-    case Library::value_t::boolean:
-      return value.get<bool>();
-    case Library::value_t::number_integer:
-      return value.get<std::int64_t>();
-    case Library::value_t::number_unsigned:
-      return value.get<std::uint64_t>();
-    case Library::value_t::number_float:
-      return value.get<double>();
-    default:
-      return nullptr;
+// What the parser meets, as values in the order of the text.
+class Builder : public nlohmann::json_sax<Library> {
+ public:
+  JsonValue root;
+
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t&) override { return add(value); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // is not in JSON's text
+  bool start_object(std::size_t) override { return open(JsonValue::object()); }
+  bool start_array(std::size_t) override { return open(JsonValue::array()); }
+  bool key(string_t& name) override { return key_ = std::move(name), true; }
+  bool end_object() override { return open_.pop_back(), true; }
+  bool end_array() override { return open_.pop_back(), true; }
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
+    throw std::logic_error(error.what());
   }
-}
+
+ private:
+  JsonValue& place() {
+    if (open_.empty()) return root;
+    JsonValue& parent = *open_.back();
+    if (!parent.is_array()) return parent[key_];
+    parent.push_back(nullptr);
+    return parent.back();
+  }
+  bool add(JsonValue value) { return place() = std::move(value), true; }
+  bool open(JsonValue value) {
+    JsonValue& here = place();
+    here = std::move(value);
+    open_.push_back(&here);  // stays where it is: its parent gets no other before it ends
+    return true;
+  }
+
+  std::vector<JsonValue*> open_;
+  std::string key_;
+};
 
 }  // namespace
 
@@ -68,7 +83,11 @@ struct JsonValue::State {
 
 JsonValue JsonValue::array() { return JsonValue(State{Items()}); }
 JsonValue JsonValue::object() { return JsonValue(State{Members()}); }
-JsonValue JsonValue::parse(std::string_view text) { return from_library(Library::parse(text)); }
+JsonValue JsonValue::parse(std::string_view text) {
+  Builder builder;
+  Library::sax_parse(text, &builder);
+  return std::move(builder.root);
+}
 
 JsonValue::JsonValue(State state) : state_(std::make_unique<State>(std::move(state))) {}
 JsonValue::JsonValue(std::nullptr_t) {}
