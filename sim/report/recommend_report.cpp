@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
 #include "sim/schedule/offer.hpp"
@@ -377,7 +377,7 @@ NamedNumbers exposed_parts(const Reasons& why) {
 }  // namespace
 
 std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
-  auto rows = nlohmann::ordered_json::array();
+  auto rows = JsonValue::array();
   for (const auto& ranking : sizes)
     for (const Advice& advice : ranking) {
       Row row = row_of(advice.tuned);
@@ -390,7 +390,7 @@ std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
       row.push_back({"framework", framework.empty() ? Cell() : Cell(std::string(framework))});
       row.push_back({"settings", advice.settings});
       if (!advice.schedule.empty()) row.push_back({"schedule", advice.schedule});
-      rows.push_back(nlohmann::ordered_json::parse(to_json(row)));
+      rows.push_back(JsonValue::parse(to_json(row)));
       rows.back()["run"] = advice.run;
     }
   return rows.dump(2);
