@@ -52,9 +52,9 @@ std::pair<Outcome, std::vector<std::string>> calmest(const Tried& tried) {
 std::string plan_words(const Scenario& tuned) {
   std::vector<std::string> words{"allreplay", "plan", "--strategy", std::string(tuned.strategy->name)};
   const NamedValues matter = options_that_matter(tuned);
-  for (const auto& [name, value] : changed_options(Scenario(), tuned))
-    if (std::any_of(matter.begin(), matter.end(), [&](const auto& one) { return one.first == name; }))
-      words.insert(words.end(), {"--option", name + "=" + value});
+  for (const auto& change : changed_options(Scenario(), tuned))
+    if (std::any_of(matter.begin(), matter.end(), [&](const auto& one) { return one.first == change.first; }))
+      words.insert(words.end(), {"--option", change.first + "=" + change.second});
   words.emplace_back("--json");
   return fmt::format("the plan of `{}`", shell_words(words));
 }
