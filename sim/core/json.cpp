@@ -41,9 +41,9 @@ std::string reason(std::string_view message) {
 
 // Makes the document, and refuses what a person cannot have meant: of two equal keys nlohmann/json keeps the last. (Its
 // own parser with a callback looks through a whole array after each object in it.)
-class Builder : public nlohmann::json_sax<Value> {
+class DocumentBuilder : public nlohmann::json_sax<Value> {
  public:
-  Builder(const std::string& file, Value& root) : file_(file), root_(root) {}
+  DocumentBuilder(const std::string& file, Value& root) : file_(file), root_(root) {}
 
   bool null() override { return put(nullptr); }
   bool boolean(bool value) override { return put(value); }
@@ -120,7 +120,7 @@ Json Json::read(const std::string& file) { return parse(read_file(file), file); 
 Json Json::parse(std::string_view text, const std::string& file) {
   auto document = std::make_shared<Document>();
   document->file = file;
-  Builder builder(file, document->root);
+  DocumentBuilder builder(file, document->root);
   Value::sax_parse(text, &builder);
   const Value* root = &document->root;
   return {std::move(document), root, ""};
