@@ -231,9 +231,11 @@ void MessageNetwork::arrive(std::uint32_t id, Time now) {
       launch(flow.running, 0, *next.message, next.round, now);
     }
   }
-  if (in_line(flows_[id])) leave_line(id, now);
-  Running& running = running_[flows_[id].running];
-  if (running.absent > 0 && !running.here[message.to]) return running.held[message.to].push_back(id);
+  if (!parties_.empty()) {
+    if (in_line(flows_[id])) leave_line(id, now);
+    Running& running = running_[flows_[id].running];
+    if (running.absent > 0 && !running.here[message.to]) return running.held[message.to].push_back(id);
+  }
   receive(id, now);
 }
 
