@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 
@@ -77,7 +77,7 @@ std::string cluster_file_of(std::span<const ChangeText> given) {
   if (nodes * gpus > most_workers)
     throw InputError(words.at("gpus").place, fmt::format("{} nodes of {} are {} workers", nodes, gpus, nodes * gpus),
                      fmt::format("at most {}", most_workers));
-  nlohmann::ordered_json network;
+  JsonValue network;
   std::string name = fmt::format("{}x{} {}", nodes, gpus, words.rate("network"));
   if (gpus > 1) {
     name += fmt::format(", {} inside", words.rate("inner"));
@@ -100,7 +100,7 @@ std::string cluster_file_of(std::span<const ChangeText> given) {
     if (gpus > 1) network["rails"] = rails;
     name += fmt::format(" (rails {})", rails);
   }
-  const nlohmann::ordered_json file{{"name", name}, {"workers", nodes * gpus}, {"network", network}};
+  const JsonValue file{{"name", name}, {"workers", nodes * gpus}, {"network", network}};
   return file.dump(2) + "\n";
 }
 

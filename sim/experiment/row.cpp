@@ -1,9 +1,9 @@
 #include "sim/experiment/row.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "sim/core/csv.hpp"
+#include "sim/core/json_value.hpp"
 #include "sim/core/units.hpp"
 #include "sim/training/communication.hpp"
 
@@ -34,6 +34,8 @@ NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) 
          {scenario.codec->codec->option, "encode"sv, "decode"sv, "codec_stream"sv, "decode_at"sv})
       append(name);
   if (scenario.stragglers.jitter) append("iterations");
+  const bool apart = scenario.stragglers.jitter || !scenario.stragglers.slow.empty();
+  if (apart && carrier.fidelity == "message" && scenario.options.places.contains("start")) append("start");
   return values;
 }
 
@@ -111,14 +113,14 @@ Row row_of(const Record& record, bool identity_only) {
   return row;
 }
 
-nlohmann::ordered_json to_value(const Cell& cell) {
+JsonValue to_value(const Cell& cell) {
   return std::visit(
-      [](const auto& value) -> nlohmann::ordered_json {
+      [](const auto& value) -> JsonValue {
         using T = std::decay_t<decltype(value)>;
         if constexpr (std::is_same_v<T, std::monostate>)
           return nullptr;
         else if constexpr (std::is_same_v<T, NamedValues> || std::is_same_v<T, NamedNumbers>) {
-          auto object = nlohmann::ordered_json::object();
+          auto object = JsonValue::object();
           for (const auto& [name, one] : value) object[name] = one;
           return object;
         } else
@@ -127,8 +129,8 @@ nlohmann::ordered_json to_value(const Cell& cell) {
       cell);
 }
 
-nlohmann::ordered_json to_object(const Row& row) {
-  auto object = nlohmann::ordered_json::object();
+JsonValue to_object(const Row& row) {
+  auto object = JsonValue::object();
   for (const Column& column : row) object[std::string(column.name)] = to_value(column.cell);
   return object;
 }

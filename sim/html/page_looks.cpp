@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/picture/series_look.hpp"
 #include "sim/schedule/strategy.hpp"
 #include "sim/view/strategy_looks.hpp"
@@ -77,7 +77,7 @@ std::string looks_css() {
 }
 
 std::string looks_json() {
-  auto looks = nlohmann::ordered_json::array();
+  auto looks = JsonValue::array();
   for (std::size_t place = 0; place < different_looks; ++place) {
     const SeriesLook look = series_look(place);
     looks.push_back({{"dash", fmt::format("{}", fmt::join(look.dashes, " "))},
@@ -85,10 +85,10 @@ std::string looks_json() {
                      {"hollow", look.hollow},
                      {"hatch", angles(look.hatch)}});
   }
-  auto places = nlohmann::ordered_json::object();
+  auto places = JsonValue::object();
   for (const Strategy& strategy : strategies())
     if (const auto place = look_place(strategy.name)) places[std::string(strategy.name)] = *place;
-  return nlohmann::ordered_json{{"looks", looks}, {"strategies", places}}.dump();
+  return JsonValue{{"looks", looks}, {"strategies", places}}.dump();
 }
 
 }  // namespace allreplay

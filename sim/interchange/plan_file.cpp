@@ -7,18 +7,16 @@
 #include <tuple>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/json.hpp"
+#include "sim/core/json_value.hpp"
 #include "sim/schedule/needs.hpp"
 
 namespace allreplay {
 
 namespace {
-
-using Value = nlohmann::ordered_json;
 
 // Layers or tensors, by name where only one has it, else by number.
 class Names {
@@ -31,8 +29,8 @@ class Names {
     }
   }
 
-  Value write(std::uint32_t index) const {
-    return by_name_.at(names_[index]).size() == 1 ? Value(names_[index]) : Value(index);
+  JsonValue write(std::uint32_t index) const {
+    return by_name_.at(names_[index]).size() == 1 ? JsonValue(names_[index]) : JsonValue(index);
   }
 
   std::uint32_t read(const Json& json) const {
@@ -66,8 +64,8 @@ Order read_order(const Json& json) { return read_word(json, {Order::FirstReady, 
 Barrier read_barrier(const Json& json) { return read_word(json, {Barrier::Iteration, Barrier::Layer}); }
 Stage read_op(const Json& json) { return read_word(json, {Stage::AllReduce, Stage::ReduceScatter, Stage::AllGather}); }
 
-Value write_window(const Window& window) {
-  return window.bytes != Window::unlimited ? Value{{"bytes", window.bytes}} : Value{{"blocks", window.count}};
+JsonValue write_window(const Window& window) {
+  return window.bytes != Window::unlimited ? JsonValue{{"bytes", window.bytes}} : JsonValue{{"blocks", window.count}};
 }
 
 Window read_window(const Json& json) {
@@ -92,7 +90,7 @@ constexpr std::string_view start_word = "start", everything_word = "everything";
 const std::string halves[] = {to_string(Stage::ReduceScatter), to_string(Stage::AllGather)};
 
 // The rules of a plan that travels all alike, as version 1 printed them.
-void write_travel(Value& value, const Travel& travel) {
+void write_travel(JsonValue& value, const Travel& travel) {
   value["order"] = to_string(travel.order);
   value["window"] = write_window(travel.window);
   value["barrier"] = to_string(travel.barrier);
@@ -130,7 +128,7 @@ class PlanWriter {
       : plan_(plan), layers_(profile.layers, "layer"), tensors_(profile.tensors, "tensor") {}
 
   std::string write() const {
-    Value value{{"strategy", plan_.strategy}};
+    JsonValue value{{"strategy", plan_.strategy}};
     if (!(plan_.step == Step())) value["step"] = step();
     if (plan_.copy_rate) value["copy"] = fmt::format("{} B/s", *plan_.copy_rate);
     if (!(plan_.holding == Holding())) value["holding"] = holding();
@@ -143,10 +141,10 @@ class PlanWriter {
   }
 
  private:
-  Value blocks() const {
-    Value list = Value::array();
+  JsonValue blocks() const {
+    JsonValue list = JsonValue::array();
     for (const Block& block : plan_.blocks) {
-      Value slices = Value::array();
+      JsonValue slices = JsonValue::array();
       for (const Slice& slice : block.slices)
         slices.push_back({{"tensor", tensors_.write(slice.tensor)}, {"offset", slice.offset}, {"bytes", slice.bytes}});
       list.push_back({{"slices", std::move(slices)}, {"priority", block.priority}});
@@ -155,8 +153,8 @@ class PlanWriter {
     return list;
   }
 
-  Value lanes() const {
-    Value list = Value::array();
+  JsonValue lanes() const {
+    JsonValue list = JsonValue::array();
     for (const Lane& lane : plan_.lanes) {
       list.push_back({{"name", lane.name}, {"order", to_string(lane.order)}, {"window", write_window(lane.window)}});
       if (lane.tick > Time(0)) list.back()["tick"] = write_duration(lane.tick);
@@ -164,35 +162,35 @@ class PlanWriter {
     return list;
   }
 
-  Value step() const {
+  JsonValue step() const {
     return {{"accumulate", plan_.step.accumulate}, {"zero", plan_.step.zero}, {"shard_group", plan_.step.shard_group}};
   }
 
-  Value holding() const {
+  JsonValue holding() const {
     const Holding& holding = plan_.holding;
-    Value value = Value::object();
+    JsonValue value = JsonValue::object();
     if (holding.parameter > 0) value["parameter_bytes"] = holding.parameter;
     if (holding.gradient > 0) value["gradient_bytes"] = holding.gradient;
     if (holding.whole_gradients) value["whole_gradients"] = true;
     if (holding.reduce_buffer >= 0) value["reduce_buffer"] = holding.reduce_buffer;
     if (holding.resident) value["resident"] = *holding.resident;
-    if (!holding.units.empty()) value["units"] = Value::array();
+    if (!holding.units.empty()) value["units"] = JsonValue::array();
     for (const Unit& unit : holding.units)
       value["units"].push_back({{"first", layers_.write(unit.first)}, {"last", layers_.write(unit.last)}});
     return value;
   }
 
-  Value work(const Work& work) const {
+  JsonValue work(const Work& work) const {
     const bool block =
         work.kind == WorkKind::CopyOut || work.kind == WorkKind::CopyOutAgain || work.kind == WorkKind::CopyIn;
-    Value value{{to_string(work.kind), block                     ? Value(work.item)
-                                       : work.item == everything ? Value(everything_word)
-                                                                 : layers_.write(work.item)}};
+    JsonValue value{{to_string(work.kind), block                     ? JsonValue(work.item)
+                                           : work.item == everything ? JsonValue(everything_word)
+                                                                     : layers_.write(work.item)}};
     if (work.batch > 0) value["batch"] = work.batch;
     return value;
   }
 
-  Value moment(const Moment& moment) const {
+  JsonValue moment(const Moment& moment) const {
     switch (moment.of) {
       case Moment::Of::Work:
         return work(plan_.program[moment.index]);
@@ -204,14 +202,14 @@ class PlanWriter {
     return start_word;
   }
 
-  Value program() const {
-    Value list = Value::array();
+  JsonValue program() const {
+    JsonValue list = JsonValue::array();
     for (const Work& one : plan_.program) list.push_back(work(one));
     return list;
   }
 
-  Value transfers() const {
-    Value list = Value::array();
+  JsonValue transfers() const {
+    JsonValue list = JsonValue::array();
     for (const Transfer& transfer : plan_.transfers) {
       list.push_back({{"op", to_string(transfer.op)},
                       {"block", transfer.block},
@@ -219,7 +217,8 @@ class PlanWriter {
                       {"priority", transfer.priority}});
       if (transfer.axis != Axis::All) list.back()["axis"] = to_string(transfer.axis);
       if (transfer.batch > 0) list.back()["batch"] = transfer.batch;
-      list.back()["after"] = list.back()["before"] = Value::array();
+      list.back()["before"] = JsonValue::array();
+      list.back()["after"] = JsonValue::array();
     }
     for (const Gate& gate : plan_.gates)
       if (gate.after.of == Moment::Of::Transfer)

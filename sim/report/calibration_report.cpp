@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
 #include "sim/report/collective_report.hpp"
 #include "sim/report/table.hpp"
@@ -13,8 +13,6 @@
 namespace allreplay {
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 double busbw(const Calibration& calibration, bool table) {
   // nccl counts the bytes of an all-gather over all workers.
@@ -107,7 +105,7 @@ std::string verdict(const Calibration& calibration) {
       calibration.algorithm->name, calibration.workers(), write_size(calibration.table.pieces.back().from));
 }
 
-OrderedJson errors_json(const RelativeErrors& errors) {
+JsonValue errors_json(const RelativeErrors& errors) {
   return {{"from", errors.from},
           {"to", errors.to},
           {"rows", errors.rows},
@@ -117,9 +115,7 @@ OrderedJson errors_json(const RelativeErrors& errors) {
           {"table_worst", errors.table_worst}};
 }
 
-std::string text_of(const OrderedJson& json) {
-  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-}
+std::string text_of(const JsonValue& json) { return json.dump(2) + "\n"; }
 
 }  // namespace
 
@@ -130,29 +126,29 @@ std::string calibration_text(const Calibration& calibration, bool table, const S
 
 std::string calibration_json(const Calibration& calibration, bool table) {
   const MeasurementLog& log = calibration.log;
-  OrderedJson json{{"file", log.file},
-                   {"format", log.format},
-                   {"benchmark", log.benchmark},
-                   {"time", log.time},
-                   {"collective", calibration.algorithm->name},
-                   {"workers", calibration.workers()},
-                   {"rows", calibration.overall.rows},
-                   {"from", calibration.overall.from},
-                   {"to", calibration.largest()},
-                   {"a", calibration.line.a},
-                   {"b", calibration.line.b},
-                   {"alpha", calibration.alpha},
-                   {"beta", calibration.beta},
-                   {"gamma", calibration.gamma},
-                   {"a_error", calibration.line.a_error},
-                   {"b_error", calibration.line.b_error},
-                   {"busbw_GBps", busbw(calibration, table)},
-                   {"noise", calibration.table.noise},
-                   {"better", calibration.table_is_better ? "table" : "line"},
-                   {"errors", OrderedJson::array()},
-                   {"pieces", OrderedJson::array()},
-                   {"table", OrderedJson::array()},
-                   {"warnings", calibration.warnings}};
+  JsonValue json{{"file", log.file},
+                 {"format", log.format},
+                 {"benchmark", log.benchmark},
+                 {"time", log.time},
+                 {"collective", calibration.algorithm->name},
+                 {"workers", calibration.workers()},
+                 {"rows", calibration.overall.rows},
+                 {"from", calibration.overall.from},
+                 {"to", calibration.largest()},
+                 {"a", calibration.line.a},
+                 {"b", calibration.line.b},
+                 {"alpha", calibration.alpha},
+                 {"beta", calibration.beta},
+                 {"gamma", calibration.gamma},
+                 {"a_error", calibration.line.a_error},
+                 {"b_error", calibration.line.b_error},
+                 {"busbw_GBps", busbw(calibration, table)},
+                 {"noise", calibration.table.noise},
+                 {"better", calibration.table_is_better ? "table" : "line"},
+                 {"errors", JsonValue::array()},
+                 {"pieces", JsonValue::array()},
+                 {"table", JsonValue::array()},
+                 {"warnings", calibration.warnings}};
   for (const RelativeErrors& decade : calibration.decades) json["errors"].push_back(errors_json(decade));
   json["errors"].push_back(errors_json(calibration.overall));
   for (const Piece& piece : calibration.table.pieces)
@@ -170,7 +166,7 @@ std::string calibration_cluster(const Calibration& calibration, const std::strin
   const bool all_reduce = calibration.algorithm->purpose == Purpose::AllReduce;
   const auto us = [](double seconds) { return fmt::format("{} us", seconds * 1e6); };
   const auto ns_per_byte = [](double seconds) { return fmt::format("{} ns/B", seconds * 1e9); };
-  OrderedJson network = OrderedJson::object();
+  JsonValue network = JsonValue::object();
   if (node_workers) network["node"] = {{"workers", *node_workers}};
   if (table) {
     if (!all_reduce)

@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/random.hpp"
 #include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
@@ -267,30 +267,28 @@ std::string codec_table(const CodecReport& report, const Screen& screen) {
 std::string codec_json(const CodecReport& report) {
   const CodecRequest& request = report.request;
   const RoundTrip& one = report.round_trip;
-  const auto or_null = [](const std::optional<double>& value) {
-    return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
-  };
-  auto options = nlohmann::ordered_json::object();
+  const auto or_null = [](const std::optional<double>& value) { return value ? JsonValue(*value) : JsonValue(); };
+  auto options = JsonValue::object();
   if (reads(request, "density")) options["density"] = request.options.density;
   if (reads(request, "bits")) options["bits"] = request.options.bits;
-  nlohmann::ordered_json json{{"codec", request.codec->name},
-                              {"elements", request.elements},
-                              {"options", options},
-                              {"distribution", name_of(distributions, request.distribution)},
-                              {"seed", request.options.seed},
-                              {"bytes", one.bytes},
-                              {"ratio", ratio(report)},
-                              {"device", report.device},
-                              {"encode_s", one.encode_s},
-                              {"decode_s", one.decode_s},
-                              {"repetitions", request.repetitions},
-                              {"iterations", request.iterations},
-                              {"error", one.error},
-                              {"cosine", one.cosine},
-                              {"mean_error", one.mean_error},
-                              {"mean_error_feedback", or_null(one.mean_error_feedback)},
-                              {"workers", request.workers},
-                              {"aggregated", nullptr}};
+  JsonValue json{{"codec", request.codec->name},
+                 {"elements", request.elements},
+                 {"options", options},
+                 {"distribution", name_of(distributions, request.distribution)},
+                 {"seed", request.options.seed},
+                 {"bytes", one.bytes},
+                 {"ratio", ratio(report)},
+                 {"device", report.device},
+                 {"encode_s", one.encode_s},
+                 {"decode_s", one.decode_s},
+                 {"repetitions", request.repetitions},
+                 {"iterations", request.iterations},
+                 {"error", one.error},
+                 {"cosine", one.cosine},
+                 {"mean_error", one.mean_error},
+                 {"mean_error_feedback", or_null(one.mean_error_feedback)},
+                 {"workers", request.workers},
+                 {"aggregated", nullptr}};
   if (const auto& all = report.aggregated)
     json["aggregated"] = {{"collective", name_of(aggregations, request.codec->aggregation)},
                           {"correlation", request.correlation},

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/report/table.hpp"
 #include "sim/training/communication.hpp"
 
@@ -107,7 +107,7 @@ std::string collective_table(const std::vector<CollectiveRow>& rows, const Scree
 }
 
 std::string collective_json(const std::vector<CollectiveRow>& rows) {
-  auto array = nlohmann::ordered_json::array();
+  auto array = JsonValue::array();
   for (const CollectiveRow& row : rows) {
     array.push_back({{"bytes", row.bytes},
                      {"time_s", row.time_s},

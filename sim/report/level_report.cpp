@@ -1,8 +1,8 @@
 #include "sim/report/level_report.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
 #include "sim/report/calibration_report.hpp"
 #include "sim/report/table.hpp"
@@ -11,14 +11,10 @@ namespace allreplay {
 
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
 std::string us(double seconds) { return fmt::format("{} us", seconds * 1e6); }
 std::string ns_per_byte(double seconds) { return fmt::format("{} ns/B", seconds * 1e9); }
 
-std::string levels_text(const OrderedJson& json) {
-  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
-}
+std::string levels_text(const JsonValue& json) { return json.dump(2) + "\n"; }
 
 const Algorithm& algorithm_of(const LevelOutcome& outcome) { return *outcome.logs.front().algorithm; }
 bool is_nccl(const LevelOutcome& outcome) { return algorithm_of(outcome).coefficients == nullptr; }
@@ -68,35 +64,35 @@ std::string constant_rows(const LevelOutcome& outcome, const Screen& screen) {
   return rows.text(screen) + "\n";
 }
 
-OrderedJson table_json(const std::vector<CostPoint>& table) {
-  auto json = OrderedJson::array();
+JsonValue table_json(const std::vector<CostPoint>& table) {
+  auto json = JsonValue::array();
   for (const CostPoint& point : table)
     json.push_back({{"bytes", fmt::format("{} B", point.bytes)}, {"time", us(point.seconds)}});
   return json;
 }
 
-OrderedJson nccl_json(const NcclSetup& nccl) {
+JsonValue nccl_json(const NcclSetup& nccl) {
   static constexpr const char* gpus[] = {"v100", "a100", "h100", "b200"};
-  OrderedJson json{{"gpu", gpus[static_cast<std::size_t>(nccl.gpu)]},
-                   {"link", nccl.pcie ? "pcie" : "nvlink"},
-                   {"cpu", nccl.amd ? "amd" : "intel"}};
+  JsonValue json{{"gpu", gpus[static_cast<std::size_t>(nccl.gpu)]},
+                 {"link", nccl.pcie ? "pcie" : "nvlink"},
+                 {"cpu", nccl.amd ? "amd" : "intel"}};
   if (nccl.channels) json["channels"] = *nccl.channels;
   json["nvls"] = nccl.nvls;
   json["ll128"] = nccl.ll128;
   const auto scale = [](const LevelScale& level) {
-    return OrderedJson{{"bandwidth", level.bandwidth}, {"latency", level.latency}};
+    return JsonValue{{"bandwidth", level.bandwidth}, {"latency", level.latency}};
   };
   json["scale"] = {{"node", scale(nccl.node)}, {"network", scale(nccl.network)}};
   return json;
 }
 
-OrderedJson levels_network(const Network& network) {
-  OrderedJson json{{"node",
-                    {{"workers", network.node->workers},
-                     {"alpha", us(network.node->alpha.value_or(0))},
-                     {"beta", ns_per_byte(network.node->beta.value_or(0))}}},
-                   {"alpha", us(network.alpha.value_or(0))},
-                   {"beta", ns_per_byte(network.beta.value_or(0))}};
+JsonValue levels_network(const Network& network) {
+  JsonValue json{{"node",
+                  {{"workers", network.node->workers},
+                   {"alpha", us(network.node->alpha.value_or(0))},
+                   {"beta", ns_per_byte(network.node->beta.value_or(0))}}},
+                 {"alpha", us(network.alpha.value_or(0))},
+                 {"beta", ns_per_byte(network.beta.value_or(0))}};
   if (network.gamma > 0) json["gamma"] = ns_per_byte(network.gamma);
   json["rails"] = network.node->rails;
   return json;
@@ -119,21 +115,21 @@ std::string levels_text(const LevelOutcome& outcome, const Screen& screen) {
 
 std::string levels_json(const LevelOutcome& outcome) {
   const Network& network = outcome.fit.network;
-  OrderedJson json{{"collective", algorithm_of(outcome).name},
-                   {"node_workers", network.node->workers},
-                   {"rails", network.node->rails},
-                   {"written", outcome.tables     ? "tables"
-                               : is_nccl(outcome) ? "nccl"
-                                                  : "levels"}};
+  JsonValue json{{"collective", algorithm_of(outcome).name},
+                 {"node_workers", network.node->workers},
+                 {"rails", network.node->rails},
+                 {"written", outcome.tables     ? "tables"
+                             : is_nccl(outcome) ? "nccl"
+                                                : "levels"}};
   if (outcome.tables) json["why"] = outcome.why;
   if (outcome.fitted) {
     const auto level = [&](std::size_t at) {
-      OrderedJson one = OrderedJson::object();
+      JsonValue one = JsonValue::object();
       const NcclSetup& nccl = network.nccl.value_or(NcclSetup{});
       const LevelScale& scale = at == 0 ? nccl.node : nccl.network;
       const auto& [alpha, beta] =
           at == 0 ? std::pair(network.node->alpha, network.node->beta) : std::pair(network.alpha, network.beta);
-      const auto value = [](bool known, double number) { return known ? OrderedJson(number) : OrderedJson(nullptr); };
+      const auto value = [](bool known, double number) { return known ? JsonValue(number) : JsonValue(nullptr); };
       const bool scales = is_nccl(outcome);
       one[scales ? "bandwidth" : "beta"] = value(outcome.fit.known[at], scales ? scale.bandwidth : *beta);
       one[scales ? "latency" : "alpha"] = value(outcome.fit.known[at + 1], scales ? scale.latency : *alpha);
@@ -142,9 +138,9 @@ std::string levels_json(const LevelOutcome& outcome) {
     json["node"] = level(0);
     json["network"] = level(2);
   }
-  json["logs"] = OrderedJson::array();
+  json["logs"] = JsonValue::array();
   for (std::size_t i = 0; i < outcome.logs.size(); ++i) {
-    OrderedJson log = OrderedJson::parse(calibration_json(outcome.logs[i], outcome.tables));
+    JsonValue log = JsonValue::parse(calibration_json(outcome.logs[i], outcome.tables));
     if (outcome.fitted) {
       log["nodes"] = outcome.fit.errors[i].nodes;
       log["levels_median"] = outcome.fit.errors[i].median;
@@ -163,7 +159,7 @@ std::string levels_cluster(const LevelOutcome& outcome, const std::string& name,
     files += (files.empty() ? "" : ", ") + log.log.file;
     sizes += fmt::format("{}{}", sizes.empty() ? "" : ", ", log.workers());
   }
-  OrderedJson network;
+  JsonValue network;
   if (outcome.tables) {
     if (algorithm_of(outcome).purpose != Purpose::AllReduce)
       throw InputError(place, fmt::format("{} does not sum gradients", algorithm_of(outcome).name),

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {
@@ -70,32 +70,31 @@ std::string links_table(const LinkUsage& usage, const Screen& screen) {
 }
 
 std::string links_json(const LinkUsage& usage) {
-  nlohmann::ordered_json json{
-      {"seconds", usage.seconds}, {"kinds", nlohmann::json::array()}, {"hottest", nlohmann::json::array()}};
+  JsonValue json{{"seconds", usage.seconds}, {"kinds", JsonValue::array()}, {"hottest", JsonValue::array()}};
   const std::vector<KindUse> uses = by_kind(usage);
   for (std::size_t i = 0; i < uses.size(); ++i)
-    json["kinds"].push_back(nlohmann::ordered_json{{"links", usage.kinds[i]},
-                                                   {"number", uses[i].links},
-                                                   {"least_bytes_per_s", uses[i].slowest},
-                                                   {"most_bytes_per_s", uses[i].fastest},
-                                                   {"mean_use", uses[i].mean},
-                                                   {"busiest_use", uses[i].busiest},
-                                                   {"busiest_bytes", uses[i].bytes}});
+    json["kinds"].push_back(JsonValue{{"links", usage.kinds[i]},
+                                      {"number", uses[i].links},
+                                      {"least_bytes_per_s", uses[i].slowest},
+                                      {"most_bytes_per_s", uses[i].fastest},
+                                      {"mean_use", uses[i].mean},
+                                      {"busiest_use", uses[i].busiest},
+                                      {"busiest_bytes", uses[i].bytes}});
   for (const HotLink& hot : hottest(usage, most_hot)) {
-    nlohmann::ordered_json one{{"link", usage.name(hot.link)},
-                               {"use", usage.utilisation(hot.link)},
-                               {"bytes", usage.bytes(hot.link)},
-                               {"users", nlohmann::json::array()}};
+    JsonValue one{{"link", usage.name(hot.link)},
+                  {"use", usage.utilisation(hot.link)},
+                  {"bytes", usage.bytes(hot.link)},
+                  {"users", JsonValue::array()}};
     for (const LinkUser& user : hot.users)
-      one["users"].push_back(nlohmann::ordered_json{{"from", user.from}, {"to", user.to}, {"bytes", user.bytes}});
+      one["users"].push_back(JsonValue{{"from", user.from}, {"to", user.to}, {"bytes", user.bytes}});
     json["hottest"].push_back(std::move(one));
   }
   return json.dump(2);
 }
 
 std::string with_member(const std::string& text, const std::string& name, const std::string& value) {
-  auto json = nlohmann::ordered_json::parse(text);
-  (json.is_array() ? json.back() : json)[name] = nlohmann::ordered_json::parse(value);
+  auto json = JsonValue::parse(text);
+  (json.is_array() ? json.back() : json)[name] = JsonValue::parse(value);
   return json.dump(2);
 }
 

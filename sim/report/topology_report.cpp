@@ -1,10 +1,10 @@
 #include "sim/report/topology_report.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "sim/cluster/describe.hpp"
 #include "sim/cluster/make_topology.hpp"
+#include "sim/core/json_value.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {
@@ -54,19 +54,19 @@ std::string topology_table(const Cluster& cluster, const Screen& screen) {
 
 std::string topology_json(const Cluster& cluster) {
   const TopologyFacts facts = facts_of(cluster);
-  nlohmann::ordered_json json{{"cluster", cluster.name},
-                              {"kind", kind_name(spec_of(cluster).kind)},
-                              {"workers", cluster.workers},
-                              {"hosts", facts.hosts},
-                              {"gpus_per_host", facts.gpus_per_host},
-                              {"switches", facts.switches},
-                              {"links", facts.links},
-                              {"links_down", facts.links_down},
-                              {"diameter_hops", nullptr},
-                              {"diameter_s", nullptr},
-                              {"bisection_GBps", nullptr},
-                              {"bisection_exact", nullptr},
-                              {"placement", to_string(spec_of(cluster).placement)}};
+  JsonValue json{{"cluster", cluster.name},
+                 {"kind", kind_name(spec_of(cluster).kind)},
+                 {"workers", cluster.workers},
+                 {"hosts", facts.hosts},
+                 {"gpus_per_host", facts.gpus_per_host},
+                 {"switches", facts.switches},
+                 {"links", facts.links},
+                 {"links_down", facts.links_down},
+                 {"diameter_hops", nullptr},
+                 {"diameter_s", nullptr},
+                 {"bisection_GBps", nullptr},
+                 {"bisection_exact", nullptr},
+                 {"placement", to_string(spec_of(cluster).placement)}};
   if (facts.diameter) {
     json["diameter_hops"] = facts.diameter->hops;
     json["diameter_s"] = facts.diameter->latency;
@@ -75,7 +75,7 @@ std::string topology_json(const Cluster& cluster) {
     json["bisection_GBps"] = facts.bisection->bandwidth / 1e9;
     json["bisection_exact"] = facts.bisection->exact;
   }
-  return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json.dump(2) + "\n";
 }
 
 std::string topology_dot(const Cluster& cluster) {

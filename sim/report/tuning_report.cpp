@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "sim/core/csv.hpp"
+#include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
 
@@ -73,25 +73,24 @@ std::string tuning_csv(const Tuning& tuning) {
 }
 
 std::string tuning_json(const Tuning& tuning) {
-  using Value = nlohmann::ordered_json;
   const auto options = [&](const Trial& trial) {
-    Value value = Value::object();
+    JsonValue value = JsonValue::object();
     for (std::size_t i = 0; i < tuning.ranges.size(); ++i) value[tuning.ranges[i].option] = trial.values[i];
     return value;
   };
-  Value trials = Value::array();
+  JsonValue trials = JsonValue::array();
   for (const Trial& trial : tuning.trials)
     trials.push_back({{"options", options(trial)}, {"iteration_s", trial.iteration_s}});
   const Metrics& metrics = tuning.tuned.result.metrics;
-  Value value{{"profile", tuning.given.scenario.profile->name},
-              {"cluster", tuning.given.scenario.cluster.name},
-              {"strategy", tuning.given.scenario.strategy->name},
-              {"workers", tuning.given.scenario.workers},
-              {"given_iteration_s", tuning.given.result.metrics.iteration_s},
-              {"best",
-               {{"options", tuning.as_given ? Value::object() : options(tuning.trials[tuning.best])},
-                {"iteration_s", metrics.iteration_s}}}};
-  value["lower_bound_s"] = metrics.lower_bound_s ? Value(*metrics.lower_bound_s) : Value();
+  JsonValue value{{"profile", tuning.given.scenario.profile->name},
+                  {"cluster", tuning.given.scenario.cluster.name},
+                  {"strategy", tuning.given.scenario.strategy->name},
+                  {"workers", tuning.given.scenario.workers},
+                  {"given_iteration_s", tuning.given.result.metrics.iteration_s},
+                  {"best",
+                   {{"options", tuning.as_given ? JsonValue::object() : options(tuning.trials[tuning.best])},
+                    {"iteration_s", metrics.iteration_s}}}};
+  value["lower_bound_s"] = metrics.lower_bound_s ? JsonValue(*metrics.lower_bound_s) : JsonValue();
   value["trials"] = std::move(trials);
   return value.dump(2);
 }

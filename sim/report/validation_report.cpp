@@ -3,17 +3,15 @@
 #include <algorithm>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "sim/core/csv.hpp"
+#include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {
 
 namespace {
-
-using OrderedJson = nlohmann::ordered_json;
 
 std::string count_of(std::size_t count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
@@ -49,10 +47,10 @@ std::string constant_table(const Validation& validation, const Screen& screen) {
 }
 
 std::string error_table(const Validation& validation, const Screen& screen) {
-  std::vector<TableColumn> columns{"group", "points", "median", "90 %", "worst", "bias", "too fast"};
+  std::vector<TableColumn> columns{"group", "points", "median", "90\u00A0%", "worst", "bias", "too fast"};
   if (validation.trains())
     columns.insert(columns.end(),
-                   {"no comm.: median", "90 %", "no overlap: median", "90 %", "scaling loss", "its error", "90 %"});
+                   {"no comm.: median", "90\u00A0%", "no overlap: median", "90\u00A0%", "scaling loss", "its error", "90\u00A0%"});
   Table table(columns);
   const auto add = [&](const GroupScore& group) {
     const ErrorSummary& error = group.error;
@@ -94,7 +92,7 @@ std::string order_text(const Validation& validation) {
       percent(sums.mean_regret), percent(sums.worst_regret));
 }
 
-OrderedJson summary_json(const ErrorSummary& error) {
+JsonValue summary_json(const ErrorSummary& error) {
   return {{"median", error.median},
           {"p90", error.p90},
           {"worst", error.worst},
@@ -102,8 +100,8 @@ OrderedJson summary_json(const ErrorSummary& error) {
           {"too_fast", error.too_fast}};
 }
 
-OrderedJson group_json(const GroupScore& group, bool trains) {
-  OrderedJson json{{"group", group.name}, {"points", group.error.rows}, {"error", summary_json(group.error)}};
+JsonValue group_json(const GroupScore& group, bool trains) {
+  JsonValue json{{"group", group.name}, {"points", group.error.rows}, {"error", summary_json(group.error)}};
   if (!trains) return json;
   json["no_communication"] = summary_json(group.no_communication);
   json["no_overlap"] = summary_json(group.no_overlap);
@@ -116,15 +114,15 @@ std::int64_t line_number(const MeasuredPoint& point) {
   return std::stoll(point.place.path.substr(point.place.path.find(' ') + 1));
 }
 
-OrderedJson point_json(const Validation& validation, std::size_t row) {
+JsonValue point_json(const Validation& validation, std::size_t row) {
   const MeasuredPoint& point = validation.measured.points[row];
   const ValidatedPoint& result = validation.points[row];
-  OrderedJson json{{"line", line_number(point)},
-                   {"group", point.group},
-                   {"scored", point.scored()},
-                   {"measured", point.value},
-                   {"predicted", result.predicted.value},
-                   {"error", result.error}};
+  JsonValue json{{"line", line_number(point)},
+                 {"group", point.group},
+                 {"scored", point.scored()},
+                 {"measured", point.value},
+                 {"predicted", result.predicted.value},
+                 {"error", result.error}};
   if (!validation.trains()) return json;
   json["no_communication"] = result.predicted.no_communication;
   json["no_overlap"] = result.predicted.no_overlap;
@@ -132,21 +130,21 @@ OrderedJson point_json(const Validation& validation, std::size_t row) {
   return json;
 }
 
-OrderedJson constant_json(const Validation& validation, const FittedConstant& one) {
-  OrderedJson json{{"constant", name_of(constant_words, one.constant)}};
+JsonValue constant_json(const Validation& validation, const FittedConstant& one) {
+  JsonValue json{{"constant", name_of(constant_words, one.constant)}};
   if (one.constant == Constant::Alpha || one.constant == Constant::Beta)
     json["level"] = one.inside ? "node" : "network";
-  json["for"] = OrderedJson::object();
+  json["for"] = JsonValue::object();
   for (const auto& [column, cell] : one.scope) json["for"][column] = cell;
-  json["value"] = one.known ? OrderedJson(one.value) : OrderedJson(nullptr);
-  json["lines"] = OrderedJson::array();
+  json["value"] = one.known ? JsonValue(one.value) : JsonValue(nullptr);
+  json["lines"] = JsonValue::array();
   for (const std::size_t row : one.rows) json["lines"].push_back(line_number(validation.measured.points[row]));
   return json;
 }
 
-OrderedJson setting_json(const Validation& validation, const Setting& setting) {
+JsonValue setting_json(const Validation& validation, const Setting& setting) {
   const auto line = [&](std::size_t place) { return line_number(validation.measured.points[setting.rows[place]]); };
-  OrderedJson lines = OrderedJson::array();
+  JsonValue lines = JsonValue::array();
   for (std::size_t place = 0; place < setting.rows.size(); ++place) lines.push_back(line(place));
   const Contest& contest = setting.contest;
   return {{"lines", lines},
@@ -185,10 +183,10 @@ std::string validation_text(const Validation& validation, const Screen& screen) 
 
 std::string validation_json(const Validation& validation) {
   const bool trains = validation.trains();
-  OrderedJson json{
+  JsonValue json{
       {"file", validation.measured.file},          {"quantity", name_of(quantities, validation.measured.quantity)},
-      {"all", group_json(validation.all, trains)}, {"groups", OrderedJson::array()},
-      {"constants", OrderedJson::array()},         {"points", OrderedJson::array()}};
+      {"all", group_json(validation.all, trains)}, {"groups", JsonValue::array()},
+      {"constants", JsonValue::array()},           {"points", JsonValue::array()}};
   for (const GroupScore& group : validation.groups) json["groups"].push_back(group_json(group, trains));
   for (const FittedConstant& one : validation.fitted) json["constants"].push_back(constant_json(validation, one));
   for (std::size_t row = 0; row < validation.points.size(); ++row)
@@ -201,11 +199,11 @@ std::string validation_json(const Validation& validation) {
                        {"winners", sums.winners},
                        {"mean_regret", sums.mean_regret},
                        {"worst_regret", sums.worst_regret},
-                       {"each", OrderedJson::array()}};
+                       {"each", JsonValue::array()}};
     for (const Setting& setting : validation.settings)
       json["methods"]["each"].push_back(setting_json(validation, setting));
   }
-  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+  return json.dump(2) + "\n";
 }
 
 std::string validation_csv(const Validation& validation) {

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
 #include "sim/training/memory.hpp"
@@ -67,14 +67,14 @@ std::string own_flags(const WhatIfRow& row, Pairs common) {
   return text_of(own);
 }
 
-nlohmann::ordered_json json_of(const WhatIfRow& row) {
-  nlohmann::ordered_json object{{"change", row.change}, {"gain", row.gain}, {"fits", row.fits}, {"flags", row.flags}};
-  object.update(nlohmann::ordered_json::parse(to_json(row_of(row.outcome))));
+JsonValue json_of(const WhatIfRow& row) {
+  JsonValue object{{"change", row.change}, {"gain", row.gain}, {"fits", row.fits}, {"flags", row.flags}};
+  object.update(JsonValue::parse(to_json(row_of(row.outcome))));
   return object;
 }
 
-nlohmann::ordered_json json_of(const std::vector<WhatIfRow>& rows) {
-  auto array = nlohmann::ordered_json::array();
+JsonValue json_of(const std::vector<WhatIfRow>& rows) {
+  auto array = JsonValue::array();
   for (const WhatIfRow& row : rows) array.push_back(json_of(row));
   return array;
 }
@@ -99,7 +99,7 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   const auto add_bound = [&] {
     table.add({"perfect overlap of what is sent", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
-               cell::percent(result.metrics.efficiency * (1 + answer.bound_gain)), "-", "-", ""});
+               cell::percent(answer.base.outcome.result.metrics.efficiency * (1 + answer.bound_gain)), "-", "-", ""});
   };
   bool bound_due = answer.bound_s.has_value();
   for (const WhatIfRow& row : answer.rows) {
@@ -137,11 +137,11 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
 }
 
 std::string what_if_json(const WhatIf& answer) {
-  nlohmann::ordered_json object{{"base", json_of(answer.base)},
-                                {"rows", json_of(answer.rows)},
-                                {"together", json_of(answer.together)},
-                                {"bound", nullptr},
-                                {"left_out", answer.left_out}};
+  JsonValue object{{"base", json_of(answer.base)},
+                   {"rows", json_of(answer.rows)},
+                   {"together", json_of(answer.together)},
+                   {"bound", nullptr},
+                   {"left_out", answer.left_out}};
   if (answer.bound_s) object["bound"] = {{"iteration_s", *answer.bound_s}, {"gain", answer.bound_gain}};
   return object.dump(2);
 }

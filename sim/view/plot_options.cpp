@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/view/strategy_looks.hpp"
 
 namespace allreplay {
@@ -167,10 +167,8 @@ void read_plot_option(PlotOptions& options, const std::string& key_and_value, co
   if (equals == std::string::npos)
     throw InputError(place, fmt::format("'{}' has no value", key_and_value), "KEY=VALUE");
   const std::string key = key_and_value.substr(0, equals), value = key_and_value.substr(equals + 1);
-  const bool is_json = nlohmann::json::accept(value);
-  const std::string text =
-      is_json ? value : nlohmann::json(value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  const std::string quoted = nlohmann::json(key).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text = is_json(value) ? value : JsonValue(value).dump();
+  const std::string quoted = JsonValue(key).dump();
   read_plot_options(options, Json::parse(fmt::format("{{{}: {}}}", quoted, text), place.file + ": " + place.path));
 }
 

@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/view/activity_looks.hpp"
 #include "sim/view/timeline_rows.hpp"
 
@@ -17,16 +17,14 @@ namespace allreplay {
 
 namespace {
 
-using Value = nlohmann::ordered_json;
-
 // A name and its value, as JSON.
 using Field = std::pair<const char*, std::string>;
 
-std::string json(const std::string& text) { return Value(text).dump(); }
+std::string json(const std::string& text) { return JsonValue(text).dump(); }
 
 template <class Number>
 std::string json(Number number) {
-  return Value(number).dump();
+  return JsonValue(number).dump();
 }
 
 std::string object(const std::vector<Field>& fields) {
@@ -91,7 +89,7 @@ class Writer {
       write(timeline_rows(outcome_, episode));
       write_links(episode);
     }
-    const Value of_job{{"rank", result_.classes[0].workers[0]}, {"world_size", outcome_.scenario.workers}};
+    const JsonValue of_job{{"rank", result_.classes[0].workers[0]}, {"world_size", outcome_.scenario.workers}};
     return fmt::format(
         "{{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"distributedInfo\":{},\"otherData\":{},"
         "\"traceEvents\":[\n{}\n]}}\n",
@@ -99,7 +97,7 @@ class Writer {
   }
 
  private:
-  Value other_data() const {
+  JsonValue other_data() const {
     const Scenario& scenario = outcome_.scenario;
     return {{"profile", scenario.profile->name},
             {"origin", to_string(scenario.profile->origin)},

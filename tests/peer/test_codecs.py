@@ -16,7 +16,7 @@ import coded
 import reference
 from coded import Block, Codec, Coding, Schedule, WireCost
 from reference import MICROSECOND, Layer
-from test_peer import PROFILES, SEED, Comparison, Network, all_reduce_cost, allreplay, csv_text, \
+from test_peer import PROFILES, SEED, Comparison, Network, all_reduce_cost, allreplay, answer, csv_text, \
     decimal, random_layers, random_network, random_slowdowns, trace_text, unique_names
 
 from program import ROOT  # noqa: E402, found where test_peer looks
@@ -96,7 +96,7 @@ class Scenario:
         return coded.scheduled(plan, reference.backward_order(self.layers))
 
     def plan(self, strategy):
-        return allreplay("plan", *self.arguments, "--strategy", strategy, "--json")
+        return answer("plan", *self.arguments, "--strategy", strategy)
 
     def simulate(self, strategy, schedule):
         return coded.simulate(self.layers, self.slowdowns, schedule, self.cost, self.coding(strategy),
@@ -208,7 +208,7 @@ class Codecs(Comparison):
                 self.assertAlmostEqual(row[key], float(value), delta=close * float(value), msg=f"{what}: {key}")
 
     def check(self, scenario, strategies=tuple(OWN + GIVEN), number=""):
-        rows = allreplay("compare", *scenario.arguments, "--strategies", ",".join(strategies), "--json")
+        rows = answer("compare", *scenario.arguments, "--strategies", ",".join(strategies))
         self.assertEqual([row["strategy"] for row in rows], list(strategies))
         for row in rows:
             strategy = row["strategy"]

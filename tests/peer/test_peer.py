@@ -24,6 +24,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import program  # noqa: E402
 from program import REFERENCE  # noqa: E402
 
+try:
+    from allreplay import _core as module  # where PYTHONPATH says
+except ImportError:
+    module = None
+
 PROFILES = REFERENCE / "profiles"
 SEED = int(os.environ.get("ALLREPLAY_PEER_SEED", "1912"))
 CASES = int(os.environ.get("ALLREPLAY_PEER_CASES", "400"))
@@ -34,6 +39,16 @@ def allreplay(*arguments):
     if done.returncode != 0:
         raise AssertionError(f"allreplay {' '.join(map(str, arguments))}: exit {done.returncode}: {done.stderr}")
     return json.loads(done.stdout)
+
+
+def answer(command, *options):
+    """The same of a command whose options all have a value: by the Python module where it is built, as the program takes
+    longer to start than to answer. tests/python holds the two against each other."""
+    if not module:
+        return allreplay(command, *options, "--json")
+    words = [str(word) for word in options]
+    return json.loads(module.call(command, [*((flag, [value]) for flag, value in zip(words[::2], words[1::2])),
+                                            ("--json", [])], [], []).printed)
 
 
 def decimal(value):
@@ -215,7 +230,7 @@ class Peer(Comparison):
 
     def program_plan(self, case, strategy):
         """The program's blocks as places in backward order, after checking that each byte is in exactly one slice."""
-        plan = allreplay("plan", *case.arguments(), "--strategy", strategy, "--json")
+        plan = answer("plan", *case.arguments(), "--strategy", strategy)
         tensors = reference.backward_order(case.layers)
         place_of = {tensor.name: place for place, tensor in enumerate(tensors)}
         slices = [piece for block in plan["blocks"] for piece in block["slices"]]
@@ -266,7 +281,7 @@ class Peer(Comparison):
         for number in range(CASES):
             case = random_case(pick, self.folder, f"random{number}")
             with self.subTest(number=number):
-                rows = allreplay("compare", *case.arguments(), "--json")
+                rows = answer("compare", *case.arguments())
                 self.check(case, rows, f"case {number}", ["mg-wfbp", "ddp", "horovod", "optimal-merge"])
 
     def test_every_strategy_plans_every_byte_once(self):

@@ -47,7 +47,7 @@ class Scripts(program.Case):
 
     def test_wrong_arguments(self):
         for name, argument, start in [("demo.sh", "fig99", "demo.sh: no configs/fig99.json (there are: bml_fig5 "),
-                                      ("test.sh", "debug", "test.sh: no preset 'debug' (there are: dev release asan)"),
+                                      ("test.sh", "debug", "test.sh: no preset 'debug' (there are: check dev release asan)"),
                                       ("reproduce.sh", "fig99", "reproduce.sh: no configs/fig99.json (there are: bml_fig5 "),
                                       ("reproduce.sh", "--jobs", "reproduce.sh: --jobs takes a number of at least 1, not ''"),
                                       ("reproduce.sh", "--job", "reproduce.sh: no option --job"),

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
+#include "sim/core/json_value.hpp"
 #include "sim/core/units.hpp"
 #include "sim/interchange/chakra/trace.hpp"
 #include "sim/interchange/exporters/exporter.hpp"
@@ -416,10 +416,8 @@ Built build(const ExportRequest& request) {
           plan.step.shard_group > 0 ? groups_text({request.workers, plan.step.shard_group}) : ""};
 }
 
-using Value = nlohmann::ordered_json;
-
-Value value_of(const ChakraValue& value) {
-  return std::visit([](const auto& one) { return Value(one); }, value);
+JsonValue value_of(const ChakraValue& value) {
+  return std::visit([](const auto& one) { return JsonValue(one); }, value);
 }
 
 }  // namespace
@@ -433,16 +431,16 @@ Exported export_chakra_json(const ExportRequest& request) {
   Built built = build(request);
   std::string text = "{";
   for (const auto& [name, value] : built.trace.metadata)
-    text += fmt::format("{}: {},\n ", Value(name).dump(), value_of(value).dump());
+    text += fmt::format("{}: {},\n ", JsonValue(name).dump(), value_of(value).dump());
   text += "\"workload_graph\": [";
   const char* separator = "\n  ";
   for (const ChakraNode& node : built.trace.nodes) {
-    Value json{{"Id", node.id},
-               {"Name", node.name},
-               {"NodeType", node.kind},
-               {"data_deps", node.data_dependencies},
-               {"ctrl_deps", node.control_dependencies},
-               {"runtime", static_cast<std::int64_t>(node.microseconds)}};
+    JsonValue json{{"Id", node.id},
+                   {"Name", node.name},
+                   {"NodeType", node.kind},
+                   {"data_deps", node.data_dependencies},
+                   {"ctrl_deps", node.control_dependencies},
+                   {"runtime", static_cast<std::int64_t>(node.microseconds)}};
     for (const auto& [name, value] : node.attributes) json[name] = value_of(value);
     text += separator + json.dump();
     separator = ",\n  ";
