@@ -137,6 +137,19 @@ TEST_CASE("resume computes again what was changed in the file") {
     }
 }
 
+TEST_CASE("rows in another order are not the sweep's") {
+  const Folder folder;
+  folder.sweep(false);
+  const std::string text = read_output(folder("out.csv"));
+  const std::size_t first = text.find('\n') + 1, second = text.find('\n', first) + 1,
+                    third = text.find('\n', second) + 1;
+  folder.write("out.csv", text.substr(0, first) + text.substr(second, third - second) +
+                              text.substr(first, second - first) + text.substr(third));
+  const std::string wrong = error_message([&] { folder.sweep(true); });
+  INFO(wrong);
+  CHECK(wrong.find("line 3: is not the sweep's row 3") != std::string::npos);  // rows 1 and 2 are behind it
+}
+
 TEST_CASE("a file with other columns is not gone on with") {
   const Folder folder;
   folder.sweep(false);
