@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/command/command.hpp"
+#include "sim/core/text.hpp"
 #include "sim/experiment/tuning.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/recommend_report.hpp"
