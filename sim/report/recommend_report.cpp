@@ -25,10 +25,10 @@ const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metric
 const Strategy& strategy(const Advice& advice) { return *advice.tuned.scenario.strategy; }
 bool fits(const Advice& advice) { return fits(advice.tuned.scenario, advice.tuned.result); }
 
-// `best` may be asked twice: without shards, and with them.
+// `best` may be asked twice: without shards, and with stage 3, which no other strategy has as an option.
 std::string called(const Advice& advice) {
-  const std::int64_t zero = advice.tuned.scenario.options.strategy.step.zero;
-  return fmt::format("{}{}", strategy(advice).name, zero > 0 ? fmt::format(" --zero {}", zero) : "");
+  const bool shards = advice.tuned.scenario.options.strategy.step.zero == 3;
+  return std::string(strategy(advice).name) + (shards ? " --zero 3" : "");
 }
 
 std::string heading(const Advice& advice) {
