@@ -43,7 +43,7 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--strategies", {.name = "STRATEGY,...", .list = "strategies"}},
       {"--collective", {.name = "COLLECTIVE", .list = "collectives"}},
       {"--fidelity", {.name = "FIDELITY", .words = names_of(fidelities)}},
-      {"--framework", {.name = "FRAMEWORK", .words = names_of(frameworks())}},
+      {"--framework", {.name = "FRAMEWORK,...", .words = names_of(frameworks())}},
       {"compare --cluster", {.name = "CLUSTER,...", .list = "clusters", .file = true}},
       {"compare --codec", {.name = "CODEC,...", .list = "codecs", .file = true}},
       {"compare --strategy", {.name = "STRATEGY,...", .list = "strategies"}},

@@ -18,8 +18,8 @@ namespace {
 
 struct RecommendArguments {
   ScenarioArguments scenario;
-  std::vector<std::string> strategies;
-  std::string framework, budget = "24", seed = "1", jobs = "2", line = "0.8";
+  std::vector<std::string> strategies, frameworks;
+  std::string budget = "24", seed = "1", jobs = "2", line = "0.8";
   std::string plot, engine;
   bool json = false;
 };
@@ -27,11 +27,10 @@ struct RecommendArguments {
 std::vector<std::string> chosen_strategies(const RecommendArguments& arguments) {
   if (!arguments.strategies.empty()) return arguments.strategies;
   std::vector<std::string> names;
-  if (!arguments.framework.empty()) {
-    for (const Strategy* strategy : find_framework(arguments.framework, argument("--framework")).strategies)
+  for (const std::string& framework : arguments.frameworks)
+    for (const Strategy* strategy : find_framework(trim(framework), argument("--framework")).strategies)
       names.emplace_back(strategy->name);
-    return names;
-  }
+  if (!names.empty()) return names;
   for (const Strategy& strategy : strategies()) names.emplace_back(strategy.name);
   return names;
 }
@@ -159,8 +158,9 @@ void add_recommend(CommandLine& app) {
   const Option names =
       command.add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them)").delimiter(',');
   command
-      .add_option("--framework", arguments->framework,
-                  fmt::format("what this framework offers: {}", fmt::join(names_of(frameworks()), ", ")))
+      .add_option("--framework", arguments->frameworks,
+                  fmt::format("what these frameworks offer: {}", fmt::join(names_of(frameworks()), ", ")))
+      .delimiter(',')
       .excludes(names);
   command
       .add_option("--efficiency", arguments->line,

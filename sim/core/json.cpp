@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -30,38 +31,84 @@ bool is_text(std::string text) {
   return is_one_line(text);
 }
 
-constexpr int most_levels = 100;  // what nests deeper would overflow the stack of whoever prints it
+constexpr std::size_t most_levels = 100;  // what nests deeper would overflow the stack of whoever prints it
 
-// nlohmann/json keeps the last of two equal keys; a person who wrote two meant something else.
-class Checks {
+// "syntax error while parsing value - unexpected end of input" out of nlohmann's longer message.
+std::string reason(std::string_view message) {
+  const auto start = message.find("parse error");
+  return std::string(start == std::string_view::npos ? message : message.substr(start));
+}
+
+// Makes the document, and refuses what a person cannot have meant: of two equal keys nlohmann/json keeps the last. (Its
+// own parser with a callback looks through a whole array after each object in it.)
+class DocumentBuilder : public nlohmann::json_sax<Value> {
  public:
-  explicit Checks(const std::string& file) : file_(file) {}
+  DocumentBuilder(const std::string& file, Value& root) : file_(file), root_(root) {}
 
-  bool operator()(int depth, Value::parse_event_t event, Value& parsed) {
-    if (depth > most_levels)
-      throw InputError({file_, ""}, fmt::format("nests more than {} levels deep", most_levels), "see docs/formats.md");
-    if (event == Value::parse_event_t::object_start) keys_.emplace_back();
-    if (event == Value::parse_event_t::object_end) keys_.pop_back();
-    if (event == Value::parse_event_t::key && !is_text(parsed.get_ref<const std::string&>()))
-      throw InputError({file_, ""}, fmt::format("the key '{}' is not text", parsed.get<std::string>()),
-                       "no control characters");
-    if (event == Value::parse_event_t::key && !keys_.back().insert(parsed.get<std::string>()).second)
-      throw InputError({file_, ""}, fmt::format("the key '{}' stands twice in one object", parsed.get<std::string>()),
-                       "each key once");
+  bool null() override { return put(nullptr); }
+  bool boolean(bool value) override { return put(value); }
+  bool number_integer(number_integer_t value) override { return put(value); }
+  bool number_unsigned(number_unsigned_t value) override { return put(value); }
+  bool number_float(number_float_t value, const string_t&) override { return put(value); }
+  bool string(string_t& value) override { return put(std::move(value)); }
+  bool binary(binary_t& value) override { return put(std::move(value)); }  // never in text
+  bool start_object(std::size_t) override { return open(Value::object()); }
+  bool start_array(std::size_t) override { return open(Value::array()); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t& name) override {
+    if (!is_text(name)) fail(fmt::format("the key '{}' is not text", name), "no control characters");
+    const auto [member, fresh] = open_.back()->get_ref<Value::object_t&>().emplace(name, nullptr);
+    if (!fresh) fail(fmt::format("the key '{}' stands twice in one object", name), "each key once");
+    member_ = &member->second;
     return true;
   }
 
- private:
-  std::string file_;
-  std::vector<std::set<std::string>> keys_;
-};
+  bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception& error) override {
+    if (dynamic_cast<const Value::out_of_range*>(&error))
+      fail(fmt::format("a number is out of range: {}", error.what()), "a double holds up to 1.8e308");
+    fail("not valid JSON: " + reason(error.what()), "see docs/formats.md");
+  }
 
-// "syntax error while parsing value - unexpected end of input" out of nlohmann's longer message.
-std::string reason(const Value::parse_error& error) {
-  const std::string_view all = error.what();
-  const auto start = all.find("parse error");
-  return std::string(start == std::string_view::npos ? all : all.substr(start));
-}
+ private:
+  [[noreturn]] void fail(std::string_view wrong, std::string_view right) const {
+    throw InputError({file_, ""}, wrong, right);
+  }
+
+  // To where the next value belongs.
+  Value* place(Value value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    if (open_.back()->is_array()) return &open_.back()->get_ref<Value::array_t&>().emplace_back(std::move(value));
+    *member_ = std::move(value);
+    return member_;
+  }
+
+  bool put(Value value) {
+    place(std::move(value));
+    return true;
+  }
+
+  bool open(Value empty) {
+    if (open_.size() == most_levels)
+      fail(fmt::format("nests more than {} levels deep", most_levels), "see docs/formats.md");
+    open_.push_back(place(std::move(empty)));
+    return true;
+  }
+
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  const std::string& file_;
+  Value& root_;
+  std::vector<Value*> open_;  // the objects and arrays that are being read, each in the one before
+  Value* member_ = nullptr;   // of the innermost object, whose key was read
+};
 
 }  // namespace
 
@@ -73,14 +120,8 @@ Json Json::read(const std::string& file) { return parse(read_file(file), file); 
 Json Json::parse(std::string_view text, const std::string& file) {
   auto document = std::make_shared<Document>();
   document->file = file;
-  try {
-    document->root = Value::parse(text, Checks(file));
-  } catch (const Value::parse_error& error) {
-    throw InputError({file, ""}, "not valid JSON: " + reason(error), "see docs/formats.md");
-  } catch (const Value::out_of_range& error) {
-    throw InputError({file, ""}, fmt::format("a number is out of range: {}", error.what()),
-                     "a double holds up to 1.8e308");
-  }
+  DocumentBuilder builder(file, document->root);
+  Value::sax_parse(text, &builder);
   const Value* root = &document->root;
   return {std::move(document), root, ""};
 }

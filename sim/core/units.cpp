@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -45,6 +47,17 @@ std::string right(const Kind& kind) {
   return fmt::format("{} such as \"{}\"; units: {}", kind.noun, kind.example, fmt::join(names, ", "));
 }
 
+// "Gbps", "Gb/s" and "GBps" for what is written otherwise here; "" where nothing is known.
+std::string meant_by(std::string_view name, const Kind& kind) {
+  for (const auto& [others, ours] : {std::pair("bps", "bit/s"), {"b/s", "bit/s"}, {"Bps", "B/s"}})
+    if (name.ends_with(others)) {
+      const std::string right = std::string(name.substr(0, name.size() - 3)) + ours;
+      for (const Unit& unit : kind.units)
+        if (unit.name == right) return right;
+    }
+  return "";
+}
+
 double parse(std::string_view text, const Kind& kind, const Place& place) {
   const std::string_view trimmed = trim(text);
   double number = 0;
@@ -64,7 +77,8 @@ double parse(std::string_view text, const Kind& kind, const Place& place) {
   const std::string wrong =
       name.empty() ? fmt::format("\"{}\" has no unit", text)
                    : fmt::format("\"{}\" has the unit '{}', which is not one of {}", text, name, kind.noun);
-  throw InputError(place, wrong, right(kind));
+  const std::string meant = meant_by(name, kind);
+  throw InputError(place, wrong, meant.empty() ? right(kind) : fmt::format("\"{} {}\"", number, meant));
 }
 
 }  // namespace

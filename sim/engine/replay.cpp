@@ -28,7 +28,7 @@ class Replay {
       one.first = before;
       before = one.last += before;
     }
-    const auto counts = graph.predecessor_counts();
+    const auto counts = graph.needed_counts();
     waiting_.assign(counts.begin(), counts.end());
     timeline_.spans.resize(graph.tasks().size());
   }
@@ -152,8 +152,8 @@ class Replay {
       if (timeline_.spans[id].start == never)
         throw Stuck(fmt::format("{} can never start on '{}': {}", graph_.name(id),
                                 system_.queues[graph_.tasks()[id].queue].name,
-                                waiting_[id] > 0 ? fmt::format("it waits for {} others", waiting_[id])
-                                                 : std::string("its queue does not admit it")));
+                                timeline_.spans[id].ready == never ? fmt::format("it waits for {} others", waiting_[id])
+                                                                   : std::string("its queue does not admit it")));
     throw std::logic_error("a server never ends a task that it started");
   }
 
@@ -163,7 +163,7 @@ class Replay {
   std::vector<Serving> servers_;
   std::vector<Standing> queues_;
   std::vector<QueueId> by_server_;                     // those of server 0, of server 1, …
-  std::vector<std::uint32_t> waiting_;                 // predecessors that have not ended, by task
+  std::vector<std::uint32_t> waiting_;                 // predecessors that must yet end, by task; then it goes round
   std::array<std::vector<std::uint32_t>, 2> touched_;  // by phase: servers that may have something to start
   std::vector<double> slowdowns_;                      // by influence
   std::vector<TaskId> done_;

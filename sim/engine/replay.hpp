@@ -45,7 +45,7 @@ struct System {
 
 /// What happened to one task.
 struct Span {
-  Time ready = never;  ///< its last predecessor ended
+  Time ready = never;  ///< its last predecessor ended, or the one that it needs
   Time start = never;  ///< its queue admitted it
   Time end = never;
 };

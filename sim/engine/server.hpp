@@ -25,6 +25,9 @@ class Server {
 
   virtual void start(TaskId id, const Task& task, Time now) = 0;
 
+  /// One of the parties of a task that has started joins it, where tasks start in parties.
+  virtual void join(TaskId /*id*/, std::uint32_t /*party*/, Time /*now*/) {}
+
   /// The next instant at which complete() should be called; `never` while there is nothing to wait for.
   virtual Time next_completion() const = 0;
 

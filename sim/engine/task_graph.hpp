@@ -39,6 +39,9 @@ class TaskGraph {
   /// `after` may start once `before` has ended. REQUIRES: both were added, and link() has not been called.
   void precede(TaskId before, TaskId after) { edges_.push_back({before, after}); }
 
+  /// It may start once the first of all that precede it has ended, and need not wait for the last.
+  void needs_one(TaskId task) { need_one_.push_back(task); }
+
   /// Lays the edges out for reading. Call once, when all are added.
   void link();
 
@@ -49,7 +52,8 @@ class TaskGraph {
   std::span<const TaskId> successors(TaskId id) const {
     return std::span(successors_).subspan(first_[id], first_[id + 1] - first_[id]);
   }
-  std::span<const std::uint32_t> predecessor_counts() const { return predecessors_; }
+  /// How many others must end before each task may start.
+  std::span<const std::uint32_t> needed_counts() const { return needed_; }
 
   /// How a message calls a task; whoever builds the graph knows.
   std::function<std::string(TaskId)> name = [](TaskId id) { return "task " + std::to_string(id); };
@@ -62,7 +66,8 @@ class TaskGraph {
   std::vector<Edge> edges_;
   std::vector<TaskId> successors_;    // of task 0, of task 1, …
   std::vector<std::uint32_t> first_;  // where each task's successors start
-  std::vector<std::uint32_t> predecessors_;
+  std::vector<std::uint32_t> needed_;
+  std::vector<TaskId> need_one_;
 };
 
 }  // namespace allreplay

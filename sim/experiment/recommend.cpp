@@ -27,22 +27,25 @@ const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metric
 // Of the settings that are as fast as any, but for 0.5 %, the one that starts the fewest collectives: start-ups that
 // overlap cost nothing here, but something in any real library. The options as given win a tie; where they are among
 // these, nothing may need more memory. Returns its values, none for the options as given.
-std::pair<Outcome, std::vector<std::string>> calmest(const Tuning& tuning) {
+std::pair<Outcome, std::vector<std::string>> calmest(const Tried& tried) {
   constexpr double slack = 1.005;
-  const auto &given = tuning.given, &tuned = tuning.tuned;
-  const double fast = slack * tuned.result.metrics.iteration_s, as_given = given.result.metrics.iteration_s;
+  const Outcome& given = tried.given;
+  const Trial& best = tried.trials[tried.best];
+  const double as_given = given.result.metrics.iteration_s,
+               fast = slack * (tried.as_given ? as_given : best.iteration_s);
   const bool given_fits = fits(given.scenario, given.result);
-  const bool stays = (given_fits || !fits(tuned.scenario, tuned.result)) && as_given <= fast;
+  const bool stays = (given_fits || !(tried.as_given ? given_fits : best.fits)) && as_given <= fast;
   const double limit = given_fits ? std::min(fast, as_given) : fast;
-  std::pair<Outcome, std::vector<std::string>> calm{given, {}};
-  if (!stays && !tuning.as_given) calm = {tuned, tuning.trials[tuning.best].values};
-  for (const Trial& trial : tuning.trials) {
+  const Trial* calm = stays || tried.as_given ? nullptr : &best;  // none: the options as given
+  std::int64_t least = calm ? calm->collectives : given.result.metrics.collectives;
+  for (const Trial& trial : tried.trials) {
     if (trial.iteration_s > limit || !trial.fits || (stays && trial.memory_bytes > given.result.memory.peak)) continue;
-    Outcome outcome = run(with_options(given.scenario, tuning.ranges, trial.values));
-    if (outcome.result.metrics.collectives < calm.first.result.metrics.collectives)
-      calm = {std::move(outcome), trial.values};
+    if (trial.collectives >= least) continue;
+    least = trial.collectives;
+    calm = &trial;
   }
-  return calm;
+  if (!calm) return {given, {}};
+  return {run(with_options(given.scenario, tried.ranges, calm->values)), calm->values};
 }
 
 // The plan as a file: what this program says that others have no words for.
@@ -74,10 +77,10 @@ std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& gi
     advice.tuned = run(scenario);
     advice.given_s = metrics(advice).iteration_s;
   } else {
-    const Tuning tuning = run_tuning(scenario, {ranges, request.budget, TuneMethod::Bayes, request.seed}, request.jobs);
-    advice.given_s = tuning.given.result.metrics.iteration_s;
-    std::tie(advice.tuned, values) = calmest(tuning);
-    advice.trials = tuning.trials;
+    const Tried tried = try_settings(scenario, {ranges, request.budget, TuneMethod::Bayes, request.seed}, request.jobs);
+    advice.given_s = tried.given.result.metrics.iteration_s;
+    std::tie(advice.tuned, values) = calmest(tried);
+    advice.trials = tried.trials;
   }
   const Scenario& tuned = advice.tuned.scenario;
   advice.settings = settings_of(tuned, advice.tuned.result.plan);
@@ -111,7 +114,7 @@ std::string packed(const std::pair<Advice, std::vector<std::string>>& advised) {
       .add(advice.trials.size());
   for (const Trial& trial : advice.trials) {
     add_texts(packer, trial.values);
-    packer.add(trial.iteration_s).add(trial.memory_bytes).add(trial.fits);
+    packer.add<Measured>(trial);
   }
   return packer.bytes();
 }
@@ -130,9 +133,7 @@ Advice unpacked(const Scenario& given, const std::string& bytes) {
   advice.trials.resize(unpacker.take<std::size_t>());
   for (Trial& trial : advice.trials) {
     trial.values = take_texts(unpacker);
-    trial.iteration_s = unpacker.take<double>();
-    trial.memory_bytes = unpacker.take<double>();
-    trial.fits = unpacker.take<bool>();
+    static_cast<Measured&>(trial) = unpacker.take<Measured>();
   }
   return advice;
 }

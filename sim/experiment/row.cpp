@@ -34,6 +34,7 @@ NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) 
          {scenario.codec->codec->option, "encode"sv, "decode"sv, "codec_stream"sv, "decode_at"sv})
       append(name);
   if (scenario.stragglers.jitter) append("iterations");
+  if (carrier.fidelity == "message" && scenario.options.places.contains("start")) append("start");
   return values;
 }
 

@@ -1,12 +1,19 @@
 #include "sim/experiment/tuning.hpp"
 
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <optional>
+
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include "sim/experiment/run.hpp"
 #include "sim/farm/bytes.hpp"
+#include "sim/schedule/alike.hpp"
 #include "sim/search/plan_of.hpp"
+#include "sim/training/communication.hpp"
 #include "sim/training/memory.hpp"
 
 namespace allreplay {
@@ -38,10 +45,72 @@ NamedValues changed_options(const Scenario& from, const Scenario& to) {
 
 namespace {
 
-Measured measured(const Scenario& scenario, const std::vector<Range>& ranges, const std::vector<std::string>& values) {
-  const Result result = simulate(with_options(scenario, ranges, values));
-  return {result.metrics.iteration_s, result.memory.peak, fits(scenario, result)};
-}
+// What settings cost: of those whose plans are replayed alike, one is simulated.
+class Costs {
+ public:
+  Costs(const Scenario& scenario, std::vector<Range> ranges) : scenario_(scenario), ranges_(std::move(ranges)) {}
+
+  // For several threads at a time.
+  Measured of(const std::vector<std::string>& values) {
+    const Scenario changed = with_options(scenario_, ranges_, values);
+    const Communication communication = communication_of(changed);
+    const Plan plan = opened(plan_of(changed, communication));
+    const std::uint64_t digest = digest_of(plan);
+    if (const auto cost = find(digest, plan, changed.options, communication)) return *cost;
+    return know(digest, changed.options, simulate(changed, plan, prepared_for(plan, communication)));
+  }
+
+  // `result`: with the options as they are.
+  void know_given(const Result& result) { know(digest_of(opened(result.plan)), scenario_.options, result); }
+
+ private:
+  struct Known {
+    std::uint64_t digest;
+    Options options;  // smaller than the plan, which they make again
+    Measured cost;
+  };
+
+  Plan opened(Plan plan) const {
+    if (!scenario_.codec) open_idle_windows(plan);
+    return plan;
+  }
+
+  // What the planner alone reads shows in its plan.
+  bool alike_beside_plans(const Options& a, const Options& b) const {
+    return a.strategy.step == b.strategy.step && std::all_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
+             return reads(*scenario_.strategy, range.option) || a.get(range.option) == b.get(range.option);
+           });
+  }
+
+  std::optional<Measured> find(std::uint64_t digest, const Plan& plan, const Options& options,
+                               const Communication& communication) {
+    std::vector<Known> candidates;
+    {
+      const std::lock_guard lock(mutex_);
+      for (const Known& one : known_)
+        if (one.digest == digest && alike_beside_plans(one.options, options)) candidates.push_back(one);
+    }
+    for (const Known& one : candidates) {
+      Scenario other = scenario_;
+      other.options = one.options;
+      if (replayed_alike(opened(plan_of(other, communication)), plan)) return one.cost;
+    }
+    return std::nullopt;
+  }
+
+  Measured know(std::uint64_t digest, const Options& options, const Result& result) {
+    const Measured cost{result.metrics.iteration_s, result.memory.peak, fits(scenario_, result),
+                        result.metrics.collectives};
+    const std::lock_guard lock(mutex_);
+    known_.push_back({digest, options, cost});
+    return cost;
+  }
+
+  const Scenario scenario_;
+  const std::vector<Range> ranges_;
+  std::mutex mutex_;
+  std::vector<Known> known_;
+};
 
 std::vector<Measured> measured_by(Farm& farm, const std::vector<std::vector<std::string>>& settings) {
   std::vector<Job> jobs;
@@ -58,15 +127,15 @@ std::vector<Measured> measured_by(Farm& farm, const std::vector<std::vector<std:
 }  // namespace
 
 Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges) {
-  return [scenario = std::move(scenario), ranges = std::move(ranges)](const std::string& work) {
+  return [costs = std::make_shared<Costs>(scenario, std::move(ranges))](const std::string& work) {
     std::vector<std::string> values;
     for (Unpacker unpacker(work); !unpacker.done();) values.push_back(unpacker.take_text());
-    return Packer().add(measured(scenario, ranges, values)).bytes();
+    return Packer().add(costs->of(values)).bytes();
   };
 }
 
-Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
-  Tuning tuning;
+Tried try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
+  Tried tuning;
   tuning.ranges = request.ranges;
   tuning.given = run(scenario);
   Options defaults = scenario.options;
@@ -78,24 +147,32 @@ Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs
     return same;
   }();
   for (const Range& range : request.ranges) given.push_back(given_value(with_given, range));
+  Costs costs(scenario, request.ranges);
+  costs.know_given(tuning.given.result);
   const oneapi::tbb::global_control threads(oneapi::tbb::global_control::max_allowed_parallelism,
                                             static_cast<std::size_t>(jobs));
   oneapi::tbb::task_arena arena(jobs);
   const auto measure = [&](const std::vector<std::vector<std::string>>& settings) {
     if (farm && farm->workers() > 0) return measured_by(*farm, settings);
-    std::vector<Measured> costs(settings.size());
+    std::vector<Measured> found(settings.size());
     arena.execute([&] {
       oneapi::tbb::parallel_for(std::size_t{0}, settings.size(),
-                                [&](std::size_t i) { costs[i] = measured(scenario, request.ranges, settings[i]); });
+                                [&](std::size_t i) { found[i] = costs.of(settings[i]); });
     });
-    return costs;
+    return found;
   };
   tuning.trials = tune(request, given, measure);
   tuning.best = fastest(tuning.trials);
   const Trial& best = tuning.trials[tuning.best];
   tuning.as_given = tuning.given.result.metrics.iteration_s < best.iteration_s &&
                     (fits(tuning.given.scenario, tuning.given.result) || !best.fits);
-  tuning.tuned = tuning.as_given ? tuning.given : run(with_options(scenario, request.ranges, best.values));
+  return tuning;
+}
+
+Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
+  Tuning tuning{try_settings(scenario, request, jobs, farm), {}};
+  tuning.tuned =
+      tuning.as_given ? tuning.given : run(with_options(scenario, tuning.ranges, tuning.trials[tuning.best].values));
   return tuning;
 }
 

@@ -10,13 +10,16 @@
 
 namespace allreplay {
 
-struct Tuning {
+struct Tried {
   std::vector<Range> ranges;
   std::vector<Trial> trials;
   std::size_t best = 0;   ///< index of the fastest trial
   Outcome given;          ///< with the options as they were
   bool as_given = false;  ///< no trial is faster than that
-  Outcome tuned;          ///< the faster of the two
+};
+
+struct Tuning : Tried {
+  Outcome tuned;  ///< the faster of the two
 };
 
 /// The scenario with other values of the ranges' options.
@@ -31,9 +34,12 @@ Scenario as_printed(Scenario scenario);
 NamedValues changed_options(const Scenario& from, const Scenario& to);
 
 /// `jobs` trials at a time, or as many as the farm has workers (answer_trials()); the result does not depend on it.
+Tried try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm = nullptr);
+
+/// The same, and what is to be known of the fastest.
 Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm = nullptr);
 
-/// What the other processes of a farm do for run_tuning().
+/// What the other processes of a farm do for try_settings().
 Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges);
 
 }  // namespace allreplay

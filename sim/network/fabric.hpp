@@ -10,6 +10,7 @@
 #include "sim/collective/comm_cost.hpp"
 #include "sim/engine/server.hpp"
 #include "sim/network/alpha_beta.hpp"
+#include "sim/network/rendezvous.hpp"
 
 namespace allreplay {
 
@@ -34,6 +35,9 @@ class Fabric {
 
   /// A fresh, idle network. REQUIRES: this fabric outlives it.
   virtual std::unique_ptr<Server> server() const = 0;
+
+  /// Likewise, of tasks that start in parties. REQUIRES: the fidelity is `message`.
+  virtual std::unique_ptr<Server> server_apart(const Parties& parties) const;
 
   /// Which calls keep each other from the network: those with a bit in common (alpha-beta on two levels).
   virtual Channels channels(const Call& /*call*/) const { return channel_inside; }

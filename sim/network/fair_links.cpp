@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 namespace allreplay {
 
@@ -120,50 +121,116 @@ void FairLinks::join(FlowId id) {
 }
 
 void FairLinks::solve() {
+  if (share_one_route()) return;
+  reached_.clear();
+  asked_ = 0;
   for (int tries = 0;; ++tries) {
-    ++attempt_;
+    reach();
+    if (tries == patience) join_all_in_reach();
     find_rates();
-    if (tries >= patience) {
-      const std::size_t known = members_.size();
-      for (const Reached& reached : reached_)
-        for (const FlowId id : on(reached.link)) join(id);
-      if (members_.size() > known) continue;
-    }
     if (check()) return;
   }
 }
 
+// Where the members go the same way, and nobody else uses any of it.
+bool FairLinks::share_one_route() {
+  const std::span<const LinkId> way = route(flows_[members_[0]]);
+  for (const LinkId link : way)
+    if (carried_[link].count != members_.size()) return false;
+  for (const FlowId id : members_)
+    if (!std::ranges::equal(route(flows_[id]), way)) return false;
+  const auto count = static_cast<double>(members_.size());
+  LinkId bottleneck = way[0];
+  for (const LinkId link : way)
+    if (capacity_[link] / count < capacity_[bottleneck] / count) bottleneck = link;
+  for (const FlowId id : members_) {
+    flows_[id].rate = capacity_[bottleneck] / count;
+    flows_[id].bottleneck = bottleneck;
+  }
+  return true;
+}
+
+// The links of those who joined lately.
+void FairLinks::reach() {
+  for (; asked_ < members_.size(); ++asked_)
+    for (const LinkId link : route(flows_[members_[asked_]])) {
+      if (reached_in_[link] != change_) {
+        reached_in_[link] = change_;
+        reached_at_[link] = static_cast<std::uint32_t>(reached_.size());
+        reached_.push_back({link});
+      }
+      reached_[reached_at_[link]].counted = false;
+    }
+}
+
+void FairLinks::join_all_in_reach() {
+  for (std::size_t i = 0; i < reached_.size(); ++i) {
+    for (const FlowId id : on(reached_[i].link)) join(id);
+    reach();
+  }
+}
+
+void FairLinks::count(Reached& reached) const {
+  reached.counted = true;
+  reached.members = 0;
+  reached.left = capacity_[reached.link];
+  for (const FlowId id : on(reached.link)) {
+    if (flows_[id].member_of == change_)
+      ++reached.members;
+    else
+      reached.left -= flows_[id].rate;
+  }
+}
+
+// When links fill, as far as can be said before any rate is known. Of the links that a flow has to itself, one fills
+// first: the others never do.
+void FairLinks::order_links() {
+  fills_.clear();
+  later_.clear();
+  for (std::uint32_t place = 0; place < reached_.size(); ++place) {
+    Reached& reached = reached_[place];
+    if (!reached.counted) count(reached);
+    reached.open = reached.members;
+    reached.spare = reached.left;
+    reached.level = reached.most = -1;
+    if (reached.members > 1) fills_.push_back({reached.at(), place});
+  }
+  for (const FlowId id : members_) {
+    Fills first{std::numeric_limits<double>::infinity(), 0};
+    for (const LinkId link : route(flows_[id])) {
+      const std::uint32_t place = reached_at_[link];
+      if (reached_[place].members == 1) first = std::min(first, Fills{reached_[place].at(), place});
+    }
+    if (first.at < std::numeric_limits<double>::infinity()) fills_.push_back(first);
+  }
+  std::sort(fills_.begin(), fills_.end(), std::greater<>());
+}
+
+FairLinks::Fills FairLinks::next_to_fill() {
+  if (later_.empty() || (!fills_.empty() && fills_.back() < later_.front())) {
+    const Fills next = fills_.back();
+    fills_.pop_back();
+    return next;
+  }
+  std::pop_heap(later_.begin(), later_.end(), std::greater<>());
+  const Fills next = later_.back();
+  later_.pop_back();
+  return next;
+}
+
 // Progressive filling of the members, the other flows held at their rates.
 void FairLinks::find_rates() {
-  reached_.clear();
-  heap_.clear();
-  for (const FlowId id : members_)
-    for (const LinkId link : route(flows_[id])) {
-      if (reached_in_[link] == attempt_) continue;
-      reached_in_[link] = attempt_;
-      reached_at_[link] = static_cast<std::uint32_t>(reached_.size());
-      Reached reached{link, capacity_[link], 0, -1, 0, false};
-      for (const FlowId other : on(link)) {
-        if (flows_[other].member_of == change_)
-          ++reached.members;
-        else
-          reached.left -= flows_[other].rate;
-      }
-      heap_.push_back({std::max(0.0, reached.left) / reached.members, static_cast<std::uint32_t>(reached_.size())});
-      reached_.push_back(reached);
-    }
-  std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
+  ++attempt_;
+  order_links();
   double level = 0;
   for (std::size_t open = members_.size(); open > 0;) {
-    const Fills next = heap_.front();
-    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
-    heap_.pop_back();
-    Reached& reached = reached_[next.reached];
-    if (reached.members == 0) continue;
-    const double at = std::max(0.0, reached.left) / reached.members;
+    const Fills next = next_to_fill();
+    Reached& reached = reached_[next.place];
+    if (reached.open == 0) continue;
+    const double at = reached.at();
     if (at > next.at) {
-      heap_.push_back({at, next.reached});
-      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+      later_.push_back({at, next.place});
+      std::push_heap(later_.begin(), later_.end(), std::greater<>());
       continue;
     }
     if (next.at > level * (1 + one_level)) level = next.at;
@@ -176,8 +243,8 @@ void FairLinks::find_rates() {
       flow.bottleneck = reached.link;
       for (const LinkId link : route(flow)) {
         Reached& crossed = reached_[reached_at_[link]];
-        crossed.left -= level;
-        --crossed.members;
+        crossed.spare -= level;
+        --crossed.open;
       }
       --open;
     }
@@ -197,24 +264,23 @@ void FairLinks::survey(Reached& reached) const {
 // Whether all flows on the links reached have a bottleneck; those that have none join.
 bool FairLinks::check() {
   const std::size_t known = members_.size();
-  for (Reached& reached : reached_) survey(reached);
-  for (const Reached& reached : reached_)
+  for (const Reached& reached : reached_) {
+    if (reached.members == carried_[reached.link].count) continue;
     for (const FlowId id : on(reached.link)) {
       Flow& flow = flows_[id];
       if (flow.member_of == change_) continue;
       const bool too_fast = reached.level >= 0 && flow.rate > reached.level * (1 + tolerance);
       if (too_fast || (flow.bottleneck == reached.link && !has_bottleneck(flow))) join(id);
     }
+  }
   return members_.size() == known;
 }
 
 bool FairLinks::has_bottleneck(Flow& flow) {
   for (const LinkId link : route(flow)) {
-    Reached there{link, 0, 0, -1, 0, false};
-    if (reached_in_[link] == attempt_)
-      there = reached_[reached_at_[link]];
-    else
-      survey(there);
+    Reached beyond{link};
+    Reached& there = reached_in_[link] == change_ ? reached_[reached_at_[link]] : beyond;
+    if (there.most < 0) survey(there);
     if (there.full && flow.rate >= there.most * (1 - tolerance)) {
       flow.bottleneck = link;
       return true;

@@ -7,6 +7,8 @@
 // fair ones: there are no others. What is far from a change is never looked at.
 #pragma once
 
+#include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -51,16 +53,22 @@ class FairLinks {
   // A link in reach of the change.
   struct Reached {
     LinkId link;
-    double left;            // capacity less the rates of the others
-    std::uint32_t members;  // free flows whose rate is not found yet
-    double level;           // at which members settled here; negative: nobody did
-    double most;            // the fastest rate on it
-    bool full;
+    std::uint32_t members = 0;  // flows that are free to change
+    double left = 0;            // capacity less the rates of the others
+    // While rates are found:
+    double spare = 0;        // what is left for the members whose rate is not found yet,
+    std::uint32_t open = 0;  // so many
+    bool counted = false;    // whether members and what is left for them are known
+    bool full = false;
+    double level = -1;  // at which members settled here; negative: nobody did
+    double most = -1;   // the fastest rate; negative: not asked for yet, neither is `full`
+
+    double at() const { return std::max(0.0, spare) / open; }  // the level at which it fills, if others stay
   };
   struct Fills {
     double at;
-    std::uint32_t reached;
-    bool operator>(const Fills& other) const { return at != other.at ? at > other.at : reached > other.reached; }
+    std::uint32_t place;  // in reached_
+    auto operator<=>(const Fills&) const = default;
   };
 
   std::span<const LinkId> route(const Flow& flow) const { return {flow.route, flow.hops}; }
@@ -77,6 +85,12 @@ class FairLinks {
   void forget_removed(LinkId link);
   void join(FlowId flow);
   void solve();
+  bool share_one_route();
+  void reach();
+  void join_all_in_reach();
+  void count(Reached& reached) const;
+  void order_links();
+  Fills next_to_fill();
   void find_rates();
   bool check();
   bool has_bottleneck(Flow& flow);
@@ -94,10 +108,12 @@ class FairLinks {
   std::uint32_t attempt_ = 0;
   std::uint32_t change_ = 0;
   std::vector<FlowId> members_;
+  std::size_t asked_ = 0;  // members whose links are reached
   std::vector<Reached> reached_;
-  std::vector<std::uint32_t> reached_in_;  // by link: the attempt…
+  std::vector<std::uint32_t> reached_in_;  // by link: the change…
   std::vector<std::uint32_t> reached_at_;  // …and the place in reached_
-  std::vector<Fills> heap_;
+  std::vector<Fills> fills_;               // the last first
+  std::vector<Fills> later_;               // a heap of those that fill later than it seemed
 };
 
 }  // namespace allreplay

@@ -66,7 +66,7 @@ Time FluidNetwork::next_end() const {
   if (state_.running.empty()) return never;
   if (!ahead_stopped_) {
     ahead_ = state_;
-    ahead_stopped_ = run(ahead_, forever, steps_ahead);
+    ahead_stopped_ = run(ahead_, forever, steps_ahead + static_cast<std::int64_t>(ahead_.running.size()));
   }
   if (*ahead_stopped_ == Stop::Patience) return add(origin_, from_picoseconds(std::floor(ahead_.now) + 1));
   double end = forever;
@@ -109,7 +109,7 @@ void FluidNetwork::forget_ended(double at, std::vector<TaskId>& done) {
   state_.running.resize(kept);
   for (const std::uint32_t shape : state_.shapes)
     for (std::uint32_t& who : state_.moving[shape].who) who = number[who];
-  for (Instant& instant : state_.waiting) instant.who = number[instant.who];
+  state_.waiting.renumber(number);
   for (std::uint32_t& who : state_.fresh) who = number[who];
 }
 
@@ -134,6 +134,7 @@ FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t st
     state.fresh.clear();
     if (!state.ended.empty()) return Stop::Ended;
     if (state.speeds_stale) set_speeds(state);
+    if (state.shapes.empty()) steps = pass_unmet(state, until, steps);
 
     const double next = next_instant(state);
     if (steps <= 0 && next < forever && next >= std::floor(state.now) + 2) return Stop::Patience;
@@ -148,17 +149,12 @@ FluidNetwork::Stop FluidNetwork::run(State& state, double until, std::int64_t st
         settle_step(state, who);
       }
     std::erase_if(state.shapes, [&](std::uint32_t shape) { return state.moving[shape].left.empty(); });
-    while (!state.waiting.empty() && state.waiting.front().at <= state.now) {
-      const std::uint32_t who = state.waiting.front().who;
-      std::pop_heap(state.waiting.begin(), state.waiting.end(), std::greater<>());
-      state.waiting.pop_back();
-      settle_step(state, who);
-    }
+    while (state.waiting.next() <= state.now) settle_step(state, state.waiting.pop());
   }
 }
 
 double FluidNetwork::next_instant(const State& state) const {
-  double next = state.waiting.empty() ? forever : state.waiting.front().at;
+  double next = state.waiting.next();
   for (const std::uint32_t shape : state.shapes) {
     const Moving& moving = state.moving[shape];
     next = std::min(next, state.now + moving.left.back() / moving.speed);
@@ -198,6 +194,28 @@ void FluidNetwork::skip_rounds(State& state, Running& running, double until) con
   }
 }
 
+// While nobody moves: whole rounds, each of whoever starts up first, that are over before anything else happens.
+// Returns how many of the steps are left.
+std::int64_t FluidNetwork::pass_unmet(State& state, double until, std::int64_t steps) const {
+  for (; steps > 0; --steps) {
+    const WaitingLine::Instant* next = state.waiting.first();
+    if (!next) return steps;
+    Running& running = state.running[next->who];
+    const RoundLoad& round = running.loads->rounds[running.round];
+    if (running.step != Step::StartUp || running.turn + 1 == round.repeat) return steps;
+    const double moved = next->at + running.bytes * round.busiest * 1e12;
+    const double end = whole(moved + reduction(running));
+    const double over = std::max(moved, end), at = end + start_up(running);
+    if (over >= state.waiting.second() || over > until || at <= over) return steps;
+    state.now = over;
+    running.at = at;
+    ++running.turn;
+    ++state.rounds;
+    state.waiting.push({at, state.waiting.pop()});
+  }
+  return steps;
+}
+
 // The stage that it is in has ended: on to the next that takes time.
 void FluidNetwork::settle_step(State& state, std::uint32_t who) const {
   Running& running = state.running[who];
@@ -228,10 +246,7 @@ void FluidNetwork::settle_step(State& state, std::uint32_t who) const {
   }
 }
 
-void FluidNetwork::wait(State& state, std::uint32_t who) const {
-  state.waiting.push_back({state.running[who].at, who});
-  std::push_heap(state.waiting.begin(), state.waiting.end(), std::greater<>());
-}
+void FluidNetwork::wait(State& state, std::uint32_t who) const { state.waiting.push({state.running[who].at, who}); }
 
 void FluidNetwork::move(State& state, std::uint32_t who) const {
   const Running& running = state.running[who];

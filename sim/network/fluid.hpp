@@ -17,6 +17,7 @@
 #include "sim/engine/server.hpp"
 #include "sim/network/message.hpp"
 #include "sim/network/round_load.hpp"
+#include "sim/network/waiting_line.hpp"
 
 namespace allreplay {
 
@@ -57,11 +58,6 @@ class FluidNetwork final : public Server {
     std::vector<double> left;        // ps at full speed, the least at the end
     std::vector<std::uint32_t> who;  // of State::running
   };
-  struct Instant {
-    double at;
-    std::uint32_t who;
-    bool operator>(const Instant& other) const { return at > other.at; }
-  };
   // Everything that time changes, so that the future can be tried on a copy. Times are ps since `origin_`; the
   // beginnings of rounds are whole.
   struct State {
@@ -69,7 +65,7 @@ class FluidNetwork final : public Server {
     std::vector<Running> running;       // in the order of their starts
     std::vector<Moving> moving;         // by shape
     std::vector<std::uint32_t> shapes;  // of whom any are moving, in order
-    std::vector<Instant> waiting;       // StartUp, Reduction: a heap, the next at the front
+    WaitingLine waiting;                // StartUp, Reduction
     std::vector<std::uint32_t> fresh;   // their round has not begun
     std::vector<std::uint32_t> ended;   // no round is left
     std::int64_t rounds = 0;
@@ -83,6 +79,7 @@ class FluidNetwork final : public Server {
   void see(Time now);
   Stop run(State& state, double until, std::int64_t steps) const;
   void skip_rounds(State& state, Running& running, double until) const;
+  std::int64_t pass_unmet(State& state, double until, std::int64_t steps) const;
   void settle_step(State& state, std::uint32_t who) const;
   void wait(State& state, std::uint32_t who) const;
   void move(State& state, std::uint32_t who) const;

@@ -6,22 +6,33 @@
 namespace allreplay {
 
 void Launcher::start(TaskId id, const Task& task, Time now) {
+  if (apart_) {
+    in_parties_[id] = {task};
+    return;
+  }
   const std::vector<Call>& legs = legs_[task.service];
-  if (legs.empty()) return launch(id, task, now);
+  if (legs.empty()) return launch(id, task, everybody, now);
   in_legs_.push_back({id, task, 0});
   Task first = task;
   first.service = service_of(legs.front());
-  launch(id, first, now);
+  launch(id, first, everybody, now);
 }
 
-void Launcher::launch(TaskId id, const Task& task, Time now) {
+void Launcher::join(TaskId id, std::uint32_t party, Time now) { launch(id, in_parties_.at(id).task, party, now); }
+
+void Launcher::launch(TaskId id, const Task& task, std::uint32_t party, Time now) {
   const Time length = task.bytes > 0 ? launch_[task.service] : Time(0);
-  if (length == Time(0)) return network_->start(id, task, now);
-  if (free_.size() <= task.queue) free_.resize(task.queue + std::size_t{1}, Time(0));
-  Time& free = free_[task.queue];
+  if (length == Time(0)) return start_inside(id, task, party, now);
+  Time& free = free_[{task.queue, party}];
   free = add(std::max(now, free), length);
-  launching_.push_back({free, launches_++, id, task});
+  launching_.push_back({free, launches_++, id, task, party});
   std::push_heap(launching_.begin(), launching_.end(), std::greater<>());
+}
+
+void Launcher::start_inside(TaskId id, const Task& task, std::uint32_t party, Time now) {
+  if (!apart_) return network_->start(id, task, now);
+  if (!std::exchange(in_parties_.at(id).launched, true)) network_->start(id, task, now);
+  network_->join(id, party, now);
 }
 
 Time Launcher::next_completion() const {
@@ -46,7 +57,7 @@ void Launcher::complete(Time now, std::vector<TaskId>& done) {
     }
     Task next = running->task;
     next.service = service_of(legs[running->leg]);
-    launch(id, next, now);
+    launch(id, next, everybody, now);
   }
   start_launched(now);
 }
@@ -56,7 +67,7 @@ void Launcher::start_launched(Time now) {
     std::pop_heap(launching_.begin(), launching_.end(), std::greater<>());
     const Leg leg = launching_.back();
     launching_.pop_back();
-    network_->start(leg.id, leg.task, now);
+    start_inside(leg.id, leg.task, leg.party, now);
   }
 }
 
@@ -125,6 +136,10 @@ std::pair<Channels, Time> LaunchedFabric::busiest(Bytes bytes, const Call& call)
 
 std::unique_ptr<Server> LaunchedFabric::server() const {
   return std::make_unique<Launcher>(inside_->server(), launch_, legs_);
+}
+
+std::unique_ptr<Server> LaunchedFabric::server_apart(const Parties& parties) const {
+  return std::make_unique<Launcher>(inside_->server_apart(parties), launch_, legs_, true);
 }
 
 }  // namespace allreplay

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "sim/network/fabric.hpp"
@@ -14,13 +16,15 @@ using Legs = std::array<std::vector<Call>, call_count>;
 
 /// Each lane has one launcher: a leg's launch starts when the leg may, or when its lane's launch before it ends, and
 /// only then the network inside hears of it (docs/models.md). A task is in flight (Load) from the end of its launch.
+/// Parties (join) have launchers of their own.
 class Launcher final : public Server {
  public:
-  /// `launch`: by service. REQUIRES: `legs` outlives it.
-  Launcher(std::unique_ptr<Server> network, std::array<Time, call_count> launch, const Legs& legs)
-      : network_(std::move(network)), launch_(launch), legs_(legs) {}
+  /// `launch`: by service. `apart`: tasks start in parties, and go in one leg. REQUIRES: `legs` outlives it.
+  Launcher(std::unique_ptr<Server> network, std::array<Time, call_count> launch, const Legs& legs, bool apart = false)
+      : network_(std::move(network)), launch_(launch), legs_(legs), apart_(apart) {}
 
   void start(TaskId id, const Task& task, Time now) override;
+  void join(TaskId id, std::uint32_t party, Time now) override;
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
   bool looks_ahead() const override {
@@ -35,6 +39,7 @@ class Launcher final : public Server {
     std::int64_t number;  // launches that end together go on in the order in which they were asked for
     TaskId id;
     Task task;
+    std::uint32_t party;
     bool operator>(const Leg& other) const { return at != other.at ? at > other.at : number > other.number; }
   };
   struct Running {
@@ -42,17 +47,25 @@ class Launcher final : public Server {
     Task task;
     std::size_t leg;
   };
+  struct InParties {
+    Task task;
+    bool launched = false;  // by any
+  };
+  static constexpr std::uint32_t everybody = 0;
 
-  void launch(TaskId id, const Task& task, Time now);
+  void launch(TaskId id, const Task& task, std::uint32_t party, Time now);
+  void start_inside(TaskId id, const Task& task, std::uint32_t party, Time now);
   void start_launched(Time now);
 
   std::unique_ptr<Server> network_;
   std::array<Time, call_count> launch_;
   const Legs& legs_;
-  std::vector<Leg> launching_;    // a heap, the next at the front
-  std::vector<Time> free_;        // by lane (Task::queue): when its launcher is
-  std::vector<Running> in_legs_;  // those of several legs
-  std::vector<TaskId> ended_;     // legs
+  bool apart_;
+  std::vector<Leg> launching_;                              // a heap, the next at the front
+  std::map<std::pair<QueueId, std::uint32_t>, Time> free_;  // by lane and party: when its launcher is
+  std::vector<Running> in_legs_;                            // those of several legs
+  std::map<TaskId, InParties> in_parties_;
+  std::vector<TaskId> ended_;  // legs
   std::int64_t launches_ = 0;
 };
 
@@ -69,6 +82,7 @@ class LaunchedFabric final : public Fabric {
   Time at_best(Bytes bytes, const Call& call) const override { return busiest(bytes, call).second; }
   Channels channels(const Call& call) const override;
   std::unique_ptr<Server> server() const override;
+  std::unique_ptr<Server> server_apart(const Parties& parties) const override;
   std::int64_t messages(const Call& call) const override { return inside_->messages(call); }
   std::int64_t pricing_events() const override { return inside_->pricing_events(); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace allreplay {
 
@@ -14,8 +15,8 @@ constexpr std::uint32_t versions = 0xffffffff / kinds;
 }  // namespace
 
 MessageNetwork::MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives,
-                               std::span<const Link> links, double gamma, std::vector<Time> late)
-    : collectives_(std::move(collectives)), gamma_(gamma * 1e12), late_(std::move(late)), links_(links) {
+                               std::span<const Link> links, double gamma, Parties parties)
+    : collectives_(std::move(collectives)), gamma_(gamma * 1e12), parties_(std::move(parties)), links_(links) {
   std::uint32_t ranks = 0;
   for (const auto& collective : collectives_)
     if (collective) ranks = std::max(ranks, collective->ranks);
@@ -34,28 +35,42 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   running.id = id;
   running.rounds = collectives_[task.service].get();
   running.bytes = static_cast<double>(task.bytes);
-  running.messages_left = task.bytes > 0 ? running.rounds->messages : 0;
+  running.absent = parties_.empty() ? 0 : running.rounds->ranks;
+  running.left = running.absent + (task.bytes > 0 ? running.rounds->messages : 0);
   running.first = running.last = 0;
   running.tail = 0;
   running.tail_turn = 0;
   if (running.progress.empty()) running.progress.resize(4);
   running.channels.resize(running.rounds->channels);
-  if (running.messages_left == 0) {
+  if (running.left == 0) {
     finished_.push_back(index);
     instants_.push(now, {0, Nothing});
     return;
   }
   running.next.assign(running.rounds->slots, 0);
-  for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) {
-    if (late_.empty()) {
-      advance(index, slot, now);
-    } else {
-      const std::uint32_t flow = new_flow();
-      flows_[flow].running = index;
-      flows_[flow].round = slot;
-      instants_.push(add(now, late_[slot / running.rounds->streams]), {flow, RankStarts});
-    }
+  if (running.absent > 0) {
+    running.here.assign(running.absent, false);
+    running.held.resize(running.absent);
+    running.lines.resize(running.rounds->slots);
+    return;
   }
+  for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) advance(index, slot, now);
+}
+
+// The ranks take what has come for them, and send.
+void MessageNetwork::join(TaskId id, std::uint32_t party, Time now) {
+  const auto found = std::find_if(running_.begin(), running_.end(), [&](const Running& one) { return one.id == id; });
+  const auto index = static_cast<std::uint32_t>(found - running_.begin());
+  Running& running = *found;
+  for (const Rank rank : parties_[party]) {
+    running.here[rank] = true;
+    --running.absent;
+    for (const std::uint32_t flow : std::exchange(running.held[rank], {})) receive(flow, now);
+    const std::uint32_t streams = running.bytes > 0 ? running.rounds->streams : 0;
+    for (std::uint32_t stream = 0; stream < streams; ++stream) advance(index, rank * streams + stream, now);
+    count_down(index);
+  }
+  instants_.push(now, {0, Nothing});
 }
 
 void MessageNetwork::complete(Time now, std::vector<TaskId>& done) {
@@ -75,10 +90,10 @@ void MessageNetwork::complete(Time now, std::vector<TaskId>& done) {
 void MessageNetwork::handle(Instants::Event event, Time now) {
   switch (event.what % kinds) {
     case Begin: {
-      const Flow& flow = flows_[event.subject];
-      if (flow.message->hops == 0) return arrive(event.subject, now);
-      links_.add(event.subject, running_[flow.running].rounds->route(*flow.message));
-      return;
+      Flow& flow = flows_[event.subject];
+      flow.updated = now;
+      if (in_line(flow) && running_[flow.running].lines[flow.slot].round != flow.round) return;
+      return begin(event.subject, now);
     }
     case Ends: {
       Flow& flow = flows_[event.subject];
@@ -92,11 +107,6 @@ void MessageNetwork::handle(Instants::Event event, Time now) {
     }
     case Reduced:
       return deliver(event.subject, now);
-    case RankStarts: {
-      const Flow starts = flows_[event.subject];
-      ended_flows_.push_back(event.subject);
-      return advance(starts.running, starts.round, now);
-    }
     default:
       return;
   }
@@ -115,7 +125,8 @@ void MessageNetwork::advance(std::uint32_t index, std::uint32_t slot, Time now) 
     if (round == running.last) enter(running, round);
     running.next[slot] = round + 1;
     const RoutedRound& laid = *running.at(round).round;
-    for (std::uint32_t i = laid.first[slot]; i < laid.first[slot + 1]; ++i) send(index, laid.messages[i], round, now);
+    for (std::uint32_t i = laid.first[slot]; i < laid.first[slot + 1]; ++i)
+      send(index, slot, laid.messages[i], round, now);
   }
 }
 
@@ -142,7 +153,8 @@ void MessageNetwork::leave(Running& running, std::uint32_t round) {
   ++running.first;  // slots leave rounds in order, so this is the first
 }
 
-void MessageNetwork::send(std::uint32_t index, const RoutedMessage& message, std::uint32_t round, Time now) {
+void MessageNetwork::send(std::uint32_t index, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round,
+                          Time now) {
   if (message.channel != no_channel) {
     Channel& channel = running_[index].channels[message.channel];
     if (channel.busy) {
@@ -151,22 +163,58 @@ void MessageNetwork::send(std::uint32_t index, const RoutedMessage& message, std
     }
     channel.busy = true;
   }
-  launch(index, message, round, now);
+  launch(index, slot, message, round, now);
 }
 
-void MessageNetwork::launch(std::uint32_t index, const RoutedMessage& message, std::uint32_t round, Time now) {
+void MessageNetwork::launch(std::uint32_t index, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round,
+                            Time now) {
   ++sent_;
   const std::uint32_t id = new_flow();
   Flow& flow = flows_[id];
   flow.message = &message;
   flow.left = running_[index].bytes * message.share;
   flow.rate = 0;
+  flow.updated = never;
   flow.running = index;
+  flow.slot = slot;
   flow.round = round;
+  if (in_line(flow)) line_up(id);
   instants_.push(add(now, message.delay), {id, Begin});
 }
 
-// All bytes are there: the channel is free, and the receiver reduces them after what it reduces already.
+void MessageNetwork::line_up(std::uint32_t id) {
+  const Flow& flow = flows_[id];
+  Line& line = running_[flow.running].lines[flow.slot];
+  if (line.leaving > 0 && line.round != flow.round) return line.queue.push_back(id);
+  line.round = flow.round;
+  ++line.leaving;
+}
+
+// After the last message of a round come those of the next.
+void MessageNetwork::leave_line(std::uint32_t id, Time now) {
+  Line& line = running_[flows_[id].running].lines[flows_[id].slot];
+  if (--line.leaving > 0 || line.queue.empty()) return;
+  const std::size_t first = line.served;
+  line.round = flows_[line.queue[first]].round;
+  while (line.served < line.queue.size() && flows_[line.queue[line.served]].round == line.round) ++line.served;
+  line.leaving = static_cast<std::uint32_t>(line.served - first);
+  const std::vector<std::uint32_t> next(line.queue.begin() + static_cast<std::ptrdiff_t>(first),
+                                        line.queue.begin() + static_cast<std::ptrdiff_t>(line.served));
+  if (line.served == line.queue.size()) {
+    line.queue.clear();
+    line.served = 0;
+  }
+  for (const std::uint32_t flow : next)
+    if (flows_[flow].updated != never) begin(flow, now);
+}
+
+void MessageNetwork::begin(std::uint32_t id, Time now) {
+  const Flow& flow = flows_[id];
+  if (flow.message->hops == 0) return arrive(id, now);
+  links_.add(id, running_[flow.running].rounds->route(*flow.message));
+}
+
+// All bytes are there: the channel is free, and they are received once their receiver has started.
 void MessageNetwork::arrive(std::uint32_t id, Time now) {
   const Flow& flow = flows_[id];
   const RoutedMessage& message = *flow.message;
@@ -180,9 +228,20 @@ void MessageNetwork::arrive(std::uint32_t id, Time now) {
         channel.served = 0;
       }
       channel.busy = true;
-      launch(flow.running, *next.message, next.round, now);
+      launch(flow.running, 0, *next.message, next.round, now);
     }
   }
+  if (!parties_.empty()) {
+    if (in_line(flows_[id])) leave_line(id, now);
+    Running& running = running_[flows_[id].running];
+    if (running.absent > 0 && !running.here[message.to]) return running.held[message.to].push_back(id);
+  }
+  receive(id, now);
+}
+
+// They are reduced after what the receiver reduces already.
+void MessageNetwork::receive(std::uint32_t id, Time now) {
+  const RoutedMessage& message = *flows_[id].message;
   if (!message.reduce || gamma_ == 0) return deliver(id, now);
   Reducer& reducer = reducers_[message.to];
   if (now > reducer.free) reducer = {now, 0};
@@ -196,13 +255,14 @@ void MessageNetwork::deliver(std::uint32_t id, Time now) {
   const Flow flow = flows_[id];
   ended_flows_.push_back(id);
   Running& running = running_[flow.running];
-  if (--running.messages_left == 0) {
-    finished_.push_back(flow.running);
-    return;
-  }
   const std::uint32_t slot = flow.message->into;
   if (--running.at(flow.round).missing[slot] == 0 && running.next[slot] == flow.round + 1)
     advance(flow.running, slot, now);
+  count_down(flow.running);
+}
+
+void MessageNetwork::count_down(std::uint32_t running) {
+  if (--running_[running].left == 0) finished_.push_back(running);
 }
 
 // New rates after the comings and goings of this instant, and with them new ends.

@@ -4,6 +4,10 @@
 // all messages in flight, of this collective and others, by max-min fairness; at the receiver it waits for the
 // reductions that came before it there, and is reduced. Only instants are rounded, to the picosecond: what rounding an
 // instant leaves out is carried into the next step of the same message.
+//
+// Where ranks start apart, a rank sends nothing before it starts, and what comes for it waits. Its streams then have
+// the data of many rounds at once: their bytes leave round by round, as programs send them. A task ends when all have
+// started and have what they need.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +18,19 @@
 #include "sim/engine/server.hpp"
 #include "sim/network/fair_links.hpp"
 #include "sim/network/instants.hpp"
+#include "sim/network/rendezvous.hpp"
 #include "sim/network/routed_rounds.hpp"
 
 namespace allreplay {
 
 class MessageNetwork final : public Server {
  public:
-  /// `late`: by how much each rank starts after the task does; empty: all at once.
+  /// `parties`: who starts when told to (join), the ranks of all parties; none: all ranks start with the task.
   MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links,
-                 double gamma, std::vector<Time> late = {});
+                 double gamma, Parties parties = {});
 
   void start(TaskId id, const Task& task, Time now) override;
+  void join(TaskId id, std::uint32_t party, Time now) override;
   Time next_completion() const override { return instants_.next(); }
   void complete(Time now, std::vector<TaskId>& done) override;
   Load load() const override { return {static_cast<std::int64_t>(running_.size() - idle_running_.size()), 0}; }
@@ -47,13 +53,24 @@ class MessageNetwork final : public Server {
     std::vector<Waiting> queue;
     std::size_t served = 0;  // of the queue
   };
+  // What a stream sends where ranks start apart: the bytes of one round after another.
+  struct Line {
+    std::uint32_t round = 0;           // whose bytes leave
+    std::uint32_t leaving = 0;         // how many messages of it have yet to
+    std::vector<std::uint32_t> queue;  // flows of later rounds, in their order
+    std::size_t served = 0;            // of the queue
+  };
   struct Running {
     TaskId id = 0;
     const RoutedRounds* rounds = nullptr;
     double bytes = 0;
-    std::int64_t messages_left = 0;
-    std::vector<std::uint32_t> next;  // by slot: the round that it sends next
-    std::vector<Progress> progress;   // of rounds first … last − 1: round r at r mod size, a power of two
+    std::int64_t left = 0;                         // messages, and ranks that have not started
+    std::uint32_t absent = 0;                      // the latter
+    std::vector<bool> here;                        // by rank, where they start apart
+    std::vector<std::vector<std::uint32_t>> held;  // likewise: flows that are there, and wait for it to start
+    std::vector<Line> lines;                       // by slot, likewise
+    std::vector<std::uint32_t> next;               // by slot: the round that it sends next
+    std::vector<Progress> progress;  // of rounds first … last − 1: round r at r mod size, a power of two
     std::uint32_t first = 0, last = 0;
     std::size_t tail = 0;  // the distinct round, and which repetition, that `last` would be
     std::int64_t tail_turn = 0;
@@ -65,8 +82,9 @@ class MessageNetwork final : public Server {
     const RoutedMessage* message = nullptr;
     double left = 0;  // bytes, at `updated`
     double rate = 0;  // bytes per ps
-    Time updated{0};
+    Time updated{0};  // never: it is not yet to begin
     std::uint32_t running = 0;
+    std::uint32_t slot = 0;  // its sender's; of a channel's message nobody asks
     std::uint32_t round = 0;
     std::uint32_t version = 0;  // of its event: an earlier one is void
     Time end{0};                // with the present rate
@@ -76,23 +94,29 @@ class MessageNetwork final : public Server {
     Time free{0};
     double carry = 0;
   };
-  // A flow's bytes begin to flow, or have all come; its reduction has ended; a late rank (its slot is `round`) starts.
-  enum What : std::uint32_t { Begin, Ends, Reduced, RankStarts, Nothing };
+  // A flow's bytes begin to flow, or have all come; its reduction has ended.
+  enum What : std::uint32_t { Begin, Ends, Reduced, Nothing };
 
   void handle(Instants::Event event, Time now);
   void advance(std::uint32_t running, std::uint32_t slot, Time now);
   void enter(Running& running, std::uint32_t round);
   void leave(Running& running, std::uint32_t round);
-  void send(std::uint32_t running, const RoutedMessage& message, std::uint32_t round, Time now);
-  void launch(std::uint32_t running, const RoutedMessage& message, std::uint32_t round, Time now);
+  void send(std::uint32_t running, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round, Time now);
+  void launch(std::uint32_t running, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round, Time now);
+  bool in_line(const Flow& flow) const { return !parties_.empty() && flow.message->channel == no_channel; }
+  void line_up(std::uint32_t flow);
+  void leave_line(std::uint32_t flow, Time now);
+  void begin(std::uint32_t flow, Time now);
   void arrive(std::uint32_t flow, Time now);
+  void receive(std::uint32_t flow, Time now);
   void deliver(std::uint32_t flow, Time now);
+  void count_down(std::uint32_t running);
   void share(Time now);
   std::uint32_t new_flow();
 
   std::vector<std::shared_ptr<const RoutedRounds>> collectives_;
   double gamma_;  // ps per byte
-  std::vector<Time> late_;
+  Parties parties_;
   FairLinks links_;
   Instants instants_;
   std::vector<Running> running_;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
+#include <set>
+#include <span>
 
 #include "sim/network/round_traffic.hpp"
 
@@ -22,9 +25,13 @@ namespace {
 constexpr std::size_t most_to_compare = 4000;  // rows, each with each other
 
 // A link as the shapes see it: which use it, and how much of it, by number.
-using Row = std::vector<std::pair<std::uint32_t, double>>;
+using Row = std::span<const std::pair<std::uint32_t, double>>;
 
-bool covers(const Row& a, const Row& b) {
+struct RowLess {
+  bool operator()(Row a, Row b) const { return std::ranges::lexicographical_compare(a, b); }
+};
+
+bool covers(Row a, Row b) {
   auto from = a.begin();
   for (const auto& [shape, amount] : b) {
     while (from != a.end() && from->first < shape) ++from;
@@ -42,24 +49,33 @@ void Shapes::fold() {
     shapes[number] = &shape;
     if (!shape.empty()) links = std::max(links, shape.back().link + 1);
   }
-  std::vector<Row> rows(links);
+  // The uses of all links in one list, link by link.
+  std::vector<std::size_t> ends(links + 1, 0);
+  for (const Shape* shape : shapes)
+    for (const LinkUse& use : *shape) ++ends[use.link + 1];
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  std::vector<std::pair<std::uint32_t, double>> uses(ends.back());
   for (std::uint32_t number = 0; number < shapes.size(); ++number)
-    for (const LinkUse& use : *shapes[number]) rows[use.link].push_back({number, use.amount});
+    for (const LinkUse& use : *shapes[number]) uses[ends[use.link]++] = {number, use.amount};
   numbers_.clear();
+  std::set<Row, RowLess> different;
+  for (LinkId link = 0; link < links; ++link) {
+    const std::size_t first = link == 0 ? 0 : ends[link - 1];
+    different.insert(Row(uses).subspan(first, ends[link] - first));
+  }
   // Those that use most come first, so that a row is covered by one before it, if by any.
-  const auto sum = [](const Row& row) {
+  const auto sum = [](Row row) {
     double result = 0;
     for (const auto& [shape, amount] : row) result += amount;
     return result;
   };
-  std::sort(rows.begin(), rows.end());
-  rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
-  std::stable_sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return sum(a) > sum(b); });
+  std::vector<Row> rows(different.begin(), different.end());
+  std::stable_sort(rows.begin(), rows.end(), [&](Row a, Row b) { return sum(a) > sum(b); });
   std::vector<Row> kept;
-  for (Row& row : rows) {
-    const auto covered = [&](const Row& other) { return covers(other, row); };
+  for (const Row row : rows) {
+    const auto covered = [&](Row other) { return covers(other, row); };
     if (row.empty() || (kept.size() < most_to_compare && std::any_of(kept.begin(), kept.end(), covered))) continue;
-    kept.push_back(std::move(row));
+    kept.push_back(row);
   }
   shapes_.assign(shapes.size(), {});
   links_ = static_cast<std::uint32_t>(kept.size());

@@ -141,6 +141,11 @@ std::unique_ptr<Server> MessageFabric::network() const {
   return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma);
 }
 
+// What is not started at once has no price that could be used again.
+std::unique_ptr<Server> MessageFabric::server_apart(const Parties& parties) const {
+  return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, parties);
+}
+
 std::optional<Time> MessageFabric::known(Bytes bytes, const Call& call) const {
   return lockstep(*routed_[service_of(call)], links_, setup_.gamma * 1e12, static_cast<double>(bytes));
 }

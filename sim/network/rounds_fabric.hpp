@@ -90,6 +90,7 @@ class FluidFabric final : public RoundsFabric {
 class MessageFabric final : public RoundsFabric {
  public:
   MessageFabric(const NetworkSetup& setup, const Topology& topology);
+  std::unique_ptr<Server> server_apart(const Parties& parties) const override;
 
  private:
   std::unique_ptr<Server> network() const override;

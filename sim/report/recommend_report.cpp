@@ -1,11 +1,13 @@
 #include "sim/report/recommend_report.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
@@ -21,6 +23,13 @@ namespace {
 
 const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metrics; }
 const Strategy& strategy(const Advice& advice) { return *advice.tuned.scenario.strategy; }
+bool fits(const Advice& advice) { return fits(advice.tuned.scenario, advice.tuned.result); }
+
+// `best` may be asked twice: without shards, and with them.
+std::string called(const Advice& advice) {
+  const std::int64_t zero = advice.tuned.scenario.options.strategy.step.zero;
+  return fmt::format("{}{}", strategy(advice).name, zero > 0 ? fmt::format(" --zero {}", zero) : "");
+}
 
 std::string heading(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
@@ -93,10 +102,9 @@ std::string part_text(Bound bound, const Advice& advice) {
 std::string why_text(const Advice& advice) {
   const Metrics& m = metrics(advice);
   const double exposed = advice.why.exposed();
-  std::string text =
-      fmt::format("{} takes {}: {} of computing, and {} ({}) of exposed communication", strategy(advice).name,
-                  format_duration(m.iteration_s), format_duration(advice.why.of(Bound::Computing)),
-                  format_duration(exposed), percent(exposed / m.iteration_s));
+  std::string text = fmt::format("{} takes {}: {} of computing, and {} ({}) of exposed communication", called(advice),
+                                 format_duration(m.iteration_s), format_duration(advice.why.of(Bound::Computing)),
+                                 format_duration(exposed), percent(exposed / m.iteration_s));
   std::string parts;
   constexpr double little = 0.0005;  // of an iteration: not worth a word
   for (std::size_t i = 1; i < bound_count; ++i) {
@@ -150,9 +158,8 @@ std::string indented(const std::string& code, const Screen& screen) {
 std::string saving(double from, double to) { return fmt::format("{:.1f} % less", 100 * (1 - to / from)); }
 
 std::vector<Advice>::const_iterator fastest_offered(const std::vector<Advice>& ranking) {
-  return std::find_if(ranking.begin(), ranking.end(), [](const Advice& advice) {
-    return strategy(advice).offer.maintained && fits(advice.tuned.scenario, advice.tuned.result);
-  });
+  return std::find_if(ranking.begin(), ranking.end(),
+                      [](const Advice& advice) { return strategy(advice).offer.maintained && fits(advice); });
 }
 
 // Both as they come: tuning is no merit of compression.
@@ -161,7 +168,7 @@ std::string whether_compression_pays(const std::vector<Advice>& ranking) {
                                         [](const Advice& a, const Advice& b) { return a.given_s < b.given_s; });
   const auto [name, least] = fastest_uncompressed(ranking);
   const std::string& codec = fastest->tuned.scenario.codec->name;
-  return fmt::format("Untuned, {} takes {} with {}, and {} {} without: {}.\n", strategy(*fastest).name,
+  return fmt::format("Untuned, {} takes {} with {}, and {} {} without: {}.\n", called(*fastest),
                      format_duration(fastest->given_s), codec, name, format_duration(least),
                      fastest->given_s < least ? fmt::format("{} pays, {}", codec, saving(least, fastest->given_s))
                                               : fmt::format("{} does not pay here", codec));
@@ -194,13 +201,14 @@ std::string what_to_do(const std::vector<Advice>& ranking, const Screen& screen)
         now < first->given_s * (1 - 1e-4)
             ? fmt::format(", {} time than as given ({})", saving(first->given_s, now), format_duration(first->given_s))
             : "; tuning gains nothing";
-    text = settings_text(fmt::format("Of what maintained frameworks offer, {} is the fastest", strategy(*first).name),
-                         *first, gain, screen);
+    text = settings_text(fmt::format("Of what maintained frameworks offer, {} is the fastest", called(*first)), *first,
+                         gain, screen);
     const double best = metrics(ranking.front()).iteration_s;
     if (best >= now * (1 - 1e-3)) return text + "Nothing listed here is faster by more than 0.1 %.\n";
-    said = fmt::format("{} takes {} than that", strategy(ranking.front()).name, saving(now, best));
+    said = fmt::format("{} takes {} than that", called(ranking.front()), saving(now, best));
   } else {
-    said = fmt::format("{} is the fastest", strategy(ranking.front()).name);
+    said = fmt::format("{} is the fastest{}", called(ranking.front()),
+                       fits(ranking.front()) ? "" : " (nothing fits into the memory that there is)");
   }
   return text + settings_text(said, ranking.front(), "", screen);
 }
@@ -244,7 +252,7 @@ std::string recommend_report(const std::vector<Advice>& ranking, const Screen& s
     const Metrics& m = metrics(advice);
     const Tone tone = &advice == ranking.data() ? Tone::Best : Tone::Plain;
     std::vector<TableCell> row{cell::count(1 + (&advice - ranking.data())),
-                               TableCell(strategy(advice).name).with(tone),
+                               TableCell(called(advice)).with(tone),
                                cell::seconds(m.iteration_s).with(tone),
                                advice.given_s > m.iteration_s ? cell::seconds(advice.given_s) : TableCell(),
                                cell::percent(m.efficiency),
@@ -279,35 +287,54 @@ std::string above_bound_text(const Advice& advice) {
                      format_duration(*advice.bound_s));
 }
 
+// Which of the sizes, rising, it is true of.
+std::string which_text(const std::vector<bool>& of, const std::vector<std::string>& sizes) {
+  const auto how_many = std::count(of.begin(), of.end(), true), all = std::ssize(of);
+  if (how_many == all) return "at all";
+  if (how_many == 0) return "at none";
+  const bool ends = std::is_sorted(of.rbegin(), of.rend()), begins = std::is_sorted(of.begin(), of.end());
+  if (ends) return "up to " + sizes[how_many - 1];
+  if (begins) return "from " + sizes[all - how_many];
+  std::vector<std::string> these;
+  for (std::size_t i = 0; i < of.size(); ++i)
+    if (of[i]) these.push_back(sizes[i]);
+  return fmt::format("at {}", fmt::join(these, ", "));
+}
+
 }  // namespace
 
 std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double line, const Screen& screen) {
   std::vector<TableColumn> columns{"efficiency with"};
-  for (const auto& ranking : sizes) columns.emplace_back(std::to_string(ranking.front().tuned.scenario.workers));
+  std::vector<std::string> counts;
+  for (const auto& ranking : sizes) counts.push_back(std::to_string(ranking.front().tuned.scenario.workers));
+  columns.insert(columns.end(), counts.begin(), counts.end());
   columns.emplace_back(fmt::format("at least {} %", 100 * line));
   Table table(columns);
-  // What was ruled out for this number of workers has none.
-  const auto efficiency_of = [](const std::vector<Advice>& ranking, std::string_view name) {
-    const auto found = std::find_if(ranking.begin(), ranking.end(),
-                                    [&](const Advice& advice) { return strategy(advice).name == name; });
-    return found == ranking.end() ? std::optional<double>() : metrics(*found).efficiency;
+  struct Reached {
+    double efficiency;
+    bool fits = true;
   };
-  const auto append = [&](const std::string& name, const auto& efficiency) {
+  bool all_fit = true;
+  const auto append = [&](const std::string& name, const auto& reached) {
     std::vector<TableCell> row{name};
-    std::int64_t last = 0;
-    bool above = true;
+    std::vector<bool> above;  // by size
     for (const auto& ranking : sizes) {
-      const std::optional<double> value = efficiency(ranking);
-      above = above && value && *value >= line;
-      if (above) last = ranking.front().tuned.scenario.workers;
-      row.push_back(value ? cell::percent(*value) : TableCell("-"));
+      const std::optional<Reached> value = reached(ranking);
+      above.push_back(value && value->fits && value->efficiency >= line);
+      const TableCell cell = value ? cell::percent(value->efficiency) : TableCell("-");
+      row.push_back(value && !value->fits ? cell.marked("!") : cell);
+      all_fit = all_fit && (!value || value->fits);
     }
-    row.emplace_back(last == 0 ? "at none" : above ? "at all" : fmt::format("up to {}", last));
+    row.emplace_back(which_text(above, counts));
     table.add(std::move(row));
   };
   for (const Advice& advice : sizes.back())
-    append(std::string(strategy(advice).name),
-           [&](const auto& ranking) { return efficiency_of(ranking, strategy(advice).name); });
+    append(called(advice), [&](const std::vector<Advice>& ranking) {
+      const auto found = std::find_if(ranking.begin(), ranking.end(),
+                                      [&](const Advice& other) { return called(other) == called(advice); });
+      if (found == ranking.end()) return std::optional<Reached>();  // ruled out for this number of workers
+      return std::optional(Reached{metrics(*found).efficiency, fits(*found)});
+    });
   const std::set<std::int64_t> stages = stages_of(sizes);
   for (const std::int64_t zero : stages)
     append(stages.size() == 1 ? "(lower bound)" : fmt::format("(bound {})", stages_text({zero})),
@@ -315,8 +342,8 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
              const std::map<std::int64_t, double> known = bounds_of(ranking);
              const auto bound = known.find(zero);
              const Metrics& m = metrics(ranking.front());
-             return bound == known.end() ? std::optional<double>()
-                                         : std::optional(m.efficiency * m.iteration_s / bound->second);
+             return bound == known.end() ? std::optional<Reached>()
+                                         : std::optional(Reached{m.efficiency * m.iteration_s / bound->second});
            });
   std::string text =
       wrapped(heading(sizes.front().front()), screen.width) + "\n\n" + table.text(screen) +
@@ -327,13 +354,15 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
     const bool coded = ranking.front().tuned.scenario.codec.has_value();
     const Advice& advice = coded || offered == ranking.end() ? ranking.front() : *offered;
     text += wrapped(
-        fmt::format("{:>8} workers: {}, {}{}, {} exposed, bound by {}, with {}\n", advice.tuned.scenario.workers,
-                    strategy(advice).name, format_duration(metrics(advice).iteration_s), above_bound_text(advice),
+        fmt::format("{:>8} workers: {}{}, {}{}, {} exposed, bound by {}, with {}\n", advice.tuned.scenario.workers,
+                    called(advice), fits(advice) ? "" : " (nothing fits into the memory)",
+                    format_duration(metrics(advice).iteration_s), above_bound_text(advice),
                     percent(advice.why.exposed() / metrics(advice).iteration_s), name_of(bounds, advice.why.most()),
                     in_one_line(advice.settings)),
         screen.width, 10);
   }
-  return text + wrapped(caveat(sizes.front().front().tuned.scenario.profile), screen.width, 2);
+  const Scenario& scenario = sizes.front().front().tuned.scenario;
+  return text + wrapped((all_fit ? "" : memory_note(scenario)) + caveat(scenario.profile), screen.width, 2);
 }
 
 namespace {

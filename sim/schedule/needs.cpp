@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/schedule/precedence.hpp"
+
 namespace allreplay {
 
 std::vector<Need> needs_of(const Plan& plan, const Profile& profile) {
@@ -149,6 +151,8 @@ class Coverage {
         return Complaint{fmt::format("{} waits for what waits for it", name(index)),
                          "no circle among gates, the order of work, and lanes that start transfers as listed"};
     set_bounds(order, works);
+    for (const std::size_t one : order)
+      if (one >= works) order_.push_back(static_cast<std::uint32_t>(one - works));
     return std::nullopt;
   }
 
@@ -225,7 +229,7 @@ class Coverage {
   }
 
   // `first` and `then` both tile every tensor: those of the same bytes go in this order.
-  std::optional<Complaint> sent_before(const std::vector<Piece>& first, const std::vector<Piece>& then) const {
+  std::optional<Complaint> sent_before(const std::vector<Piece>& first, const std::vector<Piece>& then) {
     std::size_t source = 0;
     for (const Piece& piece : then) {
       const auto end = [](const Slice& slice) { return slice.offset + slice.bytes; };
@@ -237,10 +241,7 @@ class Coverage {
       for (std::size_t i = source;
            i < first.size() && first[i].slice.tensor == piece.slice.tensor && first[i].slice.offset < end(piece.slice);
            ++i)
-        if (!was_direct(first[i].transfer, piece.transfer) && !precedes(first[i].transfer, piece.transfer))
-          return Complaint{
-              fmt::format("{} may start before {} has ended", name(piece.transfer), name(first[i].transfer)),
-              "after it"};
+        if (auto wrong = early(first[i].transfer, piece.transfer)) return wrong;
     }
     return std::nullopt;
   }
@@ -313,24 +314,21 @@ class Coverage {
     return std::nullopt;
   }
 
-  bool precedes(std::uint32_t before, std::uint32_t after) const {
-    if (latest_[before] < earliest_[after]) return true;  // by way of the program
-    std::vector<std::uint32_t> todo{after};
-    std::vector<bool> seen(plan_.transfers.size(), false);
-    while (!todo.empty()) {
-      const std::uint32_t one = todo.back();
-      todo.pop_back();
-      for (const std::uint32_t earlier : waits_[one]) {
-        if (earlier == before) return true;
-        if (!seen[earlier]) todo.push_back(earlier);
-        seen[earlier] = true;
-      }
-    }
-    return false;
+  // A complaint unless one transfer ends before another starts.
+  std::optional<Complaint> early(std::uint32_t before, std::uint32_t after) {
+    const std::vector<std::uint32_t>& direct = waits_[after];  // mostly a gather waits for its own reduction
+    if (std::find(direct.begin(), direct.end(), before) != direct.end()) return std::nullopt;
+    if (latest_[before] < earliest_[after]) return std::nullopt;  // by way of the program
+    if (!precedence_) precedence_.emplace(waits_, order_);
+    if (precedence_->waits(after, before)) return std::nullopt;
+    if (precedence_->tired())
+      return Complaint{fmt::format("whether {} waits for {} takes too long to tell", name(after), name(before)),
+                       "gates from each transfer to those that send its bytes on"};
+    return Complaint{fmt::format("{} may start before {} has ended", name(after), name(before)), "after it"};
   }
 
   std::optional<Complaint> gathered_before_reduced(const std::vector<Piece>& reduced,
-                                                   const std::vector<Piece>& arrived) const {
+                                                   const std::vector<Piece>& arrived) {
     // Both tile every tensor: those that overlap lie side by side.
     std::size_t source = 0;
     for (const Piece& piece : arrived) {
@@ -349,17 +347,10 @@ class Coverage {
           return Complaint{fmt::format("{} and {} carry the same bytes of '{}'", name(before), name(piece.transfer),
                                        profile_.tensors[piece.slice.tensor].name),
                            "an all-reduce, or a reduce-scatter and an all-gather"};
-        if (!was_direct(before, piece.transfer) && !precedes(before, piece.transfer))
-          return Complaint{fmt::format("{} may start before {} has ended", name(piece.transfer), name(before)),
-                           "after it"};
+        if (auto wrong = early(before, piece.transfer)) return wrong;
       }
     }
     return std::nullopt;
-  }
-
-  // Mostly a gather waits for its own reduction: seen at once.
-  bool was_direct(std::uint32_t before, std::uint32_t after) const {
-    return std::find(waits_[after].begin(), waits_[after].end(), before) != waits_[after].end();
   }
 
   const Plan& plan_;
@@ -368,6 +359,8 @@ class Coverage {
   std::vector<std::vector<std::uint32_t>> waits_, frees_;  // by transfer: those before it, those after it
   std::vector<bool> grounded_;                             // by transfer: whether it waits for any work, or the start
   std::vector<std::size_t> earliest_, latest_;             // by transfer
+  std::vector<std::uint32_t> order_;                       // transfers, those waited for first
+  std::optional<Precedence> precedence_;                   // of transfers, once it is asked
 };
 
 }  // namespace

@@ -5,8 +5,6 @@
 
 namespace allreplay {
 
-namespace {
-
 Plan plan_of(const Scenario& scenario, const Communication& communication) {
   if (scenario.given) return scenario.given->plan;
   if (!scenario.strategy->draft && !scenario.strategy->plan) return find_best(scenario, communication);
@@ -14,8 +12,6 @@ Plan plan_of(const Scenario& scenario, const Communication& communication) {
   return make_plan(*scenario.strategy, {profile, price_of_blocks(scenario, communication), scenario.options.strategy,
                                         !gathers(communication.carrier), scenario.workers});
 }
-
-}  // namespace
 
 Plan plan_of(const Scenario& scenario) { return plan_of(scenario, communication_of(scenario)); }
 

@@ -62,7 +62,7 @@ class Tuner {
     if (batch_.empty()) return;
     const std::vector<Measured> costs = measure_(batch_);
     for (std::size_t i = 0; i < batch_.size(); ++i)
-      trials_.push_back({std::move(batch_[i]), costs[i].iteration_s, costs[i].memory_bytes, costs[i].fits});
+      trials_.push_back({costs[i], std::move(batch_[i])});
     batch_.clear();
   }
 

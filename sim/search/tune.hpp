@@ -27,14 +27,12 @@ struct TuneRequest {
 struct Measured {
   double iteration_s = 0;
   double memory_bytes = 0;
-  bool fits = true;  ///< into the memory that there is
+  bool fits = true;              ///< into the memory that there is
+  std::int64_t collectives = 0;  ///< started per iteration
 };
 
-struct Trial {
+struct Trial : Measured {
   std::vector<std::string> values;  ///< of each range's option
-  double iteration_s = 0;
-  double memory_bytes = 0;
-  bool fits = true;
 };
 
 /// Costs of several settings, in their order; they may be computed side by side.

@@ -247,9 +247,21 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+std::string joined(const std::string& one, const std::string& other) {
+  return one.empty() ? other : other.empty() ? one : one + "; " + other;
+}
+
+// A codec that saves nothing, as half precision of what is half already.
+std::string waste(const Scenario& scenario, const Compression& compression) {
+  const Bytes bytes = scenario.profile->bytes(), sent = compression.wire_bytes(bytes);
+  if (sent < bytes) return "";
+  return fmt::format("{} saves nothing: it makes {} of {} of gradients", scenario.codec->name, format_size(sent),
+                     format_size(bytes));
+}
+
 // Codec times of another device than the profile's: said, unless the options replace them.
-std::string codec_caveat(const Scenario& scenario) {
-  if (!scenario.codec || (scenario.options.codec.encode && scenario.options.codec.decode)) return "";
+std::string device_caveat(const Scenario& scenario) {
+  if (scenario.options.codec.encode && scenario.options.codec.decode) return "";
   const std::string here = lower_case(scenario.profile->device), there = lower_case(scenario.codec->device);
   if (!here.empty() && (here.find(there) != std::string::npos || there.find(here) != std::string::npos)) return "";
   return fmt::format("the times of {} are {} for {}, not for {}; measure them, or give --option encode and decode",
@@ -257,8 +269,8 @@ std::string codec_caveat(const Scenario& scenario) {
                      scenario.profile->device.empty() ? "the profile's device" : scenario.profile->device);
 }
 
-std::string joined(const std::string& one, const std::string& other) {
-  return one.empty() ? other : other.empty() ? one : one + "; " + other;
+std::string codec_caveat(const Scenario& scenario, const std::optional<Compression>& compression) {
+  return compression ? joined(waste(scenario, *compression), device_caveat(scenario)) : "";
 }
 
 std::optional<Compression> compression_of(const Scenario& scenario, const Algorithm& algorithm, double slowdown) {
@@ -330,6 +342,10 @@ void require_possible(const Scenario& scenario) {
                      fmt::format("{} servers do not fit on {} workers", carrier.options.servers, scenario.workers),
                      "at most one server a worker");
   require_interference(scenario, carrier);
+  if (scenario.options.start == Start::Ranks && carrier.fidelity != "message")
+    throw InputError(scenario.options.place_of("start"),
+                     fmt::format("{} knows no ranks that could start apart", carrier.fidelity),
+                     "fidelity message, or start=together");
   require_bearable(scenario);
   require_bearable_step(scenario);
   require_sharding(scenario);
@@ -415,7 +431,7 @@ Communication communication_of(const Scenario& scenario) {
             .fabric = launched(std::move(fabric), launch, groups, legs_of(scenario, carrier)),
             .compression = compression,
             .warning = joined(implausible(network, *carrier.algorithm, scenario.workers, carrier.options),
-                              codec_caveat(scenario))};
+                              codec_caveat(scenario, compression))};
   }
   const std::shared_ptr<const Topology> topology = make_topology(*topology_of(network), scenario.workers);
   const NetworkSetup setup = setup_of(scenario, carrier);
@@ -426,7 +442,7 @@ Communication communication_of(const Scenario& scenario) {
   return {.carrier = carrier,
           .fabric = fabric,
           .compression = compression,
-          .warning = joined(caveat(scenario, carrier), codec_caveat(scenario)),
+          .warning = joined(caveat(scenario, carrier), codec_caveat(scenario, compression)),
           .launch = launch,
           .groups = groups,
           .setup = setup,

@@ -53,10 +53,22 @@ Time sending(const Plan& plan, const Fabric& fabric) {
   return *std::max_element(sums.begin(), sums.end());
 }
 
+// What holds whoever starts when: of each call, all bytes pass the link that it uses most.
+LowerBound busiest_link(const Plan& plan, const Fabric& fabric) {
+  std::array<Bytes, call_count> bytes{};
+  for (const Transfer& transfer : plan.transfers)
+    bytes[service_of(transfer.call())] += plan.blocks[transfer.block].bytes();
+  LowerBound bound;
+  for (const Call& call : calls_of(plan))
+    bound.all = std::max(bound.all, fabric.least(bytes[service_of(call)], call, true));
+  return bound;
+}
+
 }  // namespace
 
-LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric) {
+LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric, bool apart) {
   if (profile.tensors.empty() || plan.transfers.empty()) return {};
+  if (apart) return busiest_link(plan, fabric);
   // Plans of blocks of gradients begin with the backward pass that makes them.
   if (plan.step.zero == 0 && plan.program.front().kind == WorkKind::Backward)
     return LowerBound(profile, [&](Bytes bytes) { return least_time(fabric, plan, bytes); });

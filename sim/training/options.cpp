@@ -20,6 +20,7 @@ constexpr Word<Grouping> groupings[] = {
     {Grouping::Search, "search"}, {Grouping::Optimal, "optimal"}, {Grouping::Even, "even"}};
 constexpr Word<CodecStream> streams[] = {{CodecStream::Compute, "compute"}, {CodecStream::Side, "side"}};
 constexpr Word<DecodeAt> decodings[] = {{DecodeAt::Arrival, "arrival"}, {DecodeAt::Encode, "encode"}};
+constexpr Word<Start> starts[] = {{Start::Together, "together"}, {Start::Ranks, "ranks"}};
 constexpr Word<Sharing> sharings[] = {{Sharing::Serial, "serial"}, {Sharing::Fair, "fair"}};
 constexpr Word<TreeBandwidth> tree_bandwidths[] = {{TreeBandwidth::Paper, "paper"},
                                                    {TreeBandwidth::Physical, "physical"}};
@@ -302,6 +303,9 @@ const std::vector<OptionRow>& table() {
           "with a codec", [](const Strategy& s) { return std::string(name_of(decodings, s.decode_at)); }),
       choice<sharings, &Options::sharing>(
           "sharing", "blocks in flight together go one after another (serial) or share equally (fair)", "alpha-beta"),
+      choice<starts, &Options::start>(
+          "start", "a collective starts once all workers are ready (together), or each rank once its own is (ranks)",
+          "message, with stragglers or jitter"),
       count<0, most_workers, &Options::collective, &CollectiveOptions::servers>(
           "servers", "how many servers there are; 0 is one on every worker, or with local one a node"),
       choice<server_hosts, &Options::collective, &CollectiveOptions::server_hosts>(

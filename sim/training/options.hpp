@@ -29,6 +29,12 @@ struct MemoryOptions {
   std::optional<Bytes> limit;
 };
 
+/// When a collective starts where workers are ready apart.
+enum class Start : std::uint8_t {
+  Together,  ///< on all ranks, once all workers are
+  Ranks,     ///< on each rank, once its worker is
+};
+
 struct Options {
   StrategyOptions strategy;
   CollectiveOptions collective;
@@ -37,6 +43,7 @@ struct Options {
   Dtypes dtypes;
   std::optional<Time> update;  ///< instead of the trace's
   MemoryOptions memory;
+  Start start = Start::Together;
   Time launch{0};                       ///< of each collective, on its lane
   std::map<std::string, Place> places;  ///< of the options that were set
   std::int64_t iterations = 100;        ///< replayed when there is jitter; without it the period is exact

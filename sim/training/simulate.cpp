@@ -9,6 +9,7 @@
 #include <span>
 #include <thread>
 
+#include "sim/network/rendezvous.hpp"
 #include "sim/training/communication.hpp"
 #include "sim/training/crew.hpp"
 #include "sim/training/lower_bound.hpp"
@@ -39,13 +40,13 @@ class Training {
         communication_(communication),
         plan_(plan),
         classes_(std::move(classes)),
-        unrolled_(
-            unroll(scenario.profile, plan, classes_, communication.compression, plan.step.shards(scenario.workers))),
-        bound_(bound_of(scenario.profile, plan, *communication.fabric)),
+        unrolled_(unroll(scenario.profile, plan, classes_, communication.compression,
+                         plan.step.shards(scenario.workers), scenario.options.start == Start::Ranks)),
+        bound_(bound_of(scenario.profile, plan, *communication.fabric, unrolled_.apart)),
         offsets_(classes_.size(), Time(0)),
         computing_(classes_.size(), Time(0)) {
-    together_ =
-        scenario.stragglers.jitter && !communication.compression && !scenario.cluster.interference && link_one();
+    together_ = scenario.stragglers.jitter && !communication.compression && !scenario.cluster.interference &&
+                !unrolled_.apart && link_one();
     for (const WorkerClass& one : classes_)
       random_.emplace_back(scenario.stragglers.jitter ? scenario.stragglers.jitter->seed : 0,
                            static_cast<std::uint64_t>(one.workers[0]));
@@ -60,7 +61,7 @@ class Training {
   void step(bool keep = true) {
     if (together_) return step_together(keep);
     prepare();
-    const std::unique_ptr<Server> network = communication_.fabric->server();
+    const std::unique_ptr<Server> network = this->network();
     const Time origin = *std::max_element(offsets_.begin(), offsets_.end());
     Clock clock(origin);
     const System system = system_of(unrolled_, plan_, streams_, clock, *network, scenario_.cluster.interference);
@@ -95,6 +96,18 @@ class Training {
   std::vector<Episode> take_episodes() { return std::move(episodes_); }  ///< at the end
 
  private:
+  std::unique_ptr<Server> network() const {
+    if (!unrolled_.apart) return communication_.fabric->server();
+    Parties parties;
+    for (const WorkerClass& one : classes_) parties.emplace_back(one.workers.begin(), one.workers.end());
+    const auto arrival = [this](TaskId id) -> std::optional<Rendezvous::Arrival> {
+      const Label& label = unrolled_.labels[id];
+      if (label.kind != Label::Kind::Arrival) return std::nullopt;
+      return Rendezvous::Arrival{unrolled_.transfer(label.item), label.worker_class};
+    };
+    return std::make_unique<Rendezvous>(communication_.fabric->server_apart(parties), arrival);
+  }
+
   Time forward_of(const WorkerClass& one) const {
     Time sum{0};
     for (const Layer& layer : scenario_.profile->layers) sum = add(sum, scaled(layer.forward, one.slowdown));

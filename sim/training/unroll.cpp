@@ -9,13 +9,14 @@ namespace {
 class Unroller {
  public:
   Unroller(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
-           const std::optional<Compression>& compression, std::int64_t shards)
+           const std::optional<Compression>& compression, std::int64_t shards, bool apart)
       : profile_(profile), plan_(plan), classes_(classes), compression_(compression), shards_(shards) {
     all_.classes = classes.size();
     all_.works = plan.program.size();
     all_.lanes = plan.lanes.size();
     all_.transfers = plan.transfers.size();
     all_.decodes = compression && compression->decode_at() == DecodeAt::Arrival;
+    all_.apart = apart && classes.size() > 1;
     all_.beside = compression && compression->stream() == CodecStream::Side;
     for (const Lane& lane : plan.lanes) all_.ticks = all_.ticks || lane.tick > Time(0);
     const std::size_t tasks = all_.classes * (all_.works + 1) + all_.transfers;  // of most plans all
@@ -70,6 +71,7 @@ class Unroller {
       case Label::Kind::LeadIn:
       case Label::Kind::Transfer:
       case Label::Kind::Tick:
+      case Label::Kind::Arrival:
         break;
     }
     return Time(0);
@@ -125,30 +127,52 @@ class Unroller {
            .bytes = compression_ ? compression_->wire_bytes(bytes) : bytes,
            .service = service_of(transfer.call())});
     }
-    departures_.resize(plan_.transfers.size());
-    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) departures_[index] = add_tick(index);
+    departures_.resize(plan_.transfers.size() * parties());
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
+      if (all_.apart) all_.graph.needs_one(all_.transfer(index));
+      for (std::uint32_t party = 0; party < parties(); ++party)
+        departures_[index * parties() + party] = add_tick(index, party, add_arrival(index, party));
+    }
   }
 
-  // What comes before a transfer comes before its tick, where it has one.
-  TaskId add_tick(std::uint32_t index) {
+  // In how many parts a transfer starts.
+  std::size_t parties() const { return all_.apart ? all_.classes : 1; }
+
+  // What comes before a transfer comes before its class's arrival, where classes start apart.
+  TaskId add_arrival(std::uint32_t index, std::uint32_t c) {
+    if (!all_.apart) return all_.transfer(index);
+    const TaskId id = add({Label::Kind::Arrival, c, index, plan_.transfers[index].batch},
+                          {.queue = all_.arrivals(), .rank = static_cast<std::int64_t>(index * parties() + c)});
+    all_.graph.precede(id, all_.transfer(index));
+    return id;
+  }
+
+  // And before that comes the tick, where its lane has them.
+  TaskId add_tick(std::uint32_t index, std::uint32_t c, TaskId start) {
     const Transfer& transfer = plan_.transfers[index];
     const Time tick = plan_.lanes[transfer.lane].tick;
-    if (tick <= Time(0)) return all_.transfer(index);
+    if (tick <= Time(0)) return start;
     const TaskId id =
-        add({Label::Kind::Tick, 0, index, transfer.batch},
-            {.queue = all_.clock(), .rank = index, .duration = tick, .service = plan_.blocks[transfer.block].tick});
-    all_.graph.precede(id, all_.transfer(index));
+        add({Label::Kind::Tick, c, index, transfer.batch}, {.queue = all_.clock(),
+                                                            .rank = static_cast<std::int64_t>(index * parties() + c),
+                                                            .duration = tick,
+                                                            .service = plan_.blocks[transfer.block].tick});
+    all_.graph.precede(id, start);
     return id;
   }
 
   void add_gate(const Gate& gate) {
     const bool between = gate.before.of == Moment::Of::Transfer && gate.after.of == Moment::Of::Transfer;
-    for (std::size_t c = 0; c < (between ? 1 : all_.classes); ++c)
+    for (std::size_t c = 0; c < (between ? parties() : all_.classes); ++c)
       all_.graph.precede(task_of(gate.before, c), departure_of(gate.after, c));
   }
 
   TaskId departure_of(const Moment& moment, std::size_t c) const {
-    return moment.of == Moment::Of::Transfer ? departures_[moment.index] : task_of(moment, c);
+    return moment.of == Moment::Of::Transfer ? departure(moment.index, c) : task_of(moment, c);
+  }
+
+  TaskId departure(std::uint32_t transfer, std::size_t c) const {
+    return departures_[transfer * parties() + (all_.apart ? c : 0)];
   }
 
   TaskId task_of(const Moment& moment, std::size_t c) const {
@@ -165,8 +189,9 @@ class Unroller {
 
   // Where the codec comes in: the last work before a block is first sent, and the first that waits for it.
   struct Visit {
-    std::size_t after = 0, before = 0;  // places in the program
-    std::vector<TaskId> departures, arrivals;
+    std::size_t after = 0, before = 0;      // places in the program
+    std::vector<std::uint32_t> departures;  // transfers
+    std::vector<TaskId> arrivals;
   };
 
   std::vector<Visit> visits() const {
@@ -179,7 +204,7 @@ class Unroller {
     }
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       Visit& visit = visits[plan_.transfers[index].block];
-      if (plan_.transfers[index].op != Stage::AllGather) visit.departures.push_back(departures_[index]);
+      if (plan_.transfers[index].op != Stage::AllGather) visit.departures.push_back(index);
       if (plan_.transfers[index].op != Stage::ReduceScatter) visit.arrivals.push_back(all_.transfer(index));
     }
     for (const Gate& gate : plan_.gates) {
@@ -205,7 +230,7 @@ class Unroller {
         const TaskId encode = add_timed({Label::Kind::Encode, c, block}, all_.codec_stream(c), rank);
         const TaskId done = all_.work(c, visit.after);
         all_.graph.precede(done, encode);
-        for (const TaskId start : visit.departures) all_.graph.precede(encode, start);
+        for (const std::uint32_t start : visit.departures) all_.graph.precede(encode, departure(start, c));
         if (!all_.beside && visit.after + 1 < all_.works) all_.graph.precede(encode, done + 1);
       }
       if (all_.decodes && !visit.arrivals.empty()) {
@@ -222,15 +247,16 @@ class Unroller {
   const std::vector<WorkerClass>& classes_;
   const std::optional<Compression>& compression_;
   std::int64_t shards_;
-  std::vector<TaskId> departures_;  // by transfer: it, or the tick that it waits for
+  std::vector<TaskId>
+      departures_;  // by transfer, and class where they start apart: what waits for all that comes before
   Unrolled all_;
 };
 
 }  // namespace
 
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
-                const std::optional<Compression>& compression, std::int64_t shards) {
-  return Unroller(profile, plan, classes, compression, shards).unroll();
+                const std::optional<Compression>& compression, std::int64_t shards, bool apart) {
+  return Unroller(profile, plan, classes, compression, shards, apart).unroll();
 }
 
 namespace {
@@ -260,6 +286,7 @@ System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>
   for (std::size_t c = 0; c < unrolled.classes; ++c)
     system.queues.push_back({"compute", {}, serve(streams[c], Phase::Compute)});
   const std::uint32_t shared = serve(network, Phase::Communication);
+  if (unrolled.apart) system.queues.push_back({"arrivals", {.window = {.count = Window::unlimited}}, shared});
   for (const Lane& lane : plan.lanes) system.queues.push_back({lane.name, {lane.order, lane.window}, shared});
   for (std::size_t i = unrolled.classes; i < streams.size(); ++i)
     system.queues.push_back({"codec", {}, serve(streams[i], Phase::Compute)});

@@ -32,17 +32,19 @@ struct Label {
     Decode,    ///< of block `item`
     Transfer,  ///< `item` of the plan
     Tick,      ///< the wait of transfer `item` for its lane's tick
+    Arrival,   ///< the class is ready for transfer `item`, where classes start apart
   };
-  static constexpr std::size_t kinds = static_cast<std::size_t>(Kind::Tick) + 1;
+  static constexpr std::size_t kinds = static_cast<std::size_t>(Kind::Arrival) + 1;
   Kind kind = Kind::LeadIn;
-  std::uint32_t worker_class = 0;  ///< whose; 0 for transfers, which are everybody's
+  std::uint32_t worker_class = 0;  ///< whose; 0 for transfers, which are everybody's, and for what all wait for
   std::uint32_t item = 0;
   std::uint32_t batch = 0;  ///< the micro-batch
 };
 
 /// Whether a worker's streams do it: no wait, and no transfer.
 inline bool is_of_worker(const Label& label) {
-  return label.kind != Label::Kind::LeadIn && label.kind != Label::Kind::Transfer && label.kind != Label::Kind::Tick;
+  return label.kind != Label::Kind::LeadIn && label.kind != Label::Kind::Transfer && label.kind != Label::Kind::Tick &&
+         label.kind != Label::Kind::Arrival;
 }
 
 struct Unrolled {
@@ -56,8 +58,10 @@ struct Unrolled {
   bool decodes = false;  ///< apart from the encoding
   bool beside = false;   ///< encoding and decoding have a stream of their own
   bool ticks = false;    ///< some lane looks for what is ready at ticks only
+  bool apart = false;    ///< each class starts a transfer when it is ready itself (rendezvous.hpp), not all together
 
-  // Tasks: each class's lead-in and program; the transfers; their ticks; each class's encodings and decodings.
+  // Tasks: each class's lead-in and program; the transfers; their ticks and arrivals; each class's encodings and
+  // decodings.
   TaskId lead_in(std::size_t worker_class) const { return static_cast<TaskId>(worker_class * (works + 1)); }
   TaskId work(std::size_t worker_class, std::size_t place) const {
     return lead_in(worker_class) + static_cast<TaskId>(1 + place);
@@ -65,20 +69,22 @@ struct Unrolled {
   TaskId last_work(std::size_t worker_class) const { return work(worker_class, works - 1); }
   TaskId transfer(std::size_t index) const { return lead_in(classes) + static_cast<TaskId>(index); }
 
-  // Queues: one compute stream per class, then the lanes, then one codec stream per class where it is beside, then the
-  // clock where there are ticks.
+  // Queues: one compute stream per class, then that of arrivals where classes start apart, then the lanes, then one
+  // codec stream per class where it is beside, then the clock where there are ticks.
   QueueId stream(std::size_t worker_class) const { return static_cast<QueueId>(worker_class); }
-  QueueId lane(std::size_t index) const { return static_cast<QueueId>(classes + index); }
+  QueueId arrivals() const { return static_cast<QueueId>(classes); }
+  QueueId lane(std::size_t index) const { return static_cast<QueueId>(classes + (apart ? 1 : 0) + index); }
   QueueId codec_stream(std::size_t worker_class) const {
-    return static_cast<QueueId>(beside ? classes + lanes + worker_class : worker_class);
+    return beside ? lane(lanes + worker_class) : stream(worker_class);
   }
-  QueueId clock() const { return static_cast<QueueId>(classes + lanes + (beside ? classes : 0)); }
+  QueueId clock() const { return lane(lanes + (beside ? classes : 0)); }
 };
 
 /// Durations of compute and codec tasks are those of each class's slowdown; the lead-ins last no time. `shards`: among
-/// how many the state is shared out.
+/// how many the state is shared out. `apart`: classes start transfers apart; where there is but one, that is together.
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
-                const std::optional<Compression>& compression = std::nullopt, std::int64_t shards = 1);
+                const std::optional<Compression>& compression = std::nullopt, std::int64_t shards = 1,
+                bool apart = false);
 
 /// What an unrolled plan runs on, idle. `streams` is filled with what serves the workers; ticks are the clock's.
 /// REQUIRES: `streams`, `clock` and `network` outlive it.

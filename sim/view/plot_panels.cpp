@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -49,7 +50,10 @@ void require_at_most(std::size_t most, std::size_t count, const char* what, cons
 
 std::string title_of(const PlotData& data, const PlotRow& row, const std::vector<std::string>& columns) {
   std::vector<std::string> words;
-  for (const std::string& column : columns) words.push_back(data.options.label(data.table.text(row, column)));
+  for (const std::string& column : columns)
+    if (std::string word = data.options.label(data.table.text(row, column));
+        !word.empty())  // an option that it has not
+      words.push_back(std::move(word));
   return fmt::format("{}", fmt::join(words, ", "));
 }
 

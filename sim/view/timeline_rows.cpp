@@ -21,8 +21,9 @@ std::string class_name(const WorkerClass& one, bool only) {
 
 Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& plan) {
   switch (label.kind) {
-    case Label::Kind::LeadIn:  // never drawn
-    case Label::Kind::Tick:    // likewise
+    case Label::Kind::LeadIn:   // never drawn
+    case Label::Kind::Tick:     // likewise
+    case Label::Kind::Arrival:  // likewise
     case Label::Kind::Backward:
       return Activity::Backward;
     case Label::Kind::Forward:
@@ -134,15 +135,16 @@ class RowMaker {
     return (kind == Label::Kind::CopyIn || kind == Label::Kind::CopyOut) && span(task).start == span(task).end;
   }
 
-  // By transfer: what on a stream made it ready, on the last class to get there.
+  // By transfer: what on a stream made it ready: on the last class to get there, or the first where that is enough.
   void find_makers() {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task) {
       if (!on_stream(task)) continue;
       for (const TaskId next : unrolled_.graph.successors(task)) {
         const bool ends = is_of_worker(label(next)) || label(next).kind == Label::Kind::LeadIn;
         if (ends || op(next) == Stage::AllGather) continue;
-        std::optional<TaskId>& maker = made_by_[unrolled_.transfer(label(next).item)];  // perhaps behind a tick
-        if (!maker || span(task).end > span(*maker).end) maker = task;
+        const TaskId transfer = unrolled_.transfer(label(next).item);  // perhaps behind a tick or an arrival
+        std::optional<TaskId>& maker = made_by_[transfer];
+        if (span(task).end <= span(transfer).ready && (!maker || span(task).end > span(*maker).end)) maker = task;
       }
     }
   }

@@ -8,7 +8,9 @@
 //   fluid_in_flight            640 blocks of 40 to 280 kB, four at a time, of the collective named; laying out included
 //   FluidBml                   BML on BCube(16, 4), 65,536 servers, laying out included
 //   BareHeap                   beside them: a heap with one event per message, and nothing else
+#include <algorithm>
 #include <queue>
+#include <utility>
 
 #include <benchmark/benchmark.h>
 
@@ -67,24 +69,43 @@ void scattered(benchmark::State& state, const Topology& topology) {
   const auto workers = static_cast<Rank>(state.range(0));
   const auto rounds = std::make_shared<RoutedRounds>(ring_rounds(workers, 1, Stage::AllReduce), topology, 5e-6);
   Random random(1, 0);
-  std::vector<Time> late;
-  for (Rank rank = 0; rank < workers; ++rank)
-    late.push_back(Time(static_cast<std::int64_t>(random.below(1'000'000'000))));
+  Parties parties;
+  std::vector<std::pair<Time, Rank>> starts;
+  for (Rank rank = 0; rank < workers; ++rank) {
+    parties.push_back({rank});
+    starts.emplace_back(static_cast<std::int64_t>(random.below(1'000'000'000)), rank);
+  }
+  std::sort(starts.begin(), starts.end());
   for (auto _ : state) {
-    MessageNetwork network({rounds}, topology.links(), 0, late);
-    benchmark::DoNotOptimize(run(network, {all_bytes}));
+    MessageNetwork network({rounds}, topology.links(), 0, parties);
+    network.start(0, {.bytes = all_bytes}, Time(0));
+    std::vector<TaskId> done;
+    auto next = starts.begin();
+    while (done.empty()) {
+      const Time now = std::min(next == starts.end() ? never : next->first, network.next_completion());
+      if (network.next_completion() == now) network.complete(now, done);
+      for (; next != starts.end() && next->first == now; ++next) network.join(0, next->second, now);
+    }
   }
 }
 void scattered_star(benchmark::State& state) { scattered(state, *star(state.range(0), ten_gigabit)); }
 void scattered_fat_tree(benchmark::State& state) { scattered(state, *smallest_fat_tree(state.range(0))); }
-BENCHMARK(scattered_star)->Name("RingScattered/star")->Arg(2048)->Unit(benchmark::kMillisecond);
-BENCHMARK(scattered_fat_tree)->Name("RingScattered/fat-tree")->Arg(2048)->Unit(benchmark::kMillisecond);
+BENCHMARK(scattered_star)
+    ->Name("RingScattered/star")
+    ->RangeMultiplier(2)
+    ->Range(256, 2048)
+    ->Unit(benchmark::kMillisecond);
+BENCHMARK(scattered_fat_tree)
+    ->Name("RingScattered/fat-tree")
+    ->RangeMultiplier(2)
+    ->Range(256, 2048)
+    ->Unit(benchmark::kMillisecond);
 
 void double_tree(benchmark::State& state) {
   const auto topology = smallest_fat_tree(state.range(0));
   measure(state, *lay_on(each("double-binary-tree", state.range(0), Fidelity::Message), *topology), {all_bytes});
 }
-BENCHMARK(double_tree)->Name("DoubleTree/fat-tree")->Arg(256)->Arg(1024)->Unit(benchmark::kMillisecond);
+BENCHMARK(double_tree)->Name("DoubleTree/fat-tree")->Arg(256)->Arg(1024)->Arg(4096)->Unit(benchmark::kMillisecond);
 
 // ResNet-50's 161 tensors, near enough: 53 convolutions and a classifier in their sizes, and 107 of a few kilobytes.
 std::vector<Bytes> resnet50() {

@@ -29,6 +29,9 @@ TEST_CASE("sizes that cannot be") {
   CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 4, "oversubscription": 0.5)")),
              Contains("/oversubscription: 0.5"));
   CHECK(spec_of(json_of("fat-tree", R"("ports": 4, "oversubscription": 1)")).oversubscription == 1);
+  CHECK(spec_of(json_of("fat-tree", R"("ports": 4, "oversubscription": 1e6)")).oversubscription == 1e6);
+  CHECK_THAT(complaint(json_of("fat-tree", R"("ports": 4, "oversubscription": 1000001)")),
+             Contains("/oversubscription: 1000001"));
   CHECK_THAT(complaint(json_of("torus", R"("dimensions": [4, 0])")),
              Contains("/dimensions/1: 0 is not a whole number from 1"));
   CHECK_THAT(complaint(json_of("torus", R"("dimensions": [4])")), Contains("/dimensions: has 1 dimensions"));

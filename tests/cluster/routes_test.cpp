@@ -277,6 +277,12 @@ TEST_CASE("rails: a port of every host to each rail switch, by the receiver's ra
   CHECK(all.at("h to rail") == std::set<int>{16});
   CHECK(all.at("rail to h") == std::set<int>{16});
   CHECK(all.at("rail to spine") == std::set<int>{0});
+  SECTION("hosts of two GPUs") {
+    const auto pairs = build("rail", 4, R"("gpus_per_host": 2, "rails": 1, )" + inner);
+    CHECK(way(*pairs, 0, 1) == "h0.gpu0 h0 h0.gpu1");
+    CHECK(way(*pairs, 1, 2) == "h0.gpu1 h0 rail0 h1 h1.gpu0");
+    check(*pairs);
+  }
   SECTION("without PXN by the sender's, and over the spine of the host that receives") {
     const auto own =
         build("rail", 12, R"("gpus_per_host": 4, "rails": 2, "pxn": false, "oversubscription": 4, )" + inner);

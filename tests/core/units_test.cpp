@@ -44,7 +44,11 @@ TEST_CASE("a bad quantity says where, what and how") {
        {"", "us", "-1 us", "nan us", "1 µs", "1 us us", "1 MB", "1e999 s", "inf s", "0x10 s", "1,5 ms"})
     CHECK(error_message([&] { parse_duration(text, here); }).starts_with("file.json: /x: "));
   CHECK(error_message([] { parse_size("1e30 GB", here); }).find("too large") != std::string::npos);
-  CHECK(error_message([] { parse_rate("10 Gbps", here); }).find("Gbit/s") != std::string::npos);
+  CHECK(error_message([] { parse_rate("10 GBit", here); }).find("Gbit/s") != std::string::npos);
+  CHECK(error_message([] { parse_rate("400Gbps", here); }).ends_with("(\"400 Gbit/s\")"));
+  CHECK(error_message([] { parse_rate("2.5 Gb/s", here); }).ends_with("(\"2.5 Gbit/s\")"));
+  CHECK(error_message([] { parse_rate("50 GBps", here); }).ends_with("(\"50 GB/s\")"));
+  CHECK(error_message([] { parse_rate("5 lbps", here); }).find("units:") != std::string::npos);
 }
 
 TEST_CASE("what is written is read back exactly") {

@@ -246,6 +246,29 @@ TEST_CASE("an end under a slow-down is rounded when it is reached, not at every 
   CHECK(replay(graph, felt).spans[work].end == Time(103));
 }
 
+TEST_CASE("what needs one of those before it starts with the first") {
+  // Three of 5, 3 and 9 side by side; behind them one of 10 that needs all, or one; and behind that and the longest one
+  // more, which always needs both.
+  for (const bool one : {false, true}) {
+    Parallel parallel;
+    TaskGraph graph;
+    std::vector<TaskId> before;
+    for (const int duration : {5, 3, 9})
+      before.push_back(graph.add(task(0, static_cast<std::int64_t>(before.size()), duration)));
+    const TaskId next = graph.add(task(0, 3, 10)), last = graph.add(task(0, 4, 1));
+    for (const TaskId id : before) graph.precede(id, next);
+    graph.precede(next, last);
+    graph.precede(before[2], last);
+    if (one) graph.needs_one(next);
+    graph.link();
+    const Timeline timeline =
+        replay(graph, system({{"all", {.window = {.count = Window::unlimited}}, Phase::Compute, &parallel}}));
+    CHECK(timeline.spans[next].ready == Time(one ? 3 : 9));
+    CHECK(timeline.spans[next].start == Time(one ? 3 : 9));
+    CHECK(timeline.spans[last].start == Time(one ? 13 : 19));
+  }
+}
+
 TEST_CASE("a task that can never start is named") {
   TaskGraph graph;
   const TaskId a = graph.add(task(0, 0, 1)), b = graph.add(task(0, 1, 1));

@@ -74,6 +74,21 @@ TEST_CASE("built transformers are those of models/, layer by layer") {
   }
 }
 
+TEST_CASE("rotary embeddings pass over all queries and keys, reading and writing each") {
+  // Llama 3 8B: 32 heads of 128, and keys of 8; of 64 tokens 64·(4096 + 1024) elements.
+  const double elements = 64. * (4096 + 1024);
+  int attentions = 0;
+  for (const ComputationLayer& layer : built("llama3-8b", 64).layers) {
+    if (layer.operators.size() < 2 || !std::holds_alternative<Attention>(layer.operators[1])) continue;
+    const auto* rotary = std::get_if<Pass>(&layer.operators[0]);
+    REQUIRE(rotary);
+    CHECK(rotary->forward == 2 * elements);
+    CHECK(rotary->backward == 2 * elements);
+    ++attentions;
+  }
+  CHECK(attentions == 32);
+}
+
 TEST_CASE("units: a block each, consecutive, with embeddings before and the head after") {
   for (const std::string name : {"gpt2", "bert-base", "llama3-8b", "vit-b"}) {
     INFO(name);

@@ -2,6 +2,7 @@
 #include "sim/experiment/request.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/own_folder.hpp"
 
 using namespace allreplay;
 
@@ -39,4 +40,20 @@ TEST_CASE("a request in the words of `run`") {
   set_option(request, "launch", "");
   CHECK(request.options.size() == 1);
   CHECK(request.options[0].name == "bucket_cap");
+}
+
+TEST_CASE("a share of the stragglers' slowness is of what they take longer") {
+  const OwnFolder folder;
+  folder.write("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"},
+                             "stragglers": [{"worker": 0, "slowdown": 1.5}, {"worker": 3, "slowdown": 0.8}]})");
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,1000,10,20\n");
+  Request request;
+  request.cluster = folder("c.json");
+  request.profile = folder("p.csv");
+  request.strategy = "ddp";
+  request.changes = {{"stragglers", "x0.5", {}}};
+  const std::vector<Slowdown> slow = Library().resolve(request).stragglers.slow;
+  REQUIRE(slow.size() == 2);
+  CHECK(slow[0].factor == Approx(1.25));
+  CHECK(slow[1].factor == Approx(0.9));
 }

@@ -2,34 +2,29 @@
 #include <filesystem>
 #include <fstream>
 #include <numeric>
-#include <unistd.h>
 
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 #include "tests/farm/threads.hpp"
+#include "tests/own_folder.hpp"
+#include "tests/training/scenario.hpp"
 
 #include "sim/core/file.hpp"
 #include "sim/experiment/sweep_rows.hpp"
+#include "sim/experiment/tuning.hpp"
 
 using namespace allreplay;
 namespace fs = std::filesystem;
 
 namespace {
 
-class SharesFolder {
+class SharesFolder : public OwnFolder {
  public:
-  SharesFolder() : path_(fs::temp_directory_path() / ("allreplay_shares_test." + std::to_string(getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
+  SharesFolder() {
     write("p.csv", "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n");
     write("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}})");
     write("s.json", R"({"profiles": ["p.csv"], "clusters": ["c.json"], "workers": [2, 4, 8],
                         "strategies": ["wfbp", "s-sgd", "best", "us-byte"]})");
-  }
-  ~SharesFolder() { fs::remove_all(path_); }
-  std::string operator()(const std::string& name) const { return (path_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream((*this)(name), std::ios::binary) << text;
   }
   // Without its last column, how long the simulation took.
   std::string rows(const std::string& name) const {
@@ -47,9 +42,6 @@ class SharesFolder {
     for (const std::string& part : parts) files.push_back((*this)(part));
     return merge_sweep(read_sweep((*this)("s.json")), files, (*this)(out), false);
   }
-
- private:
-  fs::path path_;
 };
 
 std::vector<std::size_t> sums(const std::vector<std::vector<std::size_t>>& shares,
@@ -211,5 +203,34 @@ TEST_CASE("a farm loses no row to a kill, whichever came first") {
     const Swept rest = run_sweep(sweep, {.out = folder("farm.csv"), .resume = true, .progress = false});
     CHECK(rest.simulated == 12 - most);
     CHECK(folder.rows("farm.csv") == folder.rows("one.csv"));
+  }
+}
+
+TEST_CASE("a farm measures a tuning's trials, even with one worker; the result is as without it") {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 6; ++layer) {
+    profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
+    profile.tensors.push_back({std::to_string(layer), 1'000'000, 4'000'000, layer});
+  }
+  const Scenario scenario = scenario_of(profile, "ddp", 4, 100e-6, 1e-9);
+  const TuneRequest request{default_ranges(scenario), 6, TuneMethod::Bayes, 1};
+  const Tuning here = run_tuning(scenario, request, 1);
+  Tuning there;
+  std::size_t answered = 0;
+  with_ranks(
+      2,
+      [&](int) -> Farm::Answer {
+        return [&, answer = answer_trials(scenario, request.ranges)](const std::string& work) {
+          ++answered;
+          return answer(work);
+        };
+      },
+      [&](Farm& farm) { there = run_tuning(scenario, request, 1, &farm); });
+  CHECK(answered == there.trials.size());
+  REQUIRE(there.trials.size() == here.trials.size());
+  for (std::size_t i = 0; i < here.trials.size(); ++i) {
+    CHECK(there.trials[i].values == here.trials[i].values);
+    CHECK(there.trials[i].iteration_s == here.trials[i].iteration_s);
   }
 }

@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <unistd.h>
 
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
+#include "tests/own_folder.hpp"
 
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
@@ -19,21 +18,14 @@ namespace {
 
 constexpr auto profile = "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n";
 
-class Folder {
+class Folder : public OwnFolder {
  public:
-  Folder() : path_(fs::temp_directory_path() / ("allreplay_sweep_file_test." + std::to_string(getpid()))) {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
+  Folder() {
     write("profile.csv", profile);
     write("other.csv", profile);
     write("cluster.json", R"({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}})");
     write("sweep.json", R"({"profiles": ["profile.csv", "other.csv"], "clusters": ["cluster.json"], "workers": [2, 4],
                             "strategies": ["wfbp", "s-sgd"]})");
-  }
-  ~Folder() { fs::remove_all(path_); }
-  std::string operator()(const std::string& name) const { return (path_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const {
-    std::ofstream((*this)(name), std::ios::binary) << text;
   }
 
   // How many rows were simulated, and what was remarked.
@@ -58,9 +50,6 @@ class Folder {
     }
     return all;
   }
-
- private:
-  fs::path path_;
 };
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
@@ -128,6 +117,7 @@ TEST_CASE("rows that nothing tells apart are told of") {
   folder.write("sweep.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 4],
                                  "strategies": ["wfbp", "s-sgd", "wfbp"]})");
   CHECK(folder.sweep(false).second == "row 3 is row 1 again; there are 2 such rows");
+  CHECK(folder.sweep(true).first == 0);  // each line of the file is one of them
 }
 
 TEST_CASE("resume computes again what was changed in the file") {
@@ -145,6 +135,28 @@ TEST_CASE("resume computes again what was changed in the file") {
       CHECK(remark.ends_with(": 1 (they were changed)"));
       REQUIRE(folder.rows() == right);
     }
+}
+
+TEST_CASE("rows in another order are not the sweep's") {
+  const Folder folder;
+  folder.sweep(false);
+  const std::string text = read_output(folder("out.csv"));
+  const std::size_t first = text.find('\n') + 1, second = text.find('\n', first) + 1,
+                    third = text.find('\n', second) + 1;
+  folder.write("out.csv", text.substr(0, first) + text.substr(second, third - second) +
+                              text.substr(first, second - first) + text.substr(third));
+  const std::string wrong = error_message([&] { folder.sweep(true); });
+  INFO(wrong);
+  CHECK(wrong.find("line 3: is not the sweep's row 3") != std::string::npos);  // rows 1 and 2 are behind it
+}
+
+TEST_CASE("a file with other columns is not gone on with") {
+  const Folder folder;
+  folder.sweep(false);
+  folder.write("out.csv", replaced(read_output(folder("out.csv")), "profile,", "trace,"));
+  CHECK(error_message([&] {
+          folder.sweep(true);
+        }).ends_with("line 1: has other columns than this version writes (sweep without --resume, to another file)"));
 }
 
 TEST_CASE("rows that nothing tells of are computed again") {

@@ -1,11 +1,11 @@
 #include "sim/experiment/sweep.hpp"
 
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
+#include "tests/own_folder.hpp"
 
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
@@ -15,22 +15,15 @@ namespace fs = std::filesystem;
 
 namespace {
 
-class Folder {
+class Folder : public OwnFolder {
  public:
-  Folder() : path_(fs::temp_directory_path() / "allreplay_sweep_test") {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
+  Folder() {
     write("profile.csv", "layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n");
     write("cluster.json", R"({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}})");
     write("sweep.json",
           R"({"name": "s", "profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 4, 8, 16],
                             "collectives": ["ring", "binary-tree"], "strategies": ["wfbp", {"name": "ddp", "bucket_cap": "1 kB"}]})");
   }
-  std::string operator()(const std::string& name) const { return (path_ / name).string(); }
-  void write(const std::string& name, const std::string& text) const { std::ofstream((*this)(name)) << text; }
-
- private:
-  fs::path path_;
 };
 
 // The file's rows without their last column: wall_s differs from run to run.

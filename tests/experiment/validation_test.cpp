@@ -2,22 +2,17 @@
 // 2·3·100 us + 2·3/4·1 ns/B·M, 2.1 ms for one layer, 3.6 ms for both together.
 #include "sim/experiment/validation.hpp"
 
-#include <filesystem>
-#include <fstream>
-
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
+#include "tests/own_folder.hpp"
 
 using namespace allreplay;
-namespace fs = std::filesystem;
 
 namespace {
 
-class Measurements {
+class Measurements : public OwnFolder {
  public:
-  Measurements() : path_(fs::temp_directory_path() / "allreplay_validation_test") {
-    fs::remove_all(path_);
-    fs::create_directories(path_);
+  Measurements() {
     write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\nb,250000,1000,2000\n");
     write("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "100 us", "beta": "1 ns/B"}})");
     write("n.json",
@@ -26,20 +21,15 @@ class Measurements {
     write("m.json", R"({"name": "m", "workers": 4, "network": {"measured": {"collective": "ring", "workers": 4,
                                                                            "a": "1 ms", "b": "1 ns/B"}}})");
   }
-  ~Measurements() { fs::remove_all(path_); }
-  void write(const std::string& name, const std::string& text) const { std::ofstream(path_ / name) << text; }
   std::string csv(const std::string& text) const {
     write("m.csv", text);
-    return (path_ / "m.csv").string();
+    return (*this)("m.csv");
   }
   Validation validated(const std::string& text) const { return validate(read_measured_file(csv(text))); }
   std::string refused(const std::string& text) const {
     const std::string file = csv(text), message = error_message([&] { validate(read_measured_file(file)); });
     return message.starts_with(file + ": ") ? message.substr(file.size() + 2) : message;
   }
-
- private:
-  fs::path path_;
 };
 
 const std::string head = "profile,cluster,workers,strategy,barrier,iteration_s\n";

@@ -1,5 +1,6 @@
 #include "sim/html/verdict.hpp"
 
+#include <algorithm>
 #include <tuple>
 
 #include "tests/catch.hpp"
@@ -76,4 +77,18 @@ TEST_CASE("the search is left out where there are others") {
         Sentences{"Besides the search, best: with 8 workers, a is fastest on every cluster; the next takes 1.25 times "
                   "as long.",
                   "With 8 workers, the fastest pair is x with a: 4 s an iteration; y takes as long with a."});
+}
+
+TEST_CASE("the fastest pair of each of several profiles is said by its name") {
+  std::string rows;
+  for (const std::string profile : {"p", "q"})
+    for (const auto& [cluster, a, b] : {std::tuple("x", 4., 5.), {"y", 8., 12.}})
+      rows += row_on(cluster, "a", 8, a, "ring", profile) + row_on(cluster, "b", 8, b, "ring", profile);
+  const Sentences all = verdict_of(rows);
+  const std::string pair = "with 8 workers, the fastest pair is x with a: 4 s an iteration; y takes 2.00 times as long";
+  for (const std::string profile : {"p", "q"}) {
+    INFO(profile);
+    CHECK(std::count_if(all.begin(), all.end(),
+                        [&](const std::string& one) { return one.starts_with(profile + ": " + pair); }) == 1);
+  }
 }

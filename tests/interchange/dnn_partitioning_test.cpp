@@ -31,7 +31,9 @@ const std::string edges = edge(1, 2, 40) + "," + edge(11, 12, 20);
 
 TEST_CASE(
     "dnn-partitioning: forward nodes in their order, with their twins' times and what is no output as parameters") {
-  const Imported imported = import_text("dnn-partitioning", graph(nodes, edges));
+  // What a forward node hands to its twin is no output, and nothing waits for it.
+  const std::string kept = "," + edge(1, 11, 100) + "," + edge(2, 12, 8);
+  const Imported imported = import_text("dnn-partitioning", graph(nodes, edges + kept));
   const Profile& profile = imported.profile;
   REQUIRE(profile.layers.size() == 2);
   CHECK(profile.layers[0].name == "n1");
@@ -42,6 +44,10 @@ TEST_CASE(
   CHECK(profile.tensors[0].elements == 90);  // (400 − 40) / 4
   CHECK(profile.tensors[1].elements == 20);  // (100 − 20) / 4
   CHECK(has_note(imported, "60 bytes of outputs"));
+  CHECK(!has_note(imported, "smaller than their output"));
+  const Imported small = import_text("dnn-partitioning", graph(nodes, edge(1, 2, 404) + "," + edge(11, 12, 20)));
+  CHECK(has_note(small, "1 nodes are smaller than their output: no parameters"));
+  CHECK(small.profile.tensors.size() == 1);
 }
 
 TEST_CASE("dnn-partitioning: bad input") {

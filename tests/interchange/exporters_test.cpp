@@ -141,6 +141,8 @@ TEST_CASE("ASTRA-sim text, line by line: names without blanks, whole cycles, blo
   // 1.499 ns became 1, 2.5 became 3: 1 ps more in all.
   CHECK(std::any_of(plain.notes.begin(), plain.notes.end(),
                     [](const auto& note) { return note.starts_with("2 times were rounded to whole cycles, +1 ps"); }));
+  // "a b", and "a_b" for its sake.
+  CHECK(std::count(plain.notes.begin(), plain.notes.end(), "2 names had blanks, which became '_'") == 1);
   const auto list = gradients(profile);
   const std::vector<std::size_t> ends{3, 4};  // t3, t2, t1 | t0
   const Plan plan = expand(merge("some", list, ends), profile);

@@ -8,6 +8,7 @@
 
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
+#include "tests/own_folder.hpp"
 #include "tests/random_profile.hpp"
 
 #include "sim/interchange/importers/importer.hpp"
@@ -41,10 +42,6 @@ ImportOptions batch(std::int64_t size) {
   ImportOptions options;
   options.batch_size = size;
   return options;
-}
-
-std::filesystem::path temporary(const std::string& name) {
-  return std::filesystem::temp_directory_path() / ("allreplay_importers_test_" + name);
 }
 
 Time us(double microseconds) { return to_time(microseconds * 1e-6); }
@@ -174,7 +171,8 @@ TEST_CASE("gzip and plain files are read alike, and a cut one is an error") {
   std::string text = "layer,params,forward_us,backward_us\n";
   Random random(1, 0);
   for (int i = 0; i < 20'000; ++i) text += fmt::format("l{},{},{},1\n", i, random.below(1000), random.below(1000));
-  const auto plain = temporary("plain.csv").string(), zipped = temporary("zipped.csv.gz").string();
+  const OwnFolder folder;
+  const auto plain = folder("plain.csv"), zipped = folder("zipped.csv.gz");
   std::ofstream(plain, std::ios::binary) << text;
   const gzFile out = gzopen(zipped.c_str(), "wb");
   gzwrite(out, text.data(), static_cast<unsigned>(text.size()));
@@ -610,6 +608,7 @@ TEST_CASE("a trace of DDP: copies and communication are taken out, and what was 
   CHECK(any_contains(imported.notes, "1 collectives of known size"));
   CHECK(any_contains(imported.notes, "its data loading took the CPU 3 us"));
   CHECK(imported.rank == 0);
+  CHECK(imported.profile.origin == Origin::Imported);
   CHECK(imported.workers == 2);
   CHECK(imported.collectives == std::vector<MeasuredCollective>{{"all-reduce", 2, 160, us(50)}});
   CHECK(collectives_csv(imported, nowhere) == "collective,workers,bytes,time_us\nall-reduce,2,160,50\n");
@@ -750,6 +749,10 @@ TEST_CASE("several ranks make one profile, and say how they differ") {
   const double squares = 106. * 106 + 212 * 212 + 316 * 316 + 422 * 422 + 127 * 127 + 254 * 254 + 379 * 379 + 506 * 506;
   CHECK(any_contains(imported.notes, fmt::format(R"("jitter": {{"distribution": "normal", "sigma": {:.4f}}})",
                                                  std::sqrt(variance / squares))));
+  // A rank's two iterations differ by 100 and by 120 us: standard deviations of 100/sqrt(2) and 120/sqrt(2).
+  CHECK(any_contains(imported.notes,
+                     fmt::format("all passes of an iteration together deviate by {:.2f} %",
+                                 100 * std::sqrt((100. * 100 + 120 * 120) / 2 / (1056. * 1056 + 1266 * 1266)))));
   // Each collective with its shortest time.
   CHECK(imported.collectives ==
         std::vector<MeasuredCollective>{{"all-reduce", 2, 160, us(30)}, {"all-reduce", 2, 160, us(30)}});
@@ -758,7 +761,7 @@ TEST_CASE("several ranks make one profile, and say how they differ") {
   // One step each: 1006 and 1206 us.
   CHECK(any_contains(
       merged(ddp_trace(0), ddp_trace(1, 1.2)).notes,
-      R"("stragglers": [{"worker": 0, "factor": 0.9096}, {"worker": 1, "factor": 1.0904}] (a rank has one)"));
+      R"("stragglers": [{"worker": 0, "slowdown": 0.9096}, {"worker": 1, "slowdown": 1.0904}] (a rank has one)"));
   CHECK(any_contains(merged(ddp_trace(0), ddp_trace(1, 1.2)).notes, "nothing tells of jitter"));
 
   const auto refused = [&](const std::string& b) { return error_message([&] { merged(ddp_trace(0), b); }); };

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Small faults in the program, one at a time, and whether a C++ test notices.
+"""Small faults in the program, one at a time, and whether a test notices.
 
   cmake --preset dev                                       # the build whose objects are linked; brought up to date first
   tests/mutation/mutate.py --seed 1 --count 300            # some ten seconds each; goes on where it was stopped
   tests/mutation/mutate.py --seed 1 --count 300 --share 1/2   # every second one of them, beside another that does 2/2
+  tests/mutation/mutate.py --seed 1 --scripts              # the survivors, asked of the scripts that test the program end to end
   tests/mutation/mutate.py --seed 1 --count 300 --report   # what it has found so far
   tests/mutation/mutate.py --seed 1 --again                # the survivors, asked of the tests as they are now
 
@@ -14,9 +15,10 @@ left out.
 
 Nothing is written to the tree or to the build. The file with the fault is compiled alone, without optimisation, and linked before the
 build's own libraries, into the C++ tests of its module and of those above it; of a header, every object of
-them that includes it.
+them that includes it. What survives them is linked into the program, for --scripts.
 "killed" is a fault by a test that fails, crashes or takes five times the processor time, or by a compiler that refuses it; "alive"
-otherwise. Results are lines of JSON in WORK/SEED.jsonl or WORK/SEED.SHARE.jsonl, one as soon as it is known.
+otherwise. Results are lines of JSON in WORK/SEED.jsonl or WORK/SEED.SHARE.jsonl, one as soon as it is known; those of scripts, in
+WORK/SEED.scripts.jsonl. The tree is read all the while: write tests in another checkout.
 
 The survivors are read by a person: equivalent, or a test to write.
 """
@@ -36,14 +38,34 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LINKER = ["-Wl,-S", *(["-fuse-ld=gold"] if shutil.which("ld.gold") else [])]  # half of a fault's time is its link
-# Of each module: the tests that may notice. Those of the module first, then those that replay most of the program.
+# Of each module: the tests that may notice, the quick ones first; then those that replay most of the program.
 TESTS = {
-    "core": ["core", "workload", "cluster"], "engine": ["engine", "network", "training"], "workload": ["workload", "training", "interchange"],
-    "cluster": ["cluster", "collective", "network"], "compression": ["compression"], "collective": ["collective", "network", "training"],
-    "network": ["network", "training"], "schedule": ["schedule", "training", "search"], "estimate": ["estimate"], "training": ["training", "search", "experiment"],
-    "search": ["search", "experiment"], "interchange": ["interchange"], "picture": ["picture", "view"], "experiment": ["experiment", "report", "html"],
-    "farm": ["farm", "experiment"], "report": ["report"], "view": ["view"], "html": ["html"],
+    "core": ["workload", "cluster", "interchange", "core"], "engine": ["engine", "network", "training"],
+    "workload": ["workload", "schedule", "interchange", "training"], "cluster": ["cluster", "collective", "report", "network"],
+    "compression": ["compression", "report"], "collective": ["collective", "report", "network", "training"], "network": ["network", "report", "training"],
+    "schedule": ["schedule", "report", "search", "training"], "estimate": ["estimate"], "training": ["training", "report", "search", "experiment"],
+    "search": ["search", "report", "experiment"], "interchange": ["interchange"], "picture": ["picture", "view", "html"],
+    "experiment": ["html", "report", "experiment"], "farm": ["farm", "experiment"], "report": ["report", "html"], "view": ["view", "html"], "html": ["html"],
 }
+# And the scripts that may: less than a minute of processor time altogether.
+SCRIPTS = {
+    "core": ["validate", "compare", "cluster_words", "outputs", "screens", "tutorial"], "engine": ["compare", "sharding", "pictures", "tutorial"],
+    "workload": ["validate", "compare", "models", "public_traces", "tutorial"], "estimate": ["schemas", "estimate_command", "tutorial"],
+    "cluster": ["use_of_links", "compare", "cluster_words", "networks", "tutorial"], "compression": ["codec", "tutorial"],
+    "collective": ["use_of_links", "compare", "networks", "nccl_logs", "calibrate", "tutorial"],
+    "network": ["use_of_links", "compare", "sharding", "networks", "public_traces", "tutorial"],
+    "schedule": ["compare", "sharding", "public_traces", "plan", "tutorial"], "training": ["use_of_links", "compare", "sharding", "public_traces", "tutorial"],
+    "search": ["compare", "recommend", "plan", "tutorial"], "interchange": ["export", "import", "public_traces", "tutorial"],
+    "picture": ["report_page", "plot", "pictures", "tutorial"], "experiment": ["validate", "compare", "report_page", "whatif", "recommend", "tutorial"],
+    "farm": ["shares"], "report": ["validate", "use_of_links", "compare", "codec", "screens", "whatif", "tutorial"],
+    "view": ["use_of_links", "report_page", "plot", "pictures", "tutorial"], "html": ["report_page", "tutorial"],
+}
+# clang++, where it is there, over a precompiled header: less than half of what g++ takes for a fault. The same bits come out (preset clang).
+HEADERS = ["algorithm", "cmath", "cstdint", "filesystem", "functional", "limits", "map", "memory", "numeric", "optional", "set", "span", "stdexcept",
+           "string", "string_view", "utility", "variant", "vector", "fmt/format.h"]
+CLANG = shutil.which("clang++")
+QUICK = ["-O0", "-w", "-fPIC", "-ffp-contract=off", "-fvisibility=hidden", "-fvisibility-inlines-hidden"]
+MEMORY = 8 << 30  # bytes that a fault may ask for
 ELSEWHERE = {"sim/farm/mpi.cpp", "sim/farm/mpi_transport.cpp", "sim/farm/slurm.cpp"}  # tested by scripts, on the real thing
 SWAPS = [(r"(?<= )<(?= )", "<="), (r"<=(?!>)", "<"), (r"(?<= )>(?= )", ">="), (r">=", ">"), (r"==", "!="), (r"!=", "=="),
          (r"(?<= )\+(?= )", "-"), (r"(?<= )-(?= )", "+"), (r"(?<= )\*(?= )", "/"), (r"(?<= )/(?= )", "*"), (r"(?<= )%(?= )", "/"), (r"\+=", "-="),
@@ -83,16 +105,18 @@ def drawn(seed, count):
 class Build:
     """A build, brought up to date: what it compiles and links with, taken from it."""
 
-    def __init__(self, build, work):
-        self.build, self.work = build, work
+    def __init__(self, build, work, scripts):
+        self.build, self.work, self.scripts = build, work, scripts
         commands = json.loads((build / "compile_commands.json").read_text(encoding="utf-8"))
         self.compile = {one["file"]: shlex.split(one["command"]) for one in commands}
-        self.known_times = work / "times.json"  # of each test: processor seconds, without a fault
+        self.known_times = work.parent / "times.json"  # of each test: processor seconds, without a fault
         self.times = json.loads(self.known_times.read_text(encoding="utf-8")) if self.known_times.exists() else {}
         self.links = {}  # of each test: the command that links it
         data = re.search(r"^ALLREPLAY_REFERENCE_DATA:PATH=(.*)$", (build / "CMakeCache.txt").read_text(encoding="utf-8"), re.MULTILINE)
         self.environment = {**os.environ, "ALLREPLAY_REFERENCE_DATA": data[1], "TMPDIR": str(work)}  # not another's files
-        subprocess.run(["ninja", "-C", build, *self.targets()], check=True, stdout=subprocess.DEVNULL)  # a dry run cannot say that all is up to date
+        subprocess.run(["ninja", "-C", build, *self.targets(), *(["allreplay"] if scripts else [])], check=True, stdout=subprocess.DEVNULL)  # a dry run cannot say that all is up to date
+        tests = subprocess.run(["ctest", "--show-only=json-v1"], cwd=build, check=True, stdout=subprocess.PIPE, text=True).stdout
+        self.tests = {one["name"]: one.get("command") for one in json.loads(tests)["tests"]}  # none of what is not built
         found = subprocess.run(["ninja", "-C", build, "-t", "deps"], check=True, stdout=subprocess.PIPE, text=True).stdout
         self.includes = {}  # by object: the files that it is made of
         for line in found.splitlines():
@@ -106,24 +130,33 @@ class Build:
     def targets():
         return sorted({f"test_{name}" for names in TESTS.values() for name in names})
 
-    def link(self, name):
-        if name not in self.links:
-            last = subprocess.run(["ninja", "-C", self.build, "-t", "commands", f"test_{name}"], check=True, stdout=subprocess.PIPE, text=True).stdout
-            self.links[name] = shlex.split(last.strip().splitlines()[-1].removeprefix(": && ").removesuffix(" && :"))
-        return self.links[name]
+    def link(self, target):
+        """The command that links it, without what is done after that."""
+        if target not in self.links:
+            last = subprocess.run(["ninja", "-C", self.build, "-t", "commands", target], check=True, stdout=subprocess.PIPE, text=True).stdout
+            self.links[target] = shlex.split(last.strip().splitlines()[-1].removeprefix(": && ").split(" && ")[0])
+        return self.links[target]
 
     def run(self, command, seconds=3600.0, **how):
         """Exit status; -24 beyond so many seconds of processor time."""
         how = {"cwd": self.build, "env": self.environment, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL} | how
-        limit = (int(seconds) + 1, int(seconds) + 2)
-        return subprocess.run(command, check=False, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, limit), **how).returncode
+        def limit():
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 2))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        return subprocess.run(command, check=False, preexec_fn=limit, **how).returncode
+
+    def test(self, name, program, seconds=3600.0):
+        """Runs a test; a C++ test is `program`, a script asks it."""
+        if not self.scripts:
+            return self.run([program, "--abort"], seconds)
+        return self.run([sys.executable, *self.tests[name][1:], "-f"], seconds, env={**self.environment, "ALLREPLAY_PROGRAM": str(program)})
 
     def baseline(self, name):
         """The test passes as it is; how long it takes."""
         if name not in self.times:
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
-            if self.run([self.build / "tests" / f"test_{name}"]) != 0:
-                sys.exit(f"mutate.py: test_{name} fails without any fault")
+            if self.test(name, self.build / ("allreplay" if self.scripts else f"tests/test_{name}")) != 0:
+                sys.exit(f"mutate.py: {name} fails without any fault")
             after = resource.getrusage(resource.RUSAGE_CHILDREN)
             self.times[name] = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
             self.known_times.write_text(json.dumps(self.times), encoding="utf-8")
@@ -140,6 +173,20 @@ class Build:
             return one in linked or (library and f"sim/lib{library[1]}.a" in linked)
         return [outputs[one] for one, files in self.includes.items() if path in files and one in outputs and is_linked(one)]
 
+    def precompiled(self):
+        """What to give to clang++, so that it need not read the headers of the standard library; made where it is not yet."""
+        made = self.work / "headers.pch"
+        if not made.exists():
+            source = self.work / "headers.hpp"
+            source.write_text("".join(f"#include <{name}>\n" for name in HEADERS), encoding="utf-8")
+            subprocess.run([CLANG, *QUICK, "-x", "c++-header", "-std=c++20", "-DFMT_SHARED", source, "-o", made], check=True)
+        return ["-include-pch", str(made)]
+
+    def compile_one(self, command, overlay):
+        """Whether a compiler takes it: clang++ first, then the build's own."""
+        quick = CLANG and self.run([CLANG, f"-I{overlay}", *QUICK, *self.precompiled(), *command[1:]]) == 0
+        return quick or self.run([command[0], f"-I{overlay}", "-O0", "-w", *command[1:]]) == 0
+
     def compile_into(self, made, file, linked):
         """Adds what is not made yet of what the fault changes, by object; whether the compiler takes it."""
         overlay = self.work / "overlay"
@@ -154,7 +201,7 @@ class Build:
             command[place + 1] = output
             if source == str(ROOT / file):
                 command[-1] = str(overlay / file)
-            if self.run([command[0], f"-I{overlay}", "-O0", "-w", *command[1:]]) != 0:
+            if not self.compile_one(command, overlay):
                 return False
         return True
 
@@ -166,44 +213,67 @@ class Build:
         lines = (ROOT / file).read_text(encoding="utf-8").splitlines()
         lines[number] = line
         copy.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        program = self.work / "test"
+        program = self.work / ("allreplay" if self.scripts else "test")
         try:
             made = {}  # by object of the build: the same with the fault
-            for name in TESTS[Path(file).parts[1]]:  # the module's own first: most end there
+            for name in (SCRIPTS if self.scripts else TESTS)[Path(file).parts[1]]:
                 limit = 2 + 5 * self.baseline(name)
-                link = self.link(name)
+                link = self.link("allreplay" if self.scripts else f"test_{name}")
                 if not self.compile_into(made, file, set(link)):
                     return "compiler"
                 own = [made.get(word, word) for word in link]
                 place = own.index("-o")
                 own[place + 1] = str(program)
-                if self.run([*own[:place], *(one for one in made.values() if one not in own), *own[place:], *LINKER]) != 0:
+                linked = [*own[:place], *(one for one in made.values() if one not in own), *own[place:], *LINKER]
+                if not (self.scripts and program.exists()) and self.run(linked) != 0:  # one program for all scripts
                     return "compiler"
-                status = self.run([program, "--abort"], limit)
+                status = self.test(name, program, limit)
                 if status != 0:
                     return f"{name} ({'time' if status == -24 else status})"
             return "alive"
         finally:
             copy.unlink()
+            program.unlink(missing_ok=True)
 
 
 def again(build, survivors):
-    """Asks the tests of today about what was alive; lines may have moved."""
+    """Asks the tests of today about what was alive, or the scripts; lines may have moved. Results as they come."""
     every = faults()
     for one in survivors:
         same = [fault for fault in every if (fault[0], fault[2], fault[3]) == (one["file"], one["text"], one["what"])]
         nearest = min(same, key=lambda fault: abs(fault[1] - one["line"]), default=None)
         result = build.judge(nearest) if nearest else "is no longer there"
         print(f"{result:>14}  {one['file']}:{one['line'] + 1}: {one['what']}", flush=True)
+        yield {**one, "result": result}
 
 
-def report(results):
+def key(one):
+    """A fault, in a list of results."""
+    return (one["file"], one["line"], one["text"])
+
+
+def read(log):
+    """The results in a file, if it is there."""
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+
+
+def append(log, result):
+    """Adds a result, at once."""
+    with log.open("a", encoding="utf-8") as out:
+        out.write(json.dumps(result) + "\n")
+
+
+def report(results, by_scripts):
     """Counts, and the survivors."""
     killed = [one for one in results if one["result"] not in ("alive", "compiler")]
-    alive = [one for one in results if one["result"] == "alive"]
-    compiled = len(killed) + len(alive)
-    print(f"{len(results)} faults: {len(results) - compiled} refused by the compiler, {len(killed)} caught by a test, {len(alive)} alive"
-          + (f" ({100 * len(alive) / compiled:.1f} % of those that compile)" if compiled else ""))
+    survivors = [one for one in results if one["result"] == "alive"]
+    compiled = len(killed) + len(survivors)
+    share = f" ({100 * len(survivors) / compiled:.1f} % of those that compile)" if compiled else ""
+    print(f"{len(results)} faults: {len(results) - compiled} refused by the compiler, {len(killed)} caught by a C++ test, {len(survivors)} alive{share}")
+    alive = [one for one in survivors if by_scripts.get(key(one), "alive") == "alive"]
+    asked = sum(key(one) in by_scripts for one in survivors)
+    if asked:
+        print(f"{asked} of these asked of scripts: {len(survivors) - len(alive)} caught, {len(alive)} alive ({100 * len(alive) / compiled:.1f} %)")
     for one in alive:
         print(f"{one['file']}:{one['line'] + 1}: {one['what']}\n    {one['text'].strip()}")
 
@@ -218,21 +288,28 @@ def main():
     parser.add_argument("--only", default="", help="files whose path contains this")
     parser.add_argument("--share", default="1/1", metavar="I/N", help="every Nth of the faults, from the Ith: for N beside each other")
     parser.add_argument("--again", action="store_true", help="ask about the survivors alone")
+    parser.add_argument("--scripts", action="store_true", help="ask the scripts about the survivors")
     parser.add_argument("--report", action="store_true", help="print what is known, and do nothing")
     arguments = parser.parse_args()
     share, shares = map(int, arguments.share.split("/"))
     name = f"{arguments.seed}" if shares == 1 else f"{arguments.seed}.{share}"
-    work = arguments.work / name
-    work.mkdir(parents=True, exist_ok=True)
     log = arguments.work / f"{name}.jsonl"
-    logs = sorted({*arguments.work.glob(f"{arguments.seed}.jsonl"), *arguments.work.glob(f"{arguments.seed}.*.jsonl")})
-    results = [json.loads(line) for one in logs for line in one.read_text(encoding="utf-8").splitlines()]
-    if arguments.again:
-        survivors = [one for one in results if one["result"] == "alive" and arguments.only in one["file"]]
-        again(Build(arguments.build.resolve(), work.resolve()), survivors)
+    script_log = arguments.work / f"{arguments.seed}.scripts.jsonl"
+    results = [one for file in sorted(arguments.work.glob(f"{arguments.seed}.*jsonl")) if file != script_log for one in read(file)]
+    by_scripts = {key(one): one["result"] for one in read(script_log)}
+    def build():
+        work = arguments.work / ("scripts" if arguments.scripts else name)
+        work.mkdir(parents=True, exist_ok=True)
+        return Build(arguments.build.resolve(), work.resolve(), arguments.scripts)
+    if arguments.again or arguments.scripts:
+        survivors = [one for one in results if one["result"] == "alive" and arguments.only in one["file"] and not (arguments.scripts and key(one) in by_scripts)]
+        for one in again(build(), survivors):
+            if arguments.scripts:
+                by_scripts[key(one)] = one["result"]
+                append(script_log, one)
     elif not arguments.report:
-        known = {(one["file"], one["line"], one["text"]) for one in results}
-        build = Build(arguments.build.resolve(), work.resolve())
+        known = {key(one) for one in results}
+        judges = build()
         end = time.monotonic() + 60 * arguments.minutes
         mine = drawn(arguments.seed, arguments.count)[share - 1::shares]
         for fault in sorted(mine, key=lambda one: one[0].endswith(".hpp")):  # headers last: they take the longest
@@ -240,11 +317,10 @@ def main():
                 continue
             if time.monotonic() > end:
                 break
-            results.append({"file": fault[0], "line": fault[1], "text": fault[2], "what": fault[3], "result": build.judge(fault)})
-            with log.open("a", encoding="utf-8") as out:
-                out.write(json.dumps(results[-1]) + "\n")
+            results.append({"file": fault[0], "line": fault[1], "text": fault[2], "what": fault[3], "result": judges.judge(fault)})
+            append(log, results[-1])
             print(f"{results[-1]['result']:>14}  {fault[0]}:{fault[1] + 1}: {fault[3]}", flush=True)
-    report(results)
+    report(results, by_scripts)
 
 
 if __name__ == "__main__":

@@ -24,11 +24,12 @@ Traffic random_traffic(Random& random) {
   traffic.window = windows[random.below(5)];
   const auto count = static_cast<std::int64_t>(2 + random.below(40));
   const bool alike = random.below(2) == 0;
+  const Bytes most = random.below(2) == 0 ? 8'000'000 : 20'000;  // rounds of mostly bytes, or of mostly start-up
   const auto pause = random.below(3) == 0 ? std::uint64_t{1} : 1 + random.below(20'000'000'000);  // ps
   for (std::int64_t i = 0; i < count; ++i)
     traffic.graph.add({.queue = 0, .rank = i, .duration = Time(static_cast<std::int64_t>(random.below(pause)))});
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto bytes = static_cast<Bytes>(random.below(20) == 0 ? 0 : alike ? 4'000'000 : random.below(8'000'000));
+    const auto bytes = static_cast<Bytes>(random.below(20) == 0 ? 0 : alike ? most / 2 : random.below(most));
     traffic.graph.precede(static_cast<TaskId>(i), traffic.graph.add({.queue = 1, .rank = i, .bytes = bytes}));
   }
   traffic.graph.link();

@@ -83,6 +83,45 @@ TEST_CASE("max-min with amounts and counts") {
   CHECK(max_min_rates(std::vector<double>{1, 1}, std::vector<SharedFlow>{{a}, {b, 2}})[1] == Approx(0.4));
 }
 
+TEST_CASE("kept rates where flows share whole routes, or each meets the next") {
+  for (std::uint64_t seed = 0; seed < 60; ++seed) {
+    INFO("seed " << seed);
+    Random random(seed, 3);
+    // Five ways that do not meet, or a line of 40 links, each a little wider than the one before and full with two
+    // flows, so that one that goes leaves something to all behind it.
+    const bool line = seed % 2 == 0;
+    std::vector<double> capacities;
+    for (int i = 0; i < 40; ++i) capacities.push_back(line ? 1 + 0.1 * i : 1 + static_cast<double>(random.below(3)));
+    const std::vector<Link> links = links_of(capacities);
+    FairLinks kept(links);
+    Routes routes(39);
+    for (int change = 0; change < 60; ++change) {
+      const auto flow = static_cast<FairLinks::FlowId>(random.below(routes.size()));
+      std::vector<FairLinks::FlowId> changed;
+      if (!routes[flow].empty()) {
+        kept.remove(flow);
+        kept.settle(changed);
+        routes[flow].clear();
+      } else {
+        const LinkId first = line ? flow : flow % 5 * 3;
+        routes[flow] = line ? std::vector<LinkId>{first, first + 1} : std::vector<LinkId>{first, first + 1, first + 2};
+        kept.add(flow, routes[flow]);
+        kept.settle(changed);
+      }
+      Routes there;
+      std::vector<double> rates;
+      for (FairLinks::FlowId one = 0; one < routes.size(); ++one) {
+        if (routes[one].empty()) continue;
+        there.push_back(routes[one]);
+        rates.push_back(kept.rate(one));
+      }
+      require_max_min(capacities, there, rates);
+      const std::vector<double> fresh = rates_of(capacities, there);
+      for (std::size_t i = 0; i < fresh.size(); ++i) REQUIRE(rates[i] == Approx(fresh[i]).epsilon(1e-8));
+    }
+  }
+}
+
 TEST_CASE("random systems are max-min fair, computed once or kept") {
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     INFO("seed " << seed);

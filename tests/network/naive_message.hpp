@@ -2,6 +2,7 @@
 // all rates are computed from scratch at every event, and nothing is rounded.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <map>
 #include <vector>
@@ -17,26 +18,38 @@ class NaiveNetwork {
   NaiveNetwork(const Topology& topology, double alpha, double gamma)
       : topology_(topology), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {}
 
-  /// A collective of so many bytes, started at so many ps. Its number is its place among them.
+  /// A collective of so many bytes, started at so many ps, or by each rank at its own time: until then it sends
+  /// nothing, and what comes for it waits; then the bytes of its streams leave round by round. Its number is its place
+  /// among them.
   void start(const Rounds& rounds, double bytes, double at) {
+    start(rounds, bytes, std::vector<double>(rounds.ranks, at), false);
+  }
+  void start(const Rounds& rounds, double bytes, const std::vector<double>& at, bool in_order = true) {
     std::map<std::uint32_t, std::vector<std::size_t>> into;  // by slot: messages of the rounds before
     std::map<std::uint32_t, std::size_t> last;               // by channel
+    std::map<std::uint32_t, std::vector<std::size_t>> sent;  // by slot: messages of the last round in which it sent any
     const std::size_t collective = ends_.size();
-    ends_.push_back(at);
+    ends_.push_back(*std::max_element(at.begin(), at.end()));
     for (const Round& round : rounds.rounds)
       for (std::int64_t turn = 0; turn < round.repeat; ++turn) {
         const std::size_t first = messages_.size();
         std::vector<std::uint32_t> receivers;
+        std::map<std::uint32_t, std::vector<std::size_t>> now;
         for (Rank from = 0; from < rounds.ranks; ++from) {
           std::vector<Send> sends;
           round.sends(from, turn, sends);
           for (const Send& send : sends) {
             Message message;
             message.collective = collective;
-            message.earliest = at;
+            message.earliest = at[from];
+            message.received = at[send.to];
             message.waits_for = into[from * rounds.streams + send.stream];
             if (send.channel != no_channel && last.count(send.channel)) message.after = last[send.channel];
             if (send.channel != no_channel) last[send.channel] = messages_.size();
+            if (in_order && send.channel == no_channel) {
+              message.behind = sent[from * rounds.streams + send.stream];
+              now[from * rounds.streams + send.stream].push_back(messages_.size());
+            }
             message.to = send.to;
             message.left = bytes * static_cast<double>(send.count) * rounds.piece_share;
             message.reduction = send.reduce && rounds.reduction_costs ? message.left * gamma_ : 0;
@@ -52,6 +65,7 @@ class NaiveNetwork {
           }
         }
         for (std::size_t i = 0; i < receivers.size(); ++i) into[receivers[i]].push_back(first + i);
+        for (const auto& [slot, messages] : now) sent[slot] = messages;
       }
   }
 
@@ -79,6 +93,7 @@ class NaiveNetwork {
       double next = std::numeric_limits<double>::infinity();
       for (const Message& message : messages_) {
         if (message.stage == Delayed || message.stage == Reducing) next = std::min(next, message.at);
+        if (message.stage == Held) next = std::min(next, message.received);
         if (message.stage == Waiting && message.earliest > now) next = std::min(next, message.earliest);
       }
       for (std::size_t i = 0; i < moving.size(); ++i) next = std::min(next, now + moving[i]->left / rates[i]);
@@ -88,14 +103,25 @@ class NaiveNetwork {
         const double end = now + message.left / rates[i];
         message.left -= rates[i] * (next - now);
         if (end > next + 1e-3) continue;  // a thousandth of a picosecond
-        message.stage = Reducing;
+        message.stage = Held;
         message.arrived = true;
-        reducer_free[message.to] = std::max(reducer_free[message.to], next);
-        message.at = message.reduction > 0 ? reducer_free[message.to] += message.reduction : next;
+        message.at = next;
       }
       now = next;
+      std::vector<Message*> received;
+      for (Message& message : messages_)
+        if (message.stage == Held && message.received <= now) received.push_back(&message);
+      std::stable_sort(received.begin(), received.end(),
+                       [](const Message* a, const Message* b) { return a->at < b->at; });
+      for (Message* message : received) {
+        double& free = reducer_free[message->to];
+        free = std::max(free, now);
+        message->stage = Reducing;
+        message->at = message->reduction > 0 ? free += message->reduction : now;
+      }
       for (Message& message : messages_) {
-        if (message.stage == Delayed && message.at <= now) message.stage = Moving;
+        if (message.stage == Delayed && message.at <= now) message.stage = Begun;
+        if (message.stage == Begun && arrived(message.behind)) message.stage = Moving;
         if (message.stage == Reducing && message.at <= now) {
           message.stage = Done;
           ends_[message.collective] = std::max(ends_[message.collective], now);
@@ -105,12 +131,12 @@ class NaiveNetwork {
   }
 
  private:
-  enum Stage { Waiting, Delayed, Moving, Reducing, Done };
+  enum Stage { Waiting, Delayed, Begun, Moving, Held, Reducing, Done };
   static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
   struct Message {
     std::size_t collective = 0;
-    double earliest = 0;
-    std::vector<std::size_t> waits_for;
+    double earliest = 0, received = 0;  // when its sender starts, and its receiver
+    std::vector<std::size_t> waits_for, behind;
     std::size_t after = nothing;
     Rank to = 0;
     double left = 0, reduction = 0, delay = 0, at = 0;
@@ -118,6 +144,10 @@ class NaiveNetwork {
     bool arrived = false;
     Stage stage = Waiting;
   };
+
+  bool arrived(const std::vector<std::size_t>& messages) const {
+    return std::all_of(messages.begin(), messages.end(), [&](std::size_t one) { return messages_[one].arrived; });
+  }
 
   bool ready(const Message& message) const {
     if (message.after != nothing && !messages_[message.after].arrived) return false;

@@ -6,6 +6,7 @@
 #include "tests/picture/legible.hpp"
 
 #include "sim/picture/bar_chart.hpp"
+#include "sim/picture/tornado_chart.hpp"
 
 using namespace allreplay;
 
@@ -131,4 +132,46 @@ TEST_CASE("labels of the axis on the left stand beside their lines") {
     CHECK(std::any_of(lines.begin(), lines.end(), [&](double y) { return label.at.y - y == Approx(3.6); }));
   }
   CHECK(labels > 2);
+}
+
+TEST_CASE("a legend's sample is a line across it, with the marker in its middle") {
+  Chart chart = example();
+  chart.series = {{.name = "both", .points = {{1, 1}}, .style = 0}};
+  Drawing drawing;
+  legend_of(chart)[0].sample(drawing, {10, 20, 30, 8});
+  REQUIRE(drawing.shapes.size() == 2);
+  const auto& line = std::get<Path>(drawing.shapes[0]);
+  CHECK(line.points[0].x == 10);
+  CHECK(line.points[1].x == 40);
+  CHECK(line.points[0].y == 24);
+  const auto& marker = std::get<Circle>(drawing.shapes[1]);
+  CHECK(marker.centre.x == 25);
+  CHECK(marker.centre.y == 24);
+}
+
+TEST_CASE("a tornado's bars go from zero to their values; the legend says what their looks mean") {
+  const TornadoChart chart{.title = "gains",
+                           .note = "",
+                           .pale_name = "not to be had",
+                           .value = {.name = "gain (%)"},
+                           .bars = {{"much", 40, "+40"}, {"hatched", 20, "+20", true}, {"worse", -10, "-10"}}};
+  const Drawing drawing = draw(chart);
+  require_legible(drawing);
+  const auto bars = all<Rectangle>(drawing, "part");
+  REQUIRE(bars.size() == 3);
+  CHECK(bars[0].box.width == Approx(2 * bars[1].box.width));
+  CHECK(bars[0].box.width == Approx(4 * bars[2].box.width));
+  CHECK(bars[0].box.x == Approx(bars[1].box.x));
+  CHECK(bars[2].box.x + bars[2].box.width == Approx(bars[0].box.x));
+  std::vector<Rectangle> swatches;  // of the legend: what is drawn before the bars with a fill and means nothing
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Rectangle>(&shape); one && one->meaning.kind.empty() && one->look.fill)
+      swatches.push_back(*one);
+  REQUIRE(swatches.size() >= 3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Rectangle& bar = bars[i == 0 ? 0 : 3 - i];  // more, less, not to be had
+    CHECK(swatches[i].look.fill == bar.look.fill);
+    CHECK(swatches[i].look.hatch == bar.look.hatch);
+    CHECK((swatches[i].look.hatch == Hatch::None || swatches[i].look.hatch_colour == bar.look.hatch_colour));
+  }
 }

@@ -7,6 +7,7 @@
 
 #include "sim/picture/chart.hpp"
 #include "sim/picture/column_chart.hpp"
+#include "sim/picture/end_names.hpp"
 #include "sim/picture/series_look.hpp"
 
 using namespace allreplay;
@@ -79,6 +80,17 @@ TEST_CASE("a single name stands at the height of its curve's end") {
   REQUIRE(lead.size() == 1);
   CHECK(lead[0].points[0].y == Approx(lead[0].points[1].y));
   CHECK(lead[0].points[0].y == Approx(shapes<Path>(drawing, "line")[0].points.back().y));
+}
+
+TEST_CASE("names that would touch are moved as one, by least squares") {
+  // 13 pixels apart. 65 and 66 would be 59 and 72, which touches 50 + 13; all three as 50, 63, 76 less their distances
+  // from the first, (50 + (65 - 13) + (66 - 26))/3 = 47.33.
+  Drawing drawing;
+  add_end_names(drawing, {0, 0, 100, 200}, {{"a", {}, {100, 50}}, {"b", {}, {100, 65}}, {"c", {}, {100, 66}}});
+  const auto names = shapes<Text>(drawing, "series");
+  REQUIRE(names.size() == 3);
+  const double base = 3.6;  // of the letters, below the middle of a name
+  for (std::size_t i = 0; i < 3; ++i) CHECK(names[i].at.y == Approx(142 / 3. + 13. * static_cast<double>(i) + base));
 }
 
 TEST_CASE("a curve leaves the field where it crosses the end of its axis") {

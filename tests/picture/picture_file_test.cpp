@@ -1,9 +1,8 @@
 #include "sim/picture/picture_file.hpp"
 
-#include <filesystem>
-
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
+#include "tests/own_folder.hpp"
 
 #include "sim/core/file.hpp"
 #include "sim/picture/cairo.hpp"
@@ -90,15 +89,13 @@ TEST_CASE("a shape changes nothing of those behind it") {
 }
 
 TEST_CASE("the format follows from the name") {
-  const auto folder = std::filesystem::temp_directory_path() / "allreplay-picture-test";
-  std::filesystem::create_directories(folder);
+  const OwnFolder folder;
   for (const auto& [ending, start] : {std::pair(".svg", "<svg"), {".png", "\x89PNG"}, {".pdf", "%PDF"}}) {
-    const std::string file = (folder / "picture").string() + ending;
+    const std::string file = folder("picture") + ending;
     CHECK(is_picture(file));
     write_picture(file, example());
     CHECK(read_file(file).substr(0, 4) == start);
   }
-  std::filesystem::remove_all(folder);
   CHECK(!is_picture("picture"));
   CHECK(error_message([] {
           require_picture("x.gif", {"command line", "--plot"});

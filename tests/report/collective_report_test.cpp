@@ -22,6 +22,10 @@ TEST_CASE("what is no size") {
   CHECK_THROWS_AS(parse_sizes("8B:1GiB:2", place), InputError);
   CHECK(error_message([] { parse_sizes("8B:1GiB:x", place); }).find("is no range of sizes") == std::string::npos);
   CHECK(error_message([] { parse_sizes("8B:1GiB:", place); }).find("is no range of sizes") != std::string::npos);
+  // The range ends where its text does, whatever stands behind that.
+  CHECK(error_message([] {
+          parse_sizes(std::string_view("8B:1GiB:x2").substr(0, 8), place);
+        }).find("is no range of sizes") != std::string::npos);
   CHECK_THROWS_AS(parse_sizes("1GiB:8B:x2", place), InputError);
   CHECK_THROWS_AS(parse_sizes("0B:8B:x2", place), InputError);
   CHECK_THROWS_AS(parse_sizes("8B:1GiB:x1", place), InputError);

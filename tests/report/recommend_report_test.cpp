@@ -1,8 +1,13 @@
 #include "sim/report/recommend_report.hpp"
 
+#include <algorithm>
+
+#include <fmt/format.h>
+
 #include "tests/catch.hpp"
 #include "tests/training/scenario.hpp"
 
+#include "sim/report/table.hpp"
 #include "sim/report/tuning_report.hpp"
 #include "sim/schedule/offer.hpp"
 
@@ -53,6 +58,12 @@ TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself
     if (i > 0) REQUIRE(ranking[i - 1].tuned.result.metrics.iteration_s <= ranking[i].tuned.result.metrics.iteration_s);
   }
   const std::string page = recommend_report(ranking);
+  // Twenty layers of 3 ms; what an iteration takes beyond them is exposed.
+  const double iteration = ranking.front().tuned.result.metrics.iteration_s;
+  INFO(page);
+  CHECK(recommend_report(ranking, {.width = 1000})
+            .find(fmt::format("({}) of exposed communication", percent((iteration - 60e-3) / iteration))) !=
+        std::string::npos);
   CHECK(page.find("DistributedDataParallel(model") != std::string::npos);
   CHECK(page.find("HOROVOD_FUSION_THRESHOLD=") != std::string::npos);
   CHECK(recommend_json({ranking}).find("\"settings\"") != std::string::npos);
@@ -65,6 +76,62 @@ TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself
   REQUIRE(row != std::string::npos);
   const std::size_t cells = row + 1 + name.size();
   CHECK(table.substr(cells, table.find('\n', cells) - cells).find_first_of("0123456789") != std::string::npos);
+}
+
+namespace {
+
+std::vector<Advice> ranking_of(const std::vector<Scenario>& scenarios) {
+  std::vector<RuledOut> ruled_out;
+  std::vector<Advice> ranking = recommend(scenarios, {.budget = 1}, ruled_out);
+  REQUIRE(ruled_out.empty());
+  return ranking;
+}
+
+// The line of a table that begins with this.
+std::string line_of(const std::string& text, const std::string& name) {
+  const std::size_t start = text.find("\n" + name + "  ");
+  INFO(text);
+  REQUIRE(start != std::string::npos);
+  return text.substr(start + 1, text.find('\n', start + 1) - start - 1);
+}
+
+}  // namespace
+
+TEST_CASE("what does not fit is marked at every size, and reaches no line") {
+  // Whole parameters, gradients and states on every worker, or an eighth of them: between the two there is a limit.
+  std::vector<Scenario> list{scenario("ddp"), scenario("fsdp2")};
+  const double whole = simulate(list[0]).memory.peak, sharded = simulate(list[1]).memory.peak;
+  REQUIRE(sharded < whole);
+  for (Scenario& one : list) one.options.memory.limit = static_cast<Bytes>((whole + sharded) / 2);
+  const std::vector<Advice> ranking = ranking_of(list);
+  const std::string table = scaling_report({ranking, ranking}, 0.01);
+  const std::string ddp = line_of(table, "ddp"), fsdp2 = line_of(table, "fsdp2");
+  CHECK(std::count(ddp.begin(), ddp.end(), '!') == 2);
+  CHECK(ddp.ends_with("at none"));
+  CHECK(fsdp2.find('!') == std::string::npos);
+  CHECK(fsdp2.ends_with("at all"));
+  CHECK(table.find("! does not fit into the ") != std::string::npos);
+  CHECK(table.find("nothing fits") == std::string::npos);
+  std::vector<Advice> roomy = ranking;
+  for (Advice& one : roomy) one.tuned.scenario.options.memory.limit = static_cast<Bytes>(2 * whole);
+  CHECK(line_of(scaling_report({ranking, roomy, roomy}, 0.01), "ddp").ends_with("from 8"));
+  CHECK(line_of(scaling_report({roomy, ranking, ranking}, 0.01), "ddp").ends_with("up to 8"));
+  CHECK(line_of(scaling_report({ranking, roomy, ranking}, 0.01), "ddp").ends_with("at 8"));
+  for (Scenario& one : list) one.options.memory.limit = static_cast<Bytes>(sharded / 2);
+  const std::vector<Advice> none = ranking_of(list);
+  CHECK(scaling_report({none}, 0.01).find("(nothing fits into the memory)") != std::string::npos);
+  CHECK(recommend_report(none).find("(nothing fits into the memory that there is)") != std::string::npos);
+}
+
+TEST_CASE("one strategy asked for twice, with and without shards, has two names") {
+  std::vector<Scenario> list{scenario("best"), scenario("best")};
+  list.back().options.strategy.step.zero = 3;
+  const std::vector<Advice> ranking = ranking_of(list);
+  const std::string table = scaling_report({{ranking.front()}, ranking}, 0.01);
+  const std::string whole = line_of(table, "best"), sharded = line_of(table, "best --zero 3");
+  // One of the two was ruled out at the first size.
+  CHECK((whole.find(" - ") == std::string::npos) != (sharded.find(" - ") == std::string::npos));
+  CHECK(recommend_report(ranking).find("best --zero 3 ") != std::string::npos);
 }
 
 TEST_CASE("settings in the words of frameworks") {

@@ -7,6 +7,7 @@
 
 #include "sim/schedule/gradients.hpp"
 #include "sim/schedule/needs.hpp"
+#include "sim/schedule/strategy.hpp"
 
 using namespace allreplay;
 
@@ -158,4 +159,23 @@ TEST_CASE("what wfbp, s-sgd and sync-easgd send") {
   CHECK(planned(draft_sync_easgd, profile, cost).blocks.size() == 1);
   // Within a layer the last tensor comes first.
   CHECK(planned(draft_wfbp, profile, cost).blocks.front().slices.front().tensor == profile.tensors.size() - 1);
+}
+
+TEST_CASE("DeAR takes whole layers, from the input on, until the next would reach its threshold") {
+  // Elements of 4 bytes; layers of 40, 40, 40 and 4 bytes, the second in two tensors.
+  Profile profile = tiny({1, 1, 1, 1}, {40, 20, 40, 4});
+  profile.tensors.insert(profile.tensors.begin() + 2, {"2b", 5, 20, 1});
+  const CommCost cost(0, 0);
+  StrategyOptions options;
+  const auto sizes = [&](Bytes threshold) {
+    options.threshold = threshold;
+    std::vector<Bytes> all;
+    for (const Block& block : make_draft(find_strategy("dear", {}), {profile, cost, options}).blocks)
+      all.push_back(block.bytes());
+    std::reverse(all.begin(), all.end());
+    return all;
+  };
+  CHECK(sizes(80) == std::vector<Bytes>{40, 40, 44});  // 40 + 40 reaches it, 40 + 4 does not
+  CHECK(sizes(81) == std::vector<Bytes>{80, 44});
+  CHECK(sizes(1) == std::vector<Bytes>{40, 40, 40, 4});
 }

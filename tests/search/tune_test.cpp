@@ -52,6 +52,20 @@ TEST_CASE("ranges as users write them") {
   }
 }
 
+TEST_CASE("between the ends of a range stand values that people would write") {
+  const auto middle = [](const std::string& ends, std::string_view strategy) {
+    return value_at(parse_range(ends, find_strategy(strategy, {}), place), 0.5);
+  };
+  // The middle of x and 2x is 1.414x: 11.31 MiB in whole MiB, 724.1 KiB in 64 KiB, 45.25 KiB in 4 KiB, 1448.2 B in 4 B.
+  CHECK(middle("partition=8MiB:16MiB", "bytescheduler") == "11 MiB");
+  CHECK(middle("partition=512KiB:1MiB", "bytescheduler") == "704 KiB");
+  CHECK(middle("partition=32KiB:64KiB", "bytescheduler") == "44 KiB");
+  CHECK(middle("partition=1KiB:2KiB", "bytescheduler") == "1448 B");
+  // 1.414 ms in 100 us, 141.4 us in 10 us.
+  CHECK(middle("cycle=1ms:2ms", "horovod") == "1400 us");
+  CHECK(middle("cycle=100us:200us", "horovod") == "140 us");
+}
+
 TEST_CASE("a grid covers the ends evenly and keeps its budget") {
   std::set<std::vector<std::string>> seen;
   const auto trials = tune({counts, 26, TuneMethod::Grid, 1}, {"7", "7"}, valley(3, 9, &seen));
@@ -61,6 +75,12 @@ TEST_CASE("a grid covers the ends evenly and keeps its budget") {
   CHECK(seen.count({"4096", "4096"}) == 1);
   CHECK(trials[fastest(trials)].values == std::vector<std::string>{"8", "512"});
   CHECK(tune({counts, 1, TuneMethod::Grid, 1}, {"0", "7"}, valley(3, 9)).size() == 1);  // as given lies outside
+}
+
+TEST_CASE("options as given beyond the ranges are no trial") {
+  for (const TuneMethod method : {TuneMethod::Grid, TuneMethod::Bayes})
+    for (const std::vector<std::string>& given : {std::vector<std::string>{"8192", "7"}, {"7", "8192"}})
+      for (const Trial& trial : tune({counts, 12, method, 1}, given, valley(3, 9))) CHECK(trial.values != given);
 }
 
 TEST_CASE("Bayesian optimisation finds the valley, repeats itself, and never tries a setting twice") {

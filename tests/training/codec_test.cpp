@@ -183,6 +183,15 @@ TEST_CASE("codec times of another device are warned of") {
   CHECK(simulate(scenario).warning.empty());
 }
 
+TEST_CASE("a codec that saves nothing is warned of") {
+  Scenario scenario = coded("wfbp", 1 * ms);
+  scenario.codec = CodecCosts{"fp16", &find_codec("fp16", {}), "", "estimated", "", {}, {}};
+  scenario.options.codec.encode = scenario.options.codec.decode = Time(0);
+  CHECK(simulate(scenario).warning.empty());                                   // 4 bytes become 2
+  for (Tensor& tensor : scenario.profile.own().tensors) tensor.elements *= 2;  // of 2 bytes each: they stay as they are
+  CHECK(simulate(scenario).warning.find("fp16 saves nothing") != std::string::npos);
+}
+
 TEST_CASE("a codec decides the collective, unless told otherwise") {
   Scenario scenario = coded("wfbp", 1 * ms);
   CHECK(simulate(scenario).collective == "all-gather");

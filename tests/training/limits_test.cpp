@@ -89,7 +89,8 @@ TEST_CASE("gathers beyond a million are refused") {
 TEST_CASE("messages beyond twenty million at a time are refused, not simulated") {
   // parameter-server: N(N − 1) in a round, and two rounds. 3,162² · 2 = 19,996,488.
   CHECK(complaint(of_messages("parameter-server", 3'162)).empty());
-  for (const std::int64_t workers : {3'163, 8'192, 1'000'000})
+  // Of 5,001 workers the first 4,000 send exactly twenty million, and the others more.
+  for (const std::int64_t workers : {3'163, 5'001, 8'192, 1'000'000})
     CHECK(
         complaint(of_messages("parameter-server", workers)) ==
         fmt::format("command line: --fidelity: parameter-server among {} workers has more than 20000000 messages at a "
@@ -114,4 +115,16 @@ TEST_CASE("hierarchical runs as one group where workers do not fill groups, and 
   CHECK(communication_of(scenario).carrier.options.groups == 1);
   CHECK(communication_of(scenario).warning ==
         "5 workers do not fill groups of 2: hierarchical runs as one group, a ring");
+}
+
+TEST_CASE("costs that make days of an iteration are a mistaken unit") {
+  // Among four a ring takes six messages: of 2e4 s, 33 hours. For the gradients at once, and for each tensor.
+  Scenario slow = of_tensors(1, "wfbp");
+  slow.cluster.network.alpha = 2e4;
+  slow.cluster.network.place = {"cluster.json", "/network"};
+  CHECK(complaint(slow) ==
+        "cluster.json: /network: 4 workers would communicate for over a day per iteration (check the units of alpha, "
+        "beta or what was measured)");
+  slow.cluster.network.alpha = 5e3;  // 2·6·5e3 s are 17 hours: slow, and not absurd
+  CHECK(complaint(slow).empty());
 }

@@ -86,3 +86,16 @@ TEST_CASE("an option of a row is a column of the table") {
   CHECK(table.rows[2].cells ==
         std::vector<std::string>{"stop=1;workers=9", "8", "", "1"});  // a column of the file stays
 }
+
+TEST_CASE("a series without an option is not named by it") {
+  PlotOptions options;
+  options.kinds = {PlotKind::Speedup};
+  options.series = {"strategy", "options"};
+  const std::string svg =
+      to_svg(figure("profile,strategy,options,workers,speedup\na,ddp,,8,7\na,ddp,,16,14\na,ddp,launch=1 us,8,6\n"
+                    "a,ddp,launch=1 us,16,12\n",
+                    options));
+  CHECK(svg.find("DDP<") != std::string::npos);
+  CHECK(svg.find("DDP, launch=1 us<") != std::string::npos);
+  CHECK(svg.find("DDP, <") == std::string::npos);
+}

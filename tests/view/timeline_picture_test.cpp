@@ -396,3 +396,77 @@ TEST_CASE("bars of a comparison are made of what the table has") {
   REQUIRE(chart.mark);
   CHECK(chart.mark->value * unit == Approx(*outcomes[0].result.metrics.lower_bound_s));
 }
+
+TEST_CASE("layers that take no time stand in the order of the passes") {
+  Profile profile;
+  profile.name = "p";
+  for (const auto& [name, ms] : {std::pair("a", 1), {"b", 0}, {"c", 0}, {"d", 1}})
+    profile.layers.push_back({name, to_time(ms * 1e-3), to_time(2e-3 * ms)});
+  profile.tensors.push_back({"t", 1000, 4000, 3});
+  const Outcome outcome = run(scenario_of(profile, "wfbp", 8, 50e-6, 1e-9));
+  const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+  std::string names;
+  for (const Bar& bar : rows.streams[0].bars) names += bar.name;
+  CHECK(names == "dcbaabcd");
+}
+
+TEST_CASE("a timeline's codecs beside the stream are rows of their own name") {
+  Random random(1, 1);
+  Scenario scenario = scenario_of(random_profile(random, 12), "wfbp", 8, 50e-6, 1e-9);
+  scenario.codec = CodecCosts{"signsgd", &find_codec("signsgd", {}), "", "estimated", "", {1e-4}, {2e-5}};
+  scenario.options.codec.stream = CodecStream::Side;
+  const Outcome outcome = run(scenario);
+  const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
+  REQUIRE(rows.streams.size() == 2);
+  CHECK(rows.streams[1].name == "codec of " + rows.streams[0].name);
+}
+
+TEST_CASE("arrows are drawn up to a number that can still be read") {
+  const auto arrows = [](LayerId layers) {
+    Profile profile;
+    profile.name = "p";
+    for (LayerId layer = 0; layer < layers; ++layer) {
+      profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
+      profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+    }
+    return paths(timeline_picture({run(scenario_of(profile, "wfbp", 8, 50e-6, 1e-9))}), "arrow").size();
+  };
+  // What makes a block ready, and what waits for it: two for each layer, 48 at most.
+  CHECK(arrows(24) > 0);
+  CHECK(arrows(25) == 0);
+}
+
+TEST_CASE("words over a line stand on white") {
+  const Drawing drawing = timeline_picture({outcome_of("wfbp", 5)});
+  for (const std::string kind : {"iteration", "bound"}) {
+    INFO(kind);
+    int found = 0;
+    for (const Shape& shape : drawing.shapes) {
+      const auto* text = std::get_if<Text>(&shape);
+      if (!text || text->kind != kind) continue;
+      ++found;
+      CHECK(std::any_of(drawing.shapes.begin(), drawing.shapes.end(), [&](const Shape& other) {
+        const auto* white = std::get_if<Rectangle>(&other);
+        return white && white->look.fill == colour(0xFFFFFF) &&
+               white->box.x + white->box.width / 2 == Approx(text->at.x) &&
+               white->box.width > text_width(text->text, text->size);
+      }));
+    }
+    CHECK(found == 1);
+  }
+}
+
+TEST_CASE("however many layers there are, memory is drawn with a few points a pixel") {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 3000; ++layer) {
+    profile.layers.push_back({std::to_string(layer), to_time(1e-6), to_time(2e-6)});
+    profile.layers.back().activation_bytes = 1000 + 7 * (layer % 13);
+  }
+  profile.tensors.push_back({"t", 1000, 4000, 0});
+  const auto areas = paths(timeline_picture({run(scenario_of(profile, "wfbp", 8, 50e-6, 1e-9))}), "memory");
+  REQUIRE(areas.size() == 1);
+  const std::vector<Position>& area = areas[0].points;
+  // The most within each pixel and what is left at its end, two corners each.
+  CHECK(static_cast<double>(area.size()) <= 4 * (area[area.size() - 3].x - area[0].x) + 8);
+}

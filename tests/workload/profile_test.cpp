@@ -1,9 +1,9 @@
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
+#include "tests/own_folder.hpp"
 
 #include "sim/core/file.hpp"
 #include "sim/workload/model.hpp"
@@ -15,9 +15,9 @@ using namespace allreplay;
 namespace {
 
 std::string temporary(const std::string& name, const std::string& text) {
-  const auto file = (std::filesystem::temp_directory_path() / ("allreplay_profile_test_" + name)).string();
-  std::ofstream(file) << text;
-  return file;
+  static const OwnFolder folder;
+  folder.write(name, text);
+  return folder(name);
 }
 
 const std::string trace = R"({"model": {"name": "m", "layers": [

@@ -124,7 +124,7 @@ void note_stragglers(std::span<const Imported> ranks, std::span<const std::int64
     const double error =
         paces[i].spread ? 3 * *paces[i].spread / std::sqrt(static_cast<double>(paces[i].iterations)) / mean : 0.01;
     if (std::abs(factor - 1) <= error) continue;
-    slow.push_back(fmt::format("{{\"worker\": {}, \"factor\": {}}}", numbers[i], times_of(factor)));
+    slow.push_back(fmt::format("{{\"worker\": {}, \"slowdown\": {}}}", numbers[i], times_of(factor)));
     flags.push_back(fmt::format("{}:{}", numbers[i], times_of(factor)));
   }
   merged.notes.push_back(fmt::format("computing, against the mean of all ranks: {}", fmt::join(each, ", ")));

@@ -1,0 +1,147 @@
+#include "sim/interchange/importers/kineto_layers.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+namespace allreplay::kineto {
+
+namespace {
+
+// A step's layers are the forward roots that gradients came from.
+void find_layers(Attribution& known) {
+  known.iterations.resize(known.steps.all.size());
+  for (const auto& [step, gradients] : known.roots.gradients) {
+    ProfiledIteration& iteration = known.iterations[step];
+    std::map<Id, std::vector<Id>> found;  // roots of a thread are in the order of their starts
+    Id before = none;
+    for (const Gradient& gradient : gradients) {
+      found[gradient.root].push_back(gradient.dims);
+      if (before != none && gradient.root > before) ++iteration.reordered;
+      before = gradient.root;
+    }
+    for (const auto& [root, dims] : found) {
+      iteration.layers.push_back(root);
+      iteration.gradients.push_back(dims);
+    }
+    iteration.times.resize(iteration.layers.size());
+  }
+  for (const Root& root : known.roots.all)
+    if (root.creator != none && root.step != none) {
+      Id& last = known.iterations[root.step].last;
+      if (last == none || root.creator > last) last = root.creator;
+    }
+}
+
+// The layer that a forward root belongs to: the last that starts no later; none before the first.
+std::optional<std::size_t> layer_of(const ProfiledIteration& iteration, Id root) {
+  const auto after = std::upper_bound(iteration.layers.begin(), iteration.layers.end(), root);
+  if (after == iteration.layers.begin()) return std::nullopt;
+  return static_cast<std::size_t>(after - iteration.layers.begin() - 1);
+}
+
+// Without an external id: the root that was running on the thread that launched the kernel.
+Id launching_root(const Attribution& known, Id correlation) {
+  const KinetoLaunch* launch = launch_of(known.trace, correlation);
+  if (!launch) return none;
+  const std::vector<Root>& roots = known.roots.all;
+  const auto after = std::upper_bound(
+      roots.begin(), roots.end(), std::pair(launch->thread, launch->start),
+      [](const auto& wanted, const Root& root) { return wanted < std::pair(root.thread, root.start); });
+  Id at = after == roots.begin() ? none : static_cast<Id>(after - roots.begin() - 1);
+  while (at != none && (roots[at].thread != launch->thread || launch->start >= roots[at].end)) at = roots[at].outer;
+  return at;
+}
+
+// `dims`: of the operator that launched it, 0 where only its root is known. `beside`: how much of it ran while
+// communication did.
+void add_kernel(Attribution& known, const KinetoKernel& kernel, Id at, Id dims, std::int64_t beside) {
+  if (at == none) {
+    known.unlaunched += kernel.duration;
+    return;
+  }
+  const Root& root = known.root(at);
+  if (root.step == none) {
+    known.outside += kernel.duration;
+    return;
+  }
+  ProfiledIteration& iteration = known.iterations[root.step];
+  const auto elsewhere = [&](Elsewhere where) {
+    iteration.elsewhere[static_cast<std::size_t>(where)] += kernel.duration;
+  };
+  const auto layer_pass = [&](PassTime& pass, Id forward) {
+    pass.all += kernel.duration;
+    pass.beside += beside;
+    if (known.communicates && kernel.work != 0)
+      known.slowdown.add(std::uint64_t{kernel.work} << 32 | (dims != 0 ? dims : known.root(forward).dims),
+                         kernel.duration, beside);
+  };
+  if (kernel.communication) return elsewhere(Elsewhere::Communication);
+  if (root.optimizer) return elsewhere(Elsewhere::Optimizer);
+  if (root.copies || (root.creator != none && known.root(root.creator).copies)) return elsewhere(Elsewhere::Copies);
+  if (iteration.layers.empty()) return elsewhere(Elsewhere::Other);
+  if (root.backward) {
+    if (root.creator == none) return elsewhere(Elsewhere::Unmatched);
+    layer_pass(iteration.times[layer_of(iteration, root.creator).value_or(0)].backward, root.creator);
+  } else if (root.thread != known.roots.forward_thread || at > iteration.last) {
+    elsewhere(Elsewhere::Other);
+  } else if (const auto layer = layer_of(iteration, at)) {
+    layer_pass(iteration.times[*layer].forward, at);
+  } else {
+    elsewhere(Elsewhere::BeforeFirst);
+  }
+}
+
+void add_kernels(Attribution& known) {
+  KinetoTrace& trace = known.trace;
+  // Traces of 2022 and 2023 have the launch's number where the operator's should stand: it may be another's.
+  const bool of_operators = std::any_of(trace.kernels.begin(), trace.kernels.end(), [](const KinetoKernel& kernel) {
+    return kernel.external != kernel.correlation;
+  });
+  std::vector<std::pair<Id, Id>> operators;  // external id, span
+  for (Id i = 0; of_operators && i < trace.spans.size(); ++i)
+    if (trace.spans[i].external != 0 && known.roots.of_span[i] != none)
+      operators.emplace_back(trace.spans[i].external, i);
+  std::sort(operators.begin(), operators.end());
+  std::sort(trace.launches.begin(), trace.launches.end(),
+            [](const KinetoLaunch& a, const KinetoLaunch& b) { return a.correlation < b.correlation; });
+  std::vector<Interval> carried;
+  for (const KinetoKernel& kernel : trace.kernels)
+    if (kernel.communication) carried.push_back({kernel.start, kernel.start + kernel.duration});
+  const std::vector<Interval> communication = joined(std::move(carried));
+  for (const KinetoKernel& kernel : trace.kernels) {
+    const auto found = std::lower_bound(operators.begin(), operators.end(), std::pair(kernel.external, Id{0}));
+    const bool is_known = kernel.external != 0 && found != operators.end() && found->first == kernel.external;
+    known.root_of_kernel.push_back(is_known ? known.roots.of_span[found->second]
+                                            : launching_root(known, kernel.correlation));
+    const Interval ran{kernel.start, kernel.start + kernel.duration};
+    add_kernel(known, kernel, known.root_of_kernel.back(), is_known ? trace.spans[found->second].dims : 0,
+               kernel.communication ? 0 : shared_length(ran, communication));
+  }
+}
+
+}  // namespace
+
+bool Attribution::runs_in(const std::vector<Id>& some, std::size_t kernel) const {
+  const Id by = root_of_kernel[kernel];
+  return by != none && std::binary_search(some.begin(), some.end(), root(by).step);
+}
+
+const KinetoLaunch* launch_of(const KinetoTrace& trace, Id correlation) {
+  const auto launch = std::lower_bound(trace.launches.begin(), trace.launches.end(), correlation,
+                                       [](const KinetoLaunch& a, Id wanted) { return a.correlation < wanted; });
+  return correlation != 0 && launch != trace.launches.end() && launch->correlation == correlation ? &*launch : nullptr;
+}
+
+Attribution attributed(KinetoTrace trace) {
+  Attribution known{.trace = std::move(trace)};
+  known.communicates = std::any_of(known.trace.kernels.begin(), known.trace.kernels.end(),
+                                   [](const KinetoKernel& kernel) { return kernel.communication; });
+  known.steps = find_steps(known.trace);
+  known.roots = find_roots(known.trace, known.steps, known.communicates);
+  find_layers(known);
+  add_kernels(known);
+  return known;
+}
+
+}  // namespace allreplay::kineto

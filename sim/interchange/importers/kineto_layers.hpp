@@ -1,0 +1,69 @@
+// GPU kernels -> the operator that launched them -> its layer. A layer is a forward operator outside of all others
+// whose backward nodes end in AccumulateGrad. What has no parameters (activations, pooling, the loss) adds its time to
+// the layer before it. What a job of several ranks does for its communication (NCCL, and the copies around it) is no
+// part of any layer.
+#pragma once
+
+#include <array>
+#include <string_view>
+
+#include "sim/interchange/importers/kineto_roots.hpp"
+#include "sim/interchange/importers/overlap.hpp"
+
+namespace allreplay::kineto {
+
+/// Where the time of a kernel goes that belongs to no layer.
+enum class Elsewhere : std::uint8_t { BeforeFirst, Optimizer, Communication, Copies, Unmatched, Other, count };
+inline constexpr auto elsewhere_count = static_cast<std::size_t>(Elsewhere::count);
+inline constexpr std::string_view elsewhere_names[elsewhere_count] = {"before the first layer (copies of the input)",
+                                                                      "the optimizer",
+                                                                      "communication (NCCL)",
+                                                                      "copies for communication",
+                                                                      "backward nodes without a forward operator",
+                                                                      "operators outside forward and backward passes"};
+
+/// Of one pass of one layer, in nanoseconds; `beside`: while communication ran.
+struct PassTime {
+  std::int64_t all = 0, beside = 0;
+};
+
+struct LayerTimes {
+  PassTime forward, backward;
+};
+
+/// One step: its layers (roots, in forward order) and what each took.
+struct ProfiledIteration {
+  std::vector<Id> layers;
+  std::vector<std::vector<Id>> gradients;  ///< dims, in the order of becoming ready
+  std::vector<LayerTimes> times;
+  Id last = none;  ///< the last root of the forward pass
+  std::array<std::int64_t, elsewhere_count> elsewhere{};
+  std::int64_t reordered = 0;  ///< layers whose gradients became ready before those of a layer behind them
+
+  std::int64_t in(Elsewhere where) const { return elsewhere[static_cast<std::size_t>(where)]; }
+};
+
+/// A trace, understood.
+struct Attribution {
+  KinetoTrace trace;
+  bool communicates = false;
+  Steps steps;
+  Roots roots;
+  std::vector<ProfiledIteration> iterations;  ///< by step
+  std::vector<Id> root_of_kernel;
+  SlowdownEstimate slowdown;    ///< of computing, by communication
+  std::int64_t outside = 0;     ///< time of kernels, outside of all steps,
+  std::int64_t unlaunched = 0;  ///< or that no recorded operator launched
+
+  const Root& root(Id id) const { return roots.all[id]; }
+  /// Whether a kernel runs in one of these steps, rising.
+  bool runs_in(const std::vector<Id>& some, std::size_t kernel) const;
+};
+
+/// REQUIRES: the trace has kernels.
+Attribution attributed(KinetoTrace trace);
+
+/// The call that launched the kernel of this number; null if the trace has none.
+const KinetoLaunch* launch_of(const KinetoTrace& trace, Id correlation);
+
+}  // namespace allreplay::kineto

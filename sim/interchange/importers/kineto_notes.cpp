@@ -1,0 +1,189 @@
+#include "sim/interchange/importers/kineto_notes.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/core/units.hpp"
+#include "sim/interchange/importers/kineto_messages.hpp"
+#include "sim/interchange/importers/readers.hpp"
+
+namespace allreplay::kineto {
+
+namespace {
+
+// When the device was busy with the kernels of these steps; those of communication alone, or all others.
+std::vector<Interval> busy(const Attribution& known, const std::vector<Id>& steps, bool communication) {
+  std::vector<Interval> intervals;
+  for (std::size_t i = 0; i < known.trace.kernels.size(); ++i) {
+    const KinetoKernel& kernel = known.trace.kernels[i];
+    if (kernel.communication == communication && known.runs_in(steps, i))
+      intervals.push_back({kernel.start, kernel.start + kernel.duration});
+  }
+  return joined(std::move(intervals));
+}
+
+std::string steps_note(const Attribution& known, const WholeSteps& steps) {
+  if (known.steps.marks == Marks::None) return "the trace has no ProfilerStep: all of it was taken as one iteration";
+  const std::size_t all = known.steps.all.size();
+  return fmt::format(
+      "times are means over {} of {} steps{}; {}", steps.ids.size(), all,
+      known.steps.marks == Marks::Optimizer ? ", which end with Optimizer.step, as there is no ProfilerStep" : "",
+      steps.ids.size() == all ? "none was incomplete" : "the others have other layers or lack some's kernels");
+}
+
+// How long steps lasted, and what of it the GPU was idle. Where Optimizer.step marks them, nothing marks the first's
+// start. "" where nothing can be said.
+std::string host_note(const Attribution& known, std::vector<Id> steps) {
+  if (known.steps.marks == Marks::Optimizer && steps.front() == 0) steps.erase(steps.begin());
+  if (known.steps.marks == Marks::None || steps.empty()) return "";
+  double lasted = 0, loading = 0;
+  for (const Id id : steps) {
+    const Step& step = known.steps.all[id];
+    lasted += static_cast<double>(step.end - step.start);
+    loading += static_cast<double>(step.loading);
+  }
+  std::vector<Interval> all = busy(known, steps, false);
+  const std::vector<Interval> carried = busy(known, steps, true);
+  all.insert(all.end(), carried.begin(), carried.end());
+  const double idle = lasted - static_cast<double>(length(joined(std::move(all))));
+  const auto each = [&](double sum) { return format_duration(sum * 1e-9 / static_cast<double>(steps.size())); };
+  return fmt::format("a step lasted {} under the profiler{}{}", each(lasted),
+                     idle > 0 ? fmt::format(", and the GPU was idle for {} of it", each(idle)) : "",
+                     loading > 0 ? fmt::format("; its data loading took the CPU {}", each(loading)) : "");
+}
+
+// The collective of a kernel: as it says itself, or as the annotation around its launch does.
+std::optional<MeasuredCollective> collective_of(const Attribution& known, std::size_t i, std::span<const Id> annotated,
+                                                const Place& file) {
+  const KinetoTrace& trace = known.trace;
+  const KinetoKernel& kernel = trace.kernels[i];
+  if (const auto message = trace.messages.find(i); message != trace.messages.end())
+    return measured_collective(message->second, kernel.duration);
+  const KinetoLaunch* launch = launch_of(trace, kernel.correlation);
+  if (!launch) return std::nullopt;
+  const auto after = std::upper_bound(annotated.begin(), annotated.end(), std::pair(launch->thread, launch->start),
+                                      [&](const auto& wanted, Id span) {
+                                        return wanted < std::pair(trace.spans[span].thread, trace.spans[span].start);
+                                      });
+  if (after == annotated.begin()) return std::nullopt;
+  const KinetoSpan& span = trace.spans[*std::prev(after)];
+  const std::vector<std::int64_t> shape = first_shape(trace.dims.text(span.dims));
+  if (span.thread != launch->thread || launch->start >= span.end || shape.empty()) return std::nullopt;
+  const char* type = span.element == KinetoSpan::Element::Float      ? "Float"
+                     : span.element == KinetoSpan::Element::Half     ? "Half"
+                     : span.element == KinetoSpan::Element::BFloat16 ? "BFloat16"
+                                                                     : "";
+  return measured_collective({trace.names.text(span.name), type, elements_of(shape, file), 0, trace.workers},
+                             kernel.duration);
+}
+
+// By their start; and how many there are of which the trace does not say enough.
+std::pair<std::vector<MeasuredCollective>, std::int64_t> collectives_of(const Attribution& known,
+                                                                        const std::vector<Id>& steps,
+                                                                        const Place& file) {
+  std::vector<Id> annotated;
+  for (Id i = 0; i < known.trace.spans.size(); ++i)
+    if (named(known.trace, known.trace.spans[i], "nccl:")) annotated.push_back(i);
+  std::vector<std::pair<std::int64_t, MeasuredCollective>> found;
+  std::int64_t unknown = 0;
+  for (std::size_t i = 0; i < known.trace.kernels.size(); ++i) {
+    if (!known.trace.kernels[i].communication || !known.runs_in(steps, i)) continue;
+    if (const auto one = collective_of(known, i, annotated, file))
+      found.emplace_back(known.trace.kernels[i].start, *one);
+    else
+      ++unknown;
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<MeasuredCollective> collectives;
+  for (auto& [start, one] : found) collectives.push_back(std::move(one));
+  return {std::move(collectives), unknown};
+}
+
+}  // namespace
+
+std::vector<std::string> notes_on_time(const Attribution& known, const WholeSteps& steps) {
+  std::vector<std::string> notes{steps_note(known, steps)};
+  const double attributed = steps.mean_us(known, [&](const ProfiledIteration& one) {
+    double sum = 0;
+    for (const LayerTimes& layer : one.times) sum += steps.time(layer.forward) + steps.time(layer.backward);
+    return sum;
+  });
+  notes.push_back(
+      fmt::format("GPU time of layers: {} an iteration; operators without parameters count to the layer before them",
+                  format_duration(attributed * 1e-6)));
+  for (std::size_t i = 0; i < elsewhere_count; ++i) {
+    const auto where = static_cast<Elsewhere>(i);
+    if (const double us = steps.mean_us(known, [&](const ProfiledIteration& one) { return one.in(where); }); us > 0)
+      notes.push_back(fmt::format("{}: {} an iteration of {}",
+                                  where == Elsewhere::Optimizer ? "the update" : "left out", format_duration(us * 1e-6),
+                                  elsewhere_names[i]));
+  }
+  for (const auto& [time, what] : {std::pair(known.outside, "outside of all steps"),
+                                   {known.unlaunched, "of kernels that no recorded operator launched"}})
+    if (time > 0)
+      notes.push_back(
+          fmt::format("left out: {} in the whole trace {}", format_duration(static_cast<double>(time) * 1e-9), what));
+  if (std::string host = host_note(known, steps.ids); !host.empty()) notes.push_back(std::move(host));
+  if (const auto reordered = known.iterations[steps.ids.front()].reordered; reordered > 0)
+    notes.push_back(
+        fmt::format("the gradients of {} layers became ready before those of a layer behind them, as branches allow; "
+                    "the profile has them in the order of the forward pass",
+                    reordered));
+  if (known.trace.used_by.size() > 1)
+    notes.push_back(fmt::format("kernels ran on {} devices; their times were added", known.trace.used_by.size()));
+  return notes;
+}
+
+void add_communication(const Attribution& known, const WholeSteps& steps, const Place& file, Imported& imported) {
+  auto [collectives, unknown] = collectives_of(known, steps.ids, file);
+  const std::vector<Interval> carried = busy(known, steps.ids, true);
+  const std::int64_t hidden = shared_length(busy(known, steps.ids, false), carried);
+  const auto each = [&](std::int64_t sum) {
+    return format_duration(static_cast<double>(sum) * 1e-9 / static_cast<double>(steps.ids.size()));
+  };
+  if (length(carried) > 0)
+    imported.notes.push_back(
+        fmt::format("communication ran for {} an iteration, {} of it beside computing, with its waits for other "
+                    "ranks; {} collectives of known size in these steps{} (--communication-out)",
+                    each(length(carried)), each(hidden), collectives.size(),
+                    unknown > 0 ? fmt::format(", and {} others", unknown) : ""));
+  imported.collectives = std::move(collectives);
+  if (const auto& slowdown = steps.slowdown; slowdown && slowdown->factor > 1)
+    imported.notes.push_back(fmt::format(
+        "subtracted: what communication slowed computing down by, {:.3f} times, as \"interference\": {{\"compute\": "
+        "{:.3f}}} in a cluster file ({} kernels of {} kinds ran beside it and alone, too: {:.0f} % of the time beside "
+        "it)",
+        slowdown->factor, slowdown->factor, slowdown->pieces, slowdown->kinds, slowdown->covered * 100));
+  else if (hidden > 0)
+    imported.notes.push_back(
+        slowdown ? fmt::format("computing was not slowed down by communication: {:.3f} times its time alone",
+                               slowdown->factor)
+                 : "what communication slows computing down by cannot be told: too little of the same work ran beside "
+                   "it and alone");
+}
+
+std::vector<std::int64_t> first_shape(const std::string& dims) {
+  std::vector<std::int64_t> shape;
+  const char* at = dims.data();
+  const char* end = dims.data() + std::min(dims.find(';'), dims.size());
+  while (at < end) {
+    std::int64_t extent = 0;
+    const auto [next, error] = std::from_chars(at, end, extent);
+    if (error != std::errc() || extent < 0) return {};
+    shape.push_back(extent);
+    at = next == end ? end : next + 1;
+  }
+  return shape;
+}
+
+std::int64_t elements_of(const std::vector<std::int64_t>& shape, const Place& file) {
+  double count = 1;
+  for (const std::int64_t extent : shape) count *= static_cast<double>(extent);
+  return parameter_count(count, file);
+}
+
+}  // namespace allreplay::kineto

@@ -1,0 +1,80 @@
+// Who waits until when, the next first.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <vector>
+
+namespace allreplay {
+
+/// Mostly each waits as long as the one before, and so no less far: they stand in line. The others are in a heap.
+class WaitingLine {
+ public:
+  struct Instant {
+    double at;
+    std::uint32_t who;
+    bool operator>(const Instant& other) const { return at > other.at; }
+  };
+
+  bool empty() const { return first_ == line_.size() && heap_.empty(); }
+
+  void push(const Instant& instant) {
+    if (first_ == line_.size() || instant.at >= line_.back().at) {
+      if (first_ > line_.size() / 2) shorten();
+      line_.push_back(instant);
+    } else {
+      heap_.push_back(instant);
+      std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+    }
+  }
+
+  /// The next instant; infinity if there is none.
+  double next() const {
+    return std::min(first_ == line_.size() ? forever : line_[first_].at, heap_.empty() ? forever : heap_.front().at);
+  }
+
+  /// Who is next, if he stands in line.
+  const Instant* first() const { return next_is_in_line() ? &line_[first_] : nullptr; }
+  /// The next instant behind that. REQUIRES: first().
+  double second() const {
+    return std::min(first_ + 1 == line_.size() ? forever : line_[first_ + 1].at,
+                    heap_.empty() ? forever : heap_.front().at);
+  }
+
+  /// REQUIRES: not empty.
+  std::uint32_t pop() {
+    if (next_is_in_line()) return line_[first_++].who;
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+    const std::uint32_t who = heap_.back().who;
+    heap_.pop_back();
+    return who;
+  }
+
+  /// Those that wait are called `numbers[who]` from now on.
+  void renumber(const std::vector<std::uint32_t>& numbers) {
+    shorten();
+    for (Instant& instant : line_) instant.who = numbers[instant.who];
+    for (Instant& instant : heap_) instant.who = numbers[instant.who];
+  }
+
+ private:
+  static constexpr double forever = std::numeric_limits<double>::infinity();
+
+  bool next_is_in_line() const {
+    return first_ < line_.size() && (heap_.empty() || line_[first_].at <= heap_.front().at);
+  }
+
+  void shorten() {
+    line_.erase(line_.begin(), line_.begin() + static_cast<std::ptrdiff_t>(first_));
+    first_ = 0;
+  }
+
+  std::vector<Instant> line_;  // from `first_` on, sorted
+  std::size_t first_ = 0;
+  std::vector<Instant> heap_;  // the next at the front
+};
+
+}  // namespace allreplay

@@ -1,0 +1,47 @@
+#include "sim/schedule/alike.hpp"
+
+#include <algorithm>
+
+namespace allreplay {
+
+void open_idle_windows(Plan& plan) {
+  std::vector<Window> all(plan.lanes.size(), {0, 0});
+  for (const Transfer& transfer : plan.transfers) {
+    ++all[transfer.lane].count;
+    all[transfer.lane].bytes += plan.blocks[transfer.block].bytes();
+  }
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Window& window = plan.lanes[i].window;
+    if (window.count >= all[i].count) window.count = Window::unlimited;
+    if (window.bytes >= all[i].bytes) window.bytes = Window::unlimited;
+  }
+}
+
+bool replayed_alike(const Plan& a, const Plan& b) {
+  const auto same_slice = [](const Slice& x, const Slice& y) {
+    return x.tensor == y.tensor && x.offset == y.offset && x.bytes == y.bytes;
+  };
+  const auto same_block = [&](const Block& x, const Block& y) {
+    return x.priority == y.priority && x.tick == y.tick && std::ranges::equal(x.slices, y.slices, same_slice);
+  };
+  return a.step == b.step && a.program == b.program && std::ranges::equal(a.blocks, b.blocks, same_block) &&
+         a.transfers == b.transfers && a.gates == b.gates && a.lanes == b.lanes && a.copy_rate == b.copy_rate &&
+         a.holding == b.holding;
+}
+
+std::uint64_t digest_of(const Plan& plan) {
+  std::uint64_t digest = 0xcbf29ce484222325;  // FNV-1a, a word at a time
+  const auto mix = [&](auto... words) {
+    ((digest = (digest ^ static_cast<std::uint64_t>(words)) * 0x100000001b3), ...);
+  };
+  for (const Block& block : plan.blocks) {
+    mix(block.slices.size(), block.priority, block.tick);
+    for (const Slice& slice : block.slices) mix(slice.tensor, slice.offset, slice.bytes);
+  }
+  for (const Transfer& transfer : plan.transfers) mix(transfer.block, transfer.lane, transfer.priority);
+  for (const Lane& lane : plan.lanes) mix(lane.window.count, lane.window.bytes, lane.tick.count());
+  mix(plan.program.size(), plan.gates.size(), plan.step.shard_group);
+  return digest;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,47 @@
+#include "sim/experiment/what_if.hpp"
+
+#include <algorithm>
+
+#include "tests/catch.hpp"
+#include "tests/own_folder.hpp"
+
+using namespace allreplay;
+
+TEST_CASE("what a change brings is counted in samples per second") {
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\nb,250000,1000,2000\n");
+  folder.write("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "100 us", "beta": "1 ns/B"}})");
+  Request request;
+  request.profile = folder("p.csv");
+  request.cluster = folder("c.json");
+  request.strategy = "wfbp";
+  Library library;
+  const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+  // A layer's 1 MB takes 2·3·100 us + 2·3/4·1 ns/B·1 MB = 2.1 ms. b's travels from 2 ms on until 4.1, a's until 6.2,
+  // and both forward passes follow it: 8.2 ms for four samples.
+  CHECK(what.base.outcome.result.metrics.iteration_s == Approx(8.2e-3));
+  CHECK(what.base.gain == 0);
+  const auto row = [&](const std::string& change) {
+    const auto found =
+        std::find_if(what.rows.begin(), what.rows.end(), [&](const WhatIfRow& one) { return one.change == change; });
+    INFO(change);
+    REQUIRE(found != what.rows.end());
+    return *found;
+  };
+  // Twice the passes, 6 ms more, and the same transfers: eight samples in 14.2 ms.
+  const WhatIfRow batches = row("2 micro-batches instead of 1");
+  CHECK(batches.outcome.result.metrics.iteration_s == Approx(14.2e-3));
+  CHECK(batches.gain == Approx(8 / 14.2 / (4 / 8.2) - 1));
+  // Among eight 2·7·100 us + 2·7/8 ms = 3.15 ms each: 2 + 6.3 + 2 = 10.3 ms.
+  const WhatIfRow workers = row("8 workers instead of 4");
+  CHECK(workers.outcome.result.metrics.iteration_s == Approx(10.3e-3));
+  CHECK(workers.gain == Approx(8 / 10.3 / (4 / 8.2) - 1));
+  // More workers and the searched schedule are no changes to make together with others.
+  CHECK(!what.together.empty());
+  for (const WhatIfRow& one : what.together) {
+    CHECK(one.change.find("workers instead of") == std::string::npos);
+    CHECK(one.change.find("the best schedule") == std::string::npos);
+  }
+  // 0.6 + 1.5/2 ms each: b's has arrived before a's is ready at 4 ms, which takes until 5.35; 7.35 ms.
+  CHECK(row("network bandwidth x2").gain == Approx(8.2 / 7.35 - 1));
+}

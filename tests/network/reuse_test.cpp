@@ -1,0 +1,55 @@
+#include "sim/network/reuse.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "tests/catch.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+// A network on which everything takes 10, and that counts what it is told of.
+class Counting final : public Server {
+ public:
+  explicit Counting(int& starts) : starts_(starts) {}
+  void start(TaskId id, const Task&, Time now) override {
+    ++starts_;
+    ends_.emplace(add(now, Time(10)), id);
+  }
+  Time next_completion() const override { return ends_.empty() ? never : ends_.begin()->first; }
+  void complete(Time now, std::vector<TaskId>& done) override {
+    for (auto end = ends_.begin(); end != ends_.end() && end->first == now; end = ends_.erase(end))
+      done.push_back(end->second);
+  }
+
+ private:
+  int& starts_;
+  std::multimap<Time, TaskId> ends_;
+};
+
+}  // namespace
+
+TEST_CASE("only what meets another reaches the network; what is alone afterwards is priced again") {
+  int starts = 0, prices = 0;
+  Reuse reuse(std::make_unique<Counting>(starts), [&](TaskId, const Task&) {
+    ++prices;
+    return Reuse::Price{Time(10), 0};
+  });
+  std::vector<TaskId> done;
+  reuse.start(0, {}, Time(0));
+  CHECK(starts == 0);
+  reuse.start(1, {}, Time(5));
+  CHECK(starts == 2);  // the first, too, which is alone no longer
+  for (const Time end : {Time(10), Time(15)}) {
+    REQUIRE(reuse.next_completion() == end);
+    reuse.complete(end, done);
+  }
+  CHECK(done == std::vector<TaskId>{0, 1});
+  reuse.start(2, {}, Time(20));
+  REQUIRE(reuse.next_completion() == Time(30));
+  reuse.complete(Time(30), done);
+  CHECK(done.back() == 2);
+  CHECK(prices == 2);
+  CHECK(starts == 2);
+}

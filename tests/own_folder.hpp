@@ -1,0 +1,30 @@
+// A folder of a test's own, so that two runs beside each other do not meet.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+
+/// Removed, with what is in it, when it goes out of scope.
+class OwnFolder {
+ public:
+  OwnFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "allreplay_test.XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw std::runtime_error("no folder for a test: " + name);
+    path_ = name;
+  }
+  OwnFolder(const OwnFolder&) = delete;
+  OwnFolder& operator=(const OwnFolder&) = delete;
+  ~OwnFolder() { std::filesystem::remove_all(path_); }
+
+  std::string operator()(const std::string& name) const { return (path_ / name).string(); }
+  void write(const std::string& name, const std::string& text) const {
+    std::ofstream((*this)(name), std::ios::binary) << text;
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
