@@ -114,3 +114,11 @@ TEST_CASE("a convolutional network from models/") {
   CHECK(error_message([&] { estimate(one); }) ==
         "command line: --recompute: resnet50 has no blocks to compute again (none, or a transformer)");
 }
+
+TEST_CASE("an activation stands behind a layer, and none between it and its normalisation") {
+  const Computation work =
+      plain_computation(read_model(Json::read(find_data("models", "resnet50", "model"))), {"x", ""});
+  CHECK(work.layers[0].operators.size() == 2);      // conv1, forward and backward: bn1 follows
+  CHECK(work.layers[1].operators.size() == 4);      // bn1, and its activation's passes
+  CHECK(work.layers.back().operators.size() == 2);  // fc, which the loss follows
+}
