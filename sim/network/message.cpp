@@ -91,8 +91,10 @@ void MessageNetwork::handle(Instants::Event event, Time now) {
   switch (event.what % kinds) {
     case Begin: {
       Flow& flow = flows_[event.subject];
-      flow.updated = now;
-      if (in_line(flow) && running_[flow.running].lines[flow.slot].round != flow.round) return;
+      if (in_line(flow)) {
+        flow.updated = now;
+        if (running_[flow.running].lines[flow.slot].round != flow.round) return;
+      }
       return begin(event.subject, now);
     }
     case Ends: {
@@ -174,11 +176,13 @@ void MessageNetwork::launch(std::uint32_t index, std::uint32_t slot, const Route
   flow.message = &message;
   flow.left = running_[index].bytes * message.share;
   flow.rate = 0;
-  flow.updated = never;
   flow.running = index;
   flow.slot = slot;
   flow.round = round;
-  if (in_line(flow)) line_up(id);
+  if (in_line(flow)) {
+    flow.updated = never;
+    line_up(id);
+  }
   instants_.push(add(now, message.delay), {id, Begin});
 }
 

@@ -64,17 +64,18 @@ class MessageNetwork final : public Server {
     TaskId id = 0;
     const RoutedRounds* rounds = nullptr;
     double bytes = 0;
-    std::int64_t left = 0;                         // messages, and ranks that have not started
-    std::uint32_t absent = 0;                      // the latter
-    std::vector<bool> here;                        // by rank, where they start apart
-    std::vector<std::vector<std::uint32_t>> held;  // likewise: flows that are there, and wait for it to start
-    std::vector<Line> lines;                       // by slot, likewise
-    std::vector<std::uint32_t> next;               // by slot: the round that it sends next
-    std::vector<Progress> progress;  // of rounds first … last − 1: round r at r mod size, a power of two
+    std::int64_t left = 0;            // messages, and ranks that have not started
+    std::vector<std::uint32_t> next;  // by slot: the round that it sends next
+    std::vector<Progress> progress;   // of rounds first … last − 1: round r at r mod size, a power of two
     std::uint32_t first = 0, last = 0;
     std::size_t tail = 0;  // the distinct round, and which repetition, that `last` would be
     std::int64_t tail_turn = 0;
     std::vector<Channel> channels;
+    // Where ranks start apart, and at the end, since few ask:
+    std::uint32_t absent = 0;                      // how many have not started
+    std::vector<bool> here;                        // by rank: whether it has
+    std::vector<std::vector<std::uint32_t>> held;  // by rank: flows that are there, and wait for it to start
+    std::vector<Line> lines;                       // by slot
 
     Progress& at(std::uint32_t round) { return progress[round & (progress.size() - 1)]; }
   };
@@ -82,7 +83,7 @@ class MessageNetwork final : public Server {
     const RoutedMessage* message = nullptr;
     double left = 0;  // bytes, at `updated`
     double rate = 0;  // bytes per ps
-    Time updated{0};  // never: it is not yet to begin
+    Time updated{0};  // never: it stands in line, and is not yet to begin
     std::uint32_t running = 0;
     std::uint32_t slot = 0;  // its sender's; of a channel's message nobody asks
     std::uint32_t round = 0;
