@@ -247,8 +247,8 @@ class Unroller {
   const std::vector<WorkerClass>& classes_;
   const std::optional<Compression>& compression_;
   std::int64_t shards_;
-  std::vector<TaskId>
-      departures_;  // by transfer, and class where they start apart: what waits for all that comes before
+  // By transfer, and by class where they start apart: what waits for all that comes before.
+  std::vector<TaskId> departures_;
   Unrolled all_;
 };
 
