@@ -1,18 +1,21 @@
 // The events of a network of messages, gathered by instant.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/core/time.hpp"
 
 namespace allreplay {
 
-/// Simultaneous events are the rule here, not the exception: the messages of a round begin and end together. So the
-/// heap holds instants, each with its events in the order of their coming, and pushing to an instant that was pushed to
-/// lately costs no more than appending to a vector. Should an instant not be remembered it gets a second bucket, which
-/// the heap keeps beside the first.
+/// A radix heap: an event waits in the bucket of the highest bit in which its instant differs from the latest that was
+/// popped, so that those of one instant are always together, in the order of their coming, and the next is in the
+/// lowest bucket that is not empty. That one is dealt out to those below it when its time comes: an event moves down as
+/// often as there are bits in which it differs from its neighbours, and nothing is ever compared but with the least.
 class Instants {
  public:
   struct Event {
@@ -20,51 +23,53 @@ class Instants {
     std::uint32_t what;
   };
 
-  Instants() { remembered_.fill({never, 0}); }
-
+  /// REQUIRES: `at` is not before the latest instant that was popped.
   void push(Time at, Event event) {
-    Memory& memory = remembered_[slot(at)];
-    if (memory.at != at) memory = {at, open(at)};
-    buckets_[memory.bucket].push_back(event);
+    put(at, event);
+    next_ = std::min(next_, at);
   }
 
-  Time next() const { return heap_.empty() ? never : heap_.front().at; }
+  Time next() const { return next_; }
 
   /// Calls `handle` for every event of the next instant, those included that come while it does.
   template <class Handle>
   void pop(const Handle& handle) {
-    const Time now = next();
-    while (next() == now) {
-      const std::uint32_t bucket = heap_.front().bucket;
-      for (std::size_t i = 0; i < buckets_[bucket].size(); ++i) handle(Event(buckets_[bucket][i]));
-      close();
-    }
+    deal();
+    for (std::size_t i = 0; i < buckets_[0].size(); ++i) handle(Event(buckets_[0][i].event));
+    buckets_[0].clear();
+    used_ &= ~std::uint64_t{1};
+    next_ = used_ == 0 ? never : first_[lowest()];
   }
 
  private:
-  static constexpr std::size_t slots = 64;
-  struct Memory {
+  struct Timed {
     Time at;
-    std::uint32_t bucket;
-  };
-  struct Instant {
-    Time at;
-    std::uint32_t order;
-    std::uint32_t bucket;
-    bool before(const Instant& other) const { return at != other.at ? at < other.at : order < other.order; }
+    Event event;
   };
 
-  static std::size_t slot(Time at) {
-    return static_cast<std::size_t>(static_cast<std::uint64_t>(at.count()) * 0x9e3779b97f4a7c15u >> 58);
+  std::size_t bucket(Time at) const { return std::bit_width(static_cast<std::uint64_t>(at.count() ^ now_.count())); }
+  std::size_t lowest() const { return std::countr_zero(used_); }
+  void put(Time at, Event event) {
+    const std::size_t place = bucket(at);
+    const std::uint64_t bit = std::uint64_t{1} << place;
+    if ((used_ & bit) == 0) {
+      used_ |= bit;
+      first_[place] = at;
+    } else if (at != first_[place]) {
+      mixed_ |= bit;
+      first_[place] = std::min(first_[place], at);
+    }
+    buckets_[place].push_back({at, event});
   }
-  std::uint32_t open(Time at);
-  void close();
+  void deal();
 
-  std::vector<Instant> heap_;  // four children per entry: half as deep as two, and siblings share cache lines
-  std::vector<std::vector<Event>> buckets_;
-  std::vector<std::uint32_t> free_;
-  std::array<Memory, slots> remembered_;
-  std::uint32_t order_ = 0;
+  // An instant has 63 bits.
+  std::array<std::vector<Timed>, 64> buckets_;
+  std::array<Time, 64> first_;  // of each bucket that is not empty
+  std::uint64_t used_ = 0;      // a bit for each that is not
+  std::uint64_t mixed_ = 0;     // and for each that has more than one instant
+  Time now_{0};                 // popped latest
+  Time next_ = never;
 };
 
 }  // namespace allreplay

@@ -40,7 +40,10 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   running.first = running.last = 0;
   running.tail = 0;
   running.tail_turn = 0;
-  if (running.progress.empty()) running.progress.resize(4);
+  if (running.progress.empty()) {
+    running.progress.resize(4);
+    running.mask = 3;
+  }
   running.channels.resize(running.rounds->channels);
   if (running.left == 0) {
     finished_.push_back(index);
@@ -135,9 +138,10 @@ void MessageNetwork::advance(std::uint32_t index, std::uint32_t slot, Time now) 
 void MessageNetwork::enter(Running& running, std::uint32_t round) {
   if (running.last - running.first == running.progress.size()) {
     std::vector<Progress> larger(2 * running.progress.size());
-    for (std::uint32_t r = running.first; r != running.last; ++r)
-      larger[r & (larger.size() - 1)] = std::move(running.at(r));
+    const auto mask = static_cast<std::uint32_t>(larger.size() - 1);
+    for (std::uint32_t r = running.first; r != running.last; ++r) larger[r & mask] = std::move(running.at(r));
     running.progress = std::move(larger);
+    running.mask = mask;
   }
   Progress& progress = running.at(round);
   progress.round = &running.rounds->rounds[running.tail];
@@ -198,18 +202,19 @@ void MessageNetwork::line_up(std::uint32_t id) {
 void MessageNetwork::leave_line(std::uint32_t id, Time now) {
   Line& line = running_[flows_[id].running].lines[flows_[id].slot];
   if (--line.leaving > 0 || line.queue.empty()) return;
-  const std::size_t first = line.served;
-  line.round = flows_[line.queue[first]].round;
-  while (line.served < line.queue.size() && flows_[line.queue[line.served]].round == line.round) ++line.served;
-  line.leaving = static_cast<std::uint32_t>(line.served - first);
-  const std::vector<std::uint32_t> next(line.queue.begin() + static_cast<std::ptrdiff_t>(first),
-                                        line.queue.begin() + static_cast<std::ptrdiff_t>(line.served));
+  line.round = flows_[line.queue[line.served]].round;
+  const std::size_t mine = leaving_.size();  // what begins may end at once, and let others begin
+  for (; line.served < line.queue.size() && flows_[line.queue[line.served]].round == line.round; ++line.served)
+    leaving_.push_back(line.queue[line.served]);
+  line.leaving = static_cast<std::uint32_t>(leaving_.size() - mine);
   if (line.served == line.queue.size()) {
     line.queue.clear();
     line.served = 0;
   }
-  for (const std::uint32_t flow : next)
-    if (flows_[flow].updated != never) begin(flow, now);
+  const std::size_t end = leaving_.size();
+  for (std::size_t i = mine; i < end; ++i)
+    if (flows_[leaving_[i]].updated != never) begin(leaving_[i], now);
+  leaving_.resize(mine);
 }
 
 void MessageNetwork::begin(std::uint32_t id, Time now) {
@@ -256,13 +261,13 @@ void MessageNetwork::receive(std::uint32_t id, Time now) {
 }
 
 void MessageNetwork::deliver(std::uint32_t id, Time now) {
-  const Flow flow = flows_[id];
+  const Flow& flow = flows_[id];
   ended_flows_.push_back(id);
-  Running& running = running_[flow.running];
+  const std::uint32_t index = flow.running;
   const std::uint32_t slot = flow.message->into;
-  if (--running.at(flow.round).missing[slot] == 0 && running.next[slot] == flow.round + 1)
-    advance(flow.running, slot, now);
-  count_down(flow.running);
+  Running& running = running_[index];
+  if (--running.at(flow.round).missing[slot] == 0 && running.next[slot] == flow.round + 1) advance(index, slot, now);
+  count_down(index);
 }
 
 void MessageNetwork::count_down(std::uint32_t running) {

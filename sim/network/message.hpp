@@ -66,7 +66,8 @@ class MessageNetwork final : public Server {
     double bytes = 0;
     std::int64_t left = 0;            // messages, and ranks that have not started
     std::vector<std::uint32_t> next;  // by slot: the round that it sends next
-    std::vector<Progress> progress;   // of rounds first … last − 1: round r at r mod size, a power of two
+    std::vector<Progress> progress;   // of rounds first … last − 1: round r at r mod size, a power of two,
+    std::uint32_t mask = 0;           // and this is size − 1
     std::uint32_t first = 0, last = 0;
     std::size_t tail = 0;  // the distinct round, and which repetition, that `last` would be
     std::int64_t tail_turn = 0;
@@ -77,7 +78,7 @@ class MessageNetwork final : public Server {
     std::vector<std::vector<std::uint32_t>> held;  // by rank: flows that are there, and wait for it to start
     std::vector<Line> lines;                       // by slot
 
-    Progress& at(std::uint32_t round) { return progress[round & (progress.size() - 1)]; }
+    Progress& at(std::uint32_t round) { return progress[round & mask]; }
   };
   struct Flow {
     const RoutedMessage* message = nullptr;
@@ -123,7 +124,7 @@ class MessageNetwork final : public Server {
   std::vector<Running> running_;
   std::vector<std::uint32_t> idle_running_;
   std::vector<Flow> flows_;
-  std::vector<std::uint32_t> free_flows_, ended_flows_, changed_;
+  std::vector<std::uint32_t> free_flows_, ended_flows_, changed_, leaving_;
   std::vector<Reducer> reducers_;  // by rank
   std::vector<std::uint32_t> finished_;
   std::int64_t sent_ = 0;
