@@ -77,6 +77,7 @@ Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t>
   for (std::size_t number = 0; number < result.rounds.size(); ++number) {
     std::vector<decltype(Round::sends)> inner;
     result.rounds[number].all_pairs = nullptr;
+    result.rounds[number].alike.reset();
     for (const Rounds& kind : kinds)
       inner.push_back(number < kind.rounds.size() ? kind.rounds[number].sends : [](auto&&...) {});
     result.rounds[number].sends = [=, inner = std::move(inner)](Rank from, std::int64_t turn, std::vector<Send>& out) {
@@ -253,10 +254,15 @@ Rounds bml_rounds(std::int64_t n, std::int64_t levels, Stage stage) {
       }
     };
   };
+  // In every step the threads together use all switches of all levels.
+  const auto step = [&](std::int64_t w, bool reduce) {
+    append(result, 1, exchange(w, reduce));
+    result.rounds.back().alike = {.pieces = power[levels - 1 - w], .reduce = reduce};
+  };
   if (stage != Stage::AllGather)
-    for (std::int64_t w = 0; w < levels; ++w) append(result, 1, exchange(w, true));
+    for (std::int64_t w = 0; w < levels; ++w) step(w, true);
   if (stage != Stage::ReduceScatter)
-    for (std::int64_t w = levels; w-- > 0;) append(result, 1, exchange(w, false));
+    for (std::int64_t w = levels; w-- > 0;) step(w, false);
   return result;
 }
 

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,20 @@ struct AllPairs {
   bool reduce = false;
 };
 
+/// Of a round: all messages have so many pieces, and all are reduced or none. Where the round before says so, too, the
+/// two send between the same ranks.
+struct Alike {
+  std::int64_t pieces = 1;
+  bool reduce = false;
+};
+
 struct Round {
   std::int64_t repeat = 1;
   /// Appends what `from` sends the `turn`-th time (0 … repeat − 1). Only the pieces depend on the turn: whom ranks send
   /// to, and how much, does not.
   std::function<void(Rank from, std::int64_t turn, std::vector<Send>& out)> sends;
   std::shared_ptr<const AllPairs> all_pairs = nullptr;  ///< what `sends` says, where it is that
+  std::optional<Alike> alike = std::nullopt;            ///< likewise
 };
 
 struct Rounds {

@@ -31,11 +31,27 @@ struct RowLess {
   bool operator()(Row a, Row b) const { return std::ranges::lexicographical_compare(a, b); }
 };
 
-bool covers(Row a, Row b) {
-  auto from = a.begin();
-  for (const auto& [shape, amount] : b) {
-    while (from != a.end() && from->first < shape) ++from;
-    if (from == a.end() || from->first != shape || from->second < amount) return false;
+struct Summary {
+  Row row;
+  double sum = 0;            // of its amounts
+  std::uint64_t shapes = 0;  // a bit for each number of a shape, modulo 64
+};
+
+Summary summary(Row row) {
+  Summary result{row};
+  for (const auto& [shape, amount] : row) {
+    result.sum += amount;
+    result.shapes |= std::uint64_t{1} << shape % 64;
+  }
+  return result;
+}
+
+bool covers(const Summary& a, const Summary& b) {
+  if ((b.shapes & ~a.shapes) != 0) return false;
+  auto from = a.row.begin();
+  for (const auto& [shape, amount] : b.row) {
+    while (from != a.row.end() && from->first < shape) ++from;
+    if (from == a.row.end() || from->first != shape || from->second < amount) return false;
   }
   return true;
 }
@@ -64,23 +80,20 @@ void Shapes::fold() {
     different.insert(Row(uses).subspan(first, ends[link] - first));
   }
   // Those that use most come first, so that a row is covered by one before it, if by any.
-  const auto sum = [](Row row) {
-    double result = 0;
-    for (const auto& [shape, amount] : row) result += amount;
-    return result;
-  };
-  std::vector<Row> rows(different.begin(), different.end());
-  std::stable_sort(rows.begin(), rows.end(), [&](Row a, Row b) { return sum(a) > sum(b); });
-  std::vector<Row> kept;
-  for (const Row row : rows) {
-    const auto covered = [&](Row other) { return covers(other, row); };
-    if (row.empty() || (kept.size() < most_to_compare && std::any_of(kept.begin(), kept.end(), covered))) continue;
-    kept.push_back(row);
+  std::vector<Summary> rows;
+  rows.reserve(different.size());
+  for (const Row row : different)
+    if (!row.empty()) rows.push_back(summary(row));
+  std::stable_sort(rows.begin(), rows.end(), [](const Summary& a, const Summary& b) { return a.sum > b.sum; });
+  std::vector<Summary> kept;
+  for (const Summary& row : rows) {
+    const auto covered = [&](const Summary& other) { return covers(other, row); };
+    if (kept.size() >= most_to_compare || std::none_of(kept.begin(), kept.end(), covered)) kept.push_back(row);
   }
   shapes_.assign(shapes.size(), {});
   links_ = static_cast<std::uint32_t>(kept.size());
   for (std::uint32_t link = 0; link < kept.size(); ++link)
-    for (const auto& [shape, amount] : kept[link]) shapes_[shape].push_back({link, amount});
+    for (const auto& [shape, amount] : kept[link].row) shapes_[shape].push_back({link, amount});
 }
 
 RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& shapes, const LevelAlpha& levels) {

@@ -1,20 +1,35 @@
 #include "sim/network/round_traffic.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace allreplay {
 
 TrafficCounter::TrafficCounter(const Rounds& rounds, const Topology& topology, const LevelAlpha& levels)
-    : rounds_(rounds), topology_(topology), levels_(levels), routes_(topology.route_count()), reduced_(rounds.ranks) {}
+    : rounds_(rounds), topology_(topology), levels_(levels), routes_(topology.route_count()), received_(rounds.ranks) {}
 
 const RoundTraffic& TrafficCounter::count(const Round& round) {
-  std::vector<double> loads = std::move(traffic_.loads);
-  loads.assign(topology_.links().size(), 0);
-  traffic_ = {.loads = std::move(loads)};
-  std::fill(reduced_.begin(), reduced_.end(), 0);
-  if (!round.all_pairs || !count_all_pairs(*round.all_pairs)) count_sends(round);
-  if (rounds_.reduction_costs) traffic_.most_reduced = *std::max_element(reduced_.begin(), reduced_.end());
+  const std::optional<Alike> before = std::exchange(alike_, round.alike);
+  if (before && alike_) {
+    scale(*before);
+  } else {
+    std::vector<double> loads = std::move(traffic_.loads);
+    loads.assign(topology_.links().size(), 0);
+    traffic_ = {.loads = std::move(loads)};
+    std::fill(received_.begin(), received_.end(), 0);
+    if (!round.all_pairs || !count_all_pairs(*round.all_pairs)) count_sends(round);
+    most_received_ = *std::max_element(received_.begin(), received_.end());
+  }
+  const bool reduces = rounds_.reduction_costs && (!alike_ || alike_->reduce);
+  traffic_.most_reduced = reduces ? most_received_ : 0;
   return traffic_;
+}
+
+// The round before in other pieces. All numbers are whole.
+void TrafficCounter::scale(const Alike& before) {
+  for (double& load : traffic_.loads)
+    load = load / static_cast<double>(before.pieces) * static_cast<double>(alike_->pieces);
+  most_received_ = most_received_ / before.pieces * alike_->pieces;
 }
 
 void TrafficCounter::met(double latency) {
@@ -42,7 +57,7 @@ bool TrafficCounter::count_all_pairs(const AllPairs& pairs) {
   const auto senders = static_cast<std::int64_t>(pairs.from.size());
   for (const Rank rank : pairs.to) {
     traffic_.messages += senders - from[rank];
-    if (pairs.reduce) reduced_[rank] = senders - from[rank];
+    if (pairs.reduce) received_[rank] = senders - from[rank];
   }
   return true;
 }
@@ -53,7 +68,7 @@ void TrafficCounter::count_sends(const Round& round) {
     round.sends(rank, 0, sends_);
     for (const Send& send : sends_) {
       met(routes_->add(rank, send.to, send.count, levels_.beyond(rank, send.to)));
-      if (send.reduce) reduced_[send.to] += send.count;
+      if (send.reduce || alike_) received_[send.to] += send.count;
     }
     traffic_.messages += static_cast<std::int64_t>(sends_.size());
   }

@@ -4,6 +4,7 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
@@ -32,15 +33,18 @@ class TrafficCounter {
  private:
   bool count_all_pairs(const AllPairs& pairs);
   void count_sends(const Round& round);
+  void scale(const Alike& round);
   void met(double latency);
 
   const Rounds& rounds_;
   const Topology& topology_;
   LevelAlpha levels_;
   std::unique_ptr<RouteCount> routes_;
-  std::vector<std::int64_t> reduced_;  // by rank
+  std::vector<std::int64_t> received_;  // by rank: pieces, to be reduced unless the round says that none is
+  std::int64_t most_received_ = 0;
   std::vector<Send> sends_;
   RoundTraffic traffic_;
+  std::optional<Alike> alike_;  // of the round counted latest
 };
 
 }  // namespace allreplay

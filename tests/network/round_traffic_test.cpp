@@ -2,7 +2,10 @@
 #include "sim/network/round_traffic.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+
+#include <fmt/format.h>
 
 #include "tests/cluster/topologies.hpp"
 #include "tests/network/networks.hpp"
@@ -205,5 +208,20 @@ TEST_CASE("routes that are not walked are those that are: runs of links on tori,
     check_rounds(all_gather_rounds(workers), *topology);
     check_rounds(double_binary_tree_rounds(workers, 3, Stage::AllReduce), *topology, {2, 1e-6, 0});
     if (workers == 16) check_rounds(bml_rounds(4, 2, Stage::AllReduce), *topology);
+  }
+}
+
+TEST_CASE("steps of BML, one counted from the other, are those walked") {
+  for (const auto& [n, levels] : {std::pair{3, 3}, {5, 2}, {2, 4}, {4, 1}}) {
+    const auto workers = static_cast<std::int64_t>(std::lround(std::pow(n, levels)));
+    const auto topology = made("bcube", fmt::format(R"(, "n": {}, "k": {})", n, levels), workers);
+    for (const Stage stage : {Stage::AllReduce, Stage::ReduceScatter, Stage::AllGather}) {
+      INFO(n << "^" << levels << ", stage " << static_cast<int>(stage));
+      check_rounds(bml_rounds(n, levels, stage), *topology);
+      check_rounds(bml_rounds(n, levels, stage), *topology, {2, 1e-6, 0});
+      // n groups of them are others: nothing is said of those.
+      for (const Round& round : among_groups(bml_rounds(n, levels, stage), static_cast<Rank>(n * workers), 1).rounds)
+        CHECK(!round.alike);
+    }
   }
 }
