@@ -42,6 +42,11 @@ std::vector<CostPoint> read_table(const Json& json) {
     points.push_back(point);
   }
   if (points.size() < 2) json.fail(fmt::format("has {} sizes", points.size()), "at least two");
+  // The slope of the last two goes on for whatever is larger.
+  if (points.back().seconds < points[points.size() - 2].seconds)
+    json.items().back().at("time").fail(
+        "is less than the smaller size before takes, and beyond the table that would go on",
+        "times that do not fall at the end; leave out one of the two");
   return points;
 }
 

@@ -69,7 +69,7 @@ RecommendTask task_of(const RecommendArguments& arguments) {
     for (const std::string& name : chosen_strategies(arguments)) {
       Request asked = one.request(name);
       asked.place_of_strategy = argument("--strategies");
-      Scenario scenario = library.resolve(asked);
+      Scenario scenario = library.resolve_on_device(asked);
       if (arguments.strategies.empty() && !goes_with(scenario)) continue;  // by what else was asked for
       sizes.back().push_back(std::move(scenario));
       requests.back().push_back(asked);

@@ -8,6 +8,7 @@
 #include "sim/core/digest.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
+#include "sim/estimate/device.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/schedule/asked.hpp"
@@ -235,6 +236,14 @@ void take_step(Scenario& scenario) {
 }
 
 }  // namespace
+
+Scenario Library::resolve_on_device(Request& request) {
+  Scenario scenario = resolve(request);
+  const auto device = device_called(scenario.profile->device);
+  if (scenario.options.memory.limit || !scenario.profile->tells_activations() || !device) return scenario;
+  request.options.push_back({"memory", write_size(device->memory), {request.profile, "/device"}});
+  return resolve(request);
+}
 
 Scenario Library::resolve(const Request& request) {
   Scenario scenario = resolve_network(request);

@@ -60,6 +60,10 @@ class Library {
   /// Throws InputError for anything that is wrong with the request or its files.
   Scenario resolve(const Request& request);
 
+  /// The same; where nothing says how much memory a worker has, and the profile says what its passes keep there, that of
+  /// the profile's device becomes the request's.
+  Scenario resolve_on_device(Request& request);
+
   /// The same without profile and strategy, which the request need not name.
   Scenario resolve_network(const Request& request);
 

@@ -33,32 +33,40 @@ class Group {
   }
 
  private:
-  // Sizes that follow each other and have a winner in common are told together.
+  // Sizes that follow each other and have a winner in common are told together, and who is as fast at some of them.
   std::string who_is_fastest() const {
     struct Run {
       std::int64_t from, to;
-      std::vector<std::string> names;
+      std::vector<std::string> names, some;
     };
     std::vector<Run> runs;
+    const auto among = [](const std::vector<std::string>& names, const std::string& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
     const bool searched = has_search_and_others(result_, group_.rows);
     for (const auto& [workers, all] : group_.by_workers) {
       const Rows rows = searched ? without_search(result_, all) : all;
       if (rows.empty()) continue;
       const std::vector<std::string> names = fastest_series(result_, rows);
-      std::vector<std::string> common;
-      if (!runs.empty())
-        for (const std::string& name : runs.back().names)
-          if (std::find(names.begin(), names.end(), name) != names.end()) common.push_back(name);
-      if (common.empty())
-        runs.push_back({workers, workers, names});
-      else
-        runs.back() = {runs.back().from, workers, common};
+      std::vector<std::string> common, some;
+      if (!runs.empty()) {
+        some = runs.back().some;
+        for (const std::string& name : runs.back().names) (among(names, name) ? common : some).push_back(name);
+      }
+      if (common.empty()) {
+        runs.push_back({workers, workers, names, {}});
+        continue;
+      }
+      for (const std::string& name : names)
+        if (!among(common, name) && !among(some, name)) some.push_back(name);
+      runs.back() = {runs.back().from, workers, common, some};
     }
     std::vector<std::string> parts;
     for (const Run& run : runs) {
       const std::string where = runs.size() == 1 ? (group_.by_workers.size() == 1 ? "" : " at every size")
                                                  : " with " + workers_text(run.from, run.to);
-      parts.push_back(listed(run.names) + where);
+      parts.push_back(listed(run.names) + where +
+                      (run.some.empty() ? "" : fmt::format(" ({} as fast at some)", listed(run.some, 3))));
     }
     return fmt::format("Fastest{}: {}.", searched ? " besides the search, best" : "", fmt::join(parts, "; "));
   }

@@ -268,7 +268,8 @@ std::string recommend_report(const std::vector<Advice>& ranking, const Screen& s
   return wrapped(fmt::format("{} workers: {}", scenario.workers, heading(ranking.front())), screen.width) + "\n\n" +
          table.text(screen) + "\n" +
          wrapped(why_text(ranking.front()) + bounds_text(ranking) + limits(ranking.front()), screen.width) +
-         what_to_do(ranking, screen) + wrapped(memory_notes(outcomes) + caveat(scenario.profile), screen.width, 2);
+         what_to_do(ranking, screen) +
+         wrapped(memory_notes(outcomes) + doubts(outcomes) + caveat(scenario.profile), screen.width, 2);
 }
 
 namespace {

@@ -105,9 +105,12 @@ std::string memory_notes(const std::vector<Outcome>& outcomes) {
   const bool all_fit =
       std::all_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) { return fits(one.scenario, one.result); });
   const bool activations = result.memory.parts.activations.has_value(), told = tells_memory(outcomes);
+  const auto device = device_called(scenario.profile->device);
   std::string note;
+  if (device && limit == device->memory)
+    note =
+        fmt::format("the memory of a worker is {}, what {} has (another: --memory)", write_size(*limit), device->name);
   if (!limit && (told || activations)) {
-    const auto device = device_called(scenario.profile->device);
     note = fmt::format("memory is not checked (give --memory {})",
                        device ? fmt::format("{}, what {} has", without_blanks(write_size(device->memory)), device->name)
                               : "of a worker, such as 80GB");
@@ -116,6 +119,22 @@ std::string memory_notes(const std::vector<Outcome>& outcomes) {
     note +=
         fmt::format("{} without activations: the trace says nothing of them", note.empty() ? "memory is" : ", and is");
   return (all_fit ? "" : memory_note(scenario)) + (note.empty() ? "" : fmt::format("note: {}\n", note));
+}
+
+std::string doubts(const std::vector<Outcome>& outcomes) {
+  const auto drawn = [](const Outcome& one) { return one.scenario.stragglers.jitter.has_value(); };
+  const auto searched_elsewhere = [](const Outcome& one) {
+    const Metrics& m = one.result.metrics;
+    const bool optimal = m.lower_bound_s && m.iteration_s <= 1.001 * *m.lower_bound_s;
+    return one.result.fidelity == "message" && !one.scenario.given && one.scenario.strategy->searched() && !optimal;
+  };
+  std::string text;
+  if (outcomes.size() > 1 && std::any_of(outcomes.begin(), outcomes.end(), drawn))
+    text +=
+        "note: with jitter every strategy draws times of its own: small differences are chance (try another seed)\n";
+  if (std::any_of(outcomes.begin(), outcomes.end(), searched_elsewhere))
+    text += "note: best is what the search finds in alpha-beta: in message others may be faster\n";
+  return text;
 }
 
 TableCell exposed_cell(const Metrics& metrics) {
@@ -142,6 +161,8 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
   const std::string batches = count > 1 ? fmt::format("{} x ", count) : "";
   const TableCell exposed(fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
                                       percent(m.exposed_comm_s / m.iteration_s)));
+  const Stragglers& stragglers = scenario.stragglers;
+  const bool waits_for_slow_workers = !stragglers.slow.empty() || stragglers.jitter;
   std::vector<std::pair<std::string, TableCell>> lines{
       {"strategy", std::string(scenario.strategy->name)},
       {"codec", codec_text(scenario)},
@@ -152,7 +173,8 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
       {"  backward", batches + format_duration(m.backward_s)},
       {"  update", m.update_s > 0 ? format_duration(m.update_s) : ""},
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
-      {"  exposed communication", exposed.with(exposed_cell(m).tone)},
+      {waits_for_slow_workers ? "  exposed, and waiting for the slow" : "  exposed communication",
+       exposed.with(exposed_cell(m).tone)},
       {"communication in flight", fmt::format("{} in {} collectives", format_duration(m.comm_busy_s), m.collectives)},
       {"speed-up", fmt::format("{:.2f} of {} ({} efficiency)", m.speedup, scenario.workers, percent(m.efficiency))},
       {"throughput", m.samples_per_s ? fmt::format("{:.1f} samples/s", *m.samples_per_s)
@@ -162,7 +184,7 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
                                                     percent(m.iteration_s / *m.lower_bound_s - 1))
                                       : "none"}};
   std::erase_if(lines, [](const auto& line) { return line.second.text.empty(); });
-  const std::string note = caveat(scenario.profile);
+  const std::string note = doubts({outcome}) + caveat(scenario.profile);
   return wrapped(title(scenario), screen.width) + "\n\n" + facts(lines, screen) +
          (note.empty() ? "" : "\n" + wrapped(note, screen.width, 2));
 }
@@ -268,7 +290,8 @@ std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& s
       said += fmt::format("{}: {}.\n", names.label(i), chosen);
   return wrapped(compare_heading(outcomes, names, options.back()), screen.width) + "\n\n" + table.text(screen) +
          apart_options + (said.empty() ? "" : "\n" + wrapped(said, screen.width)) +
-         wrapped(memory_notes(outcomes) + caveat(outcomes.front().scenario.profile), screen.width, 2);
+         wrapped(memory_notes(outcomes) + doubts(outcomes) + caveat(outcomes.front().scenario.profile), screen.width,
+                 2);
 }
 
 }  // namespace allreplay

@@ -26,6 +26,8 @@ std::string memory_note(const Scenario& scenario);
 bool tells_memory(const std::vector<Outcome>& outcomes);
 /// What does not fit, whether anybody checks that, and what memory is without. Of one profile; at least one.
 std::string memory_notes(const std::vector<Outcome>& outcomes);
+/// What the numbers do not promise: who wins by chance, and what a search did not look at.
+std::string doubts(const std::vector<Outcome>& outcomes);
 TableCell exposed_cell(const Metrics& metrics);
 inline constexpr const char* efficiency_column = "effi\u00ADciency";  ///< may be broken there
 inline constexpr const char* collectives_column = "collec\u00ADtives";

@@ -91,7 +91,7 @@ struct Strategy {
   std::string_view summary;
   std::vector<std::string_view> options;  ///< those of StrategyOptions that it reads, as users name them
   Offer offer;
-  std::function<Draft(const PlanRequest&)> draft;  ///< none for `best`, which replays plans (sim/search/best.hpp)
+  std::function<Draft(const PlanRequest&)> draft;  ///< none where plans are replayed (sim/search/best.hpp)
   Partition partition = {};                        ///< its default `partition`
   DecodeAt decode_at = DecodeAt::Arrival;          ///< its default
   bool split = false;                              ///< its blocks travel in two halves
@@ -102,6 +102,7 @@ struct Strategy {
   Bytes threshold = 0;  ///< its default `threshold`; 0 if it reads none
 
   bool shards() const { return plan != nullptr; }
+  bool searched() const { return !draft && !plan; }  ///< `best`
 
   /// How many slices its partition makes of the profile; 0 if it cuts nothing.
   Bytes slices(const Profile& profile, const StrategyOptions& options) const;

@@ -7,7 +7,7 @@ namespace allreplay {
 
 Plan plan_of(const Scenario& scenario, const Communication& communication) {
   if (scenario.given) return scenario.given->plan;
-  if (!scenario.strategy->draft && !scenario.strategy->plan) return find_best(scenario, communication);
+  if (scenario.strategy->searched()) return find_best(scenario, communication);
   const Shared<Profile> profile = slowest_profile(scenario);
   return make_plan(*scenario.strategy, {profile, price_of_blocks(scenario, communication), scenario.options.strategy,
                                         !gathers(communication.carrier), scenario.workers});

@@ -210,7 +210,7 @@ std::vector<Range> default_ranges(const Scenario& scenario) {
   }
   for (const Choice& choice : tuned_choices) {
     const std::string option(choice.option);
-    const bool planned = scenario.strategy->draft || scenario.strategy->plan;  // `best` searches by itself
+    const bool planned = !scenario.strategy->searched();
     const bool read = option == "shard_group" ? planned && takes_groups(scenario) : reads(*scenario.strategy, option);
     if (!read || scenario.options.places.count(option) > 0) continue;
     Values values = choice.values(scenario);

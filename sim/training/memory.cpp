@@ -78,9 +78,7 @@ class Accountant {
 
   MemoryUse use() {
     MemoryUse use;
-    const bool activations = std::any_of(profile_.layers.begin(), profile_.layers.end(),
-                                         [](const Layer& layer) { return layer.activation_bytes.has_value(); });
-    if (activations) use.parts.activations = 0;
+    if (profile_.tells_activations()) use.parts.activations = 0;
     set_standing(use.parts);
     const double buffer =
         plan_.holding.reduce_buffer >= 0 ? static_cast<double>(plan_.holding.reduce_buffer) * gradient_ : 0;

@@ -466,7 +466,7 @@ std::span<const std::string_view> step_options() {
 
 // `best` starts from what the others plan, and has no planner of its own.
 bool reads(const Strategy& strategy, std::string_view option) {
-  return (strategy.draft || strategy.plan) &&
+  return !strategy.searched() &&
          std::find(strategy.options.begin(), strategy.options.end(), option) != strategy.options.end();
 }
 

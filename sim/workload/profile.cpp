@@ -31,6 +31,10 @@ double Profile::parameter_share() const {
   return static_cast<double>(parameter_bytes * tensors.front().elements) / static_cast<double>(tensors.front().bytes);
 }
 
+bool Profile::tells_activations() const {
+  return std::any_of(layers.begin(), layers.end(), [](const Layer& one) { return one.activation_bytes.has_value(); });
+}
+
 Profile with_element_bytes(Profile profile, std::optional<Bytes> gradient, std::optional<Bytes> parameter) {
   if (profile.tensors.empty()) return profile;
   const Bytes own = profile.tensors.front().bytes / profile.tensors.front().elements;

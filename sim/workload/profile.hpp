@@ -67,6 +67,7 @@ struct Profile {
   Bytes bytes() const;    ///< of all gradients
   std::int64_t elements() const;
   double parameter_share() const;  ///< bytes of a parameter per byte of its gradient
+  bool tells_activations() const;  ///< what passes keep, of any layer
 };
 
 /// Bytes of one gradient element in one of the precisions; nothing for other names.

@@ -162,15 +162,38 @@ class Compare(program.Case):
 
     def test_whether_memory_is_checked(self):
         def note(*words):
-            return [line for line in self.wide(*words).stdout.splitlines() if line.startswith("note: memory")]
+            return [line for line in self.wide(*words).stdout.splitlines() if line.startswith(("note: memory", "note: the memory"))]
         base = ("--profile", "resnet50_a100_b256_bf16", "--cluster", "a100x8-8x200gbps", "--workers", "16", "-s")
-        self.assertEqual(note(*base, "ddp,fsdp2"), ["note: memory is not checked (give --memory 80GB, what a100-80gb has)"])
-        self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "80GB"), [])
+        of_device = "note: the memory of a worker is 80 GB, what a100-80gb has (another: --memory)"
+        self.assertEqual(note(*base, "ddp,fsdp2"), [of_device])
+        self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "80GB"), [of_device])
+        self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "90GB"), [])
         plain = (*SMALL, "--cluster", "k80-10gbe", "-s")
         self.assertEqual(note(*plain, "ddp"), [])  # nothing shards, and the trace knows no activations
         self.assertEqual(note(*plain, "zero-3"), ["note: memory is not checked (give --memory of a worker, such as 80GB), and is without activations: the trace "
                                                   "says nothing of them"])
         self.assertEqual(note(*plain, "zero-3", "--memory", "1GB"), ["note: memory is without activations: the trace says nothing of them"])
+
+    def test_what_does_not_fit_into_the_profile_s_device_does_not_win(self):
+        """LLaMA-3 8B: 176.9 GB on a worker that holds everything, 53.5 GB of 80 where 64 share."""
+        words = ("--profile", "llama3-8b_h100_b1_bf16", "--nodes", "8", "--gpus", "8", "--network", "400Gbit/s", "--inner", "900GB/s", "--update", "0s", "-s", "ddp,fsdp2")
+        done = self.wide(*words)
+        self.assertRegex(done.stdout, r"Fastest: fsdp2, .*\n! does not fit into the 80 GB of a worker\nnote: the memory of a worker is 80 GB, what h100 has")
+        self.assertEqual([row["strategy"] for row in table_of(done.stdout)], ["fsdp2", "ddp"])
+        ddp, fsdp2 = (row["iteration_s"] for row in rows_of(*words))
+        self.assertLess(ddp, fsdp2)
+        self.assertIn("Fastest: ddp, ", self.wide(*words, "--memory", "1TB").stdout)
+
+    def test_what_the_numbers_do_not_promise_is_said(self):
+        star = json.loads((ROOT / "topologies" / "star-64-10gbe.json").read_text(encoding="utf-8"))
+        (self.folder / "drawn.json").write_text(json.dumps(star | {"jitter": {"distribution": "lognormal", "sigma": 0.1, "seed": 1}}), encoding="utf-8")
+        here = (*SMALL, "--workers", "4", "-s", "best,wfbp", "--cluster")
+        chance, elsewhere = "note: with jitter every strategy draws times of its own", "note: best is what the search finds in alpha-beta"
+        for words, told in ((("star-64-10gbe",), ()), (("star-64-10gbe", "--fidelity", "fluid"), ()), (("drawn.json",), (chance,)),
+                            (("star-64-10gbe", "--fidelity", "message"), ()),  # at the lower bound
+                            (("star-64-10gbe", "--fidelity", "message", "--bandwidth", "x0.01"), (elsewhere,))):
+            text = self.wide(*here, *words).stdout
+            self.assertEqual([note for note in (chance, elsewhere) if note in text], list(told), words)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ TEST_CASE("sizes that follow each other and have a winner in common are told tog
   const std::string rows = result_row("p", "a", 4, 3) + result_row("p", "b", 4, 3.001) + result_row("p", "c", 4, 3.5) +
                            result_row("p", "a", 8, 4) + result_row("p", "b", 8, 3.5) + result_row("p", "c", 8, 3.9) +
                            result_row("p", "a", 16, 9) + result_row("p", "b", 16, 8) + result_row("p", "c", 16, 7.5);
-  CHECK(sentences(rows)[0] == "Fastest: b with 4 to 8 workers; c with 16 workers.");
+  CHECK(sentences(rows)[0] == "Fastest: b with 4 to 8 workers (a as fast at some); c with 16 workers.");
 }
 
 TEST_CASE("the largest size: time, speed-up, distance to the bound and to the slowest") {

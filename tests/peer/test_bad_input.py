@@ -120,7 +120,7 @@ DOCUMENTS = {
               [("/network/table", []), ("/network/table", {}), ("/network/table/0/bytes", "4 us"),
                ("/network/table/0/bytes", "-4 B"), ("/network/table/0/time", "1 B"),
                ("/network/table/0/time", "-1 us"), ("/network/table/1/bytes", "4 KiB"),
-               ("/network/table/1/bytes", "1e400 B")]),
+               ("/network/table/1/bytes", "1e400 B"), ("/network/table/1/time", "1 ps")]),
     "sweep": (SWEEP, [("/", "", "profils", []), ("/strategies/0", "/strategies/0", "cycel", "5 ms")],
               {"/profiles": REMOVE, "/clusters": REMOVE, "/strategies": REMOVE, "/strategies/0/name": REMOVE},
               [("/profiles", []), ("/clusters", []), ("/strategies", []), ("/workers", []), ("/collectives", []),

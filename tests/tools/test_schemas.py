@@ -67,7 +67,7 @@ BEYOND = {
     "cluster": {
         "one number in another": [("/stragglers/0/worker", 4)]},
     "measured": {"arithmetic": [("/network/measured/gamma", "9 us/B")]},
-    "table": {"order": [("/network/table/1/bytes", "4 KiB")]},
+    "table": {"order": [("/network/table/1/bytes", "4 KiB"), ("/network/table/1/time", "1 ps")]},
     "sweep": {
         "names of other files": [("/profiles/0", "nowhere.json"), ("/clusters/0", "nowhere.json"), ("/codecs/0", "topkk"),
                                  ("/clusters/0", {"cluster": "cluster.json", "codecs": ["topkk"]})],
