@@ -188,7 +188,7 @@ class Training {
 
   void step_together(bool keep) {
     Crew crew(classes_.size(), one_.lead_in(1));
-    draw_times(crew);
+    add_computing(draw_times(crew));
     Timeline whole;
     if (keep) {
       whole.spans.resize(unrolled_.labels.size());
@@ -210,20 +210,29 @@ class Training {
     events_ += timeline.events;
     network_events_ += network->events();
     busy_ = add(busy_, communicating(transfers_of(timeline, one_)));
-    add_computing(computing(crew));
     std::vector<Time> starts;
     for (const Time end : crew.ends()) starts.push_back(add(start_, end));
     begin_at(starts);
   }
 
-  // Each worker draws from a stream of its own, so that it does not matter who draws for whom: over all cores.
-  void draw_times(Crew& crew) {
+  // Each worker draws from a stream of its own, so that it does not matter who draws for whom: over all cores. What each
+  // computes by these times, as the lower bound counts it.
+  std::vector<Time> draw_times(Crew& crew) {
     std::copy(offsets_.begin(), offsets_.end(), crew.times(0).begin());
+    std::vector<Time> computing(classes_.size());
     const auto draw = [&](std::size_t from, std::size_t to) {
       const Jitter& jitter = *scenario_.stragglers.jitter;
-      for (std::size_t c = from; c < to; ++c)
-        for (TaskId place = 1; place < one_.lead_in(1); ++place)
-          crew.times(place)[c] = scaled(one_.nominal[place], classes_[c].slowdown * jitter.draw(random_[c]));
+      for (std::size_t c = from; c < to; ++c) {
+        Time all{0}, before{0};
+        for (TaskId place = 1; place < one_.lead_in(1); ++place) {
+          const Time takes = scaled(one_.nominal[place], classes_[c].slowdown * jitter.draw(random_[c]));
+          crew.times(place)[c] = takes;
+          if (!is_work(one_.labels[place])) continue;
+          all = add(all, takes);
+          if (bound_.hides(one_.labels[place], plan_.step)) before = add(before, takes);
+        }
+        computing[c] = bound_.computing(all, before);
+      }
     };
     constexpr std::size_t worth_a_thread = 50'000;  // draws: some milliseconds
     const std::size_t count = classes_.size();
@@ -234,6 +243,7 @@ class Training {
       others.push_back(std::async(std::launch::async, draw, count * i / threads, count * (i + 1) / threads));
     draw(0, count / threads);
     for (std::future<void>& other : others) other.get();
+    return computing;
   }
 
   // As the engine would have replayed it, and with the durations that it would have had.
@@ -243,21 +253,6 @@ class Training {
       whole.spans[unrolled_.lead_in(c) + place] = {start, start, ends[c]};
       unrolled_.graph.task(unrolled_.lead_in(c) + place).duration = crew.times(place)[c];
     }
-  }
-
-  std::vector<Time> computing(Crew& crew) const {
-    std::vector<Time> all(classes_.size(), Time(0)), before = all;
-    for (TaskId place = 0; place < one_.lead_in(1); ++place) {
-      const Label& label = one_.labels[place];
-      if (!is_work(label)) continue;
-      const bool hides = bound_.hides(label, plan_.step);
-      for (std::size_t c = 0; c < all.size(); ++c) {
-        all[c] = add(all[c], crew.times(place)[c]);
-        if (hides) before[c] = add(before[c], crew.times(place)[c]);
-      }
-    }
-    for (std::size_t c = 0; c < all.size(); ++c) all[c] = bound_.computing(all[c], before[c]);
-    return all;
   }
 
   const Scenario& scenario_;
