@@ -80,6 +80,7 @@ TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
   CHECK(log("none", 0.875).purpose == Purpose::AllGather);
   CHECK(log("none", 1).purpose == Purpose::Broadcast);
   CHECK_FALSE(log("sum", 1.3).purpose);
+  CHECK_FALSE(log("sum", INFINITY).purpose);
   CHECK(log("sum", 1.75).notes.empty());  // `error` is a deviation, not a count of what is wrong
 }
 
