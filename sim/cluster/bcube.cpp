@@ -86,7 +86,8 @@ class BCube final : public Topology {
       if (from == to) return latency;
       const double link = bcube_.links_[0].latency;
       std::uint32_t ahead = from, there = to;
-      for (std::uint32_t level = bcube_.k_; level-- > 0 && ahead != there;) {
+      for (std::uint32_t level = bcube_.k_; ahead != there;) {  // both 0 once the last digit is gone
+        --level;
         const std::uint32_t unit = bcube_.power_[level], old_digit = ahead / unit, new_digit = there / unit;
         ahead -= old_digit * unit;
         there -= new_digit * unit;

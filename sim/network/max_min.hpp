@@ -23,7 +23,7 @@ namespace allreplay {
 /// What a flow uses of a link at rate 1.
 struct LinkUse {
   LinkId link = 0;
-  double amount = 1;
+  double amount = 0;
 };
 
 struct SharedFlow {

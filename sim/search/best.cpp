@@ -41,7 +41,7 @@ void append(std::vector<Block>& blocks, const Slice& slice) {
       return;
     }
   }
-  blocks.push_back({{slice}, 0});
+  blocks.push_back({.slices = {slice}});
 }
 
 }  // namespace

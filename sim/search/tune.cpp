@@ -61,8 +61,7 @@ class Tuner {
   void measure_batch() {
     if (batch_.empty()) return;
     const std::vector<Measured> costs = measure_(batch_);
-    for (std::size_t i = 0; i < batch_.size(); ++i)
-      trials_.push_back({costs[i], std::move(batch_[i])});
+    for (std::size_t i = 0; i < batch_.size(); ++i) trials_.push_back({costs[i], std::move(batch_[i])});
     batch_.clear();
   }
 
@@ -167,7 +166,8 @@ class Tuner {
     for (int candidate = 0; candidate < 400; ++candidate) {
       Point point = random_point(random);
       if (candidate % 2 == 1)
-        for (std::size_t i = 0; i < point.size(); ++i) point[i] = std::clamp(best[i] + 0.1 * random.normal(), 0.0, 1.0);
+        std::transform(best.begin(), best.end(), point.begin(),
+                       [&](double x) { return std::clamp(x + 0.1 * random.normal(), 0.0, 1.0); });
       if (taken_.count(setting_at(point))) continue;
       const double gain = expected_improvement(model.at(point), *least);
       if (gain <= most) continue;

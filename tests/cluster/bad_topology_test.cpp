@@ -139,6 +139,9 @@ TEST_CASE("changes that do not make sense") {
   const auto star = [](const std::string& links) { return json_of("star", R"("links": [)" + links + "]"); };
   CHECK_THAT(complaint(star(R"({"between": ["h0", "h9"], "down": true})")),
              Contains("/links/0/between/1: there is no node 'h9' (names are like 'h0', 'h3', 's0')"));
+  CHECK_THAT(complaint(json_of("leaf-spine", R"("leaves": 2, "spines": 3, "hosts_per_leaf": 2,
+                                                "links": [{"between": ["h0", "h9"], "down": true}])")),
+             Contains("(names are like 'h0', 'h3', 'leaf0', 'spine2')"));
   CHECK_THAT(complaint(star(R"({"between": ["h0", "h1"], "down": true})")),
              Contains("/links/0/between: no link joins 'h0' and 'h1' ('h0' is linked to 's0')"));
   CHECK_THAT(complaint(star(R"({"between": ["h0"], "down": true})")), Contains("/links/0/between: names 1 nodes"));

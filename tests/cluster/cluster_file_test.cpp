@@ -1,5 +1,6 @@
 // What a cluster's file leaves out.
 #include "tests/catch.hpp"
+#include "tests/error_message.hpp"
 
 #include "sim/cluster/cluster.hpp"
 
@@ -22,4 +23,19 @@ TEST_CASE("NCCL runs on NVLink beside processors of Intel, where nothing is said
   CHECK(other.gpu == NcclSetup::Gpu::Volta);
   CHECK(other.pcie);
   CHECK(other.amd);
+}
+
+TEST_CASE("NCCL's model asks for links of both levels that take time per byte") {
+  const auto complaint = [](const std::string& inside, const std::string& between) {
+    return error_message([&] {
+      read_cluster(Json::parse(R"({"name": "c", "workers": 16, "network": {"alpha": "5 us", "beta": ")" + between +
+                                   R"(", "node": {"workers": 8, "alpha": "1 us", "beta": ")" + inside +
+                                   R"("}, "nccl": {"gpu": "a100"}}})",
+                               "c.json"));
+    });
+  };
+  CHECK(complaint("1 ns/B", "1 ns/B").empty());
+  for (const auto& [inside, between] : {std::pair("0 ns/B", "1 ns/B"), {"1 ns/B", "0 ns/B"}})
+    CHECK(complaint(inside, between) ==
+          "c.json: /network/nccl: stands beside links that take no time per byte (a bandwidth of both levels)");
 }

@@ -114,6 +114,22 @@ TEST_CASE("errors by decade of size") {
   CHECK(fitted.time_of_largest(false) == Approx(110e-6));  // of 100 B, by the line
 }
 
+TEST_CASE("the median of two errors is the middle between them") {
+  // 10 and 20 % above the law at the two largest sizes; the line through the 23 exact rows below stays.
+  const auto off = [](Bytes bytes) {
+    const auto above = [&](Bytes size) { return bytes == size; };
+    return law(bytes) * (above(128 << 20) ? 1.1 : above(256 << 20) ? 1.2 : 1);
+  };
+  CalibrationRequest request = as("ring");
+  const Calibration fitted = calibrate(log_of(off), request);
+  const RelativeErrors& last = fitted.decades.back();
+  REQUIRE(last.rows == 2);  // from 100 MB on
+  const double line_128 = fitted.line.a + fitted.line.b * 0x1p27, line_256 = fitted.line.a + fitted.line.b * 0x1p28;
+  const double one = std::abs(line_128 / off(128 << 20) - 1), other = std::abs(line_256 / off(256 << 20) - 1);
+  CHECK(last.line_median == Approx((one + other) / 2));
+  CHECK(last.line_worst == Approx(std::max(one, other)));
+}
+
 TEST_CASE("constants that no such link can have are warned of") {
   CalibrationRequest request = as("ring");
   request.line_rate = 1.25e9;  // 0.8 ns/B; the ring's β is 1.143

@@ -78,6 +78,7 @@ TEST_CASE("a measured table is linear between its sizes") {
   // Least time per byte up to M: 10 ns/B at 1000 B, 10 ns/B at 4000 B, 7.5 ns/B at 8000 B.
   CHECK(cost.least(2000) == to_time(20e-6));
   CHECK(cost.least(8000) == to_time(60e-6));
+  CHECK(cost.at_best(1000) == to_time(5e-6));  // as steep as far beyond the last
   CHECK(error_message([&] {
           price(network, find_algorithm("ring", {}), 16, 8, {});
         }).starts_with("c.json: /network/table: was measured for ring among 8"));

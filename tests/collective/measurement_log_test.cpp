@@ -1,5 +1,6 @@
 #include "sim/collective/measurement_log.hpp"
 
+#include <cmath>
 #include <regex>
 
 #include "tests/catch.hpp"
@@ -60,11 +61,11 @@ TEST_CASE("nccl-tests: older layouts have no root, no redop, no Group, and call 
 
 TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
   // Of 8 ranks: busbw is algbw times 14/8 of an all-reduce, 7/8 of its halves, 1 of a broadcast.
-  const auto log = [](const std::string& reduction, double factor) {
+  const auto log = [](const std::string& reduction, double factor, double algbw = 40) {
     return read(fmt::format(
         "{}{}# size count type redop time algbw busbw error time algbw busbw error\n"
         "8 2 float {} 10 0.00 0.00 5e-07 10 0.00 0.00 5e-07\n"
-        "4000000 1000000 float {} 100 40.00 {:.2f} 5e-07 100 40.00 {:.2f} 5e-07\n",
+        "4000000 1000000 float {} 100 {:.2f} {:.2f} 5e-07 100 {:.2f} {:.2f} 5e-07\n",
         "# Using devices\n",
         [] {
           std::string ranks;
@@ -72,7 +73,7 @@ TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
             ranks += fmt::format("#   Rank  {} Pid {} on box device {} [0x10] GPU\n", rank, rank + 10, rank);
           return ranks;
         }(),
-        reduction, reduction, 40 * factor, 40 * factor));
+        reduction, reduction, algbw, algbw * factor, algbw, algbw * factor));
   };
   CHECK(log("sum", 1.75).purpose == Purpose::AllReduce);
   CHECK(log("sum", 1.75).benchmark == "all_reduce_perf, by its busbw");
@@ -80,7 +81,8 @@ TEST_CASE("nccl-tests: a log that names no benchmark tells it by its rates") {
   CHECK(log("none", 0.875).purpose == Purpose::AllGather);
   CHECK(log("none", 1).purpose == Purpose::Broadcast);
   CHECK_FALSE(log("sum", 1.3).purpose);
-  CHECK(log("sum", 1.75).notes.empty());  // `error` is a deviation, not a count of what is wrong
+  CHECK_FALSE(log("none", 1, INFINITY).purpose);  // of a time of 0
+  CHECK(log("sum", 1.75).notes.empty());          // `error` is a deviation, not a count of what is wrong
 }
 
 TEST_CASE("CSV: a column of collectives") {

@@ -54,6 +54,11 @@ TEST_CASE("a file is written whole, through a private temporary") {
   CHECK(folder.files() == 5);  // the three that were there, and two; no temporary
 }
 
+TEST_CASE("a file that cannot be read says why, and is not read for ever") {
+  // Of a process's memory nothing lies at 0.
+  CHECK(error_message([] { read_file("/proc/self/mem"); }).find("Input/output error") != std::string::npos);
+}
+
 TEST_CASE("links stay links, and permissions stay") {
   const Folder folder;
   fs::create_directories(folder("target"));

@@ -14,6 +14,13 @@ TEST_CASE("one line of text holds nothing that moves a cursor") {
   CHECK(is_one_line("\xe2\x80\xa6"));  // an ellipsis, beside U+2028
 }
 
+TEST_CASE("bytes that are no text become question marks, one each") {
+  CHECK(as_text("größer\xff") == "größer?");
+  CHECK(as_text("\xe0\x80\x80") == "???");       // overlong
+  CHECK(as_text("\xed\xa0\x80") == "???");       // half of a surrogate pair
+  CHECK(as_text("\xf4\x90\x80\x80") == "????");  // beyond U+10FFFF
+}
+
 TEST_CASE("a line is cut between characters") {
   CHECK(one_line("a\nb\x1b[2J", 100) == "a b?[2J");
   CHECK(one_line("12345678", 8) == "12345678");

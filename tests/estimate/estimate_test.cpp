@@ -1,6 +1,8 @@
 // The whole of an estimate: what is known fixes it, recomputation moves it, and its parts add up.
 #include "sim/estimate/estimate.hpp"
 
+#include <algorithm>
+
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 
@@ -121,4 +123,50 @@ TEST_CASE("an activation stands behind a layer, and none between it and its norm
   CHECK(work.layers[0].operators.size() == 2);      // conv1, forward and backward: bn1 follows
   CHECK(work.layers[1].operators.size() == 4);      // bn1, and its activation's passes
   CHECK(work.layers.back().operators.size() == 2);  // fc, which the loss follows
+}
+
+TEST_CASE("layers of a model file: products, what only passes over its data, and attention") {
+  // Outputs of 1000 elements of fp32. A pass forward reads and writes each; one backward reads input and gradient, and
+  // reads and writes the input's gradient.
+  const auto layer = [](const std::string& name, const std::vector<std::int64_t>& shape, std::int64_t macs) {
+    ModelLayer one{name, {}, macs, 4000};
+    std::int64_t elements = 1;
+    for (const std::int64_t extent : shape) elements *= extent;
+    if (!shape.empty()) one.tensors = {{name + ".weight", shape, elements}};
+    return one;
+  };
+  const Model model{"m",
+                    {layer("first", {1, 1, 3, 3}, 9000), layer("depthwise", {10, 1, 3, 3}, 9000),
+                     layer("pointwise", {10, 8, 1, 1}, 8000), layer("pool", {}, 3000)}};
+  const Computation work = from_model(model, {"x", ""});
+  CHECK(std::holds_alternative<Product>(work.layers[0].operators[0]));
+  CHECK(std::holds_alternative<Product>(work.layers[2].operators[0]));
+  for (const std::size_t i : {1U, 3U}) {
+    INFO(model.layers[i].name);
+    const Pass* pass = std::get_if<Pass>(&work.layers[i].operators[0]);
+    REQUIRE(pass);
+    CHECK(pass->forward == 2000);
+    CHECK(pass->backward == 4000);
+    CHECK(pass->backward_once == 0);
+    CHECK(pass->macs == (i == 1 ? 9000 : 3000));
+  }
+  // 100 tokens of 256 channels: 4 heads of 64. 2·100² per channel.
+  const Model attention{"a", {{"attn", {}, 2 * 100 * 100 * 256, 4 * 100 * 256}}, "", "", "100 tokens"};
+  const Computation tokens = from_model(attention, {"x", ""});
+  const auto* heads = std::get_if<Attention>(&tokens.layers[0].operators[0]);
+  REQUIRE(heads);
+  CHECK(heads->tokens == 100);
+  CHECK(heads->heads == 4);
+  CHECK(heads->head_size == 64);
+}
+
+TEST_CASE("a layer may keep 4 PiB, and no more") {
+  EstimateRequest one = request("gpt2", 1024);
+  double most = 0;  // bytes that a layer keeps of a sample
+  for (const ComputationLayer& layer : one.work.layers)
+    most = std::max(most, 2 * layer.kept.elements + layer.kept.bytes);
+  one.batch = static_cast<std::int64_t>(0x1p52 / most);
+  CHECK(error_message([&] { estimate(one); }).empty());
+  one.batch += 1;
+  CHECK(error_message([&] { estimate(one); }).find("4 PiB a layer") != std::string::npos);
 }

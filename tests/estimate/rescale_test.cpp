@@ -58,12 +58,14 @@ TEST_CASE("from one device to another and back is where it was") {
 TEST_CASE("the ratio is the estimates', whatever was measured") {
   const Profile at32 = estimated("v100", "fp32", 32), at64 = estimated("v100", "fp32", 64);
   Profile measured = at32;
+  measured.origin = Origin::Measured;
   for (Layer& layer : measured.layers) layer.forward = scaled(layer.forward, 1.5);
   Change change;
   change.batch = 64;
   const Profile made = rescaled(measured, resnet(), change).profile;
   for (std::size_t i = 0; i < made.layers.size(); ++i)
     CHECK(to_seconds(made.layers[i].forward) == Approx(1.5 * to_seconds(at64.layers[i].forward)).epsilon(1e-6));
+  CHECK(made.origin == Origin::Estimated);
   CHECK(made.update == at32.update);  // the update does not know the batch
 }
 

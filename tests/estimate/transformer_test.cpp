@@ -89,6 +89,22 @@ TEST_CASE("rotary embeddings pass over all queries and keys, reading and writing
   CHECK(attentions == 32);
 }
 
+TEST_CASE("embeddings read a row and write it, and their gradient is as large as the table, once") {
+  const ComputationLayer words = built("gpt2").layers[0];  // 1024 tokens, 50257 rows of 768
+  const auto* look_up = std::get_if<Pass>(&words.operators[0]);
+  REQUIRE(look_up);
+  CHECK(look_up->forward == 2 * 1024. * 768);
+  CHECK(look_up->backward == 1024. * 768);
+  CHECK(look_up->backward_once == 50257. * 768);
+  // Positions are added to patches: two read, one written; backward its gradient is read, and the table's written.
+  const ComputationLayer places = built("vit-b").layers[1];  // 196 patches and the class
+  CHECK(places.model.name == "vit.embeddings");
+  const auto* add = std::get_if<Pass>(&places.operators[0]);
+  REQUIRE(add);
+  CHECK(add->forward == 3 * 197. * 768);
+  CHECK(add->backward == 2 * 197. * 768);
+}
+
 TEST_CASE("units: a block each, consecutive, with embeddings before and the head after") {
   for (const std::string name : {"gpt2", "bert-base", "llama3-8b", "vit-b"}) {
     INFO(name);

@@ -2,7 +2,11 @@
 #include "sim/experiment/request.hpp"
 
 #include "tests/catch.hpp"
+#include "tests/error_message.hpp"
 #include "tests/own_folder.hpp"
+
+#include "sim/cluster/cluster.hpp"
+#include "sim/experiment/cluster_words.hpp"
 
 using namespace allreplay;
 
@@ -56,4 +60,41 @@ TEST_CASE("a share of the stragglers' slowness is of what they take longer") {
   REQUIRE(slow.size() == 2);
   CHECK(slow[0].factor == Approx(1.25));
   CHECK(slow[1].factor == Approx(0.9));
+}
+
+TEST_CASE("a cluster in words is the file that they stand for") {
+  std::vector<ChangeText> words;
+  for (const auto& [name, value] :
+       {std::pair("nodes", "4"), {"gpus", "8"}, {"network", "400Gbit/s"}, {"inner", "370GB/s"}, {"rails", "2"}})
+    words.push_back({name, value, {"command line", std::string("--") + name}});
+  const Cluster cluster = read_cluster(Json::parse(cluster_file_of(words), "words"));
+  CHECK(cluster.workers == 32);
+  REQUIRE(cluster.network.node);
+  CHECK(cluster.network.node->workers == 8);
+  CHECK(cluster.network.node->rails == 2);
+  CHECK(*cluster.network.beta == Approx(1 / 50e9));
+  CHECK(*cluster.network.node->beta == Approx(1 / 370e9));
+  CHECK(*cluster.network.alpha == Approx(5e-6));
+  CHECK(*cluster.network.node->alpha == Approx(1e-6));
+  words.erase(words.begin() + 3);
+  CHECK(error_message([&] { cluster_file_of(words); }).starts_with("command line: --inner: is missing beside --nodes"));
+}
+
+TEST_CASE("a batch of one sample is in proportion, and none is no batch") {
+  const OwnFolder folder;
+  folder.write("c.json", R"({"name": "c", "workers": 4, "network": {"alpha": "10 us", "beta": "1 ns/B"}})");
+  folder.write("p.json", R"({"model": {"name": "m", "layers": [
+      {"name": "a", "tensors": [{"name": "a.w", "shape": [1000]}]}]}, "device": "d", "framework": "f", "batch_size": 8,
+      "precision": "fp32", "origin": "measured", "source": "s", "unit": "us",
+      "layers": [{"name": "a", "forward": 80, "backward": 160}]})");
+  Request request;
+  request.cluster = folder("c.json");
+  request.profile = folder("p.json");
+  request.strategy = "ddp";
+  request.changes = {{"batch", "1", {"command line", "--batch"}}};
+  const Scenario scenario = Library().resolve(request);
+  CHECK(scenario.profile->batch_size == 1);
+  CHECK(scenario.profile->forward() == to_time(10e-6));
+  request.changes[0].value = "0";
+  CHECK(error_message([&] { Library().resolve(request); }).starts_with("command line: --batch: "));
 }

@@ -81,3 +81,13 @@ TEST_CASE("settings of one plan are told apart by what no plan says") {
   }
   CHECK(launches.size() == 2);
 }
+
+TEST_CASE("options that were changed are those that differ") {
+  Scenario from, to;
+  to.options.set("bucket_cap", "3 MB", {});
+  const NamedValues changed = changed_options(from, to);
+  REQUIRE(changed.size() == 1);
+  CHECK(changed[0].first == "bucket_cap");
+  CHECK(changed[0].second == "3MB");
+  CHECK(changed_options(to, to).empty());
+}

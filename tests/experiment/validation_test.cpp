@@ -149,6 +149,18 @@ TEST_CASE("what leaves no trace is not fitted") {
   CHECK(found.points[1].predicted.value == Approx(9.6e-3));
 }
 
+TEST_CASE("a constant is known where the rows say both that it is no larger and that it is no smaller") {
+  // b's 1 MB are ready at 2 ms, take 2.1 ms, and are needed at 5 ms. Half of beta changes nothing, twice of it does.
+  const Measurements files;
+  files.write("b.csv", "layer,params,forward_us,backward_us\na,0,1000,2000\nb,250000,1000,2000\n");
+  const Validation found = files.validated(
+      "profile,cluster,workers,strategy,barrier,iteration_s,calibrate\n"
+      "b.csv,c.json,4,wfbp,layer,0.006,beta\n"
+      "b.csv,c.json,4,s-sgd,iteration,0.0081,\n");
+  CHECK_FALSE(found.fitted[0].known);
+  CHECK(found.points[1].predicted.value == Approx(8.1e-3));
+}
+
 TEST_CASE("the update is fitted, too, and is a profile's") {
   // 1 ms of update behind 6 ms, and 3.6 ms of communication.
   const Validation found = Measurements().validated(

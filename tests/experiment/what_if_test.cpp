@@ -45,3 +45,26 @@ TEST_CASE("what a change brings is counted in samples per second") {
   // 0.6 + 1.5/2 ms each: b's has arrived before a's is ready at 4 ms, which takes until 5.35; 7.35 ms.
   CHECK(row("network bandwidth x2").gain == Approx(8.2 / 7.35 - 1));
 }
+
+TEST_CASE("what lies inside nodes is asked about where there are nodes, and links that have a speed") {
+  const OwnFolder folder;
+  folder.write("p.csv", "layer,params,forward_us,backward_us\na,250000,1000,2000\n");
+  folder.write("nodes.json", R"({"name": "c", "workers": 8, "network": {"alpha": "100 us", "beta": "1 ns/B",
+                                 "node": {"workers": 2, "alpha": "1 us", "beta": "0.1 ns/B"}}})");
+  folder.write("flat.json", R"({"name": "c", "workers": 8, "network": {"alpha": "100 us", "beta": "1 ns/B"}})");
+  for (const bool nodes : {true, false}) {
+    Request request;
+    request.profile = folder("p.csv");
+    request.cluster = folder(nodes ? "nodes.json" : "flat.json");
+    request.strategy = "wfbp";
+    Library library;
+    const WhatIf what = what_if(library, request, {.budget = 1, .jobs = 1});
+    const auto asked = [&](const std::string& change) {
+      return std::any_of(what.rows.begin(), what.rows.end(),
+                         [&](const WhatIfRow& one) { return one.change == change; });
+    };
+    CHECK(asked("bandwidth inside nodes x2") == nodes);
+    CHECK(asked("nodes of 4 instead of 2") == nodes);
+    CHECK(asked("network bandwidth x2"));
+  }
+}

@@ -4,6 +4,8 @@
 #include "tests/html/results.hpp"
 
 #include "sim/core/json.hpp"
+#include "sim/html/page_looks.hpp"
+#include "sim/picture/series_look.hpp"
 
 using namespace allreplay;
 
@@ -89,4 +91,11 @@ TEST_CASE("many findings unfold") {
   const std::string page = report_page(result_of(rows), {}, {});
   CHECK(count(page, "<li><strong>") == 20);
   CHECK(page.find("<summary>14 more</summary>") != std::string::npos);
+}
+
+TEST_CASE("every look has a colour of its own on either page") {
+  const std::string css = looks_css();
+  for (std::size_t place = 0; place < different_looks; ++place)
+    CHECK(count(css, "--look-" + std::to_string(place) + ": ") == 2);  // light and dark
+  CHECK(count(css, "--look-") == 2 * different_looks);
 }

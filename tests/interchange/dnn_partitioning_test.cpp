@@ -48,6 +48,8 @@ TEST_CASE(
   const Imported small = import_text("dnn-partitioning", graph(nodes, edge(1, 2, 404) + "," + edge(11, 12, 20)));
   CHECK(has_note(small, "1 nodes are smaller than their output: no parameters"));
   CHECK(small.profile.tensors.size() == 1);
+  const Imported alone = import_text("dnn-partitioning", graph(nodes + "," + node(13, true, 5, 100, 9), edges));
+  CHECK(has_note(alone, "left out: 1 backward nodes without a forward node"));
 }
 
 TEST_CASE("dnn-partitioning: bad input") {

@@ -1,6 +1,7 @@
 #include <functional>
 #include <map>
 #include <numeric>
+#include <regex>
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 
 #include "sim/interchange/chakra/trace.hpp"
 #include "sim/interchange/exporters/exporter.hpp"
+#include "sim/interchange/plan_file.hpp"
 #include "sim/schedule/gradients.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/communication.hpp"
@@ -126,6 +128,32 @@ TEST_CASE("what ASTRA-sim text and tables carry comes back") {
   }
 }
 
+TEST_CASE("picoseconds beside a time that somebody has changed are no longer its") {
+  Profile profile;
+  profile.precision = "fp32";
+  profile.layers = {{"a", Time(2'400'000), to_time(3e-6)}};
+  profile.tensors = {{"t", 10, 40, 0}};
+  std::string text = written("chakra-json", {profile}).text;
+  const auto forward = [&] { return import_text("chakra-json", text).profile.forward(); };
+  CHECK(forward() == Time(2'400'000));
+  const std::regex whole("\"runtime\": ?2\\b");
+  REQUIRE(std::regex_search(text, whole));
+  text = std::regex_replace(text, whole, "\"runtime\": 4");
+  CHECK(forward() == to_time(4e-6));
+}
+
+TEST_CASE("a clock matters to those formats alone that count cycles") {
+  Profile profile;
+  profile.precision = "fp32";
+  profile.layers = {{"a", to_time(2e-6), to_time(3e-6)}};
+  profile.tensors = {{"t", 10, 40, 0}};
+  for (const Exporter& one : exporters()) {
+    INFO(one.name);
+    const bool differs = one.write({profile, nullptr, 1, 1e9}).text != one.write({profile, nullptr, 1, 2e9}).text;
+    CHECK(one.clocks == differs);
+  }
+}
+
 TEST_CASE("ASTRA-sim text, line by line: names without blanks, whole cycles, blocks where they are ready") {
   Profile profile;
   profile.name = profile.model = "p";
@@ -147,6 +175,9 @@ TEST_CASE("ASTRA-sim text, line by line: names without blanks, whole cycles, blo
   const std::vector<std::size_t> ends{3, 4};  // t3, t2, t1 | t0
   const Plan plan = expand(merge("some", list, ends), profile);
   const Exported planned = export_astra_sim({profile, &plan});
+  CHECK(std::any_of(planned.notes.begin(), planned.notes.end(), [](const auto& note) {
+    return note.find("several of one layer as one (2 all-reduces in all)") != note.npos;
+  }));
   CHECK(planned.text ==
         "DATA\n3\n"
         "a_b\t-1\t1\tNONE\t0\t0\tNONE\t0\t3\tALLREDUCE\t40\t0\n"
@@ -229,6 +260,25 @@ double longest_path(const Json& json, const Scenario& scenario) {
 }
 
 }  // namespace
+
+TEST_CASE("a transfer waits for one of a lane behind its own") {
+  Profile profile;
+  profile.precision = "fp32";
+  for (const char* name : {"a", "b"}) profile.layers.push_back({name, to_time(2e-6), to_time(3e-6)});
+  profile.tensors = {{"a.w", 10, 40, 0}, {"b.w", 10, 40, 1}};
+  const Plan plan = read_plan(Json::parse(R"({"strategy": "two", "blocks": [{"slices": ["b.w"]}, {"slices": ["a.w"]}],
+      "lanes": [{"name": "gathers", "window": {"blocks": 4}}, {"name": "reductions", "window": {"blocks": 4}}],
+      "transfers": [
+        {"op": "reduce-scatter", "block": 0, "lane": "reductions", "after": [{"backward": "b"}]},
+        {"op": "all-gather", "block": 0, "lane": "gathers", "after": [{"transfer": 0}], "before": [{"forward": "b"}]},
+        {"op": "reduce-scatter", "block": 1, "lane": "reductions", "after": [{"backward": "a"}]},
+        {"op": "all-gather", "block": 1, "lane": "gathers", "after": [{"transfer": 2}], "before": [{"forward": "a"}]}]})",
+                                          "plan"),
+                              profile);
+  // Of 100 us each: the backward passes end at 6 us, a is back at 206, and both forward passes follow it.
+  const ChakraTrace trace = decode_chakra(written("chakra", {profile, &plan, 2}).text, "trace");
+  CHECK(makespan_us(trace, [](std::int64_t) { return 100; }) == 210);
+}
 
 TEST_CASE("a sharded step's longest path through its Chakra trace is the iteration, where one lane sends at a time") {
   Random random(6, 0);

@@ -331,6 +331,7 @@ TEST_CASE("kernels of a PyTorch trace find their layers") {
   trace.op("aten::copy_", 5, 2).kernel(50, "Memcpy");  // before the first layer
   trace.layer(10, 1, 100, 200).layer(50, 3, 300, 400);
   trace.op("Optimizer.step#SGD.step", 900, 90, "", "user_annotation").op("aten::add_", 910, 5).kernel(7);
+  trace.op("aten::argmax", 80, 5).kernel(13);  // no gradient comes from it, nor from anything behind it
   trace.op("nccl:all_reduce", 890, 5, R"("Input Dims": [[9]])", "cpu_op", "2").kernel(11, "ncclDevKernel_AllReduce");
   const Imported imported = import_text("kineto", trace.step(3, 0).text());
   const Profile& profile = imported.profile;
@@ -339,7 +340,7 @@ TEST_CASE("kernels of a PyTorch trace find their layers") {
   CHECK(profile.layers[1].name == "linear#2");
   CHECK(profile.layers[0].forward == us(101));  // with its relu
   CHECK(profile.layers[0].backward == us(202));
-  CHECK(profile.layers[1].forward == us(301));
+  CHECK(profile.layers[1].forward == us(301));  // without the argmax
   CHECK(profile.layers[1].backward == us(402));
   REQUIRE(profile.tensors.size() == 4);
   CHECK(profile.tensors[0].elements == 32);  // the weight: its gradient was ready last
@@ -364,6 +365,30 @@ TEST_CASE("the last operator to note a number made its node") {
   CHECK(profile.layers[1].name == "linear#2");
   CHECK(profile.layers[0].forward == us(107));
   CHECK(profile.layers[1].forward == us(301));
+}
+
+TEST_CASE("the device is the one that ran most kernels") {
+  std::string text = Kineto().layer(10, 1, 100, 200).text();
+  const std::string one = R"({"id": 0, "name": "a GPU", "numSms": 8})";
+  REQUIRE(contains(text, one));
+  text.replace(text.find(one), one.size(), one + R"(, {"id": 1, "name": "another"})");
+  const std::string first = R"("device": 0)";
+  text.replace(text.find(first), first.size(), R"("device": 1)");
+  const Imported imported = import_text("kineto", text);  // four kernels, of which the second device ran one
+  CHECK(imported.profile.device == "a GPU");
+  CHECK(any_contains(imported.notes, "kernels ran on 2 devices"));
+}
+
+TEST_CASE("as many threads as a number of 16 bits tells apart") {
+  const std::string good = Kineto().layer(10, 1, 100, 200).text();  // of two threads
+  const auto with = [&](int more) {
+    std::string text = good, events;
+    for (int i = 0; i < more; ++i) events += fmt::format(R"({{"ph":"X","cat":"Runtime","tid":{},"ts":0}},)", 100 + i);
+    const std::string list = R"("traceEvents": [)";
+    return text.insert(text.find(list) + list.size(), events);
+  };
+  CHECK(complaint("kineto", with(65'534)).empty());
+  CHECK(contains(complaint("kineto", with(65'535)), "has more than 65536 threads"));
 }
 
 TEST_CASE("half precision is read off the gradients") {
@@ -427,6 +452,19 @@ TEST_CASE("times since 1970 keep their nanoseconds") {
     text.replace(at, end - at, fmt::format("1623142623{:06}.125", std::stoi(text.substr(at, end - at))));
   }
   CHECK(import_text("kineto", text).profile.forward() == us(101));
+  // The first layer's operator ends at 20.100 us, where the second layer starts. As a double, a multiple of 0.25 us,
+  // the one would start at 10.25 and last until 20.15, and the other start at 20 in it.
+  std::string close = Kineto().layer(10, 1, 100, 200).layer(50, 3, 300, 400).text();
+  const auto replace = [&](const std::string& old, const std::string& fresh) {
+    REQUIRE(contains(close, old));
+    close.replace(close.find(old), old.size(), fresh);
+  };
+  replace(R"("ts": 10, "dur": 10)", R"("ts": 10.2, "dur": 9.9)");
+  replace(R"("ts": 50, "dur": 10)", R"("ts": 20.1, "dur": 9)");
+  replace(R"("ts": 52, "dur": 4)", R"("ts": 22, "dur": 4)");
+  close = std::regex_replace(close, std::regex(R"("ts": ([1-9]\d)(?=[,.]))"), R"("ts": 16231426230000$1)");
+  close = std::regex_replace(close, std::regex(R"("ts": ([1-9]\d\d),)"), R"("ts": 1623142623000$1,)");
+  CHECK(import_text("kineto", close).profile.layers.size() == 2);
 }
 
 TEST_CASE("a rounded span that outlasts its parent holds nothing of the next") {
@@ -791,6 +829,13 @@ TEST_CASE("a PyTorch trace that is none") {
                  "does not say the shape of a gradient of linear"));
   std::string deep = R"({"traceEvents": )" + std::string(100'000, '[');
   CHECK(contains(complaint("kineto", deep), "brackets stand too deep"));
+  // 64 are read: two around the event, its own, and 61 in it.
+  const auto nested = [&](int more) {
+    return with(R"("traceEvents": [)",
+                R"("traceEvents": [{"ph": "M", "args": )" + std::string(more, '[') + std::string(more, ']') + "},\n");
+  };
+  CHECK(complaint("kineto", nested(61)).empty());
+  CHECK(contains(complaint("kineto", nested(62)), "brackets stand too deep"));
   Kineto forward;
   forward.op("aten::linear", 10, 5, R"("Sequence number": 1, "Fwd thread id": 0)").kernel(5);
   CHECK(contains(complaint("kineto", forward.text()), "has no backward pass"));

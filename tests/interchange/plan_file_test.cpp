@@ -46,7 +46,8 @@ TEST_CASE("a written plan is read back, with and without its short form") {
   Random random(81, 0);
   const File file;
   for (int round = 0; round < 100; ++round) {
-    const Profile profile = random_profile(random, 10);
+    Profile profile = random_profile(random, 10);
+    if (random.below(2) == 0) profile.update = Time(1000);
     const auto list = gradients(profile);
     std::vector<std::size_t> ends;
     for (std::size_t i = 1; i <= list.size(); ++i)
@@ -71,6 +72,24 @@ TEST_CASE("a written plan is read back, with and without its short form") {
   }
 }
 
+TEST_CASE("layers and tensors stand in a plan by their names, or by number where several have one") {
+  Profile profile = two_layers();
+  const auto words = [&](const std::string& part) {
+    const auto list = gradients(profile);
+    Draft draft = merge("some", list, std::vector<std::size_t>{1, 2});
+    Plan plan = expand(draft, profile);
+    plan.travel.reset();
+    const std::string text = write_plan(plan, profile);
+    INFO(text);
+    return text.find(part) != std::string::npos;
+  };
+  CHECK(words(R"("b.w")"));
+  CHECK(words(R"("backward": "b")"));
+  for (Layer& layer : profile.layers) layer.name = "same";
+  CHECK(words(R"("backward": 1)"));
+  CHECK_FALSE(words("same"));
+}
+
 TEST_CASE("a few lines by hand are a plan") {
   const File file;
   const Plan plan = file.read(R"({"blocks": [)" + both + "]}", two_layers());
@@ -87,6 +106,13 @@ TEST_CASE("a few lines by hand are a plan") {
                                two_layers());
   CHECK(lanes.lanes.size() == 2);
   CHECK(lanes.transfers[1].lane == 1);
+  // What waits for the last that is listed.
+  const Plan last = file.read(R"({"strategy": "mine", "blocks": [)" + both + R"(],
+    "transfers": [{"op": "all-gather", "block": 0, "after": [{"transfer": 2}], "before": [{"forward": "b"}]},
+                  {"op": "all-reduce", "block": 1, "after": [{"backward": "a"}], "before": [{"forward": "a"}]},
+                  {"op": "reduce-scatter", "block": 0, "after": [{"backward": "b"}]}]})",
+                              two_layers());
+  CHECK(last.transfers[2].op == Stage::ReduceScatter);
   CHECK_FALSE(lanes.travel);
 }
 

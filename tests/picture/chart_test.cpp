@@ -6,6 +6,7 @@
 #include "tests/picture/legible.hpp"
 
 #include "sim/picture/bar_chart.hpp"
+#include "sim/picture/style.hpp"
 #include "sim/picture/tornado_chart.hpp"
 
 using namespace allreplay;
@@ -110,7 +111,7 @@ TEST_CASE("bars are as long as their values, parts end to end or side by side") 
   const auto beside = all<Rectangle>(draw(chart), "part");
   REQUIRE(beside.size() == 3);
   CHECK(beside[1].box.x == Approx(beside[0].box.x));
-  CHECK(beside[1].box.y >= beside[0].box.bottom());
+  CHECK(beside[1].box.y - beside[0].box.bottom() == Approx(1));  // a pixel of paper between them
   require_legible(draw(chart));
 
   chart.parts[0].values.pop_back();
@@ -132,6 +133,19 @@ TEST_CASE("labels of the axis on the left stand beside their lines") {
     CHECK(std::any_of(lines.begin(), lines.end(), [&](double y) { return label.at.y - y == Approx(3.6); }));
   }
   CHECK(labels > 2);
+}
+
+TEST_CASE("a chart fills its width between the margins") {
+  const Drawing drawing = draw(example());
+  double last = 0;
+  for (const Shape& shape : drawing.shapes)
+    if (const auto* one = std::get_if<Path>(&shape))
+      for (const Position& point : one->points) last = std::max(last, point.x);
+  const auto names = texts(drawing, "axis");
+  REQUIRE(names.size() == 2);
+  CHECK(names[1].text == "time (s)");
+  CHECK(names[1].at.x == Approx(style::margin));
+  CHECK(last == Approx(drawing.width - 2 * style::margin));  // one more for what hangs over the axis' end
 }
 
 TEST_CASE("a legend's sample is a line across it, with the marker in its middle") {

@@ -1,5 +1,6 @@
 #include "sim/picture/figure.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/catch.hpp"
@@ -155,6 +156,35 @@ TEST_CASE("columns are as high as their numbers, in groups whose names do not to
   ColumnChart bad{.groups = {{"a", {{"", {{-1, {}, ""}}, ""}}}}};
   Drawing page;
   CHECK_THROWS_AS(add_column_chart(page, {0, 0, 100, 0}, bad), std::logic_error);
+}
+
+TEST_CASE("a marker is its own mirror image, and is drawn around its point") {
+  const auto mirrored = [](const std::vector<Position>& marker, double x, double y) {
+    return std::all_of(marker.begin(), marker.end(), [&](const Position& a) {
+      return std::any_of(marker.begin(), marker.end(),
+                         [&](const Position& b) { return std::hypot(a.x * x - b.x, a.y * y - b.y) < 1e-9; });
+    });
+  };
+  double radius = 0;
+  for (std::size_t i = 0; i < different_looks; ++i) {
+    INFO(i);
+    const SeriesLook look = series_look(i);
+    CHECK((mirrored(look.marker, -1, 1) || mirrored(look.marker, 1, -1)));
+    Drawing drawing;
+    add_marker(drawing, look, {100, 50}, {"point", ""});
+    REQUIRE(drawing.shapes.size() == 1);
+    const auto* path = std::get_if<Path>(&drawing.shapes[0]);
+    if (!path) {
+      radius = std::get<Circle>(drawing.shapes[0]).radius;
+      continue;
+    }
+    REQUIRE(radius > 0);  // the first look's
+    REQUIRE(path->points.size() == look.marker.size());
+    for (std::size_t corner = 0; corner < path->points.size(); ++corner) {
+      CHECK(path->points[corner].x == Approx(100 + radius * look.marker[corner].x));
+      CHECK(path->points[corner].y == Approx(50 + radius * look.marker[corner].y));
+    }
+  }
 }
 
 TEST_CASE("no two looks share a colour, or a marker; neighbours differ in grey") {

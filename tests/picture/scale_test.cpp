@@ -12,6 +12,8 @@ TEST_CASE("a linear axis starts at zero and ends at a round number") {
   CHECK(scale.share(0) == 0);
   CHECK(scale.share(40) == 1);
   CHECK(scale.share(10) == Approx(0.25));
+  CHECK(Scale({}, 0, 40, 5).ticks() == Ticks{0, 10, 20, 30, 40});
+  CHECK(Scale({}, 0, 40, 5).share(40) == 1);
   CHECK(Scale({}, 30, 37, 5).ticks() == Ticks{0, 10, 20, 30, 40});  // also where all numbers are far from it
   CHECK(Scale({}, -3, 5, 5).ticks() == Ticks{-4, -2, 0, 2, 4, 6});  // 8/4 gaps
   CHECK(Scale({}, 0, 0, 5).ticks().size() > 1);                     // nothing but zeros still has an axis

@@ -8,6 +8,7 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/collective/comm_cost.hpp"
+#include "sim/report/level_report.hpp"
 
 using namespace allreplay;
 
@@ -79,4 +80,20 @@ TEST_CASE("what a cluster file cannot hold") {
   const Cluster carried = read_cluster(Json::parse(calibration_cluster(scattered, "x", false, {}, place), "x"));
   CHECK(carried.network.measured->collective == "reduce-scatter");
   CHECK(carried.network.collective == "ring");
+}
+
+TEST_CASE(
+    "levels as JSON: inside a node its own constants, between nodes the network's, and none that nobody measured") {
+  const std::vector<Calibration> logs{calibration()};
+  LevelOutcome outcome{.logs = logs, .fit = {}, .why = ""};
+  outcome.fit.network.alpha = 5e-6;
+  outcome.fit.network.beta = 8e-9;
+  outcome.fit.network.node = NodeLevel{8, 1e-6, 2e-9, 1, {}};
+  outcome.fit.known = {true, true, true, false};
+  outcome.fit.errors.resize(1);
+  const Json json = Json::parse(levels_json(outcome), "levels");
+  CHECK(json.at("node").at("beta").number() == 2e-9);
+  CHECK(json.at("node").at("alpha").number() == 1e-6);
+  CHECK(json.at("network").at("beta").number() == 8e-9);
+  CHECK(json.at("network").at("alpha").dump() == "null");
 }

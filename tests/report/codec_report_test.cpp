@@ -6,6 +6,7 @@
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 
+#include "sim/core/json.hpp"
 #include "sim/schedule/codec.hpp"
 
 using namespace allreplay;
@@ -83,6 +84,15 @@ TEST_CASE("several workers: bytes, and the error against the true mean") {
   // The same gradient everywhere and always: the mean of one.
   signs.correlation = 1;
   CHECK(measure_codec(signs).aggregated->total_error == Approx(measure_codec(signs).round_trip.error).epsilon(0.02));
+  signs.elements = 1;  // down to the only element: ±1 for 8 times the same x
+  const CodecReport one = measure_codec(signs);
+  CHECK(one.aggregated->error == Approx(one.aggregated->total_error));
+  // New gradients each time, and one iteration: all of it is that one.
+  signs.correlation = 0;
+  signs.elements = 1000;
+  signs.iterations = 1;
+  const CodecReport once = measure_codec(signs);
+  CHECK(once.aggregated->total_error == Approx(once.aggregated->error));
 }
 
 TEST_CASE("gTop-k loses as printed, and conserving only what rounding does") {
@@ -119,6 +129,12 @@ TEST_CASE("codecs have the bytes, the feedback and the way of travelling that th
           REQUIRE(std::ssize(payload) == codec.wire_bytes(static_cast<double>(n), options));
         }
   }
+}
+
+TEST_CASE("the ratio is of fp32's bytes to those on the wire") {
+  const CodecReport half = measure_codec(request("fp16", 1000));
+  CHECK(Json::parse(codec_json(half), "json").at("ratio").number() == 2);
+  CHECK(codec_table(half).find("4 kB -> 2 kB on the wire (1/2)") != std::string::npos);
 }
 
 TEST_CASE("the report says the same each time, but for the times") {

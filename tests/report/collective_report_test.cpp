@@ -48,4 +48,5 @@ TEST_CASE("bandwidths as nccl-tests has them") {
   CHECK(collective_json(rows).find("\"busbw_GBps\"") != std::string::npos);
   CHECK(bus_factor(Purpose::AllGather, 4) == 3);
   CHECK(bus_factor(Purpose::ReduceScatter, 4) == 0.75);
+  CHECK(bus_factor(Purpose::Broadcast, 4) == 1);
 }

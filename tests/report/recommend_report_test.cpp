@@ -43,6 +43,10 @@ TEST_CASE("tuning does not depend on how many trials run at a time, and never ma
     REQUIRE(one.tuned.result.metrics.iteration_s <= one.given.result.metrics.iteration_s);
     CHECK(tuning_csv(one).find("profile,cluster,strategy,workers,origin,trial,") == 0);
     CHECK(tuning_report(one).find("* best") != std::string::npos);
+    const std::string words = tuning_report(one, {.width = 1000});
+    for (std::size_t i = 0; i < one.ranges.size() && !one.as_given; ++i)
+      CHECK(words.find(fmt::format(" --option {}=\"{}\"", one.ranges[i].option, one.trials[one.best].values[i])) !=
+            std::string::npos);
   }
 }
 
@@ -80,9 +84,9 @@ TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself
 
 namespace {
 
-std::vector<Advice> ranking_of(const std::vector<Scenario>& scenarios) {
+std::vector<Advice> ranking_of(const std::vector<Scenario>& scenarios, std::int64_t budget = 1) {
   std::vector<RuledOut> ruled_out;
-  std::vector<Advice> ranking = recommend(scenarios, {.budget = 1}, ruled_out);
+  std::vector<Advice> ranking = recommend(scenarios, {.budget = budget}, ruled_out);
   REQUIRE(ruled_out.empty());
   return ranking;
 }
@@ -96,6 +100,34 @@ std::string line_of(const std::string& text, const std::string& name) {
 }
 
 }  // namespace
+
+TEST_CASE("among settings that are as fast, fit and need no more memory, none starts fewer collectives") {
+  for (const Advice& one : ranking_of(all(), 24)) {
+    INFO(one.tuned.scenario.strategy->name);
+    const Metrics& chosen = one.tuned.result.metrics;
+    double best = one.given_s;
+    for (const Trial& trial : one.trials)
+      if (trial.fits) best = std::min(best, trial.iteration_s);
+    for (const Trial& trial : one.trials)
+      if (trial.fits && trial.iteration_s <= std::min(1.005 * best, one.given_s) &&
+          trial.memory_bytes <= one.tuned.result.memory.peak)
+        CHECK(trial.collectives >= chosen.collectives);
+  }
+}
+
+TEST_CASE("every reason of more than half a thousandth of the iteration has its time") {
+  const std::vector<Advice> ranking = ranking_of({scenario("wfbp")});
+  const std::string page = recommend_report(ranking, {.width = 1000});
+  const double iteration = ranking[0].tuned.result.metrics.iteration_s;
+  INFO(page);
+  int said = 0;
+  for (const Bound bound : {Bound::Traffic, Bound::FirstLayer, Bound::StartUps, Bound::Schedule})
+    if (const double part = ranking[0].why.of(bound); part > 0.0005 * iteration) {
+      CHECK(page.find(format_duration(part)) != std::string::npos);
+      ++said;
+    }
+  CHECK(said > 1);
+}
 
 TEST_CASE("what does not fit is marked at every size, and reaches no line") {
   // Whole parameters, gradients and states on every worker, or an eighth of them: between the two there is a limit.
@@ -153,6 +185,7 @@ TEST_CASE("settings in the words of frameworks") {
   CHECK(settings(ddp).empty());  // buckets as DistributedDataParallel's, but sharded
   Scenario zero = scenario("zero-2");
   CHECK(settings(zero).find("gradient_accumulation_steps") == std::string::npos);
+  CHECK(settings(zero).find("\"allgather_bucket_size\": 500000000,") != std::string::npos);  // DeepSpeed's own
   zero.options.strategy.step.accumulate = 2;
   CHECK(settings(zero).find("\"gradient_accumulation_steps\": 2}") != std::string::npos);
   CHECK(find_framework("pytorch", {}).strategies.front()->name == "optimal-merge");

@@ -52,6 +52,15 @@ TEST_CASE("ranges as users write them") {
   }
 }
 
+TEST_CASE("an option that the strategy does not read suggests one that it does, or one of the step") {
+  const auto complaint = [](const std::string& text) {
+    return error_message([&] { parse_range(text, find_strategy("fsdp2", {}), place); });
+  };
+  CHECK(complaint("rashard=all,none") ==
+        "command line: --over: 'rashard' is not an option of fsdp2 (did you mean 'reshard'?)");
+  CHECK(complaint("accumulat=1,2").find("did you mean 'accumulate'?") != std::string::npos);
+}
+
 TEST_CASE("between the ends of a range stand values that people would write") {
   const auto middle = [](const std::string& ends, std::string_view strategy) {
     return value_at(parse_range(ends, find_strategy(strategy, {}), place), 0.5);
@@ -75,6 +84,19 @@ TEST_CASE("a grid covers the ends evenly and keeps its budget") {
   CHECK(seen.count({"4096", "4096"}) == 1);
   CHECK(trials[fastest(trials)].values == std::vector<std::string>{"8", "512"});
   CHECK(tune({counts, 1, TuneMethod::Grid, 1}, {"0", "7"}, valley(3, 9)).size() == 1);  // as given lies outside
+}
+
+TEST_CASE("among equals the first trial is the best") {
+  const auto trial = [](double seconds, bool fits, double bytes) {
+    Trial one;
+    one.iteration_s = seconds;
+    one.fits = fits;
+    one.memory_bytes = bytes;
+    return one;
+  };
+  CHECK(fastest({trial(2, true, 5), trial(1, true, 9), trial(1, true, 1)}) == 1);
+  CHECK(fastest({trial(1, false, 5), trial(2, true, 9)}) == 1);                       // what fits
+  CHECK(fastest({trial(1, false, 5), trial(9, false, 4), trial(2, false, 4)}) == 1);  // or the smallest
 }
 
 TEST_CASE("options as given beyond the ranges are no trial") {

@@ -43,6 +43,18 @@ TEST_CASE("the bound counts every tensor of the first layer that has one, and wh
   CHECK(bound(20) == Approx(28));      // all 1400 B take longer than 18 + 8
 }
 
+TEST_CASE("a sharded step takes no less than what it sends on either of two networks") {
+  // Two nodes of two workers that share out the state: gathers inside, at no cost, and between the nodes an all-reduce
+  // of half of each gradient, of which two send 2·1/2: 3 · 2000 B at 10 us/B. Then 60 ms, and 9 ms of computing.
+  Scenario scenario = scenario_of(three_layers(), "fsdp2", 4, 0, 10e-6);
+  scenario.cluster.network.node = NodeLevel{2, 0, 1e-15, 2, {"c.json", "/network/node"}};
+  scenario.options.strategy.step.shard_group = 2;
+  CHECK(*simulate(scenario).metrics.lower_bound_s == Approx(60 * ms));
+  // And the same inside, with nothing that takes time between.
+  std::swap(scenario.cluster.network.beta, scenario.cluster.network.node->beta);
+  CHECK(*simulate(scenario).metrics.lower_bound_s > 60 * ms);
+}
+
 TEST_CASE("communication is as busy as the union of what is in flight") {
   // Ring of 2: two start-ups of 1.5 ms and no time per byte, so 3 ms a tensor, ready at 2, 4 and 6 ms.
   const Scenario overlapping = scenario_of(three_layers(), "bytescheduler", 2, 1.5 * ms, 0);

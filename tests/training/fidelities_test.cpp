@@ -3,6 +3,8 @@
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
 
+#include "sim/training/communication.hpp"
+
 using namespace allreplay;
 
 namespace {
@@ -37,6 +39,21 @@ TEST_CASE("on an idle star the fidelities give the same iteration, with straggle
         REQUIRE(iteration(scenario, "fluid") == Approx(closed).margin(14e-12 * blocks));
         REQUIRE(iteration(scenario, "message") == Approx(closed).margin(14e-12 * blocks));
       }
+}
+
+TEST_CASE("collectives of groups go among as many workers as the scenario shares its state out to") {
+  Random random(53, 0);
+  Scenario scenario = on_star(random, "fsdp2", 8);
+  scenario.options.strategy.step.shard_group = 2;
+  scenario.collective = "ring";
+  scenario.fidelity = "fluid";
+  const Plan plan = plan_of(scenario);
+  const Communication communication = prepared_for(plan, communication_of(scenario));
+  // Of 10 MB at 1.25 GB/s each of two sends the half, 4 ms; a message starts up in 20 us, and 2 us on each of two
+  // links. Replicas are four, and reduce a half each: in 2·3 messages of an eighth, 1 ms.
+  const auto time = [&](const Call& call) { return to_seconds(communication.fabric->alone(10'000'000, call)); };
+  CHECK(time({Stage::AllGather, Axis::Shard}) == Approx(4e-3 + 24e-6));
+  CHECK(time({Stage::AllReduce, Axis::Replica}) == Approx(6 * (1e-3 + 24e-6)));
 }
 
 TEST_CASE("reusing the price of a lone collective changes nothing") {

@@ -214,4 +214,10 @@ TEST_CASE("the events of a network are counted apart from the engine's") {
   CHECK(fluid.network_events % 12 == 0);
   CHECK(message.network_events == 4 * fluid.network_events);
   CHECK(fluid.events > fluid.network_events);
+  // Where no two workers are alike, too: 48 messages an iteration.
+  scenario.stragglers.jitter = Jitter{JitterKind::Normal, 0.1, 1};
+  const Metrics jittered = simulate(scenario).metrics;
+  CHECK(jittered.network_events > 0);
+  CHECK(jittered.network_events % 48 == 0);
+  CHECK(jittered.events > jittered.network_events);
 }

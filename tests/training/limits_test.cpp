@@ -117,6 +117,20 @@ TEST_CASE("hierarchical runs as one group where workers do not fill groups, and 
         "5 workers do not fill groups of 2: hierarchical runs as one group, a ring");
 }
 
+TEST_CASE("where no host of a switch has another beside it, placement takes nothing from hierarchical") {
+  for (const auto& [hosts, said] : {std::pair(1, false), {2, true}}) {
+    Scenario scenario = of_messages("hierarchical", 4);
+    scenario.cluster.network.topology = read_topology(Json::parse(
+        fmt::format(R"({{"kind": "leaf-spine", "leaves": {}, "spines": 1, "hosts_per_leaf": {}, "placement": "spread",
+                         "link": {{"latency": "2 us", "bandwidth": "10 Gbit/s"}}}})",
+                    4 / hosts, hosts),
+        "topology"));
+    const std::string warning = communication_of(scenario).warning;
+    INFO(warning);
+    CHECK(warning.starts_with("no consecutive workers sit together") == said);
+  }
+}
+
 TEST_CASE("costs that make days of an iteration are a mistaken unit") {
   // Among four a ring takes six messages: of 2e4 s, 33 hours. For the gradients at once, and for each tensor.
   Scenario slow = of_tensors(1, "wfbp");

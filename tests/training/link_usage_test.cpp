@@ -52,6 +52,13 @@ TEST_CASE("a ring among four sends each link 3/2 of the bytes, each way") {
   CHECK(hot[1].users[0].from == 3);
   CHECK(hot[1].users[0].to == 0);
   CHECK(hottest(usage, 100).size() == 8);
+  // With a server on each worker, a host sends everybody as much: equals in their order.
+  Scenario servers = on_a_star();
+  servers.collective = "parameter-server";
+  const std::vector<HotLink> all = hottest(link_usage(servers, 1'000'000, 10e-3, flag), 1);
+  REQUIRE(all.size() == 1);
+  REQUIRE(all[0].users.size() == 3);
+  for (std::uint32_t i = 0; i < 3; ++i) CHECK(all[0].users[i].to == i + 1);
 }
 
 TEST_CASE("the slowest link is the hottest, and one that is down carries nothing") {

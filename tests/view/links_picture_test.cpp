@@ -1,6 +1,7 @@
 // Where the nodes and links of a topology are drawn, and how.
 #include "sim/view/links_picture.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tests/catch.hpp"
@@ -30,6 +31,16 @@ Drawn drawn(const std::string& topology, std::int64_t workers, const std::string
     if (const auto* one = std::get_if<Circle>(&shape); one && one->meaning.kind == "node") drawn.nodes.push_back(*one);
     if (const auto* one = std::get_if<Path>(&shape); one && one->meaning.kind == "link") drawn.links.push_back(*one);
     if (const auto* one = std::get_if<Text>(&shape); one && one->kind == "name") drawn.names.push_back(one->text);
+  }
+  // Each word of the legend has its line before its letters.
+  for (const Shape& shape : drawing.shapes) {
+    const auto* word = std::get_if<Text>(&shape);
+    if (!word || word->kind != "legend") continue;
+    CHECK(std::any_of(drawing.shapes.begin(), drawing.shapes.end(), [&](const Shape& other) {
+      const auto* line = std::get_if<Path>(&other);
+      return line && line->points[1].x == Approx(word->at.x - 6) && line->points[0].y < word->at.y &&
+             line->points[0].y > word->at.y - word->size;
+    }));
   }
   return drawn;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
+#include "tests/error_message.hpp"
 #include "tests/picture/legible.hpp"
 
 #include "sim/core/file.hpp"
@@ -98,4 +99,29 @@ TEST_CASE("a series without an option is not named by it") {
   CHECK(svg.find("DDP<") != std::string::npos);
   CHECK(svg.find("DDP, launch=1 us<") != std::string::npos);
   CHECK(svg.find("DDP, <") == std::string::npos);
+}
+
+TEST_CASE("an axis ends where it is told to, unless all lies beyond") {
+  const auto points = [](double to) {
+    PlotOptions options;
+    options.kinds = {PlotKind::Lines};
+    options.to = to;
+    const std::string svg =
+        to_svg(figure("profile,strategy,workers,iteration_s\na,ddp,8,5\na,ddp,16,6\na,ddp,32,9\n", options));
+    return svg.find("\u2191") != std::string::npos;  // a curve that leaves the field says so
+  };
+  CHECK(points(7));
+  CHECK_FALSE(points(5));
+  CHECK_FALSE(points(1));
+}
+
+TEST_CASE("two rows that would be one point: the complaint names the text that tells them apart") {
+  CHECK(error_message([] {
+          PlotOptions options;
+          figure("profile,strategy,cluster,workers,speedup,memory\na,ddp,slow,8,7,x\na,ddp,fast,8,6,y\n", options);
+        }).find("--set panels=cluster") != std::string::npos);
+  CHECK(error_message([] {
+          PlotOptions options;
+          figure("profile,strategy,workers,speedup,memory\na,ddp,8,7,x\na,ddp,8,6,y\n", options);
+        }).find("one row per point") != std::string::npos);
 }

@@ -1,6 +1,7 @@
 #include "sim/view/timeline_picture.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
@@ -352,6 +353,19 @@ TEST_CASE("memory over time stands below plans that shard, and traces that know 
       if (i > 0) pixels += (area[i].x - area[i - 1].x) * (bottom - area[i].y);
     }
     CHECK(highest == Approx(peak));
+    // Each number on the left has a line across the field, a third of its letters' height above its base.
+    int numbers = 0;
+    for (const Shape& shape : drawing.shapes) {
+      const auto* number = std::get_if<Text>(&shape);
+      if (!number || number->kind != "tick" || number->align != Align::End) continue;
+      ++numbers;
+      CHECK(std::any_of(drawing.shapes.begin(), drawing.shapes.end(), [&](const Shape& other) {
+        const auto* line = std::get_if<Path>(&other);
+        return line && line->points.size() == 2 && line->look.width == 0.7 && line->points[0].x == area[0].x &&
+               line->points[1].x > area[0].x && number->at.y - line->points[0].y == Approx(3.4);
+      }));
+    }
+    CHECK(numbers > 1);
     // The area is the integral; what is thinner than a pixel is drawn as its highest.
     const MemoryUse& memory = outcome.result.memory;
     double integral = 0;
@@ -434,6 +448,45 @@ TEST_CASE("arrows are drawn up to a number that can still be read") {
   // What makes a block ready, and what waits for it: two for each layer, 48 at most.
   CHECK(arrows(24) > 0);
   CHECK(arrows(25) == 0);
+}
+
+TEST_CASE("an arrow's head is at its end") {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 3; ++layer) {
+    profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
+    profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+  }
+  const Drawing drawing = timeline_picture({run(scenario_of(profile, "wfbp", 8, 50e-6, 1e-9))});
+  int heads = 0;
+  for (std::size_t i = 0; i + 1 < drawing.shapes.size(); ++i) {
+    const auto *arrow = std::get_if<Path>(&drawing.shapes[i]), *head = std::get_if<Path>(&drawing.shapes[i + 1]);
+    if (!arrow || arrow->meaning.kind != "arrow") continue;
+    ++heads;
+    REQUIRE(head);
+    REQUIRE(head->points.size() == 3);
+    const Position from = arrow->points[arrow->points.size() - 2], to = arrow->points.back();
+    CHECK(head->points[0].x == to.x);
+    CHECK(head->points[0].y == to.y);
+    // As long as wide or so, both behind the tip and each on its side: their middle lies on the arrow's line.
+    const Position &left = head->points[1], &right = head->points[2];
+    CHECK(std::hypot(left.x - to.x, left.y - to.y) == Approx(std::hypot(right.x - to.x, right.y - to.y)));
+    CHECK(std::hypot(left.x - to.x, left.y - to.y) < 8);
+    const Position middle{(left.x + right.x) / 2, (left.y + right.y) / 2};
+    CHECK((middle.x - to.x) * (to.y - from.y) == Approx((middle.y - to.y) * (to.x - from.x)).margin(1e-6));
+  }
+  CHECK(heads == 4);  // three blocks become ready, and the next forward pass waits for the last
+}
+
+TEST_CASE("a pass says above its bars how long it is") {
+  Profile profile;
+  profile.name = "p";
+  for (LayerId layer = 0; layer < 3; ++layer) {
+    profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
+    profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
+  }
+  const Drawing drawing = timeline_picture({run(scenario_of(profile, "wfbp", 8, 50e-6, 1e-9))});
+  CHECK(texts(drawing, "phase") == std::vector<std::string>{"backward 6 ms", "forward 3 ms"});
 }
 
 TEST_CASE("words over a line stand on white") {

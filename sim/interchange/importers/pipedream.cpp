@@ -192,7 +192,7 @@ std::optional<Images> images_of(const Operations& graph) {
       images.channels = static_cast<std::int64_t>(std::clamp(described(node, "Conv2d("), 0.0, 1e6));
     }
   }
-  if (images.count == 0 || images.channels == 0) return std::nullopt;
+  // Infinite, or no number, where there are none of either.
   const double pixels = input / 4 / static_cast<double>(images.count) / static_cast<double>(images.channels);
   if (!(pixels >= 1 && pixels <= 1e12) || std::sqrt(pixels) != std::floor(std::sqrt(pixels))) return std::nullopt;
   images.extent = static_cast<std::int64_t>(std::sqrt(pixels));
