@@ -41,13 +41,13 @@ std::string tuning_report(const Tuning& tuning, const Screen& screen) {
   const std::string heading = fmt::format("{}: {} on {}, {} workers, {}, {}", scenario.strategy->name,
                                           scenario.profile->name, scenario.cluster.name, scenario.workers,
                                           tuning.given.result.collective, tuning.given.result.fidelity);
-  std::string settings;
+  std::vector<std::string> settings;
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
-    settings += fmt::format(" --option {}=\"{}\"", tuning.ranges[i].option, tuning.trials[tuning.best].values[i]);
+    settings.insert(settings.end(), {"--option", tuning.ranges[i].option + "=" + tuning.trials[tuning.best].values[i]});
   std::string text = tuning.as_given
                          ? fmt::format("best: the options as given: {}", format_duration(given))
-                         : fmt::format("best:{}: {}, {:.2f} % less than {} as given", settings, format_duration(best),
-                                       100 * (1 - best / given), format_duration(given));
+                         : fmt::format("best: `{}`: {}, {:.2f} % less than {} as given", shell_words(settings),
+                                       format_duration(best), 100 * (1 - best / given), format_duration(given));
   if (metrics.lower_bound_s)
     text += fmt::format("; {:.1f} % above the lower bound", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
   return wrapped(heading, screen.width) + "\n\n" + table.text(screen) + "\n" + wrapped(text, screen.width) + "\n" +
