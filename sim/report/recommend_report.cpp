@@ -268,7 +268,8 @@ std::string recommend_report(const std::vector<Advice>& ranking, const Screen& s
   return wrapped(fmt::format("{} workers: {}", scenario.workers, heading(ranking.front())), screen.width) + "\n\n" +
          table.text(screen) + "\n" +
          wrapped(why_text(ranking.front()) + bounds_text(ranking) + limits(ranking.front()), screen.width) +
-         what_to_do(ranking, screen) + wrapped(memory_notes(outcomes) + caveat(scenario.profile), screen.width, 2);
+         what_to_do(ranking, screen) +
+         wrapped(memory_notes(outcomes) + efficiency_note(outcomes) + caveat(scenario.profile), screen.width, 2);
 }
 
 namespace {
@@ -362,7 +363,10 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
         screen.width, 10);
   }
   const Scenario& scenario = sizes.front().front().tuned.scenario;
-  return text + wrapped((all_fit ? "" : memory_note(scenario)) + caveat(scenario.profile), screen.width, 2);
+  std::string note;
+  for (const auto& ranking : sizes)
+    if (note.empty()) note = efficiency_note(outcomes_of(ranking));
+  return text + wrapped((all_fit ? "" : memory_note(scenario)) + note + caveat(scenario.profile), screen.width, 2);
 }
 
 namespace {

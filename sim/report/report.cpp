@@ -118,6 +118,19 @@ std::string memory_notes(const std::vector<Outcome>& outcomes) {
   return (all_fit ? "" : memory_note(scenario)) + (note.empty() ? "" : fmt::format("note: {}\n", note));
 }
 
+std::string efficiency_note(const Outcome& one) {
+  constexpr double hardly = 1.0005;  // 100.0 %
+  if (one.result.plan.step.zero == 0 || one.result.metrics.efficiency < hardly) return "";
+  return "note: an efficiency above 100 %: the optimizer is sharded, so that each worker updates less than one alone\n";
+}
+
+std::string efficiency_note(const std::vector<Outcome>& outcomes) {
+  std::string note;
+  for (const Outcome& one : outcomes)
+    if (note.empty()) note = efficiency_note(one);
+  return note;
+}
+
 TableCell exposed_cell(const Metrics& metrics) {
   constexpr double hardly = 0.0005;  // of an iteration: 0.0 %
   const TableCell cell = cell::seconds(metrics.exposed_comm_s);
@@ -162,7 +175,7 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
                                                     percent(m.iteration_s / *m.lower_bound_s - 1))
                                       : "none"}};
   std::erase_if(lines, [](const auto& line) { return line.second.text.empty(); });
-  const std::string note = caveat(scenario.profile);
+  const std::string note = efficiency_note(outcome) + caveat(scenario.profile);
   return wrapped(title(scenario), screen.width) + "\n\n" + facts(lines, screen) +
          (note.empty() ? "" : "\n" + wrapped(note, screen.width, 2));
 }
@@ -268,7 +281,8 @@ std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& s
       said += fmt::format("{}: {}.\n", names.label(i), chosen);
   return wrapped(compare_heading(outcomes, names, options.back()), screen.width) + "\n\n" + table.text(screen) +
          apart_options + (said.empty() ? "" : "\n" + wrapped(said, screen.width)) +
-         wrapped(memory_notes(outcomes) + caveat(outcomes.front().scenario.profile), screen.width, 2);
+         wrapped(memory_notes(outcomes) + efficiency_note(outcomes) + caveat(outcomes.front().scenario.profile),
+                 screen.width, 2);
 }
 
 }  // namespace allreplay

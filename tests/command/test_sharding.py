@@ -54,6 +54,14 @@ class Sharding(program.Case):
         self.refused("recommend", "-s", "fsdp2,zero-3", *MODEL, "--memory", f"{int(least) // 2} B")
         self.assertIn("zero-3", output("recommend", "-s", "fsdp2,zero-3", *MODEL, "--memory", f"{int(least) + 1} B"))
 
+    def test_an_efficiency_above_all_is_explained(self):
+        """Each of 64 updates a 64th, and speed-up compares with one that updates all; DDP's all do."""
+        says = "note: an efficiency above 100 %: the optimizer is sharded, so that each worker updates less than one alone"
+        for command in (["run", "-s", "fsdp2"], ["compare", "-s", "ddp,fsdp2"], ["recommend", "-s", "ddp,fsdp2", "--budget", "1"]):
+            self.assertIn(says, output(*command, *MODEL, env=program.WIDE))
+        self.assertNotIn(says, output("run", "-s", "ddp", *MODEL, env=program.WIDE))
+        self.assertNotIn(says, output("run", "-s", "zero-1", *MODEL, env=program.WIDE))  # sharded, and below
+
     def test_compare_marks_what_does_not_fit(self):
         self.assertIn("does not fit", output("compare", "-s", "fsdp2", *MODEL, "--memory", "1GB"))
 
