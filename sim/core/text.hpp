@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ std::string one_line(std::string_view text, std::size_t most);
 /// A word of a command as a shell reads it back, and several.
 std::string shell_word(const std::string& word);
 std::string shell_words(const std::vector<std::string>& words);
+
+/// "1 worker", "2 workers".
+std::string counted(std::int64_t count, std::string_view noun);
 
 /// How many columns of a screen the text takes: its characters, not its bytes.
 std::size_t width_of(std::string_view text);

@@ -87,7 +87,7 @@ std::string part_text(Bound bound, const Advice& advice) {
     case Bound::FirstLayer:
       return "for the first layer's block, made last and needed first";
     case Bound::StartUps:
-      return fmt::format("for the start-ups of {} collectives", metrics(advice).collectives);
+      return fmt::format("for the start-ups of {}", counted(metrics(advice).collectives, "collective"));
     case Bound::Copies:
       return "for copies";
     case Bound::Schedule:
@@ -265,8 +265,8 @@ std::string recommend_report(const std::vector<Advice>& ranking, const Screen& s
     table.add(std::move(row));
   }
   const Scenario& scenario = ranking.front().tuned.scenario;
-  return wrapped(fmt::format("{} workers: {}", scenario.workers, heading(ranking.front())), screen.width) + "\n\n" +
-         table.text(screen) + "\n" +
+  return wrapped(fmt::format("{}: {}", counted(scenario.workers, "worker"), heading(ranking.front())), screen.width) +
+         "\n\n" + table.text(screen) + "\n" +
          wrapped(why_text(ranking.front()) + bounds_text(ranking) + limits(ranking.front()), screen.width) +
          what_to_do(ranking, screen) +
          wrapped(memory_notes(outcomes) + efficiency_note(outcomes) + caveat(scenario.profile), screen.width, 2);

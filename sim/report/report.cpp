@@ -166,7 +166,8 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
       {"  update", m.update_s > 0 ? format_duration(m.update_s) : ""},
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
       {"  exposed communication", exposed.with(exposed_cell(m).tone)},
-      {"communication in flight", fmt::format("{} in {} collectives", format_duration(m.comm_busy_s), m.collectives)},
+      {"communication in flight",
+       fmt::format("{} in {}", format_duration(m.comm_busy_s), counted(m.collectives, "collective"))},
       {"speed-up", fmt::format("{:.2f} of {} ({} efficiency)", m.speedup, scenario.workers, percent(m.efficiency))},
       {"throughput", m.samples_per_s ? fmt::format("{:.1f} samples/s", *m.samples_per_s)
                                      : "unknown: the profile gives no batch size"},

@@ -57,7 +57,7 @@ class Sharding(program.Case):
     def test_an_efficiency_above_all_is_explained(self):
         """Each of 64 updates a 64th, and speed-up compares with one that updates all; DDP's all do."""
         says = "note: an efficiency above 100 %: the optimizer is sharded, so that each worker updates less than one alone"
-        for command in (["run", "-s", "fsdp2"], ["compare", "-s", "ddp,fsdp2"], ["recommend", "-s", "ddp,fsdp2", "--budget", "1"]):
+        for command in (["run", "-s", "fsdp2"], ["compare", "-s", "ddp,fsdp2"], ["recommend", "-s", "ddp,fsdp2", "--budget", "1"], ["whatif", "--budget", "1"]):
             self.assertIn(says, output(*command, *MODEL, env=program.WIDE))
         self.assertNotIn(says, output("run", "-s", "ddp", *MODEL, env=program.WIDE))
         self.assertNotIn(says, output("run", "-s", "zero-1", *MODEL, env=program.WIDE))  # sharded, and below
