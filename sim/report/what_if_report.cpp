@@ -125,9 +125,9 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
         percent(answer.bound_gain));
   if (answer.trials > 0)
     text += fmt::format(
-        "A framework's best is that of {} trials for each of its strategies (--budget); `recommend` "
+        "A framework's best is that of {} for each of its strategies (--budget); `recommend` "
         "tries more.\n",
-        answer.trials);
+        counted(answer.trials, "trial"));
   if (!answer.memory_from.empty())
     text += fmt::format("Memory: {} of {}.\n", write_size(*scenario.options.memory.limit), answer.memory_from);
   if (!result.memory.parts.activations && scenario.options.memory.limit)
