@@ -38,6 +38,13 @@ def output(*arguments, **how):
     return done.stdout
 
 
+def pasted(command):
+    """The words that a shell hands to the program, of a command as it is printed."""
+    script = 'allreplay() { printf "%s\\0" "$@"; }\n' + command
+    done = subprocess.run(["sh", "-e", "-c", script], capture_output=True, text=True, check=True)
+    return done.stdout.split("\0")[:-1]
+
+
 def listed(what):
     """The names that `allreplay list` gives."""
     return output("list", what, "--names").splitlines()

@@ -20,6 +20,21 @@ namespace allreplay {
 
 Place argument(const std::string& option) { return {"command line", option}; }
 
+std::vector<std::string> names_in(const std::vector<std::string>& lists, const Place& place) {
+  std::vector<std::string> names;
+  for (const std::string& list : lists)
+    for (std::size_t start = 0; start <= list.size();) {
+      const std::size_t end = std::min(list.find(',', start), list.size());
+      const std::string name(trim(std::string_view(list).substr(start, end - start)));
+      if (name.empty()) throw InputError(place, fmt::format("'{}' has an empty name", list), "names, such as a,b,c");
+      if (std::find(names.begin(), names.end(), name) != names.end())
+        throw InputError(place, fmt::format("'{}' stands twice", name), "each name once");
+      names.push_back(name);
+      start = end + 1;
+    }
+  return names;
+}
+
 std::string left_out(const std::string& name, const std::string& why, bool several) {
   return fmt::format("{} {} left out: {}", name, several ? "are" : "is", why);
 }

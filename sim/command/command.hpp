@@ -112,6 +112,9 @@ std::string file_behind(std::string_view folder, const std::string& name);
 /// A place on the command line.
 Place argument(const std::string& option);
 
+/// The names of "a,b,c", given once or several times. Throws InputError at an empty one, or one that stands twice.
+std::vector<std::string> names_in(const std::vector<std::string>& lists, const Place& place);
+
 /// Work that is not all done, though nothing is wrong with what was asked for: exit status 1.
 class Incomplete : public std::runtime_error {
  public:

@@ -75,8 +75,9 @@ Choices choices_of_workers(const std::vector<std::string>& given) {
 std::vector<Requests::Branch> ways_of(const CompareArguments& arguments) {
   const bool named = !arguments.strategies.empty();
   std::vector<Requests::Branch> ways;
-  for (const std::string& name : named || !arguments.plans.empty() ? arguments.strategies : names_of(strategies()))
-    ways.push_back({[name = std::string(trim(name)), named](Request& request) {
+  const std::vector<std::string> names = names_in(arguments.strategies, argument("--strategies"));
+  for (const std::string& name : named || !arguments.plans.empty() ? names : names_of(strategies()))
+    ways.push_back({[name, named](Request& request) {
                       request.strategy = name;
                       if (named) request.place_of_strategy = argument("--strategies");
                     },
@@ -296,8 +297,8 @@ void add_compare(CommandLine& app) {
   Command command = app.add_subcommand(
       "compare", "simulate several strategies, on several networks, and set them side by side, the fastest first");
   add_scenario_options(command, arguments->scenario, &arguments->several);
-  command.add_option("-s,--strategy,--strategies", arguments->strategies, "a,b,c (all of them, unless there is --plan)")
-      .delimiter(',');
+  command.add_option("-s,--strategy,--strategies", arguments->strategies,
+                     "a,b,c (all of them, unless there is --plan)");
   command.add_option("--plan", arguments->plans, "a plan from a file; any number of times").allow_extra_args(false);
   command.add_option("-j,--jobs", arguments->jobs, "how many at a time; results do not depend on it")
       .capture_default_str();

@@ -299,7 +299,7 @@ std::string completion_script(const Commands& commands, const std::string& shell
   if (shell == "bash") return bash_script(commands);
   if (shell == "zsh") return zsh_script(commands);
   if (shell == "fish") return fish_script(commands);
-  fail_with_nearest(shell, shells(), argument("completion"), "no shell '{}'");
+  fail_with_all(shell, shells(), argument("completion"), "no shell '{}'");
 }
 
 void add_completion(CommandLine& app) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
@@ -129,6 +130,8 @@ Computation computation_of(const EstimateArguments& arguments) {
     json.fail("has neither layers nor a model_type", "a file of models/, or a Hugging Face config.json");
   Transformer t = read_transformer(json);
   t.name = name_of(file);
+  if (!t.left_out.empty())
+    tell(fmt::format("note: {} leaves out what its class has defaults for: {}", file, fmt::join(t.left_out, ", ")));
   return build(t, tokens(t.tokens()), argument("--seq"));
 }
 
@@ -199,10 +202,15 @@ void refuse_beside_from(const EstimateArguments& arguments) {
 
 // --- what is said ----------------------------------------------------------------------------------------------------
 
-std::string summary(const Estimate& made, const Computation* work, const Device* device) {
-  const Profile& profile = made.profile;
+Bytes activations_of(const Profile& profile) {
   Bytes kept = 0;
   for (const Layer& layer : profile.layers) kept += layer.activation_bytes.value_or(0);
+  return kept;
+}
+
+std::string summary(const Estimate& made, const Computation* work, const Device* device) {
+  const Profile& profile = made.profile;
+  const Bytes kept = activations_of(profile);
   std::int64_t parameters = 0;
   for (const Tensor& tensor : profile.tensors) parameters += tensor.elements;
   std::vector<std::pair<std::string, TableCell>> rows{
@@ -228,7 +236,11 @@ std::string summary(const Estimate& made, const Computation* work, const Device*
     rows.push_back({"of the roofline", percent(made.efficiency)});
   }
   if (device) rows.push_back({"device's memory", format_size(device->memory)});
-  return facts(rows, screen());
+  const std::string note = device && kept > device->memory
+                               ? "note: the activations alone do not fit into the device's memory: fewer samples at a "
+                                 "time, or --recompute\n"
+                               : "";
+  return facts(rows, screen()) + wrapped(note, screen().width, 2);
 }
 
 // `before`: what the trace that was rescaled says of its own source.

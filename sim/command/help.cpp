@@ -33,15 +33,7 @@ std::string footer_lines(const std::string& footer, std::size_t width) {
     const std::size_t end = std::min(footer.find('\n', start), footer.size());
     const std::string line = footer.substr(start, end - start);
     const bool example = line.starts_with("  ");
-    if (!example || width_of(line) <= width) {
-      text += wrapped(line, width);
-    } else {
-      std::string broken = wrapped(line, width - 2, deepest);
-      for (std::size_t at = broken.find('\n'); at != std::string::npos; at = broken.find('\n', at + 3))
-        broken.insert(at, " \\");
-      text += broken;
-    }
-    text += "\n";
+    text += (example ? wrapped_command(line, width, deepest) : wrapped(line, width)) + "\n";
     start = end + 1;
   }
   return text;

@@ -7,6 +7,7 @@
 #include "sim/core/file.hpp"
 #include "sim/core/named.hpp"
 #include "sim/experiment/row.hpp"
+#include "sim/interchange/exporters/exporter.hpp"
 #include "sim/interchange/importers/importer.hpp"
 #include "sim/report/table.hpp"
 #include "sim/search/search_space.hpp"
@@ -140,6 +141,13 @@ Rows importer_table() {
   return rows;
 }
 
+Rows exporter_lines() {
+  Rows rows;
+  for (const Exporter& exporter : exporters())
+    rows.push_back({std::string(exporter.name), std::string(exporter.summary)});
+  return rows;
+}
+
 Rows column_lines() {
   Rows rows;
   for (const ColumnRow& column : columns()) rows.push_back({std::string(column.name), std::string(column.about)});
@@ -210,6 +218,7 @@ constexpr Listing listings[] = {
     {"devices", [] { return data("models/devices"); }, nullptr, "models/devices"},
     {"configs", [] { return data("configs"); }, nullptr, "configs"},
     {"importers", importer_lines, importer_table},
+    {"exporters", exporter_lines},
     {"columns", column_lines, column_table},
 };
 

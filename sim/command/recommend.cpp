@@ -26,10 +26,10 @@ struct RecommendArguments {
 };
 
 std::vector<std::string> chosen_strategies(const RecommendArguments& arguments) {
-  if (!arguments.strategies.empty()) return arguments.strategies;
+  if (!arguments.strategies.empty()) return names_in(arguments.strategies, argument("--strategies"));
   std::vector<std::string> names;
-  for (const std::string& framework : arguments.frameworks)
-    for (const Strategy* strategy : find_framework(trim(framework), argument("--framework")).strategies)
+  for (const std::string& framework : names_in(arguments.frameworks, argument("--framework")))
+    for (const Strategy* strategy : find_framework(framework, argument("--framework")).strategies)
       names.emplace_back(strategy->name);
   if (!names.empty()) return names;
   for (const Strategy& strategy : strategies()) names.emplace_back(strategy.name);
@@ -156,12 +156,10 @@ void add_recommend(CommandLine& app) {
   auto arguments = std::make_shared<RecommendArguments>();
   Command command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
   add_scenario_options(command, arguments->scenario);
-  const Option names =
-      command.add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them)").delimiter(',');
+  const Option names = command.add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them)");
   command
       .add_option("--framework", arguments->frameworks,
                   fmt::format("what these frameworks offer: {}", fmt::join(names_of(frameworks()), ", ")))
-      .delimiter(',')
       .excludes(names);
   command
       .add_option("--efficiency", arguments->line,

@@ -79,6 +79,9 @@ void require_one_way(const SweepArguments& arguments) {
                                                    {"--detach", arguments.detach}};
   for (const auto& [option, given] : of_slurm)
     if (given && !slurm) throw InputError(argument(option), "is for --engine slurm", "both, or none");
+  if (arguments.out == "-")
+    throw InputError(argument("--out"), "'-' is no file, and rows are kept in one",
+                     "a name (./- for a file called -); --csv prints them");
   if (!arguments.out.empty()) return;
   const std::pair<const char*, bool> of_files[] = {
       {"--resume", arguments.resume}, {"--merge", merge}, {"--engine slurm", slurm}};

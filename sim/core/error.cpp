@@ -82,6 +82,18 @@ std::string known_names(std::span<const std::string> candidates) {
   return fmt::format("known: {}{}", fmt::join(candidates.first(shown), ", "), shown == candidates.size() ? "" : ", …");
 }
 
+std::string kind_of(std::string_view name) { return std::string(name.substr(0, name.find('_'))); }
+
+// "resnet50_k80_b16" and its like for "resnet51": those nearest to it by what stands before the first underscore.
+std::vector<std::string> of_nearest_kind(std::string_view name, std::span<const std::string> candidates) {
+  std::vector<std::string> kinds, alike;
+  for (const std::string& one : candidates) kinds.push_back(kind_of(one));
+  const std::string kind = nearest(kind_of(name), kinds);
+  for (std::size_t i = 0; i < kinds.size() && !kind.empty(); ++i)
+    if (kinds[i] == kind) alike.push_back(candidates[i]);
+  return alike;
+}
+
 }  // namespace
 
 std::string suggest(std::string_view name, std::span<const std::string> candidates) {
@@ -95,7 +107,8 @@ std::string suggest(std::string_view name, std::span<const std::string> candidat
     if (at == 0) begin.push_back(one);
     if (at != std::string::npos) contain.push_back(one);
   }
-  const std::vector<std::string>& alike = begin.empty() ? contain : begin;
+  std::vector<std::string>& alike = begin.empty() ? contain : begin;
+  if (alike.empty()) alike = of_nearest_kind(name, candidates);
   if (alike.size() == 1) return fmt::format("did you mean '{}'?", alike[0]);
   return known_names(alike.empty() ? candidates : alike);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include <fmt/format.h>
+
 namespace allreplay {
 
 std::size_t character_length(std::string_view text) {
@@ -92,6 +94,10 @@ std::string shell_words(const std::vector<std::string>& words) {
   return text;
 }
 
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
 std::size_t width_of(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }
@@ -106,24 +112,52 @@ bool stays_with_next(std::string_view word) {
          word.find_first_not_of("0123456789.,") == std::string_view::npos && word.back() != ',' && word.back() != '.';
 }
 
-}  // namespace
+// Words that stay in one line, and whether a command, of which they are a part, goes on after them.
+struct Unbroken {
+  std::string_view words;
+  bool in_command;
+};
 
-std::string_view first_unbroken(std::string_view text) {
+// Where the word ends that starts at `at`. To a command what stands in quotes belongs to a word. Backticks start and
+// end one, where they come in pairs.
+std::size_t end_of_word(std::string_view text, std::size_t at, bool& in_command) {
+  char quote = '\0';
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (quote != '\0') {
+      if (c == quote) quote = '\0';
+    } else if (c == ' ' || c == '\n') {
+      break;
+    } else if (c == '`') {
+      in_command = !in_command && text.substr(at + 1, text.find('\n', at) - at - 1).find('`') != std::string::npos;
+    } else if (in_command && c == '\\') {
+      ++at;
+    } else if (in_command && (c == '\'' || c == '"')) {
+      quote = c;
+    }
+  }
+  return std::min(at, text.size());
+}
+
+Unbroken first_unbroken(std::string_view text, bool in_command) {
   std::size_t end = 0;
   for (;;) {
     const std::size_t start = end;
-    end = std::min(text.find_first_of(" \n", start), text.size());
+    end = end_of_word(text, start, in_command);
     if (end + 1 >= text.size() || text[end] == '\n' || text[end + 1] == ' ' || text[end + 1] == '\n' ||
         !stays_with_next(text.substr(start, end - start)) || text.substr(end + 1).starts_with("--"))
-      return text.substr(0, end);
+      return {text.substr(0, end), in_command};
     ++end;
   }
 }
 
-std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
-  std::string result, blanks;  // those between what stays together
-  std::size_t at = 0;          // of the line
-  bool empty = true;           // the line has no word yet
+constexpr std::string_view goes_on = " \\";  // at the end of a command's line
+
+std::string broken(std::string_view text, std::size_t width, std::size_t indent, bool in_command) {
+  const bool whole = in_command;  // a command alone
+  std::string result, blanks;     // those between what stays together
+  std::size_t at = 0;             // of the line
+  bool empty = true;              // the line has no word yet
   while (!text.empty()) {
     if (text.front() == '\n') {
       result += '\n';
@@ -133,19 +167,45 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
       blanks += ' ';
       text.remove_prefix(1);
     } else {
-      const std::string_view words = first_unbroken(text);
-      if (!empty && at + blanks.size() + width_of(words) > width) {
+      const Unbroken next = first_unbroken(text, in_command);
+      text.remove_prefix(next.words.size());
+      const bool last = whole ? text.empty() : !next.in_command;
+      const std::size_t length = width_of(next.words);
+      if (!empty && at + blanks.size() + length + (last ? 0 : goes_on.size()) > width) {
+        result += in_command ? goes_on : "";
         result += '\n';
         at = 0, blanks.assign(indent, ' ');
       }
       result += blanks;
-      result += words;
-      at += blanks.size() + width_of(words);
+      result += next.words;
+      at += blanks.size() + length;
       empty = false, blanks.clear();
-      text.remove_prefix(words.size());
+      in_command = next.in_command;
     }
   }
   return result;
+}
+
+}  // namespace
+
+std::size_t longest_unbroken(std::string_view text, bool is_command) {
+  std::size_t longest = 0;
+  for (bool in_command = is_command; !text.empty();) {
+    const Unbroken next = first_unbroken(text, in_command);
+    text.remove_prefix(std::min(text.size(), next.words.size() + 1));
+    in_command = next.in_command;
+    const bool last = is_command ? text.empty() : !in_command;
+    longest = std::max(longest, width_of(next.words) + (last ? 0 : goes_on.size()));
+  }
+  return longest;
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  return broken(text, width, indent, false);
+}
+
+std::string wrapped_command(std::string_view command, std::size_t width, std::size_t indent) {
+  return broken(command, width, indent, true);
 }
 
 std::string_view trim(std::string_view text) {

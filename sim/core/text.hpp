@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,15 +28,23 @@ std::string one_line(std::string_view text, std::size_t most);
 std::string shell_word(const std::string& word);
 std::string shell_words(const std::vector<std::string>& words);
 
+/// "1 worker", "2 workers".
+std::string counted(std::int64_t count, std::string_view noun);
+
 /// How many columns of a screen the text takes: its characters, not its bytes.
 std::size_t width_of(std::string_view text);
 
-/// The first words of a text that stay in one line: one, or a number with what it counts, or a flag with its value.
-std::string_view first_unbroken(std::string_view text);
+/// The longest words of a text, or of a command, that stay in one line: one, or a number with what it counts, or a flag
+/// with its value.
+std::size_t longest_unbroken(std::string_view text, bool is_command = false);
 
 /// Prose in lines of at most `width` characters. They end between words, so that a path stays whole, be it longer than
-/// a line; ends of lines that are there stay. What is carried over starts with `indent` blanks.
+/// a line; ends of lines that are there stay. What is carried over starts with `indent` blanks. A command between
+/// backticks is broken as wrapped_command() does.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent = 0);
+
+/// A command in lines that a shell reads as one: all but the last end in a backslash, and none within quotes.
+std::string wrapped_command(std::string_view command, std::size_t width, std::size_t indent = 0);
 
 /// Without white space at its ends.
 std::string_view trim(std::string_view text);

@@ -1,5 +1,7 @@
 #include "sim/core/units.hpp"
 
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -47,8 +49,17 @@ std::string right(const Kind& kind) {
   return fmt::format("{} such as \"{}\"; units: {}", kind.noun, kind.example, fmt::join(names, ", "));
 }
 
-// "Gbps", "Gb/s" and "GBps" for what is written otherwise here; "" where nothing is known.
+bool is_same_in_lower_case(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return std::tolower(static_cast<unsigned char>(c)); };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
+}
+
+// "Gbps", "Gb/s", "GBps" and "gbit/s" for what is written otherwise here; "" where nothing is known. Of rates only bits
+// are known in any case: "gb/s" may be of bits or of bytes.
 std::string meant_by(std::string_view name, const Kind& kind) {
+  for (const Unit& unit : kind.units)
+    if (is_same_in_lower_case(name, unit.name) && (unit.name.ends_with("bit/s") || !unit.name.ends_with("/s")))
+      return std::string(unit.name);
   for (const auto& [others, ours] : {std::pair("bps", "bit/s"), {"b/s", "bit/s"}, {"Bps", "B/s"}})
     if (name.ends_with(others)) {
       const std::string right = std::string(name.substr(0, name.size() - 3)) + ours;

@@ -1,6 +1,10 @@
 // Transformers from the few numbers that define them, as Hugging Face Transformers names and shapes their tensors.
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "sim/core/json.hpp"
 #include "sim/estimate/computation.hpp"
 
@@ -10,6 +14,7 @@ enum class Family : std::uint8_t { Gpt2, Bert, Llama, Vit };
 
 struct Transformer {
   std::string name, description, source;
+  std::vector<std::string> left_out;  ///< of a config.json, whose class has defaults: "vocab_size 32000"
   Family family = Family::Llama;
   std::int64_t layers = 0, hidden = 0, heads = 0, kv_heads = 0, head_size = 0, ffn = 0;
   std::int64_t vocab = 0;

@@ -55,15 +55,22 @@ Transformer read_own(const Json& json) {
 
 // --- Hugging Face: keys and defaults of each model_type's configuration class ----------------------------------------
 
+// What is left out is its class's default, and said.
+std::int64_t count_or_note(Transformer& t, const Json& json, const char* key, std::int64_t standard) {
+  const std::int64_t value = count_or(json, key, 0);
+  if (value == 0) t.left_out.push_back(fmt::format("{} {}", key, standard));
+  return value == 0 ? standard : value;
+}
+
 Transformer read_gpt2(const Json& json) {
   Transformer t;
   t.family = Family::Gpt2;
-  t.layers = count_or(json, "n_layer", 12);
-  t.hidden = count_or(json, "n_embd", 768);
-  t.heads = t.kv_heads = count_or(json, "n_head", 12);
+  t.layers = count_or_note(t, json, "n_layer", 12);
+  t.hidden = count_or_note(t, json, "n_embd", 768);
+  t.heads = t.kv_heads = count_or_note(t, json, "n_head", 12);
   t.ffn = count_or(json, "n_inner", 4 * t.hidden);
-  t.vocab = count_or(json, "vocab_size", 50257);
-  t.positions = count_or(json, "n_positions", 1024);
+  t.vocab = count_or_note(t, json, "vocab_size", 50257);
+  t.positions = count_or_note(t, json, "n_positions", 1024);
   t.tied = flag_or(json, "tie_word_embeddings", true);
   return t;
 }
@@ -71,12 +78,12 @@ Transformer read_gpt2(const Json& json) {
 Transformer read_bert(const Json& json) {
   Transformer t;
   t.family = Family::Bert;
-  t.layers = count_or(json, "num_hidden_layers", 12);
-  t.hidden = count_or(json, "hidden_size", 768);
-  t.heads = t.kv_heads = count_or(json, "num_attention_heads", 12);
-  t.ffn = count_or(json, "intermediate_size", 3072);
-  t.vocab = count_or(json, "vocab_size", 30522);
-  t.positions = count_or(json, "max_position_embeddings", 512);
+  t.layers = count_or_note(t, json, "num_hidden_layers", 12);
+  t.hidden = count_or_note(t, json, "hidden_size", 768);
+  t.heads = t.kv_heads = count_or_note(t, json, "num_attention_heads", 12);
+  t.ffn = count_or_note(t, json, "intermediate_size", 3072);
+  t.vocab = count_or_note(t, json, "vocab_size", 30522);
+  t.positions = count_or_note(t, json, "max_position_embeddings", 512);
   t.types = count_or(json, "type_vocab_size", 2);
   return t;
 }
@@ -86,14 +93,14 @@ Transformer read_llama(const Json& json, const std::string& type) {
   const bool mistral = type == "mistral", qwen2 = type == "qwen2";
   Transformer t;
   t.family = Family::Llama;
-  t.layers = count_or(json, "num_hidden_layers", 32);
-  t.hidden = count_or(json, "hidden_size", 4096);
-  t.heads = count_or(json, "num_attention_heads", 32);
+  t.layers = count_or_note(t, json, "num_hidden_layers", 32);
+  t.hidden = count_or_note(t, json, "hidden_size", 4096);
+  t.heads = count_or_note(t, json, "num_attention_heads", 32);
   t.kv_heads = count_or(json, "num_key_value_heads", mistral ? 8 : qwen2 ? 32 : t.heads);
   t.head_size = count_or(json, "head_dim", 0);
-  t.ffn = count_or(json, "intermediate_size", mistral ? 14336 : qwen2 ? 22016 : 11008);
-  t.vocab = count_or(json, "vocab_size", qwen2 ? 151936 : 32000);
-  t.positions = count_or(json, "max_position_embeddings", mistral ? 131072 : qwen2 ? 32768 : 2048);
+  t.ffn = count_or_note(t, json, "intermediate_size", mistral ? 14336 : qwen2 ? 22016 : 11008);
+  t.vocab = count_or_note(t, json, "vocab_size", qwen2 ? 151936 : 32000);
+  t.positions = count_or_note(t, json, "max_position_embeddings", mistral ? 131072 : qwen2 ? 32768 : 2048);
   t.tied = flag_or(json, "tie_word_embeddings", false);
   t.qkv_bias = qwen2 || flag_or(json, "attention_bias", false);
   t.output_bias = !qwen2 && flag_or(json, "attention_bias", false);
@@ -104,12 +111,12 @@ Transformer read_llama(const Json& json, const std::string& type) {
 Transformer read_vit(const Json& json) {
   Transformer t;
   t.family = Family::Vit;
-  t.layers = count_or(json, "num_hidden_layers", 12);
-  t.hidden = count_or(json, "hidden_size", 768);
-  t.heads = t.kv_heads = count_or(json, "num_attention_heads", 12);
-  t.ffn = count_or(json, "intermediate_size", 3072);
-  t.image = count_or(json, "image_size", 224);
-  t.patch = count_or(json, "patch_size", 16);
+  t.layers = count_or_note(t, json, "num_hidden_layers", 12);
+  t.hidden = count_or_note(t, json, "hidden_size", 768);
+  t.heads = t.kv_heads = count_or_note(t, json, "num_attention_heads", 12);
+  t.ffn = count_or_note(t, json, "intermediate_size", 3072);
+  t.image = count_or_note(t, json, "image_size", 224);
+  t.patch = count_or_note(t, json, "patch_size", 16);
   t.channels = count_or(json, "num_channels", 3);
   t.qkv_bias = flag_or(json, "qkv_bias", true);
   t.classes = count_or(json, "num_labels", 2);  // the library's default

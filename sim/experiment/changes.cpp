@@ -182,6 +182,7 @@ void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Chan
   if (said.empty()) return;
   std::string& name = what == Changed::Profile ? scenario.profile.own().name : scenario.cluster.name;
   name += fmt::format(" ({})", said);
+  if (what == Changed::Network) scenario.cluster.network.place.path += fmt::format(" (with {})", said);
 }
 
 }  // namespace allreplay

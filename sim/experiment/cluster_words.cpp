@@ -104,4 +104,14 @@ std::string cluster_file_of(std::span<const ChangeText> given) {
   return file.dump(2) + "\n";
 }
 
+std::int64_t nodes_for(std::int64_t workers, std::int64_t gpus) { return (workers + gpus - 1) / gpus; }
+
+void make_room(std::vector<ChangeText>& words, std::int64_t workers) {
+  const GivenWords given(words);
+  const std::int64_t needed = nodes_for(workers, given.count("gpus"));
+  if (needed <= given.count("nodes")) return;
+  for (ChangeText& word : words)
+    if (word.name == "nodes") word.value = std::to_string(needed);
+}
+
 }  // namespace allreplay

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/collective/network_change.hpp"
 #include "sim/core/digest.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
@@ -184,6 +185,18 @@ std::uint64_t Library::digest_of(const Request& request) const {
   return digest(std::uint64_t{request.reuse}, state);
 }
 
+namespace {
+
+// Words say how many GPUs there are; a file's cluster goes on as it begins.
+void require_room(const Cluster& in_words, std::int64_t workers, const Place& place) {
+  const std::int64_t gpus = node_workers_of(in_words.network), nodes = in_words.workers / gpus;
+  if (workers > in_words.workers)
+    throw InputError(place, fmt::format("{} workers, and {} x {} GPUs are {}", workers, nodes, gpus, in_words.workers),
+                     fmt::format("at most {}, or --nodes {}", in_words.workers, nodes_for(workers, gpus)));
+}
+
+}  // namespace
+
 Scenario Library::resolve_network(const Request& request) {
   const Cluster& named = cluster(request).cluster;
   Scenario scenario;
@@ -192,6 +205,7 @@ Scenario Library::resolve_network(const Request& request) {
   if (scenario.workers < 1 || scenario.workers > most_workers)
     throw InputError(request.place_of_workers, fmt::format("{} workers", scenario.workers),
                      fmt::format("1 to {}", most_workers));
+  if (!request.cluster_words.empty()) require_room(named, scenario.workers, request.place_of_workers);
   for (const auto& [name, value] : named.network.options) scenario.options.set(name, value, named.network.place / name);
   for (const OptionText& option : request.options) scenario.options.set(option.name, option.value, option.place);
   scenario.collective = request.collective;

@@ -12,6 +12,7 @@
 #include "sim/collective/network_change.hpp"
 #include "sim/estimate/device.hpp"
 #include "sim/experiment/answer.hpp"
+#include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/recommend.hpp"
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/experiment/tuning.hpp"
@@ -106,7 +107,10 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
                fmt::format("batch {} instead of {}", 2 * *scenario.profile->batch_size, *scenario.profile->batch_size),
                "batch", "x2"));
   all.push_back({Kind::Workers, fmt::format("{} workers instead of {}", 2 * scenario.workers, scenario.workers),
-                 [more = 2 * scenario.workers](Request& request) { request.workers = more; }});
+                 [more = 2 * scenario.workers](Request& request) {
+                   request.workers = more;
+                   if (!request.cluster_words.empty()) make_room(request.cluster_words, more);
+                 }});
 }
 
 void append_strategies(std::vector<Question>& all, const Outcome& base) {

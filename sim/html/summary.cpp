@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 #include "sim/html/fastest.hpp"
 #include "sim/html/verdict.hpp"
@@ -138,15 +139,14 @@ Summary summarize(const SweepResult& result) {
     most = std::max(most, row.workers);
   }
   Summary summary;
-  summary.overview =
-      fmt::format("{}: {} on {} with {}, under {}.", counted(result.rows.size(), "row"),
-                  counted(profiles.size(), "profile"), counted(clusters.size(), "cluster"), workers_text(least, most),
-                  strategies.size() == 1 ? *strategies.begin() : fmt::format("{} strategies", strategies.size()));
+  summary.overview = fmt::format(
+      "{}: {} on {} with {}, under {}.", counted(std::ssize(result.rows), "row"),
+      counted(std::ssize(profiles), "profile"), counted(std::ssize(clusters), "cluster"), workers_text(least, most),
+      strategies.size() == 1 ? *strategies.begin() : fmt::format("{} strategies", strategies.size()));
   if (const auto large =
           std::count_if(result.rows.begin(), result.rows.end(), [](const ResultRow& row) { return !row.fits; });
       large > 0)
-    summary.overview +=
-        fmt::format(" {} in more memory than a worker has.", counted(static_cast<std::size_t>(large), "row"));
+    summary.overview += fmt::format(" {} in more memory than a worker has.", counted(large, "row"));
   summary.warning = caution(reconstructed, "reconstructed", "inferred from published totals");
   if (const std::string more = caution(estimated, "estimated", "a model's"); !more.empty())
     summary.warning += (summary.warning.empty() ? "" : " ") + more;

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 #include "sim/html/fastest.hpp"
 #include "sim/html/words.hpp"
@@ -151,7 +152,7 @@ class Verdict {
   }
 
   static std::string counted_plural(std::size_t count, const std::string& noun) {
-    return noun == "fidelity" ? fmt::format("{} fidelities", count) : counted(count, noun);
+    return noun == "fidelity" ? fmt::format("{} fidelities", count) : counted(static_cast<std::int64_t>(count), noun);
   }
 
   // How much longer the next series takes, over the cases.

@@ -5,14 +5,12 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/text.hpp"
+
 namespace allreplay {
 
 // Adding zero: a time that rounding left a picosecond below its bound is 0.0 % above it, not -0.0 %.
 std::string ratio_text(double ratio) { return fmt::format("{:.1f} %", std::round(1000 * ratio) / 10 + 0.0); }
-
-std::string counted(std::size_t count, const std::string& noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
 
 std::string in_words(std::size_t count) {
   constexpr std::array<std::string_view, 13> words{"no",    "one",   "two",  "three", "four",   "five",  "six",
@@ -20,7 +18,7 @@ std::string in_words(std::size_t count) {
   return count < words.size() ? std::string(words[count]) : fmt::format("{}", count);
 }
 
-std::string workers_text(std::int64_t workers) { return fmt::format("{} worker{}", workers, workers == 1 ? "" : "s"); }
+std::string workers_text(std::int64_t workers) { return counted(workers, "worker"); }
 
 std::string workers_text(std::int64_t least, std::int64_t most) {
   return least == most ? workers_text(most) : fmt::format("{} to {} workers", least, most);

@@ -9,7 +9,6 @@
 namespace allreplay {
 
 std::string ratio_text(double ratio);                                      ///< "12.5 %"
-std::string counted(std::size_t count, const std::string& noun);           ///< "1 row", "2 rows"
 std::string in_words(std::size_t count);                                   ///< "three"; from 13 on digits
 std::string workers_text(std::int64_t workers);                            ///< "1 worker", "8 workers"
 std::string workers_text(std::int64_t least, std::int64_t most);           ///< "8 workers", "4 to 8 workers"

@@ -254,7 +254,9 @@ std::string codec_table(const CodecReport& report, const Screen& screen) {
   text += times.text(screen) + "\n" + errors.text(screen);
   if (!report.aggregated) return text;
   const Aggregated& all = *report.aggregated;
-  Table rows({fmt::format("{} workers, {}", request.workers, name_of(aggregations, request.codec->aggregation)), ""});
+  Table rows(
+      {fmt::format("{}, {}", counted(request.workers, "worker"), name_of(aggregations, request.codec->aggregation)),
+       ""});
   rows.add({"sent, and received, by a worker", format_size(static_cast<Bytes>(std::llround(all.bytes)))});
   rows.add({"error of the first mean", share(all.error)});
   rows.add({fmt::format("error of the sum of {} means", request.iterations), share(all.total_error)});

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/json_value.hpp"
+#include "sim/core/text.hpp"
 #include "sim/report/table.hpp"
 #include "sim/training/communication.hpp"
 
@@ -69,9 +70,9 @@ CollectivePricing collective_pricing(const Scenario& scenario) {
 
 std::string collective_heading(const Scenario& scenario, const CollectivePricing& pricing) {
   const Carrier carrier = carrier_of(scenario);
-  std::string text = fmt::format("{} among {} workers on {}, {}", carrier.algorithm->name, scenario.workers,
+  std::string text = fmt::format("{} among {} on {}, {}", carrier.algorithm->name, counted(scenario.workers, "worker"),
                                  scenario.cluster.name, carrier.fidelity);
-  if (pricing.messages > 0) text += fmt::format(": {} messages each", pricing.messages);
+  if (pricing.messages > 0) text += fmt::format(": {} each", counted(pricing.messages, "message"));
   return text + "\n\n";
 }
 

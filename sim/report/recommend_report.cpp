@@ -87,7 +87,7 @@ std::string part_text(Bound bound, const Advice& advice) {
     case Bound::FirstLayer:
       return "for the first layer's block, made last and needed first";
     case Bound::StartUps:
-      return fmt::format("for the start-ups of {} collectives", metrics(advice).collectives);
+      return fmt::format("for the start-ups of {}", counted(metrics(advice).collectives, "collective"));
     case Bound::Copies:
       return "for copies";
     case Bound::Schedule:
@@ -265,11 +265,15 @@ std::string recommend_report(const std::vector<Advice>& ranking, const Screen& s
     table.add(std::move(row));
   }
   const Scenario& scenario = ranking.front().tuned.scenario;
-  return wrapped(fmt::format("{} workers: {}", scenario.workers, heading(ranking.front())), screen.width) + "\n\n" +
-         table.text(screen) + "\n" +
+  return wrapped(fmt::format("{}: {}", counted(scenario.workers, "worker"), heading(ranking.front())), screen.width) +
+         "\n\n" + table.text(screen) + "\n" +
          wrapped(why_text(ranking.front()) + bounds_text(ranking) + limits(ranking.front()), screen.width) +
          what_to_do(ranking, screen) +
+<<<<<<< HEAD
          wrapped(memory_notes(outcomes) + doubts(outcomes) + caveat(scenario.profile), screen.width, 2);
+=======
+         wrapped(memory_notes(outcomes) + efficiency_note(outcomes) + caveat(scenario.profile), screen.width, 2);
+>>>>>>> words
 }
 
 namespace {
@@ -363,7 +367,10 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
         screen.width, 10);
   }
   const Scenario& scenario = sizes.front().front().tuned.scenario;
-  return text + wrapped((all_fit ? "" : memory_note(scenario)) + caveat(scenario.profile), screen.width, 2);
+  std::string note;
+  for (const auto& ranking : sizes)
+    if (note.empty()) note = efficiency_note(outcomes_of(ranking));
+  return text + wrapped((all_fit ? "" : memory_note(scenario)) + note + caveat(scenario.profile), screen.width, 2);
 }
 
 namespace {

@@ -135,6 +135,7 @@ struct Shown {
   Lines cells;
   std::vector<Tone> tones;
   bool text = false;      // words, to the left; else numbers, to the right
+  bool commands = false;  // these words
   std::size_t width = 0;  // of the cells
   std::size_t word = 0;   // the longest of the cells' words
 };
@@ -142,16 +143,6 @@ struct Shown {
 bool starts_like_a_number(const std::string& text) {
   const std::size_t first = !text.empty() && (text[0] == '-' || text[0] == '+') ? 1 : 0;
   return text.empty() || text == "-" || (first < text.size() && text[first] >= '0' && text[first] <= '9');
-}
-
-std::size_t longest_word(const std::string& text) {
-  std::size_t longest = 0;
-  for (std::string_view rest = text; !rest.empty();) {
-    const std::string_view words = first_unbroken(rest);
-    longest = std::max(longest, width_of(words));
-    rest.remove_prefix(std::min(rest.size(), words.size() + 1));
-  }
-  return longest;
 }
 
 using Rows = std::vector<std::vector<TableCell>>;
@@ -165,7 +156,7 @@ std::vector<const TableCell*> numbers_of(const Rows& rows, std::size_t index) {
 
 Shown shown(const std::vector<TableColumn>& columns, const Rows& rows, std::size_t index) {
   const TableColumn& column = columns[index];
-  Shown result{.name = column.name, .unit = column.unit};
+  Shown result{.name = column.name, .unit = column.unit, .commands = column.commands};
   const std::vector<const TableCell*> numbers = numbers_of(rows, index);
   std::vector<const TableCell*> scaling;
   for (std::size_t other = 0; other < columns.size(); ++other)
@@ -184,7 +175,7 @@ Shown shown(const std::vector<TableColumn>& columns, const Rows& rows, std::size
     }
     if (sign > 0 && (cell.kind == Kind::Text || cell.text.empty())) text += std::string(sign, ' ');
     result.width = std::max(result.width, width_of(text));
-    result.word = std::max(result.word, longest_word(text));
+    result.word = std::max(result.word, longest_unbroken(text, column.commands));
     result.cells.push_back(std::move(text));
     result.tones.push_back(cell.tone);
   }
@@ -311,7 +302,9 @@ std::string rendered(const Part& part, std::optional<std::size_t> keys, const Sc
     std::vector<Lines> cells;
     std::vector<Tone> tones;
     for (const auto& [column, width] : part) {
-      cells.push_back(lines_of(column->text ? wrapped(column->cells[row], width) : column->cells[row]));
+      const std::string& cell = column->cells[row];
+      const auto lines = column->commands ? wrapped_command : wrapped;
+      cells.push_back(lines_of(column->text ? lines(cell, width, 0) : cell));
       tones.push_back(column->tones[row]);
     }
     text += joined(part, cells, tones, false, screen);

@@ -60,7 +60,15 @@ struct TableColumn {
     return column;
   }
 
+  /// This column with cells that are words of a command, to be pasted.
+  TableColumn of_commands() const {
+    TableColumn column = *this;
+    column.commands = true;
+    return column;
+  }
+
   std::string name, unit, scaled_like;
+  bool commands = false;
 };
 
 /// Numbers stand to the right, with one unit a column and their points below each other; only where numbers lie far

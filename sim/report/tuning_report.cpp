@@ -38,16 +38,18 @@ std::string tuning_report(const Tuning& tuning, const Screen& screen) {
   }
   const Scenario& scenario = tuning.given.scenario;
   const Metrics& metrics = tuning.tuned.result.metrics;
-  const std::string heading = fmt::format("{}: {} on {}, {} workers, {}, {}", scenario.strategy->name,
-                                          scenario.profile->name, scenario.cluster.name, scenario.workers,
-                                          tuning.given.result.collective, tuning.given.result.fidelity);
-  std::string settings;
+  const std::string heading =
+      fmt::format("{}: {} on {}, {}, {}, {}", scenario.strategy->name, scenario.profile->name, scenario.cluster.name,
+                  counted(scenario.workers, "worker"), tuning.given.result.collective, tuning.given.result.fidelity);
+  std::vector<std::string> settings;
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
-    settings += fmt::format(" --option {}=\"{}\"", tuning.ranges[i].option, tuning.trials[tuning.best].values[i]);
-  std::string text = tuning.as_given
-                         ? fmt::format("best: the options as given: {}", format_duration(given))
-                         : fmt::format("best:{}: {}, {:.2f} % less than {} as given", settings, format_duration(best),
-                                       100 * (1 - best / given), format_duration(given));
+    settings.insert(settings.end(), {"--option", tuning.ranges[i].option + "=" + tuning.trials[tuning.best].values[i]});
+  const std::string time = format_duration(best), before = format_duration(given);
+  std::string text = tuning.as_given ? fmt::format("best: the options as given: {}", before)
+                                     : fmt::format("best: `{}`: {}, ", shell_words(settings), time);
+  if (!tuning.as_given)
+    text += time == before ? "and the options as given hardly more"
+                           : fmt::format("{:.2f} % less than {} as given", 100 * (1 - best / given), before);
   if (metrics.lower_bound_s)
     text += fmt::format("; {:.1f} % above the lower bound", 100 * (metrics.iteration_s / *metrics.lower_bound_s - 1));
   return wrapped(heading, screen.width) + "\n\n" + table.text(screen) + "\n" + wrapped(text, screen.width) + "\n" +

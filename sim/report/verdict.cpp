@@ -39,15 +39,16 @@ std::string time_of(const Outcome& one) { return format_duration(one.result.metr
 
 // Below it, percentages tell more than "1.02x".
 constexpr double plainly = 1.05;
+constexpr double hardly_more = 1.0005;  // 0.0 %
 
 // How much longer something takes.
 std::string beyond(double ratio) {
+  if (ratio < hardly_more) return "hardly more";
   return ratio < plainly ? fmt::format("{} more", percent(ratio - 1)) : fmt::format("{:.2f}x that", ratio);
 }
 
 std::string beside_bound(double ratio) {
-  constexpr double hardly = 1.0005;
-  if (ratio < hardly) return "at";
+  if (ratio < hardly_more) return "at";
   return ratio < plainly ? percent(ratio - 1) + " above" : fmt::format("{:.2f}x", ratio);
 }
 

@@ -85,7 +85,8 @@ std::string gain_text(double gain) { return fmt::format("{:+.1f} %", 100 * gain)
 
 std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   const Pairs common = common_flags(answer);
-  Table table({"change", "gain", "iteration", "samples/s", efficiency_column, "memory", exposed_column, "flags"});
+  Table table({"change", "gain", "iteration", "samples/s", efficiency_column, "memory", exposed_column,
+               TableColumn("flags").of_commands()});
   bool all_fit = true;
   const auto add = [&](const WhatIfRow& row) {
     const auto& [scenario, result, wall_s] = row.outcome;
@@ -124,13 +125,17 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
         percent(answer.bound_gain));
   if (answer.trials > 0)
     text += fmt::format(
-        "A framework's best is that of {} trials for each of its strategies (--budget); `recommend` "
+        "A framework's best is that of {} for each of its strategies (--budget); `recommend` "
         "tries more.\n",
-        answer.trials);
+        counted(answer.trials, "trial"));
   if (!answer.memory_from.empty())
     text += fmt::format("Memory: {} of {}.\n", write_size(*scenario.options.memory.limit), answer.memory_from);
   if (!result.memory.parts.activations && scenario.options.memory.limit)
     text += "note: memory is without activations: the trace says nothing of them\n";
+  const auto rows = all_rows(answer);
+  const auto above = std::find_if(rows.begin(), rows.end(),
+                                  [](const WhatIfRow* row) { return !efficiency_note(row->outcome).empty(); });
+  if (above != rows.end()) text += efficiency_note((*above)->outcome);
   for (const std::string& one : answer.left_out) text += fmt::format("left out: {}\n", one);
   return wrapped(title(scenario), screen.width) + "\n\n" + table.text(screen) + "\n" +
          wrapped(text + caveat(scenario.profile), screen.width, 2);

@@ -61,6 +61,9 @@ void require_sharding(const Scenario& scenario) {
   if (!scenario.strategy) return;
   require_groups(scenario);
   const StrategyOptions& options = scenario.options.strategy;
+  if (scenario.codec && !scenario.strategy->plan && scenario.options.places.contains("zero") && shards_state(scenario))
+    throw InputError(scenario.options.place_of("zero"), "shards, and codecs compress all-reduces",
+                     "no codec, or zero=0");
   if (scenario.codec && shards_state(scenario))
     throw InputError(scenario.place_of_codec,
                      fmt::format("codecs compress all-reduces, and {} shards", scenario.strategy->name),

@@ -10,6 +10,7 @@
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/json.hpp"
+#include "sim/core/text.hpp"
 #include "sim/workload/model_file.hpp"
 
 namespace allreplay {
@@ -135,7 +136,10 @@ Model model_of_trace(const Json& trace) {
 }
 
 Profile read_table(const std::string& file, const std::string& text, bool forward_follows) {
-  const CsvTable table(file, parse_csv(text, file));
+  std::vector<CsvRow> rows = parse_csv(text, file);
+  for (CsvRow& row : rows)
+    for (std::string& field : row.fields) field = std::string(trim(field));
+  const CsvTable table(file, std::move(rows));
   Profile profile;
   profile.precision = "fp32";
   std::set<std::string> names;

@@ -87,6 +87,11 @@ class ClusterWords(program.Case):
                 again = json.loads(output("run", *words[words.index("--profile"):], "--json"))
                 self.assertEqual((again["iteration_s"], again["cluster"]), (row["iteration_s"], row.get("cluster", again["cluster"])))
 
+    def test_twice_the_workers_are_twice_the_nodes(self):
+        rows = json.loads(output("whatif", *PROFILE, *WORDS, "--budget", "1", "--json"))["rows"]
+        more = next(row for row in rows if row["change"] == "32 workers instead of 16")["flags"]
+        self.assertEqual([more[more.index(name) + 1] for name in ("--nodes", "--gpus", "--workers")], ["8", "4", "32"])
+
     def test_they_can_be_kept_as_a_file(self):
         output("topology", *WORDS, "--cluster-out", "mine.json", cwd=self.folder)
         kept = json.loads((self.folder / "mine.json").read_text(encoding="utf-8"))
@@ -105,7 +110,7 @@ class ClusterWords(program.Case):
         self.assertEqual(*rows)
         self.assertEqual([(row["cluster"], row["workers"]) for row in rows[0][::2]], [(NAME, 8), (NAME, 16)])
         for change, says in (({"inner": None}, "/clusters/0: the key 'inner' is missing"), ({"network": None}, "the key 'network' is missing"),
-                             ({"rails": 5}, "/clusters/0/rails: 5 network ports"), ({"nodes": 0}, "/clusters/0/nodes: '0' is not"),
+                             ({"workers": [16, 17]}, "/clusters/0/workers/1: 17 workers, and 4 x 4 GPUs are 16"), ({"rails": 5}, "/clusters/0/rails: 5 network ports"), ({"nodes": 0}, "/clusters/0/nodes: '0' is not"),
                              ({"cluster": "k80-10gbe"}, "/clusters/0/gpus: unknown key 'gpus'"), ({"inner-alpha": "1 us"}, "unknown key 'inner-alpha'")):
             wrong = {key: value for key, value in {**entry, **change}.items() if value is not None}
             (self.folder / "sweep.json").write_text(json.dumps({**sweep, "clusters": [wrong]}), encoding="utf-8")
@@ -135,11 +140,17 @@ class ClusterWords(program.Case):
                 (words(inner_alpha="-1us"), "--inner-alpha: "),
                 (words(gpus="1"), "--inner: is of what is inside a node, and there is one GPU (--gpus of 2 or more)"),
                 (words(gpus="1", inner=None, inner_alpha="1us"), "--inner-alpha: is of what is inside a node"),
-                (words(rails="5"), "--rails: 5 network ports among the 4 workers of a node (at most 4)")):
+                (words(rails="5"), "--rails: 5 network ports among the 4 workers of a node (at most 4)"),
+                (words(workers="17"), "--workers: 17 workers, and 4 x 4 GPUs are 16 (at most 16, or --nodes 5)"),
+                (words(gpus="1", inner=None, workers="5"), "--workers: 5 workers, and 4 x 1 GPUs are 4 (at most 4, or --nodes 5)")):
             with self.subTest(arguments=arguments):
                 done = run("run", *PROFILE, "--strategy", "ddp", *arguments)
                 self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
                 self.assertIn(says, done.stderr)
+        for command in (["topology"], ["collective"], ["compare", *PROFILE], ["recommend", *PROFILE]):
+            done = run(*command, *words(), "--workers", "65" if len(command) == 1 else "16,65")
+            self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+            self.assertIn("--workers: 65 workers, and 4 x 4 GPUs are 16 (at most 16, or --nodes 17)", done.stderr)
         done = run("topology", "--cluster", "h100x8-8x400gbps", "--cluster-out", "x.json", cwd=self.folder)
         self.assertEqual((done.returncode, (self.folder / "x.json").exists()), (2, False))
         self.assertIn("--cluster-out: 'h100x8-8x400gbps' is a file already", done.stderr)

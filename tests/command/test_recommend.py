@@ -6,6 +6,7 @@ this file reads them; and, where a framework has no words, from the plan that is
 """
 
 import json
+import os
 import re
 import shlex
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import program  # noqa: E402
-from program import needs_program, output  # noqa: E402
+from program import ROOT, needs_program, output, pasted  # noqa: E402
 
 RESNET20 = ["--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe"]
 LENET5 = ["--profile", "lenet5_2xk40c_b128"]
@@ -218,10 +219,22 @@ class Recommend(program.Case):
             self.assertEqual([name for name, _ in times], [row["strategy"] for row in rows])
             for row, (_, time) in zip(rows, times):
                 self.assertAlmostEqual(float(time) * unit / row["iteration_s"], 1, delta=5e-4)
-            commands = re.findall(r"^Replayed by `allreplay run (.*?)`\.$", text, re.M | re.S)
+            commands = re.findall(r"^Replayed by `allreplay (.*?)`\.$", text, re.M | re.S)
             self.assertTrue(commands)
-            for command in commands:  # as a shell reads it, whose lines may have been broken
-                self.assertIn(shlex.split(command), [row["run"] for row in rows])
+            for command in commands:
+                self.assertIn(pasted("allreplay " + command), [["run", *row["run"]] for row in rows])
+
+    def test_commands_can_be_pasted(self):
+        """Their lines are broken between words, at every width."""
+        (self.folder / "one trace.json").write_text((ROOT / "traces" / "resnet20_p102_b128.json").read_text(encoding="utf-8"), encoding="utf-8")
+        recommend = ["recommend", "--profile", self.folder / "one trace.json", "--cluster", "k80-10gbe", "-s", "mergecomp,bytescheduler", *BUDGET]
+        rows = json.loads(output(*recommend, "--json"))
+        for width in range(40, 160, 10):
+            text = output(*recommend, env={**os.environ, "COLUMNS": str(width)})
+            commands = re.findall(r"^Replayed by `(.*?)`\.$", text, re.M | re.S)
+            self.assertTrue(commands)
+            for command in commands:
+                self.assertIn(pasted(command), [["run", *row["run"]] for row in rows], width)
 
     def test_code_in_the_report_is_python(self):
         """Set in, and for eighty columns."""

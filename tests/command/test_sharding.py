@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import program  # noqa: E402
 from program import needs_program, output  # noqa: E402
 
+LLAMA = ["--profile", "llama3-8b_h100_b1_bf16", "--cluster", "h100x8-8x400gbps", "--workers", "64"]
 MODEL = ["--profile", "gpt2-xl_h100_b8_bf16", "--cluster", "h100x8-8x400gbps", "--workers", "64"]
 
 
@@ -53,6 +54,14 @@ class Sharding(program.Case):
         least = min(row["memory_bytes"] for row in json.loads(output("compare", "--json", "-s", "fsdp2,zero-3", *MODEL)))
         self.refused("recommend", "-s", "fsdp2,zero-3", *MODEL, "--memory", f"{int(least) // 2} B")
         self.assertIn("zero-3", output("recommend", "-s", "fsdp2,zero-3", *MODEL, "--memory", f"{int(least) + 1} B"))
+
+    def test_an_efficiency_above_all_is_explained(self):
+        """Each of 64 updates a 64th, and speed-up compares with one that updates all; DDP's all do."""
+        says = "note: an efficiency above 100 %: the optimizer is sharded, so that each worker updates less than one alone"
+        for command in (["run", "-s", "fsdp2"], ["compare", "-s", "ddp,fsdp2"], ["recommend", "-s", "ddp,fsdp2", "--budget", "1"], ["whatif", "--budget", "1"]):
+            self.assertIn(says, output(*command, *LLAMA, env=program.WIDE))
+        self.assertNotIn(says, output("run", "-s", "ddp", *LLAMA, env=program.WIDE))
+        self.assertNotIn(says, output("run", "-s", "zero-1", *LLAMA, env=program.WIDE))  # sharded, and below
 
     def test_compare_marks_what_does_not_fit(self):
         self.assertIn("does not fit", output("compare", "-s", "fsdp2", *MODEL, "--memory", "1GB"))

@@ -4,6 +4,8 @@
 A flag does what a copy of the file, edited by hand, would do. Every row of `whatif` is what `run` says with the row's flags.
 """
 import json
+import os
+import re
 import shlex
 import sys
 import unittest
@@ -13,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import program  # noqa: E402
-from program import ROOT, WIDE, needs_program, output, run  # noqa: E402
+from program import ROOT, WIDE, needs_program, output, pasted, run  # noqa: E402
 
 RESNET = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe"]
 TWO_LEVELS = {"node": {"workers": 4, "alpha": "3 us", "bandwidth": "100 GB/s"}, "alpha": "20 us", "bandwidth": "100 Gbit/s", "rails": 1}
@@ -166,6 +168,19 @@ class WhatIf(program.Case):
             line = next(line for line in lines if line.startswith(row["change"] + "  "))
             pairs = sorted(zip(*[iter(row["flags"])] * 2))
             self.assertEqual(sorted(zip(*[iter(common + shlex.split(line[place:]))] * 2)), pairs)
+
+    def test_flags_can_be_pasted(self):
+        """However narrow the table."""
+        (self.folder / "one trace.json").write_text((ROOT / "traces" / "resnet20_p102_b128.json").read_text(encoding="utf-8"), encoding="utf-8")
+        asked = ["whatif", "--profile", self.folder / "one trace.json", "--cluster", "k80-10gbe", "--budget", "2"]
+        due = sorted(sorted(zip(*[iter(row["flags"])] * 2)) for row in rows_of(json.loads(output(*asked, "--json"))))
+        for width in (60, 80, 100):
+            text = output(*asked, env={**os.environ, "COLUMNS": str(width)})
+            common = re.search(r"^Each row is `(allreplay run .*?)`\s+and", text, re.M | re.S)[1]
+            part = next(part for part in text.split("\n\n") if "  flags\n" in part).splitlines()
+            cells = "\n".join(line[part[0].index("flags"):] for line in part[2:])
+            pairs = [zip(*[iter(pasted(common + " " + flags)[1:])] * 2) for flags in re.split(r"(?<!\\)\n", cells) if flags]
+            self.assertEqual(sorted(map(sorted, pairs)), due, width)
 
     def test_what_does_not_fit_is_sharded(self):
         self.estimate("--model", "llama3-8b", "--device", "h100", "--batch", "1", "--seq", "2048")

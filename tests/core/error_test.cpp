@@ -21,6 +21,7 @@ TEST_CASE("a near name is suggested, a far one gets the list") {
   const std::vector<std::string> models{"alexnet_p102", "llama3-8b_h100", "llama3-8b_a100_b1"};
   CHECK(suggest("llama3", models) == "known: llama3-8b_h100, llama3-8b_a100_b1");
   CHECK(suggest("h100", models) == "did you mean 'llama3-8b_h100'?");
+  CHECK(suggest("llama4-8b", models) == "known: llama3-8b_h100, llama3-8b_a100_b1");  // by what stands before "_"
   const std::vector<std::string> many(50, "a-rather-long-name");
   CHECK(suggest("something", many).size() < 180);
   CHECK(suggest("something", many).ends_with("a-rather-long-name, …"));

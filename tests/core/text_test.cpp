@@ -45,6 +45,24 @@ TEST_CASE("prose is broken between words, and what belongs together stays") {
   CHECK(wrapped("", 10).empty());
 }
 
+TEST_CASE("a command is broken as a shell reads it") {
+  CHECK(wrapped_command("run --a 'x y' -q", 100) == "run --a 'x y' -q");
+  CHECK(wrapped_command("run --a 'x y z' -q", 15, 2) == "run \\\n  --a 'x y z' \\\n  -q");  // 13 + 2, and the end
+  CHECK(wrapped_command("run one two", 10) == "run one \\\ntwo");                           // 7 + 2
+  CHECK(wrapped_command("run one two", 8) == "run \\\none two");
+  CHECK(wrapped_command("a 'it'\\''s c' d", 5) == "a \\\n'it'\\''s c' \\\nd");
+  CHECK(wrapped("by `run a b`, so", 9, 1) == "by `run \\\n a b`, so");
+  CHECK(wrapped("by `run 'a b'`.\nIt's so", 9) == "by `run \\\n'a b'`.\nIt's so");
+  CHECK(wrapped("it's `run` and it's", 10) == "it's `run`\nand it's");
+  CHECK(wrapped("no ` command is here", 10) == "no `\ncommand is\nhere");
+}
+
+TEST_CASE("a column is as wide as its longest words") {
+  CHECK(longest_unbroken("about 36.0 % more") == 6);
+  CHECK(longest_unbroken("--a 'x y' -q", true) == 11);  // --a 'x y', and what goes on
+  CHECK(longest_unbroken("--a 'x y'", true) == 9);
+}
+
 TEST_CASE("any text is one word to a shell") {
   CHECK(shell_word("out.csv") == "out.csv");
   CHECK(shell_word("my rows.csv") == "'my rows.csv'");

@@ -46,6 +46,9 @@ TEST_CASE("a bad quantity says where, what and how") {
   CHECK(error_message([] { parse_size("1e30 GB", here); }).find("too large") != std::string::npos);
   CHECK(error_message([] { parse_rate("10 GBit", here); }).find("Gbit/s") != std::string::npos);
   CHECK(error_message([] { parse_rate("400Gbps", here); }).ends_with("(\"400 Gbit/s\")"));
+  CHECK(error_message([] { parse_rate("400gbit/s", here); }).ends_with("(\"400 Gbit/s\")"));
+  CHECK(error_message([] { parse_rate("400gb/s", here); }).ends_with("TB/s)"));  // bits or bytes: all units
+  CHECK(error_message([] { parse_size("4kib", here); }).ends_with("(\"4 KiB\")"));
   CHECK(error_message([] { parse_rate("2.5 Gb/s", here); }).ends_with("(\"2.5 Gbit/s\")"));
   CHECK(error_message([] { parse_rate("50 GBps", here); }).ends_with("(\"50 GB/s\")"));
   CHECK(error_message([] { parse_rate("5 lbps", here); }).find("units:") != std::string::npos);

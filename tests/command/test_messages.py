@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""What the program says: errors name their cause and what would be right, notes what was assumed. Run: python3 tests/command/test_messages.py"""
+import json
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import WIDE, needs_program, output  # noqa: E402
+
+RESNET = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe"]
+LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 2, "max_position_embeddings": 2048}
+
+
+@needs_program
+class Errors(program.Case):
+    def refused(self, says, *words):
+        done = self.run_program(*words)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+        self.assertIn(says, done.stderr)
+
+    def test_a_changed_network_is_named(self):
+        for flag, value in (("latency", "1e30 s"), ("bandwidth", "1e-30 bit/s")):
+            self.refused(f"/network (with {flag} {value}): 16 workers would communicate for over a day", "run", *RESNET, "-s", "ddp", f"--{flag}", value)
+
+    def test_a_codec_beside_shards(self):
+        self.refused("--zero: shards, and codecs compress all-reduces (no codec, or zero=0)", "run", *RESNET, "-s", "ddp", "--zero", "1", "--codec", "fp16")
+        self.refused("--codec: codecs compress all-reduces, and fsdp2 shards", "run", *RESNET, "-s", "fsdp2", "--codec", "fp16")
+
+    def test_names(self):
+        self.refused("no shell 'tcsh' (bash, zsh or fish)", "completion", "tcsh")
+        self.refused("(known: resnet50_107_k80_b16, resnet50_a100_b256_bf16, ", "run", "--profile", "resnet51", *RESNET[2:], "-s", "ddp")
+        self.refused('("400 Gbit/s")', "run", *RESNET, "-s", "ddp", "--bandwidth", "400gbit/s")
+
+    def test_lists_of_strategies(self):
+        for command, option, name in (("compare", "--strategies", "ddp"), ("recommend", "--strategies", "ddp"), ("recommend", "--framework", "pytorch")):
+            for given, says in ((f"{name},{name}", f"'{name}' stands twice"), (f"{name},,", f"'{name},,' has an empty name"), (",", "',' has an empty name")):
+                self.refused(f"{option}: {says}", command, *RESNET, option, given)
+            self.refused(f"{option}: '{name}' stands twice", command, *RESNET, option, name, option, name)
+
+    def test_a_sweep_goes_to_a_file(self):
+        (self.folder / "s.json").write_text(json.dumps({"profiles": ["resnet20_p102_b128"], "clusters": ["k80-10gbe"], "strategies": ["ddp"]}), encoding="utf-8")
+        self.refused("--out: '-' is no file", "sweep", "s.json", "--out", "-")
+        self.assertEqual([file.name for file in self.folder.iterdir()], ["s.json"])
+        self.assertEqual(self.run_program("sweep", "s.json", "--out", "./-").returncode, 0)
+        self.assertTrue((self.folder / "-").is_file())
+
+    def test_blanks_in_a_table_of_layers(self):
+        (self.folder / "tight.csv").write_text("layer,params,forward_us,backward_us\nconv1,9408,608.0,986.5\n", encoding="utf-8")
+        (self.folder / "loose.csv").write_text("layer, params , forward_us, backward_us\nconv1 , 9408, 608.0, 986.5\n", encoding="utf-8")
+        for name in ("tight", "loose"):
+            output("export", "--to", "csv", "--profile", f"{name}.csv", "--out", f"{name}.out", cwd=self.folder)
+        self.assertEqual((self.folder / "tight.out").read_bytes(), (self.folder / "loose.out").read_bytes())
+
+
+@needs_program
+class Words(program.Case):
+    def test_one_is_no_plural(self):
+        self.assertRegex(output("run", *RESNET, "-s", "sync-easgd"), r"\ncommunication in flight .* in 1 collective\n")
+        self.assertTrue(output("recommend", *RESNET, "--workers", "1", "-s", "ddp").startswith("1 worker: "))
+        self.assertTrue(output("collective", "--cluster", "k80-10gbe", "--workers", "1", "--bytes", "1MiB").startswith("ring among 1 worker on "))
+        self.assertIn(" that of 1 trial for each ", output("whatif", *RESNET, "--budget", "1", env=WIDE))
+        self.assertIn(", 2 workers, ", output("tune", *RESNET, "--workers", "2", "-s", "ddp", "--budget", "1"))
+
+    def test_what_rounds_to_no_difference(self):
+        """417.44 and 417.49 ms: 0.01 %."""
+        self.assertIn(" Next: us-byte, 417.5 ms, hardly more.\n", output("compare", *RESNET, "-s", "mg-wfbp,us-byte", env=WIDE))
+
+    def test_what_a_config_leaves_out(self):
+        file = self.folder / "config.json"
+        estimate = ["estimate", "--model", "config.json", "--device", "h100", "--batch", "1", "--precision", "bf16"]
+        file.write_text(json.dumps(LLAMA), encoding="utf-8")
+        says = "note: config.json leaves out what its class has defaults for: num_attention_heads 32, intermediate_size 11008, vocab_size 32000"
+        self.assertIn(says, " ".join(self.run_program(*estimate).stderr.split()))
+        file.write_text(json.dumps({**LLAMA, "num_attention_heads": 32, "intermediate_size": 11008, "vocab_size": 32000}), encoding="utf-8")
+        self.assertNotIn("leaves out", self.run_program(*estimate).stderr)
+
+    def test_activations_beyond_the_memory(self):
+        says = "note: the activations alone do not fit into the device's memory"
+        for batch, above in (("1", False), ("64", True)):
+            text = output("estimate", "--model", "llama3-8b", "--device", "h100", "--batch", batch, "--seq", "8192", env=WIDE)
+            self.assertEqual(says in text, above)
+
+
+if __name__ == "__main__":
+    unittest.main()
