@@ -17,8 +17,8 @@ Nothing is written to the tree or to the build. The file with the fault is compi
 build's own libraries, into the C++ tests of its module and of those above it; of a header, every object of
 them that includes it. What survives them is linked into the program, for --scripts.
 "killed" is a fault by a test that fails, crashes or takes five times the processor time, or by a compiler that refuses it; "alive"
-otherwise. Results are lines of JSON in WORK/SEED.jsonl or WORK/SEED.SHARE.jsonl, one as soon as it is known; those of scripts, in
-WORK/SEED.scripts.jsonl. The tree is read all the while: write tests in another checkout.
+otherwise. Results are lines of JSON in WORK/SEED.jsonl or WORK/SEED.SHARE.jsonl, one as soon as it is known; those of asking again and of
+scripts, in WORK/SEED.again.jsonl and WORK/SEED.scripts.jsonl. The tree is read all the while: write tests in another checkout.
 
 The survivors are read by a person: equivalent, or a test to write.
 """
@@ -257,24 +257,31 @@ def read(log):
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
 
 
+def still_alive(survivors, found):
+    """Those that nothing is known to have caught."""
+    return [one for one in survivors if found.get(key(one), "alive") == "alive"]
+
+
 def append(log, result):
     """Adds a result, at once."""
     with log.open("a", encoding="utf-8") as out:
         out.write(json.dumps(result) + "\n")
 
 
-def report(results, by_scripts):
-    """Counts, and the survivors."""
+def report(results, later):
+    """Counts, and the survivors; `later`: what was found of them since, by who was asked."""
     killed = [one for one in results if one["result"] not in ("alive", "compiler")]
     survivors = [one for one in results if one["result"] == "alive"]
     compiled = len(killed) + len(survivors)
     share = f" ({100 * len(survivors) / compiled:.1f} % of those that compile)" if compiled else ""
     print(f"{len(results)} faults: {len(results) - compiled} refused by the compiler, {len(killed)} caught by a C++ test, {len(survivors)} alive{share}")
-    alive = [one for one in survivors if by_scripts.get(key(one), "alive") == "alive"]
-    asked = sum(key(one) in by_scripts for one in survivors)
-    if asked:
-        print(f"{asked} of these asked of scripts: {len(survivors) - len(alive)} caught, {len(alive)} alive ({100 * len(alive) / compiled:.1f} %)")
-    for one in alive:
+    for asked, found in later.items():
+        known = [one for one in survivors if key(one) in found]
+        alive = still_alive(survivors, found)
+        if known:
+            print(f"{len(known)} of these asked of {asked}: {len(survivors) - len(alive)} caught, {len(alive)} alive ({100 * len(alive) / compiled:.1f} %)")
+        survivors = alive
+    for one in survivors:
         print(f"{one['file']}:{one['line'] + 1}: {one['what']}\n    {one['text'].strip()}")
 
 
@@ -294,19 +301,21 @@ def main():
     share, shares = map(int, arguments.share.split("/"))
     name = f"{arguments.seed}" if shares == 1 else f"{arguments.seed}.{share}"
     log = arguments.work / f"{name}.jsonl"
-    script_log = arguments.work / f"{arguments.seed}.scripts.jsonl"
-    results = [one for file in sorted(arguments.work.glob(f"{arguments.seed}.*jsonl")) if file != script_log for one in read(file)]
-    by_scripts = {key(one): one["result"] for one in read(script_log)}
+    later_logs = {"today's tests": arguments.work / f"{arguments.seed}.again.jsonl", "scripts": arguments.work / f"{arguments.seed}.scripts.jsonl"}
+    results = [one for file in sorted(arguments.work.glob(f"{arguments.seed}.*jsonl")) if file not in later_logs.values() for one in read(file)]
+    later = {asked: {key(one): one["result"] for one in read(file)} for asked, file in later_logs.items()}
     def build():
-        work = arguments.work / ("scripts" if arguments.scripts else name)
+        work = arguments.work / (f"scripts.{share}" if arguments.scripts else name)
         work.mkdir(parents=True, exist_ok=True)
         return Build(arguments.build.resolve(), work.resolve(), arguments.scripts)
     if arguments.again or arguments.scripts:
-        survivors = [one for one in results if one["result"] == "alive" and arguments.only in one["file"] and not (arguments.scripts and key(one) in by_scripts)]
-        for one in again(build(), survivors):
-            if arguments.scripts:
-                by_scripts[key(one)] = one["result"]
-                append(script_log, one)
+        asked = "scripts" if arguments.scripts else "today's tests"
+        survivors = [one for one in results if one["result"] == "alive" and arguments.only in one["file"]]
+        if arguments.scripts:
+            survivors = [one for one in still_alive(survivors, later["today's tests"]) if key(one) not in later["scripts"]]
+        for one in again(build(), survivors[share - 1::shares]):
+            later[asked][key(one)] = one["result"]
+            append(later_logs[asked], one)
     elif not arguments.report:
         known = {key(one) for one in results}
         judges = build()
@@ -320,7 +329,7 @@ def main():
             results.append({"file": fault[0], "line": fault[1], "text": fault[2], "what": fault[3], "result": judges.judge(fault)})
             append(log, results[-1])
             print(f"{results[-1]['result']:>14}  {fault[0]}:{fault[1] + 1}: {fault[3]}", flush=True)
-    report(results, by_scripts)
+    report(results, later)
 
 
 if __name__ == "__main__":
