@@ -269,11 +269,8 @@ std::string recommend_report(const std::vector<Advice>& ranking, const Screen& s
          "\n\n" + table.text(screen) + "\n" +
          wrapped(why_text(ranking.front()) + bounds_text(ranking) + limits(ranking.front()), screen.width) +
          what_to_do(ranking, screen) +
-<<<<<<< HEAD
-         wrapped(memory_notes(outcomes) + doubts(outcomes) + caveat(scenario.profile), screen.width, 2);
-=======
-         wrapped(memory_notes(outcomes) + efficiency_note(outcomes) + caveat(scenario.profile), screen.width, 2);
->>>>>>> words
+         wrapped(memory_notes(outcomes) + efficiency_note(outcomes) + doubts(outcomes) + caveat(scenario.profile),
+                 screen.width, 2);
 }
 
 namespace {

@@ -121,7 +121,19 @@ std::string memory_notes(const std::vector<Outcome>& outcomes) {
   return (all_fit ? "" : memory_note(scenario)) + (note.empty() ? "" : fmt::format("note: {}\n", note));
 }
 
-<<<<<<< HEAD
+std::string efficiency_note(const Outcome& one) {
+  constexpr double hardly = 1.0005;  // 100.0 %
+  if (one.result.plan.step.zero == 0 || one.result.metrics.efficiency < hardly) return "";
+  return "note: an efficiency above 100 %: the optimizer is sharded, so that each worker updates less than one alone\n";
+}
+
+std::string efficiency_note(const std::vector<Outcome>& outcomes) {
+  std::string note;
+  for (const Outcome& one : outcomes)
+    if (note.empty()) note = efficiency_note(one);
+  return note;
+}
+
 std::string doubts(const std::vector<Outcome>& outcomes) {
   const auto drawn = [](const Outcome& one) { return one.scenario.stragglers.jitter.has_value(); };
   const auto searched_elsewhere = [](const Outcome& one) {
@@ -136,19 +148,6 @@ std::string doubts(const std::vector<Outcome>& outcomes) {
   if (std::any_of(outcomes.begin(), outcomes.end(), searched_elsewhere))
     text += "note: best is what the search finds in alpha-beta: in message others may be faster\n";
   return text;
-=======
-std::string efficiency_note(const Outcome& one) {
-  constexpr double hardly = 1.0005;  // 100.0 %
-  if (one.result.plan.step.zero == 0 || one.result.metrics.efficiency < hardly) return "";
-  return "note: an efficiency above 100 %: the optimizer is sharded, so that each worker updates less than one alone\n";
-}
-
-std::string efficiency_note(const std::vector<Outcome>& outcomes) {
-  std::string note;
-  for (const Outcome& one : outcomes)
-    if (note.empty()) note = efficiency_note(one);
-  return note;
->>>>>>> words
 }
 
 TableCell exposed_cell(const Metrics& metrics) {
@@ -187,15 +186,10 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
       {"  backward", batches + format_duration(m.backward_s)},
       {"  update", m.update_s > 0 ? format_duration(m.update_s) : ""},
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
-<<<<<<< HEAD
       {waits_for_slow_workers ? "  exposed, and waiting for the slow" : "  exposed communication",
        exposed.with(exposed_cell(m).tone)},
-      {"communication in flight", fmt::format("{} in {} collectives", format_duration(m.comm_busy_s), m.collectives)},
-=======
-      {"  exposed communication", exposed.with(exposed_cell(m).tone)},
       {"communication in flight",
        fmt::format("{} in {}", format_duration(m.comm_busy_s), counted(m.collectives, "collective"))},
->>>>>>> words
       {"speed-up", fmt::format("{:.2f} of {} ({} efficiency)", m.speedup, scenario.workers, percent(m.efficiency))},
       {"throughput", m.samples_per_s ? fmt::format("{:.1f} samples/s", *m.samples_per_s)
                                      : "unknown: the profile gives no batch size"},
@@ -204,11 +198,7 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
                                                     percent(m.iteration_s / *m.lower_bound_s - 1))
                                       : "none"}};
   std::erase_if(lines, [](const auto& line) { return line.second.text.empty(); });
-<<<<<<< HEAD
-  const std::string note = doubts({outcome}) + caveat(scenario.profile);
-=======
-  const std::string note = efficiency_note(outcome) + caveat(scenario.profile);
->>>>>>> words
+  const std::string note = efficiency_note(outcome) + doubts({outcome}) + caveat(scenario.profile);
   return wrapped(title(scenario), screen.width) + "\n\n" + facts(lines, screen) +
          (note.empty() ? "" : "\n" + wrapped(note, screen.width, 2));
 }
@@ -314,13 +304,9 @@ std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& s
       said += fmt::format("{}: {}.\n", names.label(i), chosen);
   return wrapped(compare_heading(outcomes, names, options.back()), screen.width) + "\n\n" + table.text(screen) +
          apart_options + (said.empty() ? "" : "\n" + wrapped(said, screen.width)) +
-<<<<<<< HEAD
-         wrapped(memory_notes(outcomes) + doubts(outcomes) + caveat(outcomes.front().scenario.profile), screen.width,
-                 2);
-=======
-         wrapped(memory_notes(outcomes) + efficiency_note(outcomes) + caveat(outcomes.front().scenario.profile),
+         wrapped(memory_notes(outcomes) + efficiency_note(outcomes) + doubts(outcomes) +
+                     caveat(outcomes.front().scenario.profile),
                  screen.width, 2);
->>>>>>> words
 }
 
 }  // namespace allreplay

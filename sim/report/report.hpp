@@ -26,14 +26,11 @@ std::string memory_note(const Scenario& scenario);
 bool tells_memory(const std::vector<Outcome>& outcomes);
 /// What does not fit, whether anybody checks that, and what memory is without. Of one profile; at least one.
 std::string memory_notes(const std::vector<Outcome>& outcomes);
-<<<<<<< HEAD
-/// What the numbers do not promise: who wins by chance, and what a search did not look at.
-std::string doubts(const std::vector<Outcome>& outcomes);
-=======
 /// Why an efficiency stands above 100 %, for those outcomes of which it does; "" for others.
 std::string efficiency_note(const Outcome& one);
 std::string efficiency_note(const std::vector<Outcome>& outcomes);
->>>>>>> words
+/// What the numbers do not promise: who wins by chance, and what a search did not look at.
+std::string doubts(const std::vector<Outcome>& outcomes);
 TableCell exposed_cell(const Metrics& metrics);
 inline constexpr const char* efficiency_column = "effi\u00ADciency";  ///< may be broken there
 inline constexpr const char* collectives_column = "collec\u00ADtives";
