@@ -7,6 +7,7 @@
 #include "tests/catch.hpp"
 #include "tests/training/scenario.hpp"
 
+#include "sim/core/text.hpp"
 #include "sim/report/table.hpp"
 #include "sim/report/tuning_report.hpp"
 #include "sim/schedule/offer.hpp"
@@ -45,7 +46,7 @@ TEST_CASE("tuning does not depend on how many trials run at a time, and never ma
     CHECK(tuning_report(one).find("* best") != std::string::npos);
     const std::string words = tuning_report(one, {.width = 1000});
     for (std::size_t i = 0; i < one.ranges.size() && !one.as_given; ++i)
-      CHECK(words.find(fmt::format(" --option {}=\"{}\"", one.ranges[i].option, one.trials[one.best].values[i])) !=
+      CHECK(words.find(shell_words({"--option", one.ranges[i].option + "=" + one.trials[one.best].values[i]})) !=
             std::string::npos);
   }
 }
