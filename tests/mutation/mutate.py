@@ -43,7 +43,7 @@ TESTS = {
     "core": ["workload", "cluster", "interchange", "core"], "engine": ["engine", "network", "training"],
     "workload": ["workload", "schedule", "interchange", "training"], "cluster": ["cluster", "collective", "report", "network"],
     "compression": ["compression", "report"], "collective": ["collective", "report", "network", "training"], "network": ["network", "report", "training"],
-    "schedule": ["schedule", "report", "search", "training"], "estimate": ["estimate"], "training": ["training", "report", "search", "experiment"],
+    "schedule": ["schedule", "report", "search", "training", "interchange"], "estimate": ["estimate"], "training": ["training", "report", "search", "experiment"],
     "search": ["search", "report", "experiment"], "interchange": ["interchange"], "picture": ["picture", "view", "html"],
     "experiment": ["html", "report", "experiment"], "farm": ["farm", "experiment"], "report": ["report", "html"], "view": ["view", "html"], "html": ["html"],
 }
