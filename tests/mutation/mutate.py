@@ -305,7 +305,7 @@ def main():
     results = [one for file in sorted(arguments.work.glob(f"{arguments.seed}.*jsonl")) if file not in later_logs.values() for one in read(file)]
     later = {asked: {key(one): one["result"] for one in read(file)} for asked, file in later_logs.items()}
     def build():
-        work = arguments.work / (f"scripts.{share}" if arguments.scripts else name)
+        work = arguments.work / (f"{name}.scripts" if arguments.scripts else name)
         work.mkdir(parents=True, exist_ok=True)
         return Build(arguments.build.resolve(), work.resolve(), arguments.scripts)
     if arguments.again or arguments.scripts:
