@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <numeric>
@@ -12,7 +13,6 @@
 
 #include "sim/interchange/chakra/trace.hpp"
 #include "sim/interchange/exporters/exporter.hpp"
-#include "sim/interchange/plan_file.hpp"
 #include "sim/schedule/gradients.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/communication.hpp"
@@ -261,23 +261,23 @@ double longest_path(const Json& json, const Scenario& scenario) {
 
 }  // namespace
 
-TEST_CASE("a transfer waits for one of a lane behind its own") {
-  Profile profile;
-  profile.precision = "fp32";
-  for (const char* name : {"a", "b"}) profile.layers.push_back({name, to_time(2e-6), to_time(3e-6)});
-  profile.tensors = {{"a.w", 10, 40, 0}, {"b.w", 10, 40, 1}};
-  const Plan plan = read_plan(Json::parse(R"({"strategy": "two", "blocks": [{"slices": ["b.w"]}, {"slices": ["a.w"]}],
-      "lanes": [{"name": "gathers", "window": {"blocks": 4}}, {"name": "reductions", "window": {"blocks": 4}}],
-      "transfers": [
-        {"op": "reduce-scatter", "block": 0, "lane": "reductions", "after": [{"backward": "b"}]},
-        {"op": "all-gather", "block": 0, "lane": "gathers", "after": [{"transfer": 0}], "before": [{"forward": "b"}]},
-        {"op": "reduce-scatter", "block": 1, "lane": "reductions", "after": [{"backward": "a"}]},
-        {"op": "all-gather", "block": 1, "lane": "gathers", "after": [{"transfer": 2}], "before": [{"forward": "a"}]}]})",
-                                          "plan"),
-                              profile);
-  // Of 100 us each: the backward passes end at 6 us, a is back at 206, and both forward passes follow it.
-  const ChakraTrace trace = decode_chakra(written("chakra", {profile, &plan, 2}).text, "trace");
-  CHECK(makespan_us(trace, [](std::int64_t) { return 100; }) == 210);
+TEST_CASE("which lane of a sharded step is listed first does not matter") {
+  Random random(9, 0);
+  for (const char* name : {"fsdp2", "fsdp1", "megatron", "wfbp"}) {
+    INFO(name);
+    Scenario scenario = scenario_of(random_profile(random, 8), name, 8, 10e-6, 1e-9);
+    scenario.options.strategy.step.shard_group = 4;
+    if (name == std::string_view("wfbp")) scenario.options.strategy.step.zero = 1;
+    Plan plan = plan_of(scenario);
+    const auto longest = [&] {
+      const ChakraTrace trace = decode_chakra(written("chakra", {scenario.profile, &plan, 8}).text, "trace");
+      return makespan_us(trace, [](std::int64_t bytes) { return 100 + bytes / 1000; });
+    };
+    const std::int64_t as_planned = longest();
+    std::reverse(plan.lanes.begin(), plan.lanes.end());
+    for (Transfer& one : plan.transfers) one.lane = static_cast<std::uint32_t>(plan.lanes.size()) - 1 - one.lane;
+    CHECK(longest() == as_planned);
+  }
 }
 
 TEST_CASE("a sharded step's longest path through its Chakra trace is the iteration, where one lane sends at a time") {

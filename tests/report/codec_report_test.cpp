@@ -87,6 +87,7 @@ TEST_CASE("several workers: bytes, and the error against the true mean") {
   signs.elements = 1;  // down to the only element: ±1 for 8 times the same x
   const CodecReport one = measure_codec(signs);
   CHECK(one.aggregated->error == Approx(one.aggregated->total_error));
+  CHECK(one.aggregated->error == Approx(one.round_trip.error));
   // New gradients each time, and one iteration: all of it is that one.
   signs.correlation = 0;
   signs.elements = 1000;

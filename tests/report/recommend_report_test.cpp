@@ -116,7 +116,10 @@ TEST_CASE("among settings that are as fast, fit and need no more memory, none st
 }
 
 TEST_CASE("every reason of more than half a thousandth of the iteration has its time") {
-  const std::vector<Advice> ranking = ranking_of({scenario("wfbp")});
+  // What waits is the first layer's block: 1.4 ms of start-ups, and 4 MB · 2·7/8 · 0.1 ns/B = 0.7 ms. The others hide.
+  Scenario fast = scenario("wfbp");
+  fast.cluster.network.beta = 0.1e-9;
+  const std::vector<Advice> ranking = ranking_of({fast});
   const std::string page = recommend_report(ranking, {.width = 1000});
   const double iteration = ranking[0].tuned.result.metrics.iteration_s;
   INFO(page);

@@ -457,7 +457,8 @@ TEST_CASE("an arrow's head is at its end") {
     profile.layers.push_back({std::to_string(layer), to_time(1e-3), to_time(2e-3)});
     profile.tensors.push_back({std::to_string(layer), 1000, 4000, layer});
   }
-  const Drawing drawing = timeline_picture({run(scenario_of(profile, "wfbp", 8, 50e-6, 1e-9))});
+  // 2.8 ms each, of layers that are ready every 2 ms: the arrows of those that stand in line are slanted.
+  const Drawing drawing = timeline_picture({run(scenario_of(profile, "wfbp", 8, 200e-6, 1e-9))});
   int heads = 0;
   for (std::size_t i = 0; i + 1 < drawing.shapes.size(); ++i) {
     const auto *arrow = std::get_if<Path>(&drawing.shapes[i]), *head = std::get_if<Path>(&drawing.shapes[i + 1]);
