@@ -77,15 +77,27 @@ class Names(unittest.TestCase):
                 text += os.read(terminal, 65536).decode(errors="replace")
             return text
 
+        def settle():
+            """What is shown until the shell runs nothing, and has shown nothing for a while: what it completes by may take its time."""
+            text, children, end = "", Path(f"/proc/{pid}/task/{pid}/children"), time.monotonic() + 30
+            quiet_since = time.monotonic()
+            while time.monotonic() < min(end, quiet_since + 0.5):
+                if select.select([terminal], [], [], 0.1)[0]:
+                    text += os.read(terminal, 65536).decode(errors="replace")
+                elif not children.exists() or not children.read_text().strip():
+                    continue
+                quiet_since = time.monotonic()
+            return text
+
         try:
             os.write(terminal, f"PS1=; {setup}; echo re''ady\n".encode())
             read_until("ready\r\n")
             os.write(terminal, f"{line}\t\t".encode())
-            time.sleep(1)
+            shown = settle()
             os.write(terminal, b"\n")
-            time.sleep(0.5)
+            shown += settle()
             os.write(terminal, b"\x03\necho e''nd\n")
-            return read_until("end\r\n")
+            return shown + read_until("end\r\n")
         finally:
             os.close(terminal)
             os.waitpid(pid, 0)
