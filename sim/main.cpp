@@ -64,7 +64,7 @@ void keep_freed_memory() {
 int run(int argc, char** argv) {
   require_no_empty_argument(argc, argv);
   allreplay::CommandLine app = allreplay::command_line();
-  for (const allreplay::CommandRow& command : allreplay::commands()) command.add(app);
+  allreplay::add_commands(app, argc > 1 ? argv[1] : "");
   const std::vector<std::string> words = allreplay::with_flags_as_options(app, {argv + 1, argv + argc});
   allreplay::require_known_words(app, words);
   if (const auto wrong = app.parse(words)) {

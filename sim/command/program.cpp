@@ -44,11 +44,17 @@ CommandLine command_line() {
           "  allreplay help ddp"};
 }
 
-void call_command(const std::string& name, const std::vector<GivenOption>& options) {
-  const CommandRow& command = find_by_name(commands(), name, argument(name), "no such command");
-  CommandLine app = command_line();
+void add_commands(CommandLine& app, std::string_view called) {
+  if (called == "--version") return;
+  const CommandRow* command = row_named(commands(), called);
   for (const CommandRow& one : commands())
-    if (command.tells_of_all || &one == &command) one.add(app);
+    if (!command || command->tells_of_all || &one == command) one.add(app);
+}
+
+void call_command(const std::string& name, const std::vector<GivenOption>& options) {
+  find_by_name(commands(), name, argument(name), "no such command");
+  CommandLine app = command_line();
+  add_commands(app, name);
   app.call(name, options);
 }
 

@@ -23,6 +23,9 @@ std::span<const CommandRow> commands();
 /// Without commands.
 CommandLine command_line();
 
+/// Adds the command that is called, alone, unless it tells of all; all, if none is.
+void add_commands(CommandLine& app, std::string_view called);
+
 /// A command as a function: runs it once with these options, in the words of a command line where they are wrong.
 /// Throws InputError, and what else the command throws (current_failure()).
 void call_command(const std::string& name, const std::vector<GivenOption>& options);

@@ -44,11 +44,14 @@ struct Reduction {
 
 }  // namespace
 
-std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> links, double gamma, double bytes) {
+std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> links, double gamma, double bytes,
+                             std::span<const Time> starts) {
   if (!one_way(rounds, links.size())) return std::nullopt;
   const std::size_t ranks = rounds.ranks;
+  const bool apart = !starts.empty();
+  const std::vector<Time> from = apart ? std::vector<Time>(starts.begin(), starts.end()) : std::vector(ranks, Time(0));
   // By rank: when it sends, and when it may send again, less what a message waits before its bytes flow.
-  std::vector<Time> now(ranks, Time(0)), next(ranks), free(ranks, Time(0)), way(ranks);
+  std::vector<Time> now = from, next(ranks), free(ranks, Time(0)), way(ranks);
   std::vector<Reduction> reductions(ranks);
   bool alone = true;
   for (const RoutedRound& round : rounds.rounds) {
@@ -62,10 +65,10 @@ std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> l
       for (std::size_t rank = 0; rank < ranks; ++rank) {
         const RoutedMessage& message = round.messages[rank];
         alone &= now[rank] >= free[rank];
-        free[rank] = add(now[rank], way[rank]);
-        next[message.to] = add(free[rank], message.delay);
+        free[rank] = add(std::max(now[rank], free[rank]), way[rank]);
+        next[message.to] = std::max(add(free[rank], message.delay), from[message.to]);
       }
-      if (!alone) return std::nullopt;
+      if (!alone && !apart) return std::nullopt;
       for (std::size_t rank = 0; reduces && rank < ranks; ++rank) {
         const RoutedMessage& message = round.messages[rank];
         if (!message.reduce) continue;
@@ -76,6 +79,8 @@ std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> l
         reduction = {add(reduction.free, time), takes - static_cast<double>(time.count())};
         next[message.to] = reduction.free;
       }
+      // What is only copied may be there before an earlier reduction has ended.
+      for (std::size_t rank = 0; rank < ranks; ++rank) next[rank] = std::max(next[rank], now[rank]);
       std::swap(now, next);
     }
   }

@@ -6,22 +6,49 @@ namespace allreplay {
 
 void Reuse::start(TaskId id, const Task& task, Time now) {
   if (!alone_ && in_network_ == 0) {
-    const Price price = price_(id, task);
-    pricing_ += price.events;
-    alone_ = Alone{id, task, now, add(now, price.time)};
+    alone_ = Alone{.id = id, .task = task, .start = now};
+    if (parties_ == 0) find_price(now);
     return;
   }
-  if (alone_) {
-    network_->start(alone_->id, alone_->task, alone_->start);
-    in_network_ = 1;
-    std::vector<TaskId> done;
-    while (alone_->start < now && network_->next_completion() <= now)
-      network_->complete(network_->next_completion(), done);
-    if (!done.empty()) throw std::logic_error("a collective that is alone ended before its price was over");
-    alone_.reset();
-  }
+  if (alone_) tell(now);
   network_->start(id, task, now);
   ++in_network_;
+}
+
+void Reuse::join(TaskId id, std::uint32_t party, Time now) {
+  if (!alone_) return network_->join(id, party, now);
+  alone_->joined.push_back({party, now - alone_->start});
+  if (alone_->joined.size() == parties_) find_price(now);
+}
+
+void Reuse::find_price(Time now) {
+  const std::optional<Price> price = price_(alone_->task, alone_->joined);
+  if (!price) return tell(now);
+  pricing_ += price->events;
+  alone_->end = add(alone_->start, price->time);
+}
+
+// The network goes through what it was not told.
+void Reuse::tell(Time now) {
+  const Alone one = std::move(*alone_);
+  alone_.reset();
+  network_->start(one.id, one.task, one.start);
+  in_network_ = 1;
+  Time told = one.start;
+  for (const Joined& joined : one.joined) {
+    const Time at = one.start + joined.at;
+    pass(told, at);
+    network_->join(one.id, joined.party, at);
+    told = at;
+  }
+  pass(told, now);
+}
+
+// What is told at one instant is told before the network goes on.
+void Reuse::pass(Time from, Time to) {
+  std::vector<TaskId> done;
+  while (from < to && network_->next_completion() <= to) network_->complete(network_->next_completion(), done);
+  if (!done.empty()) throw std::logic_error("a collective that is alone ended before its price was over");
 }
 
 void Reuse::complete(Time now, std::vector<TaskId>& done) {

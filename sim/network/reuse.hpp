@@ -4,6 +4,8 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "sim/engine/server.hpp"
 
@@ -12,19 +14,26 @@ namespace allreplay {
 /// Puts off a collective that starts on the idle network: if nothing else starts before its price is over, it has
 /// ended then, and was never simulated. If something does, the network is told of it after all, with its own start, and
 /// goes through what has happened since. Results are those of the network itself, because what a collective that is
-/// alone takes depends only on its stage and its bytes.
+/// alone takes depends only on its stage, its bytes, and how far apart its parties start.
 class Reuse final : public Server {
  public:
   struct Price {
-    Time time{0};
+    Time time{0};             ///< from its start on
     std::int64_t events = 0;  ///< that finding it took; 0 when it was known
   };
+  struct Joined {
+    std::uint32_t party;
+    Time at;  ///< after the start of its task
+  };
+  /// What the network takes for a task that is alone, once all of its parties have joined; none: it is to be simulated.
+  using Pricing = std::function<std::optional<Price>(const Task&, std::span<const Joined>)>;
 
-  /// `price`: what the network takes for a task that is alone. REQUIRES: `network` is idle.
-  Reuse(std::unique_ptr<Server> network, std::function<Price(TaskId, const Task&)> price)
-      : network_(std::move(network)), price_(std::move(price)) {}
+  /// `parties`: of a task; 0: it starts at once. REQUIRES: `network` is idle.
+  Reuse(std::unique_ptr<Server> network, Pricing price, std::size_t parties = 0)
+      : network_(std::move(network)), price_(std::move(price)), parties_(parties) {}
 
   void start(TaskId id, const Task& task, Time now) override;
+  void join(TaskId id, std::uint32_t party, Time now) override;
   Time next_completion() const override { return alone_ ? alone_->end : network_->next_completion(); }
   void complete(Time now, std::vector<TaskId>& done) override;
   bool looks_ahead() const override { return !alone_ && network_->looks_ahead(); }
@@ -36,11 +45,18 @@ class Reuse final : public Server {
   struct Alone {
     TaskId id;
     Task task;
-    Time start, end;
+    Time start;
+    Time end = never;  // until all parties are there
+    std::vector<Joined> joined{};
   };
 
+  void find_price(Time now);
+  void tell(Time now);
+  void pass(Time from, Time to);
+
   std::unique_ptr<Server> network_;
-  std::function<Price(TaskId, const Task&)> price_;
+  Pricing price_;
+  std::size_t parties_;
   std::optional<Alone> alone_;
   std::int64_t in_network_ = 0;
   std::int64_t pricing_ = 0;

@@ -73,7 +73,7 @@ std::vector<InNodes> RoundsFabric::groups_in_nodes(std::int64_t ranks, std::int6
 
 std::unique_ptr<Server> RoundsFabric::server() const {
   if (!setup_.reuse || setup_.rates) return network();
-  return std::make_unique<Reuse>(network(), [this](TaskId, const Task& task) {
+  return std::make_unique<Reuse>(network(), [this](const Task& task, std::span<const Reuse::Joined>) {
     const std::int64_t before = pricing_events_;
     const Time time = alone(task.bytes, call_of(task.service));
     return Reuse::Price{time, pricing_events_ - before};
@@ -141,9 +141,21 @@ std::unique_ptr<Server> MessageFabric::network() const {
   return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma);
 }
 
-// What is not started at once has no price that could be used again.
+// What starts apart each time otherwise has no price that could be used again, but rings need no simulation to find it.
 std::unique_ptr<Server> MessageFabric::server_apart(const Parties& parties) const {
-  return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, parties);
+  auto network = std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, parties);
+  if (!setup_.reuse) return network;
+  const auto price = [this, parties](const Task& task,
+                                     std::span<const Reuse::Joined> joined) -> std::optional<Reuse::Price> {
+    const RoutedRounds& rounds = *routed_[task.service];
+    if (task.bytes <= 0) return Reuse::Price{joined.back().at};
+    std::vector<Time> starts(rounds.ranks, Time(0));
+    for (const Reuse::Joined& one : joined)
+      for (const Rank rank : parties[one.party]) starts[rank] = one.at;
+    const auto time = lockstep(rounds, links_, setup_.gamma * 1e12, static_cast<double>(task.bytes), starts);
+    return time ? std::optional(Reuse::Price{*time, rounds.messages}) : std::nullopt;
+  };
+  return std::make_unique<Reuse>(std::move(network), price, parties.size());
 }
 
 std::optional<Time> MessageFabric::known(Bytes bytes, const Call& call) const {

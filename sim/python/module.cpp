@@ -242,7 +242,7 @@ void add_python_strategy(const std::string& name, const py::function& planner) {
 py::list described() {
   py::list list;
   CommandLine app = command_line();
-  for (const CommandRow& command : commands()) command.add(app);
+  add_commands(app, "");
   for (const CommandDefinition& command : commands_of(app)) {
     py::list options;
     for (const OptionDefinition& option : command.options)

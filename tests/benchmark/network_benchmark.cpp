@@ -1,7 +1,7 @@
 // What a collective costs to simulate (docs/performance.md): one run of each line is one collective, laid out
 // beforehand.
 //   Ring/star, Ring/fat-tree   a ring all-reduce of 100 MB among N, every message
-//   RingScattered              the same, the ranks starting at random within a millisecond
+//   RingScattered              the same, the ranks starting at random within a millisecond; and every message simulated
 //   DoubleTree/fat-tree        double binary trees in 16 chunks of 100 MB, every message
 //   ResNet50Rings              161 ring all-reduces of ResNet-50's sizes, one after another, every message
 //   FluidRings                 the same in `fluid`, laying out included
@@ -65,9 +65,12 @@ void ring_fat_tree(benchmark::State& state) {
 }
 BENCHMARK(ring_fat_tree)->Name("Ring/fat-tree")->Arg(2048)->Unit(benchmark::kMillisecond);
 
-void scattered(benchmark::State& state, const Topology& topology) {
+// `simulated`: message by message.
+void scattered(benchmark::State& state, const Topology& topology, bool simulated) {
   const auto workers = static_cast<Rank>(state.range(0));
-  const auto rounds = std::make_shared<RoutedRounds>(ring_rounds(workers, 1, Stage::AllReduce), topology, 5e-6);
+  NetworkSetup ring = setup("ring", workers, Fidelity::Message, 5e-6);
+  ring.reuse = !simulated;
+  const auto fabric = lay_on(ring, topology);
   Random random(1, 0);
   Parties parties;
   std::vector<std::pair<Time, Rank>> starts;
@@ -77,19 +80,20 @@ void scattered(benchmark::State& state, const Topology& topology) {
   }
   std::sort(starts.begin(), starts.end());
   for (auto _ : state) {
-    MessageNetwork network({rounds}, topology.links(), 0, parties);
-    network.start(0, {.bytes = all_bytes}, Time(0));
+    const std::unique_ptr<Server> network = fabric->server_apart(parties);
+    network->start(0, {.bytes = all_bytes}, Time(0));
     std::vector<TaskId> done;
     auto next = starts.begin();
     while (done.empty()) {
-      const Time now = std::min(next == starts.end() ? never : next->first, network.next_completion());
-      if (network.next_completion() == now) network.complete(now, done);
-      for (; next != starts.end() && next->first == now; ++next) network.join(0, next->second, now);
+      const Time now = std::min(next == starts.end() ? never : next->first, network->next_completion());
+      if (network->next_completion() == now) network->complete(now, done);
+      for (; next != starts.end() && next->first == now; ++next) network->join(0, next->second, now);
     }
   }
 }
-void scattered_star(benchmark::State& state) { scattered(state, *star(state.range(0), ten_gigabit)); }
-void scattered_fat_tree(benchmark::State& state) { scattered(state, *smallest_fat_tree(state.range(0))); }
+void scattered_star(benchmark::State& state) { scattered(state, *star(state.range(0), ten_gigabit), false); }
+void scattered_fat_tree(benchmark::State& state) { scattered(state, *smallest_fat_tree(state.range(0)), false); }
+void scattered_simulated(benchmark::State& state) { scattered(state, *star(state.range(0), ten_gigabit), true); }
 BENCHMARK(scattered_star)
     ->Name("RingScattered/star")
     ->RangeMultiplier(2)
@@ -97,6 +101,12 @@ BENCHMARK(scattered_star)
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(scattered_fat_tree)
     ->Name("RingScattered/fat-tree")
+    ->RangeMultiplier(2)
+    ->Range(256, 2048)
+    ->Unit(benchmark::kMillisecond);
+
+BENCHMARK(scattered_simulated)
+    ->Name("RingScattered/simulated/star")
     ->RangeMultiplier(2)
     ->Range(256, 2048)
     ->Unit(benchmark::kMillisecond);

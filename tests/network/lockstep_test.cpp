@@ -1,8 +1,13 @@
 // Rings by additions against every message simulated.
 #include "sim/network/lockstep.hpp"
 
+#include <array>
+
 #include "tests/cluster/topologies.hpp"
+#include "tests/network/meetings.hpp"
 #include "tests/network/networks.hpp"
+
+#include "sim/core/random.hpp"
 
 namespace {
 
@@ -58,5 +63,34 @@ TEST_CASE("what does not go in lockstep is simulated") {
     // wait on it in pairs.
     const auto slow = on_links("star", R"(, "links": [{"between": ["h1", "s0"], "bandwidth": "1.25 MB/s"}])", 8);
     CHECK_FALSE(check_alone("ring", 8, *slow, gamma, 1'000'000));
+  }
+}
+
+TEST_CASE("so does a ring whose ranks start apart, met by others or not") {
+  Random random(5, 5);
+  for (int round = 0; round < 300; ++round) {
+    const std::int64_t n = 2 + static_cast<std::int64_t>(random.below(12));
+    const std::string slow = R"(, "links": [{"between": ["h1", "s0"], "bandwidth": "20 MB/s"}])";
+    const auto topology = on_links("star", random.below(2) == 0 ? slow : "", n);
+    NetworkSetup one = setup("ring", n, Fidelity::Message, 45.25e-6, random.below(2) == 0 ? 0 : 0.5e-9);
+    NetworkSetup other = one;
+    other.reuse = false;
+    const auto priced = lay_on(one, *topology), simulated = lay_on(other, *topology);
+    Parties parties(1 + random.below(static_cast<std::uint64_t>(n)));
+    for (Rank rank = 0; rank < n; ++rank)
+      parties[rank < parties.size() ? rank : random.below(parties.size())].push_back(rank);
+    std::vector<Meeting> meetings(1 + random.below(4));
+    for (Meeting& meeting : meetings) {
+      meeting.bytes = static_cast<std::int64_t>(random.below(3'000'000));
+      const std::int64_t earliest = static_cast<std::int64_t>(random.below(40'000'000'000));
+      // Apart by up to a microsecond, a millisecond, ten; and some together.
+      const std::uint64_t within = std::array<std::uint64_t, 3>{1'000'000, 1'000'000'000, 10'000'000'000}[random.below(3)];
+      for (std::size_t party = 0; party < parties.size(); ++party)
+        meeting.parties.push_back(Time(earliest + (random.below(4) == 0 ? 0 : static_cast<std::int64_t>(random.below(within)))));
+    }
+    INFO("case " << round << ": " << n << " ranks in " << parties.size() << " parties, " << meetings.size() << " rings");
+    const auto fast = priced->server_apart(parties), slow_one = simulated->server_apart(parties);
+    CHECK(ends_of(*fast, meetings) == ends_of(*slow_one, meetings));
+    if (meetings.size() == 1) CHECK(fast->events() == slow_one->events());
   }
 }

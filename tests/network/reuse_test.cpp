@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <vector>
 
 #include "tests/catch.hpp"
 
@@ -32,7 +34,7 @@ class Counting final : public Server {
 
 TEST_CASE("only what meets another reaches the network; what is alone afterwards is priced again") {
   int starts = 0, prices = 0;
-  Reuse reuse(std::make_unique<Counting>(starts), [&](TaskId, const Task&) {
+  Reuse reuse(std::make_unique<Counting>(starts), [&](const Task&, std::span<const Reuse::Joined>) {
     ++prices;
     return Reuse::Price{Time(10), 0};
   });
@@ -52,4 +54,33 @@ TEST_CASE("only what meets another reaches the network; what is alone afterwards
   CHECK(done.back() == 2);
   CHECK(prices == 2);
   CHECK(starts == 2);
+}
+
+TEST_CASE("a task that starts in parties has a price once all have joined") {
+  int starts = 0;
+  std::optional<Reuse::Price> price = Reuse::Price{Time(40), 0};
+  std::vector<Time> asked;
+  const auto pricing = [&](const Task&, std::span<const Reuse::Joined> joined) {
+    for (const Reuse::Joined& one : joined) asked.push_back(one.at);
+    return price;
+  };
+  Reuse reuse(std::make_unique<Counting>(starts), pricing, 2);
+  std::vector<TaskId> done;
+  reuse.start(0, {}, Time(5));
+  reuse.join(0, 1, Time(5));
+  CHECK(reuse.next_completion() == never);
+  reuse.join(0, 0, Time(30));
+  CHECK(asked == std::vector<Time>{Time(0), Time(25)});  // after its start
+  REQUIRE(reuse.next_completion() == Time(45));
+  reuse.complete(Time(45), done);
+  CHECK(done == std::vector<TaskId>{0});
+  CHECK(starts == 0);
+  // Without a price, the network is told of the task and of its parties.
+  price.reset();
+  reuse.start(1, {}, Time(50));
+  reuse.join(1, 0, Time(50));
+  CHECK(starts == 0);
+  reuse.join(1, 1, Time(52));
+  CHECK(starts == 1);
+  CHECK(reuse.next_completion() == Time(60));
 }
