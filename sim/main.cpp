@@ -1,22 +1,21 @@
 // The program `allreplay`.
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
-#include <filesystem>
 #include <iostream>
 #include <malloc.h>
-#include <new>
-#include <system_error>
+#include <string>
+#include <string_view>
 #include <unistd.h>
 #include <vector>
 
-#include <fmt/format.h>
-
+#include "sim/command/command.hpp"
+#include "sim/command/console.hpp"
 #include "sim/command/program.hpp"
+#include "sim/core/error.hpp"
 #include "sim/core/file.hpp"
 
 namespace {
@@ -47,7 +46,7 @@ void fill_closed_streams() {
 void require_printed() {
   std::cout.flush();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout)
-    throw allreplay::InputError({"standard output", ""}, fmt::format("cannot be written: {}", std::strerror(errno)),
+    throw allreplay::InputError({"standard output", ""}, std::string("cannot be written: ") + std::strerror(errno),
                                 errno == EPIPE ? "a reader that stays to the end" : "check its space");
 }
 

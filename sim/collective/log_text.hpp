@@ -1,6 +1,7 @@
 // What the readers of logs share: lines, words, and numbers that know where they stand.
 #pragma once
 
+#include <cctype>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include "sim/collective/measurement_log.hpp"
 
 namespace allreplay {
+
+inline bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 /// The lines of a text, without their ends.
 std::vector<std::string_view> lines_of(std::string_view text);

@@ -24,7 +24,6 @@ constexpr LogFormat formats[] = {
 };
 
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && blank(text.front())) text.remove_prefix(1);

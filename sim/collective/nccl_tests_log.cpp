@@ -18,14 +18,13 @@ namespace allreplay {
 
 namespace {
 
-constexpr Benchmark benchmarks[] = {{"all_reduce_perf", Purpose::AllReduce},
+constexpr Benchmark nccl_benchmarks[] = {{"all_reduce_perf", Purpose::AllReduce},
                                     {"all_gather_perf", Purpose::AllGather},
                                     {"reduce_scatter_perf", Purpose::ReduceScatter},
                                     {"broadcast_perf", Purpose::Broadcast}};
 constexpr std::size_t block_columns = 4;  // time, algbw, busbw, #wrong
 constexpr std::array<std::string_view, 2> blocks = {"out-of-place", "in-place"};
 
-bool digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 bool of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.'; }
 
 // What of a line stands before NCCL's own message, which begins `host:pid:tid [gpu] NCCL INFO`; all of it if none does.
@@ -44,13 +43,13 @@ std::string_view before_chatter(std::string_view line) {
 }
 
 // A line of the log as it would be without NCCL's messages within it; `index` is that of its first piece.
-struct Line {
+struct LogLine {
   std::size_t index;
   std::string text;
 };
 
-std::vector<Line> joined_lines(std::string_view text) {
-  std::vector<Line> joined;
+std::vector<LogLine> joined_lines(std::string_view text) {
+  std::vector<LogLine> joined;
   std::string open;
   std::size_t index = 0, first = 0;
   for (const std::string_view line : lines_of(text)) {
@@ -190,7 +189,7 @@ class Rates {
     }
     if (!found) return;
     log.purpose = found;
-    for (const Benchmark& one : benchmarks)
+    for (const Benchmark& one : nccl_benchmarks)
       if (one.purpose == *found) log.benchmark = fmt::format("{}, by its busbw", one.word);
   }
 
@@ -218,14 +217,14 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
   Rates rates;
   std::string type;
   int wrong = 0;
-  for (const Line& line : joined_lines(text)) {
+  for (const LogLine& line : joined_lines(text)) {
     const Place place = line_of(log, line.index);
     const std::string_view content = without_prefix(line.text);
     const std::vector<std::string_view> words = words_of(content);
     if (ranks.take(words, place)) continue;
     for (const std::string_view word : words) {
       const std::string_view program = word.substr(word.rfind('/') + 1);  // npos + 1 is 0
-      if (program.ends_with("_perf") || program.ends_with("_perf_mpi")) set_benchmark(log, program, benchmarks, place);
+      if (program.ends_with("_perf") || program.ends_with("_perf_mpi")) set_benchmark(log, program, nccl_benchmarks, place);
     }
     if (const auto found = header_of(words)) header = found;
     if (!header || !starts_like_a_row(content)) continue;

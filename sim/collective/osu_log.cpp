@@ -1,4 +1,4 @@
-// OSU micro-benchmarks (osu_allreduce, …): `# OSU MPI Allreduce Latency Test v7.4`, `# Size  Avg Latency(us)  …`, rows.
+// OSU micro-osu_benchmarks (osu_allreduce, …): `# OSU MPI Allreduce Latency Test v7.4`, `# Size  Avg Latency(us)  …`, rows.
 // The program does not say how many processes ran. Logs of B-Caffe have it before the size, "8,4096"; so may yours.
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace allreplay {
 
 namespace {
 
-constexpr Benchmark benchmarks[] = {{"Allreduce", Purpose::AllReduce},
+constexpr Benchmark osu_benchmarks[] = {{"Allreduce", Purpose::AllReduce},
                                     {"Allgather", Purpose::AllGather},
                                     {"Reduce_scatter", Purpose::ReduceScatter},
                                     {"Broadcast", Purpose::Broadcast},
@@ -26,7 +26,7 @@ struct Unit {
 };
 constexpr Unit units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
 
-struct Columns {
+struct OsuColumns {
   std::size_t count = 0, time = 0;
   double scale = 1e-6;
 };
@@ -55,7 +55,7 @@ std::vector<std::string> titles(std::string_view header) {
   return found;
 }
 
-Columns columns_of(std::string_view header, const LogRequest& request, const Place& place) {
+OsuColumns osu_columns(std::string_view header, const LogRequest& request, const Place& place) {
   const std::vector<std::string> names = titles(header);
   const std::string wanted = request.time.empty() ? "avg" : lower(request.time);
   for (std::size_t i = 1; i < names.size(); ++i) {
@@ -83,7 +83,7 @@ std::int64_t take_workers(std::string_view& size, const Place& place) {
 }
 
 // "# OSU MPI-CUDA Allreduce Latency Test v7.4" gives "MPI-CUDA Allreduce"; "" if it is no such line.
-std::string_view title_of(std::string_view comment) {
+std::string_view title_in_comment(std::string_view comment) {
   const std::size_t begin = comment.find("OSU "), end = comment.find(" Test");
   if (begin == comment.npos || end == comment.npos || end < begin) return {};
   std::string_view title = comment.substr(begin + 4, end - begin - 4);
@@ -98,7 +98,7 @@ bool is_osu(std::string_view text) {
 }
 
 void read_osu(std::string_view text, const LogRequest& request, MeasurementLog& log) {
-  Columns columns;
+  OsuColumns columns;
   std::string type;
   WorkersColumn tagged;
   std::size_t index = 0;
@@ -107,9 +107,9 @@ void read_osu(std::string_view text, const LogRequest& request, MeasurementLog& 
     const std::string_view content = without_prefix(line);
     if (content.starts_with('#')) {
       const std::vector<std::string_view> words = words_of(content.substr(1));
-      if (const std::string_view title = title_of(content); !title.empty())
-        set_benchmark(log, title, benchmarks, place);
-      if (words.size() > 1 && words[0] == "Size") columns = columns_of(content.substr(1), request, place);
+      if (const std::string_view title = title_in_comment(content); !title.empty())
+        set_benchmark(log, title, osu_benchmarks, place);
+      if (words.size() > 1 && words[0] == "Size") columns = osu_columns(content.substr(1), request, place);
       if (words.size() > 1 && words[0] == "Datatype:") {
         if (!type.empty() && type != words[1])
           throw InputError(place, fmt::format("is of type {} after rows of {}", words[1], type), "one datatype a file");

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/command/definitions.hpp"
 #include "sim/command/help.hpp"
 #include "sim/core/version.hpp"
 #include "sim/schedule/asked.hpp"

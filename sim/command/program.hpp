@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/command/definitions.hpp"
+#include "sim/command/command_line.hpp"
 
 namespace allreplay {
 

@@ -151,6 +151,27 @@ void JsonValue::update(const JsonValue& object) {
   for (const auto& [name, value] : std::get<Members>(object.state_->value)) (*this)[name] = value;
 }
 
+const std::vector<JsonValue>& JsonValue::items() const { return std::get<Items>(state_->value); }
+
+bool JsonValue::contains(std::string_view name) const {
+  const auto& members = std::get<Members>(state_->value);
+  return std::any_of(members.begin(), members.end(), [&](const auto& one) { return one.first == name; });
+}
+
+const JsonValue& JsonValue::at(std::string_view name) const {
+  for (const auto& [key, value] : std::get<Members>(state_->value))
+    if (key == name) return value;
+  throw std::logic_error("no member " + std::string(name));
+}
+
+double JsonValue::number() const {
+  if (const auto* whole = std::get_if<std::int64_t>(&state_->value)) return static_cast<double>(*whole);
+  if (const auto* whole = std::get_if<std::uint64_t>(&state_->value)) return static_cast<double>(*whole);
+  return std::get<double>(state_->value);
+}
+
+const std::string& JsonValue::text() const { return std::get<std::string>(state_->value); }
+
 class JsonValue::Writer {
  public:
   explicit Writer(int indent) : indent_(indent) {}

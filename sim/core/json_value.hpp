@@ -1,4 +1,4 @@
-// Writing JSON: values that reports build and print. core/json.hpp reads what people wrote.
+// Writing JSON: values that reports build and print, and read again. core/json.hpp reads what people wrote.
 #pragma once
 
 #include <concepts>
@@ -56,6 +56,13 @@ class JsonValue {
   void push_back(JsonValue item);
   /// Takes all members of another object.
   void update(const JsonValue& object);
+
+  // What was built. REQUIRES, of each: it is that.
+  const std::vector<JsonValue>& items() const;
+  bool contains(std::string_view name) const;
+  const JsonValue& at(std::string_view name) const;
+  double number() const;
+  const std::string& text() const;
 
   /// On one line, or each item and member on its own. What is no UTF-8 is replaced.
   std::string dump(int indent = -1) const;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
-#include <regex>
 #include <set>
 
 #include <fmt/format.h>
@@ -40,14 +39,19 @@ std::string model_in_words(const std::string& file) {
   return text;
 }
 
-// Of a description that names one network and its rate.
+// "10 Gbit/s Ethernet", of a description that names one network and its rate.
 std::string network_in_words(const std::string& file) {
   const auto description = Json::read(file).find("description");
   if (!description) return "";
-  static const std::regex network(R"([0-9.]+ Gbit/s (Ethernet|InfiniBand))");
-  std::smatch found;
   const std::string text = description->text();
-  return std::regex_search(text, found, network) ? found.str() : "";
+  for (const std::string_view kind : {" Gbit/s Ethernet", " Gbit/s InfiniBand"}) {
+    const std::size_t at = text.find(kind);
+    if (at == std::string::npos) continue;
+    const std::size_t before = text.substr(0, at).find_last_not_of("0123456789.");
+    const std::size_t rate = before == std::string::npos ? 0 : before + 1;
+    if (rate < at) return text.substr(rate, at + kind.size() - rate);
+  }
+  return "";
 }
 
 template <typename Words>

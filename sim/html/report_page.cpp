@@ -1,13 +1,17 @@
 #include "sim/html/report_page.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <map>
+#include <utility>
+#include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "sim/core/file.hpp"
+#include "sim/core/json_value.hpp"
 #include "sim/html/page_files.hpp"
 #include "sim/html/page_looks.hpp"
 #include "sim/view/trace_events.hpp"
@@ -15,8 +19,6 @@
 namespace allreplay {
 
 namespace {
-
-using Value = nlohmann::ordered_json;
 
 std::string escaped(std::string_view text) {
   std::string html;
@@ -40,8 +42,8 @@ std::string escaped(std::string_view text) {
 }
 
 // JSON that can stand in a script element: no "<", so neither </script> nor <!-- can occur.
-std::string for_script(const Value& value) {
-  const std::string json = value.dump(-1, ' ', false, Value::error_handler_t::replace);
+std::string for_script(const JsonValue& value) {
+  const std::string json = value.dump();
   std::string text;
   for (const char c : json) c == '<' ? text += "\\u003c" : text += c;
   return text;
@@ -49,15 +51,15 @@ std::string for_script(const Value& value) {
 
 // --- data ------------------------------------------------------------------------------------------------------------
 
-Value cell(const std::string& column, const std::string& text) {
+JsonValue cell(const std::string& column, const std::string& text) {
   if (!is_number_column(column)) return text;
-  return text.empty() ? Value() : Value(parse_number(text, {"", ""}));
+  return text.empty() ? JsonValue() : JsonValue(parse_number(text, {"", ""}));
 }
 
-Value rows_of(const SweepResult& result) {
-  Value rows = Value::array();
+JsonValue rows_of(const SweepResult& result) {
+  JsonValue rows = JsonValue::array();
   for (const ResultRow& row : result.rows) {
-    Value cells = Value::array();
+    JsonValue cells = JsonValue::array();
     for (std::size_t i = 0; i < row.cells.size(); ++i) cells.push_back(cell(result.columns[i], row.cells[i]));
     cells.push_back(row.series);
     rows.push_back(std::move(cells));
@@ -65,49 +67,64 @@ Value rows_of(const SweepResult& result) {
   return rows;
 }
 
-std::int64_t picoseconds(const Value& microseconds) { return std::llround(microseconds.get<double>() * 1e6); }
+struct Lane {
+  std::string thread;
+  std::vector<std::pair<std::int64_t, JsonValue>> spans;  // with their starts
+};
 
-// The trace events again, by lane: [kind, start, duration, name, bytes, wait, micro-batch], in picoseconds since the
-// first; and a worker's memory as [time, bytes], where the trace has it.
-void add_timeline(Value& timeline, const Outcome& outcome) {
-  const Value trace = Value::parse(trace_events(outcome));
-  std::map<std::pair<int, int>, Value> lanes;
-  std::map<int, std::string> processes;
-  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
-  for (const Value& event : trace["traceEvents"])
-    if (event["ph"] == "X") begin = std::min(begin, picoseconds(event["ts"]));
-  for (const Value& event : trace["traceEvents"]) {
-    const std::string phase = event["ph"];
-    if (phase == "C") timeline["memory"].push_back({picoseconds(event["ts"]) - begin, event["args"]["bytes"]});
-    const std::pair<int, int> thread(event["pid"], event["tid"]);
-    if (phase == "M" && event["name"] == "process_name") processes[thread.first] = event["args"]["name"];
-    if (phase == "M" && event["name"] == "thread_name") lanes[thread]["thread"] = event["args"]["name"];
-    if (phase != "X") continue;
-    const Value& details = event["args"];
-    Value span{details["activity"], picoseconds(event["ts"]) - begin, picoseconds(event["dur"]),
-               details.contains("what") ? details["what"] : event["name"]};
-    if (details.contains("bytes")) span.push_back(details["bytes"]);
-    if (details.contains("waited_us")) span.push_back(picoseconds(details["waited_us"]));
-    if (details.contains("micro_batch")) {
-      while (span.size() < 6) span.push_back(nullptr);
-      span.push_back(details["micro_batch"]);
-    }
-    lanes[thread]["spans"].push_back(std::move(span));
+std::int64_t picoseconds(const JsonValue& microseconds) { return std::llround(microseconds.number() * 1e6); }
+
+// [kind, start, duration, name, bytes, wait, micro-batch].
+JsonValue span_of(const JsonValue& event, std::int64_t start) {
+  const JsonValue& details = event.at("args");
+  JsonValue span{details.at("activity"), start, picoseconds(event.at("dur")),
+                 details.contains("what") ? details.at("what") : event.at("name")};
+  if (details.contains("bytes")) span.push_back(details.at("bytes"));
+  if (details.contains("waited_us")) span.push_back(picoseconds(details.at("waited_us")));
+  if (details.contains("micro_batch")) {
+    while (span.items().size() < 6) span.push_back(nullptr);
+    span.push_back(details.at("micro_batch"));
   }
-  Value list = Value::array();
+  return span;
+}
+
+// The trace events again, by lane, in picoseconds since the first; and a worker's memory as [time, bytes], where the
+// trace has it.
+void add_timeline(JsonValue& timeline, const Outcome& outcome) {
+  const JsonValue trace = JsonValue::parse(trace_events(outcome));
+  const std::vector<JsonValue>& events = trace.at("traceEvents").items();
+  std::map<std::pair<double, double>, Lane> lanes;
+  std::map<double, std::string> processes;
+  std::int64_t begin = std::numeric_limits<std::int64_t>::max();
+  for (const JsonValue& event : events)
+    if (event.at("ph").text() == "X") begin = std::min(begin, picoseconds(event.at("ts")));
+  for (const JsonValue& event : events) {
+    const std::string& phase = event.at("ph").text();
+    if (phase == "C")
+      timeline["memory"].push_back({picoseconds(event.at("ts")) - begin, event.at("args").at("bytes")});
+    const std::pair thread(event.at("pid").number(), event.at("tid").number());
+    const std::string& name = event.at("name").text();
+    if (phase == "M" && name == "process_name") processes[thread.first] = event.at("args").at("name").text();
+    if (phase == "M" && name == "thread_name") lanes[thread].thread = event.at("args").at("name").text();
+    if (phase != "X") continue;
+    const std::int64_t start = picoseconds(event.at("ts")) - begin;
+    lanes[thread].spans.emplace_back(start, span_of(event, start));
+  }
+  JsonValue list = JsonValue::array();
   for (auto& [thread, lane] : lanes) {
-    if (!lane.contains("spans")) continue;
-    std::sort(lane["spans"].begin(), lane["spans"].end(),
-              [](const Value& a, const Value& b) { return a[1].get<std::int64_t>() < b[1].get<std::int64_t>(); });
-    list.push_back({{"process", processes[thread.first]}, {"thread", lane["thread"]}, {"spans", lane["spans"]}});
+    if (lane.spans.empty()) continue;
+    std::sort(lane.spans.begin(), lane.spans.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    JsonValue spans = JsonValue::array();
+    for (auto& [start, span] : lane.spans) spans.push_back(std::move(span));
+    list.push_back({{"process", processes[thread.first]}, {"thread", lane.thread}, {"spans", std::move(spans)}});
   }
   timeline["lanes"] = std::move(list);
 }
 
-Value timelines_of(const ChosenTimelines& chosen) {
-  Value list = Value::array();
+JsonValue timelines_of(const ChosenTimelines& chosen) {
+  JsonValue list = JsonValue::array();
   for (const ChosenTimeline& one : chosen.timelines) {
-    Value value{{"row", one.row}, {"fastest", one.fastest}};
+    JsonValue value{{"row", one.row}, {"fastest", one.fastest}};
     if (const auto* outcome = std::get_if<Outcome>(&one.outcome))
       add_timeline(value, *outcome);
     else
@@ -177,12 +194,12 @@ std::string report_page(const SweepResult& result, const ChosenTimelines& chosen
   const std::string name = title.name.empty() ? std::filesystem::path(file).stem().string() : title.name;
   const std::string heading = title.heading.empty() ? name : title.heading;
   const Summary summary = summarize(result);
-  Value data = Value::parse(looks_json());
-  data.update(Value{{"columns", result.columns},
-                    {"rows", rows_of(result)},
-                    {"plot", title.plot.empty() ? Value() : Value::parse(title.plot)},
-                    {"timelines", timelines_of(chosen)},
-                    {"leftOut", chosen.left_out}});
+  JsonValue data = JsonValue::parse(looks_json());
+  data.update({{"columns", result.columns},
+               {"rows", rows_of(result)},
+               {"plot", title.plot.empty() ? JsonValue() : JsonValue::parse(title.plot)},
+               {"timelines", timelines_of(chosen)},
+               {"leftOut", chosen.left_out}});
   std::string page(page_html);  // the last holes first, so that no text that was filled in is searched
   fill(page, "script", page_js);
   fill(page, "data", for_script(data));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <stdexcept>
 
 #include "tests/catch.hpp"
 
@@ -42,6 +43,18 @@ TEST_CASE("values are filled in order") {
   CHECK(copy.is_array());
   CHECK(json["a"].dump() == R"([{"b":true,"c":[]}])");
   CHECK_FALSE(json.is_array());
+}
+
+TEST_CASE("what was built is read") {
+  const JsonValue json{{"whole", -3}, {"large", std::uint64_t{1} << 40}, {"half", 0.5}, {"text", "x"}, {"list", {1, 2}}};
+  CHECK(json.at("whole").number() == -3);
+  CHECK(json.at("large").number() == 1099511627776.0);
+  CHECK(json.at("half").number() == 0.5);
+  CHECK(json.at("text").text() == "x");
+  CHECK(json.at("list").items().size() == 2);
+  CHECK(json.contains("half"));
+  CHECK_FALSE(json.contains("hal"));
+  CHECK_THROWS_AS(json.at("hal"), std::logic_error);
 }
 
 TEST_CASE("indented, each item and member has its line") {
