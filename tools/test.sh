@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Set up, build and run every test.
+# Set up, build and run the tests.
 #
-#   tools/test.sh [PRESET…] [-- CTEST ARGUMENTS]
+#   tools/test.sh [--all] [PRESET…] [-- CTEST ARGUMENTS]
 #
 #   tools/test.sh                  the check preset: a module's files compiled together, warnings are errors
+#   tools/test.sh --all            with the long tests, as CI: those that ask PyTorch, a browser, MPI, Slurm or a fuzzer,
+#                                  and hundreds of runs of what other tests run with them
 #   tools/test.sh dev              each file compiled alone, for a debugger: what changes are made with; takes longer
 #   tools/test.sh check asan       then again under the address and undefined-behaviour sanitizers
 #   tools/test.sh -- -R schedule   only the tests whose names match
@@ -11,9 +13,11 @@
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 presets=()
+short=(--label-exclude long)
 while [ $# -gt 0 ]; do
   case "$1" in
     --) shift; break ;;
+    --all) short=() ;;
     check | dev | release | asan) presets+=("$1") ;;
     *) usage_error "no preset '$1' (there are: check dev release asan)" ;;
   esac
@@ -23,5 +27,6 @@ done
 phase "set up" tools/setup.sh
 for preset in "${presets[@]:-check}"; do
   phase "build ($preset)" build "$preset"
-  phase "test ($preset)" ctest --preset "$preset" --output-on-failure --parallel "$(cores)" "$@" < /dev/null
+  phase "test ($preset)" ctest --preset "$preset" --output-on-failure --parallel "$(cores)" ${short[@]+"${short[@]}"} "$@" < /dev/null
 done
+if [ ${#short[@]} -gt 0 ]; then echo "The long tests were left out: tools/test.sh --all"; fi

@@ -19,9 +19,9 @@ namespace allreplay {
 namespace {
 
 constexpr Benchmark nccl_benchmarks[] = {{"all_reduce_perf", Purpose::AllReduce},
-                                    {"all_gather_perf", Purpose::AllGather},
-                                    {"reduce_scatter_perf", Purpose::ReduceScatter},
-                                    {"broadcast_perf", Purpose::Broadcast}};
+                                         {"all_gather_perf", Purpose::AllGather},
+                                         {"reduce_scatter_perf", Purpose::ReduceScatter},
+                                         {"broadcast_perf", Purpose::Broadcast}};
 constexpr std::size_t block_columns = 4;  // time, algbw, busbw, #wrong
 constexpr std::array<std::string_view, 2> blocks = {"out-of-place", "in-place"};
 
@@ -224,7 +224,8 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
     if (ranks.take(words, place)) continue;
     for (const std::string_view word : words) {
       const std::string_view program = word.substr(word.rfind('/') + 1);  // npos + 1 is 0
-      if (program.ends_with("_perf") || program.ends_with("_perf_mpi")) set_benchmark(log, program, nccl_benchmarks, place);
+      if (program.ends_with("_perf") || program.ends_with("_perf_mpi"))
+        set_benchmark(log, program, nccl_benchmarks, place);
     }
     if (const auto found = header_of(words)) header = found;
     if (!header || !starts_like_a_row(content)) continue;

@@ -1,5 +1,6 @@
-// OSU micro-osu_benchmarks (osu_allreduce, …): `# OSU MPI Allreduce Latency Test v7.4`, `# Size  Avg Latency(us)  …`, rows.
-// The program does not say how many processes ran. Logs of B-Caffe have it before the size, "8,4096"; so may yours.
+// OSU micro-osu_benchmarks (osu_allreduce, …): `# OSU MPI Allreduce Latency Test v7.4`, `# Size  Avg Latency(us)  …`,
+// rows. The program does not say how many processes ran. Logs of B-Caffe have it before the size, "8,4096"; so may
+// yours.
 
 #include <algorithm>
 #include <cctype>
@@ -15,10 +16,10 @@ namespace allreplay {
 namespace {
 
 constexpr Benchmark osu_benchmarks[] = {{"Allreduce", Purpose::AllReduce},
-                                    {"Allgather", Purpose::AllGather},
-                                    {"Reduce_scatter", Purpose::ReduceScatter},
-                                    {"Broadcast", Purpose::Broadcast},
-                                    {"Bcast", Purpose::Broadcast}};
+                                        {"Allgather", Purpose::AllGather},
+                                        {"Reduce_scatter", Purpose::ReduceScatter},
+                                        {"Broadcast", Purpose::Broadcast},
+                                        {"Bcast", Purpose::Broadcast}};
 
 struct Unit {
   std::string_view name;

@@ -2,10 +2,12 @@
 
 #include <cstdio>
 #include <map>
+#include <optional>
 #include <set>
 
 #include <fmt/format.h>
 
+#include "sim/command/console.hpp"
 #include "sim/core/units.hpp"
 #include "sim/report/sweep_report.hpp"
 
@@ -122,7 +124,12 @@ void run_and_print(SweepArguments arguments, Farm* farm) {
   require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
   Printout printout(arguments.json, arguments.csv);
   how.each = [&](std::size_t place, const SweptRow& row) { printout.add(place, row); };
+  std::optional<LastWords> last_words;
+  if (how.out && !farm)
+    last_words.emplace(
+        fmt::format("interrupted: the rows so far are in {}; the same command with --resume goes on", *how.out));
   const Swept swept = run_sweep(sweep, how);
+  last_words.reset();
   printout.print_all();
   if (how.out) {
     std::fflush(stdout);  // the table before what follows it

@@ -100,8 +100,7 @@ void add_timeline(JsonValue& timeline, const Outcome& outcome) {
     if (event.at("ph").text() == "X") begin = std::min(begin, picoseconds(event.at("ts")));
   for (const JsonValue& event : events) {
     const std::string& phase = event.at("ph").text();
-    if (phase == "C")
-      timeline["memory"].push_back({picoseconds(event.at("ts")) - begin, event.at("args").at("bytes")});
+    if (phase == "C") timeline["memory"].push_back({picoseconds(event.at("ts")) - begin, event.at("args").at("bytes")});
     const std::pair thread(event.at("pid").number(), event.at("tid").number());
     const std::string& name = event.at("name").text();
     if (phase == "M" && name == "process_name") processes[thread.first] = event.at("args").at("name").text();

@@ -14,6 +14,9 @@
 
 #include <fmt/format.h>
 
+#include "sim/command/command.hpp"
+#include "sim/command/console.hpp"
+#include "sim/command/definitions.hpp"
 #include "sim/command/program.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/version.hpp"

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """What the program says: errors name their cause and what would be right, notes what was assumed. Run: python3 tests/command/test_messages.py"""
 import json
+import signal
+import subprocess
 import sys
+import time
 import unittest
 from pathlib import Path
 
@@ -12,6 +15,35 @@ from program import WIDE, needs_program, output  # noqa: E402
 
 RESNET = ["--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe"]
 LLAMA = {"model_type": "llama", "hidden_size": 1024, "num_hidden_layers": 2, "max_position_embeddings": 2048}
+
+
+@needs_program
+class Interruptions(program.Case):
+    def test_a_sweep_says_how_it_goes_on(self):
+        rows = 20_000
+        sweep = {"profiles": ["lenet5_2xk40c_b128"], "clusters": ["k80-10gbe"],
+                 "strategies": [{"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": rows}}]}
+        Path(self.folder, "s.json").write_text(json.dumps(sweep), encoding="utf-8")
+        command = [program.PROGRAM, "sweep", "s.json", "--out", "rows.csv"]
+        for how in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=how.name):
+                running = subprocess.Popen([*command, *(["--resume"] if how == signal.SIGTERM else [])], cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                deadline = time.monotonic() + 60
+                before = self.lines_written()
+                while self.lines_written() <= max(before, 1) and running.poll() is None and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                running.send_signal(how)
+                out, told = running.communicate(timeout=60)
+                self.assertEqual((running.returncode, out), (-how, ""), told)
+                self.assertIn("\ninterrupted: the rows so far are in rows.csv; the same command with --resume goes on\n", told)
+        done = self.run_program(*map(str, command[1:]), "--resume", cwd=self.folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("were there already)", done.stderr)
+        self.assertEqual(self.lines_written(), rows + 1)
+
+    def lines_written(self):
+        file = Path(self.folder, "rows.csv")
+        return file.read_text(encoding="utf-8").count("\n") if file.exists() else 0
 
 
 @needs_program

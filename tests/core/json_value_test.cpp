@@ -46,7 +46,8 @@ TEST_CASE("values are filled in order") {
 }
 
 TEST_CASE("what was built is read") {
-  const JsonValue json{{"whole", -3}, {"large", std::uint64_t{1} << 40}, {"half", 0.5}, {"text", "x"}, {"list", {1, 2}}};
+  const JsonValue json{
+      {"whole", -3}, {"large", std::uint64_t{1} << 40}, {"half", 0.5}, {"text", "x"}, {"list", {1, 2}}};
   CHECK(json.at("whole").number() == -3);
   CHECK(json.at("large").number() == 1099511627776.0);
   CHECK(json.at("half").number() == 0.5);

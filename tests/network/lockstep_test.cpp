@@ -84,11 +84,14 @@ TEST_CASE("so does a ring whose ranks start apart, met by others or not") {
       meeting.bytes = static_cast<std::int64_t>(random.below(3'000'000));
       const std::int64_t earliest = static_cast<std::int64_t>(random.below(40'000'000'000));
       // Apart by up to a microsecond, a millisecond, ten; and some together.
-      const std::uint64_t within = std::array<std::uint64_t, 3>{1'000'000, 1'000'000'000, 10'000'000'000}[random.below(3)];
+      const std::uint64_t within =
+          std::array<std::uint64_t, 3>{1'000'000, 1'000'000'000, 10'000'000'000}[random.below(3)];
       for (std::size_t party = 0; party < parties.size(); ++party)
-        meeting.parties.push_back(Time(earliest + (random.below(4) == 0 ? 0 : static_cast<std::int64_t>(random.below(within)))));
+        meeting.parties.push_back(
+            Time(earliest + (random.below(4) == 0 ? 0 : static_cast<std::int64_t>(random.below(within)))));
     }
-    INFO("case " << round << ": " << n << " ranks in " << parties.size() << " parties, " << meetings.size() << " rings");
+    INFO("case " << round << ": " << n << " ranks in " << parties.size() << " parties, " << meetings.size()
+                 << " rings");
     const auto fast = priced->server_apart(parties), slow_one = simulated->server_apart(parties);
     CHECK(ends_of(*fast, meetings) == ends_of(*slow_one, meetings));
     if (meetings.size() == 1) CHECK(fast->events() == slow_one->events());
