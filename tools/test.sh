@@ -5,7 +5,7 @@
 #
 #   tools/test.sh                  the check preset: a module's files compiled together, warnings are errors
 #   tools/test.sh --all            with the long tests, as CI: those that ask PyTorch, a browser, MPI, Slurm or a fuzzer,
-#                                  and hundreds of runs of what other tests run with them
+#                                  hundreds of runs of what other tests run with them, and all random cases
 #   tools/test.sh dev              each file compiled alone, for a debugger: what changes are made with; takes longer
 #   tools/test.sh check asan       then again under the address and undefined-behaviour sanitizers
 #   tools/test.sh -- -R schedule   only the tests whose names match
@@ -24,6 +24,11 @@ while [ $# -gt 0 ]; do
   shift
 done
 
+if [ $# -gt 0 ]; then short=(); fi  # whoever names tests means them
+if [ ${#short[@]} -gt 0 ]; then     # and fewer random cases
+  export ALLREPLAY_PEER_CASES="${ALLREPLAY_PEER_CASES:-60}" ALLREPLAY_CODEC_CASES="${ALLREPLAY_CODEC_CASES:-30}"
+  export ALLREPLAY_SHARDED_CASES="${ALLREPLAY_SHARDED_CASES:-15}"
+fi
 phase "set up" tools/setup.sh
 for preset in "${presets[@]:-check}"; do
   phase "build ($preset)" build "$preset"
