@@ -6,6 +6,8 @@
 #include "sim/core/random.hpp"
 #include "sim/core/time.hpp"
 
+namespace graph_test {
+
 namespace {
 
 std::string graph(std::string_view hosts, std::string_view switches, std::string_view links) {
@@ -87,3 +89,5 @@ TEST_CASE("routes on random graphs are as short as Floyd and Warshall find") {
     }
   }
 }
+
+}  // namespace graph_test

@@ -10,6 +10,8 @@
 using namespace allreplay;
 using namespace test_logs;
 
+namespace measurement_log_test {
+
 namespace {
 
 const std::vector<Bytes> sizes = doublings(8, 1 << 20);
@@ -112,7 +114,7 @@ TEST_CASE("launchers write before every line") {
 
 TEST_CASE("NCCL's messages stand between the lines, and within them") {
   // A host may end in a letter: what follows its colon is the pid all the same.
-  const std::string host = GENERATE(as<std::string>{}, "gpu-box-1", "gpu-box");
+  const std::string host = GENERATE(Catch::Generators::as<std::string>{}, "gpu-box-1", "gpu-box");
   const std::string info = host + ":4000:4123 [3] NCCL INFO Channel 00/0 : 3[3] -> 0[0] via P2P/CUMEM size 8 float\n";
   CAPTURE(host);
   std::string text;
@@ -290,3 +292,5 @@ TEST_CASE("bad logs say in one line where and what") {
   CHECK(error_message([&] { read(nccl, 8, "", "ocu"); }) == "c: --format: unknown format 'ocu' (did you mean 'osu'?)");
   CHECK(complaint(nccl, 8, "avg") == "c: --time: nccl-tests measures no 'avg' (out-of-place or in-place)");
 }
+
+}  // namespace measurement_log_test

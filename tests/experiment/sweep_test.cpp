@@ -13,6 +13,8 @@
 using namespace allreplay;
 namespace fs = std::filesystem;
 
+namespace sweep_test {
+
 namespace {
 
 class Folder : public OwnFolder {
@@ -217,3 +219,5 @@ TEST_CASE("the command line's collective and fidelity stand instead of the file'
   REQUIRE(sweep.requests.size() == 8);  // 4 sizes x 2 strategies; the file's two collectives are one
   for (const Request request : sweep.requests) CHECK(request.collective == "recursive-doubling");
 }
+
+}  // namespace sweep_test

@@ -19,6 +19,8 @@
 
 using namespace allreplay;
 
+namespace importers_test {
+
 namespace {
 
 const Place nowhere{"test", ""};
@@ -853,3 +855,5 @@ TEST_CASE("a trace that is no JSON is refused at its byte, however far into the 
   CHECK(complaint("kineto", start + "x").starts_with("some/file.kineto: byte 17: "));
   CHECK(complaint("kineto", start + std::string(200'000, ' ') + "x").starts_with("some/file.kineto: byte 200017: "));
 }
+
+}  // namespace importers_test

@@ -6,6 +6,8 @@
 
 using namespace allreplay;
 
+namespace kineto_messages_test {
+
 namespace {
 
 ModelLayer layer(const std::string& name, const std::vector<std::vector<std::int64_t>>& shapes) {
@@ -80,3 +82,5 @@ TEST_CASE("layers without shapes are the model's in their order, where number an
       "trace.json: has 2 operators with gradients, and the model 'm' has 1 layer with tensors (a trace of that model, "
       "or one with record_shapes=True)");
 }
+
+}  // namespace kineto_messages_test

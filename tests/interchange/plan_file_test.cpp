@@ -15,6 +15,8 @@
 
 using namespace allreplay;
 
+namespace plan_file_test {
+
 namespace {
 
 struct File {
@@ -168,3 +170,5 @@ TEST_CASE("a plan that would fill the memory is refused before it does") {
   CHECK(file.complaint(R"({"blocks": [)" + both + R"(], "lanes": [)" + lanes + R"(], "transfers": []})", profile) ==
         "/lanes: are 1001 (at most 1000)");
 }
+
+}  // namespace plan_file_test

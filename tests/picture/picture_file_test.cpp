@@ -10,6 +10,8 @@
 
 using namespace allreplay;
 
+namespace picture_file_test {
+
 namespace {
 
 // One of each shape, and text that is markup and no characters.
@@ -103,3 +105,5 @@ TEST_CASE("the format follows from the name") {
   CHECK(error_message([] { write_picture("/nowhere/x.svg", example()); }) ==
         "/nowhere/x.svg: cannot be written: No such file or directory (check the folder, its rights and its space)");
 }
+
+}  // namespace picture_file_test

@@ -7,6 +7,8 @@
 
 using namespace allreplay;
 
+namespace frameworks_test {
+
 namespace {
 
 // One tensor per layer, listed in backward order: bytes, and ready times in ms.
@@ -99,3 +101,5 @@ TEST_CASE("frameworks' plans send every byte once") {
       CHECK_NOTHROW(make_plan(find_strategy(name, {}), {profile, no_cost, options}));
   }
 }
+
+}  // namespace frameworks_test

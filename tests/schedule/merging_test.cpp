@@ -11,6 +11,8 @@
 
 using namespace allreplay;
 
+namespace merging_test {
+
 namespace {
 
 const StrategyOptions defaults;
@@ -179,3 +181,5 @@ TEST_CASE("DeAR takes whole layers, from the input on, until the next would reac
   CHECK(sizes(81) == std::vector<Bytes>{80, 44});
   CHECK(sizes(1) == std::vector<Bytes>{40, 40, 40, 4});
 }
+
+}  // namespace merging_test

@@ -10,6 +10,8 @@
 
 using namespace allreplay;
 
+namespace us_byte_test {
+
 namespace {
 
 // L layers of one tensor each, with whole-microsecond times: small enough to try all orders.
@@ -187,3 +189,5 @@ TEST_CASE("given and random orders of US-Byte's phases") {
   for (std::size_t i = 0; i < once.blocks.size(); ++i)
     CHECK(once.blocks[i].slices.front().tensor == again.blocks[i].slices.front().tensor);
 }
+
+}  // namespace us_byte_test

@@ -11,6 +11,8 @@
 
 using namespace allreplay;
 
+namespace codec_test {
+
 namespace {
 
 constexpr double ms = 1e-3;
@@ -210,3 +212,5 @@ TEST_CASE("a codec decides the collective, unless told otherwise") {
   scenario.collective = "gtopk-tree";
   CHECK(error_message([&] { simulate(scenario); }).find("gtopk-tree does not sum gradients") != std::string::npos);
 }
+
+}  // namespace codec_test

@@ -9,6 +9,8 @@
 
 using namespace allreplay;
 
+namespace priority_test {
+
 namespace {
 
 // Whole-nanosecond b: slices add up without rounding. Among two workers a ring costs T(M) = 2α + β·M.
@@ -163,3 +165,5 @@ TEST_CASE("10,000 random second-phase orders: none is faster than the sequential
   }
   CHECK(slower > 0);
 }
+
+}  // namespace priority_test
