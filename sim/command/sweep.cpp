@@ -1,6 +1,7 @@
 #include "sim/command/sweep.hpp"
 
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
@@ -123,11 +124,13 @@ void run_and_print(SweepArguments arguments, Farm* farm) {
   const Sweep sweep = arguments.sweep();
   require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
   Printout printout(arguments.json, arguments.csv);
-  how.each = [&](std::size_t place, const SweptRow& row) { printout.add(place, row); };
-  std::optional<LastWords> last_words;
-  if (how.out && !farm)
-    last_words.emplace(
-        fmt::format("interrupted: the rows so far are in {}; the same command with --resume goes on", *how.out));
+  std::optional<LastWords> last_words;  // from the first row on
+  how.each = [&](std::size_t place, const SweptRow& row) {
+    printout.add(place, row);
+    if (!last_words && !farm && how.out && std::filesystem::is_regular_file(*how.out))
+      last_words.emplace(
+          fmt::format("interrupted: the rows so far are in {}; the same command with --resume goes on", *how.out));
+  };
   const Swept swept = run_sweep(sweep, how);
   last_words.reset();
   printout.print_all();

@@ -39,19 +39,9 @@ std::string model_in_words(const std::string& file) {
   return text;
 }
 
-// "10 Gbit/s Ethernet", of a description that names one network and its rate.
 std::string network_in_words(const std::string& file) {
   const auto description = Json::read(file).find("description");
-  if (!description) return "";
-  const std::string text = description->text();
-  for (const std::string_view kind : {" Gbit/s Ethernet", " Gbit/s InfiniBand"}) {
-    const std::size_t at = text.find(kind);
-    if (at == std::string::npos) continue;
-    const std::size_t before = text.substr(0, at).find_last_not_of("0123456789.");
-    const std::size_t rate = before == std::string::npos ? 0 : before + 1;
-    if (rate < at) return text.substr(rate, at + kind.size() - rate);
-  }
-  return "";
+  return description ? network_named_in(description->text()) : "";
 }
 
 template <typename Words>
@@ -97,6 +87,17 @@ PageTitle page_title(const std::string& config) {
   if (const auto text = json.find("description")) title.description = text->text();
   if (const auto plot = json.find("plot")) title.plot = plot->dump();
   return title;
+}
+
+std::string network_named_in(const std::string& text) {
+  constexpr std::string_view unit = " Gbit/s ";
+  for (std::size_t at = text.find(unit); at != std::string::npos; at = text.find(unit, at + 1)) {
+    const std::size_t rate = text.substr(0, at).find_last_not_of("0123456789.") + 1;  // npos + 1 is 0
+    for (const std::string_view kind : {"Ethernet", "InfiniBand"})
+      if (rate < at && std::string_view(text).substr(at + unit.size()).starts_with(kind))
+        return text.substr(rate, at + unit.size() + kind.size() - rate);
+  }
+  return "";
 }
 
 NamesInWords names_in_words(const SweepResult& result, const std::optional<Sweep>& sweep) {

@@ -28,6 +28,9 @@ struct NamesInWords {
   std::map<std::string, std::string> networks;  ///< of clusters
 };
 
+/// "10 Gbit/s Ethernet": the first network that a text names with its rate; "" if it names none.
+std::string network_named_in(const std::string& text);
+
 /// `sweep`, where given, says which files were meant; else shipped ones are looked up, and no others.
 NamesInWords names_in_words(const SweepResult& result, const std::optional<Sweep>& sweep);
 

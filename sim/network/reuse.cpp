@@ -32,6 +32,8 @@ void Reuse::find_price(Time now) {
 void Reuse::tell(Time now) {
   const Alone one = std::move(*alone_);
   alone_.reset();
+  std::vector<TaskId> none;  // what the idle network still waits for is void
+  while (network_->next_completion() < one.start) network_->complete(network_->next_completion(), none);
   network_->start(one.id, one.task, one.start);
   in_network_ = 1;
   Time told = one.start;

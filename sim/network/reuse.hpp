@@ -34,7 +34,10 @@ class Reuse final : public Server {
 
   void start(TaskId id, const Task& task, Time now) override;
   void join(TaskId id, std::uint32_t party, Time now) override;
-  Time next_completion() const override { return alone_ ? alone_->end : network_->next_completion(); }
+  Time next_completion() const override {
+    if (alone_) return alone_->end;
+    return in_network_ > 0 ? network_->next_completion() : never;
+  }
   void complete(Time now, std::vector<TaskId>& done) override;
   bool looks_ahead() const override { return !alone_ && network_->looks_ahead(); }
   Load load() const override { return alone_ ? Load{1, 0} : network_->load(); }

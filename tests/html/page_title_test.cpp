@@ -23,6 +23,13 @@ TEST_CASE("many models and clusters are counted, and profiles of one model are o
   CHECK(title_in_words(result_of(rows), {}) == "Four models on 8 workers: a on k");
 }
 
+TEST_CASE("the first network that is named with its rate") {
+  CHECK(network_named_in("10 Gbit/s Ethernet") == "10 Gbit/s Ethernet");
+  CHECK(network_named_in("nodes on 56.5 Gbit/s InfiniBand, storage on 10 Gbit/s Ethernet") == "56.5 Gbit/s InfiniBand");
+  CHECK(network_named_in("slow Gbit/s Ethernet aside, 100 Gbit/s Ethernet") == "100 Gbit/s Ethernet");
+  CHECK(network_named_in("one 10 Gbit/s switch") == "");
+}
+
 TEST_CASE("names in words are what the shipped files say, and no others are opened") {
   const SweepResult result = result_of(row_on("k80-10gbe", "a", 8, 5, "ring", "googlenet_k80_b32") +
                                        row_on("star-64-10gbe", "a", 8, 5, "ring", "llama3-8b_h100_b1_bf16") +

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
 #include <tuple>
 #include <vector>
 
@@ -37,9 +38,11 @@ inline std::vector<Time> ends_of(Server& server, const std::vector<Meeting>& mee
   std::vector<Time> result(meetings.size(), never);
   std::vector<TaskId> done;
   auto next = all.begin();
-  for (;;) {
+  for (Time before{0};;) {
     const Time now = std::min(next == all.end() ? never : next->at, server.next_completion());
+    if (now < before) throw std::logic_error("a server asks for an instant that is over");
     if (now == never) return result;
+    before = now;
     while (server.next_completion() == now) {
       done.clear();
       server.complete(now, done);

@@ -11,18 +11,22 @@ using namespace allreplay;
 
 namespace {
 
-// A network on which everything takes 10, and that counts what it is told of.
+constexpr TaskId nobody = 1000;
+
+// A network on which everything takes 10, and that counts what it is told of. Each start is followed by an instant in
+// which nothing happens.
 class Counting final : public Server {
  public:
   explicit Counting(int& starts) : starts_(starts) {}
   void start(TaskId id, const Task&, Time now) override {
     ++starts_;
     ends_.emplace(add(now, Time(10)), id);
+    ends_.emplace(add(now, Time(22)), nobody);
   }
   Time next_completion() const override { return ends_.empty() ? never : ends_.begin()->first; }
   void complete(Time now, std::vector<TaskId>& done) override {
     for (auto end = ends_.begin(); end != ends_.end() && end->first == now; end = ends_.erase(end))
-      done.push_back(end->second);
+      if (end->second != nobody) done.push_back(end->second);
   }
 
  private:
@@ -54,6 +58,12 @@ TEST_CASE("only what meets another reaches the network; what is alone afterwards
   CHECK(done.back() == 2);
   CHECK(prices == 2);
   CHECK(starts == 2);
+  // What the idle network still waited for, at 22 and 27, is over.
+  CHECK(reuse.next_completion() == never);
+  reuse.start(3, {}, Time(40));
+  reuse.start(4, {}, Time(40));
+  CHECK(starts == 4);
+  CHECK(reuse.next_completion() == Time(50));
 }
 
 TEST_CASE("a task that starts in parties has a price once all have joined") {
