@@ -4,8 +4,8 @@
 #   tools/test.sh [--all] [PRESET…] [-- CTEST ARGUMENTS]
 #
 #   tools/test.sh                  the check preset: a module's files compiled together, warnings are errors
-#   tools/test.sh --all            with the long tests, as CI: those that ask PyTorch, a browser, MPI, Slurm or a fuzzer,
-#                                  hundreds of runs of what other tests run with them, and all random cases
+#   tools/test.sh --all            with the long tests, as CI: those that ask PyTorch, a browser, shells, MPI, Slurm or a
+#                                  fuzzer, hundreds of runs of what other tests run with them, and all random cases
 #   tools/test.sh dev              each file compiled alone, for a debugger: what changes are made with; takes longer
 #   tools/test.sh check asan       then again under the address and undefined-behaviour sanitizers
 #   tools/test.sh -- -R schedule   only the tests whose names match
