@@ -23,7 +23,7 @@ std::span<const CommandRow> commands();
 /// Without commands.
 CommandLine command_line();
 
-/// Adds the command that is called, alone, unless it tells of all; all, if none is.
+/// Adds the command that is called, alone, unless it tells of all; all, if none is; none for --version.
 void add_commands(CommandLine& app, std::string_view called);
 
 /// A command as a function: runs it once with these options, in the words of a command line where they are wrong.

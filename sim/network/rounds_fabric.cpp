@@ -141,7 +141,7 @@ std::unique_ptr<Server> MessageFabric::network() const {
   return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma);
 }
 
-// What starts apart each time otherwise has no price that could be used again, but rings need no simulation to find it.
+// How far apart parties start differs each time: no price is used again, but a ring alone needs no simulation for it.
 std::unique_ptr<Server> MessageFabric::server_apart(const Parties& parties) const {
   auto network = std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, parties);
   if (!setup_.reuse) return network;

@@ -4,7 +4,7 @@
 `reference.py` beside this file is written from the contract alone; a difference is a fault of one of the two.
 ALLREPLAY_PROGRAM names the program (build/release/allreplay), ALLREPLAY_REFERENCE_DATA the measured profiles
 (../shared/data; the cases that need them are skipped where it is absent), ALLREPLAY_PEER_SEED another seed and
-ALLREPLAY_PEER_CASES another number of random cases (tools/test.sh: 60).
+ALLREPLAY_PEER_CASES another number of random cases.
 """
 
 import json
