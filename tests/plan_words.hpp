@@ -70,7 +70,7 @@ class PlanWords {
   }
 
   std::string name_of(const allreplay::Transfer& transfer, const allreplay::Profile& profile) const {
-    std::string name = transfer.op == allreplay::Stage::AllGather  ? "G"
+    std::string name = transfer.op == allreplay::CollectiveOp::AllGather  ? "G"
                        : transfer.axis == allreplay::Axis::Replica ? "A"
                                                                    : "R";
     std::string last;

@@ -69,69 +69,69 @@ Rank power_of_two(std::string_view name, std::int64_t workers, const Place& plac
 
 using Options = CollectiveOptions;
 
-Rounds ring_messages(std::int64_t n, const Options& options, Stage stage, const Place&) {
+Rounds ring_messages(std::int64_t n, const Options& options, CollectiveOp op, const Place&) {
   if (!options.in_nodes.empty())
-    return node_ring_rounds(options.in_nodes, static_cast<std::uint32_t>(options.rails), stage);
-  return ring_rounds(static_cast<Rank>(n), 1, stage);
+    return node_ring_rounds(options.in_nodes, static_cast<std::uint32_t>(options.rails), op);
+  return ring_rounds(static_cast<Rank>(n), 1, op);
 }
 
-Rounds hierarchical_messages(std::int64_t n, const Options& options, Stage stage, const Place& place) {
+Rounds hierarchical_messages(std::int64_t n, const Options& options, CollectiveOp op, const Place& place) {
   if (options.groups < 1 || n % options.groups != 0)
     throw InputError(place, fmt::format("{} workers do not fall into {} equal groups", n, options.groups),
                      "a number of groups that divides the workers");
-  return ring_rounds(static_cast<Rank>(n), options.groups, stage);
+  return ring_rounds(static_cast<Rank>(n), options.groups, op);
 }
 
-Rounds double_tree_messages(std::int64_t n, const Options& options, Stage stage, const Place& place) {
+Rounds double_tree_messages(std::int64_t n, const Options& options, CollectiveOp op, const Place& place) {
   if (options.chunks < 1) throw InputError(place, fmt::format("{} chunks", options.chunks), "at least one");
   if (!options.in_nodes.empty())
-    return node_tree_rounds(options.in_nodes, static_cast<std::uint32_t>(options.rails), options.chunks, stage);
-  return double_binary_tree_rounds(static_cast<Rank>(n), options.chunks, stage);
+    return node_tree_rounds(options.in_nodes, static_cast<std::uint32_t>(options.rails), options.chunks, op);
+  return double_binary_tree_rounds(static_cast<Rank>(n), options.chunks, op);
 }
 
-Rounds halving_messages(std::int64_t n, const Options&, Stage stage, const Place& place) {
-  return halving_doubling_rounds(power_of_two("halving-doubling", n, place), stage);
+Rounds halving_messages(std::int64_t n, const Options&, CollectiveOp op, const Place& place) {
+  return halving_doubling_rounds(power_of_two("halving-doubling", n, place), op);
 }
 
-Rounds doubling_messages(std::int64_t n, const Options&, Stage, const Place& place) {
+Rounds doubling_messages(std::int64_t n, const Options&, CollectiveOp, const Place& place) {
   return recursive_doubling_rounds(power_of_two("recursive-doubling", n, place));
 }
 
-Rounds binomial_messages(std::int64_t n, const Options&, Stage stage, const Place&) {
-  return binomial_rounds(static_cast<Rank>(n), stage);
+Rounds binomial_messages(std::int64_t n, const Options&, CollectiveOp op, const Place&) {
+  return binomial_rounds(static_cast<Rank>(n), op);
 }
 
-Rounds server_messages(std::int64_t n, const Options& options, Stage stage, const Place& place) {
+Rounds server_messages(std::int64_t n, const Options& options, CollectiveOp op, const Place& place) {
   if (options.servers > n)
     throw InputError(place, fmt::format("{} servers do not sit on {} workers", options.servers, n),
                      fmt::format("at most {}", n));
-  return parameter_server_rounds(static_cast<Rank>(n), options.servers > 0 ? options.servers : n, stage);
+  return parameter_server_rounds(static_cast<Rank>(n), options.servers > 0 ? options.servers : n, op);
 }
 
-Rounds bml_messages(std::int64_t workers, const Options& options, Stage stage, const Place& place) {
+Rounds bml_messages(std::int64_t workers, const Options& options, CollectiveOp op, const Place& place) {
   const auto root = std::llround(std::pow(static_cast<double>(workers), 1 / static_cast<double>(options.levels)));
   std::int64_t power = 1;
   for (std::int64_t level = 0; level < options.levels && power <= workers; ++level) power *= root;
   if (options.levels < 1 || options.levels > 16 || root < 2 || power != workers)
     throw InputError(place, fmt::format("bml cannot serve {} workers on {} levels", workers, options.levels),
                      "n^k workers on BCube(n, k)");
-  return bml_rounds(root, options.levels, stage);
+  return bml_rounds(root, options.levels, op);
 }
 
-Rounds scatter_messages(std::int64_t n, const Options& options, Stage, const Place& place) {
-  return ring_messages(n, options, Stage::ReduceScatter, place);
+Rounds scatter_messages(std::int64_t n, const Options& options, CollectiveOp, const Place& place) {
+  return ring_messages(n, options, CollectiveOp::ReduceScatter, place);
 }
 
-Rounds broadcast_messages(std::int64_t n, const Options&, Stage, const Place&) {
-  return binomial_rounds(static_cast<Rank>(n), Stage::AllGather);
+Rounds broadcast_messages(std::int64_t n, const Options&, CollectiveOp, const Place&) {
+  return binomial_rounds(static_cast<Rank>(n), CollectiveOp::AllGather);
 }
 
-Rounds gather_messages(std::int64_t n, const Options&, Stage, const Place&) {
+Rounds gather_messages(std::int64_t n, const Options&, CollectiveOp, const Place&) {
   return all_gather_rounds(static_cast<Rank>(n));
 }
 
-Rounds gtopk_messages(std::int64_t n, const Options&, Stage stage, const Place& place) {
-  Rounds rounds = binomial_rounds(power_of_two("gtopk-tree", n, place), stage);
+Rounds gtopk_messages(std::int64_t n, const Options&, CollectiveOp op, const Place& place) {
+  Rounds rounds = binomial_rounds(power_of_two("gtopk-tree", n, place), op);
   rounds.reduction_costs = false;
   return rounds;
 }
@@ -174,15 +174,15 @@ constexpr Algorithm all[] = {
 
 std::span<const Algorithm> algorithms() { return all; }
 
-Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options, Stage stage,
+Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options, CollectiveOp op,
                  const Place& place) {
   if (!algorithm.rounds)
     throw InputError(place, fmt::format("{} is priced as a whole and has no messages", algorithm.name),
                      "the fidelity alpha-beta, or ring");
-  if (stage != Stage::AllReduce && !algorithm.splits)
+  if (op != CollectiveOp::AllReduce && !algorithm.splits)
     throw InputError(place, fmt::format("{} has no reduce-scatter and all-gather halves", algorithm.name),
                      "ring, for example");
-  return algorithm.rounds(workers, options, stage, place);
+  return algorithm.rounds(workers, options, op, place);
 }
 
 const Algorithm& find_algorithm(std::string_view name, const Place& place) {

@@ -31,38 +31,37 @@ double CommCost::interpolate(double bytes) const {
   return std::max(0.0, low.seconds + slope * (bytes - static_cast<double>(low.bytes)));
 }
 
-Time CommCost::transfer(Bytes bytes) const {
+Time CommCost::transfer(WireBytes bytes) const {
   if (bytes <= 0) return Time(0);
-  if (price_) return (*this)(bytes)-to_time(before_ + price_->start_up(size_of(bytes)));
-  if (points_.empty()) return to_time(b_ * size_of(bytes));
-  return std::max(to_time(least_per_byte(bytes) * size_of(bytes)), (*this)(bytes)-to_time(before_ + a_));
+  if (price_) return (*this)(bytes)-to_time(before_ + price_->start_up(bytes));
+  if (points_.empty()) return to_time(b_ * bytes);
+  return std::max(to_time(least_per_byte(bytes) * bytes), (*this)(bytes)-to_time(before_ + a_));
 }
 
-Time CommCost::least(Bytes bytes) const {
-  if (price_ && bytes > 0) return to_time(before_ + price_->least(size_of(bytes)));
+Time CommCost::least(WireBytes bytes) const {
+  if (price_ && bytes > 0) return to_time(before_ + price_->least(bytes));
   if (points_.empty() || bytes <= 0) return (*this)(bytes);
-  return to_time(before_ + least_per_byte(bytes) * size_of(bytes));
+  return to_time(before_ + least_per_byte(bytes) * bytes);
 }
 
 // Of a table, over the sizes up to `bytes`.
-double CommCost::least_per_byte(Bytes bytes) const {
-  const double size = size_of(bytes);
-  double per_byte = interpolate(size) / size;
+double CommCost::least_per_byte(double bytes) const {
+  double per_byte = interpolate(bytes) / bytes;
   for (const CostPoint& point : points_)
-    if (static_cast<double>(point.bytes) <= size)
+    if (static_cast<double>(point.bytes) <= bytes)
       per_byte = std::min(per_byte, point.seconds / static_cast<double>(point.bytes));
   return per_byte;
 }
 
-Time CommCost::at_best(Bytes bytes) const {
+Time CommCost::at_best(WireBytes bytes) const {
   if (bytes <= 0) return Time(0);
-  if (price_) return to_time(price_->least(size_of(bytes)));
-  if (points_.empty()) return to_time(b_ * size_of(bytes));
+  if (price_) return to_time(price_->least(bytes));
+  if (points_.empty()) return to_time(b_ * bytes);
   const CostPoint &last = points_.back(), &before = points_[points_.size() - 2];
   double per_byte = std::max(0.0, (last.seconds - before.seconds) / static_cast<double>(last.bytes - before.bytes));
   for (const CostPoint& point : points_)
     per_byte = std::min(per_byte, point.seconds / static_cast<double>(point.bytes));
-  return to_time(per_byte * size_of(bytes));
+  return to_time(per_byte * bytes);
 }
 
 LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options, const Place& place_of_gamma) {
@@ -90,7 +89,7 @@ LinkCosts links_of(const Network& network, std::int64_t workers, const Collectiv
   return {network.alpha.value_or(0), network.beta.value_or(0), network.gamma};
 }
 
-StageCosts halved(std::vector<CostPoint> table) {
+OpCosts halved(std::vector<CostPoint> table) {
   const CommCost whole(table);
   for (CostPoint& point : table) point.seconds /= 2;
   const CommCost half(table);
@@ -189,13 +188,13 @@ TransferCost transfer_of(const Network& network, const Algorithm& algorithm, con
   return two_level_transfer(algorithm, layout, levels, options, node.place);
 }
 
-// Each of an axis's collectives costs this among `layout.workers`; `all` workers are there.
-StageCosts price_stages(const Network& network, const Algorithm& algorithm, const NodeLayout& layout, std::int64_t all,
+// Each of a family's collectives costs this among `layout.workers`; `all` workers are there.
+OpCosts price_ops(const Network& network, const Algorithm& algorithm, const NodeLayout& layout, std::int64_t all,
                         std::int64_t table_workers, const CollectiveOptions& options) {
   const std::int64_t workers = layout.workers;
   if (workers == 1) return {CommCost(0, 0), CommCost(0, 0), CommCost(0, 0)};
   require_equal_links(network);
-  if (options.local && algorithm.option == "servers") return local_stages(network, layout, options);
+  if (options.local && algorithm.option == "servers") return local_ops(network, layout, options);
   if (!network.table.empty()) {
     require_reach(network, table_workers, workers, network.place / "table");
     if (workers != table_workers || algorithm.name != network.collective)
@@ -211,8 +210,8 @@ StageCosts price_stages(const Network& network, const Algorithm& algorithm, cons
     if (!network.nccl)
       throw InputError(network.place, fmt::format("says nothing of what {} runs on", algorithm.name),
                        "\"node\" and \"nccl\"; see docs/models.md");
-    const auto stage = [&](Stage one) { return CommCost(std::make_shared<const NcclPrice>(network, layout, one)); };
-    return {stage(Stage::AllReduce), stage(Stage::ReduceScatter), stage(Stage::AllGather)};
+    const auto op = [&](CollectiveOp one) { return CommCost(std::make_shared<const NcclPrice>(network, layout, one)); };
+    return {op(CollectiveOp::AllReduce), op(CollectiveOp::ReduceScatter), op(CollectiveOp::AllGather)};
   }
   if (network.measured) require_reach(network, network.measured->workers, workers, network.measured->place);
   const LinkCosts links = links_of(network, all, options);
@@ -226,32 +225,30 @@ StageCosts price_stages(const Network& network, const Algorithm& algorithm, cons
 
 }  // namespace
 
-StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers,
+OpCosts price_ops(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                         std::int64_t table_workers, const CollectiveOptions& options) {
   const NodeLayout layout = layout_of(workers, node_workers(network, nodes_drawn(network, algorithm, options)));
-  return price_stages(network, algorithm, layout, workers, table_workers, options);
+  return price_ops(network, algorithm, layout, workers, table_workers, options);
 }
 
-AxisCosts price_axis(const Network& network, const Algorithm& algorithm, const Groups& groups, Axis axis,
-                     std::int64_t table_workers, const CollectiveOptions& options) {
+GroupCosts price_group(const Network& network, const Algorithm& algorithm, const Group& group, std::int64_t workers,
+                       std::int64_t table_workers, const CollectiveOptions& options) {
   const TopologySpec* drawn = nodes_drawn(network, algorithm, options);
   const bool nodes = network.node || drawn;
-  const NodeLayout layout =
-      axis == Axis::All || groups.shard == groups.workers || !nodes
-          ? layout_of(groups.ranks(axis), node_workers(network, drawn))
-          : layout_on(groups.workers, groups.ranks(axis), groups.stride(axis), node_workers(network, drawn),
-                      network.node ? network.node->place : drawn->place);
-  AxisCosts costs{price_stages(network, algorithm, layout, groups.workers, table_workers, options), channel_inside};
+  const auto [ranks, stride, repeats, members] = group.of(workers);
+  const NodeLayout layout = ranks == 1 || ranks == workers || !nodes
+                                ? layout_of(ranks, node_workers(network, drawn))
+                                : layout_on(workers, ranks, stride, node_workers(network, drawn),
+                                            network.node ? network.node->place : drawn->place);
+  GroupCosts priced{price_ops(network, algorithm, layout, workers, table_workers, options), channel_inside};
   if (nodes && layout.nodes > 1)
-    costs.channels = layout.per_node > 1 ? channel_inside | channel_outside : channel_outside;
-  if (axis == Axis::Replica)
-    for (CommCost& cost : costs.stages) cost = cost.of_share(1 / static_cast<double>(groups.shard));
-  return costs;
+    priced.channels = layout.per_node > 1 ? channel_inside | channel_outside : channel_outside;
+  return priced;
 }
 
 CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
                const CollectiveOptions& options) {
-  return price_stages(network, algorithm, workers, table_workers, options)[static_cast<std::size_t>(Stage::AllReduce)];
+  return price_ops(network, algorithm, workers, table_workers, options).all_reduce;
 }
 
 namespace {

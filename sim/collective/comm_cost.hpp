@@ -9,7 +9,8 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/collective/algorithm.hpp"
-#include "sim/collective/stage.hpp"
+#include "sim/collective/collective_op.hpp"
+#include "sim/collective/group.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
 
@@ -36,14 +37,13 @@ class CommCost {
   /// Copies share it.
   explicit CommCost(std::shared_ptr<const SizePrice> price);
 
-  Time operator()(Bytes bytes) const { return to_time(seconds(bytes)); }
+  Time operator()(WireBytes bytes) const { return to_time(seconds(bytes)); }
 
   /// The same unrounded.
-  double seconds(Bytes bytes) const {
+  double seconds(WireBytes bytes) const {
     if (bytes <= 0) return 0;
-    const double size = size_of(bytes);
-    if (price_) return before_ + price_->seconds(size);
-    return points_.empty() ? a_ + b_ * size : before_ + interpolate(size);
+    if (price_) return before_ + price_->seconds(bytes);
+    return points_.empty() ? a_ + b_ * bytes : before_ + interpolate(bytes);
   }
 
   /// The same, once `before` has passed: a longer start-up.
@@ -53,32 +53,23 @@ class CommCost {
     return other;
   }
 
-  /// T(factor·M): where only a part of the bytes travels, or each takes more room on the wire.
-  CommCost of_share(double factor) const {
-    CommCost other = *this;
-    other.share_ *= factor;
-    return other;
-  }
-
   /// What of T(M) passes while others may start up, too: T(M) less the start-up. For a table the start-up is
   /// its first time, but no more than what leaves least(M): the links are never faster than their best measurement.
-  Time transfer(Bytes bytes) const;
+  Time transfer(WireBytes bytes) const;
 
   /// The least time for M bytes cut into any blocks: T(M) itself for a + b·M; for a table M times the least
   /// time per byte over the sizes up to M; for a SizePrice what it says.
-  Time least(Bytes bytes) const;
+  Time least(WireBytes bytes) const;
 
   /// What the bytes alone take at the best speed of all sizes: b·M, or M times a table's least time per byte.
-  Time at_best(Bytes bytes) const;
+  Time at_best(WireBytes bytes) const;
 
  private:
-  double size_of(Bytes bytes) const { return static_cast<double>(bytes) * share_; }
   double interpolate(double bytes) const;
-  double least_per_byte(Bytes bytes) const;
+  double least_per_byte(double bytes) const;
 
   double a_ = 0;  // seconds (the ps are rounded once, in T)
   double b_ = 0;
-  double share_ = 1;
   double before_ = 0;  // seconds, before a table's or a SizePrice's
   std::vector<CostPoint> points_;
   std::shared_ptr<const SizePrice> price_;
@@ -93,18 +84,14 @@ struct LinkCosts {
 /// α = a/c_α, β = (b − c_γ·γ)/c_β. Throws InputError at `place_of_gamma` when γ leaves less than nothing of b.
 LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options, const Place& place_of_gamma);
 
-/// What each stage costs, by Stage.
-using StageCosts = std::array<CommCost, stage_count>;
+/// What an all-reduce costs, and its halves.
+struct OpCosts {
+  CommCost all_reduce, reduce_scatter, all_gather;
 
-/// How the workers of a training step are divided: N workers in groups of F consecutive ones (Axis).
-struct Groups {
-  std::int64_t workers = 1;
-  std::int64_t shard = 1;  ///< divides `workers`
-
-  std::int64_t ranks(Axis axis) const {
-    return axis == Axis::Shard ? shard : axis == Axis::Replica ? workers / shard : workers;
+  /// REQUIRES: one of these.
+  const CommCost& operator[](CollectiveOp op) const {
+    return op == CollectiveOp::AllReduce ? all_reduce : op == CollectiveOp::ReduceScatter ? reduce_scatter : all_gather;
   }
-  std::int64_t stride(Axis axis) const { return axis == Axis::Replica ? shard : 1; }
 };
 
 /// Which channels a collective occupies, one bit each: the levels of a network of nodes (on one level there is only the
@@ -120,18 +107,18 @@ inline constexpr Channels all_channels = (1U << channel_count) - 1;
 CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
                const CollectiveOptions& options);
 
-/// The same for every stage. A reduce-scatter and an all-gather are the two halves of an all-reduce: a/2 and half of β
-/// each, γ on the reduce-scatter; half each of what was measured; NCCL's are priced by themselves.
-StageCosts price_stages(const Network& network, const Algorithm& algorithm, std::int64_t workers,
-                        std::int64_t table_workers, const CollectiveOptions& options);
+/// The same for each half, too. A reduce-scatter and an all-gather are the two halves of an all-reduce: a/2 and half of
+/// β each, γ on the reduce-scatter; half each of what was measured; NCCL's are priced by themselves.
+OpCosts price_ops(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
+                  const CollectiveOptions& options);
 
-/// The same among the groups of an axis, all at once.
-struct AxisCosts {
-  StageCosts stages;
+/// The same among the groups of a family that `workers` workers make, all at once.
+struct GroupCosts {
+  OpCosts costs;
   Channels channels = channel_inside;
 };
-AxisCosts price_axis(const Network& network, const Algorithm& algorithm, const Groups& groups, Axis axis,
-                     std::int64_t table_workers, const CollectiveOptions& options);
+GroupCosts price_group(const Network& network, const Algorithm& algorithm, const Group& group, std::int64_t workers,
+                       std::int64_t table_workers, const CollectiveOptions& options);
 
 /// Complaints about costs that no such network can have (reading 8), and about measurements that are carried to other
 /// numbers of nodes or beyond their tables: "" when there is none.

@@ -30,21 +30,21 @@ Network scaled(Network network, const Factors& factors) {
 }
 
 // NCCL prices the halves of an all-reduce by themselves; every other algorithm is what its name says.
-Stage stage_of(const Calibration& log) {
-  if (log.algorithm->coefficients) return Stage::AllReduce;
+CollectiveOp op_of(const Calibration& log) {
+  if (log.algorithm->coefficients) return CollectiveOp::AllReduce;
   switch (log.log.purpose.value_or(Purpose::AllReduce)) {
     case Purpose::ReduceScatter:
-      return Stage::ReduceScatter;
+      return CollectiveOp::ReduceScatter;
     case Purpose::AllGather:
-      return Stage::AllGather;
+      return CollectiveOp::AllGather;
     default:
-      return Stage::AllReduce;
+      return CollectiveOp::AllReduce;
   }
 }
 
 CommCost price_of(const Calibration& log, const Network& network) {
-  return price_stages(network, *log.algorithm, log.workers(), log.workers(),
-                      log.options)[static_cast<std::size_t>(stage_of(log))];
+  return price_ops(network, *log.algorithm, log.workers(), log.workers(),
+                   log.options)[op_of(log)];
 }
 
 std::vector<double> relative_errors(const Calibration& log, const Network& network) {

@@ -61,8 +61,8 @@ double most_of_ll(const NcclSetup& setup, double nodes) {
 
 }  // namespace
 
-NcclPrice::NcclPrice(const Network& network, const NodeLayout& layout, Stage stage)
-    : setup_(*network.nccl), stage_(stage), workers_(static_cast<double>(layout.workers)) {
+NcclPrice::NcclPrice(const Network& network, const NodeLayout& layout, CollectiveOp op)
+    : setup_(*network.nccl), op_(op), workers_(static_cast<double>(layout.workers)) {
   // Groups that share a node share its ports.
   const double rails = static_cast<double>(network.node->rails) / static_cast<double>(layout.beside);
   const double inside = 1e-9 / *network.node->beta, outside = 1e-9 * rails / *network.beta;
@@ -79,7 +79,7 @@ NcclPrice::NcclPrice(const Network& network, const NodeLayout& layout, Stage sta
 
 // Steps inside a node and between nodes; those between carry the network's latency, twice its alpha in Simple.
 NcclChoice NcclPrice::ring(int protocol, double bytes) const {
-  const double rounds = stage_ == Stage::AllReduce ? 2 : 1;
+  const double rounds = op_ == CollectiveOp::AllReduce ? 2 : 1;
   const double steps = rounds * (workers_ - 1), outside = nodes_ > 1 ? rounds * (nodes_ - 1) : 0;
   double inside = at(setup_.pcie ? pcie_ring : nvlink_ring, protocol);
   if (nodes_ > 1)
@@ -87,7 +87,7 @@ NcclChoice NcclPrice::ring(int protocol, double bytes) const {
   const double net = at(one_gpu_ ? net_tree : net_ring, protocol) + alpha_ * (protocol == Simple ? 2 : 1);
   double latency = setup_.node.latency * (at(base_ring, protocol) + (steps - outside) * inside) +
                    setup_.network.latency * outside * net;
-  if (protocol == Simple && stage_ == Stage::AllReduce && nodes_ > 1 && bytes / (2 * channels_ * workers_) >= 64)
+  if (protocol == Simple && op_ == CollectiveOp::AllReduce && nodes_ > 1 && bytes / (2 * channels_ * workers_) >= 64)
     latency *= setup_.gpu == NcclSetup::Gpu::Volta ? 1.9 : 1.4;
   double bus = bus_;
   if (protocol == LL) bus = std::min(most_of_ll(setup_, nodes_), bus_ / 2);
@@ -120,8 +120,8 @@ double NcclPrice::nvls_speed() const {
 // The switch reduces: a channel a GPU.
 NcclChoice NcclPrice::nvls() const {
   double bus = workers_ * nvls_speed() * at(nvls_efficiency, setup_.gpu) * (workers_ - 1) / workers_;
-  if (stage_ == Stage::AllReduce) bus *= 2;
-  const double steps = (stage_ == Stage::AllReduce ? 2 : 1) * (workers_ - 1);
+  if (op_ == CollectiveOp::AllReduce) bus *= 2;
+  const double steps = (op_ == CollectiveOp::AllReduce ? 2 : 1) * (workers_ - 1);
   return {"nvls", "Simple", setup_.node.latency * nvls_latency * 1e-6, scale_ * bus * workers_ / steps * 1e9};
 }
 
@@ -131,7 +131,7 @@ void NcclPrice::each_choice(double bytes, Visit visit) const {
   for (const int protocol : {LL, LL128, Simple}) {
     if (protocol == LL128 && !ll128) continue;
     visit(ring(protocol, bytes));
-    if (stage_ == Stage::AllReduce) visit(tree(protocol, bytes));
+    if (op_ == CollectiveOp::AllReduce) visit(tree(protocol, bytes));
   }
   if (nvls_speed() > 0) visit(nvls());
 }

@@ -6,7 +6,7 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/collective/comm_cost.hpp"
-#include "sim/collective/stage.hpp"
+#include "sim/collective/collective_op.hpp"
 #include "sim/collective/two_level.hpp"
 
 namespace allreplay {
@@ -25,9 +25,9 @@ struct NcclChoice {
 class NcclPrice final : public SizePrice {
  public:
   /// REQUIRES: network.nccl, with node and bandwidths, and two workers or more.
-  NcclPrice(const Network& network, const NodeLayout& layout, Stage stage);
-  NcclPrice(const Network& network, std::int64_t workers, Stage stage)
-      : NcclPrice(network, layout_of(workers, network.node->workers), stage) {}
+  NcclPrice(const Network& network, const NodeLayout& layout, CollectiveOp op);
+  NcclPrice(const Network& network, std::int64_t workers, CollectiveOp op)
+      : NcclPrice(network, layout_of(workers, network.node->workers), op) {}
 
   NcclChoice choice(double bytes) const;
   double seconds(double bytes) const override;
@@ -43,7 +43,7 @@ class NcclPrice final : public SizePrice {
   void each_choice(double bytes, Visit visit) const;
 
   NcclSetup setup_;
-  Stage stage_;
+  CollectiveOp op_;
   double workers_, nodes_, per_node_;  // n, N and n/N
   bool one_gpu_;                       // in a node, at most
   double channels_;

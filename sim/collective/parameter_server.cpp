@@ -51,28 +51,44 @@ bool goes_in_legs(const Algorithm& algorithm, const CollectiveOptions& options) 
   return algorithm.option == "servers" && (options.server_hosts == ServerHosts::Dedicated || options.local);
 }
 
-StageCosts local_stages(const Network& network, const NodeLayout& layout, const CollectiveOptions& options) {
+OpCosts local_ops(const Network& network, const NodeLayout& layout, const CollectiveOptions& options) {
   const LocalLegs legs = local_legs(network, layout, options);
   const Straight there = legs.scatter + legs.push, back = legs.pull + legs.gather;
   return {(there + back).cost(), there.cost(), back.cost()};
 }
 
+namespace {
+
+// Who pushes and pulls together: all workers, or one of each node, and servers on hosts of their own behind them.
+Group with_servers(std::int64_t workers, std::int64_t node_workers, const CollectiveOptions& options) {
+  const std::int64_t step = options.local ? std::min(node_workers, workers) : 1, senders = workers / step;
+  if (options.server_hosts != ServerHosts::Dedicated) return {senders, step, step};
+  const std::int64_t servers = options.servers > 0 ? options.servers : senders;
+  Group group{senders + servers, step, step};
+  for (std::int64_t sender = 0; sender < senders; ++sender) group.members.push_back(sender * step);
+  for (std::int64_t server = 0; server < servers; ++server) group.members.push_back(workers + server);
+  return group;
+}
+
+}  // namespace
+
 std::vector<ServerLeg> server_legs(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                                    std::int64_t table_workers, const CollectiveOptions& options) {
   const bool dedicated = options.server_hosts == ServerHosts::Dedicated;
   const Channels back = dedicated ? channel_back : channel_outside;
-  const Call push{Stage::ReduceScatter, Axis::Servers}, pull{Stage::AllGather, Axis::Servers};
-  if (!options.local) {
-    const StageCosts stages = price_stages(network, algorithm, workers, table_workers, options);
-    const auto of = [&](const Call& call) { return stages[static_cast<std::size_t>(call.stage)]; };
-    return {{push, of(push), channel_outside}, {pull, of(pull), back}};
-  }
   const std::int64_t node_workers = network.node ? network.node->workers : 1;
+  const Group servers = with_servers(workers, node_workers, options);
+  const Call push(CollectiveOp::ReduceScatter, servers, &algorithm), pull(CollectiveOp::AllGather, servers, &algorithm);
+  if (!options.local) {
+    const OpCosts costs = price_ops(network, algorithm, workers, table_workers, options);
+    return {{push, costs.reduce_scatter, channel_outside}, {pull, costs.all_gather, back}};
+  }
   const LocalLegs legs = local_legs(network, layout_of(workers, node_workers), options);
-  return {{{Stage::ReduceScatter, Axis::Node}, legs.scatter.cost(), channel_inside},
+  const Group node = consecutive(std::min(node_workers, workers)).of(workers);
+  return {{{CollectiveOp::ReduceScatter, node, &algorithm}, legs.scatter.cost(), channel_inside},
           {push, legs.push.cost(), channel_outside},
           {pull, legs.pull.cost(), back},
-          {{Stage::AllGather, Axis::Node}, legs.gather.cost(), channel_inside}};
+          {{CollectiveOp::AllGather, node, &algorithm}, legs.gather.cost(), channel_inside}};
 }
 
 }  // namespace allreplay

@@ -96,7 +96,7 @@ Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t>
   return result;
 }
 
-Rounds ring_rounds(Rank ranks, std::int64_t groups, Stage stage) {
+Rounds ring_rounds(Rank ranks, std::int64_t groups, CollectiveOp op) {
   // Place p of group q, in groups of g. Pieces are numbered p·G + q: around a group go runs of G pieces, across the
   // groups single ones. In turn t a rank passes on what it got in the turn before: run p − t, and at the end it has run
   // p + 1.
@@ -116,18 +116,18 @@ Rounds ring_rounds(Rank ranks, std::int64_t groups, Stage stage) {
       out.push_back({.to = next, .first = (p + 1) % g * groups + modulo(q + offset - turn, groups), .reduce = reduce});
     };
   };
-  if (stage != Stage::AllGather) {
+  if (op != CollectiveOp::AllGather) {
     append(result, g - 1, inner(0, true));
     append(result, groups - 1, outer(0, true));
   }
-  if (stage != Stage::ReduceScatter) {
+  if (op != CollectiveOp::ReduceScatter) {
     append(result, groups - 1, outer(1, false));
     append(result, g - 1, inner(1, false));
   }
   return result;
 }
 
-Rounds node_ring_rounds(InNodes in_nodes, std::uint32_t rings, Stage stage) {
+Rounds node_ring_rounds(InNodes in_nodes, std::uint32_t rings, CollectiveOp op) {
   const Rank ranks = std::accumulate(in_nodes.begin(), in_nodes.end(), Rank{0});
   Rounds result{.ranks = ranks,
                 .pieces = std::int64_t{rings} * ranks,
@@ -147,24 +147,24 @@ Rounds node_ring_rounds(InNodes in_nodes, std::uint32_t rings, Stage stage) {
       }
     };
   };
-  if (stage != Stage::AllGather) append(result, ranks - 1, around(0, true));
-  if (stage != Stage::ReduceScatter) append(result, ranks - 1, around(1, false));
+  if (op != CollectiveOp::AllGather) append(result, ranks - 1, around(0, true));
+  if (op != CollectiveOp::ReduceScatter) append(result, ranks - 1, around(1, false));
   return result;
 }
 
-Rounds halving_doubling_rounds(Rank ranks, Stage stage) {
+Rounds halving_doubling_rounds(Rank ranks, CollectiveOp op) {
   // After r halvings a rank is left with N/2^r pieces: those whose number begins with its r lowest bits, reversed. So
   // pieces that stay together are neighbours.
   const Rank bits = log2_of(ranks);
   Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
-  if (stage != Stage::AllGather)
+  if (op != CollectiveOp::AllGather)
     for (Rank r = 0; r < bits; ++r)
       append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
         const Rank to = from ^ Rank { 1 } << r;
         const std::int64_t half = ranks >> (r + 1);
         out.push_back({.to = to, .first = reversed(to, bits) & -half, .count = half, .reduce = true});
       });
-  if (stage != Stage::ReduceScatter)
+  if (op != CollectiveOp::ReduceScatter)
     for (Rank r = bits; r-- > 0;)
       append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
         const std::int64_t half = ranks >> (r + 1);
@@ -196,13 +196,13 @@ Rounds all_gather_rounds(Rank ranks) {
   return result;
 }
 
-Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Stage stage) {
+Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, CollectiveOp op) {
   Rounds result{.ranks = ranks, .pieces = servers, .piece_share = 1.0 / static_cast<double>(servers)};
   const auto place = [=](std::int64_t server) { return static_cast<Rank>(server * ranks / servers); };
   std::vector<Rank> everybody(ranks), servers_on;
   std::iota(everybody.begin(), everybody.end(), Rank{0});
   for (std::int64_t server = 0; server < servers; ++server) servers_on.push_back(place(server));
-  if (stage != Stage::AllGather)
+  if (op != CollectiveOp::AllGather)
     append(
         result, 1,
         [=](Rank from, std::int64_t, std::vector<Send>& out) {
@@ -210,7 +210,7 @@ Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Stage stage) {
             if (place(server) != from) out.push_back({.to = place(server), .first = server, .reduce = true});
         },
         std::make_shared<AllPairs>(AllPairs{everybody, servers_on, true}));
-  if (stage != Stage::ReduceScatter)
+  if (op != CollectiveOp::ReduceScatter)
     append(
         result, 1,
         [=](Rank from, std::int64_t, std::vector<Send>& out) {
@@ -224,7 +224,7 @@ Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Stage stage) {
   return result;
 }
 
-Rounds bml_rounds(std::int64_t n, std::int64_t levels, Stage stage) {
+Rounds bml_rounds(std::int64_t n, std::int64_t levels, CollectiveOp op) {
   // Thread t corrects the digits t, t + 1, … (mod k), so its pieces are numbered by their digits in that order, the
   // first the most significant: a set of pieces with the first w + 1 digits given is a run of n^(k−1−w).
   std::vector<std::int64_t> power(static_cast<std::size_t>(levels + 1), 1);
@@ -259,23 +259,23 @@ Rounds bml_rounds(std::int64_t n, std::int64_t levels, Stage stage) {
     append(result, 1, exchange(w, reduce));
     result.rounds.back().alike = {.pieces = power[levels - 1 - w], .reduce = reduce};
   };
-  if (stage != Stage::AllGather)
+  if (op != CollectiveOp::AllGather)
     for (std::int64_t w = 0; w < levels; ++w) step(w, true);
-  if (stage != Stage::ReduceScatter)
+  if (op != CollectiveOp::ReduceScatter)
     for (std::int64_t w = levels; w-- > 0;) step(w, false);
   return result;
 }
 
-Rounds binomial_rounds(Rank ranks, Stage stage) {
+Rounds binomial_rounds(Rank ranks, CollectiveOp op) {
   Rounds result{.ranks = ranks, .channels = ranks};
   const Rank depth = static_cast<Rank>(std::bit_width(ranks - 1));
-  if (stage != Stage::AllGather)
+  if (op != CollectiveOp::AllGather)
     for (Rank r = 0; r < depth; ++r)
       append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
         const Rank step = Rank{1} << r;
         if (from % (2 * step) == step) out.push_back({.to = from - step, .reduce = true});
       });
-  if (stage != Stage::ReduceScatter)
+  if (op != CollectiveOp::ReduceScatter)
     for (Rank r = depth; r-- > 0;)
       append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
         const Rank step = Rank{1} << r;
@@ -313,7 +313,7 @@ struct Tree {
 // With H the largest depth, a node at depth d sends chunk c up in round H − d + c, one after its children did; the root
 // has chunk c after round H − 1 + c and sends it down in round H + c, a node at depth d in round H + d + c. The halves
 // alone have H + C − 1 rounds each. Streams: up and down, of each tree; what reaches the root goes down from there.
-Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, Stage stage) {
+Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, CollectiveOp op) {
   const auto trees = std::make_shared<const std::vector<Tree>>(std::move(made));
   const auto ranks = static_cast<Rank>(trees->front().parent.size());
   const auto count = static_cast<std::uint32_t>(trees->size());
@@ -323,7 +323,7 @@ Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, Stage stage) {
     height = std::max(height, *std::max_element(tree.depth.begin(), tree.depth.end()));
     roots.push_back(tree.root());
   }
-  const std::int64_t down_after = stage == Stage::AllReduce ? height : 0;
+  const std::int64_t down_after = op == CollectiveOp::AllReduce ? height : 0;
   const std::int64_t length = down_after + height + chunks - 1;
   Rounds result{.ranks = ranks,
                 .pieces = count * chunks,
@@ -337,7 +337,7 @@ Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, Stage stage) {
         const std::int64_t depth = tree.depth[from];
         const auto up = static_cast<std::uint16_t>(2 * number), down = static_cast<std::uint16_t>(2 * number + 1);
         const std::int64_t rising = round - (height - depth), falling = round - (down_after + depth);
-        if (stage != Stage::AllGather && depth > 0 && rising >= 0 && rising < chunks) {
+        if (op != CollectiveOp::AllGather && depth > 0 && rising >= 0 && rising < chunks) {
           const Rank parent = tree.parent[from];
           out.push_back({.to = parent,
                          .first = number * chunks + rising,
@@ -346,7 +346,7 @@ Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, Stage stage) {
                          .into = parent == roots[number] ? down : up,
                          .channel = up * ranks + from});
         }
-        if (stage != Stage::ReduceScatter && falling >= 0 && falling < chunks)
+        if (op != CollectiveOp::ReduceScatter && falling >= 0 && falling < chunks)
           for (const Rank child : tree.children_of(from))
             out.push_back({.to = child,
                            .first = number * chunks + falling,
@@ -360,11 +360,11 @@ Rounds pipelined(std::vector<Tree> made, std::int64_t chunks, Stage stage) {
 
 }  // namespace
 
-Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Stage stage) {
-  return node_tree_rounds(InNodes(ranks, 1), 1, chunks, stage);
+Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, CollectiveOp op) {
+  return node_tree_rounds(InNodes(ranks, 1), 1, chunks, op);
 }
 
-Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64_t chunks, Stage stage) {
+Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64_t chunks, CollectiveOp op) {
   const Nodes nodes(in_nodes);
   std::vector<Tree> trees;
   for (std::uint32_t pair = 0; pair < pairs; ++pair)
@@ -382,7 +382,7 @@ Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64
       }
       trees.emplace_back(order, std::move(parents));
     }
-  return pipelined(std::move(trees), chunks, stage);
+  return pipelined(std::move(trees), chunks, op);
 }
 
 }  // namespace allreplay

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/collective/stage.hpp"
+#include "sim/collective/collective_op.hpp"
 #include "sim/core/units.hpp"
 
 namespace allreplay {
@@ -81,14 +81,14 @@ using InNodes = std::vector<Rank>;
 
 /// Ranks in `groups` equal groups of consecutive ranks: reduce-scatter around each group, all-reduce around the ranks
 /// of equal place in all groups, all-gather around each group. One group is the ring. REQUIRES: groups divides ranks.
-Rounds ring_rounds(Rank ranks, std::int64_t groups, Stage stage);
+Rounds ring_rounds(Rank ranks, std::int64_t groups, CollectiveOp op);
 
 /// On two levels: `rings` rings at once, with 1/rings of the bytes each. All fill node after node; ring k enters a node
 /// of s ranks at the one that is number k mod s there, so that each ring comes by a port of its own.
-Rounds node_ring_rounds(InNodes in_nodes, std::uint32_t rings, Stage stage);
+Rounds node_ring_rounds(InNodes in_nodes, std::uint32_t rings, CollectiveOp op);
 
 /// Recursive halving, nearest rank first, then recursive doubling. REQUIRES: a power of two.
-Rounds halving_doubling_rounds(Rank ranks, Stage stage);
+Rounds halving_doubling_rounds(Rank ranks, CollectiveOp op);
 
 /// log N exchanges of everything. REQUIRES: a power of two.
 Rounds recursive_doubling_rounds(Rank ranks);
@@ -98,22 +98,22 @@ Rounds recursive_doubling_rounds(Rank ranks);
 Rounds all_gather_rounds(Rank ranks);
 
 /// Push to and pull from `servers` servers, on ranks j·N/S. REQUIRES: 1 <= servers <= ranks.
-Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, Stage stage);
+Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, CollectiveOp op);
 
 /// BML on BCube(n, levels): one thread per level, aggregation and then broadcast, a level per step (reading 23).
 /// REQUIRES: ranks = n^levels.
-Rounds bml_rounds(std::int64_t n, std::int64_t levels, Stage stage);
+Rounds bml_rounds(std::int64_t n, std::int64_t levels, CollectiveOp op);
 
-/// Binomial tree at rank 0: a reduction up (Stage::ReduceScatter), a broadcast down (Stage::AllGather), or both. In the
+/// Binomial tree at rank 0: a reduction up (CollectiveOp::ReduceScatter), a broadcast down (CollectiveOp::AllGather), or both. In the
 /// broadcast a rank sends to one child after the other, the largest subtree first.
-Rounds binomial_rounds(Rank ranks, Stage stage);
+Rounds binomial_rounds(Rank ranks, CollectiveOp op);
 
 /// Two heap-ordered trees, the second the mirror of the first, half of the bytes each, in `chunks` per tree: up, and
 /// from the root down again while later chunks still rise. Each direction of each edge carries one message at a time.
-Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, Stage stage);
+Rounds double_binary_tree_rounds(Rank ranks, std::int64_t chunks, CollectiveOp op);
 
 /// On two levels: `pairs` pairs of trees at once, with 1/pairs of the bytes each. A pair's trees join the nodes as
 /// those above join ranks; within a node of s ranks all hang in a chain on the one that is number k mod s, of pair k.
-Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64_t chunks, Stage stage);
+Rounds node_tree_rounds(const InNodes& in_nodes, std::uint32_t pairs, std::int64_t chunks, CollectiveOp op);
 
 }  // namespace allreplay

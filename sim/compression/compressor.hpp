@@ -28,10 +28,10 @@ class Compressor {
 
   /// The payload of n > 0 elements; its size depends on n and the options alone. Not finite values are no fault: they
   /// come out not finite, or stand where they stood.
-  virtual Payload encode(std::span<const float> values) = 0;
+  virtual EncodedPayload encode(std::span<const float> values) = 0;
 
   /// Writes all elements. Throws std::logic_error when the payload is not one of so many elements.
-  virtual void decode(const Payload& payload, std::span<float> out) const = 0;
+  virtual void decode(const EncodedPayload& payload, std::span<float> out) const = 0;
 };
 
 /// How payloads of several workers become one gradient.

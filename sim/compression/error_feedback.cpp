@@ -5,13 +5,13 @@ namespace allreplay {
 ErrorFeedback::ErrorFeedback(std::size_t elements, float momentum)
     : momentum_(momentum), residual_(elements), velocity_(momentum > 0 ? elements : 0), sent_(elements) {}
 
-Payload ErrorFeedback::encode(Compressor& compressor, std::span<const float> gradient) {
+EncodedPayload ErrorFeedback::encode(Compressor& compressor, std::span<const float> gradient) {
   const bool corrected = momentum_ > 0;
   for (std::size_t i = 0; i < residual_.size(); ++i) {
     if (corrected) velocity_[i] = momentum_ * velocity_[i] + gradient[i];
     residual_[i] += corrected ? velocity_[i] : gradient[i];
   }
-  Payload payload = compressor.encode(residual_);
+  EncodedPayload payload = compressor.encode(residual_);
   compressor.decode(payload, sent_);
   for (std::size_t i = 0; i < residual_.size(); ++i) {
     residual_[i] -= sent_[i];

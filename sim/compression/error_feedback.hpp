@@ -16,7 +16,7 @@ class ErrorFeedback {
   explicit ErrorFeedback(std::size_t elements, float momentum = 0);
 
   /// Encodes residual + gradient, and keeps the difference to what the payload says.
-  Payload encode(Compressor& compressor, std::span<const float> gradient);
+  EncodedPayload encode(Compressor& compressor, std::span<const float> gradient);
 
   /// What is still to be sent.
   std::span<float> residual() { return residual_; }

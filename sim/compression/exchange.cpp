@@ -27,7 +27,7 @@ Exchange::Exchange(const CompressorKind& kind, const CompressionOptions& options
 }
 
 std::vector<float> Exchange::step(std::span<const std::vector<float>> gradients) {
-  std::vector<Payload> payloads;
+  std::vector<EncodedPayload> payloads;
   for (std::size_t worker = 0; worker < compressors_.size(); ++worker)
     payloads.push_back(kind_.error_feedback ? feedback_[worker].encode(*compressors_[worker], gradients[worker])
                                             : compressors_[worker]->encode(gradients[worker]));
@@ -41,7 +41,7 @@ std::vector<float> Exchange::step(std::span<const std::vector<float>> gradients)
 
 // In the order of the ranks, each partial sum in the codec's numbers: what a ring does to the piece that starts at rank
 // 0.
-std::vector<float> Exchange::all_reduce(std::span<const Payload> payloads) {
+std::vector<float> Exchange::all_reduce(std::span<const EncodedPayload> payloads) {
   std::vector<float> total(elements_), one(elements_);
   compressors_[0]->decode(payloads[0], total);
   for (std::size_t worker = 1; worker < payloads.size(); ++worker) {
@@ -52,7 +52,7 @@ std::vector<float> Exchange::all_reduce(std::span<const Payload> payloads) {
   return total;
 }
 
-std::vector<float> Exchange::all_gather(std::span<const Payload> payloads) const {
+std::vector<float> Exchange::all_gather(std::span<const EncodedPayload> payloads) const {
   std::vector<float> total(elements_), one(elements_);
   for (std::size_t worker = 0; worker < payloads.size(); ++worker) {
     compressors_[worker]->decode(payloads[worker], one);
@@ -61,9 +61,9 @@ std::vector<float> Exchange::all_gather(std::span<const Payload> payloads) const
   return total;
 }
 
-std::vector<float> Exchange::gtopk(std::span<const Payload> payloads) {
+std::vector<float> Exchange::gtopk(std::span<const EncodedPayload> payloads) {
   std::vector<Sparse> local;
-  for (const Payload& payload : payloads) local.push_back(read_sparse(payload));
+  for (const EncodedPayload& payload : payloads) local.push_back(read_sparse(payload));
   const GlobalTopK exchanged = gtopk_allreduce(local, local.front().size());
   for (std::size_t worker = 0; worker < local.size(); ++worker)
     add(put_back(residuals_, local[worker], exchanged, worker), feedback_[worker].residual());

@@ -33,9 +33,9 @@ class Exchange {
   std::size_t payload_bytes() const { return payload_bytes_; }  ///< of the last step
 
  private:
-  std::vector<float> all_reduce(std::span<const Payload> payloads);
-  std::vector<float> all_gather(std::span<const Payload> payloads) const;
-  std::vector<float> gtopk(std::span<const Payload> payloads);
+  std::vector<float> all_reduce(std::span<const EncodedPayload> payloads);
+  std::vector<float> all_gather(std::span<const EncodedPayload> payloads) const;
+  std::vector<float> gtopk(std::span<const EncodedPayload> payloads);
 
   CompressorKind kind_;
   std::size_t elements_;

@@ -9,22 +9,22 @@
 
 namespace allreplay {
 
-using Payload = std::vector<std::byte>;
+using EncodedPayload = std::vector<std::byte>;
 
 /// Copies `values` to the payload from byte `at` on, in the byte order of this machine.
 template <class T>
-void put(Payload& payload, std::size_t at, std::span<const T> values) {
+void put(EncodedPayload& payload, std::size_t at, std::span<const T> values) {
   if (!values.empty()) std::memcpy(payload.data() + at, values.data(), values.size_bytes());
 }
 
 /// Reads `values.size()` numbers from byte `at` on.
 template <class T>
-void get(const Payload& payload, std::size_t at, std::span<T> values) {
+void get(const EncodedPayload& payload, std::size_t at, std::span<T> values) {
   if (!values.empty()) std::memcpy(values.data(), payload.data() + at, values.size_bytes());
 }
 
 /// Throws std::logic_error unless the payload has `bytes` bytes: it was made by another codec, or for another length.
-void require_size(const Payload& payload, std::size_t bytes);
+void require_size(const EncodedPayload& payload, std::size_t bytes);
 
 /// How many bytes `count` codes of `bits` bits take.
 constexpr std::size_t packed_size(std::size_t count, std::size_t bits) { return (count * bits + 7) / 8; }
@@ -32,7 +32,7 @@ constexpr std::size_t packed_size(std::size_t count, std::size_t bits) { return 
 /// Lays codes of 1 to 16 bits one behind the other, the lowest bit first.
 class BitWriter {
  public:
-  BitWriter(Payload& payload, std::size_t at) : next_(payload.data() + at) {}
+  BitWriter(EncodedPayload& payload, std::size_t at) : next_(payload.data() + at) {}
   void put(std::uint32_t code, int bits) {
     waiting_ |= code << filled_;
     for (filled_ += bits; filled_ >= 8; filled_ -= 8, waiting_ >>= 8) *next_++ = static_cast<std::byte>(waiting_);
@@ -50,7 +50,7 @@ class BitWriter {
 /// Reads what BitWriter wrote.
 class BitReader {
  public:
-  BitReader(const Payload& payload, std::size_t at) : next_(payload.data() + at) {}
+  BitReader(const EncodedPayload& payload, std::size_t at) : next_(payload.data() + at) {}
   std::uint32_t get(int bits) {
     for (; filled_ < bits; filled_ += 8) waiting_ |= std::to_integer<std::uint32_t>(*next_++) << filled_;
     const std::uint32_t code = waiting_ & ((1u << bits) - 1);

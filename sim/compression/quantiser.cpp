@@ -19,14 +19,14 @@ using ConstHalves = Eigen::Map<const Eigen::Array<Eigen::half, Eigen::Dynamic, 1
 
 class Half : public Compressor {
  public:
-  Payload encode(std::span<const float> values) override {
-    Payload payload(2 * values.size());
+  EncodedPayload encode(std::span<const float> values) override {
+    EncodedPayload payload(2 * values.size());
     const auto n = static_cast<Eigen::Index>(values.size());
     Halves(reinterpret_cast<Eigen::half*>(payload.data()), n) = ConstFloats(values.data(), n).cast<Eigen::half>();
     return payload;
   }
 
-  void decode(const Payload& payload, std::span<float> out) const override {
+  void decode(const EncodedPayload& payload, std::span<float> out) const override {
     require_size(payload, 2 * out.size());
     const auto n = static_cast<Eigen::Index>(out.size());
     Floats(out.data(), n) = ConstHalves(reinterpret_cast<const Eigen::half*>(payload.data()), n).cast<float>();
@@ -42,13 +42,13 @@ class Qsgd : public Compressor {
   Qsgd(int bits, Random random)
       : bits_(bits), middle_(std::max(1, (1 << bits) - 2) / 2.0), random_(std::move(random)) {}
 
-  Payload encode(std::span<const float> values) override {
+  EncodedPayload encode(std::span<const float> values) override {
     std::uint32_t largest = 0;  // of the bits of a magnitude, which order magnitudes, NaN last
     for (const float value : values) largest = std::max(largest, std::bit_cast<std::uint32_t>(value) & 0x7fffffffu);
     const float scale = std::bit_cast<float>(largest);
     const bool usable = scale > 0 && std::isfinite(scale);  // otherwise all become 0 · scale
 
-    Payload payload(4 + packed_size(values.size(), bits_));
+    EncodedPayload payload(4 + packed_size(values.size(), bits_));
     put<float>(payload, 0, std::span(&scale, 1));
     BitWriter codes(payload, 4);
     for (const float value : values) {
@@ -60,7 +60,7 @@ class Qsgd : public Compressor {
     return payload;
   }
 
-  void decode(const Payload& payload, std::span<float> out) const override {
+  void decode(const EncodedPayload& payload, std::span<float> out) const override {
     require_size(payload, 4 + packed_size(out.size(), bits_));
     float scale = 0;
     get<float>(payload, 0, std::span(&scale, 1));

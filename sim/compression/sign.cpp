@@ -32,10 +32,10 @@ class Sign : public Compressor {
  public:
   Sign(Scale scale, float momentum) : scale_(scale), momentum_(momentum) {}
 
-  Payload encode(std::span<const float> gradient) override {
+  EncodedPayload encode(std::span<const float> gradient) override {
     const std::span<const float> values = momentum_ > 0 ? average(gradient) : gradient;
     const std::size_t head = 4 * numbers();
-    Payload payload(head + packed_size(values.size(), 1));
+    EncodedPayload payload(head + packed_size(values.size(), 1));
     std::size_t set = 0;
     for (std::size_t i = 0; i < values.size();) {
       unsigned byte = 0;
@@ -49,7 +49,7 @@ class Sign : public Compressor {
     return payload;
   }
 
-  void decode(const Payload& payload, std::span<float> out) const override {
+  void decode(const EncodedPayload& payload, std::span<float> out) const override {
     const std::size_t head = 4 * numbers();
     require_size(payload, head + packed_size(out.size(), 1));
     Means means{-1, 1};

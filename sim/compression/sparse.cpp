@@ -11,7 +11,7 @@
 
 namespace allreplay {
 
-void require_size(const Payload& payload, std::size_t bytes) {
+void require_size(const EncodedPayload& payload, std::size_t bytes) {
   if (payload.size() != bytes)
     throw std::logic_error(fmt::format("a payload of {} bytes where {} were expected", payload.size(), bytes));
 }
@@ -131,14 +131,14 @@ void add(const Sparse& entries, std::span<float> out, float scale) {
   for (std::size_t i = 0; i < entries.size(); ++i) out[entries.indices[i]] += scale * entries.values[i];
 }
 
-Payload write_sparse(const Sparse& entries) {
-  Payload payload(8 * entries.size());
+EncodedPayload write_sparse(const Sparse& entries) {
+  EncodedPayload payload(8 * entries.size());
   put<float>(payload, 0, entries.values);
   put<std::uint32_t>(payload, 4 * entries.size(), entries.indices);
   return payload;
 }
 
-Sparse read_sparse(const Payload& payload) {
+Sparse read_sparse(const EncodedPayload& payload) {
   require_size(payload, payload.size() / 8 * 8);
   const std::size_t k = payload.size() / 8;
   Sparse entries{std::vector<std::uint32_t>(k), std::vector<float>(k)};

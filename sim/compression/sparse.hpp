@@ -55,7 +55,7 @@ Selection select(const Sparse& from, std::size_t k);
 void add(const Sparse& entries, std::span<float> out, float scale = 1);
 
 // On the wire: all values, then all indices, 4 bytes each.
-Payload write_sparse(const Sparse& entries);
-Sparse read_sparse(const Payload& payload);
+EncodedPayload write_sparse(const Sparse& entries);
+Sparse read_sparse(const EncodedPayload& payload);
 
 }  // namespace allreplay

@@ -13,11 +13,11 @@ class Sparsifier : public Compressor {
   Sparsifier(Choice choice, double density, Random random)
       : choice_(choice), density_(density), random_(std::move(random)) {}
 
-  Payload encode(std::span<const float> values) override {
+  EncodedPayload encode(std::span<const float> values) override {
     return write_sparse(entries_at(values, positions(values, kept(density_, values.size()))));
   }
 
-  void decode(const Payload& payload, std::span<float> out) const override {
+  void decode(const EncodedPayload& payload, std::span<float> out) const override {
     require_size(payload, 8 * kept(density_, out.size()));
     const Sparse entries = read_sparse(payload);
     if (entries.indices.back() >= out.size()) throw std::logic_error("an index beyond the vector");

@@ -2,6 +2,7 @@
 // "25 MiB". Decimal prefixes are powers of 1000, binary ones (KiB, MiB, GiB) of 1024.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -12,6 +13,16 @@
 namespace allreplay {
 
 using Bytes = std::int64_t;
+
+/// Bytes on the wire: what a group sends of a block need not be whole.
+struct WireBytes {
+  double count = 0;
+
+  WireBytes(double bytes) : count(bytes) {}  // NOLINT(*-explicit-*): whole ones are such bytes, too
+  template <std::integral T>
+  WireBytes(T bytes) : count(static_cast<double>(bytes)) {}  // NOLINT(*-explicit-*)
+  operator double() const { return count; }                  // NOLINT(*-explicit-*)
+};
 
 // Each throws InputError at `place` unless `text` is a finite number >= 0 with a unit of its kind.
 double parse_duration(std::string_view text, const Place& place);  ///< seconds

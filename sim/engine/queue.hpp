@@ -16,13 +16,14 @@ struct QueueRule {
 
 class Queue {
  public:
-  explicit Queue(const QueueRule& rule) : rule_(rule) {}
+  explicit Queue(const QueueRule& rule)
+      : rule_(rule), bytes_at_most_(static_cast<double>(rule.window.bytes)) {}
 
   void push(TaskId id, const Task& task, Time now);
 
   /// Whether a task may start now, by order and window.
   bool admits() const {
-    return !ready_.empty() && tasks_in_flight_ < rule_.window.count && bytes_in_flight_ < rule_.window.bytes &&
+    return !ready_.empty() && tasks_in_flight_ < rule_.window.count && bytes_in_flight_ < bytes_at_most_ &&
            (rule_.order != Order::AsListed || ready_.front().rank == next_rank_);
   }
 
@@ -46,7 +47,8 @@ class Queue {
   std::vector<Entry> ready_;  // a heap, the next at the front
   std::int64_t next_rank_ = 0;
   std::int64_t tasks_in_flight_ = 0;
-  std::int64_t bytes_in_flight_ = 0;
+  double bytes_at_most_;
+  double bytes_in_flight_ = 0;
 };
 
 }  // namespace allreplay

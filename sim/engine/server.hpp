@@ -82,7 +82,7 @@ class Stream final : public Server {
   double slowdown_ = 1;
 };
 
-/// Ends its tasks at multiples of their duration after `origin`, from the one on whose number is their service. Any
+/// Ends its tasks at multiples of their duration after `origin`, from the one on whose number is their call_id. Any
 /// number may be in flight.
 class Clock final : public Server {
  public:
@@ -91,7 +91,7 @@ class Clock final : public Server {
   void start(TaskId id, const Task& task, Time now) override {
     const Time passed = std::max(Time(0), now - origin_);
     const std::int64_t next = (passed + task.duration - Time(1)) / task.duration;
-    ticks_.push({add(origin_, multiplied(task.duration, std::max<std::int64_t>(next, task.service))), id});
+    ticks_.push({add(origin_, multiplied(task.duration, std::max<std::int64_t>(next, task.call_id))), id});
   }
   Time next_completion() const override { return ticks_.empty() ? never : ticks_.top().first; }
   void complete(Time now, std::vector<TaskId>& done) override {

@@ -18,9 +18,9 @@ struct Task {
   QueueId queue = 0;
   std::int64_t rank = 0;      ///< its place among the tasks of its queue; unique there
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
-  std::int64_t bytes = 0;     ///< what it takes of a window in bytes
+  double bytes = 0;           ///< what it takes of a window in bytes
   Time duration{0};           ///< how long a Stream needs for it; other servers know better
-  std::uint32_t service = 0;  ///< what it asks for, where its server offers several services
+  std::uint32_t call_id = 0;  ///< what it asks for, where its server answers several calls
 };
 
 /// A directed acyclic graph of tasks. Task ids count from 0 in the order of add().

@@ -16,7 +16,7 @@ Outcome unpack(Unpacker& unpacker, Scenario scenario) {
   result.metrics = unpacker.take<Metrics>();
   result.memory.parts = unpacker.take<MemoryParts>();
   result.memory.peak = unpacker.take<double>();
-  result.plan.step = unpacker.take<Step>();
+  result.plan.step = unpacker.take<ShardingConfig>();
   outcome.wall_s = unpacker.take<double>();
   result.collective = unpacker.take_text();
   result.fidelity = unpacker.take_text();

@@ -254,7 +254,7 @@ double error_of(double predicted, double measured, Quantity quantity) {
 Predicted predict(const Scenario& scenario, const MeasuredPoint& point, Quantity quantity) {
   if (quantity == Quantity::CollectiveTime) {
     const Communication communication = communication_of(scenario);
-    return {.value = to_seconds(communication.fabric->alone(point.bytes, Stage::AllReduce)),
+    return {.value = to_seconds(communication.fabric->alone(point.bytes, CollectiveOp::AllReduce)),
             .warning = communication.warning};
   }
   const Outcome outcome = run(scenario);

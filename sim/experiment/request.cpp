@@ -235,8 +235,8 @@ std::shared_ptr<const GivenPlan> given_plan(const std::string& file, const Profi
 
 // The plan says how many micro-batches and groups it is for.
 void take_step(Scenario& scenario) {
-  Step& step = scenario.options.strategy.step;
-  const Step& planned = scenario.given->plan.step;
+  ShardingConfig& step = scenario.options.strategy.step;
+  const ShardingConfig& planned = scenario.given->plan.step;
   const auto check = [&](const char* option, std::int64_t asked, std::int64_t has) {
     if (scenario.options.places.contains(option) && asked != has)
       throw InputError(scenario.options.place_of(option),

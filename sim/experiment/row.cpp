@@ -23,7 +23,7 @@ NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) 
     if (!value.empty()) values.emplace_back(name, value);
   };
   const bool searches_units =
-      !scenario.strategy->draft && !scenario.strategy->plan && !scenario.given && options.strategy.step.zero == 3;
+      !scenario.strategy->draft && !scenario.strategy->plan && !scenario.given && options.strategy.step.shards_parameters();
   if (!searches_units)  // `best` over units starts from none of the plans of blocks
     for (const std::string_view name : scenario.strategy->options) append(name);
   for (const std::string_view name : step_options())

@@ -15,9 +15,9 @@ namespace allreplay {
 
 namespace {
 
-class Group {
+class GroupFinder {
  public:
-  Group(const SweepResult& result, const ResultGroup& group) : result_(result), group_(group) {}
+  GroupFinder(const SweepResult& result, const ResultGroup& group) : result_(result), group_(group) {}
 
   Finding find() const {
     const ResultRow& any = result_.rows[group_.rows.front()];
@@ -151,7 +151,7 @@ Summary summarize(const SweepResult& result) {
   if (const std::string more = caution(estimated, "estimated", "a model's"); !more.empty())
     summary.warning += (summary.warning.empty() ? "" : " ") + more;
   summary.verdict = verdict(result);
-  for (const ResultGroup& group : result.groups) summary.findings.push_back(Group(result, group).find());
+  for (const ResultGroup& group : result.groups) summary.findings.push_back(GroupFinder(result, group).find());
   return summary;
 }
 

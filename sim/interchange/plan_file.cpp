@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <tuple>
 
 #include <fmt/format.h>
 
@@ -62,7 +61,7 @@ Enum read_word(const Json& json, std::initializer_list<Enum> words) {
 
 Order read_order(const Json& json) { return read_word(json, {Order::FirstReady, Order::AsListed, Order::Priority}); }
 Barrier read_barrier(const Json& json) { return read_word(json, {Barrier::Iteration, Barrier::Layer}); }
-Stage read_op(const Json& json) { return read_word(json, {Stage::AllReduce, Stage::ReduceScatter, Stage::AllGather}); }
+CollectiveOp read_op(const Json& json) { return read_word(json, {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather}); }
 
 JsonValue write_window(const Window& window) {
   return window.bytes != Window::unlimited ? JsonValue{{"bytes", window.bytes}} : JsonValue{{"blocks", window.count}};
@@ -83,11 +82,18 @@ Time read_tick(const Json& json) {
   return to_time(seconds);
 }
 
-Axis read_axis(const Json& json) { return read_word(json, {Axis::All, Axis::Shard, Axis::Replica}); }
+// Files call a family of groups an axis.
+std::uint32_t read_axis(const Json& json, const Plan& plan) {
+  std::vector<std::string> names = names_of(plan.groups);
+  const auto found = std::find(names.begin(), names.end(), json.text());
+  if (found == names.end())
+    json.fail(fmt::format("'{}' is none of these", json.text()), fmt::format("{}", fmt::join(names, ", ")));
+  return static_cast<std::uint32_t>(found - names.begin());
+}
 
 constexpr std::string_view start_word = "start", everything_word = "everything";
 
-const std::string halves[] = {to_string(Stage::ReduceScatter), to_string(Stage::AllGather)};
+const std::string halves[] = {to_string(CollectiveOp::ReduceScatter), to_string(CollectiveOp::AllGather)};
 
 // The rules of a plan that travels all alike, as version 1 printed them.
 void write_travel(JsonValue& value, const Travel& travel) {
@@ -116,7 +122,7 @@ Travel read_travel(const Json& json) {
     std::vector<std::string> words;
     for (const Json& stage : stages->items()) words.push_back(stage.text());
     travel.split = std::equal(words.begin(), words.end(), std::begin(halves), std::end(halves));
-    if (!travel.split && words != std::vector{to_string(Stage::AllReduce)})
+    if (!travel.split && words != std::vector{to_string(CollectiveOp::AllReduce)})
       stages->fail("are no way for a block", "[\"all-reduce\"], or [\"reduce-scatter\", \"all-gather\"]");
   }
   return travel;
@@ -129,7 +135,7 @@ class PlanWriter {
 
   std::string write() const {
     JsonValue value{{"strategy", plan_.strategy}};
-    if (!(plan_.step == Step())) value["step"] = step();
+    if (!(plan_.step == ShardingConfig())) value["step"] = step();
     if (plan_.copy_rate) value["copy"] = fmt::format("{} B/s", *plan_.copy_rate);
     if (!(plan_.holding == Holding())) value["holding"] = holding();
     if (plan_.travel) write_travel(value, *plan_.travel);
@@ -190,21 +196,15 @@ class PlanWriter {
     return value;
   }
 
-  JsonValue moment(const Moment& moment) const {
-    switch (moment.of) {
-      case Moment::Of::Work:
-        return work(plan_.program[moment.index]);
-      case Moment::Of::Transfer:
-        return {{"transfer", moment.index}};
-      case Moment::Of::Start:
-        break;
-    }
+  JsonValue point(const PlanPoint& point) const {
+    if (const auto* one = std::get_if<WorkPoint>(&point)) return work(plan_.program()[one->place]);
+    if (const auto* one = std::get_if<TransferPoint>(&point)) return {{"transfer", one->index}};
     return start_word;
   }
 
   JsonValue program() const {
     JsonValue list = JsonValue::array();
-    for (const Work& one : plan_.program) list.push_back(work(one));
+    for (const Work& one : plan_.program()) list.push_back(work(one));
     return list;
   }
 
@@ -212,19 +212,19 @@ class PlanWriter {
     JsonValue list = JsonValue::array();
     for (const Transfer& transfer : plan_.transfers) {
       list.push_back({{"op", to_string(transfer.op)},
-                      {"block", transfer.block},
+                      {"block", transfer.payload.block},
                       {"lane", plan_.lanes[transfer.lane].name},
                       {"priority", transfer.priority}});
-      if (transfer.axis != Axis::All) list.back()["axis"] = to_string(transfer.axis);
+      if (transfer.group != group_all) list.back()["axis"] = plan_.groups[transfer.group].name;
       if (transfer.batch > 0) list.back()["batch"] = transfer.batch;
       list.back()["before"] = JsonValue::array();
       list.back()["after"] = JsonValue::array();
     }
     for (const Gate& gate : plan_.gates)
-      if (gate.after.of == Moment::Of::Transfer)
-        list[gate.after.index]["after"].push_back(moment(gate.before));
+      if (const auto* sends = gate.transfer_after())
+        list[sends->index]["after"].push_back(point(gate.before));
       else
-        list[gate.before.index]["before"].push_back(moment(gate.after));
+        list[gate.transfer_before()->index]["before"].push_back(point(gate.after));
     return list;
   }
 
@@ -248,13 +248,13 @@ class PlanReader {
       if (const auto part = json_.find(key); part && !in_full)
         part->fail("says nothing without transfers", "\"transfers\"");
     Plan plan;
-    const Step step = read_step();
+    const ShardingConfig step = read_step();
     if (!in_full || in_short) {
-      if (step.zero == 3)
+      if (step.shards_parameters())
         json_.at("step").at("zero").fail("says nothing of when parameters are gathered",
                                          "lanes, program and transfers");
       Draft draft{read_travel(json_), strategy(), blocks()};
-      if (draft.split && step.zero > 0)
+      if (draft.split && step.shards_optimizer())
         json_.at("stages").fail("are those of an all-reduce, and the plan shards", "zero 0, or no stages");
       plan = expand(std::move(draft), profile_, step);
     }
@@ -314,8 +314,8 @@ class PlanReader {
     return json.integer(std::numeric_limits<std::int64_t>::min(), std::numeric_limits<std::int64_t>::max());
   }
 
-  Step read_step() const {
-    Step step;
+  ShardingConfig read_step() const {
+    ShardingConfig step;
     const auto json = json_.find("step");
     if (!json) return step;
     json->allow_only({"accumulate", "zero", "shard_group"});
@@ -361,6 +361,7 @@ class PlanReader {
     Plan plan;
     plan.strategy = strategy();
     plan.step = read_step();
+    plan.groups = data_parallel_groups(plan.step);
     plan.blocks = blocks();
     if (const auto rate = json_.find("copy")) plan.copy_rate = parse_rate(rate->text(), rate->place());
     plan.holding = read_holding(plan);
@@ -371,19 +372,22 @@ class PlanReader {
       json.allow_only({"op", "block", "lane", "priority", "axis", "batch", "after", "before"});
       Transfer& transfer = plan.transfers.emplace_back();
       transfer.op = read_op(json.at("op"));
-      transfer.block = block_of(json.at("block"), plan);
-      if (const auto axis = json.find("axis")) transfer.axis = read_axis(*axis);
+      const bool parameters = transfer.op == CollectiveOp::AllGather && plan.step.shards_optimizer();
+      transfer.payload = {parameters ? Payload::Kind::Parameters : Payload::Kind::Gradients,
+                          block_of(json.at("block"), plan)};
+      if (const auto axis = json.find("axis")) transfer.group = read_axis(*axis, plan);
+      transfer.bytes = wire_bytes(plan, transfer.group, transfer.payload, profile_);
       if (const auto batch = json.find("batch")) transfer.batch = batch_of(*batch, plan);
       if (const auto lane = json.find("lane")) transfer.lane = lane_of(plan, *lane);
       if (const auto priority = json.find("priority")) transfer.priority = any_integer(*priority);
     }
     for (std::size_t index = 0; index < items.size(); ++index) {
       if (const auto after = items[index].find("after"))
-        for (const Json& json : after->items()) plan.gates.push_back({moment(json, plan), transfer(index)});
+        for (const Json& json : after->items()) plan.gates.push_back({point(json, plan), transfer(index)});
       if (const auto before = items[index].find("before"))
         for (const Json& json : before->items()) {
-          plan.gates.push_back({transfer(index), moment(json, plan)});
-          if (plan.gates.back().after.of == Moment::Of::Start)
+          plan.gates.push_back({transfer(index), point(json, plan)});
+          if (std::holds_alternative<StartPoint>(plan.gates.back().after))
             json.fail("comes before everything", "a work or a transfer");
         }
     }
@@ -430,11 +434,11 @@ class PlanReader {
   void read_program(Plan& plan) {
     const auto list = json_.find("program");
     if (list)
-      for (const Json& json : list->items()) plan.program.push_back(work_of(json, plan));
+      for (const Json& json : list->items()) plan.program().push_back(work_of(json, plan));
     else
-      plan.program = one_iteration(profile_, plan.step);
+      plan.program() = one_iteration(profile_, plan.step);
     if (const auto wrong = not_an_iteration(plan, profile_)) (list ? *list : json_).fail(wrong->what, wrong->remedy);
-    places_.emplace(plan.program);
+    places_.emplace(plan.program());
   }
 
   Work work_of(const Json& json, const Plan& plan) const {
@@ -454,7 +458,7 @@ class PlanReader {
     json.fail("is not one work", "{\"backward\": LAYER} or {\"forward\": LAYER}, for example");
   }
 
-  Moment moment(const Json& json, const Plan& plan) const {
+  PlanPoint point(const Json& json, const Plan& plan) const {
     if (!json.is_object()) {
       if (json.text() != start_word) json.fail("is no moment", "a work, a transfer or \"start\"");
       return start_of_program();
@@ -472,14 +476,11 @@ class PlanReader {
   // Gates are a set: a file lists them by transfer.
   static bool same(const Plan& a, const Plan& b) {
     const auto sorted = [](std::vector<Gate> gates) {
-      const auto key = [](const Gate& gate) {
-        return std::tuple(gate.before.of, gate.before.index, gate.after.of, gate.after.index);
-      };
-      std::sort(gates.begin(), gates.end(), [&](const Gate& x, const Gate& y) { return key(x) < key(y); });
+      std::sort(gates.begin(), gates.end());
       gates.erase(std::unique(gates.begin(), gates.end()), gates.end());
       return gates;
     };
-    return a.transfers == b.transfers && a.lanes == b.lanes && a.program == b.program &&
+    return a.transfers == b.transfers && a.lanes == b.lanes && a.program() == b.program() &&
            sorted(a.gates) == sorted(b.gates);
   }
 

@@ -11,7 +11,7 @@ namespace {
 Channels channels_of(const ChannelCost& cost, const Task& task) { return task.bytes > 0 ? cost.channels : Channels{0}; }
 
 double rate_of(const Task& task, Time transfer) {
-  return transfer > Time(0) ? static_cast<double>(task.bytes) / to_seconds(transfer) : 0;
+  return transfer > Time(0) ? task.bytes / to_seconds(transfer) : 0;
 }
 
 }  // namespace
@@ -19,7 +19,7 @@ double rate_of(const Task& task, Time transfer) {
 // Start-ups overlap, so a block's bytes follow those admitted before it, or its own start-up, whichever is later:
 // end = max(now + a, free) + b·M, with a + b·M rounded once.
 void SerialChannel::start(TaskId id, const Task& task, Time now) {
-  const ChannelCost& cost = costs_[task.service];
+  const ChannelCost& cost = costs_[task.call_id];
   const Channels channels = channels_of(cost, task);
   const auto used = [&](std::size_t channel) { return (channels >> channel & 1U) != 0; };
   Time free{0};
@@ -64,7 +64,7 @@ void SerialChannel::complete(Time now, std::vector<TaskId>& done) {
 
 void FairChannel::start(TaskId id, const Task& task, Time now) {
   advance(now);
-  const ChannelCost& price = costs_[task.service];
+  const ChannelCost& price = costs_[task.call_id];
   const Time alone = price.cost(task.bytes), transfer = price.cost.transfer(task.bytes);
   starting_.push({static_cast<double>(add(now, alone - transfer).count()), static_cast<double>(transfer.count()), id,
                   channels_of(price, task), rate_of(task, transfer)});

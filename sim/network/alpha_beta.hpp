@@ -24,11 +24,8 @@ struct ChannelCost {
   Channels channels = channel_inside;
 };
 
-/// By Task::service.
+/// By Task::call_id.
 using ChannelCosts = std::vector<ChannelCost>;
-
-/// Those of one level, by stage.
-inline ChannelCosts on_one_channel(const StageCosts& costs) { return {{costs[0]}, {costs[1]}, {costs[2]}}; }
 
 /// A task of b bytes (Task::bytes) that is alone takes T(b). Its bytes move after those of every task admitted before
 /// it that shares a channel with it.
@@ -36,8 +33,7 @@ class SerialChannel final : public Server {
  public:
   /// `rates`: somebody asks for Load::rate.
   explicit SerialChannel(ChannelCosts costs, bool rates = false) : costs_(std::move(costs)), rates_(rates) {}
-  explicit SerialChannel(const CommCost& all_reduce)
-      : SerialChannel(ChannelCosts{{all_reduce}, {all_reduce}, {all_reduce}}) {}
+  explicit SerialChannel(const CommCost& cost) : SerialChannel(ChannelCosts{{cost}}) {}
 
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override;
@@ -62,7 +58,7 @@ class SerialChannel final : public Server {
 class FairChannel final : public Server {
  public:
   explicit FairChannel(ChannelCosts costs) : costs_(std::move(costs)) {}
-  explicit FairChannel(const CommCost& all_reduce) : costs_{{all_reduce}, {all_reduce}, {all_reduce}} {}
+  explicit FairChannel(const CommCost& cost) : costs_{{cost}} {}
 
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override;

@@ -1,12 +1,16 @@
-// What transfers travel on: a price for those who plan, a bound, and a server for the engine. One collective among some
-// workers, or among groups of them, on some network, in one of three fidelities: AlphaBetaFabric here, FluidFabric and
-// MessageFabric in rounds_fabric.hpp. Task::service says which call a task is (service_of).
+// What transfers travel on: a price for those who plan, a bound, and a server for the engine. It is made for a list of
+// calls, among some workers on some network, in one of three fidelities: AlphaBetaFabric here, FluidFabric and
+// MessageFabric in rounds_fabric.hpp. Task::call_id is a call's number in the list.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "sim/collective/call.hpp"
 #include "sim/collective/comm_cost.hpp"
 #include "sim/engine/server.hpp"
 #include "sim/network/alpha_beta.hpp"
@@ -14,24 +18,34 @@
 
 namespace allreplay {
 
-/// Not for several threads at a time.
+/// Not for several threads at a time. REQUIRES of all that takes a call: it is in the list.
 class Fabric {
  public:
+  explicit Fabric(std::vector<Call> calls, std::int64_t workers) : calls_(std::move(calls)), workers_(workers) {
+    for (Call& call : calls_) call.group = call.group.of(workers);
+  }
   virtual ~Fabric() = default;
+
+  const std::vector<Call>& calls() const { return calls_; }
+  std::int64_t workers() const { return workers_; }
+
+  /// The number of the call; where it names no algorithm, of the first that is alike.
+  CallId id_of(const Call& call) const;
+  bool offers(const Call& call) const { return find(call).has_value(); }
 
   /// What planners see: the time of the call alone, in every fidelity a + b·M or a measured table.
   virtual CommCost price(const Call& call) const = 0;
 
   /// The time of the call alone, as the server has it.
-  virtual Time alone(Bytes bytes, const Call& call) const = 0;
+  virtual Time alone(WireBytes bytes, const Call& call) const = 0;
 
   /// In no less time do any blocks of M bytes in all travel, in their first call, or in one behind it. `several`:
   /// blocks may be in flight together, and the start-ups of some hide behind the bytes of others.
-  virtual Time least(Bytes bytes, const Call& call, bool several) const = 0;
-  virtual Time least_behind(Bytes bytes, const Call& call, bool several) const = 0;
+  virtual Time least(WireBytes bytes, const Call& call, bool several) const = 0;
+  virtual Time least_behind(WireBytes bytes, const Call& call, bool several) const = 0;
 
   /// What M bytes of the call take at the best speed of all sizes, without any start-up.
-  virtual Time at_best(Bytes bytes, const Call& call) const = 0;
+  virtual Time at_best(WireBytes bytes, const Call& call) const = 0;
 
   /// A fresh, idle network. REQUIRES: this fabric outlives it.
   virtual std::unique_ptr<Server> server() const = 0;
@@ -47,27 +61,34 @@ class Fabric {
 
   /// Events inside the networks that found the prices so far.
   virtual std::int64_t pricing_events() const { return 0; }
+
+ private:
+  std::optional<CallId> find(const Call& call) const;
+
+  std::vector<Call> calls_;  // their groups are whole (Group::of)
+  std::int64_t workers_;
 };
 
 /// The closed form, on a channel per level.
 class AlphaBetaFabric final : public Fabric {
  public:
-  /// `costs`: by service, of all calls that will be made. `rates`: somebody asks how fast bytes move.
-  AlphaBetaFabric(ChannelCosts costs, Sharing sharing, bool rates = false)
-      : costs_(std::move(costs)), sharing_(sharing), rates_(rates) {}
+  /// `costs`: of each call. `rates`: somebody asks how fast bytes move.
+  AlphaBetaFabric(std::vector<Call> calls, std::int64_t workers, ChannelCosts costs, Sharing sharing,
+                  bool rates = false)
+      : Fabric(std::move(calls), workers), costs_(std::move(costs)), sharing_(sharing), rates_(rates) {}
 
   CommCost price(const Call& call) const override { return cost(call); }
-  Time alone(Bytes bytes, const Call& call) const override { return cost(call)(bytes); }
-  Time least(Bytes bytes, const Call& call, bool) const override { return cost(call).least(bytes); }
-  Time least_behind(Bytes bytes, const Call& call, bool several) const override {
+  Time alone(WireBytes bytes, const Call& call) const override { return cost(call)(bytes); }
+  Time least(WireBytes bytes, const Call& call, bool) const override { return cost(call).least(bytes); }
+  Time least_behind(WireBytes bytes, const Call& call, bool several) const override {
     return several ? std::min(cost(call).transfer(bytes), cost(call).least(bytes)) : cost(call).least(bytes);
   }
-  Time at_best(Bytes bytes, const Call& call) const override { return cost(call).at_best(bytes); }
+  Time at_best(WireBytes bytes, const Call& call) const override { return cost(call).at_best(bytes); }
   std::unique_ptr<Server> server() const override;
-  Channels channels(const Call& call) const override { return costs_.at(service_of(call)).channels; }
+  Channels channels(const Call& call) const override { return costs_[id_of(call)].channels; }
 
  private:
-  const CommCost& cost(const Call& call) const { return costs_.at(service_of(call)).cost; }
+  const CommCost& cost(const Call& call) const { return costs_[id_of(call)].cost; }
 
   ChannelCosts costs_;
   Sharing sharing_;

@@ -37,8 +37,8 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
   }
   ahead_stopped_.reset();
   run(state_, relative(now), all_steps);
-  const RoundLoads* loads = collectives_[task.service].get();
-  Running running{id, loads, static_cast<double>(task.bytes), 0, 0, Step::Fresh, relative(now)};
+  const RoundLoads* loads = collectives_[task.call_id].get();
+  Running running{id, loads, task.bytes, 0, 0, Step::Fresh, relative(now)};
   if (task.bytes <= 0) running.round = loads->rounds.size();
   state_.running.push_back(running);
   state_.fresh.push_back(static_cast<std::uint32_t>(state_.running.size() - 1));

@@ -10,18 +10,18 @@ void Launcher::start(TaskId id, const Task& task, Time now) {
     in_parties_[id] = {task};
     return;
   }
-  const std::vector<Call>& legs = legs_[task.service];
-  if (legs.empty()) return launch(id, task, everybody, now);
+  const std::vector<CallId>& legs = legs_[task.call_id];
+  if (legs.size() == 1) return launch(id, task, everybody, now);
   in_legs_.push_back({id, task, 0});
   Task first = task;
-  first.service = service_of(legs.front());
+  first.call_id = legs.front();
   launch(id, first, everybody, now);
 }
 
 void Launcher::join(TaskId id, std::uint32_t party, Time now) { launch(id, in_parties_.at(id).task, party, now); }
 
 void Launcher::launch(TaskId id, const Task& task, std::uint32_t party, Time now) {
-  const Time length = task.bytes > 0 ? launch_[task.service] : Time(0);
+  const Time length = task.bytes > 0 ? launch_[task.call_id] : Time(0);
   if (length == Time(0)) return start_inside(id, task, party, now);
   Time& free = free_[{task.queue, party}];
   free = add(std::max(now, free), length);
@@ -49,14 +49,14 @@ void Launcher::complete(Time now, std::vector<TaskId>& done) {
       done.push_back(id);
       continue;
     }
-    const std::vector<Call>& legs = legs_[running->task.service];
+    const std::vector<CallId>& legs = legs_[running->task.call_id];
     if (++running->leg == legs.size()) {
       in_legs_.erase(running);
       done.push_back(id);
       continue;
     }
     Task next = running->task;
-    next.service = service_of(legs[running->leg]);
+    next.call_id = legs[running->leg];
     launch(id, next, everybody, now);
   }
   start_launched(now);
@@ -71,64 +71,61 @@ void Launcher::start_launched(Time now) {
   }
 }
 
-LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, std::array<bool, call_count> talks,
-                               Legs legs)
-    : inside_(std::move(inside)), legs_(std::move(legs)) {
-  for (std::size_t service = 0; service < call_count; ++service)
-    if (talks[service]) launch_[service] = launch;
-}
-
-std::vector<Call> LaunchedFabric::legs_of(const Call& call) const {
-  const std::vector<Call>& legs = legs_[service_of(call)];
-  return legs.empty() ? std::vector{call} : legs;
+LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs)
+    : Fabric(inside->calls(), inside->workers()), inside_(std::move(inside)), legs_(std::move(legs)) {
+  legs_.resize(calls().size());
+  for (CallId id = 0; id < legs_.size(); ++id) {
+    if (legs_[id].empty()) legs_[id] = {id};
+    launch_.push_back(calls()[id].group.ranks > 1 ? launch : Time(0));
+  }
 }
 
 Time LaunchedFabric::launches(const Call& call) const {
   Time sum{0};
-  for (const Call& leg : legs_of(call)) sum = add(sum, launch_[service_of(leg)]);
+  for (const CallId leg : legs_of(call)) sum = add(sum, launch_[leg]);
   return sum;
 }
 
 CommCost LaunchedFabric::price(const Call& call) const { return inside_->price(call).after(launches(call)); }
 
-Time LaunchedFabric::alone(Bytes bytes, const Call& call) const {
+Time LaunchedFabric::alone(WireBytes bytes, const Call& call) const {
   if (bytes <= 0) return Time(0);
   Time sum = launches(call);
-  for (const Call& leg : legs_of(call)) sum = add(sum, inside_->alone(bytes, leg));
+  for (const CallId leg : legs_of(call)) sum = add(sum, inside_->alone(bytes, calls()[leg]));
   return sum;
 }
 
 // What is first waits for a launch; other launches may hide behind bytes where several blocks are in flight.
-Time LaunchedFabric::least(Bytes bytes, const Call& call, bool several) const {
+Time LaunchedFabric::least(WireBytes bytes, const Call& call, bool several) const {
   if (bytes <= 0) return Time(0);
-  const std::vector<Call> legs = legs_of(call);
-  const Time first = launch_[service_of(legs.front())];
+  const std::vector<CallId>& legs = legs_of(call);
+  const Time first = launch_[legs.front()];
   if (legs.size() == 1) return add(first, inside_->least(bytes, call, several));
   return several ? add(first, busiest(bytes, call).second) : least_behind(bytes, call, false);
 }
 
-Time LaunchedFabric::least_behind(Bytes bytes, const Call& call, bool several) const {
-  const std::vector<Call> legs = legs_of(call);
+Time LaunchedFabric::least_behind(WireBytes bytes, const Call& call, bool several) const {
+  const std::vector<CallId>& legs = legs_of(call);
   if (several) return legs.size() == 1 ? inside_->least_behind(bytes, call, true) : busiest(bytes, call).second;
   Time sum = bytes > 0 ? launches(call) : Time(0);
-  for (const Call& leg : legs) sum = add(sum, inside_->least_behind(bytes, leg, false));
+  for (const CallId leg : legs) sum = add(sum, inside_->least_behind(bytes, calls()[leg], false));
   return sum;
 }
 
 Channels LaunchedFabric::channels(const Call& call) const {
-  const std::vector<Call> legs = legs_of(call);
-  return legs.size() == 1 ? inside_->channels(legs.front()) : busiest(1, call).first;
+  return legs_of(call).size() == 1 ? inside_->channels(call) : busiest(1, call).first;
 }
 
 // The channel on which the legs together take longest at the best speed, and how long.
-std::pair<Channels, Time> LaunchedFabric::busiest(Bytes bytes, const Call& call) const {
-  const std::vector<Call> legs = legs_of(call);
-  if (legs.size() == 1) return {inside_->channels(legs.front()), inside_->at_best(bytes, legs.front())};
+std::pair<Channels, Time> LaunchedFabric::busiest(WireBytes bytes, const Call& call) const {
+  const std::vector<CallId>& legs = legs_of(call);
+  if (legs.size() == 1) return {inside_->channels(call), inside_->at_best(bytes, call)};
   std::pair<Channels, Time> most{channel_inside, Time(0)};
   for (unsigned channel = 0; channel < channel_count; ++channel) {
     Time sum{0};
-    for (const Call& leg : legs)
-      if ((inside_->channels(leg) >> channel & 1U) != 0) sum = add(sum, inside_->at_best(bytes, leg));
+    for (const CallId leg : legs)
+      if ((inside_->channels(calls()[leg]) >> channel & 1U) != 0)
+        sum = add(sum, inside_->at_best(bytes, calls()[leg]));
     if (sum > most.second) most = {static_cast<Channels>(1U << channel), sum};
   }
   return most;

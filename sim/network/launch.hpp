@@ -1,9 +1,9 @@
 // What a host spends on each collective before the network hears of it, and collectives that go in several legs.
 #pragma once
 
-#include <array>
 #include <map>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -11,16 +11,16 @@
 
 namespace allreplay {
 
-/// By call: the calls of the network inside that it goes in, one after another; none: itself.
-using Legs = std::array<std::vector<Call>, call_count>;
+/// By call: the calls of the network inside that it goes in, one after another.
+using Legs = std::vector<std::vector<CallId>>;
 
 /// Each lane has one launcher: a leg's launch starts when the leg may, or when its lane's launch before it ends, and
 /// only then the network inside hears of it (docs/models.md). A task is in flight (Load) from the end of its launch.
 /// Parties (join) have launchers of their own.
 class Launcher final : public Server {
  public:
-  /// `launch`: by service. `apart`: tasks start in parties, and go in one leg. REQUIRES: `legs` outlives it.
-  Launcher(std::unique_ptr<Server> network, std::array<Time, call_count> launch, const Legs& legs, bool apart = false)
+  /// `launch`: by call. `apart`: tasks start in parties, and go in one leg. REQUIRES: `launch` and `legs` outlive it.
+  Launcher(std::unique_ptr<Server> network, std::span<const Time> launch, const Legs& legs, bool apart = false)
       : network_(std::move(network)), launch_(launch), legs_(legs), apart_(apart) {}
 
   void start(TaskId id, const Task& task, Time now) override;
@@ -58,7 +58,7 @@ class Launcher final : public Server {
   void start_launched(Time now);
 
   std::unique_ptr<Server> network_;
-  std::array<Time, call_count> launch_;
+  std::span<const Time> launch_;
   const Legs& legs_;
   bool apart_;
   std::vector<Leg> launching_;                              // a heap, the next at the front
@@ -72,14 +72,15 @@ class Launcher final : public Server {
 /// A fabric behind such launchers.
 class LaunchedFabric final : public Fabric {
  public:
-  /// `launch`: what each leg takes that has anybody to talk to (`talks`, by service).
-  LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, std::array<bool, call_count> talks, Legs legs);
+  /// `launch`: what each leg takes that has anybody to talk to. `legs`: of calls that go in several; the others are
+  /// legs themselves.
+  LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs);
 
   CommCost price(const Call& call) const override;
-  Time alone(Bytes bytes, const Call& call) const override;
-  Time least(Bytes bytes, const Call& call, bool several) const override;
-  Time least_behind(Bytes bytes, const Call& call, bool several) const override;
-  Time at_best(Bytes bytes, const Call& call) const override { return busiest(bytes, call).second; }
+  Time alone(WireBytes bytes, const Call& call) const override;
+  Time least(WireBytes bytes, const Call& call, bool several) const override;
+  Time least_behind(WireBytes bytes, const Call& call, bool several) const override;
+  Time at_best(WireBytes bytes, const Call& call) const override { return busiest(bytes, call).second; }
   Channels channels(const Call& call) const override;
   std::unique_ptr<Server> server() const override;
   std::unique_ptr<Server> server_apart(const Parties& parties) const override;
@@ -87,12 +88,12 @@ class LaunchedFabric final : public Fabric {
   std::int64_t pricing_events() const override { return inside_->pricing_events(); }
 
  private:
-  std::vector<Call> legs_of(const Call& call) const;
+  const std::vector<CallId>& legs_of(const Call& call) const { return legs_[id_of(call)]; }
   Time launches(const Call& call) const;
-  std::pair<Channels, Time> busiest(Bytes bytes, const Call& call) const;
+  std::pair<Channels, Time> busiest(WireBytes bytes, const Call& call) const;
 
   std::shared_ptr<const Fabric> inside_;
-  std::array<Time, call_count> launch_{};  // by service
+  std::vector<Time> launch_;  // by call
   Legs legs_;
 };
 

@@ -33,8 +33,8 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   }
   Running& running = running_[index];
   running.id = id;
-  running.rounds = collectives_[task.service].get();
-  running.bytes = static_cast<double>(task.bytes);
+  running.rounds = collectives_[task.call_id].get();
+  running.bytes = task.bytes;
   running.absent = parties_.empty() ? 0 : running.rounds->ranks;
   running.left = running.absent + (task.bytes > 0 ? running.rounds->messages : 0);
   running.first = running.last = 0;

@@ -24,7 +24,6 @@ enum class Fidelity : std::uint8_t { Fluid, Message };
 
 struct NetworkSetup {
   Fidelity fidelity = Fidelity::Fluid;
-  const Algorithm* algorithm = nullptr;
   std::int64_t workers = 2;
   double alpha = 0;  ///< per message, on top of its links, at least; seconds
   double gamma = 0;  ///< seconds per byte reduced
@@ -32,28 +31,25 @@ struct NetworkSetup {
   bool reuse = true;   ///< collectives that run alone are priced once
   bool rates = false;  ///< somebody asks how fast bytes move: all are simulated, in fluid
   Place place;         ///< of complaints about the collective
-  std::vector<Call> calls{Stage::AllReduce};
-  std::int64_t shard = 0;      ///< workers in a group of Axis::Shard; 0: all
-  double parameter_share = 1;  ///< what a gathered byte becomes on the wire
-  LevelAlpha levels;           ///< where there are nodes: what a message costs beyond alpha
-  std::int64_t rails = 1;      ///< ports of a node: so many rings at once
+  std::vector<Call> calls;  ///< each with its algorithm
+  LevelAlpha levels;        ///< where there are nodes: what a message costs beyond alpha
+  std::int64_t rails = 1;   ///< ports of a node: so many rings at once
 };
 
-/// Lays the collective on the topology once, for any number of servers and prices. REQUIRES of all that takes a call:
-/// it is one of NetworkSetup::calls.
+/// Lays the collectives on the topology once, for any number of servers and prices.
 class RoundsFabric : public Fabric {
  public:
   /// What `fluid` takes for a collective alone, a + b·M but for a rounding per round: the planners' price in both
   /// fidelities, and exact in `fluid`.
-  CommCost price(const Call& call = Stage::AllReduce) const override;
-  Time alone(Bytes bytes, const Call& call = Stage::AllReduce) const override;  ///< simulated, and remembered
+  CommCost price(const Call& call = CollectiveOp::AllReduce) const override;
+  Time alone(WireBytes bytes, const Call& call = CollectiveOp::AllReduce) const override;  ///< simulated, and remembered
   /// With several in flight the larger of rounds·(α + the least route latency) and the busiest link's bytes /
   /// bandwidth, and nothing for what is behind.
-  Time least(Bytes bytes, const Call& call = Stage::AllReduce, bool several = true) const override;
-  Time least_behind(Bytes bytes, const Call& call, bool several) const override;
-  Time at_best(Bytes bytes, const Call& call) const override { return alone(bytes, call); }
+  Time least(WireBytes bytes, const Call& call = CollectiveOp::AllReduce, bool several = true) const override;
+  Time least_behind(WireBytes bytes, const Call& call, bool several) const override;
+  Time at_best(WireBytes bytes, const Call& call) const override { return alone(bytes, call); }
   std::unique_ptr<Server> server() const override;
-  std::int64_t messages(const Call& call = Stage::AllReduce) const override;
+  std::int64_t messages(const Call& call = CollectiveOp::AllReduce) const override;
   std::int64_t pricing_events() const override { return pricing_events_; }
   /// What the call sends. `hosts_beside`: the topology's group_size().
   Rounds rounds_of_call(const Call& call, std::int64_t hosts_beside) const;
@@ -63,17 +59,17 @@ class RoundsFabric : public Fabric {
 
   virtual std::unique_ptr<Server> network() const = 0;
   /// What the network takes for a collective that is alone, where that needs no simulation.
-  virtual std::optional<Time> known(Bytes /*bytes*/, const Call& /*call*/) const { return std::nullopt; }
-  std::vector<InNodes> groups_in_nodes(std::int64_t ranks, std::int64_t stride) const;
+  virtual std::optional<Time> known(WireBytes /*bytes*/, const Call& /*call*/) const { return std::nullopt; }
+  std::vector<InNodes> groups_in_nodes(const Group& group) const;
 
   NetworkSetup setup_;
   std::shared_ptr<Shapes> shapes_;
-  std::vector<std::shared_ptr<const RoundLoads>> loads_;  // by service; of those that the setup asks for
+  std::vector<std::shared_ptr<const RoundLoads>> loads_;  // by call
 
  private:
-  const RoundLoads& loads_of(const Call& call) const { return *loads_.at(service_of(call)); }
+  const RoundLoads& loads_of(const Call& call) const { return *loads_[id_of(call)]; }
 
-  mutable std::map<std::pair<std::uint32_t, Bytes>, Time> prices_;
+  mutable std::map<std::pair<CallId, double>, Time> prices_;
   mutable std::int64_t pricing_events_ = 0;
 };
 
@@ -94,10 +90,10 @@ class MessageFabric final : public RoundsFabric {
 
  private:
   std::unique_ptr<Server> network() const override;
-  std::optional<Time> known(Bytes bytes, const Call& call) const override;
+  std::optional<Time> known(WireBytes bytes, const Call& call) const override;
 
   std::vector<Link> links_;
-  std::vector<std::shared_ptr<const RoutedRounds>> routed_;  // by service
+  std::vector<std::shared_ptr<const RoutedRounds>> routed_;  // by call
 };
 
 /// The groups of `hierarchical` among so many ranks, `stride` apart, where `beside` consecutive ones lie side by side:

@@ -131,7 +131,7 @@ void measure_times(const CodecRequest& request, const Vector& x, RoundTrip& resu
   const Vector all = count == 1 ? Vector() : Gradients(several).next();
   const auto gradient = [&](std::size_t i) { return count == 1 ? std::span(x) : std::span(all).subspan(i * n, n); };
   const auto codec = request.codec->make(request.options, 0);
-  std::vector<Payload> payloads;
+  std::vector<EncodedPayload> payloads;
   for (std::size_t i = 0; i < count; ++i) payloads.push_back(codec->encode(gradient(i)));
   Vector y(n);
   result.encode_s = measured(request.repetitions, count, [&](std::size_t i) { codec->encode(gradient(i)); });
@@ -144,7 +144,7 @@ RoundTrip round_trip(const CodecRequest& request, const Vector& x) {
   Vector y(x.size());
   {
     const auto codec = make();
-    const Payload payload = codec->encode(x);
+    const EncodedPayload payload = codec->encode(x);
     codec->decode(payload, y);
     result.bytes = payload.size();
     result.error = relative_error(y, x);

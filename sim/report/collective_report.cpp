@@ -57,12 +57,12 @@ CollectivePricing collective_pricing(const Scenario& scenario) {
   const auto fabric = communication.fabric;
   CollectivePricing pricing{
       communication.carrier.algorithm->purpose, scenario.workers, {}, 0, {}, {}, communication.warning};
-  pricing.time = [fabric](Bytes bytes) { return fabric->alone(bytes, Stage::AllReduce); };
-  pricing.messages = fabric->messages(Stage::AllReduce);
+  pricing.time = [fabric](Bytes bytes) { return fabric->alone(bytes, CollectiveOp::AllReduce); };
+  pricing.messages = fabric->messages(CollectiveOp::AllReduce);
   pricing.events = [fabric] { return fabric->pricing_events(); };
   const Network& network = scenario.cluster.network;
   if (communication.carrier.algorithm->name == "nccl" && network.nccl && scenario.workers > 1)
-    pricing.choice = [price = NcclPrice(network, scenario.workers, Stage::AllReduce)](Bytes bytes) {
+    pricing.choice = [price = NcclPrice(network, scenario.workers, CollectiveOp::AllReduce)](Bytes bytes) {
       return price.choice(static_cast<double>(bytes));
     };
   return pricing;

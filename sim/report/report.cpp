@@ -95,7 +95,7 @@ std::string memory_note(const Scenario& scenario) {
 
 bool tells_memory(const std::vector<Outcome>& outcomes) {
   return std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) {
-    return one.result.plan.step.zero > 0 || one.scenario.options.memory.limit.has_value();
+    return one.result.plan.step.shards_optimizer() || one.scenario.options.memory.limit.has_value();
   });
 }
 
@@ -123,7 +123,7 @@ std::string memory_notes(const std::vector<Outcome>& outcomes) {
 
 std::string efficiency_note(const Outcome& one) {
   constexpr double hardly = 1.0005;  // 100.0 %
-  if (one.result.plan.step.zero == 0 || one.result.metrics.efficiency < hardly) return "";
+  if (!one.result.plan.step.shards_optimizer() || one.result.metrics.efficiency < hardly) return "";
   return "note: an efficiency above 100 %: the optimizer is sharded, so that each worker updates less than one alone\n";
 }
 
@@ -226,7 +226,7 @@ namespace {
 std::vector<Outcome> without_shards(const std::vector<Outcome>& outcomes) {
   std::vector<Outcome> whole;
   for (const Outcome& one : outcomes) {
-    if (one.result.plan.step.zero > 0) continue;
+    if (one.result.plan.step.shards_optimizer()) continue;
     whole.push_back({one.scenario, {}, 0});
     whole.back().result.metrics = one.result.metrics;
   }

@@ -5,15 +5,16 @@
 namespace allreplay {
 
 void open_idle_windows(Plan& plan) {
-  std::vector<Window> all(plan.lanes.size(), {0, 0});
+  std::vector<std::int64_t> all(plan.lanes.size(), 0);
+  std::vector<double> bytes(plan.lanes.size(), 0);
   for (const Transfer& transfer : plan.transfers) {
-    ++all[transfer.lane].count;
-    all[transfer.lane].bytes += plan.blocks[transfer.block].bytes();
+    ++all[transfer.lane];
+    bytes[transfer.lane] += transfer.bytes;
   }
   for (std::size_t i = 0; i < all.size(); ++i) {
     Window& window = plan.lanes[i].window;
-    if (window.count >= all[i].count) window.count = Window::unlimited;
-    if (window.bytes >= all[i].bytes) window.bytes = Window::unlimited;
+    if (window.count >= all[i]) window.count = Window::unlimited;
+    if (static_cast<double>(window.bytes) >= bytes[i]) window.bytes = Window::unlimited;
   }
 }
 
@@ -24,7 +25,7 @@ bool replayed_alike(const Plan& a, const Plan& b) {
   const auto same_block = [&](const Block& x, const Block& y) {
     return x.priority == y.priority && x.tick == y.tick && std::ranges::equal(x.slices, y.slices, same_slice);
   };
-  return a.step == b.step && a.program == b.program && std::ranges::equal(a.blocks, b.blocks, same_block) &&
+  return a.step == b.step && a.roles == b.roles && a.groups == b.groups && std::ranges::equal(a.blocks, b.blocks, same_block) &&
          a.transfers == b.transfers && a.gates == b.gates && a.lanes == b.lanes && a.copy_rate == b.copy_rate &&
          a.holding == b.holding;
 }
@@ -38,9 +39,9 @@ std::uint64_t digest_of(const Plan& plan) {
     mix(block.slices.size(), block.priority, block.tick);
     for (const Slice& slice : block.slices) mix(slice.tensor, slice.offset, slice.bytes);
   }
-  for (const Transfer& transfer : plan.transfers) mix(transfer.block, transfer.lane, transfer.priority);
+  for (const Transfer& transfer : plan.transfers) mix(transfer.payload.block, transfer.lane, transfer.priority);
   for (const Lane& lane : plan.lanes) mix(lane.window.count, lane.window.bytes, lane.tick.count());
-  mix(plan.program.size(), plan.gates.size(), plan.step.shard_group);
+  mix(plan.program().size(), plan.gates.size(), plan.step.shard_group);
   return digest;
 }
 

@@ -90,7 +90,7 @@ class Fsdp {
         options_(request.options.fsdp),
         units_(units_of(request.profile, options_.wrap)),
         reshard_(options_.reshard.value_or(standard)),
-        build_(name, sharded(request.options.step)) {
+        build_(name, sharded(request.options.step), request.profile) {
     for (const Unit& unit : units_) {
       Block block;
       for (LayerId layer = unit.first; layer <= unit.last; ++layer)
@@ -102,7 +102,7 @@ class Fsdp {
   }
 
  protected:
-  static Step sharded(Step step) {
+  static ShardingConfig sharded(ShardingConfig step) {
     step.zero = 3;
     return step;
   }
@@ -125,15 +125,15 @@ class Fsdp {
     return run;
   }
 
-  Moment gather(std::uint32_t unit, std::uint32_t lane, std::uint32_t batch) {
-    return build_.add(Transfer{Stage::AllGather, unit, lane, 0, Axis::Shard, batch});
+  PlanPoint gather(std::uint32_t unit, std::uint32_t lane, std::uint32_t batch) {
+    return build_.gather(unit, lane, batch);
   }
   // With its all-reduce among the groups, if there are any.
-  Moment reduce(std::uint32_t unit, std::uint32_t lane, std::uint32_t batch) {
-    const Moment scattered = build_.add(Transfer{Stage::ReduceScatter, unit, lane, 0, Axis::Shard, batch});
+  PlanPoint reduce(std::uint32_t unit, std::uint32_t lane, std::uint32_t batch) {
+    const PlanPoint scattered = build_.reduce(CollectiveOp::ReduceScatter, group_shard, unit, lane, batch);
     reductions_.push_back(scattered);
     if (!groups()) return scattered;
-    const Moment summed = build_.add(Transfer{Stage::AllReduce, unit, replicate_, 0, Axis::Replica, batch});
+    const PlanPoint summed = build_.sum_shards(unit, replicate_, batch);
     build_.gate(scattered, summed);
     reductions_.push_back(summed);
     return scattered;
@@ -147,7 +147,7 @@ class Fsdp {
   }
 
   Plan finish() {
-    const Moment update = work(build_.add(Work{WorkKind::Update, everything}));
+    const PlanPoint update = work(build_.add(Work{WorkKind::Update, everything}));
     // What earlier micro-batches reduced has ended before the last one's first gathers.
     build_.gate(std::span(boundary_).first(boundary_.size() - 1), update);
     return build_.take();
@@ -159,8 +159,8 @@ class Fsdp {
   Reshard reshard_;
   PlanBuilder build_;
   std::uint32_t replicate_ = 0;
-  std::vector<Moment> reductions_;  // of this micro-batch
-  std::vector<Moment> boundary_{start_of_program()};
+  std::vector<PlanPoint> reductions_;  // of this micro-batch
+  std::vector<PlanPoint> boundary_{start_of_program()};
 };
 
 class Fsdp2 : Fsdp {
@@ -183,9 +183,9 @@ class Fsdp2 : Fsdp {
 
  private:
   void forward(std::uint32_t batch) {
-    std::vector<Moment> copied;
+    std::vector<PlanPoint> copied;
     for (std::uint32_t unit = 0; unit < count(); ++unit) {
-      const Moment arrived = gather(unit, gathers_, batch);
+      const PlanPoint arrived = gather(unit, gathers_, batch);
       if (unit > options_.prefetch)
         build_.gate(copied[unit - static_cast<std::size_t>(options_.prefetch) - 1], arrived);
       else
@@ -200,7 +200,7 @@ class Fsdp2 : Fsdp {
   // The gathers of freed units, in backward order, as they are issued: some ahead of those that wait for them.
   void issue(std::uint32_t batch) {
     if (next_ == freed_.size()) return;
-    const Moment arrived = gather(freed_[next_], gathers_, batch);
+    const PlanPoint arrived = gather(freed_[next_], gathers_, batch);
     const auto ahead = static_cast<std::size_t>(options_.prefetch);
     waiting_.push_back({next_ < ahead ? std::optional<std::uint32_t>() : freed_[next_ - ahead], arrived});
     arrived_[freed_[next_++]] = arrived;
@@ -214,7 +214,7 @@ class Fsdp2 : Fsdp {
     next_ = 0;
     waiting_.clear();
     arrived_.assign(count(), std::nullopt);
-    std::vector<std::optional<Moment>> copied(count()), reduced(count());
+    std::vector<std::optional<PlanPoint>> copied(count()), reduced(count());
     for (std::int64_t i = 0; i < options_.prefetch; ++i) issue(batch);
     for (std::uint32_t unit = count(); unit-- > 0;) {
       if (freed(unit)) {
@@ -224,7 +224,7 @@ class Fsdp2 : Fsdp {
       }
       pass(WorkKind::Backward, unit, batch);
       if (!reducing) continue;
-      const Moment copy = work(build_.add(Work{WorkKind::CopyIn, unit, batch}));
+      const PlanPoint copy = work(build_.add(Work{WorkKind::CopyIn, unit, batch}));
       const std::size_t behind = unit + static_cast<std::size_t>(options_.reduce_buffers);
       if (behind < count()) build_.gate(*reduced[behind], copy);
       reduced[unit] = reduce(unit, reduces_, batch);
@@ -234,11 +234,11 @@ class Fsdp2 : Fsdp {
   }
 
   std::uint32_t gathers_ = 0, reduces_ = 0;
-  Moment last_copy_;
+  PlanPoint last_copy_;
   std::vector<std::uint32_t> freed_;            // in backward order
   std::size_t next_ = 0;                        // of freed_, to be issued
-  std::vector<std::optional<Moment>> arrived_;  // by unit
-  std::vector<std::pair<std::optional<std::uint32_t>, Moment>>
+  std::vector<std::optional<PlanPoint>> arrived_;  // by unit
+  std::vector<std::pair<std::optional<std::uint32_t>, PlanPoint>>
       waiting_;  // for the copy of that unit, or the forward's last
 };
 
@@ -261,7 +261,7 @@ class Fsdp1 : Fsdp {
   void forward(std::uint32_t batch) {
     std::vector<Run> passes;
     for (std::uint32_t unit = 0; unit < count(); ++unit) {
-      const Moment arrived = gather(unit, lane_, batch);
+      const PlanPoint arrived = gather(unit, lane_, batch);
       if (reshard_ == Reshard::All && unit >= options_.limit)
         build_.gate(work(passes[unit - static_cast<std::size_t>(options_.limit)].last), arrived);
       else
@@ -273,12 +273,12 @@ class Fsdp1 : Fsdp {
 
   void backward(std::uint32_t batch) {
     const bool ahead = options_.backward_prefetch != BackwardPrefetch::None;
-    Moment before = build_.so_far(), end = before;  // the work before the unit computed last, and that unit's end
-    std::optional<Moment> arrived, next;
+    PlanPoint before = build_.so_far(), end = before;  // the work before the unit computed last, and that unit's end
+    std::optional<PlanPoint> arrived, next;
     // A unit's gather waits, with `pre`, for what the unit before it in backward order waits for, else for its end.
     const auto fetch = [&](std::uint32_t unit) {
-      if (!freed(unit)) return std::optional<Moment>();
-      const Moment one = gather(unit, lane_, batch);
+      if (!freed(unit)) return std::optional<PlanPoint>();
+      const PlanPoint one = gather(unit, lane_, batch);
       build_.gate(options_.backward_prefetch == BackwardPrefetch::Pre && unit + 1 < count() ? before : end, one);
       return std::optional(one);
     };

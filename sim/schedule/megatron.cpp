@@ -12,14 +12,13 @@ namespace {
 class Megatron {
  public:
   explicit Megatron(const PlanRequest& request)
-      : profile_(request.profile), options_(request.options.megatron), build_("megatron", request.options.step) {
+      : profile_(request.profile), options_(request.options.megatron), build_("megatron", sharded(request.options), profile_) {
     const bool both = options_.distributed_optimizer && options_.overlap_grad_reduce;
     if (options_.overlap_param_gather.value_or(false) && !both)
       throw InputError(options_.place,
                        "overlap_param_gather=true needs the distributed optimizer and overlapping reductions",
                        "distributed_optimizer=true and overlap_grad_reduce=true");
     overlap_gather_ = options_.overlap_param_gather.value_or(both);
-    build_.plan().step.zero = options_.distributed_optimizer ? 1 : 0;
     gather_ = build_.add_lane("gather");
     reduce_ = build_.add_lane("reduce");
     make_buckets(options_.bucket_size > 0 ? options_.bucket_size
@@ -40,12 +39,18 @@ class Megatron {
         if (batch + 1 == batches) launch(layer, batch);
       }
     }
-    const Moment update = work(build_.add(Work{WorkKind::Update, everything}));
+    const PlanPoint update = work(build_.add(Work{WorkKind::Update, everything}));
     build_.gate(reductions_, update);
     return build_.take();
   }
 
  private:
+  static ShardingConfig sharded(const StrategyOptions& options) {
+    ShardingConfig step = options.step;
+    step.zero = options.megatron.distributed_optimizer ? 1 : 0;
+    return step;
+  }
+
   // In backward order, closed once they hold at least so many elements.
   void make_buckets(std::int64_t least) {
     std::vector<Block> buckets;
@@ -69,7 +74,7 @@ class Megatron {
   void add_gathers() {
     if (!options_.distributed_optimizer) return;
     for (std::uint32_t bucket = static_cast<std::uint32_t>(read_by_.size()); bucket-- > 0;)
-      gathers_.push_back(build_.add(Transfer{Stage::AllGather, bucket, gather_, 0, Axis::Shard, 0}));
+      gathers_.push_back(build_.gather(bucket, gather_, 0));
     for (std::size_t i = 0; i < gathers_.size(); ++i)
       if (i == 0 || !overlap_gather_) build_.gate(start_of_program(), gathers_[i]);
   }
@@ -87,15 +92,15 @@ class Megatron {
   }
 
   void launch(LayerId layer, std::uint32_t batch) {
-    const Stage op = options_.distributed_optimizer ? Stage::ReduceScatter : Stage::AllReduce;
-    const Axis axis = options_.distributed_optimizer ? Axis::Shard : Axis::All;
+    const bool shards = options_.distributed_optimizer;
+    const CollectiveOp op = shards ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce;
     for (std::uint32_t bucket = 0; bucket < made_by_.size(); ++bucket) {
       if (made_by_[bucket] != layer) continue;
-      const Moment reduced = build_.add(Transfer{op, bucket, reduce_, 0, axis, batch});
+      const PlanPoint reduced = build_.reduce(op, shards ? group_shard : group_all, bucket, reduce_, batch);
       build_.gate(build_.so_far(), reduced);
       reductions_.push_back(reduced);
-      if (!options_.distributed_optimizer || build_.plan().step.shard_group == 0) continue;
-      const Moment summed = build_.add(Transfer{Stage::AllReduce, bucket, reduce_, 0, Axis::Replica, batch});
+      if (!shards || build_.plan().step.shard_group == 0) continue;
+      const PlanPoint summed = build_.sum_shards(bucket, reduce_, batch);
       build_.gate(reduced, summed);
       reductions_.push_back(summed);
     }
@@ -107,7 +112,7 @@ class Megatron {
   bool overlap_gather_ = false;
   std::uint32_t gather_ = 0, reduce_ = 0;
   std::vector<LayerId> made_by_, read_by_;  // by bucket: the last layer to make it, the first to need it
-  std::vector<Moment> gathers_, reductions_;
+  std::vector<PlanPoint> gathers_, reductions_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 #include <stdexcept>
 
@@ -11,28 +12,24 @@
 
 namespace allreplay {
 
-std::vector<Need> needs_of(const Plan& plan, const Profile& profile) {
-  const Places places(plan.program);
-  const auto last = static_cast<std::uint32_t>(plan.step.accumulate - 1);
-  std::vector<Need> needs;
-  needs.reserve(profile.tensors.size());
-  for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor) {
-    const LayerId layer = profile.tensors[tensor].layer;
-    Work before{WorkKind::Forward, layer, 0};
-    for (const Work& update : {Work{WorkKind::Update, everything}, Work{WorkKind::Update, layer}})
-      if (places.find(update)) before = update;
-    needs.push_back({tensor, {WorkKind::Backward, layer, last}, before});
-  }
+std::vector<Need> needs_of(const ShardingConfig& sharding, const Profile& profile) {
+  using enum Payload::Kind;
+  const auto last = static_cast<std::uint32_t>(sharding.accumulate - 1);
+  const WorkKind updated = profile.update > Time(0) ? WorkKind::Update : WorkKind::Forward;
+  if (!sharding.shards_optimizer())
+    return {{CollectiveOp::AllReduce, group_all, Gradients, last, WorkKind::Backward, updated}};
+  std::vector<Need> needs{
+      {CollectiveOp::ReduceScatter, group_shard, Gradients, last, WorkKind::Backward, WorkKind::Update}};
+  if (sharding.shard_group > 0)
+    needs.push_back({CollectiveOp::AllReduce, group_replica, Gradients, last, WorkKind::Backward, WorkKind::Update});
+  needs.push_back({CollectiveOp::AllGather, group_shard, Parameters, 0, WorkKind::Update, WorkKind::Forward});
   return needs;
 }
 
 namespace {
 
-bool reduces(const Transfer& transfer) { return transfer.op != Stage::AllGather; }
-bool arrives(const Transfer& transfer) { return transfer.op != Stage::ReduceScatter; }
-bool gathers(const Transfer& transfer) { return transfer.op == Stage::AllGather; }
-bool sums_shards(const Transfer& transfer) { return transfer.axis == Axis::Replica; }
-bool reduces_shards(const Transfer& transfer) { return reduces(transfer) && !sums_shards(transfer); }
+bool reduces(const Transfer& transfer) { return transfer.op != CollectiveOp::AllGather; }
+bool arrives(const Transfer& transfer) { return transfer.op != CollectiveOp::ReduceScatter; }
 
 // A slice on its way in one transfer.
 struct Piece {
@@ -40,40 +37,104 @@ struct Piece {
   std::uint32_t transfer;
 };
 
+// One of the transfers in a row by which a need is met: together those of a leg carry every byte once.
+struct Leg {
+  std::vector<Piece> pieces;
+  std::string what;  // is done to a byte
+  std::string remedy;
+};
+
 class Coverage {
  public:
-  Coverage(const Plan& plan, std::vector<Need> needs, const Profile& profile)
+  Coverage(const Plan& plan, const Profile& profile, std::uint32_t role)
       : plan_(plan),
-        needs_(std::move(needs)),
         profile_(profile),
+        role_(role),
+        places_(program()),
         waits_(plan.transfers.size()),
         frees_(plan.transfers.size()) {
     for (const Gate& gate : plan.gates)
-      if (gate.before.of == Moment::Of::Transfer && gate.after.of == Moment::Of::Transfer) {
-        waits_[gate.after.index].push_back(gate.before.index);
-        frees_[gate.before.index].push_back(gate.after.index);
+      if (const auto *before = gate.transfer_before(), *after = gate.transfer_after(); before && after) {
+        waits_[after->index].push_back(before->index);
+        frees_[before->index].push_back(after->index);
       }
   }
 
-  std::optional<Complaint> complaint() { return plan_.step.zero > 0 ? complaint_of_shards() : complaint_of_sums(); }
+  std::optional<Complaint> complaint() {
+    if (!plan_.step.shards_optimizer())
+      for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
+        if (plan_.transfers[index].group != group_all)
+          return Complaint{fmt::format("{} goes in groups, and the plan shards nothing", name(index)),
+                           "\"step\": {\"zero\": 1}, or no axis"};
+    if (auto wrong = circle()) return wrong;
+    const std::vector<Need> needs = needs_of(plan_.step, profile_);
+    for (const std::uint32_t batch : reduced_batches(needs.front()))
+      if (auto wrong = unreduced(needs, batch)) return wrong;
+    for (const Need& need : needs)
+      if (need.payload == Payload::Kind::Parameters)
+        if (auto wrong = gathers_in_time()) return wrong;
+    return std::nullopt;
+  }
 
  private:
-  std::optional<Complaint> complaint_of_sums() {
-    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
-      if (plan_.transfers[index].axis != Axis::All)
-        return Complaint{fmt::format("{} goes in groups, and the plan shards nothing", name(index)),
-                         "\"step\": {\"zero\": 1}, or no axis"};
-    const std::vector<Piece> reduced = pieces(reduces), arrived = pieces(arrives);
-    if (auto wrong = gap(reduced, "reduced")) return wrong;
-    if (auto wrong = gap(arrived, "brought to everybody")) return wrong;
-    if (auto wrong = circle()) return wrong;
-    if (auto wrong = too_early_or_late()) return wrong;
-    return gathered_before_reduced(reduced, arrived);
+  const std::vector<Work>& program() const { return plan_.roles[role_].program; }
+
+  // Unsharded, gradients are summed once; a shard may be added to in every micro-batch.
+  std::set<std::uint32_t> reduced_batches(const Need& need) const {
+    std::set<std::uint32_t> batches{need.batch};
+    if (need.op == CollectiveOp::ReduceScatter)
+      for (const Transfer& one : plan_.transfers)
+        if (reduces(one) && one.group != group_replica) batches.insert(one.batch);
+    return batches;
+  }
+
+  // What is wrong with how the gradients of a micro-batch are reduced.
+  std::optional<Complaint> unreduced(std::vector<Need> needs, std::uint32_t batch) {
+    const bool several = reduced_batches(needs.front()).size() > 1;
+    const std::string where = several ? fmt::format(" in micro-batch {}", batch) : "";
+    std::vector<Leg> legs;
+    for (Need& need : needs) {
+      if (need.payload != Payload::Kind::Gradients) continue;
+      need.batch = batch;
+      for (Leg& leg : legs_of(need, where)) {
+        if (auto wrong = gap(leg)) return wrong;
+        if (!legs.empty())
+          if (auto wrong = out_of_order(legs.back().pieces, leg.pieces)) return wrong;
+        legs.push_back(std::move(leg));
+      }
+    }
+    if (auto wrong = too_early(legs.front().pieces, needs.front())) return wrong;
+    return too_late(legs.back().pieces);  // and so do those that these wait for
+  }
+
+  // How a need is met.
+  std::vector<Leg> legs_of(const Need& need, const std::string& where) const {
+    if (need.group == group_all) {
+      const std::string once =
+          "every byte of every gradient in one all-reduce, or in one reduce-scatter and one all-gather";
+      return {{pieces(reduces), "reduced", once}, {pieces(arrives), "brought to everybody", once}};
+    }
+    const auto of_batch = [&](std::uint32_t group) {
+      return pieces([=](const Transfer& one) {
+        return one.batch == need.batch && reduces(one) && (one.group == group_replica) == (group == group_replica);
+      });
+    };
+    if (need.op == CollectiveOp::ReduceScatter)
+      return {{of_batch(need.group), "reduced" + where,
+               "every byte of every gradient in one reduce-scatter (of axis shard), or all-reduce"}};
+    // An all-reduce among all has summed the shards, too.
+    const std::vector<Piece> reduced = of_batch(group_shard);
+    if (std::all_of(reduced.begin(), reduced.end(), [&](const Piece& piece) {
+          return plan_.transfers[piece.transfer].op == CollectiveOp::AllReduce;
+        }))
+      return {};
+    return {{of_batch(need.group), "summed over the groups" + where,
+             "an all-reduce of axis replica after each reduce-scatter"}};
   }
 
   std::string name(std::uint32_t index) const {
     return fmt::format("transfer {} ({} of {})", index, to_string(plan_.transfers[index].op),
-                       names_of(plan_.blocks[plan_.transfers[index].block], profile_));
+                       names_of(plan_.block_of(plan_.transfers[index]), profile_));
   }
   const std::string& layer_of(TensorId tensor) const { return profile_.layers[profile_.tensors[tensor].layer].name; }
 
@@ -82,22 +143,20 @@ class Coverage {
     std::vector<Piece> pieces;
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
       if (wanted(plan_.transfers[index]))
-        for (const Slice& slice : plan_.blocks[plan_.transfers[index].block].slices) pieces.push_back({slice, index});
+        for (const Slice& slice : plan_.block_of(plan_.transfers[index]).slices) pieces.push_back({slice, index});
     std::stable_sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
       return a.slice.tensor != b.slice.tensor ? a.slice.tensor < b.slice.tensor : a.slice.offset < b.slice.offset;
     });
     return pieces;
   }
 
-  std::optional<Complaint> gap(
-      const std::vector<Piece>& pieces, const std::string& what,
-      const std::string& remedy =
-          "every byte of every gradient in one all-reduce, or in one reduce-scatter and one all-gather") const {
+  std::optional<Complaint> gap(const Leg& leg) const {
+    const auto& [pieces, what, remedy] = leg;
     std::size_t next = 0;
-    for (const Need& need : needs_) {
-      const Tensor& tensor = profile_.tensors[need.tensor];
+    for (TensorId id = 0; id < profile_.tensors.size(); ++id) {
+      const Tensor& tensor = profile_.tensors[id];
       Bytes sent = 0;
-      for (; next < pieces.size() && pieces[next].slice.tensor == need.tensor; ++next) {
+      for (; next < pieces.size() && pieces[next].slice.tensor == id; ++next) {
         const Slice& slice = pieces[next].slice;
         if (slice.offset < sent)
           return Complaint{fmt::format("byte {} of '{}' is {} twice: by {} and by {}", slice.offset, tensor.name, what,
@@ -120,9 +179,14 @@ class Coverage {
   // Both also by way of other transfers. Complains of those that wait for themselves, by gates, by the program, or
   // because their lane starts them as listed.
   std::optional<Complaint> circle() {
-    const std::size_t works = plan_.program.size(), count = works + plan_.transfers.size();
-    const auto node = [&](const Moment& moment) {
-      return moment.of == Moment::Of::Work ? moment.index : works + moment.index;
+    std::vector<std::size_t> first_work(plan_.roles.size() + 1, 0);
+    for (std::size_t role = 0; role < plan_.roles.size(); ++role)
+      first_work[role + 1] = first_work[role] + plan_.roles[role].program.size();
+    const std::size_t works = first_work.back(), count = works + plan_.transfers.size();
+    const auto node = [&](const PlanPoint& point) {
+      if (const auto* one = std::get_if<TransferPoint>(&point)) return works + one->index;
+      const auto& [place, role] = std::get<WorkPoint>(point);
+      return first_work[role] + place;
     };
     std::vector<std::vector<std::size_t>> next(count);
     std::vector<std::size_t> left(count, 0);
@@ -131,8 +195,9 @@ class Coverage {
       ++left[after];
     };
     for (const Gate& gate : plan_.gates)
-      if (gate.before.of != Moment::Of::Start) add_edge(node(gate.before), node(gate.after));
-    for (std::size_t place = 1; place < works; ++place) add_edge(place - 1, place);
+      if (!std::holds_alternative<StartPoint>(gate.before)) add_edge(node(gate.before), node(gate.after));
+    for (std::size_t role = 0; role < plan_.roles.size(); ++role)
+      for (std::size_t work = first_work[role] + 1; work < first_work[role + 1]; ++work) add_edge(work - 1, work);
     std::vector<std::optional<std::size_t>> last(plan_.lanes.size());
     for (std::size_t index = 0; index < plan_.transfers.size(); ++index) {
       const std::uint32_t lane = plan_.transfers[index].lane;
@@ -150,89 +215,73 @@ class Coverage {
       if (left[works + index] > 0)
         return Complaint{fmt::format("{} waits for what waits for it", name(index)),
                          "no circle among gates, the order of work, and lanes that start transfers as listed"};
-    set_bounds(order, works);
     for (const std::size_t one : order)
       if (one >= works) order_.push_back(static_cast<std::uint32_t>(one - works));
+    set_bounds();
     return std::nullopt;
   }
 
-  void set_bounds(const std::vector<std::size_t>& order, std::size_t works) {
+  void set_bounds() {
     earliest_.assign(plan_.transfers.size(), 0);
     grounded_.assign(plan_.transfers.size(), false);
     latest_.assign(plan_.transfers.size(), std::numeric_limits<std::size_t>::max());
     for (const Gate& gate : plan_.gates) {
-      if (gate.before.of != Moment::Of::Transfer && gate.after.of == Moment::Of::Transfer)
-        grounded_[gate.after.index] = true;
-      if (gate.before.of == Moment::Of::Work && gate.after.of == Moment::Of::Transfer)
-        earliest_[gate.after.index] = std::max<std::size_t>(earliest_[gate.after.index], gate.before.index + 1);
-      if (gate.before.of == Moment::Of::Transfer && gate.after.of == Moment::Of::Work)
-        latest_[gate.before.index] = std::min<std::size_t>(latest_[gate.before.index], gate.after.index);
+      const auto *from = gate.work_before(), *to = gate.work_after();
+      const auto *sent = gate.transfer_before(), *sends = gate.transfer_after();
+      if (sends && !sent) grounded_[sends->index] = true;
+      if (sends && from && from->role == role_)
+        earliest_[sends->index] = std::max<std::size_t>(earliest_[sends->index], from->place + 1);
+      if (sent && to && to->role == role_)
+        latest_[sent->index] = std::min<std::size_t>(latest_[sent->index], to->place);
     }
-    for (const std::size_t one : order)
-      if (one >= works)
-        for (const std::uint32_t before : waits_[one - works]) {
-          earliest_[one - works] = std::max(earliest_[one - works], earliest_[before]);
-          if (grounded_[before]) grounded_[one - works] = true;
-        }
-    for (std::size_t i = order.size(); i-- > 0;)
-      if (order[i] >= works)
-        for (const std::uint32_t after : frees_[order[i] - works])
-          latest_[order[i] - works] = std::min(latest_[order[i] - works], latest_[after]);
+    for (const std::uint32_t one : order_)
+      for (const std::uint32_t before : waits_[one]) {
+        earliest_[one] = std::max(earliest_[one], earliest_[before]);
+        if (grounded_[before]) grounded_[one] = true;
+      }
+    for (std::size_t i = order_.size(); i-- > 0;)
+      for (const std::uint32_t after : frees_[order_[i]])
+        latest_[order_[i]] = std::min(latest_[order_[i]], latest_[after]);
   }
 
-  std::optional<Complaint> too_early_or_late() const {
-    const Places places(plan_.program);
-    const auto place = [&](const Work& work) { return *places.find(work); };
-    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
-      for (const Slice& slice : plan_.blocks[plan_.transfers[index].block].slices) {
-        const Need& need = needs_[slice.tensor];
-        if (reduces(plan_.transfers[index]) && earliest_[index] <= place(need.after))
-          return Complaint{fmt::format("{} may start before the backward pass of '{}' has made '{}'", name(index),
-                                       layer_of(slice.tensor), profile_.tensors[slice.tensor].name),
-                           fmt::format("after the backward pass of '{}', or a later one", layer_of(slice.tensor))};
-        if (arrives(plan_.transfers[index]) && latest_[index] > place(need.before))
-          return Complaint{fmt::format("{} may end after the next forward pass of '{}' has started", name(index),
-                                       layer_of(slice.tensor)),
-                           fmt::format("before the forward pass of '{}', or an earlier one", layer_of(slice.tensor))};
-      }
+  // What makes a tensor's gradient, and what it is for: its layer's update where it has one, or its forward pass.
+  std::size_t made(const Slice& slice, std::uint32_t batch) const {
+    return places_(WorkKind::Backward, profile_.tensors[slice.tensor].layer, batch);
+  }
+  Work read_by(const Slice& slice) const {
+    const LayerId layer = profile_.tensors[slice.tensor].layer;
+    for (const Work& update : {Work{WorkKind::Update, everything}, Work{WorkKind::Update, layer}})
+      if (places_.find(update)) return update;
+    return {WorkKind::Forward, layer, 0};
+  }
+
+  std::optional<Complaint> too_early(const std::vector<Piece>& pieces, const Need& need) const {
+    for (const auto& [slice, index] : pieces)
+      if (earliest_[index] <= made(slice, need.batch))
+        return Complaint{fmt::format("{} may start before the backward pass of '{}' has made '{}'", name(index),
+                                     layer_of(slice.tensor), profile_.tensors[slice.tensor].name),
+                         fmt::format("after the backward pass of '{}', or a later one", layer_of(slice.tensor))};
     return std::nullopt;
   }
 
-  // Sharded: gradients are reduced before the update, in groups the shards are summed between those, and parameters are
-  // gathered after it: before the first forward pass, or (stage 3) before each pass that has freed them.
-  std::optional<Complaint> complaint_of_shards() {
-    const std::string reduce_once = "every byte of every gradient in one reduce-scatter (of axis shard), or all-reduce";
-    const auto last = static_cast<std::uint32_t>(plan_.step.accumulate - 1);
-    if (auto wrong = circle()) return wrong;
-    std::set<std::uint32_t> batches{last};
-    for (const Transfer& one : plan_.transfers)
-      if (reduces_shards(one)) batches.insert(one.batch);
-    for (const std::uint32_t batch : batches) {
-      const auto of_batch = [&](bool (*wanted)(const Transfer&)) {
-        return pieces([=](const Transfer& one) { return one.batch == batch && wanted(one); });
-      };
-      const std::string where = batches.size() > 1 ? fmt::format(" in micro-batch {}", batch) : "";
-      const std::vector<Piece> reduced = of_batch(reduces_shards), summed = of_batch(sums_shards);
-      if (auto wrong = gap(reduced, "reduced" + where, reduce_once)) return wrong;
-      const bool whole = std::all_of(reduced.begin(), reduced.end(), [&](const Piece& piece) {
-        return plan_.transfers[piece.transfer].op == Stage::AllReduce;
-      });
-      if (plan_.step.shard_group > 0 && !whole) {
-        if (auto wrong = gap(summed, "summed over the groups" + where,
-                             "an all-reduce of axis replica after each reduce-scatter"))
-          return wrong;
-        if (auto wrong = sent_before(reduced, summed)) return wrong;
-      }
+  std::optional<Complaint> too_late(const std::vector<Piece>& pieces) const {
+    for (const auto& [slice, index] : pieces) {
+      const Work read = read_by(slice);
+      if (latest_[index] <= *places_.find(read)) continue;
+      if (read.kind == WorkKind::Update)
+        return Complaint{fmt::format("{} may end after the update has started", name(index)), "before the update"};
+      return Complaint{
+          fmt::format("{} may end after the next forward pass of '{}' has started", name(index), layer_of(slice.tensor)),
+          fmt::format("before the forward pass of '{}', or an earlier one", layer_of(slice.tensor))};
     }
-    if (auto wrong = reductions_in_time()) return wrong;
-    return gathers_in_time();
+    return std::nullopt;
   }
 
   // `first` and `then` both tile every tensor: those of the same bytes go in this order.
-  std::optional<Complaint> sent_before(const std::vector<Piece>& first, const std::vector<Piece>& then) {
+  std::optional<Complaint> out_of_order(const std::vector<Piece>& first, const std::vector<Piece>& then) {
+    const auto end = [](const Slice& slice) { return slice.offset + slice.bytes; };
     std::size_t source = 0;
     for (const Piece& piece : then) {
-      const auto end = [](const Slice& slice) { return slice.offset + slice.bytes; };
       const auto ends_before = [&](const Slice& other) {
         return other.tensor < piece.slice.tensor ||
                (other.tensor == piece.slice.tensor && end(other) <= piece.slice.offset);
@@ -241,48 +290,31 @@ class Coverage {
       for (std::size_t i = source;
            i < first.size() && first[i].slice.tensor == piece.slice.tensor && first[i].slice.offset < end(piece.slice);
            ++i)
-        if (auto wrong = early(first[i].transfer, piece.transfer)) return wrong;
-    }
-    return std::nullopt;
-  }
-
-  std::optional<Complaint> reductions_in_time() const {
-    const Places places(plan_.program);
-    const std::size_t update = places(WorkKind::Update, everything, 0);
-    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
-      const Transfer& one = plan_.transfers[index];
-      if (!reduces(one)) continue;
-      for (const Slice& slice : plan_.blocks[one.block].slices)
-        if (earliest_[index] <= places(WorkKind::Backward, profile_.tensors[slice.tensor].layer, one.batch))
-          return Complaint{fmt::format("{} may start before the backward pass of '{}' has made '{}'", name(index),
-                                       layer_of(slice.tensor), profile_.tensors[slice.tensor].name),
-                           fmt::format("after the backward pass of '{}', or a later one", layer_of(slice.tensor))};
-      if (latest_[index] > update)
-        return Complaint{fmt::format("{} may end after the update has started", name(index)), "before the update"};
+        if (first[i].transfer != piece.transfer)
+          if (auto wrong = early(first[i].transfer, piece.transfer)) return wrong;
     }
     return std::nullopt;
   }
 
   // The uses of a layer's parameters from one update to the next, in the order of the program from behind the update.
-  std::vector<std::size_t> uses_of(LayerId layer, const Places& places) const {
+  std::vector<std::size_t> uses_of(LayerId layer) const {
     std::vector<std::size_t> uses;
     for (std::int64_t batch = 0; batch < plan_.step.accumulate; ++batch) {
-      uses.push_back(places(WorkKind::Forward, layer, batch));
-      uses.push_back(places(WorkKind::Backward, layer, batch));
+      uses.push_back(places_(WorkKind::Forward, layer, batch));
+      uses.push_back(places_(WorkKind::Backward, layer, batch));
     }
     return uses;
   }
 
   std::optional<Complaint> gathers_in_time() const {
-    const Places places(plan_.program);
-    const std::size_t update = places(WorkKind::Update, everything, 0);
-    const bool update_first = update < places(WorkKind::Forward, 0, 0);
+    const std::size_t update = places_(WorkKind::Update, everything, 0);
+    const bool update_first = update < places_(WorkKind::Forward, 0, 0);
     // By use: a gather serves the first one that it cannot miss.
-    std::vector<std::vector<Piece>> serving(plan_.step.zero == 3 ? 2 * static_cast<std::size_t>(plan_.step.accumulate)
-                                                                 : 1);
-    for (const Piece& piece : pieces(gathers)) {
+    const bool freed = plan_.step.shards_parameters();
+    std::vector<std::vector<Piece>> serving(freed ? 2 * static_cast<std::size_t>(plan_.step.accumulate) : 1);
+    for (const Piece& piece : pieces([](const Transfer& one) { return one.op == CollectiveOp::AllGather; })) {
       const LayerId layer = profile_.tensors[piece.slice.tensor].layer;
-      const std::vector<std::size_t> uses = uses_of(layer, places);
+      const std::vector<std::size_t> uses = uses_of(layer);
       if (earliest_[piece.transfer] <= update ? update_first || !grounded_[piece.transfer] : !update_first)
         return Complaint{fmt::format("{} may start before the update has ended", name(piece.transfer)),
                          "after the update, or after the start of a program that ends with it"};
@@ -294,8 +326,8 @@ class Coverage {
                          fmt::format("before a pass of '{}'", layer_of(piece.slice.tensor))};
       serving[use].push_back(piece);
     }
-    if (auto wrong = gap(serving.front(), "gathered before the first forward pass",
-                         "every byte of every parameter in one all-gather of axis shard"))
+    if (auto wrong = gap({serving.front(), "gathered before the first forward pass",
+                          "every byte of every parameter in one all-gather of axis shard"}))
       return wrong;
     for (std::size_t use = 1; use < serving.size(); ++use)
       if (auto wrong = twice(serving[use])) return wrong;
@@ -327,35 +359,10 @@ class Coverage {
     return Complaint{fmt::format("{} may start before {} has ended", name(after), name(before)), "after it"};
   }
 
-  std::optional<Complaint> gathered_before_reduced(const std::vector<Piece>& reduced,
-                                                   const std::vector<Piece>& arrived) {
-    // Both tile every tensor: those that overlap lie side by side.
-    std::size_t source = 0;
-    for (const Piece& piece : arrived) {
-      const auto ends_before = [&](const Piece& other) {
-        return other.slice.tensor < piece.slice.tensor ||
-               (other.slice.tensor == piece.slice.tensor &&
-                other.slice.offset + other.slice.bytes <= piece.slice.offset);
-      };
-      while (ends_before(reduced[source])) ++source;
-      for (std::size_t i = source; i < reduced.size() && reduced[i].slice.tensor == piece.slice.tensor &&
-                                   reduced[i].slice.offset < piece.slice.offset + piece.slice.bytes;
-           ++i) {
-        const std::uint32_t before = reduced[i].transfer;
-        if (before == piece.transfer) continue;
-        if (arrives(plan_.transfers[before]) || reduces(plan_.transfers[piece.transfer]))
-          return Complaint{fmt::format("{} and {} carry the same bytes of '{}'", name(before), name(piece.transfer),
-                                       profile_.tensors[piece.slice.tensor].name),
-                           "an all-reduce, or a reduce-scatter and an all-gather"};
-        if (auto wrong = early(before, piece.transfer)) return wrong;
-      }
-    }
-    return std::nullopt;
-  }
-
   const Plan& plan_;
-  std::vector<Need> needs_;
   const Profile& profile_;
+  std::uint32_t role_;
+  Places places_;
   std::vector<std::vector<std::uint32_t>> waits_, frees_;  // by transfer: those before it, those after it
   std::vector<bool> grounded_;                             // by transfer: whether it waits for any work, or the start
   std::vector<std::size_t> earliest_, latest_;             // by transfer
@@ -366,20 +373,39 @@ class Coverage {
 }  // namespace
 
 std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile) {
-  return Coverage(plan, needs_of(plan, profile), profile).complaint();
+  for (std::uint32_t role = 0; role < plan.roles.size(); ++role)
+    if (auto wrong = Coverage(plan, profile, role).complaint()) return wrong;
+  return std::nullopt;
 }
 
-std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profile) {
+namespace {
+
+// Of each layer that has tensors one, before the layer's first forward pass.
+std::optional<Complaint> not_updated(const std::map<LayerId, std::size_t>& passes_before, std::size_t first_forward,
+                                     const Profile& profile) {
+  for (const Tensor& tensor : profile.tensors) {
+    const std::string& layer = profile.layers[tensor.layer].name;
+    const auto update = passes_before.find(tensor.layer);
+    if (update == passes_before.end())
+      return Complaint{fmt::format("the program updates layers, but not '{}'", layer),
+                       "{\"update\": \"everything\"}, or the update of each layer that has tensors"};
+    if (update->second > first_forward + tensor.layer)
+      return Complaint{fmt::format("the program updates '{}' behind its forward pass", layer), "before it"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, const Profile& profile) {
   const auto layers = static_cast<std::uint32_t>(profile.layers.size());
   std::vector<Work> passes, wanted;
-  std::vector<std::size_t> updates;  // how many passes came before each
-  std::size_t pieces = 0;
-  for (const Work& one : plan.program) {
+  std::map<LayerId, std::size_t> updates;  // by layer, or `everything`: how many passes came before it
+  std::size_t count = 0;                   // of updates
+  for (const Work& one : role.program) {
     if (one.kind == WorkKind::Forward || one.kind == WorkKind::Backward) {
       passes.push_back(one);
     } else if (one.kind == WorkKind::Update) {
-      updates.push_back(passes.size());
-      if (one.item == everything) ++pieces;
+      updates.emplace(one.item, passes.size());
+      ++count;
     } else if (one.item >= plan.blocks.size() || one.batch >= plan.step.accumulate) {
       return Complaint{"the program copies a block that is not there", "the number of a block"};
     }
@@ -397,21 +423,28 @@ std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profi
   const auto before = static_cast<std::size_t>(wanted.end() - first);  // passes up to the last backward
   std::rotate(wanted.begin(), first, wanted.end());
   if (passes != wanted) return wrong;
-  const bool sharded = plan.step.zero > 0;
+  const bool in_one = updates.contains(everything);
   if (updates.empty() && profile.update > Time(0))
     return Complaint{"the program has no update, and the profile has one",
                      "{\"update\": \"everything\"} in it, or update=0"};
-  if (sharded && (pieces != 1 || updates.size() != 1)) return wrong;
-  if (plan.step.zero == 3 && !from_forward)
+  if (count != updates.size() || (in_one && count != 1) || (plan.step.shards_optimizer() && !in_one)) return wrong;
+  if (plan.step.shards_parameters() && !from_forward)
     return Complaint{"the program starts within the iteration",
                      "the first forward pass: parameters are gathered for it"};
-  if (pieces > 1 || (pieces == 1 && updates.size() > 1)) return wrong;
-  for (const std::size_t at : updates)
-    if (at < before || at > before + layers || (pieces == 1 && at != before)) return wrong;
+  for (const auto& [layer, at] : updates)
+    if (at < before || at > before + layers || (in_one && at != before)) return wrong;
+  return in_one || updates.empty() ? std::nullopt : not_updated(updates, before, profile);
+}
+
+}  // namespace
+
+std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profile) {
+  for (const Role& role : plan.roles)
+    if (auto wrong = not_an_iteration(role, plan, profile)) return wrong;
   return std::nullopt;
 }
 
-void require_bearable_passes(const Step& step, const Profile& profile, const Place& place) {
+void require_bearable_passes(const ShardingConfig& step, const Profile& profile, const Place& place) {
   constexpr std::int64_t most_passes = 5'000'000;  // a graph of so many takes gigabytes
   const auto layers = static_cast<std::int64_t>(profile.layers.size());
   if (step.accumulate > 1 && step.accumulate > most_passes / (2 * layers))

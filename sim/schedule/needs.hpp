@@ -10,14 +10,22 @@
 
 namespace allreplay {
 
-/// A tensor's gradient, summed over all workers: once one work has ended, before another starts.
+/// Of every tensor: what is to happen to the bytes of its payload, and among whom, once its layer's work `after` has
+/// ended and before its work `before` starts.
 struct Need {
-  TensorId tensor = 0;
-  Work after, before;
+  CollectiveOp op = CollectiveOp::AllReduce;
+  std::uint32_t group = group_all;
+  Payload::Kind payload = Payload::Kind::Gradients;
+  std::uint32_t batch = 0;  ///< the micro-batch whose gradients it is about, or for whose passes parameters come
+  WorkKind after = WorkKind::Backward, before = WorkKind::Update;
+  bool operator==(const Need&) const = default;
 };
 
-/// Every gradient after the last micro-batch's B(l), before the update, or the next F(l) where there is none.
-std::vector<Need> needs_of(const Plan& plan, const Profile& profile);
+/// What follows from how the state is shared out, whatever the plan. Unsharded: gradients are summed among all after
+/// the last micro-batch's backward pass, before the update, or the next forward pass where nothing is updated. Sharded:
+/// they are reduced in the shard groups, the shards summed over the groups if there are several, and parameters are
+/// gathered after the update, before the first forward pass.
+std::vector<Need> needs_of(const ShardingConfig& sharding, const Profile& profile);
 
 /// What is wrong with a plan, and what would be right.
 struct Complaint {
@@ -25,19 +33,19 @@ struct Complaint {
 };
 
 /// The first byte that is missing or sent twice, or else the first transfer that waits for itself, or comes too early
-/// or too late; none if the plan covers the needs. An all-reduce is one transfer, or a reduce-scatter and then an
-/// all-gather of its bytes. Where the state is sharded, every gradient is reduced before the update (in groups, and
-/// summed over them), and every parameter gathered after it; where parameters are, for any pass again. REQUIRES: the
-/// program is one iteration (not_an_iteration).
+/// or too late; none if the plan covers the needs, for each of its roles. An all-reduce is one transfer, or a
+/// reduce-scatter and then an all-gather of its bytes; one among all serves shards and their sums alike. What is reduced
+/// of an earlier micro-batch, too, is reduced whole; parameters may be gathered again for any pass. REQUIRES: the
+/// programs are one iteration (not_an_iteration).
 std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile);
 
 /// What of a program is no iteration: every forward and backward pass of every micro-batch once, in turn, from the
 /// first forward or any backward pass on; after the last backward pass the update, in one piece where the state is
-/// sharded; copies of blocks anywhere.
+/// sharded, else in one or of each layer that has tensors, before its first forward pass; copies of blocks anywhere.
 std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profile);
 
 /// Throws InputError at `place` where a step has so many passes that they would fill the memory.
-void require_bearable_passes(const Step& step, const Profile& profile, const Place& place);
+void require_bearable_passes(const ShardingConfig& step, const Profile& profile, const Place& place);
 
 /// Throws std::logic_error, saying where, unless every byte of every gradient is in exactly one slice: all that can be
 /// wrong with a draft, since expand() makes the gates.

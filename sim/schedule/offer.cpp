@@ -98,7 +98,7 @@ Wrapped wrapped(const Wrap& wrap, const Profile& profile) {
 }
 
 // Hybrid sharding is a mesh of two dimensions: groups, and the ranks of a group.
-std::string mesh(const Step& step) {
+std::string mesh(const ShardingConfig& step) {
   if (step.shard_group == 0) return "";
   return fmt::format(
       "mesh = init_device_mesh(\"cuda\", (world_size // {0}, {0}), mesh_dim_names=(\"replicate\", \"shard\"))\n",
@@ -230,7 +230,7 @@ Framework find_framework(std::string_view name, const Place& place) {
 
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile) {
   // What a framework calls the plan says nothing of shards under it.
-  const bool sharded_under = !strategy.plan && options.step.zero > 0;
+  const bool sharded_under = !strategy.plan && options.step.shards_optimizer();
   return strategy.offer.words && !sharded_under ? strategy.offer.words(options, profile) : "";
 }
 

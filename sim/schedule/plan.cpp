@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -53,9 +55,9 @@ std::size_t Places::operator()(WorkKind kind, std::uint32_t item, std::int64_t b
 namespace {
 
 // ZeRO-2 keeps no whole gradients from one micro-batch to the next.
-std::int64_t first_reduced(const Step& step) { return step.zero >= 2 ? 0 : step.accumulate - 1; }
+std::int64_t first_reduced(const ShardingConfig& step) { return step.shards_gradients() ? 0 : step.accumulate - 1; }
 
-bool updates(const Profile& profile, const Step& step) { return step.zero > 0 || profile.update > Time(0); }
+bool updates(const Profile& profile, const ShardingConfig& step) { return step.shards_optimizer() || profile.update > Time(0); }
 
 void add_passes(std::vector<Work>& program, WorkKind kind, LayerId layers, std::int64_t batch) {
   for (LayerId i = 0; i < layers; ++i)
@@ -63,9 +65,9 @@ void add_passes(std::vector<Work>& program, WorkKind kind, LayerId layers, std::
 }
 
 // Just before the first forward pass: in one piece, or each layer's share before the layer.
-void add_first_forward(std::vector<Work>& program, const Profile& profile, const Step& step, Barrier barrier) {
+void add_first_forward(std::vector<Work>& program, const Profile& profile, const ShardingConfig& step, Barrier barrier) {
   const auto layers = static_cast<LayerId>(profile.layers.size());
-  const bool shares = updates(profile, step) && step.zero == 0 && barrier == Barrier::Layer;
+  const bool shares = updates(profile, step) && !step.shards_optimizer() && barrier == Barrier::Layer;
   if (updates(profile, step) && !shares) program.push_back({WorkKind::Update, everything});
   std::vector<bool> has_tensors(layers, false);
   for (const Tensor& tensor : profile.tensors) has_tensors[tensor.layer] = true;
@@ -77,7 +79,7 @@ void add_first_forward(std::vector<Work>& program, const Profile& profile, const
 
 }  // namespace
 
-std::vector<Work> one_iteration(const Profile& profile, const Step& step, Barrier barrier) {
+std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& step, Barrier barrier) {
   const auto layers = static_cast<LayerId>(profile.layers.size());
   const std::int64_t first = first_reduced(step);
   std::vector<Work> program;
@@ -99,18 +101,19 @@ namespace {
 
 class Expansion {
  public:
-  Expansion(Draft draft, const Profile& profile, const Step& step) : profile_(profile), travel_(draft) {
+  Expansion(Draft draft, const Profile& profile, const ShardingConfig& step) : profile_(profile), travel_(draft) {
     plan_.strategy = std::move(draft.strategy);
     plan_.step = step;
-    plan_.program = one_iteration(profile, step, draft.barrier);
+    plan_.groups = data_parallel_groups(step);
+    plan_.program() = one_iteration(profile, step, draft.barrier);
     plan_.blocks = std::move(draft.blocks);
     plan_.travel = travel_;
     for (const Block& block : plan_.blocks) first_layer_.push_back(first_layer(block, profile));
   }
 
   Plan make() {
-    const Places places(plan_.program);
-    if (plan_.step.zero > 0)
+    const Places places(plan_.program());
+    if (plan_.step.shards_optimizer())
       add_sharded(places);
     else
       add_whole(places);
@@ -121,16 +124,16 @@ class Expansion {
   std::size_t count() const { return plan_.blocks.size(); }
 
   // When the block's gradients of that micro-batch are there.
-  Moment made(const Places& places, std::size_t index, std::int64_t batch) const {
+  PlanPoint made(const Places& places, std::size_t index, std::int64_t batch) const {
     return work(places(WorkKind::Backward, travel_.release == Release::Backward ? 0 : first_layer_[index], batch));
   }
 
   // What waits for the block: a layer of the first forward pass, and its update where it has one.
-  Moment needed(const Places& places, std::size_t index) const {
+  PlanPoint needed(const Places& places, std::size_t index) const {
     const LayerId layer = travel_.barrier == Barrier::Iteration ? 0 : first_layer_[index];
     const std::uint32_t share = travel_.barrier == Barrier::Iteration ? everything : layer;
     const auto update = places.find({WorkKind::Update, share});
-    return work(update && plan_.step.zero == 0 ? *update : places(WorkKind::Forward, layer, 0));
+    return work(update && !plan_.step.shards_optimizer() ? *update : places(WorkKind::Forward, layer, 0));
   }
 
   void add_whole(const Places& places) {
@@ -142,13 +145,17 @@ class Expansion {
     constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
     for (std::uint32_t index = 0; index < count(); ++index) {
       const Block& block = plan_.blocks[index];
-      add({travel_.split ? Stage::ReduceScatter : Stage::AllReduce, index, 0, travel_.split ? first : block.priority,
-           Axis::All, static_cast<std::uint32_t>(batch)});
+      add({.op = travel_.split ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
+           .payload = {Payload::Kind::Gradients, index},
+           .priority = travel_.split ? first : block.priority,
+           .batch = static_cast<std::uint32_t>(batch)});
       plan_.gates.push_back({made(places, index, batch), transfer(index)});
     }
-    const Moment end = work(places(WorkKind::Backward, 0, batch));
+    const PlanPoint end = work(places(WorkKind::Backward, 0, batch));
     for (std::uint32_t index = 0; travel_.split && index < count(); ++index) {
-      const std::size_t gather = add({Stage::AllGather, index, 0, plan_.blocks[index].priority});
+      const std::size_t gather = add({.op = CollectiveOp::AllGather,
+                                      .payload = {Payload::Kind::Gradients, index},
+                                      .priority = plan_.blocks[index].priority});
       plan_.gates.push_back({transfer(index), transfer(gather)});
       plan_.gates.push_back({end, transfer(gather)});
     }
@@ -163,19 +170,24 @@ class Expansion {
                    {"replicate", travel_.order, {}, Time(0)}};
     const bool groups = plan_.step.shard_group > 0;
     if (!groups) plan_.lanes.pop_back();
-    const Moment update = work(places(WorkKind::Update, everything, 0));
+    const PlanPoint update = work(places(WorkKind::Update, everything, 0));
     const std::int64_t from = first_reduced(plan_.step);
     const std::vector<std::int64_t> ranks = priorities(plan_.step.accumulate - from);
     std::size_t key = 0;
     for (std::int64_t batch = from; batch < plan_.step.accumulate; ++batch)
       for (std::uint32_t index = 0; index < count(); ++index) {
         const std::int64_t priority = ranks[key++];
-        Transfer one{Stage::ReduceScatter, index, reduce, priority, Axis::Shard, static_cast<std::uint32_t>(batch)};
+        Transfer one{.op = CollectiveOp::ReduceScatter,
+                     .group = group_shard,
+                     .payload = {Payload::Kind::Gradients, index},
+                     .lane = reduce,
+                     .priority = priority,
+                     .batch = static_cast<std::uint32_t>(batch)};
         std::size_t last = add(one);
         plan_.gates.push_back({made(places, index, batch), transfer(last)});
         if (groups) {
-          one.op = Stage::AllReduce;
-          one.axis = Axis::Replica;
+          one.op = CollectiveOp::AllReduce;
+          one.group = group_replica;
           one.lane = replicate;
           plan_.gates.push_back({transfer(last), transfer(last + 1)});
           last = add(one);
@@ -183,7 +195,10 @@ class Expansion {
         plan_.gates.push_back({transfer(last), update});
       }
     for (const std::uint32_t index : by_need()) {
-      const std::size_t last = add({Stage::AllGather, index, gather, 0, Axis::Shard, 0});
+      const std::size_t last = add({.op = CollectiveOp::AllGather,
+                                    .group = group_shard,
+                                    .payload = {Payload::Kind::Parameters, index},
+                                    .lane = gather});
       plan_.gates.push_back({update, transfer(last)});
       plan_.gates.push_back({transfer(last), needed(places, index)});
     }
@@ -215,7 +230,8 @@ class Expansion {
     return order;
   }
 
-  std::size_t add(const Transfer& one) {
+  std::size_t add(Transfer one) {
+    one.bytes = wire_bytes(plan_, one.group, one.payload, profile_);
     plan_.transfers.push_back(one);
     return plan_.transfers.size() - 1;
   }
@@ -228,7 +244,7 @@ class Expansion {
 
 }  // namespace
 
-Plan expand(Draft draft, const Profile& profile, const Step& step) {
+Plan expand(Draft draft, const Profile& profile, const ShardingConfig& step) {
   return Expansion(std::move(draft), profile, step).make();
 }
 
@@ -236,14 +252,24 @@ Draft draft_of(Plan plan) { return {*plan.travel, std::move(plan.strategy), std:
 
 bool uses_halves(const Plan& plan) {
   return std::any_of(plan.transfers.begin(), plan.transfers.end(),
-                     [](const Transfer& transfer) { return transfer.op != Stage::AllReduce; });
+                     [](const Transfer& transfer) { return transfer.op != CollectiveOp::AllReduce; });
 }
 
 std::vector<Call> calls_of(const Plan& plan) {
   std::vector<Call> calls;
-  for (const Transfer& transfer : plan.transfers)
-    if (std::find(calls.begin(), calls.end(), transfer.call()) == calls.end()) calls.push_back(transfer.call());
+  std::set<std::pair<CollectiveOp, std::uint32_t>> seen;
+  for (const Transfer& one : plan.transfers) {
+    if (!seen.emplace(one.op, one.group).second) continue;
+    const Call call(one.op, plan.groups[one.group].group);
+    if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
+  }
   return calls;
+}
+
+double wire_bytes(const Plan& plan, std::uint32_t group, const Payload& payload, const Profile& profile) {
+  double bytes = static_cast<double>(plan.blocks[payload.block].bytes());
+  if (payload.kind == Payload::Kind::Parameters) bytes *= profile.parameter_share();
+  return bytes * plan.groups[group].share;
 }
 
 std::string names_of(const Block& block, const Profile& profile) {

@@ -2,18 +2,20 @@
 // It has no clock: what happens when is the engine's.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
-#include "sim/collective/stage.hpp"
+#include "sim/collective/call.hpp"
 #include "sim/core/admission.hpp"
 #include "sim/core/named.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
 #include "sim/schedule/draft.hpp"
-#include "sim/schedule/step.hpp"
+#include "sim/schedule/sharding_config.hpp"
 #include "sim/workload/profile.hpp"
 
 namespace allreplay {
@@ -43,18 +45,25 @@ struct Work {
 };
 inline constexpr std::uint32_t everything = 0xffffffff;
 
-/// One collective over the bytes of a block, in each group of an axis. Reductions carry gradients, and so do gathers
-/// among all workers (the second half of an all-reduce); gathers on Axis::Shard carry parameters.
+/// What a transfer carries: slices of what its kind says, or just bytes.
+struct Payload {
+  enum class Kind : std::uint8_t { Gradients, Parameters, Activations };
+  static constexpr std::uint32_t just_bytes = 0xffffffff;
+  Kind kind = Kind::Gradients;
+  std::uint32_t block = just_bytes;  ///< of Plan::blocks
+  bool operator==(const Payload&) const = default;
+};
+
+/// One collective, in each group of a family.
 struct Transfer {
-  Stage op = Stage::AllReduce;
-  std::uint32_t block = 0;    ///< of Plan::blocks
+  CollectiveOp op = CollectiveOp::AllReduce;
+  std::uint32_t group = group_all;  ///< of Plan::groups
+  Payload payload;
+  double bytes = 0;           ///< on the wire, in each of the groups
   std::uint32_t lane = 0;     ///< of Plan::lanes
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
-  Axis axis = Axis::All;
-  std::uint32_t batch = 0;  ///< whose gradients, or for whose layers
+  std::uint32_t batch = 0;    ///< whose gradients, or for whose layers
   bool operator==(const Transfer&) const = default;
-
-  Call call() const { return {op, axis}; }
 };
 
 /// How the transfers of one communicator queue.
@@ -66,22 +75,41 @@ struct Lane {
   bool operator==(const Lane&) const = default;
 };
 
-/// A work or a transfer: its end where it comes before, its start where it comes after. Or the start of the program, on
-/// every worker, which only comes before. Never a time.
-struct Moment {
-  enum class Of : std::uint8_t { Work, Transfer, Start };
-  Of of = Of::Work;
-  std::uint32_t index = 0;  ///< of Plan::program, or of Plan::transfers
-  bool operator==(const Moment&) const = default;
+// The points that a gate joins. Never a time.
+/// A work of a role's program: its end where it comes before, its start where it comes after.
+struct WorkPoint {
+  std::uint32_t place = 0;  ///< in the role's program
+  std::uint32_t role = 0;   ///< of Plan::roles
+  auto operator<=>(const WorkPoint&) const = default;
 };
-inline Moment work(std::size_t index) { return {Moment::Of::Work, static_cast<std::uint32_t>(index)}; }
-inline Moment transfer(std::size_t index) { return {Moment::Of::Transfer, static_cast<std::uint32_t>(index)}; }
-inline Moment start_of_program() { return {Moment::Of::Start, 0}; }
+/// Of a transfer, likewise.
+struct TransferPoint {
+  std::uint32_t index = 0;  ///< of Plan::transfers
+  auto operator<=>(const TransferPoint&) const = default;
+};
+/// The start of a role's program, which only comes before.
+struct StartPoint {
+  std::uint32_t role = 0;
+  auto operator<=>(const StartPoint&) const = default;
+};
+using PlanPoint = std::variant<WorkPoint, TransferPoint, StartPoint>;
 
-/// `after` starts once `before` has ended: on every worker, where one of them is a transfer.
+inline PlanPoint work(std::size_t place, std::uint32_t role = 0) {
+  return WorkPoint{static_cast<std::uint32_t>(place), role};
+}
+inline PlanPoint transfer(std::size_t index) { return TransferPoint{static_cast<std::uint32_t>(index)}; }
+inline PlanPoint start_of_program(std::uint32_t role = 0) { return StartPoint{role}; }
+
+/// `after` starts once `before` has ended: on every worker of the role that one of them names, where the other is a
+/// transfer.
 struct Gate {
-  Moment before, after;
-  bool operator==(const Gate&) const = default;
+  PlanPoint before, after;
+  auto operator<=>(const Gate&) const = default;
+
+  const WorkPoint* work_before() const { return std::get_if<WorkPoint>(&before); }
+  const WorkPoint* work_after() const { return std::get_if<WorkPoint>(&after); }
+  const TransferPoint* transfer_before() const { return std::get_if<TransferPoint>(&before); }
+  const TransferPoint* transfer_after() const { return std::get_if<TransferPoint>(&after); }
 };
 
 /// Layers first … last.
@@ -106,11 +134,20 @@ struct Holding {
   bool operator==(const Holding&) const = default;
 };
 
+/// Workers that run one program: the order of work on their compute streams, one period of it, from an instant at which
+/// no transfer is in flight.
+struct Role {
+  std::string name;
+  std::vector<Work> program;
+  std::vector<std::int64_t> workers = {};  ///< none: everybody
+  bool operator==(const Role&) const = default;
+};
+
 struct Plan {
   std::string strategy;
-  Step step;
-  /// The order of work on the compute stream: one period, from an instant at which no transfer is in flight.
-  std::vector<Work> program;
+  ShardingConfig step;
+  std::vector<Role> roles = std::vector<Role>(1);
+  std::vector<NamedGroup> groups = data_parallel_groups({});
   std::vector<Block> blocks;
   std::vector<Transfer> transfers;
   std::vector<Gate> gates;
@@ -118,7 +155,17 @@ struct Plan {
   std::optional<double> copy_rate;  ///< of CopyOut and CopyIn, bytes per second; none: they take no time
   Holding holding;
   std::optional<Travel> travel;  ///< what expand() made the transfers of; none in plans that were made without it
+
+  /// What everybody runs. REQUIRES: there is one role.
+  const std::vector<Work>& program() const { return roles.front().program; }
+  std::vector<Work>& program() { return roles.front().program; }
+
+  /// The bytes of the transfer's block. REQUIRES: it has one.
+  const Block& block_of(const Transfer& transfer) const { return blocks[transfer.payload.block]; }
 };
+
+/// What a transfer of these puts on the wire in each group.
+double wire_bytes(const Plan& plan, std::uint32_t group, const Payload& payload, const Profile& profile);
 
 /// Where a work stands in a program.
 class Places {
@@ -141,13 +188,13 @@ class Places {
 /// One iteration from the backward pass of the first micro-batch that is reduced: B_L … B_1, the update, F_1 … F_L,
 /// with the other micro-batches around it. No block can be in flight at its start: all that was sent before is awaited
 /// by the update, or by a layer of the next iteration's first forward pass, and that comes before.
-std::vector<Work> one_iteration(const Profile& profile, const Step& step = {}, Barrier barrier = Barrier::Iteration);
+std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& step = {}, Barrier barrier = Barrier::Iteration);
 
 /// Writes out what a draft means. Unsharded: transfers in one lane, an all-reduce a block, or a reduce-scatter and an
 /// all-gather. Reduce-scatters come first, in the list and by priority, so that no all-gather delays one. Sharded
 /// (step.zero is 1 or 2): a reduce-scatter a block, in groups an all-reduce of the shard, and after the update an
 /// all-gather a block, each kind in a lane of its own.
-Plan expand(Draft draft, const Profile& profile, const Step& step = {});
+Plan expand(Draft draft, const Profile& profile, const ShardingConfig& step = {});
 
 /// The draft that expand() wrote out. REQUIRES: plan.travel.
 Draft draft_of(Plan plan);

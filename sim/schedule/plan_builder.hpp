@@ -9,9 +9,11 @@ namespace allreplay {
 
 class PlanBuilder {
  public:
-  PlanBuilder(std::string_view strategy, const Step& step) {
+  /// REQUIRES: the profile outlives it.
+  PlanBuilder(std::string_view strategy, const ShardingConfig& step, const Profile& profile) : profile_(profile) {
     plan_.strategy = strategy;
     plan_.step = step;
+    plan_.groups = data_parallel_groups(step);
   }
 
   Plan& plan() { return plan_; }
@@ -20,8 +22,8 @@ class PlanBuilder {
 
   /// The next on the compute stream; its place.
   std::size_t add(const Work& work) {
-    plan_.program.push_back(work);
-    return plan_.program.size() - 1;
+    plan_.program().push_back(work);
+    return plan_.program().size() - 1;
   }
   std::uint32_t add(Block block) {
     plan_.blocks.push_back(std::move(block));
@@ -31,19 +33,35 @@ class PlanBuilder {
     plan_.lanes.push_back({std::move(name), Order::AsListed, {}, Time(0)});
     return static_cast<std::uint32_t>(plan_.lanes.size() - 1);
   }
-  /// The next in its lane.
-  Moment add(const Transfer& one) {
-    plan_.transfers.push_back(one);
-    return transfer(plan_.transfers.size() - 1);
+
+  // The next in its lane: of a block's parameters, or its gradients.
+  PlanPoint gather(std::uint32_t block, std::uint32_t lane, std::uint32_t batch) {
+    return add(CollectiveOp::AllGather, group_shard, {Payload::Kind::Parameters, block}, lane, batch);
   }
-  void gate(const Moment& before, const Moment& after) { plan_.gates.push_back({before, after}); }
-  void gate(std::span<const Moment> before, const Moment& after) {
-    for (const Moment& one : before) gate(one, after);
+  PlanPoint reduce(CollectiveOp op, DataParallelGroup group, std::uint32_t block, std::uint32_t lane,
+                   std::uint32_t batch) {
+    return add(op, group, {Payload::Kind::Gradients, block}, lane, batch);
+  }
+  /// Of a shard of the block's gradients, among the groups.
+  PlanPoint sum_shards(std::uint32_t block, std::uint32_t lane, std::uint32_t batch) {
+    return reduce(CollectiveOp::AllReduce, group_replica, block, lane, batch);
+  }
+
+  void gate(const PlanPoint& before, const PlanPoint& after) { plan_.gates.push_back({before, after}); }
+  void gate(std::span<const PlanPoint> before, const PlanPoint& after) {
+    for (const PlanPoint& one : before) gate(one, after);
   }
   /// The end of what has been added to the program last, or its start.
-  Moment so_far() const { return plan_.program.empty() ? start_of_program() : work(plan_.program.size() - 1); }
+  PlanPoint so_far() const { return plan_.program().empty() ? start_of_program() : work(plan_.program().size() - 1); }
 
  private:
+  PlanPoint add(CollectiveOp op, std::uint32_t group, const Payload& payload, std::uint32_t lane, std::uint32_t batch) {
+    const double bytes = wire_bytes(plan_, group, payload, profile_);
+    plan_.transfers.push_back({op, group, payload, bytes, lane, 0, batch});
+    return transfer(plan_.transfers.size() - 1);
+  }
+
+  const Profile& profile_;
   Plan plan_;
 };
 

@@ -62,7 +62,7 @@ constexpr std::string_view class_of_buckets = R"(class Buckets:
 )";
 
 bool is_sent_by_hooks(const Plan& plan) {
-  if (!plan.travel || plan.step.zero > 0) return false;
+  if (!plan.travel || plan.step.shards_optimizer()) return false;
   const Travel& travel = *plan.travel;
   return travel.order != Order::Priority && travel.window.count == 1 && travel.window.bytes == Window::unlimited &&
          travel.barrier == Barrier::Iteration && travel.release == Release::Layer && travel.tick == Time(0) &&

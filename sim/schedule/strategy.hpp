@@ -40,7 +40,7 @@ enum class Grouping : std::uint8_t {
 
 /// What users may set; each strategy says which of these it reads.
 struct StrategyOptions {
-  Step step;                       ///< read by all
+  ShardingConfig step;                       ///< read by all
   std::optional<Barrier> barrier;  ///< instead of the strategy's own
 
   std::optional<Bytes> bucket_cap;       ///< ddp: PyTorch's bucket_cap_mb; 25 MiB

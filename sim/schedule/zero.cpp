@@ -41,19 +41,32 @@ std::vector<Bucket> buckets_of(const Profile& profile, const std::vector<Gradien
   return buckets;
 }
 
+// How a micro-batch reduces.
+struct Reduction {
+  CollectiveOp op;
+  DataParallelGroup group;
+  std::uint32_t batch;
+};
+
 // The backward pass of zero-1, zero-2 and zero-3: buckets are launched as they close, and the next compute task waits
 // for the one `behind` places before the launched one.
 class Zero {
  public:
   Zero(std::string_view name, const PlanRequest& request, std::int64_t stage, bool overlaps)
-      : profile_(request.profile), options_(request.options.zero), build_(name, request.options.step) {
-    build_.plan().step.zero = stage;
+      : profile_(request.profile),
+        options_(request.options.zero),
+        build_(name, sharded(request.options.step, stage), profile_) {
     overlaps_ = options_.overlap_comm.value_or(overlaps);
     gather_ = build_.add_lane("gather");
     reduce_ = build_.add_lane("reduce");
   }
 
  protected:
+  static ShardingConfig sharded(ShardingConfig step, std::int64_t stage) {
+    step.zero = stage;
+    return step;
+  }
+
   std::uint32_t batches() const { return static_cast<std::uint32_t>(build_.plan().step.accumulate); }
   LayerId layers() const { return static_cast<LayerId>(profile_.layers.size()); }
 
@@ -71,20 +84,17 @@ class Zero {
   }
 
   // After the backward pass of the layer: those that it closes.
-  void launch(LayerId layer, const Transfer& as, std::size_t behind) {
+  void launch(LayerId layer, const Reduction& as, std::size_t behind) {
     while (launched_.size() < buckets_.size() && buckets_[launched_.size()].closed_by == layer) launch_next(as, behind);
   }
-  void launch_next(const Transfer& as, std::size_t behind) {
-    Transfer one = as;
-    one.block = blocks_[launched_.size()];
-    one.lane = reduce_;
-    const Moment sent = build_.add(one);
+  void launch_next(const Reduction& as, std::size_t behind) {
+    const PlanPoint sent = build_.reduce(as.op, as.group, blocks_[launched_.size()], reduce_, as.batch);
     build_.gate(build_.so_far(), sent);
     launched_.push_back(sent);
     if (launched_.size() > behind) awaited_.push_back(launched_[launched_.size() - 1 - behind]);
   }
   // After the backward pass: what is left, and all are awaited.
-  void end_backward(const Transfer& as) {
+  void end_backward(const Reduction& as) {
     while (launched_.size() < buckets_.size()) launch_next(as, buckets_.size());
     awaited_ = std::move(launched_);
     launched_.clear();
@@ -97,8 +107,8 @@ class Zero {
   std::uint32_t gather_ = 0, reduce_ = 0;
   std::vector<Bucket> buckets_;
   std::vector<std::uint32_t> blocks_;  // by bucket
-  std::vector<Moment> launched_;       // of this micro-batch
-  std::vector<Moment> awaited_;        // by the next compute task
+  std::vector<PlanPoint> launched_;       // of this micro-batch
+  std::vector<PlanPoint> awaited_;        // by the next compute task
 };
 
 class Zero12 : Zero {
@@ -114,20 +124,14 @@ class Zero12 : Zero {
       std::sort(order.begin(), order.end(), [](const Gradient& a, const Gradient& b) { return a.tensor < b.tensor; });
     set_buckets(order);
     build_.plan().holding.reduce_buffer = std::min(profile_.elements(), (overlaps_ ? 2 : 1) * options_.reduce_bucket);
-    const std::vector<Transfer> gathers = pieces();
-    std::vector<Moment> gathered;
-    for (const Transfer& one : gathers) {
-      gathered.push_back(build_.add(one));
-      build_.gate(start_of_program(), gathered.back());
+    for (const std::uint32_t piece : pieces()) {
+      awaited_.push_back(build_.gather(piece, gather_, 0));
+      build_.gate(start_of_program(), awaited_.back());
     }
-    awaited_ = std::move(gathered);
     for (std::uint32_t batch = 0; batch < batches(); ++batch) {
       const bool reducing = stage_ == 2 || batch + 1 == batches();
-      Transfer as{.op = Stage::AllReduce, .axis = Axis::All, .batch = batch};
-      if (!options_.whole_buckets) {
-        as.op = Stage::ReduceScatter;
-        as.axis = Axis::Shard;
-      }
+      const Reduction as = options_.whole_buckets ? Reduction{CollectiveOp::AllReduce, group_all, batch}
+                                                  : Reduction{CollectiveOp::ReduceScatter, group_shard, batch};
       for (LayerId layer = 0; layer < layers(); ++layer) compute({WorkKind::Forward, layer, batch});
       for (LayerId layer = layers(); layer-- > 0;) {
         compute({WorkKind::Backward, layer, batch});
@@ -141,7 +145,7 @@ class Zero12 : Zero {
 
  private:
   // All parameters in pieces of so many elements.
-  std::vector<Transfer> pieces() {
+  std::vector<std::uint32_t> pieces() {
     const std::int64_t most = options_.allgather_bucket > 0 ? options_.allgather_bucket : profile_.elements();
     std::vector<Block> blocks;
     std::int64_t left = 0;  // of the last block
@@ -159,10 +163,9 @@ class Zero12 : Zero {
         left -= count;
       }
     }
-    std::vector<Transfer> transfers;
-    for (Block& block : blocks)
-      transfers.push_back({Stage::AllGather, build_.add(std::move(block)), gather_, 0, Axis::Shard, 0});
-    return transfers;
+    std::vector<std::uint32_t> numbers;
+    for (Block& block : blocks) numbers.push_back(build_.add(std::move(block)));
+    return numbers;
   }
 
   std::int64_t stage_;
@@ -193,7 +196,7 @@ class Zero3 : Zero {
   Plan make() {
     set_buckets(gradients(profile_));
     if (const auto resident = build_.plan().holding.resident) {
-      const Moment refreshed = build_.add(Transfer{Stage::AllGather, *resident, gather_, 0, Axis::Shard, 0});
+      const PlanPoint refreshed = build_.gather(*resident, gather_, 0);
       build_.gate(start_of_program(), refreshed);
       awaited_.push_back(refreshed);
     }
@@ -209,9 +212,7 @@ class Zero3 : Zero {
  private:
   std::size_t trace_length() const { return 2 * layers(); }
   LayerId layer_at(std::size_t at) const { return static_cast<LayerId>(at < layers() ? at : trace_length() - 1 - at); }
-  static Transfer reduction(std::uint32_t batch) {
-    return {.op = Stage::ReduceScatter, .axis = Axis::Shard, .batch = batch};
-  }
+  static Reduction reduction(std::uint32_t batch) { return {CollectiveOp::ReduceScatter, group_shard, batch}; }
 
   void step(std::size_t at, std::uint32_t batch) {
     const LayerId layer = layer_at(at);
@@ -231,8 +232,7 @@ class Zero3 : Zero {
     Block block;
     for (const LayerId layer : layers)
       for (const Slice& slice : partial_[layer].slices) block.slices.push_back(slice);
-    const Moment arrived =
-        build_.add(Transfer{Stage::AllGather, build_.add(std::move(block)), gather_, 0, Axis::Shard, batch});
+    const PlanPoint arrived = build_.gather(build_.add(std::move(block)), gather_, batch);
     build_.gate(build_.so_far(), arrived);
     for (const LayerId layer : layers) {
       gathered_[layer] = arrived;
@@ -259,7 +259,7 @@ class Zero3 : Zero {
   std::vector<std::int64_t> between_;            // by layer: elements until it is needed again
   std::int64_t live_ = 0;                        // elements gathered or on their way
   std::vector<Block> partial_;                   // by layer
-  std::vector<std::optional<Moment>> gathered_;  // by layer: what brought it, while it is there or on its way
+  std::vector<std::optional<PlanPoint>> gathered_;  // by layer: what brought it, while it is there or on its way
 };
 
 }  // namespace

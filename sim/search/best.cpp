@@ -91,12 +91,12 @@ class Search {
         cost_(price_of_blocks(scenario, communication)),
         fair_(scenario.options.sharing == Sharing::Fair || communication.detailed()),
         step_(scenario.options.strategy.step),
-        splits_(!communication.detailed() && !gathers(communication.carrier) && step_.zero == 0),
+        splits_(!communication.detailed() && !gathers(communication.carrier) && !step_.shards_optimizer()),
         network_(communication.detailed()
-                     ? std::make_shared<AlphaBetaFabric>(channels_like(*communication.fabric), Sharing::Fair)
+                     ? in_closed_form(*communication.fabric)
                      : communication.fabric) {
-    if (step_.zero > 0) return;  // what the shards allow depends on the plan
-    const CommCost cost = communication.fabric->price(Stage::AllReduce);
+    if (step_.shards_optimizer()) return;  // what the shards allow depends on the plan
+    const CommCost cost = communication.fabric->price(CollectiveOp::AllReduce);
     if (!communication.compression)
       bound_ = LowerBound(profile_, [&](Bytes bytes) {
                  return cost.least(bytes);
@@ -121,22 +121,11 @@ class Search {
     Draft draft;
   };
 
-  // A channel of closed forms in the place of a network in detail.
-  ChannelCosts channels_like(const Fabric& fabric) const {
-    if (step_.zero == 0) {
-      const CommCost whole = fabric.price(Stage::AllReduce);
-      return on_one_channel({whole, whole, whole});
-    }
+  // Channels of closed forms in the place of a network in detail.
+  std::shared_ptr<const Fabric> in_closed_form(const Fabric& fabric) const {
     ChannelCosts costs;
-    const CommCost shard = fabric.price({Stage::ReduceScatter, Axis::Shard});
-    for (std::uint32_t service = 0; service < call_count; ++service) {
-      const Call call = call_of(service);
-      const bool used = call.axis == Axis::Shard
-                            ? call.stage != Stage::AllReduce
-                            : call.axis == Axis::Replica && call.stage == Stage::AllReduce && step_.shard_group > 0;
-      costs.push_back({used ? fabric.price(call) : shard, used ? fabric.channels(call) : channel_inside});
-    }
-    return costs;
+    for (const Call& call : fabric.calls()) costs.push_back({fabric.price(call), fabric.channels(call)});
+    return std::make_shared<AlphaBetaFabric>(fabric.calls(), scenario_.workers, std::move(costs), Sharing::Fair);
   }
 
   bool done() const { return best_.time <= bound_ || replayed_ >= limit_; }
@@ -146,7 +135,8 @@ class Search {
   Timeline timeline(Draft& draft) {
     Plan whole = expand(std::move(draft), profile_, step_);
     const Unrolled unrolled =
-        unroll(profile_, whole, {WorkerClass{1, {0}}}, cost_.compression(), step_.shards(scenario_.workers));
+        unroll(profile_, whole, {WorkerClass{1, {0}}}, network_.get(), cost_.compression(),
+                                     step_.shards(scenario_.workers));
     replayed_ += unrolled.graph.tasks().size();
     std::vector<Stream> streams;
     Clock clock(Time(0));
@@ -156,8 +146,8 @@ class Search {
     last_work_ = unrolled.last_work(0);
     sent_.assign(whole.blocks.size(), 0);
     for (std::uint32_t i = static_cast<std::uint32_t>(whole.transfers.size()); i-- > 0;)
-      if (whole.transfers[i].op != Stage::AllGather && whole.transfers[i].axis != Axis::Replica)
-        sent_[whole.transfers[i].block] = unrolled.transfer(i);
+      if (whole.transfers[i].op != CollectiveOp::AllGather && whole.transfers[i].group != group_replica)
+        sent_[whole.transfers[i].payload.block] = unrolled.transfer(i);
     draft = draft_of(std::move(whole));
     return result;
   }
@@ -361,7 +351,7 @@ class Search {
   Shared<Profile> profile_;
   BlockCost cost_;
   bool fair_;
-  Step step_;
+  ShardingConfig step_;
   bool splits_;                            // whether there are halves of the collective, with prices of their own
   std::shared_ptr<const Fabric> network_;  // what blocks travel on while the search tries them
   Time bound_{0};
@@ -376,7 +366,7 @@ class Search {
 }  // namespace
 
 Plan find_best(const Scenario& scenario, const Communication& communication) {
-  if (scenario.options.strategy.step.zero == 3) return find_best_sharded(scenario, communication);
+  if (scenario.options.strategy.step.shards_parameters()) return find_best_sharded(scenario, communication);
   const Plan found = Search(scenario, communication).run();
   require_covered(found, scenario.profile);
   // Where the search does not see what will be simulated (luck, other fidelities), the others are compared with it
@@ -387,7 +377,7 @@ Plan find_best(const Scenario& scenario, const Communication& communication) {
   double least = simulate(scenario, found).metrics.iteration_s;
   for (const Strategy& strategy : strategies()) {
     if (!strategy.draft || !affordable(strategy, scenario.profile, scenario.options.strategy) ||
-        (strategy.split && scenario.options.strategy.step.zero > 0) ||
+        (strategy.split && scenario.options.strategy.step.shards_optimizer()) ||
         (strategy.split && !communication.carrier.algorithm->splits && !gathers(communication.carrier)))
       continue;
     Scenario other = scenario;

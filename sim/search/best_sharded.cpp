@@ -42,17 +42,11 @@ struct Tried {
 // What the search replays on: a detailed fidelity is told by its prices.
 Communication in_search(const Scenario& scenario, Communication communication) {
   if (!communication.detailed()) return communication;
-  const bool groups = scenario.options.strategy.step.shard_group > 0;
-  const Call scatter(Stage::ReduceScatter, Axis::Shard);
+  const Fabric& fabric = *communication.fabric;
   ChannelCosts costs;
-  for (std::uint32_t service = 0; service < call_count; ++service) {
-    const Call call = call_of(service);
-    const bool made = call.axis == Axis::Shard ? call.stage != Stage::AllReduce
-                                               : groups && call == Call(Stage::AllReduce, Axis::Replica);
-    costs.push_back(
-        {communication.fabric->price(made ? call : scatter), communication.fabric->channels(made ? call : scatter)});
-  }
-  communication.fabric = std::make_shared<AlphaBetaFabric>(std::move(costs), Sharing::Fair);
+  for (const Call& call : fabric.calls()) costs.push_back({fabric.price(call), fabric.channels(call)});
+  communication.fabric =
+      std::make_shared<AlphaBetaFabric>(fabric.calls(), scenario.workers, std::move(costs), Sharing::Fair);
   communication.topology.reset();
   return communication;
 }
@@ -103,7 +97,7 @@ class UnitSearch {
   }
 
   Tried consider(Plan plan) {
-    replayed_ += plan.program.size() + plan.transfers.size();
+    replayed_ += plan.program().size() + plan.transfers.size();
     Tried one = tried(searched_, on_, std::move(plan));
     const auto place =
         std::find_if(finalists_.begin(), finalists_.end(), [&](const Tried& other) { return one.better_than(other); });

@@ -194,7 +194,6 @@ NetworkSetup setup_of(const Scenario& scenario, const Carrier& carrier) {
   const Network& network = scenario.cluster.network;
   NetworkSetup setup;
   setup.fidelity = find_fidelity(carrier.fidelity, {});
-  setup.algorithm = carrier.algorithm;
   setup.workers = scenario.workers;
   setup.alpha = network.alpha.value_or(0);
   if (const auto& node = network.node) {
@@ -211,8 +210,7 @@ NetworkSetup setup_of(const Scenario& scenario, const Carrier& carrier) {
   setup.reuse = scenario.reuse;
   setup.rates = asks_for_rates(scenario);
   setup.calls = {planned_call(scenario)};
-  setup.shard = scenario.options.strategy.step.shard_group;
-  setup.parameter_share = scenario.profile->parameter_share();
+  setup.calls.front().algorithm = carrier.algorithm;
   setup.place = place_of_collective(scenario);
   return setup;
 }
@@ -359,9 +357,9 @@ void require_possible(const Scenario& scenario) {
   if (scenario.workers <= 1) return;
   require_full_nodes(scenario, *carrier.algorithm);
   const bool split = scenario.strategy && (scenario.strategy->split || shards_state(scenario)) && !gathers(carrier);
-  for (const Stage stage : {Stage::AllReduce, split ? Stage::AllGather : Stage::AllReduce}) {
+  for (const CollectiveOp op : {CollectiveOp::AllReduce, split ? CollectiveOp::AllGather : CollectiveOp::AllReduce}) {
     const Rounds rounds =
-        rounds_of(*carrier.algorithm, scenario.workers, carrier.options, stage, place_of_collective(scenario));
+        rounds_of(*carrier.algorithm, scenario.workers, carrier.options, op, place_of_collective(scenario));
     if (carrier.fidelity == "message") require_bearable(scenario, carrier, rounds);
   }
 }
@@ -374,45 +372,48 @@ std::vector<ServerLeg> legs_of(const Scenario& scenario, const Carrier& carrier)
                      carrier.options);
 }
 
-// By service: the calls that the scenario's plans can make.
-ChannelCosts channel_costs(const Scenario& scenario, const Carrier& carrier) {
-  const Groups groups{scenario.workers, scenario.options.strategy.step.group_of(scenario.workers)};
-  ChannelCosts costs(call_count, {CommCost(0, 0), Channels{0}});
-  const auto add = [&](Axis axis) {
-    const auto [prices, channels] = price_axis(scenario.cluster.network, *carrier.algorithm, groups, axis,
-                                               scenario.cluster.workers, carrier.options);
-    for (std::uint32_t stage = 0; stage < stage_count; ++stage)
-      costs[service_of({static_cast<Stage>(stage), axis})] = {prices[stage],
-                                                              groups.ranks(axis) > 1 ? channels : Channels{0}};
-  };
-  add(Axis::All);
-  if (shards_state(scenario)) {
-    add(Axis::Shard);
-    add(Axis::Replica);
-    CommCost& gather = costs[service_of({Stage::AllGather, Axis::Shard})].cost;
-    gather = gather.of_share(scenario.profile->parameter_share());
+// Those of everybody, and, where the state is shared out, of the shard groups: all that plans of the scenario can make.
+std::vector<Call> calls_of(const Scenario& scenario, const Carrier& carrier) {
+  std::vector<Call> calls;
+  for (const NamedGroup& one : data_parallel_groups(scenario.options.strategy.step)) {
+    if (!calls.empty() && !shards_state(scenario)) break;
+    const Group group = one.group.of(scenario.workers);
+    for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
+      if (const Call call(op, group, carrier.algorithm); std::find(calls.begin(), calls.end(), call) == calls.end())
+        calls.push_back(call);
   }
-  for (const ServerLeg& leg : legs_of(scenario, carrier)) costs[service_of(leg.call)] = {leg.cost, leg.channels};
-  return costs;
+  return calls;
 }
 
-// There all the way, and back.
-Legs legs_by_call(const std::vector<ServerLeg>& legs) {
-  Legs by_call;
-  for (const ServerLeg& leg : legs) {
-    by_call[service_of(Stage::AllReduce)].push_back(leg.call);
-    by_call[service_of(leg.call.stage)].push_back(leg.call);
-  }
-  return by_call;
+ChannelCost price_of(const Call& call, const Scenario& scenario, const Carrier& carrier) {
+  if (call.group.ranks == 1) return {CommCost(0, 0), Channels{0}};
+  const GroupCosts priced = price_group(scenario.cluster.network, *call.algorithm, call.group, scenario.workers,
+                                        scenario.cluster.workers, carrier.options);
+  return {priced.costs[call.op], priced.channels};
 }
 
-std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, Time launch, const Groups& groups,
-                                       const std::vector<ServerLeg>& legs = {}) {
+std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, Time launch, Legs legs = {}) {
   if (launch == Time(0) && legs.empty()) return fabric;
-  std::array<bool, call_count> talks{};
-  for (std::uint32_t service = 0; service < call_count; ++service)
-    talks[service] = groups.ranks(call_of(service).axis) > 1;
-  return std::make_shared<LaunchedFabric>(std::move(fabric), launch, talks, legs_by_call(legs));
+  return std::make_shared<LaunchedFabric>(std::move(fabric), launch, std::move(legs));
+}
+
+// On channels of closed forms. What goes in legs goes all the way there, and back.
+std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const Carrier& carrier) {
+  std::vector<Call> calls = calls_of(scenario, carrier);
+  ChannelCosts costs;
+  for (const Call& call : calls) costs.push_back(price_of(call, scenario, carrier));
+  const std::vector<ServerLeg> server_legs = legs_of(scenario, carrier);
+  Legs legs(server_legs.empty() ? 0 : calls.size());
+  for (const ServerLeg& leg : server_legs) {
+    for (CallId id = 0; id < legs.size(); ++id)
+      if (calls[id].op == CollectiveOp::AllReduce || calls[id].op == leg.call.op)
+        legs[id].push_back(static_cast<CallId>(calls.size()));
+    calls.push_back(leg.call);
+    costs.push_back({leg.cost, leg.channels});
+  }
+  return launched(std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
+                                                    scenario.options.sharing, asks_for_rates(scenario)),
+                  scenario.options.launch, std::move(legs));
 }
 
 }  // namespace
@@ -423,12 +424,9 @@ Communication communication_of(const Scenario& scenario) {
   const Network& network = scenario.cluster.network;
   const auto compression = compression_of(scenario, *carrier.algorithm, 1);
   const Time launch = scenario.options.launch;
-  const Groups groups{scenario.workers, scenario.options.strategy.step.group_of(scenario.workers)};
   if (!detailed(carrier)) {
-    auto fabric = std::make_shared<AlphaBetaFabric>(channel_costs(scenario, carrier), scenario.options.sharing,
-                                                    asks_for_rates(scenario));
     return {.carrier = carrier,
-            .fabric = launched(std::move(fabric), launch, groups, legs_of(scenario, carrier)),
+            .fabric = on_channels(scenario, carrier),
             .compression = compression,
             .warning = joined(implausible(network, *carrier.algorithm, scenario.workers, carrier.options),
                               codec_caveat(scenario, compression))};
@@ -436,7 +434,7 @@ Communication communication_of(const Scenario& scenario) {
   const std::shared_ptr<const Topology> topology = make_topology(*topology_of(network), scenario.workers);
   const NetworkSetup setup = setup_of(scenario, carrier);
   const auto rounds = lay_on(setup, *topology);
-  const auto fabric = launched(rounds, launch, groups);
+  const auto fabric = launched(rounds, launch);
   require_within_clock(scenario, {fabric->price(planned_call(scenario)), compression});
   require_bearable(scenario, carrier, *fabric);
   return {.carrier = carrier,
@@ -444,7 +442,6 @@ Communication communication_of(const Scenario& scenario) {
           .compression = compression,
           .warning = joined(caveat(scenario, carrier), codec_caveat(scenario, compression)),
           .launch = launch,
-          .groups = groups,
           .setup = setup,
           .topology = topology,
           .rounds = rounds};
@@ -456,25 +453,29 @@ BlockCost price_of_blocks(const Scenario& scenario, const Communication& communi
 }
 
 Communication prepared_for(const Plan& plan, Communication communication) {
+  if (!communication.detailed()) return communication;
   std::vector<Call>& calls = communication.setup.calls;
   const std::size_t known = calls.size();
-  for (const Call& call : calls_of(plan))
-    if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
-  if (communication.detailed() && calls.size() > known) {
+  for (Call& call : calls_of(plan))
+    if (!communication.fabric->offers(call)) {
+      call.algorithm = communication.carrier.algorithm;
+      calls.push_back(std::move(call));
+    }
+  if (calls.size() > known) {
     communication.rounds = lay_on(communication.setup, *communication.topology);
-    communication.fabric = launched(communication.rounds, communication.launch, communication.groups);
+    communication.fabric = launched(communication.rounds, communication.launch);
   }
   return communication;
 }
 
 Time least_time(const Fabric& fabric, const Plan& plan, Bytes bytes) {
   const bool several = plan.lanes.size() > 1 || plan.lanes.front().window.count > 1;
-  if (!uses_halves(plan)) return fabric.least(bytes, Stage::AllReduce, several);
+  if (!uses_halves(plan)) return fabric.least(bytes, CollectiveOp::AllReduce, several);
   const Time halves =
-      add(fabric.least(bytes, Stage::ReduceScatter, several), fabric.least_behind(bytes, Stage::AllGather, several));
+      add(fabric.least(bytes, CollectiveOp::ReduceScatter, several), fabric.least_behind(bytes, CollectiveOp::AllGather, several));
   const bool mixed = std::any_of(plan.transfers.begin(), plan.transfers.end(),
-                                 [](const Transfer& transfer) { return transfer.op == Stage::AllReduce; });
-  return mixed ? std::min(halves, fabric.least(bytes, Stage::AllReduce, several)) : halves;
+                                 [](const Transfer& transfer) { return transfer.op == CollectiveOp::AllReduce; });
+  return mixed ? std::min(halves, fabric.least(bytes, CollectiveOp::AllReduce, several)) : halves;
 }
 
 }  // namespace allreplay

@@ -38,7 +38,6 @@ struct Communication {
   std::optional<Compression> compression;  ///< of a worker that nothing slows
   std::string warning;                     ///< costs that no such network can have; "" if none
   Time launch{0};
-  Groups groups;
   // The detailed fidelities only:
   NetworkSetup setup;
   std::shared_ptr<const Topology> topology;

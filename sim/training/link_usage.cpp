@@ -40,15 +40,15 @@ void name_kinds(LinkUsage& usage) {
 LinkUsage usage_on(const Communication& communication) {
   LinkUsage usage;
   usage.topology = communication.topology;
-  usage.sent.resize(call_count);
+  usage.sent.resize(communication.rounds->calls().size());
   name_kinds(usage);
   return usage;
 }
 
-void send(LinkUsage& usage, const Communication& communication, std::uint32_t service, double bytes) {
-  LinkUsage::Sent& sent = usage.sent.at(service);
+void send(LinkUsage& usage, const Communication& communication, CallId call, double bytes) {
+  LinkUsage::Sent& sent = usage.sent.at(call);
   if (sent.loads.empty()) {
-    sent.rounds = communication.rounds->rounds_of_call(call_of(service), usage.topology->group_size());
+    sent.rounds = communication.rounds->rounds_of_call(communication.rounds->calls()[call], usage.topology->group_size());
     sent.loads = link_loads(sent.rounds, *usage.topology);
   }
   sent.bytes += bytes;
@@ -80,7 +80,7 @@ LinkUsage link_usage(const Scenario& scenario, const Result& result, const Place
   usage.seconds = result.metrics.iteration_s;
   for (std::size_t i = 0; i < result.unrolled.transfers; ++i) {
     const Task& task = result.unrolled.graph.tasks()[result.unrolled.transfer(i)];
-    send(usage, communication, task.service, static_cast<double>(task.bytes));
+    send(usage, communication, task.call_id, task.bytes);
   }
   return usage;
 }
@@ -90,7 +90,7 @@ LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, cons
   require_links(communication, place);
   LinkUsage usage = usage_on(communication);
   usage.seconds = seconds;
-  send(usage, communication, service_of(Stage::AllReduce), static_cast<double>(bytes));
+  send(usage, communication, communication.rounds->id_of(CollectiveOp::AllReduce), static_cast<double>(bytes));
   return usage;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "sim/training/communication.hpp"
 
@@ -20,7 +21,7 @@ bool is_work(const Label& label) {
 }
 
 // What lies between the last B(l) and the next F(l).
-bool LowerBound::hides(const Label& label, const Step& step) const {
+bool LowerBound::hides(const Label& label, const ShardingConfig& step) const {
   if (label.item >= first) return false;
   return (label.kind == Label::Kind::Backward && label.batch + 1 == step.accumulate) ||
          (label.kind == Label::Kind::Forward && label.batch == 0);
@@ -30,7 +31,7 @@ Time LowerBound::computing(Time all_computing, Time before) const {
   return add(all_computing - before, std::max(before, first_layer));
 }
 
-Time LowerBound::of(const Profile& slowest, const Step& step) const {
+Time LowerBound::of(const Profile& slowest, const ShardingConfig& step) const {
   Time before{0}, sum = slowest.update.value_or(Time(0));
   for (LayerId layer = 0; layer < first; ++layer)
     before = add(before, add(slowest.layers[layer].forward, slowest.layers[layer].backward));
@@ -45,8 +46,9 @@ namespace {
 Time sending(const Plan& plan, const Fabric& fabric) {
   std::array<Time, 2> sums{};
   for (const Transfer& transfer : plan.transfers) {
-    const Channels channels = fabric.channels(transfer.call());
-    const Time time = fabric.at_best(plan.blocks[transfer.block].bytes(), transfer.call());
+    const Call call(transfer.op, plan.groups[transfer.group].group);
+    const Channels channels = fabric.channels(call);
+    const Time time = fabric.at_best(transfer.bytes, call);
     for (std::size_t channel = 0; channel < sums.size(); ++channel)
       if ((channels >> channel & 1U) != 0) sums[channel] = add(sums[channel], time);
   }
@@ -55,12 +57,11 @@ Time sending(const Plan& plan, const Fabric& fabric) {
 
 // What holds whoever starts when: of each call, all bytes pass the link that it uses most.
 LowerBound busiest_link(const Plan& plan, const Fabric& fabric) {
-  std::array<Bytes, call_count> bytes{};
+  std::map<CallId, double> bytes;
   for (const Transfer& transfer : plan.transfers)
-    bytes[service_of(transfer.call())] += plan.blocks[transfer.block].bytes();
+    bytes[fabric.id_of({transfer.op, plan.groups[transfer.group].group})] += transfer.bytes;
   LowerBound bound;
-  for (const Call& call : calls_of(plan))
-    bound.all = std::max(bound.all, fabric.least(bytes[service_of(call)], call, true));
+  for (const auto& [id, sum] : bytes) bound.all = std::max(bound.all, fabric.least(sum, fabric.calls()[id], true));
   return bound;
 }
 
@@ -70,7 +71,7 @@ LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabr
   if (profile.tensors.empty() || plan.transfers.empty()) return {};
   if (apart) return busiest_link(plan, fabric);
   // Plans of blocks of gradients begin with the backward pass that makes them.
-  if (plan.step.zero == 0 && plan.program.front().kind == WorkKind::Backward)
+  if (!plan.step.shards_optimizer() && plan.program().front().kind == WorkKind::Backward)
     return LowerBound(profile, [&](Bytes bytes) { return least_time(fabric, plan, bytes); });
   LowerBound bound;
   bound.all = sending(plan, fabric);

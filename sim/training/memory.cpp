@@ -66,7 +66,7 @@ class Accountant {
         plan_(plan),
         unrolled_(unrolled),
         spans_(episode.timeline.spans),
-        places_(plan.program),
+        places_(plan.program()),
         shards_(static_cast<double>(plan.step.shards(scenario.workers))),
         gradient_(static_cast<double>(profile_.tensors.front().bytes) /
                   static_cast<double>(profile_.tensors.front().elements)),
@@ -105,10 +105,10 @@ class Accountant {
     const Holding& holding = plan_.holding;
     const double held = holding.parameter > 0 ? static_cast<double>(holding.parameter) : parameter_;
     const double made = holding.gradient > 0 ? static_cast<double>(holding.gradient) : gradient_;
-    const auto share = [&](std::int64_t from) { return plan_.step.zero >= from ? shards_ : 1; };
-    parts.parameters = held * ((elements - resident) / share(3) + resident);
-    parts.gradients = made * elements / (holding.whole_gradients ? 1 : share(2));
-    parts.optimizer = elements * state_.value_or(held == 2 ? 12 : 8) / share(1);
+    const auto share = [&](bool shared) { return shared ? shards_ : 1; };
+    parts.parameters = held * ((elements - resident) / share(plan_.step.shards_parameters()) + resident);
+    parts.gradients = made * elements / (holding.whole_gradients ? 1 : share(plan_.step.shards_gradients()));
+    parts.optimizer = elements * state_.value_or(held == 2 ? 12 : 8) / share(plan_.step.shards_optimizer());
   }
 
   Time start(std::uint32_t c, std::size_t place) const { return spans_[unrolled_.work(c, place)].start; }
@@ -118,8 +118,8 @@ class Accountant {
   void find_uses() {
     awaited_.assign(plan_.transfers.size(), std::numeric_limits<std::size_t>::max());
     for (const Gate& gate : plan_.gates)
-      if (gate.before.of == Moment::Of::Transfer && gate.after.of == Moment::Of::Work)
-        awaited_[gate.before.index] = std::min<std::size_t>(awaited_[gate.before.index], gate.after.index);
+      if (const auto *sent = gate.transfer_before(); sent && gate.work_after())
+        awaited_[sent->index] = std::min<std::size_t>(awaited_[sent->index], gate.work_after()->place);
   }
 
   // Layers that are gathered and reduced as one.
@@ -150,7 +150,7 @@ class Accountant {
 
   // Parameters are freed after the last pass before they are gathered again.
   void hold_gathered(Ledger& ledger, std::uint32_t c) const {
-    if (plan_.step.zero < 3) return;
+    if (!plan_.step.shards_parameters()) return;
     struct Gather {
       std::size_t pass;  // the first that it serves
       std::uint32_t transfer;
@@ -161,8 +161,8 @@ class Accountant {
     std::vector<std::vector<Gather>> gathers(units.size());
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
-      if (one.op != Stage::AllGather || one.block == plan_.holding.resident) continue;
-      for (const Slice& slice : plan_.blocks[one.block].slices) {
+      if (one.payload.kind != Payload::Kind::Parameters || one.payload.block == plan_.holding.resident) continue;
+      for (const Slice& slice : plan_.block_of(one).slices) {
         auto& own = gathers[unit_of[profile_.tensors[slice.tensor].layer]];
         if (own.empty() || own.back().transfer != index) own.push_back({0, index, 0});
         own.back().bytes += slice.bytes;
@@ -189,13 +189,13 @@ class Accountant {
 
   // From the start of their unit's backward pass.
   void hold_reductions(Ledger& ledger, std::uint32_t c) const {
-    if (plan_.step.zero < 2 || plan_.holding.reduce_buffer >= 0 || plan_.holding.whole_gradients) return;
+    if (!plan_.step.shards_gradients() || plan_.holding.reduce_buffer >= 0 || plan_.holding.whole_gradients) return;
     const std::vector<Unit> units = this->units();
     const std::vector<std::uint32_t> unit_of = this->unit_of(units);
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
-      if (one.op != Stage::ReduceScatter) continue;
-      for (const Slice& slice : plan_.blocks[one.block].slices) {
+      if (one.op != CollectiveOp::ReduceScatter) continue;
+      for (const Slice& slice : plan_.block_of(one).slices) {
         const Unit& unit = units[unit_of[profile_.tensors[slice.tensor].layer]];
         ledger.hold(Ledger::InReduction, start(c, places_(WorkKind::Backward, unit.last, one.batch)),
                     spans_[unrolled_.transfer(index)].end, static_cast<double>(slice.bytes));

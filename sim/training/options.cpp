@@ -325,12 +325,12 @@ const std::vector<OptionRow>& table() {
           "chunks", "into how many the bytes of each tree are cut, in fluid and message"),
       count<1, many, &Options::iterations>("iterations", "over how many iterations the period is averaged", {},
                                            "with jitter"),
-      count<1, many, &Options::strategy, &S::step, &Step::accumulate>("accumulate", "K: micro-batches of an iteration",
+      count<1, many, &Options::strategy, &S::step, &ShardingConfig::accumulate>("accumulate", "K: micro-batches of an iteration",
                                                                       {}, everybody),
-      count<0, 3, &Options::strategy, &S::step, &Step::zero>(
+      count<0, 3, &Options::strategy, &S::step, &ShardingConfig::zero>(
           "zero", "ZeRO's stage under any plan of blocks: 0 all-reduces, 1 and 2 shard (3: best)", {},
           "all strategies that make blocks"),
-      with_default(count<0, most_workers, &Options::strategy, &S::step, &Step::shard_group>(
+      with_default(count<0, most_workers, &Options::strategy, &S::step, &ShardingConfig::shard_group>(
                        "shard_group", "G: the state is shared out among so many consecutive workers; 0: all", {},
                        "with zero, fsdp1, fsdp2, megatron"),
                    "all workers"),

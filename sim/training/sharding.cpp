@@ -10,21 +10,22 @@ namespace allreplay {
 
 bool shards_state(const Scenario& scenario) {
   if (scenario.given) {
-    const std::vector<Call> calls = calls_of(scenario.given->plan);
-    return std::any_of(calls.begin(), calls.end(), [](const Call& call) { return call.axis != Axis::All; });
+    const std::vector<Transfer>& transfers = scenario.given->plan.transfers;
+    return std::any_of(transfers.begin(), transfers.end(), [](const Transfer& one) { return one.group != group_all; });
   }
-  return scenario.options.strategy.step.zero > 0 || (scenario.strategy && scenario.strategy->plan);
+  return scenario.options.strategy.step.shards_optimizer() || (scenario.strategy && scenario.strategy->plan);
 }
 
 Call planned_call(const Scenario& scenario) {
-  return shards_state(scenario) ? Call(Stage::ReduceScatter, Axis::Shard) : Call(Stage::AllReduce);
+  if (!shards_state(scenario)) return CollectiveOp::AllReduce;
+  return {CollectiveOp::ReduceScatter, data_parallel_groups(scenario.options.strategy.step)[group_shard].group};
 }
 
 bool takes_groups(const Scenario& scenario) {
   const std::string_view name = scenario.strategy->name;
   return name == "fsdp1" || name == "fsdp2" ||
          (name == "megatron" && scenario.options.strategy.megatron.distributed_optimizer) ||
-         (!scenario.strategy->plan && scenario.options.strategy.step.zero > 0);
+         (!scenario.strategy->plan && scenario.options.strategy.step.shards_optimizer());
 }
 
 namespace {
@@ -70,15 +71,15 @@ void require_sharding(const Scenario& scenario) {
                      "no codec, or zero=0 with a plan of blocks");
   if (scenario.given) return;
   if (scenario.strategy->plan) {
-    if (options.step.zero > 0) refuse(scenario, "zero", "nothing: the strategy is a way of sharding already");
+    if (options.step.shards_optimizer()) refuse(scenario, "zero", "nothing: the strategy is a way of sharding already");
     if (options.barrier) refuse(scenario, "barrier", "nothing: what waits for what is the framework's");
     if (scenario.strategy->name == "fsdp1" && options.fsdp.reshard == Reshard::ButLast)
       throw InputError(scenario.options.place_of("reshard"), "fsdp1 has no but-last", "all or none");
     return;
   }
-  if (options.step.zero > 0 && scenario.strategy->split)
+  if (options.step.shards_optimizer() && scenario.strategy->split)
     refuse(scenario, "zero", "zero=0: it sends reduce-scatters and all-gathers already");
-  if (options.step.zero == 3 && scenario.strategy->draft)
+  if (options.step.shards_parameters() && scenario.strategy->draft)
     refuse(scenario, "zero", "zero=1 or 2, or fsdp2, fsdp1, zero-3, or best");
 }
 

@@ -40,20 +40,23 @@ class Training {
         communication_(communication),
         plan_(plan),
         classes_(std::move(classes)),
-        unrolled_(unroll(scenario.profile, plan, classes_, communication.compression,
+        unrolled_(unroll(scenario.profile, plan, classes_, communication.fabric.get(), communication.compression,
                          plan.step.shards(scenario.workers), scenario.options.start == Start::Ranks)),
         bound_(bound_of(scenario.profile, plan, *communication.fabric, unrolled_.apart)),
         offsets_(classes_.size(), Time(0)),
         computing_(classes_.size(), Time(0)) {
     together_ = scenario.stragglers.jitter && !communication.compression && !scenario.cluster.interference &&
-                !unrolled_.apart && link_one();
+                !unrolled_.apart && plan.roles.size() == 1 && link_one();
     for (const WorkerClass& one : classes_)
       random_.emplace_back(scenario.stragglers.jitter ? scenario.stragglers.jitter->seed : 0,
                            static_cast<std::uint64_t>(one.workers[0]));
     // The first forward pass waits for nothing.
-    const bool forward_first = !plan.program.empty() && plan.program.front().kind == WorkKind::Forward;
     std::vector<Time> starts;
-    for (const WorkerClass& one : classes_) starts.push_back(forward_first ? Time(0) : forward_of(one));
+    for (const WorkerClass& one : classes_) {
+      const std::vector<Work>& program = plan.roles[one.role].program;
+      const bool forward_first = !program.empty() && program.front().kind == WorkKind::Forward;
+      starts.push_back(forward_first ? Time(0) : forward_of(one));
+    }
     begin_at(starts);
   }
 
@@ -172,7 +175,8 @@ class Training {
 
   // Those of one worker, without the order of its program, which the crew has. False where another order is asked for.
   bool link_one() {
-    one_ = unroll(scenario_.profile, plan_, {WorkerClass{}}, std::nullopt, plan_.step.shards(scenario_.workers));
+    one_ = unroll(scenario_.profile, plan_, {WorkerClass{}}, communication_.fabric.get(), std::nullopt,
+                  plan_.step.shards(scenario_.workers));
     const TaskId places = one_.lead_in(1);
     for (const Task& task : one_.graph.tasks()) of_one_.add(task);
     for (TaskId id = 0; id < of_one_.tasks().size(); ++id)
@@ -236,7 +240,7 @@ class Training {
     };
     constexpr std::size_t worth_a_thread = 50'000;  // draws: some milliseconds
     const std::size_t count = classes_.size();
-    const std::size_t threads = std::clamp<std::size_t>(count * one_.works / worth_a_thread, 1,
+    const std::size_t threads = std::clamp<std::size_t>(count * one_.works(0) / worth_a_thread, 1,
                                                         std::max(1U, std::thread::hardware_concurrency()));
     std::vector<std::future<void>> others;
     for (std::size_t i = 1; i < threads; ++i)
@@ -361,9 +365,9 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
 
 // Those that have somebody to talk to.
 std::int64_t collectives_of(const Plan& plan, std::int64_t workers) {
-  const Groups groups{workers, plan.step.group_of(workers)};
-  return std::count_if(plan.transfers.begin(), plan.transfers.end(),
-                       [&](const Transfer& one) { return groups.ranks(one.axis) > 1; });
+  return std::count_if(plan.transfers.begin(), plan.transfers.end(), [&](const Transfer& one) {
+    return plan.groups[one.group].group.of(workers).ranks > 1;
+  });
 }
 
 }  // namespace
@@ -385,11 +389,11 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
   result.plan = plan;
   // One worker has nobody to talk to; what it gathers and frees is its memory's affair all the same.
   std::optional<Plan> alone;
-  if (scenario.workers == 1 && plan.step.zero == 0)
-    alone = Plan{.step = plan.step, .program = plan.program, .lanes = plan.lanes};
+  if (scenario.workers == 1 && !plan.step.shards_optimizer())
+    alone = Plan{.step = plan.step, .roles = plan.roles, .lanes = plan.lanes};
   const Plan& sent = alone ? *alone : plan;
   Training training(scenario, communication, sent,
-                    worker_classes(scenario.stragglers, scenario.workers, scenario.fold));
+                    worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles));
   const Period period = scenario.stragglers.jitter
                             ? mean_period(training, scenario.options.iterations, scenario.after_iteration)
                             : steady_period(training);

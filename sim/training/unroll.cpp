@@ -1,6 +1,8 @@
 #include "sim/training/unroll.hpp"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace allreplay {
 
@@ -8,21 +10,24 @@ namespace {
 
 class Unroller {
  public:
-  Unroller(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
+  Unroller(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes, const Fabric* fabric,
            const std::optional<Compression>& compression, std::int64_t shards, bool apart)
       : profile_(profile), plan_(plan), classes_(classes), compression_(compression), shards_(shards) {
     all_.classes = classes.size();
-    all_.works = plan.program.size();
+    all_.lead_ins = {0};
+    for (const WorkerClass& one : classes)
+      all_.lead_ins.push_back(all_.lead_ins.back() + 1 + static_cast<TaskId>(program_of(one).size()));
+    if (fabric) number_calls(*fabric);
     all_.lanes = plan.lanes.size();
     all_.transfers = plan.transfers.size();
     all_.decodes = compression && compression->decode_at() == DecodeAt::Arrival;
     all_.apart = apart && classes.size() > 1;
     all_.beside = compression && compression->stream() == CodecStream::Side;
     for (const Lane& lane : plan.lanes) all_.ticks = all_.ticks || lane.tick > Time(0);
-    const std::size_t tasks = all_.classes * (all_.works + 1) + all_.transfers;  // of most plans all
+    const std::size_t works = all_.lead_in(all_.classes), tasks = works + all_.transfers;  // of most plans all
     all_.labels.reserve(tasks);
     all_.nominal.reserve(tasks);
-    all_.graph.reserve(tasks, all_.classes * (all_.works + plan.gates.size()));
+    all_.graph.reserve(tasks, works + all_.classes * plan.gates.size());
   }
 
   Unrolled unroll() {
@@ -38,6 +43,20 @@ class Unroller {
   }
 
  private:
+  const std::vector<Work>& program_of(const WorkerClass& one) const { return plan_.roles[one.role].program; }
+
+  // By group and operation: one for all transfers that are alike.
+  void number_calls(const Fabric& fabric) {
+    for (const Transfer& one : plan_.transfers) {
+      const auto [known, fresh] = call_ids_.emplace(std::pair(one.op, one.group), 0);
+      if (fresh) known->second = fabric.id_of({one.op, plan_.groups[one.group].group});
+    }
+  }
+  CallId call_id(const Transfer& one) const {
+    const auto known = call_ids_.find({one.op, one.group});
+    return known == call_ids_.end() ? 0 : known->second;
+  }
+
   TaskId add(const Label& label, Task task, Time nominal = Time(0)) {
     all_.labels.push_back(label);
     all_.nominal.push_back(nominal);
@@ -92,7 +111,7 @@ class Unroller {
   void add_works(std::uint32_t c) {
     add({Label::Kind::LeadIn, c, 0}, {.queue = all_.stream(c)});
     std::int64_t rank = 1;
-    for (const Work& work : plan_.program) {
+    for (const Work& work : program_of(classes_[c])) {
       const TaskId id = add_timed({kind_of(work), c, work.item, work.batch}, all_.stream(c), rank++);
       all_.graph.precede(id - 1, id);
     }
@@ -119,13 +138,13 @@ class Unroller {
     std::vector<std::int64_t> ranks(plan_.lanes.size(), 0);
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& transfer = plan_.transfers[index];
-      const Bytes bytes = plan_.blocks[transfer.block].bytes();
       add({Label::Kind::Transfer, 0, index, transfer.batch},
           {.queue = all_.lane(transfer.lane),
            .rank = ranks[transfer.lane]++,
            .priority = transfer.priority,
-           .bytes = compression_ ? compression_->wire_bytes(bytes) : bytes,
-           .service = service_of(transfer.call())});
+           .bytes = compression_ ? static_cast<double>(compression_->wire_bytes(plan_.block_of(transfer).bytes()))
+                                 : transfer.bytes,
+           .call_id = call_id(transfer)});
     }
     departures_.resize(plan_.transfers.size() * parties());
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
@@ -156,35 +175,39 @@ class Unroller {
         add({Label::Kind::Tick, c, index, transfer.batch}, {.queue = all_.clock(),
                                                             .rank = static_cast<std::int64_t>(index * parties() + c),
                                                             .duration = tick,
-                                                            .service = plan_.blocks[transfer.block].tick});
+                                                            .call_id = plan_.block_of(transfer).tick});
     all_.graph.precede(id, start);
     return id;
   }
 
+  // Between two transfers for each party, else for each class of the role that the gate names.
   void add_gate(const Gate& gate) {
-    const bool between = gate.before.of == Moment::Of::Transfer && gate.after.of == Moment::Of::Transfer;
+    const bool between = gate.transfer_before() && gate.transfer_after();
     for (std::size_t c = 0; c < (between ? parties() : all_.classes); ++c)
-      all_.graph.precede(task_of(gate.before, c), departure_of(gate.after, c));
+      if (between || (in_role(gate.before, c) && in_role(gate.after, c)))
+        all_.graph.precede(end_of(gate.before, c), start_of(gate.after, c));
   }
 
-  TaskId departure_of(const Moment& moment, std::size_t c) const {
-    return moment.of == Moment::Of::Transfer ? departure(moment.index, c) : task_of(moment, c);
+  bool in_role(const PlanPoint& point, std::size_t c) const {
+    const std::uint32_t role = classes_[c].role;
+    if (const auto* work = std::get_if<WorkPoint>(&point)) return work->role == role;
+    if (const auto* start = std::get_if<StartPoint>(&point)) return start->role == role;
+    return true;
+  }
+
+  TaskId end_of(const PlanPoint& point, std::size_t c) const {
+    if (const auto* work = std::get_if<WorkPoint>(&point)) return all_.work(c, work->place);
+    if (const auto* transfer = std::get_if<TransferPoint>(&point)) return all_.transfer(transfer->index);
+    return all_.lead_in(c);
+  }
+
+  TaskId start_of(const PlanPoint& point, std::size_t c) const {
+    if (const auto* transfer = std::get_if<TransferPoint>(&point)) return departure(transfer->index, c);
+    return end_of(point, c);
   }
 
   TaskId departure(std::uint32_t transfer, std::size_t c) const {
     return departures_[transfer * parties() + (all_.apart ? c : 0)];
-  }
-
-  TaskId task_of(const Moment& moment, std::size_t c) const {
-    switch (moment.of) {
-      case Moment::Of::Work:
-        return all_.work(c, moment.index);
-      case Moment::Of::Transfer:
-        return all_.transfer(moment.index);
-      case Moment::Of::Start:
-        break;
-    }
-    return all_.lead_in(c);
   }
 
   // Where the codec comes in: the last work before a block is first sent, and the first that waits for it.
@@ -195,7 +218,7 @@ class Unroller {
   };
 
   std::vector<Visit> visits() const {
-    const Places places(plan_.program);
+    const Places places(plan_.program());
     std::vector<Visit> visits(plan_.blocks.size());
     for (std::size_t block = 0; block < visits.size(); ++block) {
       const LayerId first = first_layer(plan_.blocks[block], profile_);
@@ -203,19 +226,21 @@ class Unroller {
           places(WorkKind::Backward, first, plan_.step.accumulate - 1), places(WorkKind::Forward, first, 0), {}, {}};
     }
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
-      Visit& visit = visits[plan_.transfers[index].block];
-      if (plan_.transfers[index].op != Stage::AllGather) visit.departures.push_back(index);
-      if (plan_.transfers[index].op != Stage::ReduceScatter) visit.arrivals.push_back(all_.transfer(index));
+      Visit& visit = visits[plan_.transfers[index].payload.block];
+      if (plan_.transfers[index].op != CollectiveOp::AllGather) visit.departures.push_back(index);
+      if (plan_.transfers[index].op != CollectiveOp::ReduceScatter) visit.arrivals.push_back(all_.transfer(index));
     }
     for (const Gate& gate : plan_.gates) {
-      if (gate.before.of == gate.after.of) continue;
-      const bool leaves = gate.before.of == Moment::Of::Work;
-      const Transfer& transfer = plan_.transfers[leaves ? gate.after.index : gate.before.index];
-      Visit& visit = visits[transfer.block];
-      if (leaves && transfer.op != Stage::AllGather)
-        visit.after = std::max<std::size_t>(visit.after, gate.before.index);
-      if (!leaves && transfer.op != Stage::ReduceScatter)
-        visit.before = std::min<std::size_t>(visit.before, gate.after.index);
+      const auto *made = gate.work_before(), *reads = gate.work_after();
+      const auto *sent = gate.transfer_before(), *sends = gate.transfer_after();
+      if (made && sends && plan_.transfers[sends->index].op != CollectiveOp::AllGather) {
+        Visit& visit = visits[plan_.transfers[sends->index].payload.block];
+        visit.after = std::max<std::size_t>(visit.after, made->place);
+      }
+      if (sent && reads && plan_.transfers[sent->index].op != CollectiveOp::ReduceScatter) {
+        Visit& visit = visits[plan_.transfers[sent->index].payload.block];
+        visit.before = std::min<std::size_t>(visit.before, reads->place);
+      }
     }
     return visits;
   }
@@ -224,14 +249,14 @@ class Unroller {
   // arrived. Encodings come before decodings of the same instant.
   void add_codec(std::uint32_t c, const std::vector<Visit>& visits) {
     for (std::uint32_t block = 0; block < visits.size(); ++block) {
-      const auto rank = static_cast<std::int64_t>(1 + all_.works + block);
+      const auto rank = static_cast<std::int64_t>(1 + all_.works(c) + block);
       const Visit& visit = visits[block];
       if (!visit.departures.empty()) {
         const TaskId encode = add_timed({Label::Kind::Encode, c, block}, all_.codec_stream(c), rank);
         const TaskId done = all_.work(c, visit.after);
         all_.graph.precede(done, encode);
         for (const std::uint32_t start : visit.departures) all_.graph.precede(encode, departure(start, c));
-        if (!all_.beside && visit.after + 1 < all_.works) all_.graph.precede(encode, done + 1);
+        if (!all_.beside && visit.after + 1 < all_.works(c)) all_.graph.precede(encode, done + 1);
       }
       if (all_.decodes && !visit.arrivals.empty()) {
         const TaskId decode = add_timed({Label::Kind::Decode, c, block}, all_.codec_stream(c),
@@ -247,6 +272,7 @@ class Unroller {
   const std::vector<WorkerClass>& classes_;
   const std::optional<Compression>& compression_;
   std::int64_t shards_;
+  std::map<std::pair<CollectiveOp, std::uint32_t>, CallId> call_ids_;  // by operation and group
   // By transfer, and by class where they start apart: what waits for all that comes before.
   std::vector<TaskId> departures_;
   Unrolled all_;
@@ -255,8 +281,8 @@ class Unroller {
 }  // namespace
 
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
-                const std::optional<Compression>& compression, std::int64_t shards, bool apart) {
-  return Unroller(profile, plan, classes, compression, shards, apart).unroll();
+                const Fabric* fabric, const std::optional<Compression>& compression, std::int64_t shards, bool apart) {
+  return Unroller(profile, plan, classes, fabric, compression, shards, apart).unroll();
 }
 
 namespace {

@@ -12,6 +12,7 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/engine/replay.hpp"
+#include "sim/network/fabric.hpp"
 #include "sim/schedule/codec.hpp"
 #include "sim/schedule/plan.hpp"
 #include "sim/training/worker_class.hpp"
@@ -52,7 +53,7 @@ struct Unrolled {
   std::vector<Label> labels;  ///< by task
   std::vector<Time> nominal;  ///< by task: how long it takes a worker that nothing slows; 0 for lead-ins and transfers
   std::size_t classes = 0;
-  std::size_t works = 0;  ///< of each class: the length of the program
+  std::vector<TaskId> lead_ins;  ///< by class; and one past the last class's program
   std::size_t lanes = 0;
   std::size_t transfers = 0;
   bool decodes = false;  ///< apart from the encoding
@@ -62,11 +63,15 @@ struct Unrolled {
 
   // Tasks: each class's lead-in and program; the transfers; their ticks and arrivals; each class's encodings and
   // decodings.
-  TaskId lead_in(std::size_t worker_class) const { return static_cast<TaskId>(worker_class * (works + 1)); }
+  TaskId lead_in(std::size_t worker_class) const { return lead_ins[worker_class]; }
+  /// The length of its program.
+  std::size_t works(std::size_t worker_class) const {
+    return lead_ins[worker_class + 1] - lead_ins[worker_class] - 1;
+  }
   TaskId work(std::size_t worker_class, std::size_t place) const {
     return lead_in(worker_class) + static_cast<TaskId>(1 + place);
   }
-  TaskId last_work(std::size_t worker_class) const { return work(worker_class, works - 1); }
+  TaskId last_work(std::size_t worker_class) const { return work(worker_class, works(worker_class) - 1); }
   TaskId transfer(std::size_t index) const { return lead_in(classes) + static_cast<TaskId>(index); }
 
   // Queues: one compute stream per class, then that of arrivals where classes start apart, then the lanes, then one
@@ -81,10 +86,11 @@ struct Unrolled {
 };
 
 /// Durations of compute and codec tasks are those of each class's slowdown; the lead-ins last no time. `shards`: among
-/// how many the state is shared out. `apart`: classes start transfers apart; where there is but one, that is together.
+/// how many the state is shared out. `fabric`: numbers the transfers' calls; null: nobody asks. `apart`: classes start
+/// transfers apart; where there is but one, that is together. REQUIRES: the fabric offers the plan's calls.
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
-                const std::optional<Compression>& compression = std::nullopt, std::int64_t shards = 1,
-                bool apart = false);
+                const Fabric* fabric = nullptr, const std::optional<Compression>& compression = std::nullopt,
+                std::int64_t shards = 1, bool apart = false);
 
 /// What an unrolled plan runs on, idle. `streams` is filled with what serves the workers; ticks are the clock's.
 /// REQUIRES: `streams`, `clock` and `network` outlive it.

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/schedule/plan.hpp"
 #include "sim/workload/stragglers.hpp"
 
 namespace allreplay {
@@ -11,10 +12,12 @@ namespace allreplay {
 struct WorkerClass {
   double slowdown = 1;
   std::vector<std::int64_t> workers;  ///< whom it stands for, in increasing order
+  std::uint32_t role = 0;             ///< of the plan: whose program they run
 };
 
-/// With jitter no two workers are alike. `fold` = false keeps all apart: results must not change (a test).
-std::vector<WorkerClass> worker_classes(const Stragglers& stragglers, std::int64_t workers, bool fold = true);
+/// Workers of one role that are slowed alike. With jitter no two workers are alike. `fold` = false keeps all apart: results must not change (a test).
+std::vector<WorkerClass> worker_classes(const Stragglers& stragglers, std::int64_t workers, bool fold = true,
+                                        const std::vector<Role>& roles = std::vector<Role>(1));
 
 /// The largest slowdown of any worker.
 double slowest(const std::vector<WorkerClass>& classes);

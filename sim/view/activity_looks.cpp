@@ -1,6 +1,6 @@
 #include "sim/view/activity_looks.hpp"
 
-#include "sim/collective/stage.hpp"
+#include "sim/collective/collective_op.hpp"
 #include "sim/picture/style.hpp"
 
 namespace allreplay {
@@ -24,11 +24,11 @@ std::string to_string(Activity activity) {
     case Activity::Collective:
       return "collective";
     case Activity::AllReduce:
-      return to_string(Stage::AllReduce);
+      return to_string(CollectiveOp::AllReduce);
     case Activity::ReduceScatter:
-      return to_string(Stage::ReduceScatter);
+      return to_string(CollectiveOp::ReduceScatter);
     case Activity::AllGather:
-      return to_string(Stage::AllGather);
+      return to_string(CollectiveOp::AllGather);
   }
   return "";
 }

@@ -39,7 +39,7 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
     chart.bars.push_back(names.label(i));
     chart.ends.push_back(format_duration(outcomes[i].result.metrics.iteration_s));
   }
-  const auto shards = [](const Outcome& one) { return one.result.plan.step.zero > 0; };
+  const auto shards = [](const Outcome& one) { return one.result.plan.step.shards_optimizer(); };
   const bool some_shard =
       std::any_of(outcomes.begin(), outcomes.end(), shards) && !std::all_of(outcomes.begin(), outcomes.end(), shards);
   if (const auto bound = lower_bound(outcomes); bound && names.on_one_network())

@@ -30,7 +30,7 @@ struct DrawnIteration {
   /// The classes that have a row in the picture: all, or those that end last.
   std::vector<std::size_t> shown() const;
 
-  bool shards() const { return outcome.result.plan.step.zero > 0; }
+  bool shards() const { return outcome.result.plan.step.shards_optimizer(); }
   bool micro_batches() const { return outcome.result.plan.step.accumulate > 1; }
 
   /// Below a red arrow's end.

@@ -49,7 +49,7 @@ std::vector<LegendEntry> legend_of(const std::vector<DrawnIteration>& timelines)
 // What all of them begin with.
 std::string beginning(const std::vector<DrawnIteration>& timelines) {
   const auto backward = std::count_if(timelines.begin(), timelines.end(), [](const DrawnIteration& one) {
-    const std::vector<Work>& program = one.outcome.result.plan.program;
+    const std::vector<Work>& program = one.outcome.result.plan.program();
     return program.empty() || program.front().kind == WorkKind::Backward;
   });
   if (backward == 0) return "the forward pass";

@@ -1,6 +1,7 @@
 #include "sim/view/timeline_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include <fmt/format.h>
@@ -40,9 +41,9 @@ Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& p
     case Label::Kind::Transfer:
       break;
   }
-  const Stage op = plan.transfers[label.item].op;
-  if (op == Stage::AllReduce) return plan.step.zero > 0 ? Activity::AllReduce : Activity::Collective;
-  return op == Stage::ReduceScatter ? Activity::ReduceScatter : Activity::AllGather;
+  const CollectiveOp op = plan.transfers[label.item].op;
+  if (op == CollectiveOp::AllReduce) return plan.step.shards_optimizer() ? Activity::AllReduce : Activity::Collective;
+  return op == CollectiveOp::ReduceScatter ? Activity::ReduceScatter : Activity::AllGather;
 }
 
 class RowMaker {
@@ -52,7 +53,6 @@ class RowMaker {
         result_(outcome.result),
         unrolled_(outcome.result.unrolled),
         episode_(episode),
-        groups_{outcome.scenario.workers, outcome.result.plan.step.group_of(outcome.scenario.workers)},
         places_(unrolled_.labels.size()),
         left_out_(unrolled_.labels.size(), false),
         made_by_(unrolled_.labels.size()),
@@ -77,16 +77,9 @@ class RowMaker {
   const Span& span(TaskId task) const { return episode_.timeline.spans[task]; }
   const Label& label(TaskId task) const { return unrolled_.labels[task]; }
   bool on_stream(TaskId task) const { return is_of_worker(label(task)); }
-  Stage op(TaskId task) const { return result_.plan.transfers[label(task).item].op; }
+  CollectiveOp op(TaskId task) const { return result_.plan.transfers[label(task).item].op; }
 
-  // Of a collective between groups each worker has its own shard of the block.
-  Bytes bytes_of(TaskId task) const {
-    const Bytes bytes = unrolled_.graph.tasks()[task].bytes;
-    const bool replicates =
-        label(task).kind == Label::Kind::Transfer && result_.plan.transfers[label(task).item].axis == Axis::Replica;
-    const std::int64_t shards = replicates ? result_.plan.step.shards(outcome_.scenario.workers) : 1;
-    return (bytes + shards - 1) / shards;
-  }
+  Bytes bytes_of(TaskId task) const { return static_cast<Bytes>(std::ceil(unrolled_.graph.tasks()[task].bytes)); }
 
   Bar bar_of(TaskId task) const {
     const auto clock = [&](Time time) { return add(episode_.start, time); };
@@ -94,7 +87,7 @@ class RowMaker {
     const Activity activity = activity_of(label(task), unrolled_, result_.plan);
     const bool layer = activity == Activity::Backward || activity == Activity::Forward || activity == Activity::Update;
     const std::size_t item =
-        label(task).kind == Label::Kind::Transfer ? result_.plan.transfers[label(task).item].block : label(task).item;
+        label(task).kind == Label::Kind::Transfer ? result_.plan.transfers[label(task).item].payload.block : label(task).item;
     return {.activity = activity,
             .name = activity == Activity::Update && item == everything ? "update"
                     : layer                                            ? profile.layers[item].name
@@ -141,7 +134,7 @@ class RowMaker {
       if (!on_stream(task)) continue;
       for (const TaskId next : unrolled_.graph.successors(task)) {
         const bool ends = is_of_worker(label(next)) || label(next).kind == Label::Kind::LeadIn;
-        if (ends || op(next) == Stage::AllGather) continue;
+        if (ends || op(next) == CollectiveOp::AllGather) continue;
         const TaskId transfer = unrolled_.transfer(label(next).item);  // perhaps behind a tick or an arrival
         std::optional<TaskId>& maker = made_by_[transfer];
         if (span(task).end <= span(transfer).ready && (!maker || span(task).end > span(*maker).end)) maker = task;
@@ -152,7 +145,7 @@ class RowMaker {
   // Nobody is there to talk to in groups of one.
   void add_transfer(std::size_t index) {
     const Transfer& transfer = result_.plan.transfers[index];
-    if (groups_.ranks(transfer.axis) == 1) return;
+    if (result_.plan.groups[transfer.group].group.of(outcome_.scenario.workers).ranks == 1) return;
     const TaskId task = unrolled_.transfer(index);
     const BarPlace place = take_row(lanes_[transfer.lane], bar_of(task));
     if (const auto maker = made_by_[task]) {
@@ -190,7 +183,7 @@ class RowMaker {
   }
 
   void add_memory() {
-    const bool known = result_.plan.step.zero > 0 || result_.memory.parts.activations;
+    const bool known = result_.plan.step.shards_optimizer() || result_.memory.parts.activations;
     if (!known || &episode_ != &result_.episodes.back()) return;
     for (const MemoryPoint& point : result_.memory.course)
       rows_.memory.push_back({add(episode_.start, point.at), point.bytes});
@@ -206,7 +199,6 @@ class RowMaker {
   const Result& result_;
   const Unrolled& unrolled_;
   const Episode& episode_;
-  Groups groups_;
   std::vector<BarPlace> places_;                // by task; of those on streams
   std::vector<bool> left_out_;                  // by task; its place is then the next bar's
   std::vector<std::optional<TaskId>> made_by_;  // by task; of transfers

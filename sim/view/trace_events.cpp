@@ -55,7 +55,7 @@ std::string metadata(const char* what, int pid, int tid, const std::string& name
 // Links of one kind that every transfer uses alike.
 struct LinksAlike {
   std::uint32_t kind;
-  std::vector<double> seconds_per_byte;  // of a block, by service
+  std::vector<double> seconds_per_byte;  // by call
   bool operator<(const LinksAlike& other) const {
     return std::tie(kind, seconds_per_byte) < std::tie(other.kind, other.seconds_per_byte);
   }
@@ -247,8 +247,8 @@ class Writer {
   // Of each kind of link the use of the busiest, each transfer's bytes spread evenly over its time in flight.
   void write_links(const Episode& episode) {
     struct Flying {
-      std::uint32_t service;
-      double rate;  // bytes of the block per second
+      CallId call;
+      double rate;  // bytes per second
       Span span;
     };
     std::vector<Flying> all;
@@ -258,7 +258,7 @@ class Writer {
       const Task& task = unrolled.graph.tasks()[unrolled.transfer(i)];
       const Span span = episode.timeline.spans[unrolled.transfer(i)];
       if (span.end <= span.start) continue;
-      all.push_back({task.service, static_cast<double>(task.bytes) / to_seconds(span.end - span.start), span});
+      all.push_back({task.call_id, task.bytes / to_seconds(span.end - span.start), span});
       instants.insert({span.start, span.end});
     }
     for (const Time instant : instants) {
@@ -267,7 +267,7 @@ class Writer {
         double use = 0;
         for (const Flying& one : all)
           if (one.span.start <= instant && instant < one.span.end)
-            use += one.rate * links.seconds_per_byte[one.service];
+            use += one.rate * links.seconds_per_byte[one.call];
         busiest[links.kind] = std::max(busiest[links.kind], use);
       }
       for (std::size_t kind = 0; kind < kinds_.size(); ++kind)

@@ -10,9 +10,9 @@ namespace {
 
 // A log whose times are what the network asks for.
 Calibration log_of(const Network& network, std::string_view collective, std::int64_t workers,
-                   Purpose purpose = Purpose::AllReduce, Stage stage = Stage::AllReduce) {
+                   Purpose purpose = Purpose::AllReduce, CollectiveOp stage = CollectiveOp::AllReduce) {
   const Algorithm& algorithm = find_algorithm(collective, {});
-  const StageCosts costs = price_stages(network, algorithm, workers, workers, {});
+  const OpCosts costs = price_ops(network, algorithm, workers, workers, {});
   MeasurementLog log{.file = "log", .purpose = purpose, .workers = workers};
   for (Bytes bytes = 1 << 10; bytes <= 1 << 30; bytes *= 2)
     log.points.push_back({bytes, to_seconds(costs[static_cast<std::size_t>(stage)](bytes))});
@@ -82,6 +82,6 @@ TEST_CASE("NCCL's factors are found again, of a level or of both") {
   CHECK(node.factors[1] == Approx(1.5).epsilon(1e-3));
   CHECK((!node.known[2] && !node.known[3] && node.factors[2] == 1));
   // A reduce-scatter by itself.
-  const std::vector<Calibration> half{log_of(truth, "nccl", 8, Purpose::ReduceScatter, Stage::ReduceScatter)};
+  const std::vector<Calibration> half{log_of(truth, "nccl", 8, Purpose::ReduceScatter, CollectiveOp::ReduceScatter)};
   CHECK(fit_levels(half, start).factors[0] == Approx(0.9).epsilon(1e-3));
 }

@@ -20,7 +20,7 @@ Network network(NcclSetup::Gpu gpu, std::int64_t rails = 8, std::int64_t node = 
   return result;
 }
 
-void check(const Network& on, std::int64_t workers, Stage stage, double bytes, std::string_view name, double us) {
+void check(const Network& on, std::int64_t workers, CollectiveOp stage, double bytes, std::string_view name, double us) {
   const NcclPrice price(on, workers, stage);
   const NcclChoice choice = price.choice(bytes);
   INFO(bytes << " B among " << workers);
@@ -33,79 +33,79 @@ void check(const Network& on, std::int64_t workers, Stage stage, double bytes, s
 TEST_CASE("8 H100 of one node") {
   const Network h100 = network(NcclSetup::Gpu::Hopper);
   // Ring, LL: 6.6 + 14·0.6 us; min(141, 370/2)·8/14 GB/s.
-  check(h100, 8, Stage::AllReduce, 1024, "ring/LL", 15 + 1024 / (141e3 * 8 / 14));
+  check(h100, 8, CollectiveOp::AllReduce, 1024, "ring/LL", 15 + 1024 / (141e3 * 8 / 14));
   // NVLS: 8 channels of 40 (8·50 > 370): 8·40·0.85·7/8·2 = 476 GB/s of bus.
-  check(h100, 8, Stage::AllReduce, 1e9, "nvls/Simple", 25 + 1e9 / (476e3 * 8 / 14));
+  check(h100, 8, CollectiveOp::AllReduce, 1e9, "nvls/Simple", 25 + 1e9 / (476e3 * 8 / 14));
   // The halves: 8·40·0.85·7/8 = 238 GB/s of bus, below the ring's 370: 8.4 + 7·3.4 us, 370·8/7 GB/s.
-  check(h100, 8, Stage::ReduceScatter, 1e9, "ring/Simple", 32.2 + 1e9 / (370e3 * 8 / 7));
-  check(h100, 8, Stage::AllGather, 1e9, "ring/Simple", 32.2 + 1e9 / (370e3 * 8 / 7));
+  check(h100, 8, CollectiveOp::ReduceScatter, 1e9, "ring/Simple", 32.2 + 1e9 / (370e3 * 8 / 7));
+  check(h100, 8, CollectiveOp::AllGather, 1e9, "ring/Simple", 32.2 + 1e9 / (370e3 * 8 / 7));
   // LL128: 14 + 7·1.9 us, min(0.92·370, 12·36.7)·8/7. At 4 MB LL takes 6.6 + 7·0.6 + 4000/(141·8/7) = 35.6 us,
   // Simple 32.2 + 9.5, NVLS 25 + 14.7, LL128 27.3 + 10.3.
-  check(h100, 8, Stage::AllGather, 4e6, "ring/LL", 10.8 + 4e6 / (141e3 * 8 / 7));
-  check(h100, 8, Stage::AllGather, 5e6, "ring/LL128", 27.3 + 5e6 / (0.92 * 370e3 * 8 / 7));
+  check(h100, 8, CollectiveOp::AllGather, 4e6, "ring/LL", 10.8 + 4e6 / (141e3 * 8 / 7));
+  check(h100, 8, CollectiveOp::AllGather, 5e6, "ring/LL128", 27.3 + 5e6 / (0.92 * 370e3 * 8 / 7));
   // Four of the node: four channels of 60 are 4·60·0.85·3/4·2 = 306 GB/s of bus, less than the ring's 370.
-  check(h100, 4, Stage::AllReduce, 1e9, "ring/Simple", 8.4 + 6 * 3.4 + 1e9 / (370e3 * 4 / 6));
+  check(h100, 4, CollectiveOp::AllReduce, 1e9, "ring/Simple", 8.4 + 6 * 3.4 + 1e9 / (370e3 * 4 / 6));
 }
 
 TEST_CASE("without NVLS, a ring; PCIe has no LL128") {
   Network setup = network(NcclSetup::Gpu::Hopper);
   setup.nccl->nvls = false;
-  check(setup, 8, Stage::AllReduce, 1e9, "ring/Simple", 8.4 + 14 * 3.4 + 1e9 / (370e3 * 8 / 14));
-  check(network(NcclSetup::Gpu::Ampere), 8, Stage::AllReduce, 1e9, "ring/Simple", 56 + 1e9 / (370e3 * 8 / 14));
+  check(setup, 8, CollectiveOp::AllReduce, 1e9, "ring/Simple", 8.4 + 14 * 3.4 + 1e9 / (370e3 * 8 / 14));
+  check(network(NcclSetup::Gpu::Ampere), 8, CollectiveOp::AllReduce, 1e9, "ring/Simple", 56 + 1e9 / (370e3 * 8 / 14));
   Network pcie = network(NcclSetup::Gpu::Volta, 1, 4);
   pcie.nccl->pcie = true;
   pcie.node->beta = 1 / 12e9;
   for (double bytes = 64; bytes < 1e9; bytes *= 2) {
-    const NcclPrice price(pcie, 4, Stage::AllReduce);
+    const NcclPrice price(pcie, 4, CollectiveOp::AllReduce);
     CHECK(price.choice(bytes).protocol != "LL128");
   }
-  check(pcie, 4, Stage::AllReduce, 1e9, "ring/Simple", 8.4 + 6 * 5.7 + 1e9 / (12e3 * 4 / 6));
+  check(pcie, 4, CollectiveOp::AllReduce, 1e9, "ring/Simple", 8.4 + 6 * 5.7 + 1e9 / (12e3 * 4 / 6));
 }
 
 TEST_CASE("64 A100 of 8 nodes") {
   const Network a100 = network(NcclSetup::Gpu::Ampere);
   // A tree, LL: 6.8 + 2·(7·0.6 + 3·5) = 45.2 us; t = min(0.92·370, 8·17.8) = 142.4 GB/s, LL min(t/3.8, 20.4) = 20.4;
   // 1 kB at index 4, 0.9, and half.
-  check(a100, 64, Stage::AllReduce, 1024, "tree/LL", 45.2 + 1024 / (20.4e3 * 0.9 / 2));
+  check(a100, 64, CollectiveOp::AllReduce, 1024, "tree/LL", 45.2 + 1024 / (20.4e3 * 0.9 / 2));
   // Index 0 is 64 B, each doubling one more.
   double bytes = 64;
   for (const double factor : {1., 1., 1., 1., .9, .8, .7, .7, .7, .7, .6}) {
-    check(a100, 64, Stage::AllReduce, bytes, "tree/LL", 45.2 + bytes / (20.4e3 * factor / 2));
+    check(a100, 64, CollectiveOp::AllReduce, bytes, "tree/LL", 45.2 + bytes / (20.4e3 * factor / 2));
     bytes *= 2;
   }
   // A ring, Simple, at 4 GB: (8.4 + (126 − 14)·3.4 + 14·14)·1.4 us, 370·64/126 GB/s. A NIC's 3 us is less than 3.4.
-  check(a100, 64, Stage::AllReduce, 4e9, "ring/Simple", (8.4 + 112 * 3.4 + 14 * 14) * 1.4 + 4e9 / (370e3 * 64 / 126));
+  check(a100, 64, CollectiveOp::AllReduce, 4e9, "ring/Simple", (8.4 + 112 * 3.4 + 14 * 14) * 1.4 + 4e9 / (370e3 * 64 / 126));
   // AMD: 6 us a step.
   Network amd = a100;
   amd.nccl->amd = true;
-  check(amd, 64, Stage::AllReduce, 4e9, "ring/Simple", (8.4 + 112 * 6 + 14 * 14) * 1.4 + 4e9 / (370e3 * 64 / 126));
+  check(amd, 64, CollectiveOp::AllReduce, 4e9, "ring/Simple", (8.4 + 112 * 6 + 14 * 14) * 1.4 + 4e9 / (370e3 * 64 / 126));
   // One port: the bus is 50 GB/s. A start-up of 1 us comes twice for each of Simple's messages between nodes.
   Network one = network(NcclSetup::Gpu::Ampere, 1);
   one.alpha = 1e-6;
-  check(one, 64, Stage::AllReduce, 40e9, "ring/Simple", (8.4 + 112 * 3.4 + 14 * 16) * 1.4 + 40e9 / (50e3 * 64 / 126));
+  check(one, 64, CollectiveOp::AllReduce, 40e9, "ring/Simple", (8.4 + 112 * 3.4 + 14 * 16) * 1.4 + 40e9 / (50e3 * 64 / 126));
   // 12 workers on two nodes: N = 2, six a node. Reduce-scatters have no factor 1.4.
-  check(a100, 12, Stage::ReduceScatter, 4e9, "ring/Simple", 8.4 + 10 * 3.4 + 14 + 4e9 / (370e3 * 12 / 11));
+  check(a100, 12, CollectiveOp::ReduceScatter, 4e9, "ring/Simple", 8.4 + 10 * 3.4 + 14 + 4e9 / (370e3 * 12 / 11));
 }
 
 TEST_CASE("a GPU a node has the trees' latency between nodes") {
   // Four nodes: ring, LL: 6.6 + 6·5 us; tree: 6.8 + 2·2·5 = 26.8 us, bus min(0.92·50/3.8, …)·0.85·0.9/2.
-  check(network(NcclSetup::Gpu::Volta, 1, 1), 4, Stage::AllReduce, 1024, "tree/LL",
+  check(network(NcclSetup::Gpu::Volta, 1, 1), 4, CollectiveOp::AllReduce, 1024, "tree/LL",
         26.8 + 1024 / (10e3 / 3.8 * 0.85 * 0.9 / 2));  // t = min(46, 1·10)
 }
 
 TEST_CASE("factors scale a level's bandwidth and latency") {
   Network a100 = network(NcclSetup::Gpu::Ampere);
   a100.nccl->node = {0.5, 2};
-  check(a100, 8, Stage::AllReduce, 1e9, "ring/Simple", 112 + 1e9 / (185e3 * 8 / 14));
+  check(a100, 8, CollectiveOp::AllReduce, 1e9, "ring/Simple", 112 + 1e9 / (185e3 * 8 / 14));
   a100.nccl->node = {1, 2};
   a100.nccl->network = {0.25, 3};  // 100 GB/s of 8 ports
-  check(a100, 64, Stage::AllReduce, 40e9, "ring/Simple",
+  check(a100, 64, CollectiveOp::AllReduce, 40e9, "ring/Simple",
         (2 * (8.4 + 112 * 3.4) + 3 * 14 * 14) * 1.4 + 40e9 / (100e3 * 64 / 126));
 }
 
 TEST_CASE("a cost that no line and no table gives") {
   const Network h100 = network(NcclSetup::Gpu::Hopper);
-  const StageCosts stages = price_stages(h100, find_algorithm("nccl", {}), 8, 8, {});
+  const OpCosts stages = price_ops(h100, find_algorithm("nccl", {}), 8, 8, {});
   CHECK(stages[0](0) == Time(0));
   CHECK(to_seconds(stages[0](1'000'000'000)) == Approx(3.7014706e-3));
   CHECK(to_seconds(stages[0].transfer(1'000'000'000)) == Approx(1 / 272.0));

@@ -22,14 +22,14 @@ using To = std::vector<std::pair<Rank, std::int64_t>>;
 }  // namespace
 
 TEST_CASE("servers stand where their share of the ranks begins, rounded down") {
-  const Rounds rounds = parameter_server_rounds(5, 2, Stage::AllReduce);  // at 0 and at 5/2 = 2
+  const Rounds rounds = parameter_server_rounds(5, 2, CollectiveOp::AllReduce);  // at 0 and at 5/2 = 2
   REQUIRE(rounds.rounds.size() == 2);
   CHECK(sends(rounds.rounds[0], 4) == To{{0, 1}, {2, 1}});
   CHECK(sends(rounds.rounds[0], 2) == To{{0, 1}});
   CHECK(sends(rounds.rounds[1], 0) == To{{1, 1}, {2, 1}, {3, 1}, {4, 1}});
   CHECK(sends(rounds.rounds[1], 2) == To{{0, 1}, {1, 1}, {3, 1}, {4, 1}});
   for (const Rank other : {1, 3, 4}) CHECK(sends(rounds.rounds[1], other).empty());
-  const Rounds three = parameter_server_rounds(7, 3, Stage::ReduceScatter);  // at 0, 7/3 = 2 and 14/3 = 4
+  const Rounds three = parameter_server_rounds(7, 3, CollectiveOp::ReduceScatter);  // at 0, 7/3 = 2 and 14/3 = 4
   CHECK(sends(three.rounds[0], 1) == To{{0, 1}, {2, 1}, {4, 1}});
 }
 
@@ -47,10 +47,10 @@ TEST_CASE("as many rounds as doublings reach everybody") {
     INFO(ranks << " ranks");
     const auto count = static_cast<Rank>(ranks);
     CHECK(all_gather_rounds(count).length() == doublings);
-    CHECK(binomial_rounds(count, Stage::ReduceScatter).length() == doublings);
-    CHECK(binomial_rounds(count, Stage::AllGather).length() == doublings);
-    CHECK(binomial_rounds(count, Stage::AllReduce).length() == 2 * doublings);
-    CHECK(double_binary_tree_rounds(count, 16, Stage::AllReduce).length() == trees);
+    CHECK(binomial_rounds(count, CollectiveOp::ReduceScatter).length() == doublings);
+    CHECK(binomial_rounds(count, CollectiveOp::AllGather).length() == doublings);
+    CHECK(binomial_rounds(count, CollectiveOp::AllReduce).length() == 2 * doublings);
+    CHECK(double_binary_tree_rounds(count, 16, CollectiveOp::AllReduce).length() == trees);
   }
 }
 
@@ -92,17 +92,17 @@ TEST_CASE("the halves of an all-reduce: the reduction belongs to the first, and 
   network.beta = 1e-9;
   network.gamma = 0.5e-9;
   const Algorithm& ring = find_algorithm("ring", {});
-  const auto us = [&](Stage stage) {
-    return to_seconds(price_stages(network, ring, 8, 8, {})[static_cast<std::size_t>(stage)](1'000'000)) * 1e6;
+  const auto us = [&](CollectiveOp stage) {
+    return to_seconds(price_ops(network, ring, 8, 8, {})[static_cast<std::size_t>(stage)](1'000'000)) * 1e6;
   };
   // 7 start-ups each; 7/8 of the bytes each; 7/8 of them reduced in the first.
-  CHECK(us(Stage::ReduceScatter) == Approx(70 + 875 + 437.5));
-  CHECK(us(Stage::AllGather) == Approx(70 + 875));
-  CHECK(us(Stage::AllReduce) == Approx(140 + 1750 + 437.5));
+  CHECK(us(CollectiveOp::ReduceScatter) == Approx(70 + 875 + 437.5));
+  CHECK(us(CollectiveOp::AllGather) == Approx(70 + 875));
+  CHECK(us(CollectiveOp::AllReduce) == Approx(140 + 1750 + 437.5));
   network.alpha.reset();
   network.beta.reset();
   network.measured = MeasuredCost{"ring", 8, 140e-6, 2.1875e-9, 0.5e-9, {"c.json", "/network/measured"}};
-  CHECK(us(Stage::AllReduce) == Approx(140 + 2187.5));
-  CHECK(us(Stage::ReduceScatter) == Approx(70 + 1093.75));
-  CHECK(us(Stage::AllGather) == Approx(70 + 1093.75));
+  CHECK(us(CollectiveOp::AllReduce) == Approx(140 + 2187.5));
+  CHECK(us(CollectiveOp::ReduceScatter) == Approx(70 + 1093.75));
+  CHECK(us(CollectiveOp::AllGather) == Approx(70 + 1093.75));
 }

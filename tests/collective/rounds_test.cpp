@@ -70,7 +70,7 @@ class Contributions {
 const Algorithm& named(const std::string& name) { return find_algorithm(name, {"test", ""}); }
 
 Rounds rounds_of(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {},
-                 Stage stage = Stage::AllReduce) {
+                 CollectiveOp stage = CollectiveOp::AllReduce) {
   return rounds_of(named(name), workers, options, stage, {"test", ""});
 }
 
@@ -99,8 +99,8 @@ void require_works(const std::string& name, std::int64_t workers, const Collecti
 
 void require_halves_work(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {}) {
   INFO("the halves of " << name << " among " << workers);
-  const Rounds first = rounds_of(name, workers, options, Stage::ReduceScatter),
-               second = rounds_of(name, workers, options, Stage::AllGather);
+  const Rounds first = rounds_of(name, workers, options, CollectiveOp::ReduceScatter),
+               second = rounds_of(name, workers, options, CollectiveOp::AllGather);
   REQUIRE(first.pieces == second.pieces);
   Contributions contributions(first, Purpose::AllReduce);
   contributions.run(first);
@@ -163,7 +163,7 @@ TEST_CASE("rings and trees on two levels, in full nodes and others") {
 TEST_CASE("groups that lie in nodes differently send their own rounds") {
   // {0, 1, 2} | {3, 4, 5} on nodes of two: the first enters its second node at 2, the other at 4.
   const Rounds rounds = among_groups(
-      {node_ring_rounds({2, 1}, 2, Stage::AllReduce), node_ring_rounds({1, 2}, 2, Stage::AllReduce)}, {0, 1}, 6, 1);
+      {node_ring_rounds({2, 1}, 2, CollectiveOp::AllReduce), node_ring_rounds({1, 2}, 2, CollectiveOp::AllReduce)}, {0, 1}, 6, 1);
   const auto next = [&](Rank rank, std::size_t ring) {
     std::vector<Send> sends;
     rounds.rounds.front().sends(rank, 0, sends);
@@ -185,5 +185,5 @@ TEST_CASE("numbers of workers that an algorithm cannot serve") {
   CHECK_THROWS_AS(rounds_of("bml", 12, {.levels = 2}), InputError);
   CHECK_THROWS_AS(rounds_of("hierarchical", 10, {.groups = 3}), InputError);
   CHECK_THROWS_AS(rounds_of("parameter-server", 4, {.servers = 5}), InputError);
-  CHECK_THROWS_AS(rounds_of("recursive-doubling", 8, {}, Stage::ReduceScatter), InputError);
+  CHECK_THROWS_AS(rounds_of("recursive-doubling", 8, {}, CollectiveOp::ReduceScatter), InputError);
 }

@@ -110,7 +110,7 @@ TEST_CASE("one node, and one worker a node, are one level") {
 
 TEST_CASE("reduction comes on top, and the halves are halves") {
   // The ring of 16 in nodes of 4 with 2 ports: 84 us, 7.5 ns/B, and 15/16·0.5 ns/B of reduction.
-  const StageCosts stages = price_stages(network(4, 2), find_algorithm("ring", {}), 16, 16, {});
+  const OpCosts stages = price_ops(network(4, 2), find_algorithm("ring", {}), 16, 16, {});
   CHECK(to_seconds(stages[0](1000)) * 1e6 == Approx(84 + 7.5 + 0.46875));
   CHECK(to_seconds(stages[1](1000)) * 1e6 == Approx(42 + 3.75 + 0.46875));
   CHECK(to_seconds(stages[2](1000)) * 1e6 == Approx(42 + 3.75));
@@ -199,7 +199,7 @@ TEST_CASE("a group inside a node and one across nodes have the channels and pric
 }
 
 TEST_CASE("a ring among each of several groups stays in its group") {
-  const Rounds rounds = among_groups(ring_rounds(2, 1, Stage::AllGather), 8, 2);  // {0,2} {1,3} {4,6} {5,7}
+  const Rounds rounds = among_groups(ring_rounds(2, 1, CollectiveOp::AllGather), 8, 2);  // {0,2} {1,3} {4,6} {5,7}
   CHECK(rounds.ranks == 8);
   for (Rank rank = 0; rank < 8; ++rank) {
     std::vector<Send> sends;

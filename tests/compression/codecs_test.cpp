@@ -57,7 +57,7 @@ TEST_CASE("topk, gtopk and dgc send the k strongest; randk any k, other ones eac
     CHECK(decoded(*codec, codec->encode(x), x.size()) == expected);
   }
   const auto codec = compressor("randk", options);
-  const Payload first = codec->encode(x), second = codec->encode(x);
+  const EncodedPayload first = codec->encode(x), second = codec->encode(x);
   CHECK(first != second);
   const Floats y = decoded(*codec, first, x.size());
   CHECK(std::count(y.begin(), y.end(), 0.0f) == 950);
@@ -177,7 +177,7 @@ TEST_CASE("the sign codecs: zero counts as positive; what a sign stands for") {
   CHECK(round_trip("ef-signsgd") == with(-3, 3));
   CHECK(round_trip("onebit") == with(-3.75f, 2.4f));
   CHECK(round_trip("signum") == with(-1, 1));
-  CHECK(decoded(*compressor("signsgd"), Payload{std::byte{0b01010101}, std::byte{1}}, 9) ==
+  CHECK(decoded(*compressor("signsgd"), EncodedPayload{std::byte{0b01010101}, std::byte{1}}, 9) ==
         Floats{1, -1, 1, -1, 1, -1, 1, -1, 1});
   // Only one sign: the other mean is of nothing.
   const Floats same{1, 2, 3};
@@ -226,7 +226,7 @@ TEST_CASE("not finite values show, and do not break anything") {
 TEST_CASE("a payload of another codec or length is refused") {
   for (const CompressorKind& kind : compressors()) {
     const auto codec = kind.make({.density = 0.5}, 0);
-    const Payload payload = codec->encode(normals(64, 1));
+    const EncodedPayload payload = codec->encode(normals(64, 1));
     Floats out(640);
     CHECK_THROWS_AS(codec->decode(payload, out), std::logic_error);
   }

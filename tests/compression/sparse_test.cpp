@@ -101,7 +101,7 @@ TEST_CASE("sums, masks and selections of sparse vectors") {
 
 TEST_CASE("a sparse payload: all values, then all indices") {
   const Sparse a{{1, 258}, {1, -2}};
-  const Payload payload = write_sparse(a);
+  const EncodedPayload payload = write_sparse(a);
   REQUIRE(payload.size() == 16);
   CHECK(read_sparse(payload) == a);
   Floats values(2);
@@ -109,5 +109,5 @@ TEST_CASE("a sparse payload: all values, then all indices") {
   CHECK(values == a.values);
   CHECK(payload[12] == std::byte{2});  // 258 = 0x0102, the low byte first
   CHECK(payload[13] == std::byte{1});
-  CHECK_THROWS_AS(read_sparse(Payload(12)), std::logic_error);
+  CHECK_THROWS_AS(read_sparse(EncodedPayload(12)), std::logic_error);
 }

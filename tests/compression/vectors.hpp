@@ -33,7 +33,7 @@ inline std::unique_ptr<allreplay::Compressor> compressor(const std::string& name
   return allreplay::find_compressor(name, {"test", ""}).make(options, 0);
 }
 
-inline Floats decoded(const allreplay::Compressor& compressor, const allreplay::Payload& payload, std::size_t n) {
+inline Floats decoded(const allreplay::Compressor& compressor, const allreplay::EncodedPayload& payload, std::size_t n) {
   Floats out(n, -77.0f);  // what decode() leaves untouched shows
   compressor.decode(payload, out);
   return out;

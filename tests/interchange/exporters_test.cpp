@@ -240,14 +240,14 @@ double longest_path(const Json& json, const Scenario& scenario) {
     double time = 0;
     if (node.find("comm_type")) {
       const std::int64_t type = node.at("comm_type").integer(0, 10);
-      const Stage stage = type == 2 ? Stage::AllGather : type == 7 ? Stage::ReduceScatter : Stage::AllReduce;
+      const CollectiveOp stage = type == 2 ? CollectiveOp::AllGather : type == 7 ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce;
       // Worker 0's: its shard group, and behind all of those the first of equal place.
       const std::string replicas = std::to_string(1 + groups.workers / groups.shard);
       const bool replica = node.find("pg_name") && node.at("pg_name").text() == replicas;
-      const Axis axis = replica ? Axis::Replica : stage == Stage::AllReduce ? Axis::All : Axis::Shard;
+      const Axis axis = replica ? Axis::Replica : stage == CollectiveOp::AllReduce ? Axis::All : Axis::Shard;
       Bytes bytes = node.at("comm_size").integer(0, 1'000'000'000'000);
       // comm_size is what a worker gives; prices are of the whole.
-      if (stage == Stage::AllGather) bytes *= groups.ranks(axis);
+      if (stage == CollectiveOp::AllGather) bytes *= groups.ranks(axis);
       if (replica) bytes *= groups.shard;
       time = groups.ranks(axis) > 1 ? to_seconds(on.fabric->price({stage, axis})(bytes)) : 0;
     } else {

@@ -114,7 +114,7 @@ TEST_CASE("a few lines by hand are a plan") {
                   {"op": "all-reduce", "block": 1, "after": [{"backward": "a"}], "before": [{"forward": "a"}]},
                   {"op": "reduce-scatter", "block": 0, "after": [{"backward": "b"}]}]})",
                               two_layers());
-  CHECK(last.transfers[2].op == Stage::ReduceScatter);
+  CHECK(last.transfers[2].op == CollectiveOp::ReduceScatter);
   CHECK_FALSE(lanes.travel);
 }
 

@@ -32,7 +32,7 @@ Time end_of(const char* collective, Rank ranks, std::int64_t bytes, const std::v
             double alpha = 0, double gamma = 0) {
   const auto hosts = star(ranks, link(0, 1e12));  // a byte per picosecond
   const Rounds rounds =
-      rounds_of(find_algorithm(collective, {}), ranks, {.servers = 1, .groups = 1}, Stage::AllReduce, {});
+      rounds_of(find_algorithm(collective, {}), ranks, {.servers = 1, .groups = 1}, CollectiveOp::AllReduce, {});
   MessageNetwork network({std::make_shared<RoutedRounds>(rounds, *hosts, alpha)}, hosts->links(), gamma,
                          each_alone(ranks));
   Meeting meeting{bytes, {}};
@@ -93,7 +93,7 @@ TEST_CASE("shared fairly, what piles up at a late rank would hold up all") {
   // Seven of eight slices are at the late rank when it starts: with its own, eight share its link, arrive together, and
   // share the next one's. In order, 14 slices of 125 kB follow its start: 1.75 us at a byte per picosecond.
   const auto hosts = star(8, link(0, 1e12));
-  const Rounds rounds = rounds_of(find_algorithm("ring", {}), 8, {.groups = 1}, Stage::AllReduce, {});
+  const Rounds rounds = rounds_of(find_algorithm("ring", {}), 8, {.groups = 1}, CollectiveOp::AllReduce, {});
   for (const bool in_order : {true, false}) {
     NaiveNetwork naive(*hosts, 0, 0);
     std::vector<double> starts(8, 0);
@@ -106,7 +106,7 @@ TEST_CASE("shared fairly, what piles up at a late rank would hold up all") {
 TEST_CASE("a collective ends when its last rank has started") {
   // Rank 1 only receives, from 0 to 100; and of nothing there is nothing to wait for.
   const auto hosts = star(2, link(0, 1e12));
-  const Rounds rounds = rounds_of(find_algorithm("broadcast", {}), 2, {}, Stage::AllReduce, {});
+  const Rounds rounds = rounds_of(find_algorithm("broadcast", {}), 2, {}, CollectiveOp::AllReduce, {});
   MessageNetwork network({std::make_shared<RoutedRounds>(rounds, *hosts, 0)}, hosts->links(), 0, each_alone(2));
   CHECK(
       ends_of(network, {{100, {Time(0), Time(30)}}, {100, {Time(1000), Time(1700)}}, {0, {Time(2000), Time(2500)}}}) ==
@@ -204,7 +204,7 @@ TEST_CASE("ranks that start apart, against the naive simulator") {
       if (network.workers % 2 == 0) options.groups = 2;
       Rounds rounds;
       try {
-        rounds = rounds_of(algorithm, network.workers, options, Stage::AllReduce, {"test", ""});
+        rounds = rounds_of(algorithm, network.workers, options, CollectiveOp::AllReduce, {"test", ""});
       } catch (const InputError&) {
         continue;
       }

@@ -55,7 +55,7 @@ TEST_CASE("fluid goes the way that it goes without short cuts") {
       for (int times = 0; times < 40; ++times) {
         const double alpha = random.below(4) == 0 ? 0 : 45.25e-6, gamma = random.below(2) == 0 ? 0 : 0.037e-9;
         const auto shapes = std::make_shared<Shapes>();
-        const Rounds rounds = rounds_of(find_algorithm(name, {}), 16, {}, Stage::AllReduce, {});
+        const Rounds rounds = rounds_of(find_algorithm(name, {}), 16, {}, CollectiveOp::AllReduce, {});
         const std::vector<std::shared_ptr<const RoundLoads>> loads{
             std::make_shared<RoundLoads>(rounds, *topology, *shapes)};
         shapes->fold();

@@ -13,17 +13,17 @@ constexpr Bytes bytes = 1'000'000;
 // a = 1 us and b·M = 4 us, behind launches of 2 us.
 LaunchedFabric fabric(Legs legs = {}) {
   ChannelCosts costs(call_count, {CommCost(1e-6, 4e-12)});
-  costs[service_of({Stage::AllGather, Axis::Servers})].channels = channel_back;
+  costs[service_of({CollectiveOp::AllGather, Axis::Servers})].channels = channel_back;
   std::array<bool, call_count> talks{};
   talks.fill(true);
-  talks[service_of({Stage::AllReduce, Axis::Replica})] = false;
+  talks[service_of({CollectiveOp::AllReduce, Axis::Replica})] = false;
   return {std::make_shared<AlphaBetaFabric>(costs, Sharing::Serial), to_time(2e-6), talks, std::move(legs)};
 }
 
 struct Asked {
   int at = 0;  // us
   QueueId lane = 0;
-  Call call = Stage::AllReduce;
+  Call call = CollectiveOp::AllReduce;
   Bytes size = bytes;
 };
 
@@ -68,33 +68,33 @@ TEST_CASE("lanes launch side by side, and what ends together goes in the order o
 }
 
 TEST_CASE("what has nobody to talk to, or nothing to say, is not launched") {
-  const Call alone(Stage::AllReduce, Axis::Replica);
+  const Call alone(CollectiveOp::AllReduce, Axis::Replica);
   check(ends_of(fabric(), {{.call = alone}}), {5});
   check(ends_of(fabric(), {{.at = 3, .size = 0}, {.at = 3}}), {3, 10});
 }
 
 TEST_CASE("every leg is launched, on channels of its own") {
   Legs legs;
-  const Call push(Stage::ReduceScatter, Axis::Servers), pull(Stage::AllGather, Axis::Servers);
-  legs[service_of(Stage::AllReduce)] = {push, pull};
+  const Call push(CollectiveOp::ReduceScatter, Axis::Servers), pull(CollectiveOp::AllGather, Axis::Servers);
+  legs[service_of(CollectiveOp::AllReduce)] = {push, pull};
   const LaunchedFabric servers = fabric(legs);
   // Launched by 2 and 4; pushed by 7 and 11. The first's pull is launched from 7 to 9, and ends at 14; the second's
   // from 11 to 13: its start-up ends at 14, when the channel is free: 18.
   check(ends_of(servers, {{}, {}}), {14, 18});
-  CHECK(servers.alone(bytes, Stage::AllReduce) == to_time(14e-6));
-  CHECK(servers.price(Stage::AllReduce)(bytes) == to_time(9e-6));  // the whole's price, and two launches
+  CHECK(servers.alone(bytes, CollectiveOp::AllReduce) == to_time(14e-6));
+  CHECK(servers.price(CollectiveOp::AllReduce)(bytes) == to_time(9e-6));  // the whole's price, and two launches
   // At the best speed: 4 us on either channel, and the first launch.
-  CHECK(servers.least(bytes, Stage::AllReduce, true) == to_time(6e-6));
-  CHECK(servers.least(bytes, Stage::AllReduce, false) == to_time(14e-6));
+  CHECK(servers.least(bytes, CollectiveOp::AllReduce, true) == to_time(6e-6));
+  CHECK(servers.least(bytes, CollectiveOp::AllReduce, false) == to_time(14e-6));
 }
 
 TEST_CASE("a launch is part of the start-up for those who plan") {
   const LaunchedFabric launched = fabric();
-  CHECK(launched.price(Stage::AllReduce)(bytes) == to_time(7e-6));
-  CHECK(launched.price(Stage::AllReduce).transfer(bytes) == to_time(4e-6));
-  CHECK(launched.alone(bytes, Stage::AllReduce) == to_time(7e-6));
-  CHECK(launched.least(bytes, Stage::AllReduce, true) == to_time(7e-6));
-  CHECK(launched.least_behind(bytes, Stage::AllGather, true) == to_time(4e-6));
+  CHECK(launched.price(CollectiveOp::AllReduce)(bytes) == to_time(7e-6));
+  CHECK(launched.price(CollectiveOp::AllReduce).transfer(bytes) == to_time(4e-6));
+  CHECK(launched.alone(bytes, CollectiveOp::AllReduce) == to_time(7e-6));
+  CHECK(launched.least(bytes, CollectiveOp::AllReduce, true) == to_time(7e-6));
+  CHECK(launched.least_behind(bytes, CollectiveOp::AllGather, true) == to_time(4e-6));
   const std::vector<CostPoint> table{{1000, 1e-6}, {2'000'000, 9e-6}};
   const CommCost cost(table);
   CHECK(cost.after(to_time(2e-6))(1000) == to_time(3e-6));

@@ -13,7 +13,7 @@ namespace {
 
 // Both ways to the same time and the same count of messages. Whether it went in lockstep.
 bool check_alone(const std::string& collective, std::int64_t workers, const Topology& topology, double gamma,
-                 Bytes bytes, Stage stage = Stage::AllReduce) {
+                 Bytes bytes, CollectiveOp stage = CollectiveOp::AllReduce) {
   NetworkSetup one = setup(collective, workers, Fidelity::Message, 45.25e-6, gamma);
   one.calls = {stage};
   NetworkSetup other = one;
@@ -38,7 +38,7 @@ TEST_CASE("a ring by additions takes as long as every message simulated") {
   const Bytes sizes[] = {1, 1000, 65'537, 100'000'001};
   for (const Bytes bytes : sizes)
     for (const double gamma : {0.0, 0.037e-9, 2.1e-9})
-      for (const Stage stage : {Stage::AllReduce, Stage::ReduceScatter, Stage::AllGather}) {
+      for (const CollectiveOp stage : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) {
         for (const std::int64_t n : {2, 3, 16, 33})
           CHECK(check_alone("ring", n, *on_links("star", "", n), gamma, bytes, stage));
         CHECK(check_alone("ring", 13, *on_links("ring", "", 13), gamma, bytes, stage));

@@ -127,7 +127,7 @@ TEST_CASE("against the naive simulator") {
       if (network.workers % 2 == 0) options.groups = 2;
       Rounds rounds;
       try {
-        rounds = rounds_of(algorithm, network.workers, options, Stage::AllReduce, {"test", ""});
+        rounds = rounds_of(algorithm, network.workers, options, CollectiveOp::AllReduce, {"test", ""});
       } catch (const InputError&) {
         continue;
       }

@@ -116,7 +116,7 @@ TEST_CASE("parameter servers: loads in closed form are those of every route walk
       for (const std::int64_t servers : {workers, (workers + 1) / 2, std::int64_t{3}, std::int64_t{1}}) {
         if (servers > workers) continue;
         INFO(one.kind << one.rest << ", " << workers << " workers, " << servers << " servers");
-        const Rounds rounds = parameter_server_rounds(static_cast<Rank>(workers), servers, Stage::AllReduce);
+        const Rounds rounds = parameter_server_rounds(static_cast<Rank>(workers), servers, CollectiveOp::AllReduce);
         const int closed = check_rounds(rounds, *topology);
         if (workers == one.hosts && servers == workers) CHECK(closed == (one.closed ? 2 : 0));
       }
@@ -126,7 +126,7 @@ TEST_CASE("parameter servers: loads in closed form are those of every route walk
 TEST_CASE("parameter servers whose messages cost more between machines") {
   const auto topology = made("rail", inside + "4" + R"(, "rails": 2, "pxn": false)", 16);
   for (const LevelAlpha& levels : {LevelAlpha{4, 0, 3.1e-6}, LevelAlpha{4, 9e-6, 0}, LevelAlpha{8, 0, 1e-6}})
-    check_rounds(parameter_server_rounds(16, 16, Stage::AllReduce), *topology, levels);
+    check_rounds(parameter_server_rounds(16, 16, CollectiveOp::AllReduce), *topology, levels);
 }
 
 TEST_CASE("any hosts send to any others, several on one") {
@@ -183,7 +183,7 @@ TEST_CASE("a graph, and links that changed") {
     {"between": ["e", "d"], "latency": "0.4 us", "bandwidth": "1 GB/s"}]})";
   for (const std::int64_t workers : {5, 4, 2}) {
     const auto topology = make_topology(spec_of(graph), workers);
-    CHECK(check_rounds(parameter_server_rounds(static_cast<Rank>(workers), workers, Stage::AllReduce), *topology) == 2);
+    CHECK(check_rounds(parameter_server_rounds(static_cast<Rank>(workers), workers, CollectiveOp::AllReduce), *topology) == 2);
   }
   const std::pair<std::string, int> changes[] = {
       {R"({"between": ["h0", "s0"], "bandwidth": "1 MB/s"})", 2},
@@ -191,10 +191,10 @@ TEST_CASE("a graph, and links that changed") {
   };
   for (const auto& [change, closed] : changes) {
     const auto topology = made("star", R"(, "links": [)" + change + "]", 6);
-    CHECK(check_rounds(parameter_server_rounds(6, 6, Stage::AllReduce), *topology) == closed);
+    CHECK(check_rounds(parameter_server_rounds(6, 6, CollectiveOp::AllReduce), *topology) == closed);
   }
   const auto cut = made("torus", R"(, "dimensions": [3, 4], "links": [{"between": ["h0", "h1"], "down": true}])", 12);
-  CHECK(check_rounds(parameter_server_rounds(12, 12, Stage::AllReduce), *cut) == 0);
+  CHECK(check_rounds(parameter_server_rounds(12, 12, CollectiveOp::AllReduce), *cut) == 0);
 }
 
 TEST_CASE("routes that are not walked are those that are: runs of links on tori, digits of BCube") {
@@ -203,11 +203,11 @@ TEST_CASE("routes that are not walked are those that are: runs of links on tori,
     const auto topology = made(one.kind, one.rest, one.hosts);
     const auto workers = static_cast<Rank>(one.hosts);
     INFO(one.kind << one.rest);
-    check_rounds(ring_rounds(workers, 1, Stage::AllReduce), *topology);
-    check_rounds(binomial_rounds(workers, Stage::AllReduce), *topology);
+    check_rounds(ring_rounds(workers, 1, CollectiveOp::AllReduce), *topology);
+    check_rounds(binomial_rounds(workers, CollectiveOp::AllReduce), *topology);
     check_rounds(all_gather_rounds(workers), *topology);
-    check_rounds(double_binary_tree_rounds(workers, 3, Stage::AllReduce), *topology, {2, 1e-6, 0});
-    if (workers == 16) check_rounds(bml_rounds(4, 2, Stage::AllReduce), *topology);
+    check_rounds(double_binary_tree_rounds(workers, 3, CollectiveOp::AllReduce), *topology, {2, 1e-6, 0});
+    if (workers == 16) check_rounds(bml_rounds(4, 2, CollectiveOp::AllReduce), *topology);
   }
 }
 
@@ -215,7 +215,7 @@ TEST_CASE("steps of BML, one counted from the other, are those walked") {
   for (const auto& [n, levels] : {std::pair{3, 3}, {5, 2}, {2, 4}, {4, 1}}) {
     const auto workers = static_cast<std::int64_t>(std::lround(std::pow(n, levels)));
     const auto topology = made("bcube", fmt::format(R"(, "n": {}, "k": {})", n, levels), workers);
-    for (const Stage stage : {Stage::AllReduce, Stage::ReduceScatter, Stage::AllGather}) {
+    for (const CollectiveOp stage : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) {
       INFO(n << "^" << levels << ", stage " << static_cast<int>(stage));
       check_rounds(bml_rounds(n, levels, stage), *topology);
       check_rounds(bml_rounds(n, levels, stage), *topology, {2, 1e-6, 0});

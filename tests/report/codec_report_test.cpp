@@ -123,7 +123,7 @@ TEST_CASE("codecs have the bytes, the feedback and the way of travelling that th
       for (const double density : {0.001, 0.01, 1.0})
         for (std::int64_t bits = 1; bits <= 16; ++bits) {
           const std::vector<float> x(n, 1);
-          const Payload payload = kind.make({.density = density, .bits = bits}, 0)->encode(x);
+          const EncodedPayload payload = kind.make({.density = density, .bits = bits}, 0)->encode(x);
           CodecOptions options;
           options.density = density;
           options.bits = bits;

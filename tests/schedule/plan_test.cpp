@@ -45,7 +45,7 @@ TEST_CASE("a draft is written out as transfers, and what waits for them") {
   REQUIRE(plan.program.size() == 6);
   CHECK(plan.program[0] == Work{WorkKind::Backward, 2});
   CHECK(plan.program[5] == Work{WorkKind::Forward, 2});
-  CHECK(plan.transfers == std::vector<Transfer>{{Stage::AllReduce, 0, 0, 7}, {Stage::AllReduce, 1, 0, 3}});
+  CHECK(plan.transfers == std::vector<Transfer>{{CollectiveOp::AllReduce, 0, 0, 7}, {CollectiveOp::AllReduce, 1, 0, 3}});
   // Barrier iteration: the first forward waits for both.
   CHECK(plan.gates ==
         Gates{{work(0), transfer(0)}, {work(2), transfer(1)}, {transfer(0), work(3)}, {transfer(1), work(3)}});
@@ -63,10 +63,10 @@ TEST_CASE("a split draft is reductions, and gathers once they and the backward p
   draft.barrier = Barrier::Layer;
   const Plan plan = expand(draft, three_layers());
   constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
-  CHECK(plan.transfers == std::vector<Transfer>{{Stage::ReduceScatter, 0, 0, first},
-                                                {Stage::ReduceScatter, 1, 0, first},
-                                                {Stage::AllGather, 0, 0, 7},
-                                                {Stage::AllGather, 1, 0, 3}});
+  CHECK(plan.transfers == std::vector<Transfer>{{CollectiveOp::ReduceScatter, 0, 0, first},
+                                                {CollectiveOp::ReduceScatter, 1, 0, first},
+                                                {CollectiveOp::AllGather, 0, 0, 7},
+                                                {CollectiveOp::AllGather, 1, 0, 3}});
   CHECK(plan.gates == Gates{{work(0), transfer(0)},
                             {work(2), transfer(1)},
                             {transfer(0), transfer(2)},

@@ -53,7 +53,7 @@ struct Planned {
   PlanWords words;
 };
 
-std::vector<Bytes> sizes(const Plan& plan, Stage op) {
+std::vector<Bytes> sizes(const Plan& plan, CollectiveOp op) {
   std::vector<Bytes> sizes;
   for (const Transfer& transfer : plan.transfers)
     if (transfer.op == op) sizes.push_back(plan.blocks[transfer.block].bytes());
@@ -193,16 +193,16 @@ TEST_CASE("hybrid sharding: an all-reduce of the shard follows each reduction in
     two.waits({{"A2", "R2"}, {"U", "R2/2 A2/2 R1/2 A1/2"}});
     CHECK(two.words.before("G1/2") == (std::string(name) == "fsdp2" ? "D1" : "B1") + std::string(" R2 A2 R1 A1"));
     for (const Transfer& transfer : two.plan.transfers)
-      CHECK(transfer.axis == (transfer.op == Stage::AllReduce ? Axis::Replica : Axis::Shard));
+      CHECK(transfer.axis == (transfer.op == CollectiveOp::AllReduce ? Axis::Replica : Axis::Shard));
     // One that does not wait for its shards' reduction is named, whichever it is.
     CHECK(!uncovered(two.plan, two.profile));
     int missed = 0;
     for (std::size_t i = 0; i < two.plan.gates.size(); ++i) {
       const Moment before = two.plan.gates[i].before, after = two.plan.gates[i].after;
-      const auto is = [&](Moment one, Stage op) {
+      const auto is = [&](Moment one, CollectiveOp op) {
         return one.of == Moment::Of::Transfer && two.plan.transfers[one.index].op == op;
       };
-      if (!is(before, Stage::ReduceScatter) || !is(after, Stage::AllReduce)) continue;
+      if (!is(before, CollectiveOp::ReduceScatter) || !is(after, CollectiveOp::AllReduce)) continue;
       Plan early = two.plan;
       early.gates.erase(early.gates.begin() + static_cast<std::ptrdiff_t>(i));
       const auto wrong = uncovered(early, two.profile);
@@ -258,7 +258,7 @@ TEST_CASE("fsdp: a unit's layers pass back to back, and its tensors travel as on
   const Planned two("fsdp1", with_groups(layers_of({3, 0, 5, 7}), {"a", "a", "b", "b"}));
   CHECK(two.words.program() == "F1 F2 F3 F4 B4 B3 B2 B1 U");
   two.waits({{"F1", "G1"}, {"F3", "G3+4"}, {"B4", "G3+4'"}, {"R3+4", "B3"}, {"R1", "B1"}, {"F4", ""}, {"B3", ""}});
-  CHECK(sizes(two.plan, Stage::ReduceScatter) == std::vector<Bytes>{48, 12});
+  CHECK(sizes(two.plan, CollectiveOp::ReduceScatter) == std::vector<Bytes>{48, 12});
 }
 
 TEST_CASE("zero-1 without overlap: buckets in forward order, after the backward pass") {
@@ -274,7 +274,7 @@ TEST_CASE("zero-1 without overlap: buckets in forward order, after the backward 
   CHECK(plan.words.lane("reduce") == "R1+2/2 R3/2 R4/2");
   plan.waits({{"R1+2/2", "B1/2"}, {"R3/2", "B1/2"}, {"R4/2", "B1/2"}, {"U", "R1+2/2 R3/2 R4/2"}});
   // All parameters in pieces of 350 elements, tensors cut: 100 + 200 + 50, 250 + 100, 300 of 400 left.
-  CHECK(sizes(plan.plan, Stage::AllGather) == std::vector<Bytes>{1400, 1400, 1200});
+  CHECK(sizes(plan.plan, CollectiveOp::AllGather) == std::vector<Bytes>{1400, 1400, 1200});
   CHECK(plan.words.lane("gather") == "G1+2+3 G3+4 G4");
   plan.waits({{"G1+2+3", "start"}, {"G3+4", "start"}, {"F1", "G1+2+3 G3+4 G4"}, {"F2", ""}, {"F1/2", ""}});
   const Slice rest = plan.plan.blocks[plan.plan.transfers[2].block].slices.front();
@@ -335,7 +335,7 @@ TEST_CASE("zero-2: a larger gradient goes alone, and whole buckets are all-reduc
                      [](StrategyOptions& options) { options.zero.reduce_bucket = 500; });
   CHECK(plan.words.lane("reduce") == "R3 R2 R1");
   plan.waits({{"R3", "B2"}, {"B1", "R3"}, {"R2", "B1"}, {"R1", "B1"}});
-  CHECK(sizes(plan.plan, Stage::AllReduce) == std::vector<Bytes>{400, 3600, 400});
+  CHECK(sizes(plan.plan, CollectiveOp::AllReduce) == std::vector<Bytes>{400, 3600, 400});
   CHECK(plan.plan.transfers.back().axis == Axis::All);
 }
 
@@ -469,7 +469,7 @@ TEST_CASE("megatron: buckets close once full, and the next one's gather is issue
 
   const Planned whole = with([](StrategyOptions& options) { options.megatron.distributed_optimizer = false; });
   CHECK(whole.words.lane("gather").empty());
-  CHECK(sizes(whole.plan, Stage::AllReduce) == std::vector<Bytes>{960, 960, 960});
+  CHECK(sizes(whole.plan, CollectiveOp::AllReduce) == std::vector<Bytes>{960, 960, 960});
   CHECK(whole.plan.step.zero == 0);
 
   const Planned groups = with([](StrategyOptions& options) { options.step.shard_group = 2; });
@@ -552,7 +552,7 @@ TEST_CASE("zero under a plan by priority: an earlier micro-batch goes first, wha
     const Planned one("p3", layers_of({1, 0, 1, 1}),
                       [&](StrategyOptions& options) { options.step = {.accumulate = accumulate, .zero = 1}; });
     for (const Transfer& transfer : one.plan.transfers)
-      if (transfer.op == Stage::ReduceScatter) CHECK(transfer.priority == one.plan.blocks[transfer.block].priority);
+      if (transfer.op == CollectiveOp::ReduceScatter) CHECK(transfer.priority == one.plan.blocks[transfer.block].priority);
   }
 }
 

@@ -29,7 +29,7 @@ Scenario random_units(Random& random, std::size_t units) {
   }
   if (random.below(2) == 0) profile.update = to_time(static_cast<double>(random.below(1000)) * 1e-6);
   Scenario scenario = scenario_of(std::move(profile), "best", workers, alpha, beta);
-  Step& step = scenario.options.strategy.step;
+  ShardingConfig& step = scenario.options.strategy.step;
   step.zero = 3;
   step.accumulate = static_cast<std::int64_t>(1 + random.below(2));
   if (random.below(2) == 0) step.shard_group = 2;
@@ -143,7 +143,7 @@ TEST_CASE("best --zero 3 against every order of gathers and reductions in one la
       std::vector<std::uint32_t> fixed, gathers, reductions;
       for (std::uint32_t i = 0; i < plan.transfers.size(); ++i) {
         const bool backward = fixed.size() >= plan.blocks.size();
-        (plan.transfers[i].op == Stage::ReduceScatter ? reductions : backward ? gathers : fixed).push_back(i);
+        (plan.transfers[i].op == CollectiveOp::ReduceScatter ? reductions : backward ? gathers : fixed).push_back(i);
       }
       // Every merge of both rows.
       const auto merge = [&](auto&& self, std::vector<std::uint32_t>& order, std::size_t g, std::size_t r) -> void {

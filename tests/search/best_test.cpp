@@ -96,7 +96,7 @@ TEST_CASE("where transfers go one after another, no plan of all-reduces beats th
     scenario.options.sharing = Sharing::Serial;
     scenario.stragglers = {};
     const Plan urgent =
-        expand(draft_most_urgent(scenario.profile, communication_of(scenario).fabric->price(Stage::AllReduce)),
+        expand(draft_most_urgent(scenario.profile, communication_of(scenario).fabric->price(CollectiveOp::AllReduce)),
                scenario.profile);
     require_covered(urgent, scenario.profile);
     const double time = simulate(scenario, urgent).metrics.iteration_s;

@@ -134,7 +134,7 @@ TEST_CASE("SimGrid finds the same times") {
          {"ring", "recursive-doubling", "halving-doubling", "binary-tree", "parameter-server", "double-binary-tree"}) {
       const NetworkSetup what = setup(collective, 16, Fidelity::Message);
       const double ours = to_seconds(lay_on(what, *topology)->alone(bytes));
-      const double theirs = simgrid_time(what.algorithm->rounds(16, what.options, Stage::AllReduce, what.place),
+      const double theirs = simgrid_time(what.algorithm->rounds(16, what.options, CollectiveOp::AllReduce, what.place),
                                          *topology, static_cast<double>(bytes));
       INFO(collective << " on " << name);
       CHECK(ours == Approx(theirs).epsilon(1e-8));

@@ -189,7 +189,7 @@ TEST_CASE("megatron: each of its three overlaps") {
 
 TEST_CASE("wfbp with stages 1 and 2, two micro-batches") {
   Scenario scenario = on_ring(profile_of({{1, 1}, {1, 1}}, 2), "wfbp");
-  Step& step = scenario.options.strategy.step;
+  ShardingConfig& step = scenario.options.strategy.step;
   step = {.accumulate = 2, .zero = 2};
   const std::string both = "B2 0-1 B1 1-2 R2 1-2 F1/2 2-3 R1 2-3 F2/2 3-4 B2/2 4-5 B1/2 5-6 R2/2 5-6 R1/2 6-7 U 7-8 ";
   check(scenario, {12, 3, both + "G1 8-9 G2 9-10 F1 10-11 F2 11-12"});

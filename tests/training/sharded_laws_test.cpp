@@ -158,7 +158,7 @@ std::int64_t times(std::vector<Slice> slices, const Tensor& tensor) {
   return sum / tensor.bytes;
 }
 
-bool is_gather(const Transfer& one) { return one.op == Stage::AllGather; }
+bool is_gather(const Transfer& one) { return one.op == CollectiveOp::AllGather; }
 bool is_reduction(const Transfer& one) { return !is_gather(one) && one.axis != Axis::Replica; }
 bool is_replica(const Transfer& one) { return one.axis == Axis::Replica; }
 
@@ -212,7 +212,7 @@ TEST_CASE("without computing an iteration is the chain of its transfers, where t
       double seconds = 0;
       for (const Transfer& transfer : result.plan.transfers) {
         // Half a ring for a half of an all-reduce; gathers carry parameters.
-        const double halves = transfer.op == Stage::AllReduce ? 2 : 1;
+        const double halves = transfer.op == CollectiveOp::AllReduce ? 2 : 1;
         const double bytes = static_cast<double>(result.plan.blocks[transfer.block].bytes()) *
                              (is_gather(transfer) ? scenario.profile->parameter_share() : 1);
         seconds += halves * ((workers - 1) * *scenario.cluster.network.alpha +
@@ -338,7 +338,7 @@ TEST_CASE("one worker communicates nothing") {
 
 TEST_CASE("groups of all workers are no groups, and groups of one are plain data parallelism's bytes") {
   for_all(208, 20, [](Scenario& scenario, std::string_view) {
-    Step& step = scenario.options.strategy.step;
+    ShardingConfig& step = scenario.options.strategy.step;
     if (step.shard_group == 0) return;
     step.shard_group = scenario.workers;
     const Result grouped = simulate(scenario);

@@ -29,7 +29,7 @@ Scenario on_nodes(const Shape& shape, std::string_view collective) {
   return scenario;
 }
 
-double closed(const Shape& shape, std::string_view collective, const Call& call = Stage::AllReduce,
+double closed(const Shape& shape, std::string_view collective, const Call& call = CollectiveOp::AllReduce,
               std::int64_t shard = 0) {
   const Scenario scenario = on_nodes(shape, collective);
   const Groups groups{shape.workers, shard > 0 ? shard : shape.workers};
@@ -39,7 +39,7 @@ double closed(const Shape& shape, std::string_view collective, const Call& call 
 }
 
 double detailed(std::string_view fidelity, const Shape& shape, std::string_view collective,
-                const Call& call = Stage::AllReduce, std::int64_t shard = 0) {
+                const Call& call = CollectiveOp::AllReduce, std::int64_t shard = 0) {
   Scenario scenario = on_nodes(shape, collective);
   scenario.fidelity = fidelity;
   Communication communication = communication_of(scenario);
@@ -65,7 +65,7 @@ bool is_below(const Shape& shape, std::string_view collective, const Call& call,
   return call.axis == Axis::Replica && shard % shape.node == 0 && shape.beta_in > shape.beta_out;
 }
 
-void require_equal(const Shape& shape, std::string_view collective, const Call& call = Stage::AllReduce,
+void require_equal(const Shape& shape, std::string_view collective, const Call& call = CollectiveOp::AllReduce,
                    std::int64_t shard = 0) {
   INFO(collective << " of " << shape.workers << " in nodes of " << shape.node << " with " << shape.rails
                   << " ports, groups of " << shard << ": " << to_string(call.stage) << " among "
@@ -113,12 +113,12 @@ TEST_CASE("so are their halves, and those of groups of workers") {
     for (const double inside : {0.1e-9, 20e-9}) {
       const Shape shape{workers, node, rails, inside, 8e-9};
       for (const char* name : {"ring", "hierarchical", "halving-doubling", "parameter-server", "binary-tree"})
-        for (const Stage stage : {Stage::ReduceScatter, Stage::AllGather}) require_equal(shape, name, stage);
+        for (const CollectiveOp stage : {CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) require_equal(shape, name, stage);
       for (const std::int64_t shard : {2, 4, 8, 16})
         for (const Axis axis : {Axis::Shard, Axis::Replica}) {
           for (const char* name : {"ring", "parameter-server", "hierarchical"})
-            require_equal(shape, name, {Stage::AllReduce, axis}, shard);
-          for (const char* name : logarithmic) require_equal(shape, name, {Stage::AllReduce, axis}, shard);
+            require_equal(shape, name, {CollectiveOp::AllReduce, axis}, shard);
+          for (const char* name : logarithmic) require_equal(shape, name, {CollectiveOp::AllReduce, axis}, shard);
         }
     }
 }

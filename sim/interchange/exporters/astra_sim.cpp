@@ -66,19 +66,19 @@ std::vector<Bytes> bytes_by_layer(const ExportRequest& request) {
   const Plan& plan = *request.plan;
   std::vector<std::uint32_t> made(plan.transfers.size(), 0);  // the last work that each waits for
   for (const Gate& gate : plan.gates)
-    if (gate.before.of == Moment::Of::Work && gate.after.of == Moment::Of::Transfer)
-      made[gate.after.index] = std::max(made[gate.after.index], gate.before.index);
+    if (const auto *from = gate.work_before(); from && gate.transfer_after())
+      made[gate.transfer_after()->index] = std::max(made[gate.transfer_after()->index], from->place);
   // Once for all micro-batches; of a copy or an update, the layer of the last pass before it.
   const auto layer_at = [&](std::uint32_t place) {
-    while (place > 0 && plan.program[place].kind != WorkKind::Backward && plan.program[place].kind != WorkKind::Forward)
-      --place;
-    return plan.program[place].kind == WorkKind::Backward ? plan.program[place].item : LayerId{0};
+    const std::vector<Work>& program = plan.program();
+    while (place > 0 && program[place].kind != WorkKind::Backward && program[place].kind != WorkKind::Forward) --place;
+    return program[place].kind == WorkKind::Backward ? program[place].item : LayerId{0};
   };
   const std::uint32_t last = static_cast<std::uint32_t>(plan.step.accumulate) - 1;
   for (std::size_t index = 0; index < plan.transfers.size(); ++index) {
     const Transfer& one = plan.transfers[index];
-    if (one.op != Stage::AllGather && one.axis != Axis::Replica && one.batch == last)
-      bytes[layer_at(made[index])] += plan.blocks[one.block].bytes();
+    if (one.op != CollectiveOp::AllGather && one.group != group_replica && one.batch == last)
+      bytes[layer_at(made[index])] += plan.block_of(one).bytes();
   }
   return bytes;
 }
@@ -120,15 +120,15 @@ void add_notes_of_plan(const Plan& plan, const std::vector<Bytes>& bytes, std::v
                     plan.strategy, plan.blocks.size(), lines));
   notes.push_back("the order of the blocks and how many are in flight are ASTRA-sim's own (its system file)");
   const bool first_waits_for_all = std::all_of(plan.gates.begin(), plan.gates.end(), [&](const Gate& gate) {
-    return gate.after.of != Moment::Of::Work || plan.program[gate.after.index].item == 0;
+    return !gate.work_after() || plan.program()[gate.work_after()->place].item == 0;
   });
   if (first_waits_for_all)
     notes.push_back(
         "a layer's next forward waits for its own all-reduce only, as ASTRA-sim does it, not for all blocks");
   if (std::any_of(plan.transfers.begin(), plan.transfers.end(),
-                  [](const Transfer& transfer) { return transfer.op != Stage::AllReduce; }))
+                  [](const Transfer& transfer) { return transfer.op != CollectiveOp::AllReduce; }))
     notes.push_back("reduce-scatters and all-gathers became all-reduces");
-  if (!(plan.step == Step()))
+  if (!(plan.step == ShardingConfig()))
     notes.push_back(
         "shards, groups, micro-batches, gathers of parameters, the update and memory were left out: it is "
         "data parallelism without them; `--to chakra` carries them");

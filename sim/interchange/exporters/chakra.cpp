@@ -32,14 +32,17 @@ Plan without_ticks(Plan plan) {
 
 // Whether the plan shards, accumulates or updates: more than one backward and one forward pass and their blocks.
 bool is_a_step(const Plan& plan) {
-  return !(plan.step == Step()) || std::any_of(plan.program.begin(), plan.program.end(), [](const Work& one) {
+  return !(plan.step == ShardingConfig()) || std::any_of(plan.program().begin(), plan.program().end(), [](const Work& one) {
     return one.kind != WorkKind::Forward && one.kind != WorkKind::Backward;
   });
 }
 
-// From 1 on, since 0 is ASTRA-sim's word for all workers: the shard groups, then those of equal place in them.
-std::int64_t group_number(const Groups& groups, Axis axis, std::int64_t worker) {
-  return axis == Axis::Shard ? 1 + worker / groups.shard : 1 + groups.workers / groups.shard + worker % groups.shard;
+// From 1 on, since 0 is ASTRA-sim's word for all workers: the groups of one family after those of another.
+std::int64_t group_number(const Plan& plan, std::uint32_t family, std::int64_t workers, std::int64_t worker) {
+  std::int64_t number = 1 + plan.groups[family].group.of(workers).index_of(worker);
+  for (std::uint32_t other = group_all + 1; other < family; ++other)
+    number += plan.groups[other].group.of(workers).repeats;
+  return number;
 }
 
 // A node for each task that one worker sees.
@@ -48,9 +51,9 @@ class Writer {
   Writer(const Profile& profile, const Plan& plan, std::int64_t workers, std::int64_t worker)
       : profile_(profile),
         plan_(plan),
-        groups_{workers, plan.step.group_of(workers)},
+        workers_(workers),
         worker_(worker),
-        unrolled_(unroll(profile, without_ticks(plan), {WorkerClass{1, {0}}}, std::nullopt, plan.step.shards(workers))),
+        unrolled_(unroll(profile, without_ticks(plan), {WorkerClass{1, {0}}}, nullptr, std::nullopt, plan.step.shards(workers))),
         before_(unrolled_.labels.size()),
         nodes_(unrolled_.labels.size()) {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task)
@@ -83,7 +86,7 @@ class Writer {
   // in its order, then transfers in theirs, as queues would have it. The file itself lists each node behind those that
   // it waits for.
   void number_nodes() {
-    for (std::size_t place = 0; place < unrolled_.works; ++place) nodes_[unrolled_.work(0, place)] = place;
+    for (std::size_t place = 0; place < unrolled_.works(0); ++place) nodes_[unrolled_.work(0, place)] = place;
     std::vector<std::int64_t> keys(unrolled_.transfers);
     std::int64_t place = 0;
     for (const TaskId task : order()) {
@@ -98,7 +101,7 @@ class Writer {
       return std::pair(plan_.transfers[a].lane, keys[a]) < std::pair(plan_.transfers[b].lane, keys[b]);
     });
     for (std::size_t i = 0; i < by_urgency_.size(); ++i)
-      nodes_[unrolled_.transfer(by_urgency_[i])] = unrolled_.works + i;
+      nodes_[unrolled_.transfer(by_urgency_[i])] = unrolled_.works(0) + i;
   }
 
   ChakraNode& add(TaskId task, std::string name, ChakraKind kind, std::vector<std::uint64_t> waits_for) {
@@ -134,13 +137,13 @@ class Writer {
     if (profile_.batch_size) metadata["batch_size"] = *profile_.batch_size;
     if (!is_a_step(plan_)) return;
     metadata["accumulate"] = plan_.step.accumulate;
-    metadata["shard_group"] = groups_.shard;
+    metadata["shard_group"] = plan_.step.group_of(workers_);
   }
 
   // The compute stream is a chain. Its ends, not its durations, are rounded to whole microseconds: errors do not add
   // up.
   void add_works(Label::Kind kind) {
-    for (std::size_t place = 0; place < unrolled_.works; ++place) {
+    for (std::size_t place = 0; place < unrolled_.works(0); ++place) {
       const TaskId task = unrolled_.work(0, place);
       if (label(task).kind == kind) add_work(task);
     }
@@ -215,7 +218,7 @@ class Writer {
         }
       }
     };
-    for (std::size_t place = 0; place < unrolled_.works; ++place) {
+    for (std::size_t place = 0; place < unrolled_.works(0); ++place) {
       add_ready();
       add_work(unrolled_.work(0, place));
       done(unrolled_.work(0, place));
@@ -223,8 +226,12 @@ class Writer {
     add_ready();
   }
 
-  // Of an axis: how many workers a collective is among.
-  std::int64_t ranks(Axis axis) const { return groups_.ranks(axis); }
+  // What each worker gives: of a gather its share.
+  std::int64_t comm_size(const Transfer& transfer) const {
+    const auto ranks = static_cast<double>(plan_.groups[transfer.group].group.of(workers_).ranks);
+    return static_cast<std::int64_t>(
+        std::ceil(transfer.op == CollectiveOp::AllGather ? transfer.bytes / ranks : transfer.bytes));
+  }
 
   void add_transfer(TaskId task, const std::optional<std::uint64_t>& behind) {
     const Transfer& transfer = transfer_of(task);
@@ -233,25 +240,19 @@ class Writer {
     if (behind) waits.push_back(*behind);
     const std::string number = plan_.step.accumulate > 1 ? fmt::format("_{}", transfer.batch + 1) : "";
     ChakraNode& node =
-        add(task, fmt::format("COMM_COLL_NODE_{}{}_{}", describe(plan_, transfer.block, profile_), number, kind),
+        add(task, fmt::format("COMM_COLL_NODE_{}{}_{}", describe(plan_, transfer.payload.block, profile_), number, kind),
             ChakraKind::Collective, std::move(waits));
-    // What each worker gives: of a gather its share of the parameters, of an all-reduce among groups its shard.
-    const auto gradients = static_cast<double>(plan_.blocks[transfer.block].bytes());
-    const bool parameters = transfer.op == Stage::AllGather && transfer.axis != Axis::All;
-    double bytes = parameters ? gradients * profile_.parameter_share() : gradients;
-    if (transfer.op == Stage::AllGather) bytes /= static_cast<double>(ranks(transfer.axis));
-    if (transfer.axis == Axis::Replica) bytes /= static_cast<double>(ranks(Axis::Shard));
     node.attributes["comm_type"] = static_cast<std::int64_t>(type);
-    node.attributes["comm_size"] = static_cast<std::int64_t>(std::ceil(bytes));
-    if (plan_.step.shard_group > 0 && transfer.axis != Axis::All)
-      node.attributes["pg_name"] = std::to_string(group_number(groups_, transfer.axis, worker_));
+    node.attributes["comm_size"] = comm_size(transfer);
+    if (plan_.step.shard_group > 0 && transfer.group != group_all)
+      node.attributes["pg_name"] = std::to_string(group_number(plan_, transfer.group, workers_, worker_));
     add_priority(node, transfer);
   }
 
   // The largest goes first, as with the lowest id.
   void add_priority(ChakraNode& node, const Transfer& transfer) const {
     if (plan_.lanes[transfer.lane].order != Order::Priority) return;
-    const std::uint64_t place = node.id - unrolled_.works;
+    const std::uint64_t place = node.id - unrolled_.works(0);
     node.attributes["comm_priority"] = static_cast<std::int32_t>(by_urgency_.size() - place);
   }
 
@@ -272,7 +273,7 @@ class Writer {
   std::vector<TaskId> order() const {
     std::vector<Time> ends(unrolled_.labels.size(), Time(0));  // of works, when nothing holds them up
     Time clock{0};
-    for (std::size_t place = 0; place < unrolled_.works; ++place)
+    for (std::size_t place = 0; place < unrolled_.works(0); ++place)
       ends[unrolled_.work(0, place)] = clock =
           allreplay::add(clock, unrolled_.graph.tasks()[unrolled_.work(0, place)].duration);
     const auto ready = [&](TaskId task) {
@@ -284,7 +285,7 @@ class Writer {
     std::vector<TaskId> order, gathers;
     for (std::size_t index = 0; index < unrolled_.transfers; ++index) {
       const TaskId task = unrolled_.transfer(index);
-      (transfer_of(task).op == Stage::AllGather ? gathers : order).push_back(task);
+      (transfer_of(task).op == CollectiveOp::AllGather ? gathers : order).push_back(task);
     }
     std::stable_sort(order.begin(), order.end(), [&](TaskId a, TaskId b) { return ready(a) < ready(b); });
     std::vector<std::size_t> places(unrolled_.labels.size(), 0);
@@ -304,33 +305,29 @@ class Writer {
     for (const TaskId task : order()) {
       const Transfer& transfer = transfer_of(task);
       const Lane& lane = plan_.lanes[transfer.lane];
-      const Bytes bytes = plan_.blocks[transfer.block].bytes();
       std::vector<std::uint64_t> waits = waits_for(task);
       const bool one_by_one =
-          lane.order != Order::Priority && lane.window.count == 1 && transfer.op != Stage::AllGather;
+          lane.order != Order::Priority && lane.window.count == 1 && transfer.op != CollectiveOp::AllGather;
       if (one_by_one && last[transfer.lane]) waits.push_back(*last[transfer.lane]);
       const auto& [kind, type] = looks(transfer.op);
-      ChakraNode& node = add(task, fmt::format("COMM_COLL_NODE_{}_{}", describe(plan_, transfer.block, profile_), kind),
+      ChakraNode& node = add(task, fmt::format("COMM_COLL_NODE_{}_{}", describe(plan_, transfer.payload.block, profile_), kind),
                              ChakraKind::Collective, std::move(waits));
       node.attributes["comm_type"] = static_cast<std::int64_t>(type);
-      // Of a gather each worker gives its share.
-      const std::int64_t workers = groups_.workers;
-      node.attributes["comm_size"] = transfer.op == Stage::AllGather ? (bytes + workers - 1) / workers : bytes;
+      node.attributes["comm_size"] = comm_size(transfer);
       add_priority(node, transfer);
       if (one_by_one) last[transfer.lane] = node.id;
     }
   }
 
-  static std::pair<std::string_view, ChakraCollective> looks(Stage op) {
-    if (op == Stage::ReduceScatter) return {"REDUCESCATTER", ChakraCollective::ReduceScatter};
-    if (op == Stage::AllGather) return {"ALLGATHER", ChakraCollective::AllGather};
+  static std::pair<std::string_view, ChakraCollective> looks(CollectiveOp op) {
+    if (op == CollectiveOp::ReduceScatter) return {"REDUCESCATTER", ChakraCollective::ReduceScatter};
+    if (op == CollectiveOp::AllGather) return {"ALLGATHER", ChakraCollective::AllGather};
     return {"ALLREDUCE", ChakraCollective::AllReduce};
   }
 
   const Profile& profile_;
   const Plan& plan_;
-  Groups groups_;
-  std::int64_t worker_;
+  std::int64_t workers_, worker_;
   Unrolled unrolled_;
   std::vector<std::vector<TaskId>> before_;  // by task
   std::vector<std::uint64_t> nodes_;         // by task
@@ -391,14 +388,14 @@ std::vector<std::string> notes_of(const ExportRequest& request, const Plan& plan
 }
 
 // ASTRA-sim's file of groups: a number, and the workers in it.
-std::string groups_text(const Groups& groups) {
+std::string groups_text(const Plan& plan, std::int64_t workers) {
   std::map<std::int64_t, std::vector<std::int64_t>> members;
-  for (const Axis axis : {Axis::Shard, Axis::Replica})
-    for (std::int64_t worker = 0; worker < groups.workers; ++worker)
-      members[group_number(groups, axis, worker)].push_back(worker);
+  for (std::uint32_t family = group_all + 1; family < plan.groups.size(); ++family)
+    for (std::int64_t worker = 0; worker < workers; ++worker)
+      members[group_number(plan, family, workers, worker)].push_back(worker);
   std::string text;
-  for (const auto& [number, workers] : members)
-    text += fmt::format("{}\"{}\": [{}]", text.empty() ? "{" : ",\n ", number, fmt::join(workers, ", "));
+  for (const auto& [number, ranks] : members)
+    text += fmt::format("{}\"{}\": [{}]", text.empty() ? "{" : ",\n ", number, fmt::join(ranks, ", "));
   return text + "}\n";
 }
 
@@ -413,7 +410,7 @@ Built build(const ExportRequest& request) {
   Writer writer(request.profile, plan, request.workers, request.worker);
   ChakraTrace trace = writer.trace();
   return {std::move(trace), notes_of(request, plan, writer.vanished()),
-          plan.step.shard_group > 0 ? groups_text({request.workers, plan.step.shard_group}) : ""};
+          plan.step.shard_group > 0 ? groups_text(plan, request.workers) : ""};
 }
 
 JsonValue value_of(const ChakraValue& value) {
