@@ -14,7 +14,7 @@
 class PlanWords {
  public:
   PlanWords(const allreplay::Plan& plan, const allreplay::Profile& profile) : plan_(plan) {
-    for (const allreplay::Work& work : plan.program) works_.push_back(name_of(work));
+    for (const allreplay::Work& work : plan.program()) works_.push_back(name_of(work));
     std::map<std::string, int> seen;
     for (const allreplay::Transfer& transfer : plan.transfers) {
       std::string name = name_of(transfer, profile);
@@ -37,10 +37,9 @@ class PlanWords {
     std::vector<std::string> starts, works, transfers;
     for (const allreplay::Gate& gate : plan_.gates) {
       if (name_of(gate.after) != name) continue;
-      using Of = allreplay::Moment::Of;
-      (gate.before.of == Of::Start  ? starts
-       : gate.before.of == Of::Work ? works
-                                    : transfers)
+      (gate.work_before()       ? works
+       : gate.transfer_before() ? transfers
+                                : starts)
           .push_back(name_of(gate.before));
     }
     for (const auto& one : works) starts.push_back(one);
@@ -53,9 +52,10 @@ class PlanWords {
            std::find(transfers_.begin(), transfers_.end(), name) != transfers_.end();
   }
 
-  std::string name_of(const allreplay::Moment& moment) const {
-    if (moment.of == allreplay::Moment::Of::Start) return "start";
-    return (moment.of == allreplay::Moment::Of::Work ? works_ : transfers_)[moment.index];
+  std::string name_of(const allreplay::PlanPoint& point) const {
+    if (const auto* work = std::get_if<allreplay::WorkPoint>(&point)) return works_[work->place];
+    if (const auto* transfer = std::get_if<allreplay::TransferPoint>(&point)) return transfers_[transfer->index];
+    return "start";
   }
   const std::vector<std::string>& works() const { return works_; }
   const std::vector<std::string>& transfers() const { return transfers_; }
@@ -71,10 +71,10 @@ class PlanWords {
 
   std::string name_of(const allreplay::Transfer& transfer, const allreplay::Profile& profile) const {
     std::string name = transfer.op == allreplay::CollectiveOp::AllGather  ? "G"
-                       : transfer.axis == allreplay::Axis::Replica ? "A"
+                       : transfer.group == allreplay::group_replica ? "A"
                                                                    : "R";
     std::string last;
-    for (const allreplay::Slice& slice : plan_.blocks[transfer.block].slices) {
+    for (const allreplay::Slice& slice : plan_.block_of(transfer).slices) {
       const std::string layer = std::to_string(profile.tensors[slice.tensor].layer + 1);
       if (layer != last) name += (last.empty() ? "" : "+") + layer;
       last = layer;

@@ -22,6 +22,7 @@ struct WireBytes {
   template <std::integral T>
   WireBytes(T bytes) : count(static_cast<double>(bytes)) {}  // NOLINT(*-explicit-*)
   operator double() const { return count; }                  // NOLINT(*-explicit-*)
+  bool operator==(const WireBytes&) const = default;
 };
 
 // Each throws InputError at `place` unless `text` is a finite number >= 0 with a unit of its kind.

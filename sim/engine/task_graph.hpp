@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/core/time.hpp"
+#include "sim/core/units.hpp"
 
 namespace allreplay {
 
@@ -18,7 +19,7 @@ struct Task {
   QueueId queue = 0;
   std::int64_t rank = 0;      ///< its place among the tasks of its queue; unique there
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
-  double bytes = 0;           ///< what it takes of a window in bytes
+  WireBytes bytes = 0;        ///< what it takes of a window in bytes
   Time duration{0};           ///< how long a Stream needs for it; other servers know better
   std::uint32_t call_id = 0;  ///< what it asks for, where its server answers several calls
 };

@@ -266,7 +266,7 @@ std::vector<Call> calls_of(const Plan& plan) {
   return calls;
 }
 
-double wire_bytes(const Plan& plan, std::uint32_t group, const Payload& payload, const Profile& profile) {
+WireBytes wire_bytes(const Plan& plan, std::uint32_t group, const Payload& payload, const Profile& profile) {
   double bytes = static_cast<double>(plan.blocks[payload.block].bytes());
   if (payload.kind == Payload::Kind::Parameters) bytes *= profile.parameter_share();
   return bytes * plan.groups[group].share;

@@ -59,7 +59,7 @@ struct Transfer {
   CollectiveOp op = CollectiveOp::AllReduce;
   std::uint32_t group = group_all;  ///< of Plan::groups
   Payload payload;
-  double bytes = 0;           ///< on the wire, in each of the groups
+  WireBytes bytes = 0;        ///< in each of the groups
   std::uint32_t lane = 0;     ///< of Plan::lanes
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
   std::uint32_t batch = 0;    ///< whose gradients, or for whose layers
@@ -165,7 +165,7 @@ struct Plan {
 };
 
 /// What a transfer of these puts on the wire in each group.
-double wire_bytes(const Plan& plan, std::uint32_t group, const Payload& payload, const Profile& profile);
+WireBytes wire_bytes(const Plan& plan, std::uint32_t group, const Payload& payload, const Profile& profile);
 
 /// Where a work stands in a program.
 class Places {

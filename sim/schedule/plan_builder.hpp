@@ -56,7 +56,7 @@ class PlanBuilder {
 
  private:
   PlanPoint add(CollectiveOp op, std::uint32_t group, const Payload& payload, std::uint32_t lane, std::uint32_t batch) {
-    const double bytes = wire_bytes(plan_, group, payload, profile_);
+    const WireBytes bytes = wire_bytes(plan_, group, payload, profile_);
     plan_.transfers.push_back({op, group, payload, bytes, lane, 0, batch});
     return transfer(plan_.transfers.size() - 1);
   }

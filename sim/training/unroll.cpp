@@ -142,8 +142,7 @@ class Unroller {
           {.queue = all_.lane(transfer.lane),
            .rank = ranks[transfer.lane]++,
            .priority = transfer.priority,
-           .bytes = compression_ ? static_cast<double>(compression_->wire_bytes(plan_.block_of(transfer).bytes()))
-                                 : transfer.bytes,
+           .bytes = compression_ ? WireBytes(compression_->wire_bytes(plan_.block_of(transfer).bytes())) : transfer.bytes,
            .call_id = call_id(transfer)});
     }
     departures_.resize(plan_.transfers.size() * parties());

@@ -10,12 +10,12 @@ namespace {
 
 // A log whose times are what the network asks for.
 Calibration log_of(const Network& network, std::string_view collective, std::int64_t workers,
-                   Purpose purpose = Purpose::AllReduce, CollectiveOp stage = CollectiveOp::AllReduce) {
+                   Purpose purpose = Purpose::AllReduce, CollectiveOp op = CollectiveOp::AllReduce) {
   const Algorithm& algorithm = find_algorithm(collective, {});
   const OpCosts costs = price_ops(network, algorithm, workers, workers, {});
   MeasurementLog log{.file = "log", .purpose = purpose, .workers = workers};
   for (Bytes bytes = 1 << 10; bytes <= 1 << 30; bytes *= 2)
-    log.points.push_back({bytes, to_seconds(costs[static_cast<std::size_t>(stage)](bytes))});
+    log.points.push_back({bytes, to_seconds(costs[op](bytes))});
   CalibrationRequest request;
   request.algorithm = &algorithm;
   return calibrate(std::move(log), request);

@@ -20,8 +20,8 @@ Network network(NcclSetup::Gpu gpu, std::int64_t rails = 8, std::int64_t node = 
   return result;
 }
 
-void check(const Network& on, std::int64_t workers, CollectiveOp stage, double bytes, std::string_view name, double us) {
-  const NcclPrice price(on, workers, stage);
+void check(const Network& on, std::int64_t workers, CollectiveOp op, double bytes, std::string_view name, double us) {
+  const NcclPrice price(on, workers, op);
   const NcclChoice choice = price.choice(bytes);
   INFO(bytes << " B among " << workers);
   CHECK(std::string(choice.algorithm) + "/" + std::string(choice.protocol) == name);
@@ -105,10 +105,10 @@ TEST_CASE("factors scale a level's bandwidth and latency") {
 
 TEST_CASE("a cost that no line and no table gives") {
   const Network h100 = network(NcclSetup::Gpu::Hopper);
-  const OpCosts stages = price_ops(h100, find_algorithm("nccl", {}), 8, 8, {});
-  CHECK(stages[0](0) == Time(0));
-  CHECK(to_seconds(stages[0](1'000'000'000)) == Approx(3.7014706e-3));
-  CHECK(to_seconds(stages[0].transfer(1'000'000'000)) == Approx(1 / 272.0));
+  const OpCosts costs = price_ops(h100, find_algorithm("nccl", {}), 8, 8, {});
+  CHECK(costs.all_reduce(0) == Time(0));
+  CHECK(to_seconds(costs.all_reduce(1'000'000'000)) == Approx(3.7014706e-3));
+  CHECK(to_seconds(costs.all_reduce.transfer(1'000'000'000)) == Approx(1 / 272.0));
   CHECK(price(h100, find_algorithm("nccl", {}), 1, 8, {})(1000) == Time(0));
   // Cut into any number of equal blocks, whose start-ups overlap: no less than least().
   for (const std::int64_t workers : {2, 8, 16, 64})

@@ -92,8 +92,8 @@ TEST_CASE("the halves of an all-reduce: the reduction belongs to the first, and 
   network.beta = 1e-9;
   network.gamma = 0.5e-9;
   const Algorithm& ring = find_algorithm("ring", {});
-  const auto us = [&](CollectiveOp stage) {
-    return to_seconds(price_ops(network, ring, 8, 8, {})[static_cast<std::size_t>(stage)](1'000'000)) * 1e6;
+  const auto us = [&](CollectiveOp op) {
+    return to_seconds(price_ops(network, ring, 8, 8, {})[op](1'000'000)) * 1e6;
   };
   // 7 start-ups each; 7/8 of the bytes each; 7/8 of them reduced in the first.
   CHECK(us(CollectiveOp::ReduceScatter) == Approx(70 + 875 + 437.5));

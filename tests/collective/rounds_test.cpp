@@ -70,8 +70,8 @@ class Contributions {
 const Algorithm& named(const std::string& name) { return find_algorithm(name, {"test", ""}); }
 
 Rounds rounds_of(const std::string& name, std::int64_t workers, const CollectiveOptions& options = {},
-                 CollectiveOp stage = CollectiveOp::AllReduce) {
-  return rounds_of(named(name), workers, options, stage, {"test", ""});
+                 CollectiveOp op = CollectiveOp::AllReduce) {
+  return rounds_of(named(name), workers, options, op, {"test", ""});
 }
 
 void require_complete(const Contributions& contributions, const Rounds& rounds, Purpose purpose) {

@@ -110,10 +110,10 @@ TEST_CASE("one node, and one worker a node, are one level") {
 
 TEST_CASE("reduction comes on top, and the halves are halves") {
   // The ring of 16 in nodes of 4 with 2 ports: 84 us, 7.5 ns/B, and 15/16·0.5 ns/B of reduction.
-  const OpCosts stages = price_ops(network(4, 2), find_algorithm("ring", {}), 16, 16, {});
-  CHECK(to_seconds(stages[0](1000)) * 1e6 == Approx(84 + 7.5 + 0.46875));
-  CHECK(to_seconds(stages[1](1000)) * 1e6 == Approx(42 + 3.75 + 0.46875));
-  CHECK(to_seconds(stages[2](1000)) * 1e6 == Approx(42 + 3.75));
+  const OpCosts costs = price_ops(network(4, 2), find_algorithm("ring", {}), 16, 16, {});
+  CHECK(to_seconds(costs.all_reduce(1000)) * 1e6 == Approx(84 + 7.5 + 0.46875));
+  CHECK(to_seconds(costs.reduce_scatter(1000)) * 1e6 == Approx(42 + 3.75 + 0.46875));
+  CHECK(to_seconds(costs.all_gather(1000)) * 1e6 == Approx(42 + 3.75));
 }
 
 TEST_CASE("what no closed form on two levels serves is refused") {
@@ -185,17 +185,16 @@ TEST_CASE("groups of workers lie in nodes as they fall") {
 }
 
 TEST_CASE("a group inside a node and one across nodes have the channels and prices of their levels") {
-  const Groups groups{16, 4};
-  const auto price = [&](Axis axis) {
-    return price_axis(network(4, 4), find_algorithm("ring", {}), groups, axis, 16, {});
+  const auto price = [&](const Group& group) {
+    return price_group(network(4, 4), find_algorithm("ring", {}), group, 16, 16, {});
   };
-  const AxisCosts shard = price(Axis::Shard), replica = price(Axis::Replica);
+  const GroupCosts shard = price(consecutive(4)), replica = price(of_equal_place(4));
   CHECK(shard.channels == channel_inside);
   CHECK(replica.channels == channel_outside);
   // Four in a node: 6 messages of 1 us, (1.5·1 + 0.75·0.5) ns/B.
-  CHECK(to_seconds(shard.stages[0](1'000'000)) == Approx(6e-6 + 1.875e-3));
+  CHECK(to_seconds(shard.costs.all_reduce(1'000'000)) == Approx(6e-6 + 1.875e-3));
   // Four across nodes, a port each: 6 of 10 us, (1.5·8 + 0.75·0.5) ns/B of a quarter of the bytes.
-  CHECK(to_seconds(replica.stages[0](1'000'000)) == Approx(60e-6 + 12.375e-3 / 4));
+  CHECK(to_seconds(replica.costs.all_reduce(250'000)) == Approx(60e-6 + 12.375e-3 / 4));
 }
 
 TEST_CASE("a ring among each of several groups stays in its group") {

@@ -102,7 +102,7 @@ TEST_CASE("a clock ends its tasks at multiples after its origin, and an instant 
   for (std::size_t i = 0; i < ready.size(); ++i) {
     const TaskId before = graph.add(task(static_cast<QueueId>(1 + i), 0, ready[i]));
     Task tick = task(0, static_cast<std::int64_t>(i), 10);
-    tick.service = i == 4 ? 3 : 0;
+    tick.call_id = i == 4 ? 3 : 0;
     ticks.push_back(graph.add(tick));
     graph.precede(before, ticks.back());
   }

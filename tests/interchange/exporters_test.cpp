@@ -227,7 +227,7 @@ namespace {
 // A worker's time through a Chakra trace, each collective as long as it is alone: the longest path.
 double longest_path(const Json& json, const Scenario& scenario) {
   const Communication on = communication_of(scenario);
-  const Groups groups{scenario.workers, scenario.options.strategy.step.group_of(scenario.workers)};
+  const std::vector<NamedGroup> families = data_parallel_groups(scenario.options.strategy.step);
   std::map<std::int64_t, double> ends;
   double last = 0;
   for (const Json& node : json.at("workload_graph").items()) {
@@ -240,16 +240,21 @@ double longest_path(const Json& json, const Scenario& scenario) {
     double time = 0;
     if (node.find("comm_type")) {
       const std::int64_t type = node.at("comm_type").integer(0, 10);
-      const CollectiveOp stage = type == 2 ? CollectiveOp::AllGather : type == 7 ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce;
+      const CollectiveOp op = type == 2   ? CollectiveOp::AllGather
+                              : type == 7 ? CollectiveOp::ReduceScatter
+                                          : CollectiveOp::AllReduce;
       // Worker 0's: its shard group, and behind all of those the first of equal place.
-      const std::string replicas = std::to_string(1 + groups.workers / groups.shard);
+      const Group shard = families[group_shard].group.of(scenario.workers);
+      const std::string replicas = std::to_string(1 + shard.repeats);
       const bool replica = node.find("pg_name") && node.at("pg_name").text() == replicas;
-      const Axis axis = replica ? Axis::Replica : stage == CollectiveOp::AllReduce ? Axis::All : Axis::Shard;
+      const Group group = families[replica                         ? group_replica
+                                   : op == CollectiveOp::AllReduce ? group_all
+                                                                   : group_shard]
+                              .group.of(scenario.workers);
       Bytes bytes = node.at("comm_size").integer(0, 1'000'000'000'000);
       // comm_size is what a worker gives; prices are of the whole.
-      if (stage == CollectiveOp::AllGather) bytes *= groups.ranks(axis);
-      if (replica) bytes *= groups.shard;
-      time = groups.ranks(axis) > 1 ? to_seconds(on.fabric->price({stage, axis})(bytes)) : 0;
+      if (op == CollectiveOp::AllGather) bytes *= group.ranks;
+      time = group.ranks > 1 ? to_seconds(on.fabric->price({op, group})(bytes)) : 0;
     } else {
       time = 1e-12 * static_cast<double>(node.at("duration_ps").integer(0, 1'000'000'000'000'000));
     }
@@ -351,7 +356,7 @@ TEST_CASE("the lowest ids are the compute stream's, then transfers' as a queue b
         if (node.kind == static_cast<std::uint64_t>(ChakraKind::Collective))
           collectives[node.id] = &node;
         else
-          CHECK(node.id < plan.program.size());
+          CHECK(node.id < plan.program().size());
       REQUIRE(collectives.size() == plan.transfers.size());
       // By priority; reduce-scatters have the smaller ones. comm_priority, of which the largest goes first, falls by
       // one.
@@ -363,9 +368,9 @@ TEST_CASE("the lowest ids are the compute stream's, then transfers' as a queue b
       auto left = static_cast<std::int64_t>(order.size());
       auto next = order.begin();
       for (const auto& [id, node] : collectives) {
-        CHECK(id >= plan.program.size());
+        CHECK(id >= plan.program().size());
         CHECK(attribute<std::int64_t>(node->attributes, "comm_priority") == left--);
-        CHECK(node->name.find(describe(plan, plan.transfers[*next++].block, scenario.profile)) != std::string::npos);
+        CHECK(node->name.find(describe(plan, plan.transfers[*next++].payload.block, scenario.profile)) != std::string::npos);
       }
     }
 }

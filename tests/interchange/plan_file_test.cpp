@@ -69,7 +69,7 @@ TEST_CASE("a written plan is read back, with and without its short form") {
     CHECK(back.travel.has_value() == plan.travel.has_value());
     CHECK(back.transfers == plan.transfers);
     CHECK(back.lanes == plan.lanes);
-    CHECK(back.program == plan.program);
+    CHECK(back.program() == plan.program());
     CHECK(write_plan(back, profile) == write_plan(plan, profile));
   }
 }

@@ -10,20 +10,24 @@ namespace {
 
 constexpr Bytes bytes = 1'000'000;
 
+// What it is made for: all, the workers of equal place in groups of all (nobody to talk to), and the way to servers and
+// back, which has a channel of its own.
+constexpr std::int64_t workers = 4;
+const Call all(CollectiveOp::AllReduce), alone(CollectiveOp::AllReduce, consecutive(1)),
+    push(CollectiveOp::ReduceScatter), pull(CollectiveOp::AllGather);
+
 // a = 1 us and b·M = 4 us, behind launches of 2 us.
 LaunchedFabric fabric(Legs legs = {}) {
-  ChannelCosts costs(call_count, {CommCost(1e-6, 4e-12)});
-  costs[service_of({CollectiveOp::AllGather, Axis::Servers})].channels = channel_back;
-  std::array<bool, call_count> talks{};
-  talks.fill(true);
-  talks[service_of({CollectiveOp::AllReduce, Axis::Replica})] = false;
-  return {std::make_shared<AlphaBetaFabric>(costs, Sharing::Serial), to_time(2e-6), talks, std::move(legs)};
+  const CommCost cost(1e-6, 4e-12);
+  const ChannelCosts costs{{cost}, {cost}, {cost}, {cost, channel_back}};
+  return {std::make_shared<AlphaBetaFabric>(std::vector{all, alone, push, pull}, workers, costs, Sharing::Serial),
+          to_time(2e-6), std::move(legs)};
 }
 
 struct Asked {
   int at = 0;  // us
   QueueId lane = 0;
-  Call call = CollectiveOp::AllReduce;
+  Call call = all;
   Bytes size = bytes;
 };
 
@@ -42,7 +46,7 @@ std::vector<double> ends_of(const LaunchedFabric& fabric, const std::vector<Aske
     for (const TaskId id : done) ends[id] = to_seconds(now) * 1e6;
     for (; next < asked.size() && to_time(asked[next].at * 1e-6) == now; ++next) {
       Task task{.queue = asked[next].lane, .bytes = asked[next].size};
-      task.service = service_of(asked[next].call);
+      task.call_id = fabric.id_of(asked[next].call);
       server->start(static_cast<TaskId>(next), task, now);
     }
   }
@@ -68,16 +72,12 @@ TEST_CASE("lanes launch side by side, and what ends together goes in the order o
 }
 
 TEST_CASE("what has nobody to talk to, or nothing to say, is not launched") {
-  const Call alone(CollectiveOp::AllReduce, Axis::Replica);
   check(ends_of(fabric(), {{.call = alone}}), {5});
   check(ends_of(fabric(), {{.at = 3, .size = 0}, {.at = 3}}), {3, 10});
 }
 
 TEST_CASE("every leg is launched, on channels of its own") {
-  Legs legs;
-  const Call push(CollectiveOp::ReduceScatter, Axis::Servers), pull(CollectiveOp::AllGather, Axis::Servers);
-  legs[service_of(CollectiveOp::AllReduce)] = {push, pull};
-  const LaunchedFabric servers = fabric(legs);
+  const LaunchedFabric servers = fabric({{2, 3}});  // all: push and pull
   // Launched by 2 and 4; pushed by 7 and 11. The first's pull is launched from 7 to 9, and ends at 14; the second's
   // from 11 to 13: its start-up ends at 14, when the channel is free: 18.
   check(ends_of(servers, {{}, {}}), {14, 18});

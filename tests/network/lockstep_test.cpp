@@ -13,16 +13,16 @@ namespace {
 
 // Both ways to the same time and the same count of messages. Whether it went in lockstep.
 bool check_alone(const std::string& collective, std::int64_t workers, const Topology& topology, double gamma,
-                 Bytes bytes, CollectiveOp stage = CollectiveOp::AllReduce) {
+                 Bytes bytes, CollectiveOp op = CollectiveOp::AllReduce) {
   NetworkSetup one = setup(collective, workers, Fidelity::Message, 45.25e-6, gamma);
-  one.calls = {stage};
+  one.calls.front().op = op;
   NetworkSetup other = one;
   other.reuse = false;
   const auto priced = lay_on(one, topology), simulated = lay_on(other, topology);
   INFO(collective << " among " << workers << ", " << bytes << " B, gamma " << gamma);
-  CHECK(priced->alone(bytes, stage) == simulated->alone(bytes, stage));
+  CHECK(priced->alone(bytes, op) == simulated->alone(bytes, op));
   CHECK(priced->pricing_events() == simulated->pricing_events());
-  const RoutedRounds rounds(priced->rounds_of_call(stage, topology.group_size()), topology, 45.25e-6);
+  const RoutedRounds rounds(priced->rounds_of_call(op, topology.group_size()), topology, 45.25e-6);
   return lockstep(rounds, topology.links(), gamma * 1e12, static_cast<double>(bytes)).has_value();
 }
 
@@ -38,19 +38,19 @@ TEST_CASE("a ring by additions takes as long as every message simulated") {
   const Bytes sizes[] = {1, 1000, 65'537, 100'000'001};
   for (const Bytes bytes : sizes)
     for (const double gamma : {0.0, 0.037e-9, 2.1e-9})
-      for (const CollectiveOp stage : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) {
+      for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) {
         for (const std::int64_t n : {2, 3, 16, 33})
-          CHECK(check_alone("ring", n, *on_links("star", "", n), gamma, bytes, stage));
-        CHECK(check_alone("ring", 13, *on_links("ring", "", 13), gamma, bytes, stage));
+          CHECK(check_alone("ring", n, *on_links("star", "", n), gamma, bytes, op));
+        CHECK(check_alone("ring", 13, *on_links("ring", "", 13), gamma, bytes, op));
         // Routes of 2, 4 and 6 links.
-        CHECK(check_alone("ring", 16, *on_links("fat-tree", R"(, "ports": 4)", 16), gamma, bytes, stage));
-        CHECK(check_alone("ring", 16, *on_links("bcube", R"(, "n": 4, "k": 2)", 16), gamma, bytes, stage));
+        CHECK(check_alone("ring", 16, *on_links("fat-tree", R"(, "ports": 4)", 16), gamma, bytes, op));
+        CHECK(check_alone("ring", 16, *on_links("bcube", R"(, "n": 4, "k": 2)", 16), gamma, bytes, op));
         const std::string fabric = R"(, "leaves": 3, "hosts_per_leaf": 4, "spines": 2)";
-        CHECK(check_alone("ring", 12, *on_links("leaf-spine", fabric, 12), gamma, bytes, stage));
+        CHECK(check_alone("ring", 12, *on_links("leaf-spine", fabric, 12), gamma, bytes, op));
         // Edges carry several flows up where links are shared out, and around a torus ranks go the same way.
         check_alone("ring", 12, *on_links("fat-tree", R"(, "ports": 4, "oversubscription": 3)", 12), gamma, bytes,
-                    stage);
-        check_alone("ring", 20, *on_links("torus", R"(, "dimensions": [4, 5])", 20), gamma, bytes, stage);
+                    op);
+        check_alone("ring", 20, *on_links("torus", R"(, "dimensions": [4, 5])", 20), gamma, bytes, op);
       }
 }
 

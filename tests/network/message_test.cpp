@@ -36,7 +36,7 @@ Rounds arrows(Rank ranks, std::int64_t pieces, const std::vector<std::vector<Arr
 struct Block {
   std::int64_t bytes;
   Time at;
-  std::uint32_t service = 0;
+  CallId call = 0;
 };
 
 // When each block ends that starts at its time.
@@ -54,7 +54,7 @@ std::vector<Time> ends(Server& server, const std::vector<Block>& blocks) {
       for (const TaskId id : done) result[id] = now;
     }
     for (; started < blocks.size() && blocks[started].at == now; ++started)
-      server.start(static_cast<TaskId>(started), {.bytes = blocks[started].bytes, .service = blocks[started].service},
+      server.start(static_cast<TaskId>(started), {.bytes = blocks[started].bytes, .call_id = blocks[started].call},
                    now);
   }
 }

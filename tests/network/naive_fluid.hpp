@@ -81,8 +81,8 @@ inline void NaiveFluid::start(TaskId id, const Task& task, Time now) {
   }
   ahead_.reset();
   run(state_, relative(now));
-  const RoundLoads* loads = collectives_[task.service].get();
-  Running running{id, loads, static_cast<double>(task.bytes), 0, 0, Step::Fresh, relative(now), 0, 0};
+  const RoundLoads* loads = collectives_[task.call_id].get();
+  Running running{id, loads, task.bytes, 0, 0, Step::Fresh, relative(now), 0, 0};
   if (task.bytes <= 0) running.round = loads->rounds.size();
   state_.running.push_back(running);
 }

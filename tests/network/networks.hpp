@@ -34,12 +34,12 @@ inline std::unique_ptr<Topology> bcube(std::int64_t n, std::int64_t k, std::int6
 inline NetworkSetup setup(const std::string& collective, std::int64_t workers, Fidelity fidelity, double alpha = 0,
                           double gamma = 0, const CollectiveOptions& options = {}) {
   return {.fidelity = fidelity,
-          .algorithm = &find_algorithm(collective, {"test", ""}),
           .workers = workers,
           .alpha = alpha,
           .gamma = gamma,
           .options = options,
-          .place = {"test", ""}};
+          .place = {"test", ""},
+          .calls = {{CollectiveOp::AllReduce, everybody(), &find_algorithm(collective, {"test", ""})}}};
 }
 
 }  // namespace allreplay

@@ -215,12 +215,12 @@ TEST_CASE("steps of BML, one counted from the other, are those walked") {
   for (const auto& [n, levels] : {std::pair{3, 3}, {5, 2}, {2, 4}, {4, 1}}) {
     const auto workers = static_cast<std::int64_t>(std::lround(std::pow(n, levels)));
     const auto topology = made("bcube", fmt::format(R"(, "n": {}, "k": {})", n, levels), workers);
-    for (const CollectiveOp stage : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) {
-      INFO(n << "^" << levels << ", stage " << static_cast<int>(stage));
-      check_rounds(bml_rounds(n, levels, stage), *topology);
-      check_rounds(bml_rounds(n, levels, stage), *topology, {2, 1e-6, 0});
+    for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) {
+      INFO(n << "^" << levels << ", stage " << static_cast<int>(op));
+      check_rounds(bml_rounds(n, levels, op), *topology);
+      check_rounds(bml_rounds(n, levels, op), *topology, {2, 1e-6, 0});
       // n groups of them are others: nothing is said of those.
-      for (const Round& round : among_groups(bml_rounds(n, levels, stage), static_cast<Rank>(n * workers), 1).rounds)
+      for (const Round& round : among_groups(bml_rounds(n, levels, op), static_cast<Rank>(n * workers), 1).rounds)
         CHECK(!round.alike);
     }
   }

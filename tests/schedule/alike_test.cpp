@@ -49,7 +49,7 @@ TEST_CASE("plans are alike until anything differs that is replayed") {
   const std::function<void(Plan&)> changes[] = {
       [](Plan& one) { one.step.accumulate = 2; },
       [](Plan& one) { one.step.shard_group = 2; },
-      [](Plan& one) { std::swap(one.program.front(), one.program.back()); },
+      [](Plan& one) { std::swap(one.program().front(), one.program().back()); },
       [](Plan& one) { one.blocks[0].priority = 8; },
       [](Plan& one) { one.blocks[1].tick = 1; },
       [](Plan& one) { one.blocks[0].slices[0].tensor = 0; },

@@ -38,14 +38,26 @@ using Gates = std::vector<Gate>;
 
 }  // namespace
 
+namespace {
+
+// Of a block's gradients, among everybody.
+Transfer of_all(CollectiveOp op, const Plan& plan, std::uint32_t block, std::int64_t priority) {
+  return {.op = op,
+          .payload = {Payload::Kind::Gradients, block},
+          .bytes = plan.blocks[block].bytes(),
+          .priority = priority};
+}
+
+}  // namespace
+
 TEST_CASE("a draft is written out as transfers, and what waits for them") {
   // The program: B out, B relu, B in, F in, F relu, F out: places 0 to 5.
   const Profile profile = three_layers();
   const Plan plan = expand(two_blocks(), profile);
-  REQUIRE(plan.program.size() == 6);
-  CHECK(plan.program[0] == Work{WorkKind::Backward, 2});
-  CHECK(plan.program[5] == Work{WorkKind::Forward, 2});
-  CHECK(plan.transfers == std::vector<Transfer>{{CollectiveOp::AllReduce, 0, 0, 7}, {CollectiveOp::AllReduce, 1, 0, 3}});
+  REQUIRE(plan.program().size() == 6);
+  CHECK(plan.program()[0] == Work{WorkKind::Backward, 2});
+  CHECK(plan.program()[5] == Work{WorkKind::Forward, 2});
+  CHECK(plan.transfers == std::vector<Transfer>{of_all(CollectiveOp::AllReduce, plan, 0, 7), of_all(CollectiveOp::AllReduce, plan, 1, 3)});
   // Barrier iteration: the first forward waits for both.
   CHECK(plan.gates ==
         Gates{{work(0), transfer(0)}, {work(2), transfer(1)}, {transfer(0), work(3)}, {transfer(1), work(3)}});
@@ -63,10 +75,10 @@ TEST_CASE("a split draft is reductions, and gathers once they and the backward p
   draft.barrier = Barrier::Layer;
   const Plan plan = expand(draft, three_layers());
   constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
-  CHECK(plan.transfers == std::vector<Transfer>{{CollectiveOp::ReduceScatter, 0, 0, first},
-                                                {CollectiveOp::ReduceScatter, 1, 0, first},
-                                                {CollectiveOp::AllGather, 0, 0, 7},
-                                                {CollectiveOp::AllGather, 1, 0, 3}});
+  CHECK(plan.transfers == std::vector<Transfer>{of_all(CollectiveOp::ReduceScatter, plan, 0, first),
+                                                of_all(CollectiveOp::ReduceScatter, plan, 1, first),
+                                                of_all(CollectiveOp::AllGather, plan, 0, 7),
+                                                of_all(CollectiveOp::AllGather, plan, 1, 3)});
   CHECK(plan.gates == Gates{{work(0), transfer(0)},
                             {work(2), transfer(1)},
                             {transfer(0), transfer(2)},
@@ -160,9 +172,9 @@ TEST_CASE("whatever is drafted of all gradients covers the needs, and comes back
     const std::size_t gone = random.below(broken.gates.size());
     const Gate gate = broken.gates[gone];
     broken.gates.erase(broken.gates.begin() + static_cast<std::ptrdiff_t>(gone));
-    if (gate.before.of == Moment::Of::Work && gate.after.of == Moment::Of::Transfer && !draft.split)
+    if (gate.work_before() && gate.transfer_after() && !draft.split)
       CHECK(uncovered(broken, profile).has_value());
-    if (gate.after.of == Moment::Of::Work) CHECK(uncovered(broken, profile).has_value());
+    if (gate.work_after()) CHECK(uncovered(broken, profile).has_value());
   }
 }
 

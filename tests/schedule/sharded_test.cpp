@@ -56,7 +56,7 @@ struct Planned {
 std::vector<Bytes> sizes(const Plan& plan, CollectiveOp op) {
   std::vector<Bytes> sizes;
   for (const Transfer& transfer : plan.transfers)
-    if (transfer.op == op) sizes.push_back(plan.blocks[transfer.block].bytes());
+    if (transfer.op == op) sizes.push_back(plan.block_of(transfer).bytes());
   return sizes;
 }
 
@@ -193,22 +193,23 @@ TEST_CASE("hybrid sharding: an all-reduce of the shard follows each reduction in
     two.waits({{"A2", "R2"}, {"U", "R2/2 A2/2 R1/2 A1/2"}});
     CHECK(two.words.before("G1/2") == (std::string(name) == "fsdp2" ? "D1" : "B1") + std::string(" R2 A2 R1 A1"));
     for (const Transfer& transfer : two.plan.transfers)
-      CHECK(transfer.axis == (transfer.op == CollectiveOp::AllReduce ? Axis::Replica : Axis::Shard));
+      CHECK(transfer.group == (transfer.op == CollectiveOp::AllReduce ? group_replica : group_shard));
     // One that does not wait for its shards' reduction is named, whichever it is.
     CHECK(!uncovered(two.plan, two.profile));
     int missed = 0;
     for (std::size_t i = 0; i < two.plan.gates.size(); ++i) {
-      const Moment before = two.plan.gates[i].before, after = two.plan.gates[i].after;
-      const auto is = [&](Moment one, CollectiveOp op) {
-        return one.of == Moment::Of::Transfer && two.plan.transfers[one.index].op == op;
+      const PlanPoint before = two.plan.gates[i].before, after = two.plan.gates[i].after;
+      const auto is = [&](const PlanPoint& one, CollectiveOp op) {
+        const auto* transfer = std::get_if<TransferPoint>(&one);
+        return transfer && two.plan.transfers[transfer->index].op == op;
       };
       if (!is(before, CollectiveOp::ReduceScatter) || !is(after, CollectiveOp::AllReduce)) continue;
       Plan early = two.plan;
       early.gates.erase(early.gates.begin() + static_cast<std::ptrdiff_t>(i));
       const auto wrong = uncovered(early, two.profile);
       REQUIRE(wrong);
-      CHECK(wrong->what.starts_with(fmt::format("transfer {} (", after.index)));
-      CHECK(wrong->what.find(fmt::format(" may start before transfer {} (", before.index)) != std::string::npos);
+      CHECK(wrong->what.starts_with(fmt::format("transfer {} (", std::get<TransferPoint>(after).index)));
+      CHECK(wrong->what.find(fmt::format(" may start before transfer {} (", std::get<TransferPoint>(before).index)) != std::string::npos);
       ++missed;
     }
     CHECK(missed == 4);  // of two tensors in two micro-batches
@@ -277,7 +278,7 @@ TEST_CASE("zero-1 without overlap: buckets in forward order, after the backward 
   CHECK(sizes(plan.plan, CollectiveOp::AllGather) == std::vector<Bytes>{1400, 1400, 1200});
   CHECK(plan.words.lane("gather") == "G1+2+3 G3+4 G4");
   plan.waits({{"G1+2+3", "start"}, {"G3+4", "start"}, {"F1", "G1+2+3 G3+4 G4"}, {"F2", ""}, {"F1/2", ""}});
-  const Slice rest = plan.plan.blocks[plan.plan.transfers[2].block].slices.front();
+  const Slice rest = plan.plan.block_of(plan.plan.transfers[2]).slices.front();
   CHECK(rest.offset == 400);
   CHECK(plan.plan.step.zero == 1);
   CHECK(plan.plan.holding.reduce_buffer == 500);
@@ -327,7 +328,7 @@ TEST_CASE("zero-2: every micro-batch; the next task waits for this bucket, or wi
                  {"F1/2", "R5 R4 R3 R2 R1"},
                  {"B3/2", ""},
                  {"B2/2", "R5/2"}});
-  for (const Transfer& transfer : overlap.plan.transfers) CHECK(transfer.axis == Axis::Shard);
+  for (const Transfer& transfer : overlap.plan.transfers) CHECK(transfer.group == group_shard);
 }
 
 TEST_CASE("zero-2: a larger gradient goes alone, and whole buckets are all-reduces") {
@@ -336,7 +337,7 @@ TEST_CASE("zero-2: a larger gradient goes alone, and whole buckets are all-reduc
   CHECK(plan.words.lane("reduce") == "R3 R2 R1");
   plan.waits({{"R3", "B2"}, {"B1", "R3"}, {"R2", "B1"}, {"R1", "B1"}});
   CHECK(sizes(plan.plan, CollectiveOp::AllReduce) == std::vector<Bytes>{400, 3600, 400});
-  CHECK(plan.plan.transfers.back().axis == Axis::All);
+  CHECK(plan.plan.transfers.back().group == group_all);
 }
 
 TEST_CASE("zero-3: the task that is next fetches its own layer, and those that follow while below the bucket") {
@@ -552,7 +553,7 @@ TEST_CASE("zero under a plan by priority: an earlier micro-batch goes first, wha
     const Planned one("p3", layers_of({1, 0, 1, 1}),
                       [&](StrategyOptions& options) { options.step = {.accumulate = accumulate, .zero = 1}; });
     for (const Transfer& transfer : one.plan.transfers)
-      if (transfer.op == CollectiveOp::ReduceScatter) CHECK(transfer.priority == one.plan.blocks[transfer.block].priority);
+      if (transfer.op == CollectiveOp::ReduceScatter) CHECK(transfer.priority == one.plan.block_of(transfer).priority);
   }
 }
 

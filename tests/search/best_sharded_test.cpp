@@ -104,8 +104,8 @@ Plan reordered(const Plan& plan, const std::vector<std::uint32_t>& order) {
     place[order[i]] = i;
   }
   for (Gate& gate : other.gates)
-    for (Moment* moment : {&gate.before, &gate.after})
-      if (moment->of == Moment::Of::Transfer) moment->index = place[moment->index];
+    for (PlanPoint* point : {&gate.before, &gate.after})
+      if (auto* transfer = std::get_if<TransferPoint>(point)) transfer->index = place[transfer->index];
   return other;
 }
 

@@ -51,9 +51,9 @@ TEST_CASE("collectives of groups go among as many workers as the scenario shares
   const Communication communication = prepared_for(plan, communication_of(scenario));
   // Of 10 MB at 1.25 GB/s each of two sends the half, 4 ms; a message starts up in 20 us, and 2 us on each of two
   // links. Replicas are four, and reduce a half each: in 2·3 messages of an eighth, 1 ms.
-  const auto time = [&](const Call& call) { return to_seconds(communication.fabric->alone(10'000'000, call)); };
-  CHECK(time({CollectiveOp::AllGather, Axis::Shard}) == Approx(4e-3 + 24e-6));
-  CHECK(time({CollectiveOp::AllReduce, Axis::Replica}) == Approx(6 * (1e-3 + 24e-6)));
+  const Fabric& fabric = *communication.fabric;
+  CHECK(to_seconds(fabric.alone(10'000'000, {CollectiveOp::AllGather, consecutive(2)})) == Approx(4e-3 + 24e-6));
+  CHECK(to_seconds(fabric.alone(5'000'000, {CollectiveOp::AllReduce, of_equal_place(2)})) == Approx(6 * (1e-3 + 24e-6)));
 }
 
 TEST_CASE("reusing the price of a lone collective changes nothing") {

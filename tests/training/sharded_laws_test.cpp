@@ -60,14 +60,14 @@ void set_options(StrategyOptions& options, Random& random, std::int64_t elements
   options.partition = 4 * (elements / 20 + 1);
 }
 
-struct Group {
+struct Division {
   std::int64_t workers, size;
 };
 
 Scenario random_sharded_scenario(Random& random, std::string_view strategy) {
   const double alpha = static_cast<double>(random.below(200)) * 1e-6,
                beta = static_cast<double>(random.below(20)) * 1e-10;
-  const auto [workers, size] = pick<Group>(random, {{2, 0}, {3, 0}, {4, 2}, {4, 4}, {6, 2}, {8, 4}, {8, 1}, {8, 0}});
+  const auto [workers, size] = pick<Division>(random, {{2, 0}, {3, 0}, {4, 2}, {4, 4}, {6, 2}, {8, 4}, {8, 1}, {8, 0}});
   Scenario scenario = scenario_of(random_profile(random, 12), strategy, workers, alpha, beta);
   Profile& profile = scenario.profile.own();
   if (random.below(2) == 0) profile.update = to_time(static_cast<double>(random.below(1000)) * 1e-6);
@@ -136,7 +136,7 @@ Carried carried(const Plan& plan, const Wanted& wanted) {
   Carried all;
   for (const Transfer& transfer : plan.transfers)
     if (wanted(transfer))
-      for (const Slice& slice : plan.blocks[transfer.block].slices)
+      for (const Slice& slice : plan.block_of(transfer).slices)
         all[{transfer.batch, slice.tensor}].push_back(slice);
   return all;
 }
@@ -159,8 +159,8 @@ std::int64_t times(std::vector<Slice> slices, const Tensor& tensor) {
 }
 
 bool is_gather(const Transfer& one) { return one.op == CollectiveOp::AllGather; }
-bool is_reduction(const Transfer& one) { return !is_gather(one) && one.axis != Axis::Replica; }
-bool is_replica(const Transfer& one) { return one.axis == Axis::Replica; }
+bool is_reduction(const Transfer& one) { return !is_gather(one) && one.group != group_replica; }
+bool is_replica(const Transfer& one) { return one.group == group_replica; }
 
 const Span& span_of(const Result& result, TaskId id) { return result.episodes.back().timeline.spans[id]; }
 
@@ -189,9 +189,9 @@ TEST_CASE("copies of every gather and every reduction, at their rate") {
     double seconds = 0;
     for (const Transfer& transfer : result.plan.transfers)
       if (!is_replica(transfer))
-        seconds += 1e-9 * static_cast<double>(result.plan.blocks[transfer.block].bytes()) *
+        seconds += 1e-9 * static_cast<double>(result.plan.block_of(transfer).bytes()) *
                    (is_gather(transfer) ? scenario.profile->parameter_share() : 1);
-    REQUIRE(result.metrics.copy_s == Approx(seconds).margin(1e-12 * static_cast<double>(result.unrolled.works)));
+    REQUIRE(result.metrics.copy_s == Approx(seconds).margin(1e-12 * static_cast<double>(result.unrolled.works(0))));
   }
 }
 
@@ -213,7 +213,7 @@ TEST_CASE("without computing an iteration is the chain of its transfers, where t
       for (const Transfer& transfer : result.plan.transfers) {
         // Half a ring for a half of an all-reduce; gathers carry parameters.
         const double halves = transfer.op == CollectiveOp::AllReduce ? 2 : 1;
-        const double bytes = static_cast<double>(result.plan.blocks[transfer.block].bytes()) *
+        const double bytes = static_cast<double>(result.plan.block_of(transfer).bytes()) *
                              (is_gather(transfer) ? scenario.profile->parameter_share() : 1);
         seconds += halves * ((workers - 1) * *scenario.cluster.network.alpha +
                              (workers - 1) / workers * *scenario.cluster.network.beta * bytes);
@@ -265,7 +265,7 @@ TEST_CASE("nothing is reduced before it is made, or computed with before it is t
   for_all(205, 30, [](Scenario& scenario, std::string_view strategy) {
     const Result result = simulate(scenario);
     const Plan& plan = result.plan;
-    const Places places(plan.program);
+    const Places places(plan.program());
     const auto layer_of = [&](const Slice& slice) { return scenario.profile->tensors[slice.tensor].layer; };
     for (std::size_t c = 0; c < result.unrolled.classes; ++c) {
       // By micro-batch and tensor: when its gathers are there, in their order.
@@ -273,7 +273,7 @@ TEST_CASE("nothing is reduced before it is made, or computed with before it is t
       for (std::size_t index = 0; index < plan.transfers.size(); ++index) {
         const Transfer& transfer = plan.transfers[index];
         const Span& span = span_of(result, result.unrolled.transfer(index));
-        for (const Slice& slice : plan.blocks[transfer.block].slices) {
+        for (const Slice& slice : plan.block_of(transfer).slices) {
           if (is_gather(transfer))
             arrivals[{transfer.batch, slice.tensor}].push_back(span);
           else
@@ -305,9 +305,9 @@ TEST_CASE("the update comes after all reductions, and gathers of what it made af
   for_all(206, 30, [](Scenario& scenario, std::string_view) {
     const Result result = simulate(scenario);
     const Plan& plan = result.plan;
-    const auto update = Places(plan.program).find({WorkKind::Update, everything});
+    const auto update = Places(plan.program()).find({WorkKind::Update, everything});
     REQUIRE(update.has_value());
-    const bool from_backward = plan.program.front().kind == WorkKind::Backward;  // the gathers are in this period
+    const bool from_backward = plan.program().front().kind == WorkKind::Backward;  // the gathers are in this period
     for (std::size_t c = 0; c < result.unrolled.classes; ++c) {
       const Span& span = span_of(result, result.unrolled.work(c, *update));
       for (std::size_t index = 0; index < plan.transfers.size(); ++index) {

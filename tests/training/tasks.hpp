@@ -10,11 +10,11 @@ namespace allreplay {
 
 struct Tasks {
   explicit Tasks(const Result& result)
-      : unrolled(result.unrolled), graph(unrolled.graph), classes(unrolled.classes), layers(unrolled.works / 2) {
+      : unrolled(result.unrolled), graph(unrolled.graph), classes(unrolled.classes), layers(unrolled.works(0) / 2) {
     for (TaskId id = 0; id < unrolled.labels.size(); ++id) {
       const Label& label = unrolled.labels[id];
       ids_[{label.kind, label.worker_class, label.item}] = id;
-      if (label.kind == Label::Kind::Transfer) by_block_[result.plan.transfers[label.item].block].push_back(id);
+      if (label.kind == Label::Kind::Transfer) by_block_[result.plan.transfers[label.item].payload.block].push_back(id);
     }
     blocks = by_block_.size();
     stages = blocks == 0 ? 0 : by_block_.at(0).size();

@@ -29,22 +29,19 @@ Scenario on_nodes(const Shape& shape, std::string_view collective) {
   return scenario;
 }
 
-double closed(const Shape& shape, std::string_view collective, const Call& call = CollectiveOp::AllReduce,
-              std::int64_t shard = 0) {
+double closed(const Shape& shape, std::string_view collective, const Call& call = CollectiveOp::AllReduce) {
   const Scenario scenario = on_nodes(shape, collective);
-  const Groups groups{shape.workers, shard > 0 ? shard : shape.workers};
-  const AxisCosts costs = price_axis(scenario.cluster.network, find_algorithm(collective, {}), groups, call.axis,
-                                     shape.workers, {.tree_bandwidth = TreeBandwidth::Physical});
-  return to_seconds(costs.stages[static_cast<std::size_t>(call.stage)](bytes));
+  const GroupCosts priced = price_group(scenario.cluster.network, find_algorithm(collective, {}), call.group,
+                                        shape.workers, shape.workers, {.tree_bandwidth = TreeBandwidth::Physical});
+  return to_seconds(priced.costs[call.op](bytes));
 }
 
 double detailed(std::string_view fidelity, const Shape& shape, std::string_view collective,
-                const Call& call = CollectiveOp::AllReduce, std::int64_t shard = 0) {
+                const Call& call = CollectiveOp::AllReduce) {
   Scenario scenario = on_nodes(shape, collective);
   scenario.fidelity = fidelity;
   Communication communication = communication_of(scenario);
-  communication.setup.calls = {call};
-  communication.setup.shard = shard;
+  communication.setup.calls = {{call.op, call.group, &find_algorithm(collective, {})}};
   return to_seconds(lay_on(communication.setup, *communication.topology)->alone(bytes, call));
 }
 
@@ -60,18 +57,16 @@ constexpr const char* logarithmic[] = {"halving-doubling", "recursive-doubling",
 // Where the closed form is below what the rounds take (docs/models.md): into a part empty last node, whose messages share
 // fewer ports of the others; and between nodes of one worker in a group each, whose own links inside are slower than
 // the ports.
-bool is_below(const Shape& shape, std::string_view collective, const Call& call, std::int64_t shard) {
+bool is_below(const Shape& shape, std::string_view collective, const Call& call) {
   if (collective == "parameter-server" && shape.workers > shape.node && shape.workers % shape.node != 0) return true;
-  return call.axis == Axis::Replica && shard % shape.node == 0 && shape.beta_in > shape.beta_out;
+  return call.group.stride > 1 && call.group.stride % shape.node == 0 && shape.beta_in > shape.beta_out;
 }
 
-void require_equal(const Shape& shape, std::string_view collective, const Call& call = CollectiveOp::AllReduce,
-                   std::int64_t shard = 0) {
+void require_equal(const Shape& shape, std::string_view collective, const Call& call = CollectiveOp::AllReduce) {
   INFO(collective << " of " << shape.workers << " in nodes of " << shape.node << " with " << shape.rails
-                  << " ports, groups of " << shard << ": " << to_string(call.stage) << " among "
-                  << to_string(call.axis));
-  const double rounds = detailed("fluid", shape, collective, call, shard), form = closed(shape, collective, call, shard);
-  if (is_below(shape, collective, call, shard))
+                  << " ports: " << to_string(call.op) << " of " << call.group.ranks << " with stride " << call.group.stride);
+  const double rounds = detailed("fluid", shape, collective, call), form = closed(shape, collective, call);
+  if (is_below(shape, collective, call))
     CHECK(rounds >= form * (1 - 1e-10));
   else
     CHECK(rounds == Approx(form).epsilon(1e-10));
@@ -113,12 +108,12 @@ TEST_CASE("so are their halves, and those of groups of workers") {
     for (const double inside : {0.1e-9, 20e-9}) {
       const Shape shape{workers, node, rails, inside, 8e-9};
       for (const char* name : {"ring", "hierarchical", "halving-doubling", "parameter-server", "binary-tree"})
-        for (const CollectiveOp stage : {CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) require_equal(shape, name, stage);
+        for (const CollectiveOp op : {CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) require_equal(shape, name, op);
       for (const std::int64_t shard : {2, 4, 8, 16})
-        for (const Axis axis : {Axis::Shard, Axis::Replica}) {
+        for (const Group& group : {consecutive(shard), of_equal_place(shard)}) {
           for (const char* name : {"ring", "parameter-server", "hierarchical"})
-            require_equal(shape, name, {CollectiveOp::AllReduce, axis}, shard);
-          for (const char* name : logarithmic) require_equal(shape, name, {CollectiveOp::AllReduce, axis}, shard);
+            require_equal(shape, name, {CollectiveOp::AllReduce, group});
+          for (const char* name : logarithmic) require_equal(shape, name, {CollectiveOp::AllReduce, group});
         }
     }
 }

@@ -215,7 +215,7 @@ TEST_CASE("instants are written in whole nanoseconds, ends as the starts that th
   std::set<std::int64_t> starts;  // of the bars on the compute stream, in picoseconds
   const Unrolled& unrolled = outcome.result.unrolled;
   for (const Episode& episode : outcome.result.episodes)
-    for (std::size_t place = 0; place < unrolled.works; ++place)
+    for (std::size_t place = 0; place < unrolled.works(0); ++place)
       starts.insert((episode.start + episode.timeline.spans[unrolled.work(0, place)].start).count());
   for (const Json& event : json.at("traceEvents").items()) {
     if (event.at("ph").text() != "X") continue;

@@ -230,7 +230,7 @@ class Writer {
   std::int64_t comm_size(const Transfer& transfer) const {
     const auto ranks = static_cast<double>(plan_.groups[transfer.group].group.of(workers_).ranks);
     return static_cast<std::int64_t>(
-        std::ceil(transfer.op == CollectiveOp::AllGather ? transfer.bytes / ranks : transfer.bytes));
+        std::ceil(transfer.bytes / (transfer.op == CollectiveOp::AllGather ? ranks : 1)));
   }
 
   void add_transfer(TaskId task, const std::optional<std::uint64_t>& behind) {
