@@ -150,6 +150,44 @@ TEST_CASE("gathers come after their reductions, and nothing waits for itself") {
   CHECK(complaint_of(plan).find("waits for what waits for it") != std::string::npos);
 }
 
+TEST_CASE("a program that updates layer by layer updates every layer that has tensors, before its forward pass") {
+  Profile profile = three_layers();
+  profile.update = Time(6);
+  Draft draft = two_blocks();
+  draft.barrier = Barrier::Layer;
+  const Plan plan = expand(draft, profile);  // B B B, U of in, F, F, U of out, F
+  REQUIRE(plan.program()[3] == Work{WorkKind::Update, 0});
+  REQUIRE(plan.program()[6] == Work{WorkKind::Update, 2});
+  CHECK(!not_an_iteration(plan, profile));
+  const auto complaint = [&](auto change) {
+    Plan changed = plan;
+    change(changed.program());
+    const auto wrong = not_an_iteration(changed, profile);
+    return wrong ? wrong->what : "";
+  };
+  using Program = std::vector<Work>;
+  CHECK(complaint([](Program& one) { one.erase(one.begin() + 6); }) == "the program updates layers, but not 'out'");
+  CHECK(complaint([](Program& one) { one.erase(one.begin() + 3); }) == "the program updates layers, but not 'in'");
+  CHECK(complaint([](Program& one) { std::swap(one[3], one[4]); }) ==
+        "the program updates 'in' behind its forward pass");
+  CHECK(complaint([](Program& one) { one.push_back(one[6]); }) == "the program is not one iteration");
+}
+
+TEST_CASE("what needs are follows from how the state is shared out") {
+  Profile profile = three_layers();
+  using enum Payload::Kind;
+  using enum WorkKind;
+  CHECK(needs_of({.accumulate = 3}, profile) ==
+        std::vector<Need>{{CollectiveOp::AllReduce, group_all, Gradients, 2, Backward, Forward}});
+  profile.update = Time(6);
+  CHECK(needs_of({}, profile) == std::vector<Need>{{CollectiveOp::AllReduce, group_all, Gradients, 0, Backward, Update}});
+  for (const std::int64_t zero : {1, 2, 3})
+    CHECK(needs_of({.zero = zero, .shard_group = 4}, profile) ==
+          std::vector<Need>{{CollectiveOp::ReduceScatter, group_shard, Gradients, 0, Backward, Update},
+                            {CollectiveOp::AllReduce, group_replica, Gradients, 0, Backward, Update},
+                            {CollectiveOp::AllGather, group_shard, Parameters, 0, Update, Forward}});
+}
+
 TEST_CASE("whatever is drafted of all gradients covers the needs, and comes back as it was") {
   Random random(71, 0);
   for (int round = 0; round < 300; ++round) {

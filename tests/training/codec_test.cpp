@@ -39,6 +39,18 @@ double iteration_ms(const Scenario& scenario) { return simulate(scenario).metric
 
 }  // namespace
 
+TEST_CASE("a gate from the start of the program changes nothing for a block that is encoded") {
+  // What a codec looks for are works: the start is none, whatever their numbers are.
+  const Scenario scenario = coded("wfbp", 1 * ms);
+  const Plan plan = plan_of(scenario);
+  const double iteration = simulate(scenario, plan).metrics.iteration_s;
+  for (std::size_t index = 0; index < plan.transfers.size(); ++index) {
+    Plan redundant = plan;
+    redundant.gates.push_back({start_of_program(), transfer(index)});
+    CHECK(simulate(scenario, redundant).metrics.iteration_s == iteration);
+  }
+}
+
 TEST_CASE("wfbp with a codec, by hand") {
   // B3 0-2, E3 2-2.5, B2 2.5-4.5, E2 4.5-5, B1 5-7, E1 7-7.5; each decoding is 2 payloads · 0.05 = 0.1.
   // α = 1: blocks 2.5-3.5, 5-6, 7.5-8.5; decodings queue on the compute stream: D3 at 4.5 (after B2, and E2 is ready

@@ -74,6 +74,30 @@ TEST_CASE("interference in proportion to the rate of the bytes") {
   CHECK(iteration(scenario) == Approx((4 + 1. / 3 + 4) * 1e-3));
 }
 
+TEST_CASE("interference goes by the bytes on the wire: those of a shard, and of parameters") {
+  // Two layers of 8 MB of gradients, 4 MB of parameters; F and B 4 ms each. In groups of two at 1 ns/B a reduction of
+  // 8 MB takes 4 ms and a gather of 4 MB takes 2, both at 2 GB/s; an all-reduce of a shard, 4 MB among two groups,
+  // takes 4 ms, at 1 GB/s.
+  Profile profile;
+  for (LayerId layer = 0; layer < 2; ++layer) {
+    profile.layers.push_back({fmt::format("l{}", layer), to_time(4e-3), to_time(4e-3)});
+    profile.tensors.push_back({fmt::format("t{}", layer), 2'000'000, 8'000'000, layer});
+  }
+  profile.parameter_bytes = 2;
+  Scenario scenario = scenario_of(profile, "wfbp", 2, 0, 1e-9);
+  scenario.cluster.interference = Interference{.compute = 2, .at = 2e9};
+  scenario.options.strategy.step.zero = 1;
+  scenario.options.strategy.barrier = Barrier::Layer;
+  // B2 to 4. R2 from 4 to 8: B1 does 2 of its 4 ms by 8, and ends at 10; R1 to 14. G1 to 16, then G2 to 18: F1 does 1 of
+  // its 4 ms by 18, and ends at 21; F2 25.
+  CHECK(iteration(scenario) == Approx(25e-3));
+  // Of four: A2 from 8 to 12, at half the rate: B1 does the other 2 ms in 3, and ends at 11. R1 from 12 to 16, A1 to 20,
+  // G1 to 22, G2 to 24: F1 does 1 by 24, and ends at 27; F2 31.
+  scenario.workers = scenario.cluster.workers = 4;
+  scenario.options.strategy.step.shard_group = 2;
+  CHECK(iteration(scenario) == Approx(31e-3));
+}
+
 TEST_CASE("in fluid bytes move round by round, and slow at the rate of their rounds") {
   // A ring of two on links of 1 GB/s: two rounds of 0.5 ms of start-up and 0.5 ms of bytes; while these move, a block
   // of 1 MB passes in 1 ms: at 1 GB/s.
