@@ -10,6 +10,7 @@
 
 #include "sim/command/console.hpp"
 #include "sim/core/interruption.hpp"
+#include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 #include "sim/report/sweep_report.hpp"
 
@@ -99,7 +100,8 @@ void merge(const SweepArguments& arguments) {
   const auto missing = merge_sweep(sweep, arguments.parts, arguments.out, arguments.force);
   if (missing.empty()) return tell(fmt::format("{} rows in {}", sweep.requests.size(), arguments.out));
   throw Incomplete(fmt::format("{}: {} (`allreplay sweep {} --resume --out {}` computes them)", arguments.out,
-                               missing_rows(missing, sweep.requests.size()), arguments.file, arguments.out));
+                               missing_rows(missing, sweep.requests.size()), shell_word(arguments.file),
+                               shell_word(arguments.out)));
 }
 
 // "part-{}.csv": the share's number in the place of {}.

@@ -120,19 +120,19 @@ TEST_CASE("what cannot be written says so, and leaves nothing") {
 TEST_CASE("a file that may not grow so large is an error like a full disk") {
   const Folder folder;
   folder.write("out", "before");
+  fs::create_symlink("fresh", folder("dangling"));
   const auto status = status_of(started([&] {
     std::signal(SIGXFSZ, SIG_IGN);  // as the program does
     const rlimit most{1000, 1000};
     if (setrlimit(RLIMIT_FSIZE, &most) != 0) _exit(3);
-    const std::string message = error_message([&] { write_file(folder("out"), std::string(2000, 'x')); });
-    const bool right = message == folder("out") +
-                                      ": cannot be written: File too large (check the folder, its rights "
-                                      "and its space)";
-    _exit(right ? 0 : 1);
+    for (const std::string name : {"out", "dangling", "new"})
+      if (error_message([&] { write_file(folder(name), std::string(2000, 'x')); }) !=
+          folder(name) + ": cannot be written: File too large (check the folder, its rights and its space)")
+        _exit(1);
   }));
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
   CHECK(read_output(folder("out")) == "before");
-  CHECK(folder.files() == 1);
+  CHECK(folder.files() == 2);  // the file and the link that were there
 }
 
 TEST_CASE("a signal that ends the program leaves no temporary and no lock behind") {
