@@ -5,7 +5,7 @@
 FROM debian:bookworm AS build
 COPY . /src
 WORKDIR /src
-RUN tools/setup.sh && cmake --preset release -DALLREPLAY_TESTS=OFF && cmake --build --preset release \
+RUN tools/setup.sh --with packages && cmake --preset release -DALLREPLAY_TESTS=OFF && cmake --build --preset release \
  && cd build/release && cpack
 
 FROM debian:bookworm-slim

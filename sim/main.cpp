@@ -17,6 +17,7 @@
 #include "sim/command/program.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/interruption.hpp"
 
 namespace {
 
@@ -80,7 +81,8 @@ int main(int argc, char** argv) {
   fill_closed_streams();
   keep_freed_memory();
   allreplay::protect_inputs(true);
-  std::signal(SIGPIPE, SIG_IGN);  // a reader that has gone is an error of writing
+  for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);  // errors of writing, as a full disk is
+  allreplay::leave_in_order();
   try {
     return run(argc, argv);
   } catch (...) {

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Install what allreplay is built, tested and plotted with, where it is missing.
 #
-#   tools/setup.sh                 what the README's commands need
-#   tools/setup.sh --with torch    also PyTorch and torchvision, for tools/profile_torch.py
-#   tools/setup.sh --with cluster  also Open MPI, Slurm and GNU parallel, for sweeps on many machines (docs/clusters.md)
-#   tools/setup.sh --with tests    also all that some tests skip without: these two, a browser, a checker of schemas, a fuzzer
-#   tools/setup.sh --names SYSTEM  only print what the packages are called: debian, fedora, arch, alpine or homebrew
+#   tools/setup.sh                  what the README's commands need
+#   tools/setup.sh --with torch     also PyTorch and torchvision, for tools/profile_torch.py
+#   tools/setup.sh --with cluster   also Open MPI, Slurm and GNU parallel, for sweeps on many machines (docs/clusters.md)
+#   tools/setup.sh --with packages  also what cpack makes Debian packages with (docs/python.md)
+#   tools/setup.sh --with tests     also all that some tests skip without: these three, a browser, a checker of schemas, a fuzzer
+#   tools/setup.sh --names SYSTEM   only print what the packages are called: debian, fedora, arch, alpine or homebrew
 #
 # On Debian and Ubuntu the missing packages come from the distribution through apt, with sudo when not root; nothing
 # is asked, and nothing is done when all are there. Elsewhere it lists what is needed, by the names of the system that it
@@ -73,11 +74,13 @@ system_found() {
 read -r -a packages <<< "$(packages_of debian)"
 torch=(python3-torch python3-torchvision)
 cluster=(openmpi-bin libopenmpi-dev slurm-wlm parallel)
+packaging=(dpkg-dev file)
 case "$*" in
   '') ;;
   '--with torch') packages+=("${torch[@]}") ;;
   '--with cluster') packages+=("${cluster[@]}") ;;
-  '--with tests') packages+=("${torch[@]}" "${cluster[@]}" chromium python3-jsonschema mandoc groff zsh fish clang libclang-rt-dev
+  '--with packages') packages+=("${packaging[@]}") ;;
+  '--with tests') packages+=("${torch[@]}" "${cluster[@]}" "${packaging[@]}" chromium python3-jsonschema mandoc groff zsh fish clang libclang-rt-dev
                              python3-pandas mypy) ;;
   '--names '*)
     packages_of "$2"

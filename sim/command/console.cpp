@@ -1,11 +1,8 @@
 #include "sim/command/console.hpp"
 
 #include <algorithm>
-#include <array>
-#include <csignal>
 #include <cstdio>
 #include <set>
-#include <unistd.h>
 #include <utility>
 
 #include "sim/core/text.hpp"
@@ -58,38 +55,6 @@ void warn(const std::string& text) {
   }
   static std::set<std::string> told;
   if (told.insert(text).second) tell(line);
-}
-
-namespace {
-
-// Of a handler, which may call little: no allocation, and no streams.
-std::array<char, 8192> last_words;
-volatile std::sig_atomic_t last_length = 0;
-
-void say_and_end(int signal) {
-  static_cast<void>(!write(STDERR_FILENO, last_words.data(), static_cast<std::size_t>(last_length)));
-  std::signal(signal, SIG_DFL);
-  std::raise(signal);
-}
-
-constexpr int interruptions[] = {SIGINT, SIGTERM};
-
-}  // namespace
-
-LastWords::LastWords(std::string_view line) {
-  if (listener) return;
-  const std::string text = "\n" + one_line(line, last_words.size() - 2) + "\n";  // below a line of progress
-  std::copy(text.begin(), text.end(), last_words.begin());
-  last_length = static_cast<std::sig_atomic_t>(text.size());
-  for (const int signal : interruptions)
-    if (std::signal(signal, say_and_end) == SIG_IGN) std::signal(signal, SIG_IGN);  // as nohup wants it
-}
-
-LastWords::~LastWords() {
-  if (last_length == 0) return;
-  for (const int signal : interruptions)
-    if (std::signal(signal, SIG_DFL) == SIG_IGN) std::signal(signal, SIG_IGN);
-  last_length = 0;
 }
 
 void hand_over(Outcome outcome) {

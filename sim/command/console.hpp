@@ -51,16 +51,6 @@ void tell(std::string_view line);
 /// "warning: …" on standard error, once for each text.
 void warn(const std::string& text);
 
-/// While it lives, an interruption (Ctrl-C, SIGTERM) says this line before it ends the program; nothing, where a
-/// listener hears. One at a time.
-class LastWords {
- public:
-  explicit LastWords(std::string_view line);
-  ~LastWords();
-  LastWords(const LastWords&) = delete;
-  LastWords& operator=(const LastWords&) = delete;
-};
-
 /// Gives what was simulated to whoever listens: its plan and its timeline do not stand in what is printed.
 void hand_over(Outcome outcome);
 

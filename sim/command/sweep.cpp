@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 
 #include "sim/command/console.hpp"
+#include "sim/core/interruption.hpp"
+#include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 #include "sim/report/sweep_report.hpp"
 
@@ -43,10 +45,10 @@ class Printout {
   SweepTable table_;
 };
 
-// What a sweep writes: beside the rows what they were made from, and who is writing.
+// What a sweep writes: beside the rows what they were made from, and who is writing; or who hands it in.
 std::vector<Output> outputs_of(const std::string& out) {
   if (out.empty()) return {};
-  return {{"--out", out}, {"--out", out + ".rows"}, {"--out", out + ".lock"}};
+  return {{"--out", out}, {"--out", out + ".rows"}, {"--out", out + ".lock"}, {"--out", out + ".slurm.lock"}};
 }
 
 std::vector<std::string> inputs_of(const SweepArguments& arguments, const Sweep& sweep) {
@@ -98,7 +100,8 @@ void merge(const SweepArguments& arguments) {
   const auto missing = merge_sweep(sweep, arguments.parts, arguments.out, arguments.force);
   if (missing.empty()) return tell(fmt::format("{} rows in {}", sweep.requests.size(), arguments.out));
   throw Incomplete(fmt::format("{}: {} (`allreplay sweep {} --resume --out {}` computes them)", arguments.out,
-                               missing_rows(missing, sweep.requests.size()), arguments.file, arguments.out));
+                               missing_rows(missing, sweep.requests.size()), shell_word(arguments.file),
+                               shell_word(arguments.out)));
 }
 
 // "part-{}.csv": the share's number in the place of {}.
@@ -127,7 +130,7 @@ void run_and_print(SweepArguments arguments, Farm* farm) {
   std::optional<LastWords> last_words;  // from the first row on
   how.each = [&](std::size_t place, const SweptRow& row) {
     printout.add(place, row);
-    if (!last_words && !farm && how.out && std::filesystem::is_regular_file(*how.out))
+    if (!last_words && !farm && how.progress && how.out && std::filesystem::is_regular_file(*how.out))
       last_words.emplace(
           fmt::format("interrupted: the rows so far are in {}; the same command with --resume goes on", *how.out));
   };

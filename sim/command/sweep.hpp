@@ -27,6 +27,6 @@ struct SweepArguments {
 Share parse_share(const std::string& text);
 
 /// Hands the sweep in as an array job, and waits for it. Throws Incomplete where rows are missing in the end.
-void sweep_on_slurm(const SweepArguments& arguments);
+void sweep_on_slurm(SweepArguments arguments);
 
 }  // namespace allreplay

@@ -1,12 +1,15 @@
 #include <chrono>
 #include <filesystem>
+#include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "sim/command/sweep.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/file_lock.hpp"
 #include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 #include "sim/experiment/progress.hpp"
@@ -28,10 +31,20 @@ struct Folder {
   std::string merge_log() const { return path + "/merge.log"; }
   std::string merge_status() const { return path + "/merge.status"; }
   std::string jobs() const { return path + "/jobs"; }
-  std::string shares() const { return path + "/shares"; }  // how many; tells that the folder is a sweep's
+  std::string shares() const { return path + "/shares"; }  // the mark, and how many
   std::string part(std::size_t share) const { return fmt::format("{}/part-{}.csv", path, share); }
   std::string log(std::size_t share) const { return fmt::format("{}/part-{}.log", path, share); }
 
+  bool exists() const { return fs::exists(fs::symlink_status(path)); }
+
+  // A sweep of this user has made it; what carries no mark is somebody's own.
+  bool is_ours() const {
+    struct stat facts {};
+    return lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
+           fs::is_regular_file(fs::symlink_status(shares())) && read_output(shares()).starts_with(mark);
+  }
+
+  static constexpr std::string_view mark = "allreplay sweep on Slurm 1\n";
   std::string path;
 };
 
@@ -55,9 +68,12 @@ class SlurmSweep {
       : arguments_(arguments), folder_(arguments.out), sweep_(arguments.sweep()) {
     require_word("--partition", arguments.partition);
     require_word("--time", arguments.time);
-    if (!is_one_line(arguments.out) || arguments.out.find_first_of("\"\\") != std::string::npos)
+    if (!is_one_line(arguments.out) || arguments.out.find_first_of("\"\\") != std::string::npos ||
+        arguments.out.find("{}") != std::string::npos)
       throw InputError(argument("--out"), fmt::format("'{}' cannot stand in Slurm's scripts", arguments.out),
-                       "a name without quotes and backslashes");
+                       "a name without quotes, backslashes and {}");
+    if (fs::exists(arguments.out) && !fs::is_regular_file(arguments.out))
+      throw InputError({arguments.out, ""}, "is no file, and rows are kept in one", "name a file");
     Library library;
     rows_ = check_rows(sweep_, library);
     const std::size_t rows = rows_.costs.size(), most = most_array_tasks();
@@ -76,12 +92,7 @@ class SlurmSweep {
       print("# {}\n{}\n# {}\n{}", folder_.array(), array_script(all), folder_.merge(), merge_script());
       return;
     }
-    if (arguments_.resume) take_shares();
-    if (const auto jobs = running(); jobs.empty())
-      submit();
-    else if (!arguments_.resume)
-      throw InputError(argument("--out"), fmt::format("job {} computes '{}'", jobs.front(), arguments_.out),
-                       fmt::format("--resume waits for it, scancel {} ends it", fmt::join(jobs, " ")));
+    hand_in();
     if (arguments_.detach)
       return tell(fmt::format("job {}; come back with: {}", fmt::join(known_jobs(), ", "), come_back()));
     wait();
@@ -89,13 +100,26 @@ class SlurmSweep {
   }
 
  private:
+  // Unless its jobs run.
+  void hand_in() {
+    const FileLock lock(folder_.path);
+    if (folder_.exists() && !folder_.is_ours())
+      throw InputError({folder_.path, ""}, "is there, and no sweep made it", "another --out, or remove it");
+    if (arguments_.resume) take_shares();
+    const auto jobs = running();
+    if (jobs.empty()) return submit();
+    if (!arguments_.resume)
+      throw InputError(argument("--out"), fmt::format("job {} computes '{}'", jobs.front(), arguments_.out),
+                       fmt::format("--resume waits for it, scancel {} ends it", fmt::join(jobs, " ")));
+  }
+
   void set_shares(std::size_t count) { shares_ = share_out(count, rows_.costs); }
 
   // An earlier call's, whatever --chunk says now.
   void take_shares() {
-    if (!is_file(folder_.shares())) return;
-    const std::string text = read_output(folder_.shares());
-    set_shares(static_cast<std::size_t>(parse_integer(trim(text), 1, 100'000, {folder_.shares(), ""})));
+    if (!folder_.exists()) return;
+    const std::string text = read_output(folder_.shares()).substr(Folder::mark.size());
+    set_shares(static_cast<std::size_t>(parse_integer(text, 1, 100'000, {folder_.shares(), ""})));
   }
 
   std::string come_back() const {
@@ -108,7 +132,7 @@ class SlurmSweep {
     const std::pair<const char*, const std::string*> options[] = {
         {"--collective", &arguments_.collective}, {"--fidelity", &arguments_.fidelity}, {"--codec", &arguments_.codec}};
     for (const auto& [option, value] : options)
-      if (!value->empty()) words += fmt::format(" {} {}", option, shell_word(*value));
+      if (!value->empty()) words += fmt::format(" {}={}", option, shell_word(*value));
     for (const auto& [name, values] : arguments_.changes)
       for (const std::string& value : values) words += fmt::format(" --{}={}", name, shell_word(value));
     return words + (arguments_.no_reuse ? " --no-reuse" : "");
@@ -189,13 +213,10 @@ class SlurmSweep {
   // A folder for the parts: a fresh one, or that of an earlier call.
   void prepare_folder() {
     if (!arguments_.force && !arguments_.resume) require_replaceable(arguments_.out, csv_header());
-    const bool known = is_file(folder_.shares());
-    if (fs::exists(folder_.path) && !known)
-      throw InputError({folder_.path, ""}, "is there, and no sweep made it", "another --out, or remove it");
-    if (known && arguments_.resume) return;
+    if (folder_.exists() && arguments_.resume) return;
     fs::remove_all(folder_.path);
     fs::create_directory(folder_.path);
-    write_file(folder_.shares(), fmt::format("{}\n", shares_.size()));
+    write_file(folder_.shares(), fmt::format("{}{}\n", Folder::mark, shares_.size()));
   }
 
   void submit() {
@@ -274,6 +295,10 @@ class SlurmSweep {
 
 }  // namespace
 
-void sweep_on_slurm(const SweepArguments& arguments) { SlurmSweep(arguments).run(); }
+void sweep_on_slurm(SweepArguments arguments) {
+  for (std::string* name : {&arguments.file, &arguments.out})
+    if (name->starts_with('-')) name->insert(0, "./");  // no option of who reads it: ours, sbatch
+  SlurmSweep(arguments).run();
+}
 
 }  // namespace allreplay

@@ -15,8 +15,11 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/descriptor.hpp"
 #include "sim/core/digest.hpp"
 #include "sim/core/error.hpp"
+#include "sim/core/file_lock.hpp"
+#include "sim/core/interruption.hpp"
 #include "sim/core/text.hpp"
 
 namespace allreplay {
@@ -60,22 +63,6 @@ std::atomic<bool> inputs_are_protected{false};
 thread_local ReadDigest* current_digest = nullptr;
 thread_local MemoryFiles* memory_files = nullptr;
 
-class Descriptor {
- public:
-  explicit Descriptor(int number) : number_(number) {}
-  ~Descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-
-  int number() const { return number_; }
-  bool close() { return ::close(std::exchange(number_, -1)) == 0; }
-
- private:
-  int number_;
-};
-
 [[noreturn]] void fail_to_read(const std::string& file, int error) {
   throw InputError({file, ""}, fmt::format("cannot be read: {}", std::strerror(error)), "check the path");
 }
@@ -95,15 +82,36 @@ bool write_all(int descriptor, std::string_view text) {
   return true;
 }
 
-// A new file that nobody else has opened or could have put there, in this folder.
-std::pair<std::string, int> private_file(const fs::path& folder) {
-  std::random_device random;
-  for (;;) {
-    const std::string name = (folder / fmt::format(".allreplay-{:08x}{:08x}", random(), random())).string();
-    const int descriptor = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (descriptor >= 0 || errno != EEXIST) return {name, descriptor};
+// A new file that nobody else has opened or could have put there, in this folder; gone with this unless it has become
+// another.
+class PrivateFile {
+ public:
+  explicit PrivateFile(const fs::path& folder) {
+    std::random_device random;
+    do {
+      name_ = (folder / fmt::format(".allreplay-{:08x}{:08x}", random(), random())).string();
+      leftover_.emplace(name_);
+      sink_.reset(open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666));
+    } while (!sink_.is_open() && errno == EEXIST);
   }
-}
+  ~PrivateFile() {
+    if (!name_.empty()) unlink(name_.c_str());
+  }
+
+  bool is_open() const { return sink_.is_open(); }
+  int number() const { return sink_.number(); }
+
+  bool become(const std::string& file) {
+    if (!sink_.close() || rename(name_.c_str(), file.c_str()) != 0) return false;
+    name_.clear();
+    return true;
+  }
+
+ private:
+  std::string name_;
+  std::optional<Leftover> leftover_;
+  Descriptor sink_;
+};
 
 // The manifest of tools/get_public_traces.sh stands among the traces, and is none.
 bool is_data(std::string_view folder, const std::string& stem) { return folder != "traces" || stem != "public"; }
@@ -179,7 +187,7 @@ std::string read_contents(const std::string& file, std::uint64_t most, bool is_i
   }
   const Descriptor source(open(file.c_str(), O_RDONLY | O_CLOEXEC));
   struct stat facts {};
-  if (source.number() < 0 || fstat(source.number(), &facts) != 0) fail_to_read(file, errno);
+  if (!source.is_open() || fstat(source.number(), &facts) != 0) fail_to_read(file, errno);
   if (S_ISDIR(facts.st_mode)) throw InputError({file, ""}, "is a folder", "name a file");
   constexpr std::size_t piece = std::size_t{1} << 16;
   std::string text;
@@ -217,31 +225,30 @@ void write_file(const std::string& file, std::string_view text) {
     return;
   }
   const std::string target = link_target(file);
+  std::error_code unknown;
+  const bool fresh = target != file && !fs::exists(target, unknown);
+  // By its own name, so that what the system follows is what is written.
+  Descriptor old(open(file.c_str(), O_WRONLY | O_CLOEXEC | (fresh ? O_CREAT : 0), 0666));
+  const bool there = old.is_open();
   struct stat facts {};
-  const bool there = stat(target.c_str(), &facts) == 0;
-  if (there && S_ISDIR(facts.st_mode)) fail_to_write(file, EISDIR);
+  if (there ? fstat(old.number(), &facts) != 0 : errno != ENOENT) fail_to_write(file, errno);
   if (there && !S_ISREG(facts.st_mode)) {  // a device, a pipe
-    Descriptor sink(open(target.c_str(), O_WRONLY | O_CLOEXEC));
-    if (sink.number() < 0 || !write_all(sink.number(), text) || !sink.close()) fail_to_write(file, errno);
+    if (!write_all(old.number(), text) || !old.close()) fail_to_write(file, errno);
     return;
   }
   if (there && inputs_are_protected && known_inputs().has({facts.st_dev, facts.st_ino}))
     throw InputError({file, ""}, "is one of the files that were read", "another file to write");
-  if (there && access(target.c_str(), W_OK) != 0) fail_to_write(file, errno);
-  const auto [temporary, descriptor] = private_file(fs::path(target).parent_path());
-  if (descriptor < 0) fail_to_write(file, errno);
-  Descriptor sink(descriptor);
-  bool done = write_all(sink.number(), text);
-  if (there) {  // whoever may not give the file to its owner keeps it
-    static_cast<void>(fchown(sink.number(), facts.st_uid, facts.st_gid) == 0);
-    done = done && fchmod(sink.number(), facts.st_mode & 07777) == 0;
-  }
-  done = done && sink.close() && rename(temporary.c_str(), target.c_str()) == 0;
-  if (!done) {
-    const int error = errno;
-    unlink(temporary.c_str());
-    fail_to_write(file, error);
-  }
+  if (there && !is_still(target, old.number())) fail_to_write(file, EBUSY);
+  if (there) lock_opened(old.number(), file, LockMode::Shared);
+  PrivateFile made(fs::path(target).parent_path());
+  const auto stay = [&] {  // owner, where we may give it away, and permissions
+    static_cast<void>(fchown(made.number(), facts.st_uid, facts.st_gid) == 0);
+    return fchmod(made.number(), facts.st_mode & 07777) == 0;
+  };
+  if (made.is_open() && (!there || stay()) && write_all(made.number(), text) && made.become(target)) return;
+  const int error = errno;
+  if (fresh && there) unlink(target.c_str());
+  fail_to_write(file, error);
 }
 
 bool is_file(const std::string& name) {
@@ -253,12 +260,12 @@ bool is_file(const std::string& name) {
 
 std::string link_target(const std::string& file) {
   fs::path path = file;
-  constexpr int most_links = 40;  // as many as Linux follows
-  for (int links = 0;; ++links) {
+  for (;;) {
     std::error_code none;
     const fs::path next = fs::read_symlink(path, none);
     if (none) return path.string();
-    if (links == most_links) fail_to_write(file, ELOOP);
+    // The system decides: it follows only so many, and none of others where all may write, if it is careful.
+    if (!Descriptor(open(file.c_str(), O_PATH | O_CLOEXEC)).is_open() && errno != ENOENT) fail_to_write(file, errno);
     path = path.parent_path() / next;  // next itself, where it is absolute
     // What stands behind /dev/stdout and /dev/fd is no name: "pipe:[123]".
     if (!fs::exists(fs::symlink_status(path, none)) && fs::exists(file, none)) return file;

@@ -38,7 +38,8 @@ void write_file(const std::string& file, std::string_view text);
 /// Whether there is something to read of that name that is no folder; "no" for names that no file can have.
 bool is_file(const std::string& name);
 
-/// Where writing to `file` ends: what its symbolic links name, which need not exist.
+/// Where writing to `file` ends: what its symbolic links name, which need not exist. Throws InputError where the system
+/// does not follow them.
 std::string link_target(const std::string& file);
 
 /// What two names of one file have in common, and names of different files have not; of a file that is not there its

@@ -31,6 +31,10 @@ std::string holder(int descriptor) {
                    "check the folder and its rights");
 }
 
+[[noreturn]] void fail_as_held(const std::string& file, const std::string& who) {
+  throw InputError({file, ""}, fmt::format("is being written by {}", who), "wait for it, or name another file");
+}
+
 }  // namespace
 
 std::string host_name() {
@@ -41,41 +45,47 @@ std::string host_name() {
 
 FileLock::FileLock(const std::string& file) : name_(file + ".lock") {
   for (;;) {
-    descriptor_ = open(name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
-    if (descriptor_ < 0) fail(name_, errno);
-    struct stat opened {
-    }, named{};
-    const bool usable = fstat(descriptor_, &opened) == 0 && S_ISREG(opened.st_mode);
-    if (!usable || flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    lock_.reset(open(name_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666));
+    if (!lock_.is_open()) fail(name_, errno);
+    struct stat opened {};
+    const bool usable = fstat(lock_.number(), &opened) == 0 && S_ISREG(opened.st_mode);
+    if (!usable || flock(lock_.number(), LOCK_EX | LOCK_NB) != 0) {
       const int error = usable ? errno : EEXIST;
-      const std::string who = holder(descriptor_);
-      close(descriptor_);
       if (error != EWOULDBLOCK) fail(name_, error);
-      throw InputError({file, ""}, fmt::format("is being written by {}", who.empty() ? "another process" : who),
-                       "wait for it, or name another file");
+      const std::string who = holder(lock_.number());
+      fail_as_held(file, who.empty() ? "another process" : who);
     }
     // A holder that has just ended has removed the file that was opened here; then there is another, or none.
-    if (stat(name_.c_str(), &named) == 0 && named.st_dev == opened.st_dev && named.st_ino == opened.st_ino) break;
-    close(descriptor_);
+    if (is_still(name_, lock_.number())) break;
   }
-  const std::string was = holder(descriptor_), here = " on " + host_name();
-  if (!was.empty() && !was.ends_with(here)) {
-    close(descriptor_);
+  const std::string was = holder(lock_.number()), here = " on " + host_name();
+  if (!was.empty() && !was.ends_with(here))
     throw InputError({file, ""}, fmt::format("is being written by {}", was),
                      fmt::format("wait for it; if it has ended, remove {}", name_));
-  }
   const std::string who = fmt::format("process {}{}\n", getpid(), here);
-  if (ftruncate(descriptor_, 0) != 0 || pwrite(descriptor_, who.data(), who.size(), 0) < 0) {
+  if (ftruncate(lock_.number(), 0) != 0 || pwrite(lock_.number(), who.data(), who.size(), 0) < 0) {
     const int error = errno;
     unlink(name_.c_str());
-    close(descriptor_);
     fail(name_, error);
   }
+  leftover_.emplace(name_);
 }
 
 FileLock::~FileLock() {
+  leftover_.reset();      // first: the next lock of this name is another's
   unlink(name_.c_str());  // before it is let go of: nobody else's
-  close(descriptor_);
+}
+
+void lock_opened(int descriptor, const std::string& file, LockMode mode) {
+  const int how = mode == LockMode::Exclusive ? LOCK_EX : LOCK_SH;
+  if (flock(descriptor, how | LOCK_NB) != 0 && errno == EWOULDBLOCK) fail_as_held(file, "another process");
+}
+
+bool is_still(const std::string& name, int descriptor) {
+  struct stat named {
+  }, opened{};
+  return stat(name.c_str(), &named) == 0 && fstat(descriptor, &opened) == 0 && named.st_dev == opened.st_dev &&
+         named.st_ino == opened.st_ino;
 }
 
 }  // namespace allreplay

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -192,11 +193,26 @@ double Json::number() const {
   return number;
 }
 
+std::optional<std::int64_t> Json::whole() const {
+  const Value& value = value_of(value_);
+  if (value.is_number_float()) {
+    constexpr double most = 1LL << std::numeric_limits<double>::digits;  // beyond it doubles leave whole numbers out
+    const double number = value.get<double>();
+    if (std::abs(number) > most || number != std::floor(number)) return std::nullopt;
+    return static_cast<std::int64_t>(number);
+  }
+  const bool fits =
+      value.is_number_unsigned() ? std::in_range<std::int64_t>(value.get<std::uint64_t>()) : value.is_number_integer();
+  return fits ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+}
+
 std::int64_t Json::integer(std::int64_t least, std::int64_t most) const {
-  const double value = number();
-  if (value != std::floor(value) || value < static_cast<double>(least) || value > static_cast<double>(most))
-    fail(fmt::format("{} is not a whole number from {} to {}", dump(), least, most), fmt::format("such as {}", least));
-  return static_cast<std::int64_t>(value);
+  const double about = number();
+  const auto value = whole();
+  if (value && *value >= least && *value <= most) return *value;
+  if (!value && about == std::floor(about) && about > static_cast<double>(least) && about < static_cast<double>(most))
+    fail(fmt::format("{} stands for several whole numbers", dump()), "all of its digits, without point and exponent");
+  fail(fmt::format("{} is not a whole number from {} to {}", dump(), least, most), fmt::format("such as {}", least));
 }
 
 bool Json::boolean() const {

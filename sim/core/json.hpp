@@ -43,7 +43,10 @@ class Json {
 
   std::string text() const;
   double number() const;  ///< finite
+  /// Never by way of a double: in digits all of 64 bits, with a point or an exponent (1e6) what a double holds exactly.
   std::int64_t integer(std::int64_t least, std::int64_t most) const;
+  /// The same without limits; nothing where it is another number, or none.
+  std::optional<std::int64_t> whole() const;
   bool boolean() const;
   // Strings with a unit (units.hpp).
   double duration() const;

@@ -34,6 +34,7 @@ std::vector<std::size_t> merge_sweep(const Sweep& sweep, const std::vector<std::
       missing.push_back(row);
     }
   }
+  file.finish();
   return missing;
 }
 

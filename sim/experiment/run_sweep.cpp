@@ -119,6 +119,7 @@ Swept run_rows(const Sweep& sweep, SweepRows rows, Library& library, const Sweep
     run_there(missing, rows, *how.farm, keep);
   else
     run_here(sweep, missing, how.jobs, library, keep);
+  if (file) file->finish();
   return {missing.size(), mine.size()};
 }
 

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/csv.hpp"
+#include "sim/core/descriptor.hpp"
 #include "sim/core/digest.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/file.hpp"
@@ -186,20 +187,32 @@ std::string joined(const Row& row) {
   return text;
 }
 
-// Lines that are in the file once append() returns: a kill leaves at most one cut.
+// Lines that are in the file once append() returns: a kill leaves at most one cut. Nobody else writes it meanwhile, by
+// whatever name.
 class SweepFile::Output {
  public:
-  Output(std::string file, const std::string& path, int flags) : file_(std::move(file)) {
-    descriptor_ = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666);
-    if (descriptor_ < 0) fail();
+  // Opened as `file`, so that the system decides whether links are followed; `path` is where that is found to stand.
+  Output(std::string file, std::string path, int flags)
+      : file_(std::move(file)), path_(std::move(path)), fresh_(!exists(path_)) {
+    sink_.reset(open(file_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | flags, 0666));
+    struct stat facts {};
+    if (!sink_.is_open() || fstat(sink_.number(), &facts) != 0) fail();
+    if (!S_ISREG(facts.st_mode)) return;
+    lock_opened(sink_.number(), file_, LockMode::Exclusive);
+    is_file_ = true;
+    require_still();
   }
-  ~Output() { ::close(descriptor_); }
+  ~Output() {
+    struct stat facts {};
+    const bool is_empty = is_file_ && fstat(sink_.number(), &facts) == 0 && facts.st_size == 0;
+    if (fresh_ && is_empty) unlink(path_.c_str());  // nothing was written: what was asked cannot be
+  }
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
 
   void append(std::string_view lines) {
     while (!lines.empty()) {
-      const ssize_t written = ::write(descriptor_, lines.data(), lines.size());
+      const ssize_t written = ::write(sink_.number(), lines.data(), lines.size());
       if (written < 0 && errno == EINTR) continue;
       if (written < 0) fail();
       lines.remove_prefix(static_cast<std::size_t>(written));
@@ -207,17 +220,28 @@ class SweepFile::Output {
   }
 
   void cut(std::uint64_t length) {
-    if (ftruncate(descriptor_, static_cast<off_t>(length)) != 0) fail();
+    if (ftruncate(sink_.number(), static_cast<off_t>(length)) != 0) fail();
+  }
+
+  void close() {
+    require_still();
+    if (!sink_.close()) fail();
   }
 
  private:
+  void require_still() const {
+    if (is_file_ && !is_still(path_, sink_.number()))
+      throw InputError({file_, ""}, "was replaced or removed while it was written", "sweep again, to another file");
+  }
+
   [[noreturn]] void fail() const {
     throw InputError({file_, ""}, fmt::format("cannot be written: {}", std::strerror(errno)),
                      "check the folder, its rights and its space");
   }
 
-  std::string file_;
-  int descriptor_ = -1;
+  std::string file_, path_;
+  bool fresh_, is_file_ = false;
+  Descriptor sink_;
 };
 
 SweepFile::SweepFile(const std::string& file, std::string header, FileRows rows, Existing existing)
@@ -233,7 +257,8 @@ SweepFile::SweepFile(const std::string& file, std::string header, FileRows rows,
     return;
   }
   if (was_read(path_)) throw InputError({file_, ""}, "is one of the files that were read", "another file to write");
-  lock_.emplace(path_);
+  lock_.emplace(path_);  // of this name, and of the file itself
+  rows_ = std::make_unique<Output>(file_, path_, 0);
   require_own_records(existing.force);
   if (existing.resume) {
     KeptRows kept = read_rows(file_, header_, rows_of_file_, read_output);
@@ -256,7 +281,6 @@ SweepFile::SweepFile(const std::string& file, std::string header, FileRows rows,
     if (kept_[i])
       kept_records += RowNote::line(rows_of_file_.numbers[i], rows_of_file_.inputs[i], *kept_[i], i >= next_);
   if (goes_on) write_file(records, kept_records);  // before a row is cut off that stands in no other place
-  rows_ = std::make_unique<Output>(file_, path_, 0);
   rows_->cut(goes_on ? length : 0);
   if (!goes_on) rows_->append(header_ + "\n");
   if (!goes_on) write_file(records, kept_records);
@@ -357,6 +381,11 @@ void SweepFile::write(std::size_t row, const std::string& line) {
 void SweepFile::leave_out() {
   ++next_;
   write_kept();
+}
+
+void SweepFile::finish() {
+  rows_->close();
+  if (records_) records_->close();
 }
 
 }  // namespace allreplay

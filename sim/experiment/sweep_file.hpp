@@ -65,6 +65,9 @@ class SweepFile {
   /// The first row that is not there stays missing; those after it follow.
   void leave_out();
 
+  /// Once all rows are there. Throws InputError where they did not arrive: the file was replaced, or a disk is full.
+  void finish();
+
  private:
   class Output;
 

@@ -336,7 +336,8 @@ class PlanReader {
     if (const auto bytes = json->find("parameter_bytes")) holding.parameter = bytes->integer(1, 64);
     if (const auto bytes = json->find("gradient_bytes")) holding.gradient = bytes->integer(1, 64);
     if (const auto whole = json->find("whole_gradients")) holding.whole_gradients = whole->boolean();
-    if (const auto buffer = json->find("reduce_buffer")) holding.reduce_buffer = buffer->integer(0, Window::unlimited);
+    constexpr std::int64_t most_elements = 1'000'000'000'000;  // as many as a profile may have
+    if (const auto buffer = json->find("reduce_buffer")) holding.reduce_buffer = buffer->integer(0, most_elements);
     if (const auto block = json->find("resident")) holding.resident = block_of(*block, plan);
     if (const auto units = json->find("units"))
       for (const Json& unit : units->items()) {

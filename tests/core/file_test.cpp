@@ -1,15 +1,24 @@
 #include "sim/core/file.hpp"
 
+#include <chrono>
+#include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 
+#include "sim/core/descriptor.hpp"
 #include "sim/core/digest.hpp"
 #include "sim/core/file_lock.hpp"
+#include "sim/core/interruption.hpp"
 
 using namespace allreplay;
 namespace fs = std::filesystem;
@@ -32,6 +41,24 @@ class Folder {
  private:
   fs::path path_;
 };
+
+// A process of its own that does this.
+pid_t started(const std::function<void()>& work) {
+  const pid_t child = fork();
+  if (child != 0) return child;
+  try {
+    work();
+  } catch (...) {
+    _exit(2);
+  }
+  _exit(0);
+}
+
+int status_of(pid_t child) {
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  return status;
+}
 
 mode_t mode(const std::string& file) {
   struct stat facts {};
@@ -88,6 +115,58 @@ TEST_CASE("what cannot be written says so, and leaves nothing") {
   CHECK(error_message([&] { write_file("/dev/full", "x"); }) ==
         "/dev/full: cannot be written: No space left on device (check the folder, its rights and its space)");
   CHECK(folder.files() == 1);
+}
+
+TEST_CASE("a file that may not grow so large is an error like a full disk") {
+  const Folder folder;
+  folder.write("out", "before");
+  fs::create_symlink("fresh", folder("dangling"));
+  const auto status = status_of(started([&] {
+    std::signal(SIGXFSZ, SIG_IGN);  // as the program does
+    const rlimit most{1000, 1000};
+    if (setrlimit(RLIMIT_FSIZE, &most) != 0) _exit(3);
+    for (const std::string name : {"out", "dangling", "new"})
+      if (error_message([&] { write_file(folder(name), std::string(2000, 'x')); }) !=
+          folder(name) + ": cannot be written: File too large (check the folder, its rights and its space)")
+        _exit(1);
+  }));
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+  CHECK(read_output(folder("out")) == "before");
+  CHECK(folder.files() == 2);  // the file and the link that were there
+}
+
+TEST_CASE("a signal that ends the program leaves no temporary and no lock behind") {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    const Folder folder;
+    const pid_t child = started([&] {
+      leave_in_order();
+      const FileLock lock(folder("out"));
+      const std::string text(std::size_t{64} << 20, 'x');
+      for (;;) write_file(folder("out"), text);  // nearly always one is on the way
+    });
+    const auto temporary = [&] {
+      for (const auto& entry : fs::directory_iterator(folder("")))
+        if (entry.path().filename().string().starts_with(".allreplay-")) return true;
+      return false;
+    };
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!(temporary() && fs::exists(folder("out.lock"))) && std::chrono::steady_clock::now() < end)
+      std::this_thread::yield();
+    REQUIRE(kill(child, signal) == 0);
+    const int status = status_of(child);
+    CHECK((WIFSIGNALED(status) && WTERMSIG(status) == signal));
+    CHECK_FALSE(temporary());
+    CHECK_FALSE(fs::exists(folder("out.lock")));
+  }
+}
+
+TEST_CASE("a signal that is ignored stays so") {
+  const int status = status_of(started([] {
+    std::signal(SIGHUP, SIG_IGN);  // nohup
+    leave_in_order();
+    std::raise(SIGHUP);
+  }));
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
 }
 
 TEST_CASE("a file that was read is not written over, by whatever name") {
@@ -178,4 +257,31 @@ TEST_CASE("a lock names its holder, and goes with it") {
   fs::create_symlink(folder("victim"), name);
   CHECK(error_message([&] { const FileLock lock(file); }).find("cannot be locked") != std::string::npos);
   CHECK_FALSE(fs::exists(folder("victim")));
+}
+
+TEST_CASE("a file that is added to is not replaced, by whatever name") {
+  const Folder folder;
+  folder.write("out", "so far");
+  fs::create_hard_link(folder("out"), folder("hard"));
+  fs::create_symlink("out", folder("soft"));
+  {
+    const Descriptor held(open(folder("out").c_str(), O_WRONLY));
+    lock_opened(held.number(), folder("out"), LockMode::Exclusive);
+    for (const std::string name : {"out", "hard", "soft"}) {
+      CHECK(error_message([&] { write_file(folder(name), "x"); }) ==
+            folder(name) + ": is being written by another process (wait for it, or name another file)");
+      const Descriptor other(open(folder(name).c_str(), O_WRONLY));
+      CHECK(error_message([&] {
+              lock_opened(other.number(), folder(name), LockMode::Exclusive);
+            }).find("is being written by") != std::string::npos);
+    }
+  }
+  CHECK(read_output(folder("hard")) == "so far");
+  write_file(folder("hard"), "x");  // gone with who held it
+  CHECK(read_output(folder("hard")) == "x");
+  const Descriptor opened(open(folder("out").c_str(), O_RDONLY));
+  CHECK(is_still(folder("soft"), opened.number()));
+  CHECK_FALSE(is_still(folder("hard"), opened.number()));
+  fs::remove(folder("out"));
+  CHECK_FALSE(is_still(folder("out"), opened.number()));
 }

@@ -1,5 +1,7 @@
 #include "sim/core/json.hpp"
 
+#include <cstdint>
+
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 
@@ -31,6 +33,28 @@ TEST_CASE("numbers are checked") {
   for (const auto* key : {"x", "big"})
     CHECK(error_message([&] { json.at(key).integer(1, 5); }).find("whole number from 1 to 5") != std::string::npos);
   CHECK(error_message([&] { json.at("n").duration(); }).find("has no unit") != std::string::npos);
+}
+
+TEST_CASE("whole numbers are read digit by digit") {
+  const auto read = [](const std::string& text) {
+    return Json::parse("[" + text + "]", "f").items()[0].integer(INT64_MIN, INT64_MAX);
+  };
+  // Doubles hold 53 bits: the next of them are 2^53 and 2^53 + 2, and at 2^63 1,024 apart.
+  CHECK(read("9223372036854775807") == INT64_MAX);
+  CHECK(read("-9223372036854775808") == INT64_MIN);
+  CHECK(read("9007199254740993") == (std::int64_t{1} << 53) + 1);
+  CHECK(read("-9007199254740993") == -(std::int64_t{1} << 53) - 1);
+  CHECK(read("9223372036854774784") == INT64_MAX - 1023);
+  // With a point or an exponent: what a double counts exactly.
+  CHECK(read("1e6") == 1'000'000);
+  CHECK(read("4.0") == 4);
+  CHECK(read("9007199254740992.0") == std::int64_t{1} << 53);
+  const auto complaint = [&](const std::string& text) { return error_message([&] { read(text); }); };
+  for (const std::string text : {"9223372036854775808", "-9223372036854775809", "18446744073709551615", "1e19", "0.5"})
+    CHECK(complaint(text).find("is not a whole number from -9223372036854775808 to 9223372036854775807") !=
+          std::string::npos);
+  CHECK(complaint("1e17") ==
+        "f: /0: 1e+17 stands for several whole numbers (all of its digits, without point and exponent)");
 }
 
 TEST_CASE("what nests too deep is said, before anything can overflow") {

@@ -25,20 +25,8 @@ ALL = os.environ.get("ALLREPLAY_ALL_CONFIGS") == "1"
 PATIENCE = 600 if ALL else 120  # seconds, for what takes one or two
 
 
-@needs_program
-class OnSlurm(Case):
-    """One Slurm for all tests."""
-
-    @classmethod
-    def setUpClass(cls):
-        super().setUpClass()
-        cls.home = Path(tempfile.mkdtemp(prefix="slurm-"))
-        cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
-        try:
-            cls.slurm = Slurm(cls.home)
-        except CannotStart as error:
-            raise unittest.SkipTest(str(error)) from error
-        cls.addClassCleanup(cls.slurm.stop)
+class Sweeps(Case):
+    """A small sweep, to be handed in."""
 
     def setUp(self):
         super().setUp()
@@ -51,6 +39,97 @@ class OnSlurm(Case):
         sweep = {"profiles": ["p.csv"], "clusters": ["c.json"], "workers": [2, 4],
                  "strategies": ["best", {"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": rows}}]}
         (self.folder / "s.json").write_text(json.dumps(sweep), encoding="utf-8")
+
+
+@needs_program
+class Submissions(Sweeps):
+    """What happens before Slurm has anything, beside commands that only answer."""
+
+    SBATCH = 'echo "$@" >> asked\nwhile [ -e wait ]; do sleep 0.01; done\necho 7'
+
+    def setUp(self):
+        super().setUp()
+        self.programs = self.folder / "programs"
+        self.programs.mkdir()
+        for name, script in (("sbatch", self.SBATCH), ("squeue", "exit 0"), ("scontrol", "exit 0"), ("scancel", "exit 0")):
+            (self.programs / name).write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+            (self.programs / name).chmod(0o755)
+        self.environment = {**os.environ, "PATH": f"{self.programs}:{os.environ['PATH']}"}
+
+    def submit(self, *arguments):
+        return self.run_program("sweep", "s.json", "--engine", "slurm", "--detach", *arguments, env=self.environment, timeout=PATIENCE)
+
+    def refused(self, *arguments, says):
+        done = self.submit(*arguments)
+        self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1), done.stderr)
+        self.assertIn(says, done.stderr)
+        self.assertFalse((self.folder / "asked").exists())
+
+    def test_a_folder_that_no_sweep_made_stays(self):
+        """Whatever it is called, and whatever it holds; of the sweep's own, only a folder of this user."""
+        self.assertEqual(self.submit("--out", "own.csv").returncode, 0)
+        (self.folder / "asked").unlink()
+        mark = (self.folder / "own.csv.slurm" / "shares").read_text(encoding="utf-8")
+        shares = self.folder / "o.csv.slurm" / "shares"
+        shares.parent.mkdir()
+        (shares.parent / "precious").write_text("mine", encoding="utf-8")
+        for held in ("", "of the company", "3\n", mark.replace("1", "2", 1), f" {mark}"):
+            shares.write_text(held, encoding="utf-8")
+            for option in ((), ("--resume",), ("--force",)):
+                self.refused("--out", "o.csv", *option, says="o.csv.slurm: is there, and no sweep made it (another --out, or remove it)")
+            self.assertEqual((shares.read_text(encoding="utf-8"), sorted(path.name for path in shares.parent.iterdir())), (held, ["precious", "shares"]))
+        shares.unlink()
+        shares.mkdir()
+        self.refused("--out", "o.csv", says="o.csv.slurm: is there, and no sweep made it")
+        (self.folder / "l.csv.slurm").symlink_to("own.csv.slurm")
+        self.refused("--out", "l.csv", says="l.csv.slurm: is there, and no sweep made it")
+        if os.geteuid() == 0:
+            os.chown(self.folder / "own.csv.slurm", 65534, 65534)
+            self.refused("--out", "own.csv", "--resume", says="own.csv.slurm: is there, and no sweep made it")
+            os.chown(self.folder / "own.csv.slurm", 0, 0)
+        self.assertEqual(self.submit("--out", "own.csv").returncode, 0)
+
+    def test_one_is_handed_in_at_a_time(self):
+        (self.folder / "wait").touch()
+        command = ["sweep", "s.json", "--engine", "slurm", "--detach", "--out", "o.csv"]
+        first = subprocess.Popen([PROGRAM, *command], cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(first.stderr.close)
+        end = time.monotonic() + PATIENCE
+        while not (self.folder / "asked").exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        try:
+            for option in ((), ("--resume",), ("--force",)):
+                done = self.submit("--out", "o.csv", *option)
+                self.assertEqual((done.returncode, done.stderr),
+                                 (2, f"o.csv.slurm: is being written by process {first.pid} on {os.uname().nodename} (wait for it, or name another file)\n"))
+        finally:
+            (self.folder / "wait").unlink()
+        self.assertIn("job 7, 7; come back with: ", first.communicate(timeout=PATIENCE)[1])
+        self.assertEqual((self.folder / "asked").read_text(encoding="utf-8").splitlines(),
+                         ["--parsable o.csv.slurm/array.sh", "--parsable --dependency=afterany:7 o.csv.slurm/merge.sh"])
+        self.assertFalse((self.folder / "o.csv.slurm.lock").exists())
+
+    def test_names_that_no_job_could_write_are_refused_before(self):
+        (self.folder / "folder").mkdir()
+        for out, says in (("{}", "'{}' cannot stand in Slurm's scripts (a name without quotes, backslashes and {})"), ("part-{}.csv", "cannot stand in Slurm's scripts"),
+                          ('a"b', "cannot stand in Slurm's scripts"), ("folder", "folder: is no file, and rows are kept in one"), ("/dev/null", "/dev/null: is no file")):
+            self.refused("--force", f"--out={out}", says=says)
+
+
+@needs_program
+class OnSlurm(Sweeps):
+    """One Slurm for all tests."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.home = Path(tempfile.mkdtemp(prefix="slurm-"))
+        cls.addClassCleanup(shutil.rmtree, cls.home, ignore_errors=True)
+        try:
+            cls.slurm = Slurm(cls.home)
+        except CannotStart as error:
+            raise unittest.SkipTest(str(error)) from error
+        cls.addClassCleanup(cls.slurm.stop)
 
     def sweep(self, *arguments, sweep="s.json", **how):
         return self.run_program("sweep", sweep, "--engine", "slurm", "--jobs", "1", *arguments,
@@ -86,6 +165,16 @@ class OnSlurm(Case):
         self.assertEqual(len(list((self.folder / "all rows.csv.slurm").glob("part-*.csv"))), 4)
         refused = self.sweep("--out", "p.csv")
         self.assertEqual((refused.returncode, refused.stderr.count("\n")), (2, 1), refused.stderr)
+
+    def test_names_that_look_like_options(self):
+        (self.folder / "s.json").rename(self.folder / "-s.json")
+        right = self.one("./-s.json")
+        for out in ("-a", "--out=x", "a b", "%a'$b"):
+            with self.subTest(out=out):
+                done = self.run_program("sweep", "--engine=slurm", "--jobs=1", f"--out={out}", "--chunk=10", "--", "-s.json", env=self.slurm.environment,
+                                        timeout=PATIENCE, stdin=subprocess.DEVNULL)
+                self.assertEqual((done.returncode, done.stderr.count("\n")), (0, 1), done.stderr)
+                self.assertEqual(self.rows(out), right)
 
     def test_configs(self):
         for config in listed("configs") if ALL else ["scaling_by_topology"]:

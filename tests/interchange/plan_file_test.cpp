@@ -2,6 +2,7 @@
 #include "sim/interchange/plan_file.hpp"
 
 #include <filesystem>
+#include <limits>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -116,6 +117,31 @@ TEST_CASE("a few lines by hand are a plan") {
                               two_layers());
   CHECK(last.transfers[2].op == CollectiveOp::ReduceScatter);
   CHECK_FALSE(lanes.travel);
+}
+
+TEST_CASE("whole numbers of a plan are what is written, up to limits that are said") {
+  const File file;
+  const Profile profile = two_layers();
+  const auto plan = [](const std::string& priority, const std::string& window) {
+    return fmt::format(R"({{"order": "priority", "window": {}, "blocks": [
+      {{"slices": ["b.w"], "priority": {}}}, {{"slices": ["a.w"]}}]}})",
+                       window, priority);
+  };
+  const Plan last = file.read(plan("9223372036854775807", R"({"blocks": 9223372036854775807})"), profile);
+  CHECK(last.blocks[0].priority == std::numeric_limits<std::int64_t>::max());
+  CHECK(last.travel->window.count == Window::unlimited);
+  CHECK(file.read(plan("-9223372036854775808", R"({"bytes": 9007199254740993})"), profile).travel->window.bytes ==
+        9'007'199'254'740'993);
+  CHECK(file.complaint(plan("9223372036854775808", R"({"blocks": 1})"), profile) ==
+        "/blocks/0/priority: 9223372036854775808 is not a whole number from -9223372036854775808 to "
+        "9223372036854775807 (such as -9223372036854775808)");
+  for (const std::string count : {"0", "9223372036854775808", "1.5"})
+    CHECK(file.complaint(plan("0", R"({"blocks": )" + count + "}"), profile)
+              .find("is not a whole number from 1 to 9223372036854775807") != std::string::npos);
+  CHECK(file.complaint(R"({"strategy": "held", "blocks": [)" + both + R"(], "holding": {"reduce_buffer": 1e15},
+    "transfers": []})",
+                       profile)
+            .starts_with("/holding/reduce_buffer: 1e+15 is not a whole number from 0 to 1000000000000"));
 }
 
 TEST_CASE("a plan that says what cannot be is refused in one line, with its place") {

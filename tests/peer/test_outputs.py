@@ -8,6 +8,8 @@ import fcntl
 import json
 import os
 import pathlib
+import resource
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -122,6 +124,116 @@ class Outputs(unittest.TestCase):
                 self.refused("sweep", "s.json", "--out", "o.csv", *option, says=f"o.csv: is being written by process 4711 on {os.uname().nodename}")
         done = self.run_program("sweep", "s.json", "--out", "o.csv")
         self.assertEqual((done.returncode, (self.folder / "o.csv.lock").exists()), (0, False), done.stderr)
+
+    def running_sweep(self, out):
+        """One that is stopped amid its rows; and the lines that it ends with."""
+        rows = 5000
+        sweep = SWEEP | {"workers": [4], "strategies": [{"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": rows}}]}
+        (self.folder / "s.json").write_text(json.dumps(sweep), encoding="utf-8")
+        process = subprocess.Popen([PROGRAM, "sweep", "s.json", "--out", out], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        end = time.monotonic() + 60
+        while (not (self.folder / out).exists() or (self.folder / out).read_bytes().count(b"\n") < 10) and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.001)
+        process.send_signal(signal.SIGSTOP)
+        self.assertTrue(os.WIFSTOPPED(os.waitpid(process.pid, os.WUNTRACED)[1]), "ended before it could be stopped")
+        return process, rows + 1
+
+    def test_one_file_has_one_writer_whatever_it_is_called(self):
+        process, lines = self.running_sweep("o.csv")
+        os.link(self.folder / "o.csv", self.folder / "hard.csv")
+        (self.folder / "soft.csv").symlink_to("o.csv")
+        own = f"process {process.pid} on {os.uname().nodename}"
+        for name, who in (("hard.csv", "another process"), ("soft.csv", own), ("./o.csv", own), (f"../{self.folder.name}/o.csv", own), ("o.csv.rows", "another process"),
+                          ("o.csv.lock", "another process")):
+            for option in ("--resume", "--force"):
+                said = "o.csv" if name == "soft.csv" else name
+                self.refused("sweep", "s.json", "--out", name, option, says=f"{said}: is being written by {who} (wait for it, or name another file)")
+        tune = ("tune", *self.SCENARIO, "--strategy", "ddp", "--budget", "2", "--out")
+        for name in ("o.csv", "hard.csv"):
+            self.refused(*tune, name, says=f"{name}: is being written by another process")
+        process.send_signal(signal.SIGCONT)
+        self.assertEqual((process.communicate()[1], process.returncode), (f"{lines - 1} rows in o.csv\n", 0))
+        self.assertEqual((self.folder / "hard.csv").read_text(encoding="utf-8").count("\n"), lines)
+
+    def test_rows_that_nobody_finds_are_no_success(self):
+        for done in (lambda file: file.unlink(), lambda file: (self.folder / "p.csv").rename(file)):
+            process, _ = self.running_sweep("o.csv")
+            done(self.folder / "o.csv")
+            process.send_signal(signal.SIGCONT)
+            self.assertEqual((process.communicate()[1], process.returncode),
+                             ("o.csv: was replaced or removed while it was written (sweep again, to another file)\n", 2))
+            (self.folder / "o.csv").unlink(missing_ok=True)
+
+    def test_a_refused_sweep_leaves_no_empty_file(self):
+        (self.folder / "o.csv.rows").write_text("somebody's own", encoding="utf-8")
+        self.refused("sweep", "s.json", "--out", "o.csv", says="o.csv.rows: exists and holds no notes of a sweep")
+
+    def test_signals_leave_no_lock(self):
+        for how in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            process, _ = self.running_sweep("o.csv")
+            process.send_signal(how)
+            process.send_signal(signal.SIGCONT)
+            told = process.communicate()[1]
+            self.assertEqual(process.returncode, -how)
+            self.assertIn("interrupted: the rows so far are in o.csv", told)
+            self.assertEqual(sorted(self.contents()), ["c.json", "k.json", "m.csv", "o.csv", "o.csv.rows", "p.csv", "s.json"])
+            (self.folder / "o.csv").unlink()
+
+    def test_a_limit_of_size_is_one_line(self):
+        """As a full disk is; ulimit -f."""
+        limited = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))}
+        for command, file in ((("run", *self.SCENARIO, "--strategy", "wfbp", "--timeline", "t.svg"), "t.svg"), (("sweep", "s.json", "--out", "o.csv"), "o.csv")):
+            done = self.run_program(*command, **limited)
+            self.assertEqual((done.returncode, done.stderr), (2, f"{file}: cannot be written: File too large (check the folder, its rights and its space)\n"))
+        with open(self.folder / "printed", "wb") as printed:
+            done = self.run_program("list", "options", **limited, capture_output=False, stdout=printed, stderr=subprocess.PIPE)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+        self.assertIn("standard output: cannot be written: File too large (check its space", done.stderr)
+        self.assertFalse([name for name in os.listdir(self.folder) if name.startswith((".allreplay", "t.svg"))])
+
+    def outputs_through(self, link):
+        """Every way to write: a whole file, a sweep's rows."""
+        yield ("run", *self.SCENARIO, "--strategy", "wfbp", "--timeline", link)
+        for option in ((), ("--resume",), ("--force",)):
+            yield ("sweep", "s.json", "--out", link, *option)
+
+    def test_links_are_followed_where_the_system_does(self):
+        """On a file system whose links the system does not follow (nosymfollow), in a name space of the test's own."""
+        own = ["unshare", "--mount", "--"] if os.geteuid() == 0 else ["unshare", "--map-root-user", "--mount", "--"]
+        mount = "mount -t tmpfs -o nosymfollow none there && ln -s ../victim there/old.svg && ln -s ../new there/new.svg"
+        (self.folder / "there").mkdir()
+        (self.folder / "victim").write_text("precious", encoding="utf-8")
+        if not shutil.which("unshare") or subprocess.run([*own, "sh", "-c", mount], cwd=self.folder, capture_output=True, check=False).returncode != 0:
+            self.skipTest("no name space, or no mount option nosymfollow, for this user here")
+        for link in ("there/old.svg", "there/new.svg"):
+            for command in self.outputs_through(link):
+                with self.subTest(command=" ".join(command)):
+                    done = subprocess.run([*own, "sh", "-c", mount + ' && exec "$@"', "sh", PROGRAM, *command], cwd=self.folder, capture_output=True, text=True,
+                                          check=False, timeout=120)
+                    self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+                    self.assertIn(f"{link}: cannot be written: Too many levels of symbolic links", done.stderr)
+                    self.assertEqual((self.folder / "victim").read_text(encoding="utf-8"), "precious")
+                    self.assertFalse((self.folder / "new").exists())
+
+    def test_links_of_others_where_all_may_write(self):
+        """As in /tmp: the system follows none but of one's own or of the folder's owner."""
+        if pathlib.Path("/proc/sys/fs/protected_symlinks").read_text(encoding="ascii").strip() != "1":
+            self.skipTest("fs.protected_symlinks is not 1: this system follows them")
+        if os.geteuid() != 0:
+            self.skipTest("only root can make links of others")
+        (self.folder / "all").mkdir()
+        (self.folder / "all").chmod(0o1777)
+        (self.folder / "victim").write_text("precious", encoding="utf-8")
+        for link, target in (("all/old.svg", "../victim"), ("all/new.svg", "../new")):
+            (self.folder / link).symlink_to(target)
+            os.lchown(self.folder / link, 65534, 65534)
+            for command in self.outputs_through(link):
+                self.refused(*command, says=f"{link}: cannot be written: Permission denied")
+        self.assertFalse((self.folder / "new").exists())
 
     def test_killed_sweeps_lose_no_row(self):
         """Killed at any time and resumed, a sweep ends with the rows of one that was left alone."""

@@ -67,13 +67,15 @@ class Scripts(program.Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(asked, ["update -q", "install -y -q --no-install-recommends cmake"])
 
-    def test_installs_torch_where_asked(self):
-        installed = self.INSTALLED.replace("= cmake", "= python3-torch")
-        for arguments, asked in (((), []), (("--with", "torch"), ["python3-torch"])):
-            with self.subTest(arguments):
-                done, log = self.setup_with(*arguments, dpkg_query=installed, apt_get=self.RECORD, id="echo 0")
-                self.assertEqual((done.returncode, done.stderr), (0, ""))
-                self.assertEqual(log[1:], [f"install -y -q --no-install-recommends {name}" for name in asked])
+    def test_installs_torch_or_what_packages_are_made_with_where_asked(self):
+        for missing, groups in (("python3-torch", ("torch", "tests")), ("dpkg-dev", ("packages", "tests"))):
+            installed = self.INSTALLED.replace("= cmake", f"= {missing}")
+            for group in ("", "torch", "cluster", "packages", "tests"):
+                with self.subTest(missing=missing, group=group):
+                    (self.folder / "log").unlink(missing_ok=True)
+                    done, log = self.setup_with(*(("--with", group) if group else ()), dpkg_query=installed, apt_get=self.RECORD, id="echo 0")
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertEqual(log[1:], [f"install -y -q --no-install-recommends {missing}"] if group in groups else [])
 
     def test_uses_sudo_unless_root(self):
         sudo = 'echo sudo >> "$LOG"; "$@"'

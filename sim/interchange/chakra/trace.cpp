@@ -1,7 +1,6 @@
 #include "sim/interchange/chakra/trace.hpp"
 
 #include <array>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -17,19 +16,14 @@ constexpr std::int64_t largest = std::int64_t{1} << 53;
 
 std::optional<ChakraValue> value_of(const Json& json) {
   if (json.is_string()) return json.text();
-  if (json.is_number()) {
-    const double number = json.number();
-    const bool whole = std::abs(number) <= static_cast<double>(largest) && number == std::floor(number);
-    if (whole) return static_cast<std::int64_t>(number);
-    return number;
-  }
+  if (const auto whole = json.whole()) return *whole;
+  if (json.is_number()) return json.number();
   if (json.is_array()) {
     std::vector<std::string> texts;
     std::vector<std::int64_t> numbers;
     for (const Json& item : json.items()) {
       if (item.is_string()) texts.push_back(item.text());
-      if (item.is_number() && item.number() >= 0 && item.number() <= static_cast<double>(largest))
-        numbers.push_back(static_cast<std::int64_t>(item.number()));
+      if (const auto whole = item.whole(); whole && *whole >= 0) numbers.push_back(*whole);
     }
     if (texts.size() == json.items().size()) return texts;
     if (numbers.size() == json.items().size()) return numbers;
