@@ -150,7 +150,7 @@ constexpr Algorithm all[] = {
      binary_tree, Purpose::AllReduce, binomial_messages},
     {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "2α",
      "2(N−1)/S·β + (N−1)/S·γ with S servers (N by default)", "any, S ≤ N", "servers", "servers", parameter_server,
-     Purpose::AllReduce, server_messages},
+     Purpose::AllReduce, server_messages, true, true},
     {"hierarchical", "reduce-scatter within groups, all-reduce across, all-gather within",
      "2(N/G − 1)α + 2(G − 1)α with G groups", "2(N−1)/N·β + (N−1)/N·γ", "multiple of G", "", "", hierarchical,
      Purpose::AllReduce, hierarchical_messages},

@@ -66,7 +66,8 @@ struct Algorithm {
   Purpose purpose = Purpose::AllReduce;
   /// See rounds_of().
   Rounds (*rounds)(std::int64_t workers, const CollectiveOptions& options, CollectiveOp op, const Place& place) = nullptr;
-  bool splits = true;  ///< message by message it has a reduce-scatter and an all-gather half
+  bool splits = true;    ///< message by message it has a reduce-scatter and an all-gather half
+  bool servers = false;  ///< blocks go to servers and back
 };
 
 std::span<const Algorithm> algorithms();

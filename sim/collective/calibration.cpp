@@ -118,7 +118,7 @@ Calibration calibrate(MeasurementLog log, const CalibrationRequest& request) {
   calibration.options = request.options;
   if (log.total_gathered && calibration.algorithm->purpose == Purpose::AllGather)
     for (Measurement& row : log.points) row.bytes = std::max<Bytes>(1, row.bytes / log.workers);
-  if (calibration.algorithm->option == "servers" && request.options.servers > log.workers)
+  if (calibration.algorithm->servers && request.options.servers > log.workers)
     throw InputError(request.place_of_options,
                      fmt::format("{} servers do not fit on {} workers", request.options.servers, log.workers),
                      "at most one server a worker");

@@ -194,7 +194,7 @@ OpCosts price_ops(const Network& network, const Algorithm& algorithm, const Node
   const std::int64_t workers = layout.workers;
   if (workers == 1) return {CommCost(0, 0), CommCost(0, 0), CommCost(0, 0)};
   require_equal_links(network);
-  if (options.local && algorithm.option == "servers") return local_ops(network, layout, options);
+  if (options.local && algorithm.servers) return local_ops(network, layout, options);
   if (!network.table.empty()) {
     require_reach(network, table_workers, workers, network.place / "table");
     if (workers != table_workers || algorithm.name != network.collective)

@@ -48,7 +48,7 @@ LocalLegs local_legs(const Network& network, const NodeLayout& layout, const Col
 }  // namespace
 
 bool goes_in_legs(const Algorithm& algorithm, const CollectiveOptions& options) {
-  return algorithm.option == "servers" && (options.server_hosts == ServerHosts::Dedicated || options.local);
+  return algorithm.servers && (options.server_hosts == ServerHosts::Dedicated || options.local);
 }
 
 OpCosts local_ops(const Network& network, const NodeLayout& layout, const CollectiveOptions& options) {

@@ -111,10 +111,10 @@ const ClosedForm& closed_form(const Algorithm& algorithm, const NodeLayout& layo
   if (form == std::end(closed_forms))
     throw InputError(place, fmt::format("{} has no closed form on nodes of several workers", algorithm.name),
                      "ring or hierarchical, for example");
-  if (algorithm.option == "servers" && options.servers > 0)
+  if (algorithm.servers && options.servers > 0)
     throw InputError(place, fmt::format("servers={} does not say in which of the nodes they are", options.servers),
                      "servers=0: one on every worker");
-  if (algorithm.option == "servers" && options.server_hosts == ServerHosts::Dedicated)
+  if (algorithm.servers && options.server_hosts == ServerHosts::Dedicated)
     throw InputError(place, "servers on hosts of their own need to know who sums in a node", "local=true");
   if (algorithm.option == "tree_bandwidth" && options.tree_bandwidth == TreeBandwidth::Paper)
     throw InputError(place, "tree_bandwidth=paper knows no nodes", "tree_bandwidth=physical");

@@ -16,7 +16,7 @@
 #include "sim/network/rounds_fabric.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/apart.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/possible.hpp"
 #include "sim/training/sharding.hpp"
 #include "sim/view/compare_picture.hpp"
 #include "sim/view/timeline_picture.hpp"
@@ -89,8 +89,7 @@ std::vector<Requests::Branch> ways_of(const CompareArguments& arguments) {
 // A word that nobody knows is wrong, whatever else there is to compare.
 void require_known(const std::vector<std::string>& collectives, const std::vector<std::string>& fidelities) {
   for (const std::string& one : collectives) find_algorithm(one, argument("--collective"));
-  for (const std::string& one : fidelities)
-    if (one != "alpha-beta") find_fidelity(one, argument("--fidelity"));
+  for (const std::string& one : fidelities) find_fidelity(one, argument("--fidelity"));
 }
 
 Requests requests_of(const CompareArguments& arguments) {

@@ -18,7 +18,7 @@ std::optional<Metrics> without_start_ups(const Outcome& outcome) {
   scenario.after_iteration = nullptr;
   Network& network = scenario.cluster.network;
   const Adjustment none{0.0, 0};
-  const bool nccl = carrier_of(scenario).algorithm->name == "nccl";
+  const bool nccl = collective_of(scenario).algorithm->name == "nccl";
   try {
     change_latency(network, Level::Outside, none, nccl, {});
     if (node_workers_of(network) > 1 && !network.measured && network.table.empty() && network.tables.empty())

@@ -13,10 +13,10 @@ namespace {
 
 using namespace std::string_view_literals;
 
-NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) {
+NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& choice) {
   NamedValues values;
   Options options = scenario.options;
-  options.collective = carrier.options;
+  options.collective = choice.options;
   options.strategy = with_defaults(*scenario.strategy, options.strategy, scenario.profile);
   const auto append = [&](std::string_view name) {
     const std::string value = options.get(name);
@@ -28,13 +28,13 @@ NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) 
     for (const std::string_view name : scenario.strategy->options) append(name);
   for (const std::string_view name : step_options())
     if (options.get(name) != Options().get(name)) append(name);
-  for (const std::string_view name : options_of(carrier)) append(name);
+  for (const std::string_view name : options_of(choice)) append(name);
   if (scenario.codec)
     for (const std::string_view name :
          {scenario.codec->codec->option, "encode"sv, "decode"sv, "codec_stream"sv, "decode_at"sv})
       append(name);
   if (scenario.stragglers.jitter) append("iterations");
-  if (carrier.fidelity == "message" && scenario.options.places.contains("start")) append("start");
+  if (choice.fidelity == Fidelity::Message && scenario.options.places.contains("start")) append("start");
   return values;
 }
 
@@ -58,9 +58,9 @@ constexpr ColumnRow all[] = {
     {"strategy", "how communication is scheduled", [](const Record& r) { return text_cell(r.scenario.strategy->name); },
      words, identifies},
     {"workers", "how many there are", [](const Record& r) -> Cell { return r.scenario.workers; }, number, identifies},
-    {"collective", "what carries the gradients", [](const Record& r) { return text_cell(r.carrier.algorithm->name); },
+    {"collective", "what carries the gradients", [](const Record& r) { return text_cell(r.choice.algorithm->name); },
      words, identifies},
-    {"fidelity", "how communication is priced", [](const Record& r) -> Cell { return r.carrier.fidelity; }, words,
+    {"fidelity", "how communication is priced", [](const Record& r) -> Cell { return to_string(r.choice.fidelity); }, words,
      identifies},
     {"codec", "what compresses; null (empty): gradients as they are",
      [](const Record& r) { return r.scenario.codec ? Cell(r.scenario.codec->name) : Cell(); }, words, identifies,
@@ -97,7 +97,7 @@ constexpr ColumnRow all[] = {
      [](const Record& r) -> Cell { return parts_of(r.memory.parts); }, ColumnKind::Parts, !identifies, !may_be_empty,
      later},
     {"options", "those that matter here; in CSV key=value;key=value",
-     [](const Record& r) -> Cell { return effective_options(r.scenario, r.carrier); }, ColumnKind::Options, identifies},
+     [](const Record& r) -> Cell { return effective_options(r.scenario, r.choice); }, ColumnKind::Options, identifies},
     {"events", "of the simulation: servers woken, and the network's own",
      [](const Record& r) -> Cell { return r.metrics.events; }},
     {"network_events", "of those: rounds (fluid), messages (message), none (alpha-beta)",
@@ -138,7 +138,7 @@ JsonValue to_object(const Row& row) {
 
 std::span<const ColumnRow> columns() { return all; }
 
-NamedValues options_that_matter(const Scenario& scenario) { return effective_options(scenario, carrier_of(scenario)); }
+NamedValues options_that_matter(const Scenario& scenario) { return effective_options(scenario, collective_of(scenario)); }
 
 std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const Place& place) {
   for (const auto& [name, value] : options)
@@ -147,11 +147,11 @@ std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, con
 }
 
 Row identity(const Scenario& scenario) {
-  return row_of({scenario, carrier_of(scenario), Metrics(), MemoryUse()}, true);
+  return row_of({scenario, collective_of(scenario), Metrics(), MemoryUse()}, true);
 }
 
 Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& memory, double wall_s) {
-  return row_of({scenario, carrier_of(scenario), metrics, memory, wall_s}, false);
+  return row_of({scenario, collective_of(scenario), metrics, memory, wall_s}, false);
 }
 
 std::string to_json(const Row& row) { return to_object(row).dump(2); }

@@ -27,12 +27,12 @@ struct Column {
 };
 using Row = std::vector<Column>;
 
-struct Carrier;
+struct CollectiveChoice;
 
 /// What a column's cell is read from.
 struct Record {
   const Scenario& scenario;
-  const Carrier& carrier;
+  const CollectiveChoice& choice;
   const Metrics& metrics;
   const MemoryUse& memory;
   double wall_s = 0;  ///< how long the simulation took

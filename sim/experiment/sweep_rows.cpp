@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/training/communication.hpp"
+#include "sim/training/possible.hpp"
 
 namespace allreplay {
 
@@ -17,10 +17,10 @@ namespace allreplay {
 std::uint64_t expected_cost(const Scenario& scenario) {
   const auto tensors = static_cast<std::uint64_t>(scenario.profile->tensors.size());
   const auto workers = static_cast<std::uint64_t>(scenario.workers);
-  const std::string fidelity = carrier_of(scenario).fidelity;
+  const Fidelity fidelity = collective_of(scenario).fidelity;
   std::uint64_t cost = 10 + tensors;
-  if (fidelity == "fluid") cost = 10 + 3 * tensors + 10 * workers;
-  if (fidelity == "message") cost = 10 + 3 * tensors + workers * workers / 10;
+  if (fidelity == Fidelity::Fluid) cost = 10 + 3 * tensors + 10 * workers;
+  if (fidelity == Fidelity::Message) cost = 10 + 3 * tensors + workers * workers / 10;
   if (scenario.stragglers.jitter) cost *= static_cast<std::uint64_t>(scenario.options.iterations);
   if (scenario.strategy->name == "best") cost *= 400;  // a search that replays plans
   if (scenario.strategy->name == "us-byte") cost *= 5;

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "sim/farm/bytes.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/possible.hpp"
 
 namespace allreplay {
 

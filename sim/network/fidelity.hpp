@@ -1,19 +1,34 @@
-// The fidelities in which a collective can be priced, as users name them: the fastest first.
+// The fidelities in which a collective can be priced: the fastest first.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <string_view>
+
+#include "sim/core/error.hpp"
+#include "sim/core/named.hpp"
 
 namespace allreplay {
 
+enum class Fidelity : std::uint8_t { AlphaBeta, Fluid, Message };
+
 struct FidelityRow {
+  Fidelity value;
   std::string_view name;
   std::string_view summary;
 };
 
 inline constexpr FidelityRow fidelities[] = {
-    {"alpha-beta", "a closed form"},
-    {"fluid", "rounds in lockstep on a topology, whose links are shared"},
-    {"message", "every message on a topology"},
+    {Fidelity::AlphaBeta, "alpha-beta", "a closed form"},
+    {Fidelity::Fluid, "fluid", "rounds in lockstep on a topology, whose links are shared"},
+    {Fidelity::Message, "message", "every message on a topology"},
 };
+
+inline std::string to_string(Fidelity fidelity) { return std::string(name_of(fidelities, fidelity)); }
+
+/// Throws InputError at `place`, naming the nearest known one.
+inline Fidelity find_fidelity(std::string_view name, const Place& place) {
+  return find_by_name(fidelities, name, place, "unknown fidelity '{}'").value;
+}
 
 }  // namespace allreplay

@@ -163,10 +163,4 @@ std::shared_ptr<const RoundsFabric> lay_on(const NetworkSetup& setup, const Topo
   return std::make_shared<FluidFabric>(setup, topology);
 }
 
-Fidelity find_fidelity(std::string_view name, const Place& place) {
-  if (name == "fluid") return Fidelity::Fluid;
-  if (name == "message") return Fidelity::Message;
-  throw InputError(place, fmt::format("unknown fidelity '{}'", name), suggest(name, names_of(fidelities)));
-}
-
 }  // namespace allreplay

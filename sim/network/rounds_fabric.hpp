@@ -12,6 +12,7 @@
 #include "sim/cluster/topology.hpp"
 #include "sim/collective/algorithm.hpp"
 #include "sim/network/fabric.hpp"
+#include "sim/network/fidelity.hpp"
 #include "sim/network/level_alpha.hpp"
 
 namespace allreplay {
@@ -20,10 +21,8 @@ struct RoundLoads;
 struct RoutedRounds;
 class Shapes;
 
-enum class Fidelity : std::uint8_t { Fluid, Message };
-
 struct NetworkSetup {
-  Fidelity fidelity = Fidelity::Fluid;
+  Fidelity fidelity = Fidelity::Fluid;  ///< that or Message
   std::int64_t workers = 2;
   double alpha = 0;  ///< per message, on top of its links, at least; seconds
   double gamma = 0;  ///< seconds per byte reduced
@@ -103,8 +102,5 @@ std::int64_t hierarchy_of(std::int64_t ranks, std::int64_t stride, std::int64_t 
 /// The one that the setup's fidelity says. REQUIRES: at least as many hosts as workers; `topology` outlives the call
 /// only. Throws InputError where the algorithm cannot serve that many workers, or has no halves.
 std::shared_ptr<const RoundsFabric> lay_on(const NetworkSetup& setup, const Topology& topology);
-
-/// "fluid" or "message". Throws InputError at `place`.
-Fidelity find_fidelity(std::string_view name, const Place& place);
 
 }  // namespace allreplay

@@ -10,11 +10,11 @@ namespace allreplay {
 
 namespace {
 
-// "ring", "fluid". A network that cannot have them has no carrier.
+// "ring", "fluid". A network that cannot have them has no choice.
 std::pair<std::string, std::string> carried_by(const Scenario& scenario) {
   try {
-    const Carrier carrier = carrier_of(scenario);
-    return {std::string(carrier.algorithm->name), carrier.fidelity};
+    const CollectiveChoice choice = collective_of(scenario);
+    return {std::string(choice.algorithm->name), to_string(choice.fidelity)};
   } catch (const InputError&) {
     const Network& network = scenario.cluster.network;
     return {scenario.collective.empty() ? network.collective : scenario.collective, scenario.fidelity};

@@ -56,12 +56,12 @@ CollectivePricing collective_pricing(const Scenario& scenario) {
   const Communication communication = communication_of(scenario);
   const auto fabric = communication.fabric;
   CollectivePricing pricing{
-      communication.carrier.algorithm->purpose, scenario.workers, {}, 0, {}, {}, communication.warning};
+      communication.choice.algorithm->purpose, scenario.workers, {}, 0, {}, {}, communication.warning};
   pricing.time = [fabric](Bytes bytes) { return fabric->alone(bytes, CollectiveOp::AllReduce); };
   pricing.messages = fabric->messages(CollectiveOp::AllReduce);
   pricing.events = [fabric] { return fabric->pricing_events(); };
   const Network& network = scenario.cluster.network;
-  if (communication.carrier.algorithm->name == "nccl" && network.nccl && scenario.workers > 1)
+  if (communication.choice.algorithm->name == "nccl" && network.nccl && scenario.workers > 1)
     pricing.choice = [price = NcclPrice(network, scenario.workers, CollectiveOp::AllReduce)](Bytes bytes) {
       return price.choice(static_cast<double>(bytes));
     };
@@ -69,9 +69,9 @@ CollectivePricing collective_pricing(const Scenario& scenario) {
 }
 
 std::string collective_heading(const Scenario& scenario, const CollectivePricing& pricing) {
-  const Carrier carrier = carrier_of(scenario);
-  std::string text = fmt::format("{} among {} on {}, {}", carrier.algorithm->name, counted(scenario.workers, "worker"),
-                                 scenario.cluster.name, carrier.fidelity);
+  const CollectiveChoice choice = collective_of(scenario);
+  std::string text = fmt::format("{} among {} on {}, {}", choice.algorithm->name, counted(scenario.workers, "worker"),
+                                 scenario.cluster.name, to_string(choice.fidelity));
   if (pricing.messages > 0) text += fmt::format(": {} each", counted(pricing.messages, "message"));
   return text + "\n\n";
 }

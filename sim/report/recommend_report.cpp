@@ -35,7 +35,7 @@ std::string heading(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
   return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors",
-                     scenario.profile->name, scenario.cluster.name, result.collective, result.fidelity,
+                     scenario.profile->name, scenario.cluster.name, result.collective, to_string(result.fidelity),
                      scenario.codec ? ", " + scenario.codec->name : "", format_duration(m.forward_s),
                      format_duration(m.backward_s), format_size(scenario.profile->bytes()),
                      scenario.profile->tensors.size());

@@ -139,7 +139,7 @@ std::string doubts(const std::vector<Outcome>& outcomes) {
   const auto searched_elsewhere = [](const Outcome& one) {
     const Metrics& m = one.result.metrics;
     const bool optimal = m.lower_bound_s && m.iteration_s <= 1.001 * *m.lower_bound_s;
-    return one.result.fidelity == "message" && !one.scenario.given && one.scenario.strategy->searched() && !optimal;
+    return one.result.fidelity == Fidelity::Message && !one.scenario.given && one.scenario.strategy->searched() && !optimal;
   };
   std::string text;
   if (outcomes.size() > 1 && std::any_of(outcomes.begin(), outcomes.end(), drawn))

@@ -89,10 +89,10 @@ class Search {
         communication_(communication),
         profile_(slowest_profile(scenario)),
         cost_(price_of_blocks(scenario, communication)),
-        fair_(scenario.options.sharing == Sharing::Fair || communication.detailed()),
+        fair_(scenario.options.sharing == Sharing::Fair || communication.choice.detailed()),
         step_(scenario.options.strategy.step),
-        splits_(!communication.detailed() && !gathers(communication.carrier) && !step_.shards_optimizer()),
-        network_(communication.detailed()
+        splits_(!communication.choice.detailed() && !communication.choice.gathers() && !step_.shards_optimizer()),
+        network_(communication.choice.detailed()
                      ? in_closed_form(*communication.fabric)
                      : communication.fabric) {
     if (step_.shards_optimizer()) return;  // what the shards allow depends on the plan
@@ -371,14 +371,14 @@ Plan find_best(const Scenario& scenario, const Communication& communication) {
   require_covered(found, scenario.profile);
   // Where the search does not see what will be simulated (luck, other fidelities), the others are compared with it
   // there: but not message by message, which takes too long.
-  const bool seen = !scenario.stragglers.jitter && communication.carrier.fidelity == "alpha-beta";
-  if (seen || communication.carrier.fidelity == "message") return found;
+  const bool seen = !scenario.stragglers.jitter && communication.choice.fidelity == Fidelity::AlphaBeta;
+  if (seen || communication.choice.fidelity == Fidelity::Message) return found;
   Plan best = found;
   double least = simulate(scenario, found).metrics.iteration_s;
   for (const Strategy& strategy : strategies()) {
     if (!strategy.draft || !affordable(strategy, scenario.profile, scenario.options.strategy) ||
         (strategy.split && scenario.options.strategy.step.shards_optimizer()) ||
-        (strategy.split && !communication.carrier.algorithm->splits && !gathers(communication.carrier)))
+        (strategy.split && !communication.choice.algorithm->splits && !communication.choice.gathers()))
       continue;
     Scenario other = scenario;
     other.strategy = &strategy;

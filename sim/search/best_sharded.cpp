@@ -41,7 +41,7 @@ struct Tried {
 
 // What the search replays on: a detailed fidelity is told by its prices.
 Communication in_search(const Scenario& scenario, Communication communication) {
-  if (!communication.detailed()) return communication;
+  if (!communication.choice.detailed()) return communication;
   const Fabric& fabric = *communication.fabric;
   ChannelCosts costs;
   for (const Call& call : fabric.calls()) costs.push_back({fabric.price(call), fabric.channels(call)});
@@ -59,7 +59,7 @@ class UnitSearch {
         searched_(scenario),
         profile_(slowest_profile(scenario)),
         units_(units_of(scenario.profile, {})),
-        exact_(!scenario.stragglers.jitter && !communication.detailed()) {
+        exact_(!scenario.stragglers.jitter && !communication.choice.detailed()) {
     options_ = scenario.options.strategy;
     options_.step.zero = 0;  // the strategies say themselves what they shard
     searched_.stragglers.jitter.reset();
@@ -109,7 +109,7 @@ class UnitSearch {
   // The finalists and the frameworks' own, with jitter and in the scenario's fidelity; message by message, the one
   // found.
   Tried as_replayed(std::vector<Plan> candidates) const {
-    if (communication_.carrier.fidelity == "message") {
+    if (communication_.choice.fidelity == Fidelity::Message) {
       candidates.clear();
       candidates.push_back(finalists_.front().plan);
     } else

@@ -10,7 +10,7 @@ Plan plan_of(const Scenario& scenario, const Communication& communication) {
   if (scenario.strategy->searched()) return find_best(scenario, communication);
   const Shared<Profile> profile = slowest_profile(scenario);
   return make_plan(*scenario.strategy, {profile, price_of_blocks(scenario, communication), scenario.options.strategy,
-                                        !gathers(communication.carrier), scenario.workers});
+                                        !communication.choice.gathers(), scenario.workers});
 }
 
 Plan plan_of(const Scenario& scenario) { return plan_of(scenario, communication_of(scenario)); }

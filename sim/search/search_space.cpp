@@ -8,7 +8,7 @@
 
 #include "sim/core/text.hpp"
 #include "sim/schedule/fsdp.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/possible.hpp"
 #include "sim/training/sharding.hpp"
 
 namespace allreplay {

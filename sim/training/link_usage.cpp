@@ -17,7 +17,7 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 void require_links(const Communication& communication, const Place& place) {
-  if (!communication.detailed())
+  if (!communication.choice.detailed())
     throw InputError(place, "alpha-beta knows no links",
                      "--fidelity fluid or message, on a cluster with a topology; see docs/topologies.md");
 }

@@ -42,6 +42,18 @@ Time LowerBound::of(const Profile& slowest, const ShardingConfig& step) const {
 
 namespace {
 
+// The least time in which any blocks of these bytes in all can travel, in the operations of the plan and with as many in
+// flight.
+Time least_time(const Fabric& fabric, const Plan& plan, Bytes bytes) {
+  const bool several = plan.lanes.size() > 1 || plan.lanes.front().window.count > 1;
+  if (!uses_halves(plan)) return fabric.least(bytes, CollectiveOp::AllReduce, several);
+  const Time halves =
+      add(fabric.least(bytes, CollectiveOp::ReduceScatter, several), fabric.least_behind(bytes, CollectiveOp::AllGather, several));
+  const bool mixed = std::any_of(plan.transfers.begin(), plan.transfers.end(),
+                                 [](const Transfer& transfer) { return transfer.op == CollectiveOp::AllReduce; });
+  return mixed ? std::min(halves, fabric.least(bytes, CollectiveOp::AllReduce, several)) : halves;
+}
+
 // On each network what all that crosses it takes at the best speed.
 Time sending(const Plan& plan, const Fabric& fabric) {
   std::array<Time, 2> sums{};

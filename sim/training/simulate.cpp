@@ -383,8 +383,8 @@ Shared<Profile> slowest_profile(const Scenario& scenario) {
 
 Result simulate(const Scenario& scenario, const Plan& plan, const Communication& communication) {
   Result result;
-  result.collective = communication.carrier.algorithm->name;
-  result.fidelity = communication.carrier.fidelity;
+  result.collective = communication.choice.algorithm->name;
+  result.fidelity = communication.choice.fidelity;
   result.warning = communication.warning;
   result.plan = plan;
   // One worker has nobody to talk to; what it gathers and frees is its memory's affair all the same.
@@ -398,7 +398,7 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
                             ? mean_period(training, scenario.options.iterations, scenario.after_iteration)
                             : steady_period(training);
   result.metrics = metrics_of(scenario, sent, period, training.unrolled());
-  if (communication.detailed() && sent.lanes.size() > 1) result.metrics.lower_bound_s.reset();
+  if (communication.choice.detailed() && sent.lanes.size() > 1) result.metrics.lower_bound_s.reset();
   result.metrics.collectives = collectives_of(sent, scenario.workers);
   result.metrics.events = training.events();
   result.metrics.network_events = training.network_events();

@@ -10,6 +10,7 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/core/shared.hpp"
+#include "sim/network/fidelity.hpp"
 #include "sim/schedule/strategy.hpp"
 #include "sim/training/options.hpp"
 #include "sim/training/unroll.hpp"
@@ -90,7 +91,7 @@ struct MemoryUse {
 
 struct Result {
   std::string collective;
-  std::string fidelity;
+  Fidelity fidelity = Fidelity::AlphaBeta;
   std::string warning;  ///< about the cluster's costs; "" if none
   Plan plan;
   Metrics metrics;

@@ -16,7 +16,7 @@ Outcome outcome(std::string_view strategy, const std::string& cluster, double it
   one.scenario.cluster.name = cluster;
   one.result.metrics.iteration_s = iteration_ms / 1000;
   one.result.metrics.lower_bound_s = 0.08;
-  one.result.fidelity = "alpha-beta";
+  one.result.fidelity = Fidelity::AlphaBeta;
   return one;
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("workers and fidelities do not compete") {
         "p on a: ring, alpha-beta: *wfbp, 8 workers; ddp, 8 workers; *wfbp, 16 workers; ddp, 16 workers; ");
   outcomes.erase(outcomes.begin());
   outcomes.front().scenario.workers = 8;  // 92, 130 and 120 ms; one of another fidelity runs alone
-  outcomes.front().result.fidelity = "fluid";
+  outcomes.front().result.fidelity = Fidelity::Fluid;
   CHECK(races(outcomes) == std::vector<Race>{{0}, {2, 1}});
   CHECK(verdict({outcome("ddp", "a", 100)}).empty());
 }

@@ -109,10 +109,10 @@ TEST_CASE("hierarchical runs as one group where workers do not fill groups, and 
   Scenario scenario = of_messages("hierarchical", 6);  // a fat tree of 4 ports has two hosts at a switch
   scenario.cluster.network.topology = read_topology(Json::parse(
       R"({"kind": "fat-tree", "ports": 4, "link": {"latency": "2 us", "bandwidth": "10 Gbit/s"}})", "topology"));
-  CHECK(communication_of(scenario).carrier.options.groups == 3);
+  CHECK(communication_of(scenario).choice.options.groups == 3);
   CHECK(communication_of(scenario).warning.empty());
   scenario.workers = 5;
-  CHECK(communication_of(scenario).carrier.options.groups == 1);
+  CHECK(communication_of(scenario).choice.options.groups == 1);
   CHECK(communication_of(scenario).warning ==
         "5 workers do not fill groups of 2: hierarchical runs as one group, a ring");
 }

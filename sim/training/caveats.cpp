@@ -1,0 +1,66 @@
+#include "sim/training/caveats.hpp"
+
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "sim/cluster/make_topology.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// What a topology makes of a collective against its name.
+std::string caveat(const Scenario& scenario, const CollectiveChoice& choice) {
+  if (choice.algorithm->name != "hierarchical") return "";
+  const std::int64_t size = workers_together(scenario.cluster.network, scenario.workers);
+  const auto& spec = scenario.cluster.network.topology;
+  if (size <= 1 && spec && !spec->placement.packed() && (hosts_of_a_switch(*spec) > 1 || spec->gpus_per_host > 1))
+    return "no consecutive workers sit together where they are placed: hierarchical runs as one group, a ring";
+  if (size <= 1 || scenario.workers <= size || hierarchy_groups(scenario.workers, size) > 1) return "";
+  return fmt::format("{} workers do not fill groups of {}: hierarchical runs as one group, a ring", scenario.workers,
+                     size);
+}
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+std::string joined(const std::string& one, const std::string& other) {
+  return one.empty() ? other : other.empty() ? one : one + "; " + other;
+}
+
+// A codec that saves nothing, as half precision of what is half already.
+std::string waste(const Scenario& scenario, const Compression& compression) {
+  const Bytes bytes = scenario.profile->bytes(), sent = compression.wire_bytes(bytes);
+  if (sent < bytes) return "";
+  return fmt::format("{} saves nothing: it makes {} of {} of gradients", scenario.codec->name, format_size(sent),
+                     format_size(bytes));
+}
+
+// Codec times of another device than the profile's: said, unless the options replace them.
+std::string device_caveat(const Scenario& scenario) {
+  if (scenario.options.codec.encode && scenario.options.codec.decode) return "";
+  const std::string here = lower_case(scenario.profile->device), there = lower_case(scenario.codec->device);
+  if (!here.empty() && (here.find(there) != std::string::npos || there.find(here) != std::string::npos)) return "";
+  return fmt::format("the times of {} are {} for {}, not for {}; measure them, or give --option encode and decode",
+                     scenario.codec->name, scenario.codec->origin, scenario.codec->device,
+                     scenario.profile->device.empty() ? "the profile's device" : scenario.profile->device);
+}
+
+std::string codec_caveat(const Scenario& scenario, const std::optional<Compression>& compression) {
+  return compression ? joined(waste(scenario, *compression), device_caveat(scenario)) : "";
+}
+
+}  // namespace
+
+std::string caveats_of(const Scenario& scenario, const CollectiveChoice& choice,
+                       const std::optional<Compression>& compression) {
+  const std::string network =
+      choice.detailed() ? caveat(scenario, choice)
+                        : implausible(scenario.cluster.network, *choice.algorithm, scenario.workers, choice.options);
+  return joined(network, codec_caveat(scenario, compression));
+}
+
+}  // namespace allreplay

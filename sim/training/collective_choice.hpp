@@ -1,0 +1,40 @@
+// Which collective carries a scenario's transfers, and in which fidelity: names resolved.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "sim/collective/call.hpp"
+#include "sim/network/fidelity.hpp"
+#include "sim/training/simulate.hpp"
+
+namespace allreplay {
+
+/// The scenario's own words, or else the codec's, or else the cluster's.
+struct CollectiveChoice {
+  const Algorithm* algorithm = nullptr;
+  Fidelity fidelity = Fidelity::AlphaBeta;
+  CollectiveOptions options;  ///< with what the topology decides: the levels of a BCube, the groups of a hierarchy
+
+  /// Whether the topology is simulated.
+  bool detailed() const { return fidelity != Fidelity::AlphaBeta; }
+  /// Whether payloads are gathered. There is no sum to scatter then, and every block travels in one stage.
+  bool gathers() const { return algorithm->purpose == Purpose::AllGather; }
+};
+
+/// Throws InputError for names that nobody knows, and for a detailed fidelity without a topology.
+CollectiveChoice collective_of(const Scenario& scenario);
+
+/// The names of the options on which its times depend.
+std::vector<std::string_view> options_of(const CollectiveChoice& choice);
+
+/// Who chose the collective: the user, the codec, or the cluster.
+Place place_of_collective(const Scenario& scenario);
+
+/// How many workers lie together: in a node, or as the topology groups them itself.
+std::int64_t workers_together(const Network& network, std::int64_t workers);
+
+/// The groups of `hierarchical` among so many workers: one that holds all, unless they fill several.
+std::int64_t hierarchy_groups(std::int64_t workers, std::int64_t together);
+
+}  // namespace allreplay

@@ -1,0 +1,218 @@
+#include "sim/training/possible.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include <fmt/format.h>
+
+#include "sim/cluster/make_topology.hpp"
+#include "sim/collective/parameter_server.hpp"
+#include "sim/schedule/needs.hpp"
+#include "sim/training/sharding.hpp"
+
+namespace allreplay {
+
+bool on_rails(const Network& network) {
+  return network.topology ? network.topology->kind == TopologyKind::Rail : network.node.has_value();
+}
+
+bool asks_for_rates(const Scenario& scenario) {
+  return scenario.cluster.interference && scenario.cluster.interference->at;
+}
+
+std::optional<Compression> compression_of(const Scenario& scenario, const Algorithm& algorithm, double slowdown) {
+  if (!scenario.codec || scenario.profile->tensors.empty()) return std::nullopt;
+  CodecOptions options = scenario.options.codec;
+  if (!options.decode_at && scenario.strategy) options.decode_at = scenario.strategy->decode_at;
+  const Tensor& tensor = scenario.profile->tensors.front();
+  return Compression(*scenario.codec, options, algorithm.purpose == Purpose::AllGather ? scenario.workers : 1,
+                     tensor.bytes / tensor.elements, slowdown);
+}
+
+constexpr double longest_iteration_s = 1e5;  // over a day: a mistaken unit, and soon the end of the clock
+
+// The costs may each be acceptable, and an iteration yet beyond the clock: said before anything is simulated.
+void require_within_clock(const Scenario& scenario, const BlockCost& cost) {
+  double sending = 0, coding = 0;
+  const auto seconds = [](const auto& time) {
+    try {
+      return to_seconds(time());
+    } catch (const TimeOverflow&) {
+      return longest_iteration_s * 2;
+    }
+  };
+  const auto count = [&](Bytes bytes) {
+    sending += seconds([&] { return cost(bytes); });
+    if (const auto& codec = cost.compression())
+      coding += seconds([&] { return add(codec->encode(bytes), codec->decode(bytes)); });
+  };
+  count(scenario.profile->bytes());
+  for (const Tensor& tensor : scenario.profile->tensors) count(tensor.bytes);
+  if (coding > longest_iteration_s)
+    throw InputError(scenario.place_of_codec, "encoding and decoding would take over a day per iteration",
+                     "check the units in the codec's file, and of the options encode and decode");
+  if (sending + coding > longest_iteration_s)
+    throw InputError(scenario.cluster.network.place,
+                     fmt::format("{} workers would communicate for over a day per iteration", scenario.workers),
+                     "check the units of alpha, beta or what was measured");
+}
+
+namespace {
+
+// What would fill the memory, or take hours, before anything is simulated. `best` reads `partition` for others.
+void require_bearable(const Scenario& scenario) {
+  if (!scenario.strategy) return;
+  const Strategy& strategy = *scenario.strategy;
+  const StrategyOptions& options = scenario.options.strategy;
+  const Profile& profile = scenario.profile;
+  const bool cuts = std::find(strategy.options.begin(), strategy.options.end(), "partition") != strategy.options.end();
+  const Bytes slices =
+      cuts && options.partition ? profile.bytes() / *options.partition : strategy.slices(profile, options);
+  if (slices > most_slices)
+    throw InputError(scenario.options.place_of("partition"),
+                     fmt::format("{} cut {} into more than {} slices",
+                                 write_size(options.partition.value_or(profile.bytes() / slices)),
+                                 format_size(profile.bytes()), most_slices),
+                     fmt::format("at least {}", format_size(profile.bytes() / most_slices + 1)));
+  if (!strategy.comparisons) return;
+  const double comparisons = strategy.comparisons(options, static_cast<double>(scenario.profile->tensors.size()));
+  if (comparisons > most_comparisons)
+    throw InputError({scenario.profile->name, ""},
+                     fmt::format("{} compares {:.2g} plans or parts of plans of {} tensors", strategy.name, comparisons,
+                                 scenario.profile->tensors.size()),
+                     fmt::format("at most {:.0e}: another strategy{}, or fewer tensors", most_comparisons,
+                                 strategy.name == "mergecomp" ? ", fewer groups" : ""));
+}
+
+// A graph of so many tasks takes gigabytes.
+void require_bearable_step(const Scenario& scenario) {
+  constexpr std::int64_t most_pieces = 1'000'000;
+  const StrategyOptions& options = scenario.options.strategy;
+  require_bearable_passes(options.step, scenario.profile, scenario.options.place_of("accumulate"));
+  if (options.zero.allgather_bucket > 0 && scenario.profile->elements() / options.zero.allgather_bucket > most_pieces)
+    throw InputError(
+        scenario.options.place_of("allgather_bucket"),
+        fmt::format("{} elements at a time are more than {} gathers", options.zero.allgather_bucket, most_pieces),
+        fmt::format("at least {}", scenario.profile->elements() / most_pieces + 1));
+}
+
+// `message` keeps every message of every distinct round, and has a round's in flight together: some 230 bytes each.
+void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, const Rounds& rounds) {
+  constexpr std::size_t most_kept = 20'000'000;
+  std::size_t kept = 0;
+  std::vector<Send> sends;
+  for (const Round& round : rounds.rounds)
+    for (Rank rank = 0; rank < rounds.ranks && kept <= most_kept; ++rank) {
+      sends.clear();
+      round.sends(rank, 0, sends);
+      kept += sends.size();
+    }
+  if (kept > most_kept)
+    throw InputError(
+        scenario.fidelity.empty() ? scenario.cluster.network.place / "fidelity" : scenario.place_of_fidelity,
+        fmt::format("{} among {} workers has more than {} messages at a time", choice.algorithm->name,
+                    scenario.workers, most_kept),
+        choice.algorithm->servers ? "fluid, or fewer workers or servers" : "fluid, or fewer workers");
+}
+
+// Among full nodes alone is there a hierarchy. On other topologies it runs as a ring, and says so: caveat().
+void require_full_nodes(const Scenario& scenario, const Algorithm& algorithm) {
+  if (algorithm.name != "hierarchical" || !on_rails(scenario.cluster.network)) return;
+  const std::int64_t size = workers_together(scenario.cluster.network, scenario.workers);
+  if (scenario.workers <= size || scenario.workers % size == 0) return;
+  throw InputError(place_of_collective(scenario),
+                   fmt::format("hierarchical cannot serve {} workers in nodes of {}: the last holds {}",
+                               scenario.workers, size, scenario.workers % size),
+                   fmt::format("a multiple of {}, or ring", size));
+}
+
+// Names the collectives that can carry what the scenario sends.
+std::string fitting(const Scenario& scenario) {
+  if (!scenario.codec) return "an all-reduce, such as ring";
+  std::vector<std::string_view> names;
+  for (const Algorithm& algorithm : algorithms())
+    if (carries(algorithm, *scenario.codec->codec)) names.push_back(algorithm.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
+  if (scenario.profile->tensors.empty()) return;
+  if (!scenario.codec && algorithm.purpose != Purpose::AllReduce)
+    throw InputError(place_of_collective(scenario), fmt::format("{} does not sum gradients", algorithm.name),
+                     fitting(scenario));
+  if (scenario.codec && !carries(algorithm, *scenario.codec->codec))
+    throw InputError(place_of_collective(scenario),
+                     fmt::format("{} cannot carry what {} makes", algorithm.name, scenario.codec->codec->name),
+                     fitting(scenario));
+  // Algorithm 3 pairs the ranks off: it has no meaning among others, not even as a price.
+  if (algorithm.purpose == Purpose::Selection && !std::has_single_bit(static_cast<std::uint64_t>(scenario.workers)))
+    throw InputError(place_of_collective(scenario),
+                     fmt::format("{} cannot serve {} workers", algorithm.name, scenario.workers),
+                     "a power of two, or --collective topk-allgather");
+}
+
+// Legs have channels, and those have closed forms.
+void require_servers(const Scenario& scenario, const CollectiveChoice& choice) {
+  if (!goes_in_legs(*choice.algorithm, choice.options)) return;
+  const bool local = choice.options.local;
+  const Place place = scenario.options.place_of(local ? "local" : "server_hosts");
+  if (choice.detailed())
+    throw InputError(place, fmt::format("{} knows no {}", to_string(choice.fidelity), local ? "sums inside nodes" : "such hosts"),
+                     "the fidelity alpha-beta");
+  if (shards_state(scenario))
+    throw InputError(place, "a parameter server shares out no state: it holds it", "ring, for example");
+  if (scenario.workers > 1)
+    server_legs(scenario.cluster.network, *choice.algorithm, scenario.workers, scenario.cluster.workers,
+                choice.options);
+}
+
+void require_interference(const Scenario& scenario, const CollectiveChoice& choice) {
+  if (asks_for_rates(scenario) && choice.fidelity == Fidelity::Message)
+    throw InputError(scenario.cluster.place / "interference" / "at",
+                     "in message a block's bytes move message by message, at no rate of their own",
+                     "alpha-beta or fluid, or interference without a rate");
+}
+
+}  // namespace
+
+CollectiveChoice require_possible(const Scenario& scenario) {
+  CollectiveChoice choice = collective_of(scenario);
+  if (scenario.given && scenario.strategy->split && choice.gathers())
+    throw InputError({scenario.given->file, "/transfers"},
+                     fmt::format("{} gathers payloads, and has no reduce-scatters", choice.algorithm->name),
+                     "all-reduces, which stand for the whole collective");
+  const Network& network = scenario.cluster.network;
+  require_carried(scenario, *choice.algorithm);
+  require_servers(scenario, choice);
+  if (choice.algorithm->servers && choice.options.server_hosts == ServerHosts::Colocated &&
+      choice.options.servers > scenario.workers)
+    throw InputError(scenario.options.place_of("servers"),
+                     fmt::format("{} servers do not fit on {} workers", choice.options.servers, scenario.workers),
+                     "at most one server a worker");
+  require_interference(scenario, choice);
+  if (scenario.options.start == Start::Ranks && choice.fidelity != Fidelity::Message)
+    throw InputError(scenario.options.place_of("start"),
+                     fmt::format("{} knows no ranks that could start apart", to_string(choice.fidelity)),
+                     "fidelity message, or start=together");
+  require_bearable(scenario);
+  require_bearable_step(scenario);
+  require_sharding(scenario);
+  if (!choice.detailed()) {
+    require_within_clock(
+        scenario, {price(network, *choice.algorithm, scenario.workers, scenario.cluster.workers, choice.options),
+                   compression_of(scenario, *choice.algorithm, 1)});
+    return choice;
+  }
+  make_topology(*topology_of(network), scenario.workers);
+  if (scenario.workers <= 1) return choice;
+  require_full_nodes(scenario, *choice.algorithm);
+  const bool split = scenario.strategy && (scenario.strategy->split || shards_state(scenario)) && !choice.gathers();
+  for (const CollectiveOp op : {CollectiveOp::AllReduce, split ? CollectiveOp::AllGather : CollectiveOp::AllReduce}) {
+    const Rounds rounds =
+        rounds_of(*choice.algorithm, scenario.workers, choice.options, op, place_of_collective(scenario));
+    if (choice.fidelity == Fidelity::Message) require_bearable(scenario, choice, rounds);
+  }
+  return choice;
+}
+
+}  // namespace allreplay
