@@ -40,13 +40,14 @@ class Folder : public OwnFolder {
     return {swept.simulated, remark};
   }
 
-  // Without the last column, which is how long the simulation took.
+  // Without wall_s, how long the simulation took.
   std::vector<std::string> rows() const {
+    const std::vector<CsvRow> lines = parse_csv(read_output((*this)("out.csv")), "out.csv");
     std::vector<std::string> all;
-    for (CsvRow& row : parse_csv(read_output((*this)("out.csv")), "out.csv")) {
-      row.fields.pop_back();
+    for (const CsvRow& line : lines) {
       all.emplace_back();
-      for (const std::string& field : row.fields) all.back() += field + ",";
+      for (std::size_t i = 0; i < line.fields.size(); ++i)
+        if (lines[0].fields.at(i) != "wall_s") all.back() += line.fields[i] + ",";
     }
     return all;
   }

@@ -1,5 +1,6 @@
 #include "sim/experiment/sweep.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <numeric>
 
@@ -28,13 +29,12 @@ class Folder : public OwnFolder {
   }
 };
 
-// The file's rows without their last column: wall_s differs from run to run.
+// The file's rows without wall_s, which differs from run to run.
 std::vector<std::vector<std::string>> rows(const std::string& file) {
   std::vector<std::vector<std::string>> all;
-  for (CsvRow& row : parse_csv(read_output(file), file)) {
-    row.fields.pop_back();
-    all.push_back(row.fields);
-  }
+  for (CsvRow& row : parse_csv(read_output(file), file)) all.push_back(row.fields);
+  const auto place = std::find(all.at(0).begin(), all[0].end(), "wall_s") - all[0].begin();
+  for (auto& fields : all) fields.erase(fields.begin() + place);
   return all;
 }
 
