@@ -6,8 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 #include "tests/own_folder.hpp"
+#include "tests/untimed_rows.hpp"
 
-#include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
 #include "sim/experiment/sweep.hpp"
 
@@ -40,17 +40,7 @@ class Folder : public OwnFolder {
     return {swept.simulated, remark};
   }
 
-  // Without wall_s, how long the simulation took.
-  std::vector<std::string> rows() const {
-    const std::vector<CsvRow> lines = parse_csv(read_output((*this)("out.csv")), "out.csv");
-    std::vector<std::string> all;
-    for (const CsvRow& line : lines) {
-      all.emplace_back();
-      for (std::size_t i = 0; i < line.fields.size(); ++i)
-        if (lines[0].fields.at(i) != "wall_s") all.back() += line.fields[i] + ",";
-    }
-    return all;
-  }
+  std::vector<std::string> rows() const { return untimed_rows((*this)("out.csv")); }
 };
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {
