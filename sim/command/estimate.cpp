@@ -151,7 +151,8 @@ std::optional<KnownSpeed> known_of(const EstimateArguments& arguments, const Est
   };
   if (!arguments.mfu.empty()) {
     if (!(work.model_flops > 0))
-      throw InputError(argument("--mfu"), fmt::format("{} computes nothing that counts", work.name), "--samples-per-second");
+      throw InputError(argument("--mfu"), fmt::format("{} computes nothing that counts", work.name),
+                       "--samples-per-second");
     set("--mfu", 100 * mfu_of(arguments.mfu), 100 * work.model_flops / peak, "% MFU");
   }
   if (!arguments.tokens_per_second.empty()) {
@@ -252,9 +253,7 @@ Bytes activations_of(const Profile& profile) {
   return kept;
 }
 
-std::string rate_text(double rate) {
-  return rate >= 1000 ? fmt::format("{:.0f}", rate) : fmt::format("{:.4g}", rate);
-}
+std::string rate_text(double rate) { return rate >= 1000 ? fmt::format("{:.0f}", rate) : fmt::format("{:.4g}", rate); }
 
 // What was made, and how fast it is in its setting: one GPU, unless there is a cluster.
 std::string summary(const Estimate& made, const std::string& input, const Device* device, const Outcome& outcome,
@@ -352,9 +351,9 @@ void print_plain(const EstimateArguments& arguments) {
 void note_known(const EstimateArguments& arguments, const EstimateRequest& request, const KnownSpeed& known,
                 const Outcome& outcome, Estimate& made) {
   const std::vector<std::string> flags = run_flags(arguments.setting.request(arguments.strategy, arguments.plan));
-  made.profile.source = source_of(request.device, made.efficiency,
-                                  flags.empty() ? known.text()
-                                                : fmt::format("{} with {}", known.text(), fmt::join(flags, " ")));
+  made.profile.source =
+      source_of(request.device, made.efficiency,
+                flags.empty() ? known.text() : fmt::format("{} with {}", known.text(), fmt::join(flags, " ")));
   if (made.efficiency > 1)
     made.notes.push_back(
         fmt::format("{} is faster than the roofline allows ({:.0f} %): no such figure is known, check it",
@@ -368,6 +367,10 @@ void note_known(const EstimateArguments& arguments, const EstimateRequest& reque
 }
 
 void from_nothing(const EstimateArguments& arguments) {
+  require_separate({{"--out", arguments.out}},
+                   arguments.setting.files({file_behind("models/transformers", arguments.model),
+                                            file_behind("models", arguments.model),
+                                            file_behind("models/devices", arguments.device), arguments.plan}));
   const EstimateRequest request = request_of(arguments);
   Estimate made = estimate(request);
   made.profile.name = made.profile.model;
@@ -424,9 +427,9 @@ void add_estimate(CommandLine& app) {
   add_setting_options(command, a->setting, {Changed::Network, Changed::Stragglers});
   add_strategy_or_plan(command, a->strategy, a->plan);
   command.footer(
-      "What was measured, --mfu, --tokens-per-second or --samples-per-second of one GPU, comes back from\n"
-      "`allreplay run` in the setting in which it was: --cluster (or words), --workers, --strategy and all\n"
-      "else that `run` takes; without a cluster it is one GPU that holds everything.\n"
+      "--mfu, --tokens-per-second or --samples-per-second, of one GPU as measured, come back\n"
+      "from `run` in the setting in which they were: --cluster (or words), --workers,\n"
+      "--strategy and all else that `run` takes. No cluster: one GPU that holds everything.\n"
       "How good this is: docs/estimation.md. Examples:\n"
       "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
       "    --precision bf16 --out mine.json\n"

@@ -1,9 +1,9 @@
 #include "sim/experiment/known_speed.hpp"
 
-#include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 #include <limits>
 
+#include <boost/math/tools/toms748_solve.hpp>
 #include <fmt/format.h>
 
 namespace allreplay {
@@ -57,9 +57,9 @@ class Search {
 };
 
 std::string hint(const Scenario& setting, const std::string& limit) {
-  return setting.workers > 1 ? limit
-                             : fmt::format("{}; of several GPUs: --cluster and --strategy that it was measured with",
-                                           limit);
+  return setting.workers > 1
+             ? limit
+             : fmt::format("{}; of several GPUs: --cluster and --strategy that it was measured with", limit);
 }
 
 }  // namespace

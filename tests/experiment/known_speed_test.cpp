@@ -68,8 +68,9 @@ TEST_CASE("what communication alone does not allow is refused, with the limit") 
         "takes 3 ms (less than 2667 samples/s)");
   const std::string alone = error_message([&] { at_speed(scenario_of(one_layer(), "wfbp", 1, 1, 1), speed(0.8)); });
   INFO(alone);
-  CHECK(alone.ends_with("(less than 8000 samples/s; of several GPUs: --cluster and --strategy that it was measured "
-                        "with)"));
+  CHECK(
+      alone.ends_with("(less than 8000 samples/s; of several GPUs: --cluster and --strategy that it was measured "
+                      "with)"));
   CHECK(at_speed(pair_of(), speed(3.01)).factor == Approx(0.01 / 3).epsilon(1e-5));  // just possible
   CHECK(error_message([&] { at_speed(pair_of(), speed(2e9)); }).find("an iteration of 2e+06 s (at most") !=
         std::string::npos);

@@ -145,6 +145,16 @@ class WhatIsSaid(KnownSpeed):
         for arguments in (["--cluster", "nvl72"], ["--accumulate", "4"], ["--strategy", "ddp"]):
             self.assertIn("beside --from", self.refused("--from", "t.json", "--batch", "4", *arguments))
 
+    def test_nothing_that_is_read_is_overwritten(self):
+        (self.folder / "c.json").write_text((ROOT / "topologies" / "nvl72.json").read_text(encoding="utf-8"), encoding="utf-8")
+        (self.folder / "d.json").write_text((ROOT / "models" / "devices" / "h100.json").read_text(encoding="utf-8"), encoding="utf-8")
+        arguments = ["estimate", "--model", "gpt2", "--device", "d.json", "--batch", "1", "--cluster", "c.json", "--strategy", "ddp"]
+        for name in ("c.json", "d.json"):
+            before = (self.folder / name).read_bytes()
+            done = self.run_program(*arguments, "--out", name)
+            self.assertEqual((done.returncode, (self.folder / name).read_bytes()), (2, before))
+            self.assertIn("is what is read", done.stderr)
+
     def test_what_is_unknown_is_null(self):
         setting = ["--cluster", "k80-10gbe", "--workers", "4", "--strategy", "wfbp", "--json"]
         row = json.loads(self.run_program("run", "--profile", "resnet50_k80_b16", *setting).stdout)

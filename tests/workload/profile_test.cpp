@@ -54,7 +54,8 @@ TEST_CASE("a layer of the model without times is a tensor without a layer") {
 TEST_CASE("a trace may say update, tokens, operations, groups and activations, and keeps them through its writer") {
   std::string text = trace;
   text.replace(text.find("measured"), 8, "estimated");
-  text.replace(text.find("\"us\","), 5, "\"us\", \"update\": 2.5, \"tokens_per_sample\": 128, \"flops_per_sample\": 1.5e14,");
+  text.replace(text.find("\"us\","), 5,
+               "\"us\", \"update\": 2.5, \"tokens_per_sample\": 128, \"flops_per_sample\": 1.5e14,");
   text.replace(text.find("\"backward\": 3}"), 14, "\"backward\": 3, \"group\": \"g\", \"activation_bytes\": 7}");
   const Profile profile = parse_profile(text, "m.json");
   for (const Profile& one : {profile, parse_profile(trace_json(profile), "m.json")}) {
