@@ -45,7 +45,8 @@ const std::vector<std::string>& listable();
 /// What --bandwidth and the other flags of that kind were given as, by name.
 using ChangeArguments = std::map<std::string, std::vector<std::string>, std::less<>>;
 
-inline constexpr std::initializer_list<Changed> every_change = {Changed::Network, Changed::Profile, Changed::Stragglers};
+inline constexpr std::initializer_list<Changed> every_change = {Changed::Network, Changed::Profile,
+                                                                Changed::Stragglers};
 
 /// Adds those of these kinds.
 void add_change_options(Command command, ChangeArguments& arguments, std::initializer_list<Changed> kinds);

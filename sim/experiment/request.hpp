@@ -64,8 +64,8 @@ class Library {
   /// The same with this profile in the place of the request's, which it need not name.
   Scenario resolve(const Request& request, Shared<Profile> profile);
 
-  /// The same as the first; where nothing says how much memory a worker has, and the profile says what its passes keep there, that of
-  /// the profile's device becomes the request's.
+  /// As the first; where nothing says how much memory a worker has, and the profile says what its passes keep there,
+  /// that of the profile's device becomes the request's.
   Scenario resolve_on_device(Request& request);
 
   /// The same without profile and strategy, which the request need not name.
@@ -100,8 +100,8 @@ class Library {
   using Shelf = std::map<Key, std::shared_ptr<const Known<Value>>>;
   struct Shelves {
     Shelf<std::pair<std::string, std::optional<double>>, Shared<Profile>> profiles;
-    Shelf<std::string, ClusterFile> clusters;  // by name, or by the text that words mean
-    Shelf<std::string, CodecCosts> codecs;     // by file
+    Shelf<std::string, ClusterFile> clusters;           // by name, or by the text that words mean
+    Shelf<std::string, CodecCosts> codecs;              // by file
     Shelf<std::string, std::optional<Device>> devices;  // by what profiles call them
   };
   template <class Key, class Value, class Read>
