@@ -160,9 +160,26 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
   return request;
 }
 
-void add_change_options(Command command, ChangeArguments& arguments, bool network_only) {
+void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& outcome) {
+  const NamedValues used = options_that_matter(outcome.scenario);
+  for (const OptionText& option : arguments.request("").options) {
+    const auto steps = step_options();
+    const std::vector<std::string_view>& own = outcome.scenario.strategy->options;
+    // A default that has no text of its own is not among what is used.
+    const bool standard = outcome.scenario.options.get(option.name).empty() &&
+                          std::find(own.begin(), own.end(), option.name) != own.end();
+    const bool counts =
+        standard || option.name == "sharing" || std::find(steps.begin(), steps.end(), option.name) != steps.end() ||
+        std::any_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option.name; });
+    if (!counts)
+      warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name,
+                       outcome.scenario.strategy->name, outcome.result.collective));
+  }
+}
+
+void add_change_options(Command command, ChangeArguments& arguments, std::initializer_list<Changed> kinds) {
   for (const ChangeRow& row : change_rows()) {
-    if (network_only && row.changed != Changed::Network) continue;
+    if (std::find(kinds.begin(), kinds.end(), row.changed) == kinds.end()) continue;
     command.add_option(fmt::format("--{}", row.name), arguments[std::string(row.name)], std::string(row.about))
         .allow_extra_args(false)
         .group("Changes of what the files say, before anything is simulated");
@@ -235,19 +252,15 @@ void add_cluster_options(Command command, std::string& cluster, ClusterWordArgum
   add_cluster_words(command, command.add_option("-c,--cluster", cluster, help_on_cluster).required(), words);
 }
 
-void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
+Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
+                           SeveralArguments* several) {
   const auto add = [&](const char* names, std::string& one, std::vector<std::string> SeveralArguments::*list,
                        const std::string& help) {
     if (!several) return command.add_option(names, one, help);
     return command.add_option(names, several->*list, help + "; several: a,b").allow_extra_args(false);
   };
-  command
-      .add_option("-p,--profile", arguments.profile,
-                  "layer-wise times: a trace or CSV file, or a name from `allreplay list profiles`")
-      .required();
-  add_cluster_words(command,
-                    add("-c,--cluster", arguments.cluster, &SeveralArguments::clusters, help_on_cluster).required(),
-                    arguments.cluster_words);
+  const Option cluster = add("-c,--cluster", arguments.cluster, &SeveralArguments::clusters, help_on_cluster);
+  add_cluster_words(command, cluster, arguments.cluster_words);
   add("-n,--workers", arguments.workers, &SeveralArguments::workers, "how many workers (the cluster file's)");
   add("--collective", arguments.collective, &SeveralArguments::collectives,
       "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
@@ -262,15 +275,24 @@ void add_scenario_options(Command command, ScenarioArguments& arguments, Several
                      "of a worker, such as 80GB: what needs more does not fit (no limit)");
   command.add_flag("--no-reuse", arguments.no_reuse,
                    "fluid, message: simulate every collective, also one that runs alone as one before did");
-  command.add_option("--forward-ratio", arguments.forward_ratio,
-                     "set every layer's forward time to this times its backward time");
-  add_change_options(command, arguments.changes, false);
+  add_change_options(command, arguments.changes, changes);
   command
       .add_option("-o,--option", arguments.options,
                   "key=value, any number of times, of an option of the strategy, the collective or the codec: "
                   "`allreplay help NAME` tells "
                   "of them. Each is a flag, too: --bucket-cap 10MiB")
       .allow_extra_args(false);
+  return cluster;
+}
+
+void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
+  command
+      .add_option("-p,--profile", arguments.profile,
+                  "layer-wise times: a trace or CSV file, or a name from `allreplay list profiles`")
+      .required();
+  add_setting_options(command, arguments, every_change, several).required();
+  command.add_option("--forward-ratio", arguments.forward_ratio,
+                     "set every layer's forward time to this times its backward time");
 }
 
 }  // namespace allreplay

@@ -45,8 +45,11 @@ const std::vector<std::string>& listable();
 /// What --bandwidth and the other flags of that kind were given as, by name.
 using ChangeArguments = std::map<std::string, std::vector<std::string>, std::less<>>;
 
-/// Adds them: those of the network, or all.
-void add_change_options(Command command, ChangeArguments& arguments, bool network_only);
+inline constexpr std::initializer_list<Changed> every_change = {Changed::Network, Changed::Profile,
+                                                                Changed::Stragglers};
+
+/// Adds those of these kinds.
+void add_change_options(Command command, ChangeArguments& arguments, std::initializer_list<Changed> kinds);
 
 std::vector<ChangeText> changes_of(const ChangeArguments& arguments);
 
@@ -84,6 +87,13 @@ struct SeveralArguments {
 
 /// Adds those options to `command`; `several` takes the place of what it is of.
 void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
+
+/// The same without the profile's. Returns --cluster, which is not required.
+Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
+                           SeveralArguments* several = nullptr);
+
+/// Warns of options that change nothing: whoever gave one of another strategy or collective believes otherwise.
+void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& outcome);
 
 /// One by one what was given as "a,b", or by itself. What names a file, or something in `folder`, stays whole, commas
 /// and all. Throws InputError at the option for what is empty.

@@ -103,6 +103,15 @@ constexpr ColumnRow all[] = {
     {"network_events", "of those: rounds (fluid), messages (message), none (alpha-beta)",
      [](const Record& r) -> Cell { return r.metrics.network_events; }, number, !identifies, !may_be_empty, later},
     {"wall_s", "seconds that the simulation took", [](const Record& r) -> Cell { return r.wall_s; }},
+    {"tokens_per_s_per_gpu", "tokens/s / N; null (empty) where the profile says no tokens_per_sample",
+     [](const Record& r) { return optional_cell(speed_per_gpu(r.scenario, r.metrics).tokens_per_s); }, number,
+     !identifies, may_be_empty, later},
+    {"samples_per_s_per_gpu", "samples/s / N; null (empty) where the batch size is unknown",
+     [](const Record& r) { return optional_cell(speed_per_gpu(r.scenario, r.metrics).samples_per_s); }, number,
+     !identifies, may_be_empty, later},
+    {"mfu", "model FLOPs/s of a worker / its device's dense peak; null (empty) where either is unknown",
+     [](const Record& r) { return optional_cell(speed_per_gpu(r.scenario, r.metrics).mfu); }, number, !identifies,
+     may_be_empty, later},
 };
 
 Row row_of(const Record& record, bool identity_only) {
@@ -137,6 +146,17 @@ JsonValue to_object(const Row& row) {
 }  // namespace
 
 std::span<const ColumnRow> columns() { return all; }
+
+SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics) {
+  SpeedPerGpu speed;
+  if (!metrics.samples_per_s) return speed;
+  const Profile& profile = scenario.profile;
+  const double rate = *metrics.samples_per_s / static_cast<double>(scenario.workers);
+  speed.samples_per_s = rate;
+  if (profile.tokens_per_sample) speed.tokens_per_s = rate * static_cast<double>(*profile.tokens_per_sample);
+  if (profile.flops_per_sample && scenario.peak) speed.mfu = rate * *profile.flops_per_sample / *scenario.peak;
+  return speed;
+}
 
 NamedValues options_that_matter(const Scenario& scenario) { return effective_options(scenario, carrier_of(scenario)); }
 

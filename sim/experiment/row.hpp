@@ -55,6 +55,13 @@ struct ColumnRow {
 /// In the order in which they are written.
 std::span<const ColumnRow> columns();
 
+/// What one worker gets done; none where batch, tokens, operations or the peak are unknown.
+struct SpeedPerGpu {
+  std::optional<double> samples_per_s, tokens_per_s;
+  std::optional<double> mfu;  ///< of the model's operations, without what is computed again
+};
+SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics);
+
 /// The options that matter to this scenario, with their values, defaults included. Throws InputError for a collective
 /// or fidelity that the scenario cannot have; so do the next two.
 NamedValues options_that_matter(const Scenario& scenario);

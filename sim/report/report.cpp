@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/core/text.hpp"
 #include "sim/estimate/device.hpp"
@@ -167,6 +168,20 @@ std::optional<double> lower_bound(const std::vector<Outcome>& outcomes) {
   return least;
 }
 
+namespace {
+
+std::string throughput_text(const Scenario& scenario, const Metrics& metrics) {
+  if (!metrics.samples_per_s) return "unknown: the profile gives no batch size";
+  const SpeedPerGpu speed = speed_per_gpu(scenario, metrics);
+  std::vector<std::string> each;
+  if (speed.tokens_per_s) each.push_back(fmt::format("{:.1f} tokens/s", *speed.tokens_per_s));
+  if (speed.mfu) each.push_back(fmt::format("{} MFU", percent(*speed.mfu)));
+  return fmt::format("{:.1f} samples/s", *metrics.samples_per_s) +
+         (each.empty() ? "" : fmt::format(" (of a GPU {})", fmt::join(each, ", ")));
+}
+
+}  // namespace
+
 std::string run_report(const Outcome& outcome, const Screen& screen) {
   const auto& [scenario, result, wall_s] = outcome;
   const Metrics& m = result.metrics;
@@ -191,8 +206,7 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
       {"communication in flight",
        fmt::format("{} in {}", format_duration(m.comm_busy_s), counted(m.collectives, "collective"))},
       {"speed-up", fmt::format("{:.2f} of {} ({} efficiency)", m.speedup, scenario.workers, percent(m.efficiency))},
-      {"throughput", m.samples_per_s ? fmt::format("{:.1f} samples/s", *m.samples_per_s)
-                                     : "unknown: the profile gives no batch size"},
+      {"throughput", throughput_text(scenario, m)},
       {"memory of a worker", fmt::format("{} ({})", memory_text(scenario, result), memory_parts(result.memory.parts))},
       {"lower bound", m.lower_bound_s ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s),
                                                     percent(m.iteration_s / *m.lower_bound_s - 1))

@@ -7,9 +7,11 @@ const NAMES = [["profile", "profile"], ["cluster", "cluster"], ["collective", "c
 const NUMBERS = [["iteration_s", "iteration", "time"], ["exposed_comm_s", "exposed comm.", "time"], ["speedup", "speed-up", "ratio"],
   ["efficiency", "efficiency", "percent"], ["above", "above bound", "percent"]];
 const FURTHER = [["memory_bytes", "memory", "size"], ["samples_per_s", "throughput", "samples"], ["collectives", "collectives", "count"],
-  ["codec", "codec"], ["codec_s", "compression", "time"], ["update_s", "update", "time"], ["copy_s", "copies", "time"]];
+  ["codec", "codec"], ["codec_s", "compression", "time"], ["update_s", "update", "time"], ["copy_s", "copies", "time"],
+  ["tokens_per_s_per_gpu", "tokens/s a GPU", "rate"], ["mfu", "MFU", "percent"]];
 const OPTIONS = [["options", "options", "options"]];
-const UNUSED = ["strategy", "forward_s", "backward_s", "comm_busy_s", "lower_bound_s", "memory", "events", "network_events", "wall_s"];
+const UNUSED = ["strategy", "forward_s", "backward_s", "comm_busy_s", "lower_bound_s", "memory", "events", "network_events", "wall_s",
+  "samples_per_s_per_gpu"];
 
 /** What one column shows: heading, unit, and a cell's text; and exactly, what the CSV says. */
 function makeColumn([key, title, kind]) {
@@ -20,7 +22,7 @@ function makeColumn([key, title, kind]) {
   if (kind === "options") return text((v) => v.replaceAll(";", "; "), { options: true });
   if (kind === "count") return number("", String);
   if (kind === "percent") return number("%", (v) => (v === null ? "–" : tenths(v)));
-  const unitOf = { time: timeUnit, size: sizeUnit, samples: () => ["samples/s", 1], ratio: () => ["×", 1] }[kind];
+  const unitOf = { time: timeUnit, size: sizeUnit, samples: () => ["samples/s", 1], rate: () => ["", 1], ratio: () => ["×", 1] }[kind];
   const { unit, write } = columnFormat(rows.map((row) => row[key]), unitOf);
   return number(unit, write);
 }
