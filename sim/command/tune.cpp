@@ -45,6 +45,11 @@ TuneTask task_of(const TuneArguments& arguments) {
                          "one range each");
   }
   if (request.ranges.empty()) request.ranges = default_ranges(scenario);
+  if (request.ranges.empty() && !tunable_options(*scenario.strategy).empty())
+    throw InputError(
+        argument("--option"),
+        fmt::format("gives all of {} that would be tuned, and what is given stays", scenario.strategy->name),
+        "--over KEY=LO:HI");
   if (request.ranges.empty())
     throw InputError(argument("--strategy"), fmt::format("{} has no options to tune", scenario.strategy->name),
                      choices(tunable_strategies()));
@@ -85,8 +90,7 @@ void add_tune(CommandLine& app) {
   command
       .add_option("--over", arguments->over,
                   "key=lo:hi, such as partition=256KiB:16MiB, or key=a,b, such as reshard=all,none; once for each "
-                  "option (all that "
-                  "can be tuned)")
+                  "option (all that can be tuned and are not given)")
       .allow_extra_args(false);
   command.add_option("--budget", arguments->budget, "at most so many trials").capture_default_str();
   command.add_option("--method", arguments->method, "bayes (Gaussian process, expected improvement) or grid")
