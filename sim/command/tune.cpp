@@ -45,11 +45,11 @@ TuneTask task_of(const TuneArguments& arguments) {
                          "one range each");
   }
   if (request.ranges.empty()) request.ranges = default_ranges(scenario);
-  if (request.ranges.empty() && !tunable_options(*scenario.strategy).empty())
-    throw InputError(
-        argument("--option"),
-        fmt::format("gives all of {} that would be tuned, and what is given stays", scenario.strategy->name),
-        "--over KEY=LO:HI");
+  const auto tunable = tunable_options(*scenario.strategy);
+  if (request.ranges.empty() && !tunable.empty())
+    throw InputError(scenario.options.place_of(std::string(tunable.front()->name)),
+                     fmt::format("nothing is left to tune of {}: what is given stays", scenario.strategy->name),
+                     "--over KEY=LO:HI, which varies it all the same");
   if (request.ranges.empty())
     throw InputError(argument("--strategy"), fmt::format("{} has no options to tune", scenario.strategy->name),
                      choices(tunable_strategies()));
