@@ -378,7 +378,7 @@ Candidate find_best_blocks(const Scenario& scenario, const Communication& commun
   for (const Scenario& other : all)
     if (!seen || !search.considers(*other.strategy)) unseen.push_back(other);
   if (unseen.empty() && !scenario.options.memory.limit) return {{.fits = true}, std::move(found.front())};
-  return best_of(scenario, communication, std::move(found), unseen);
+  return best_of(scenario, std::move(found), unseen);
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class UnitSearch {
     }
     std::vector<Plan> found;
     for (Candidate& one : finalists_) found.push_back(std::move(one.plan));
-    return best_of(scenario_, communication_, std::move(found), others_);
+    return best_of(scenario_, std::move(found), others_);
   }
 
  private:

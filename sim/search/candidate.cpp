@@ -78,8 +78,8 @@ std::vector<Scenario> others(const Scenario& scenario) {
   return all;
 }
 
-Candidate best_of(const Scenario& scenario, const Communication& communication, std::vector<Plan> found,
-                  const std::vector<Scenario>& others) {
+Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others) {
+  const Communication communication = communication_of(scenario);
   const bool first = communication.carrier.fidelity == "message" && scenario.workers > few_workers;
   Candidate best;
   const auto consider = [&](Candidate candidate) {

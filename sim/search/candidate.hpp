@@ -39,9 +39,9 @@ bool affordable(const Scenario& scenario);
 /// strategy that shards in a way of its own is asked without `zero`. Only those that are affordable.
 std::vector<Scenario> others(const Scenario& scenario);
 
-/// The best of these plans, and of the others, as the scenario will be simulated. Message by message among more than 32
-/// workers, where that takes long: the first that fits.
-Candidate best_of(const Scenario& scenario, const Communication& communication, std::vector<Plan> found,
-                  const std::vector<Scenario>& others);
+/// The best of these plans, and of the others, as the scenario will be simulated: on a network of its own, so that what
+/// it prices here nobody finds priced. Message by message among more than 32 workers, where that takes long: the first
+/// that fits.
+Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others);
 
 }  // namespace allreplay
