@@ -27,14 +27,14 @@ class UnitSearch {
   UnitSearch(const Scenario& scenario, const Communication& communication)
       : scenario_(scenario),
         searched_(without_luck(scenario)),
+        communication_(communication),
         profile_(slowest_profile(scenario)),
         options_(scenario.options.strategy),
         units_(units_of(scenario.profile, options_.fsdp.wrap)),
         others_(others(scenario)),
         exact_(!scenario.stragglers.jitter && !communication.detailed()) {
     options_.step.zero = 0;  // the strategies say themselves what they shard
-    communication_ = communication;
-    communication_ = prepared_for(plan_fsdp2(request(options_)), communication);
+    communication_ = prepared_for(plan_fsdp2(request(options_)), communication_);
     on_ = in_alpha_beta(communication_);
   }
 

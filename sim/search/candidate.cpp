@@ -24,7 +24,7 @@ Candidate candidate_of(const Scenario& scenario, const Result& result, Plan plan
 
 bool PlanCost::better_than(const PlanCost& other) const {
   if (fits != other.fits) return fits;
-  if (!fits) return bytes < other.bytes;
+  if (!fits && bytes != other.bytes) return bytes < other.bytes;
   return seconds != other.seconds ? seconds < other.seconds : bytes < other.bytes;
 }
 

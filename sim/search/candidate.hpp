@@ -13,7 +13,7 @@ struct PlanCost {
   double seconds = std::numeric_limits<double>::infinity(), bytes = seconds;
   bool fits = false;  ///< into the memory that there is
 
-  /// What fits goes before what does not; then time, or of what does not fit memory; then memory.
+  /// What fits goes before what does not; of what does not fit memory; then time; then memory.
   bool better_than(const PlanCost& other) const;
 };
 

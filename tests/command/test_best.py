@@ -83,6 +83,10 @@ class Best(program.Case):
                         memory = int(least + share * (free["memory_bytes"] - least))
                         self.assert_not_behind([*words, "--memory", f"{memory} B"], zero, memory)
 
+    def test_commands_that_ask_for_best_sharded_on_links(self):
+        for words in (["compare"], ["recommend", "--budget", "1"], ["whatif", "--budget", "1"], ["plan", "-s", "best"]):
+            self.assertEqual(run(*words, *RESNET, "-n", "8", "--fidelity", "fluid", "--zero", "1").returncode, 0, words)
+
     def test_a_barrier_is_obeyed(self):
         """All of VGG-16 crosses between the end of its last layer's backward pass and the first forward pass."""
         words = ["--profile", "vgg16_p100_b64", "--cluster", "k80-10gbe", "-n", "16"]
@@ -102,6 +106,19 @@ class Best(program.Case):
             done = run("run", *RESNET, "-s", "best", "--zero", zero, "--memory", "1MB")
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertRegex(done.stderr, r"^command line: --memory: nothing fits into 1 MB \(at least [0-9.]+ MB, which the smallest that was found needs\)\n$")
+
+    def test_a_memory_that_nothing_fits_stops_no_sweep(self):
+        """Each row says what is needed, and what there is."""
+        sweep = {"name": "small", "description": "a memory of 1 MB", "profiles": ["resnet50_k80_b16"], "clusters": ["fat-tree-4"],
+                 "strategies": ["ddp", "best", "wfbp"], "options": {"memory": "1 MB", "zero": "2"}}
+        (self.folder / "small.json").write_text(json.dumps(sweep), encoding="utf-8")
+        done = self.run_program("sweep", "small.json", "--out", "small.csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = program.rows_of(self.folder / "small.csv")
+        self.assertEqual([row["strategy"] for row in rows], ["ddp", "best", "wfbp"])
+        for row in rows:
+            self.assertIn("memory=1 MB", row["options"])
+            self.assertGreater(float(row["memory_bytes"]), 1e6)
 
 
 if __name__ == "__main__":

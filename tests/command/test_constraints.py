@@ -127,6 +127,15 @@ class Constraints(program.Case):
                         if option == "memory":
                             self.assertTrue(row["strategy"] != "best" or row["memory_bytes"] <= 150e6)
 
+    def test_recommend_without_compression(self):
+        """What compression is held against has the same micro-batches, barrier and sizes."""
+        options = ["--option", "accumulate=3", "--option", "barrier=iteration", "--option", "bucket_cap=40MiB"]
+        words = ["--profile", "googlenet_k80_b32", "--cluster", "flat.json", *options]
+        done = self.run_program("recommend", *words, "--strategies", "ddp", "--codec", "fp16", "--budget", "2", env=program.WIDE)
+        strategy, number, unit = re.search(r"Untuned, .*, and (\S+) ([0-9.]+) (m?s) without", done.stdout).groups()
+        row = self.answer("run", *words, "--strategy", strategy)
+        self.assertAlmostEqual(float(number) * {"s": 1, "ms": 1e-3}[unit] / row["iteration_s"], 1, 3)
+
     def test_whatif(self):
         for option in VALUES:
             with self.subTest(option=option):
