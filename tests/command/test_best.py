@@ -110,7 +110,7 @@ class Best(program.Case):
     def test_a_memory_that_nothing_fits_stops_no_sweep(self):
         """Each row says what is needed, and what there is."""
         sweep = {"name": "small", "description": "a memory of 1 MB", "profiles": ["resnet50_k80_b16"], "clusters": ["fat-tree-4"],
-                 "strategies": ["ddp", "best", "wfbp"], "options": {"memory": "1 MB", "zero": "2"}}
+                 "strategies": [{"name": name, "memory": "1 MB", "zero": 2} for name in ("ddp", "best", "wfbp")]}
         (self.folder / "small.json").write_text(json.dumps(sweep), encoding="utf-8")
         done = self.run_program("sweep", "small.json", "--out", "small.csv")
         self.assertEqual(done.returncode, 0, done.stderr)
