@@ -75,7 +75,9 @@ RecommendTask task_of(const RecommendArguments& arguments) {
       requests.back().push_back(asked);
       if (name != "best" || !searches_stage_3(arguments, sizes.back().back())) continue;
       set_option(asked, "zero", "3");
-      sizes.back().push_back(library.resolve(asked));
+      Scenario sharded = library.resolve(asked);
+      if (!goes_with(sharded)) continue;
+      sizes.back().push_back(std::move(sharded));
       requests.back().push_back(std::move(asked));
     }
     if (sizes.back().empty()) require_sharding(library.resolve(one.request(chosen_strategies(arguments).front())));

@@ -1,10 +1,13 @@
 #include "sim/experiment/row.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/core/csv.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/units.hpp"
+#include "sim/search/candidate.hpp"
 #include "sim/training/communication.hpp"
 
 namespace allreplay {
@@ -22,10 +25,19 @@ NamedValues effective_options(const Scenario& scenario, const Carrier& carrier) 
     const std::string value = options.get(name);
     if (!value.empty()) values.emplace_back(name, value);
   };
-  const bool searches_units =
-      !scenario.strategy->draft && !scenario.strategy->plan && !scenario.given && options.strategy.step.zero == 3;
-  if (!searches_units)  // `best` over units starts from none of the plans of blocks
+  const auto named = [&](std::string_view name) {
+    return std::any_of(values.begin(), values.end(), [&](const auto& one) { return one.first == name; });
+  };
+  // Of what `best` starts from, beyond what it always says.
+  const auto append_given = [&] {
+    for (const Scenario& other : others(scenario))
+      for (const std::string_view name : other.strategy->options)
+        if (options.places.contains(std::string(name)) && !named(name)) append(name);
+  };
+  const bool searched = scenario.strategy->searched() && !scenario.given;
+  if (!searched || options.strategy.step.zero < 3)  // `best` over units starts from none of the plans of blocks
     for (const std::string_view name : scenario.strategy->options) append(name);
+  if (searched) append_given();
   for (const std::string_view name : step_options())
     if (options.get(name) != Options().get(name)) append(name);
   for (const std::string_view name : options_of(carrier)) append(name);

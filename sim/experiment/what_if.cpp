@@ -59,15 +59,18 @@ Question change(Kind kind, const std::string& what, const std::string& name, con
           }};
 }
 
-// Another strategy, without what only the one before goes with.
-void set_strategy(Request& request, const std::string& name, const std::string& zero = "") {
-  request.strategy = name;
-  set_option(request, "zero", zero);
-  set_option(request, "barrier", "");
+// Another strategy, and what it shards. What else is given stays, or rules it out.
+Question strategy(Kind kind, const std::string& what, const std::string& name, const std::string& zero = "") {
+  return {kind, what, [=](Request& request) {
+            request.strategy = name;
+            set_option(request, "zero", zero);
+          }};
 }
 
-Question strategy(Kind kind, const std::string& what, const std::string& name, const std::string& zero = "") {
-  return {kind, what, [=](Request& request) { set_strategy(request, name, zero); }};
+// A framework's, on the shards that are asked for, if it does not shard in a way of its own.
+void set_strategy(Request& request, const Strategy& strategy) {
+  request.strategy = strategy.name;
+  if (strategy.shards()) set_option(request, "zero", "");
 }
 
 void append_network(std::vector<Question>& all, const Scenario& scenario) {
@@ -184,7 +187,7 @@ class Asking {
     take_base();
     if (!free || result_.base.fits) return;
     const Request ddp = base_;
-    set_strategy(base_, "fsdp2");
+    base_.strategy = "fsdp2";
     if (!goes_with(library_.resolve(base_))) base_ = ddp;
     take_base();
   }
@@ -221,7 +224,7 @@ class Asking {
       for (const Strategy* one : framework.strategies) {
         if (!one->offer.maintained) continue;
         Request request = base_;
-        set_strategy(request, std::string(one->name));
+        set_strategy(request, *one);
         Scenario scenario = library_.resolve(request);
         if (!goes_with(scenario)) continue;
         requests.push_back(std::move(request));
@@ -251,8 +254,8 @@ class Asking {
     const auto options = changed_options(*given, tuned);
     result_.trials = how_.budget;
     all.push_back({Kind::Strategy, fmt::format("{}'s best: {}", framework, tuned.strategy->name),
-                   [name = std::string(tuned.strategy->name), options](Request& request) {
-                     set_strategy(request, name);
+                   [strategy = tuned.strategy, options](Request& request) {
+                     set_strategy(request, *strategy);
                      for (const auto& [key, value] : options) set_option(request, key, value);
                    }});
   } catch (const InputError& error) {

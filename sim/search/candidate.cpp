@@ -1,0 +1,103 @@
+#include "sim/search/candidate.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "sim/search/plan_of.hpp"
+#include "sim/training/memory.hpp"
+#include "sim/training/sharding.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::int64_t few_workers = 32;  // message by message, others are replayed among so many
+
+// What one start may cost to plan, in comparisons: about a second.
+constexpr double most_to_compare = 1e9;
+
+Candidate candidate_of(const Scenario& scenario, const Result& result, Plan plan) {
+  return {{result.metrics.iteration_s, result.memory.peak, fits(scenario, result)}, std::move(plan)};
+}
+
+}  // namespace
+
+bool PlanCost::better_than(const PlanCost& other) const {
+  if (fits != other.fits) return fits;
+  if (!fits && bytes != other.bytes) return bytes < other.bytes;
+  return seconds != other.seconds ? seconds < other.seconds : bytes < other.bytes;
+}
+
+Candidate replayed(const Scenario& scenario, const Communication& communication, Plan plan) {
+  const Result result = simulate(scenario, plan, communication);
+  return candidate_of(scenario, result, std::move(plan));
+}
+
+Scenario without_luck(Scenario scenario) {
+  scenario.stragglers.jitter.reset();
+  scenario.options.start = Start::Together;
+  scenario.after_iteration = nullptr;
+  return scenario;
+}
+
+Communication in_alpha_beta(Communication communication) {
+  if (!communication.detailed()) return communication;
+  const std::vector<Call>& priced = communication.setup.calls;
+  ChannelCosts costs;
+  for (std::uint32_t service = 0; service < call_count; ++service) {
+    const Call call = call_of(service);
+    const bool made = std::find(priced.begin(), priced.end(), call) != priced.end();
+    const Call& asked = made ? call : priced.front();
+    costs.push_back({communication.fabric->price(asked), communication.fabric->channels(asked)});
+  }
+  communication.fabric = std::make_shared<AlphaBetaFabric>(std::move(costs), Sharing::Fair);
+  communication.topology.reset();
+  return communication;
+}
+
+bool affordable(const Scenario& scenario) {
+  const Strategy& strategy = *scenario.strategy;
+  const StrategyOptions& options = scenario.options.strategy;
+  const auto tensors = static_cast<double>(scenario.profile->tensors.size());
+  return strategy.slices(scenario.profile, options) <= most_slices &&
+         (!strategy.comparisons || strategy.comparisons(options, tensors) <= most_to_compare);
+}
+
+std::vector<Scenario> others(const Scenario& scenario) {
+  const Carrier carrier = carrier_of(scenario);
+  const bool halves = carrier.fidelity == "alpha-beta" || carrier.algorithm->splits || gathers(carrier);
+  std::vector<Scenario> all;
+  for (const Strategy& strategy : strategies()) {
+    if (strategy.searched() || (strategy.split && !halves)) continue;
+    Scenario other = scenario;
+    other.strategy = &strategy;
+    if (strategy.shards()) other.options.strategy.step.zero = 0;
+    if (stage_of(other) != scenario.options.strategy.step.zero || !goes_with(other) || !affordable(other)) continue;
+    all.push_back(std::move(other));
+  }
+  return all;
+}
+
+Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others) {
+  const Communication communication = communication_of(scenario);
+  const bool first = communication.carrier.fidelity == "message" && scenario.workers > few_workers;
+  Candidate best;
+  const auto consider = [&](Candidate candidate) {
+    if (candidate.cost.better_than(best.cost)) best = std::move(candidate);
+  };
+  const auto done = [&] { return first && best.cost.fits; };
+  for (Plan& plan : found) {
+    if (done()) break;
+    const Communication prepared = prepared_for(plan, communication);
+    consider(replayed(scenario, prepared, std::move(plan)));
+  }
+  for (const Scenario& other : others) {
+    if (done()) break;
+    Result result = simulate(other);
+    consider(candidate_of(other, result, std::move(result.plan)));
+  }
+  best.plan.strategy = "best";
+  return best;
+}
+
+}  // namespace allreplay
