@@ -126,8 +126,8 @@ Candidates candidates_of(const CompareArguments& arguments) {
   const bool all = arguments.all();
   Library library;
   Candidates candidates;
-  for (Request request : requests) {
-    Scenario scenario = library.resolve_on_device(request);
+  for (const Request& request : requests) {
+    Scenario scenario = library.resolve(request);
     if (all && !goes_with(scenario)) continue;
     candidates.scenarios.push_back(std::move(scenario));
     candidates.ways.push_back(request.plan.empty() ? request.strategy : request.plan);

@@ -71,7 +71,7 @@ RecommendTask task_of(const RecommendArguments& arguments) {
     for (const std::string& name : chosen_strategies(arguments)) {
       Request asked = one.request(name);
       asked.place_of_strategy = argument("--strategies");
-      Scenario scenario = library.resolve_on_device(asked);
+      Scenario scenario = library.resolve(asked);
       if (!arguments.named() && !goes_with(scenario)) continue;  // by what else was asked for
       sizes.back().push_back(std::move(scenario));
       requests.back().push_back(asked);

@@ -9,7 +9,6 @@
 #include "sim/core/digest.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
-#include "sim/estimate/device.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/schedule/asked.hpp"
@@ -251,12 +250,14 @@ void take_step(Scenario& scenario) {
 
 }  // namespace
 
-Scenario Library::resolve_on_device(Request& request) {
-  Scenario scenario = resolve(request);
-  const auto device = device_called(scenario.profile->device);
-  if (scenario.options.memory.limit || !scenario.profile->tells_activations() || !device) return scenario;
-  request.options.push_back({"memory", write_size(device->memory), {request.profile, "/device"}});
-  return resolve(request);
+// What a profile keeps between its passes is most of what a worker holds: without it a limit would promise what nobody
+// knows. Nobody gave this one, so that it has no place.
+void Library::take_memory_of_device(Scenario& scenario) {
+  if (scenario.options.memory.limit || !scenario.profile->tells_activations()) return;
+  const std::string& name = scenario.profile->device;
+  const auto [found, fresh] = devices_.try_emplace(name);
+  if (fresh) found->second = device_called(name);
+  if (const auto& device = found->second) scenario.options.memory.limit = device->memory;
 }
 
 Scenario Library::resolve(const Request& request) {
@@ -270,6 +271,7 @@ Scenario Library::resolve(const Request& request) {
     scenario.profile =
         with_element_bytes(*scenario.profile, bytes(options.dtypes.gradient), bytes(options.dtypes.parameter));
   if (options.update) scenario.profile.own().update = options.update;
+  take_memory_of_device(scenario);
   scenario.stragglers = read_stragglers(cluster(request).json, scenario.workers);
   apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {
