@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <future>
 #include <map>
 #include <set>
+#include <system_error>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -15,6 +18,7 @@
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/network/fidelity.hpp"
+#include "sim/schedule/asked.hpp"
 
 namespace allreplay {
 
@@ -33,6 +37,33 @@ std::vector<std::string> names_in(const std::vector<std::string>& lists, const P
       start = end + 1;
     }
   return names;
+}
+
+bool says_all(const std::vector<std::string>& strategies) {
+  const std::vector<std::string> names = names_in(strategies, argument("--strategies"));
+  const bool all = std::find(names.begin(), names.end(), every_strategy) != names.end();
+  if (all && names.size() > 1) throw InputError(argument("--strategies"), "names others beside all", "all, or names");
+  return all;
+}
+
+int parse_jobs(const std::string& text) { return static_cast<int>(parse_integer(text, 1, 1024, argument("--jobs"))); }
+
+int threads_for(const std::string& jobs) {
+  const int count = parse_jobs(jobs);
+  std::promise<void> done;
+  const std::shared_future<void> end = done.get_future().share();
+  std::vector<std::thread> others;
+  try {
+    while (std::ssize(others) + 1 < count) others.emplace_back([end] { end.wait(); });
+  } catch (const std::system_error&) {
+  }
+  done.set_value();
+  for (std::thread& one : others) one.join();
+  if (const auto most = std::ssize(others) + 1; most < count)
+    throw InputError(
+        argument("--jobs"), fmt::format("{} threads are more than can be started here", count),
+        fmt::format("fewer than {}, or higher limits of processes and memory: ulimit -u, ulimit -v", most));
+  return count;
 }
 
 std::string left_out(const std::string& name, const std::string& why, bool several) {
@@ -271,8 +302,9 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
   command.add_option("--accumulate", arguments.accumulate, "micro-batches of an iteration (1)");
   command.add_option("--zero", arguments.zero, "shard under a plan of blocks: ZeRO's stage 1 or 2 (0); 3 with best");
   command.add_option("--shard-group", arguments.shard_group, "shard among so many consecutive workers (all)");
-  command.add_option("--memory", arguments.memory,
-                     "of a worker, such as 80GB: what needs more does not fit (no limit)");
+  command.add_option(
+      "--memory", arguments.memory,
+      "of a worker, such as 80GB: what needs more does not fit (the device's, where the trace says activations)");
   command.add_flag("--no-reuse", arguments.no_reuse,
                    "fluid, message: simulate every collective, also one that runs alone as one before did");
   add_change_options(command, arguments.changes, changes);

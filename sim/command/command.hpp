@@ -125,6 +125,16 @@ Place argument(const std::string& option);
 /// The names of "a,b,c", given once or several times. Throws InputError at an empty one, or one that stands twice.
 std::vector<std::string> names_in(const std::vector<std::string>& lists, const Place& place);
 
+/// Whether these are "all": every strategy that goes with what else is asked for. Throws InputError where a name stands
+/// beside it.
+bool says_all(const std::vector<std::string>& strategies);
+
+/// What --jobs says. Throws InputError.
+int parse_jobs(const std::string& text);
+
+/// The same, and that so many threads can run here: who starts them later could only abort. Throws InputError.
+int threads_for(const std::string& jobs);
+
 /// Work that is not all done, though nothing is wrong with what was asked for: exit status 1.
 class Incomplete : public std::runtime_error {
  public:

@@ -113,7 +113,7 @@ std::string file_of_share(std::string out, const Share& share) {
 
 void run_and_print(SweepArguments arguments, Farm* farm) {
   SweepRun how;
-  how.jobs = arguments.job_count();
+  how.jobs = threads_for(arguments.jobs);
   how.farm = farm;
   how.progress = !is_heard();
   if (!arguments.shard.empty()) {
@@ -163,7 +163,7 @@ void execute(const SweepArguments& arguments) {
 
 }  // namespace
 
-int SweepArguments::job_count() const { return static_cast<int>(parse_integer(jobs, 1, 1024, argument("--jobs"))); }
+int SweepArguments::job_count() const { return parse_jobs(jobs); }
 
 Sweep SweepArguments::sweep() const {
   return read_sweep(file, {.collective = collective,

@@ -58,8 +58,7 @@ TuneTask task_of(const TuneArguments& arguments) {
 
 void tune_and_print(const TuneArguments& arguments, Farm* farm) {
   const auto [scenario, request] = task_of(arguments);
-  const Tuning tuning =
-      run_tuning(scenario, request, static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))), farm);
+  const Tuning tuning = run_tuning(scenario, request, threads_for(arguments.jobs), farm);
   if (const Outcome& least = tuning.tuned; !fits(least.scenario, least.result))
     nothing_fits(least.scenario, least.result.memory.peak, "the smallest that was tried");
   if (!arguments.out.empty()) write_file(arguments.out, tuning_csv(tuning));

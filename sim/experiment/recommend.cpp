@@ -82,6 +82,8 @@ std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& gi
     std::tie(advice.tuned, values) = calmest(tried);
     advice.trials = tried.trials;
   }
+  // What no settings say, such as a credit of four blocks, is not what was tuned.
+  if (!changed_options(given, scenario).empty()) advice.given_s = run(given).result.metrics.iteration_s;
   const Scenario& tuned = advice.tuned.scenario;
   advice.settings = settings_of(tuned, advice.tuned.result.plan);
   advice.schedule = chosen_schedule(advice.tuned);

@@ -256,12 +256,11 @@ void take_step(Scenario& scenario) {
 
 }  // namespace
 
-Scenario Library::resolve_on_device(Request& request) {
-  Scenario scenario = resolve(request);
-  const std::optional<Device>& device = this->device(scenario.profile);
-  if (scenario.options.memory.limit || !scenario.profile->tells_activations() || !device) return scenario;
-  request.options.push_back({"memory", write_size(device->memory), {request.profile, "/device"}});
-  return resolve(request);
+// What a profile keeps between its passes is most of what a worker holds: without it a limit would promise what nobody
+// knows. Nobody gave this one, so that it has no place.
+void Library::take_memory_of_device(Scenario& scenario) {
+  if (scenario.options.memory.limit || !scenario.profile->tells_activations()) return;
+  if (const std::optional<Device>& known = device(scenario.profile)) scenario.options.memory.limit = known->memory;
 }
 
 Scenario Library::resolve(const Request& request) { return resolve(request, profile(request)); }
@@ -280,6 +279,7 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
     scenario.profile =
         with_element_bytes(*scenario.profile, bytes(options.dtypes.gradient), bytes(options.dtypes.parameter));
   if (options.update) scenario.profile.own().update = options.update;
+  take_memory_of_device(scenario);
   scenario.stragglers = read_stragglers(cluster(request).json, scenario.workers);
   apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {

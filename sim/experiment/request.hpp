@@ -58,15 +58,12 @@ class Library {
   /// Lets the libraries that this thread makes from now on share what they read, as long as its files are unchanged.
   static void keep_inputs();
 
-  /// Throws InputError for anything that is wrong with the request or its files.
+  /// Where nothing says how much memory a worker has, and the profile says what its passes keep there, it is that of
+  /// the profile's device. Throws InputError for anything that is wrong with the request or its files.
   Scenario resolve(const Request& request);
 
   /// The same with this profile in the place of the request's, which it need not name.
   Scenario resolve(const Request& request, Shared<Profile> profile);
-
-  /// As the first; where nothing says how much memory a worker has, and the profile says what its passes keep there,
-  /// that of the profile's device becomes the request's.
-  Scenario resolve_on_device(Request& request);
 
   /// The same without profile and strategy, which the request need not name.
   Scenario resolve_network(const Request& request);
@@ -88,6 +85,7 @@ class Library {
   const Shared<Profile>& read(const Request& request);
   const CodecCosts& codec(const Request& request, const std::string& device);
   const std::optional<Device>& device(const Profile& profile);
+  void take_memory_of_device(Scenario& scenario);
   static std::string codec_file(const Request& request, const std::string& device);
 
   template <class Value>

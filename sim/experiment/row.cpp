@@ -172,6 +172,18 @@ SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics) {
 
 NamedValues options_that_matter(const Scenario& scenario) { return effective_options(scenario, carrier_of(scenario)); }
 
+NamedValues named_values(std::string_view text) {
+  NamedValues values;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find(';', start), text.size());
+    const std::string_view one = text.substr(start, end - start);
+    const std::size_t equals = std::min(one.find('='), one.size());
+    values.emplace_back(one.substr(0, equals), one.substr(std::min(equals + 1, one.size())));
+    start = end + 1;
+  }
+  return values;
+}
+
 std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const Place& place) {
   for (const auto& [name, value] : options)
     if (name == "memory") return memory_bytes <= static_cast<double>(parse_size(value, place));

@@ -66,6 +66,9 @@ SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics);
 /// or fidelity that the scenario cannot have; so do the next two.
 NamedValues options_that_matter(const Scenario& scenario);
 
+/// "key=value;key=value", as CSV has them. A part without "=" is a name whose value is empty.
+NamedValues named_values(std::string_view text);
+
 /// Whether a worker that holds so much has the memory for it, by the options of its row; none where these say nothing.
 std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const Place& place);
 

@@ -10,7 +10,6 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include "sim/collective/network_change.hpp"
-#include "sim/estimate/device.hpp"
 #include "sim/experiment/answer.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/recommend.hpp"
@@ -144,8 +143,7 @@ class Asking {
       : library_(library), how_(how), farm_(farm && farm->workers() > 0 ? farm : nullptr) {}
 
   WhatIf answer(Request request) {
-    choose_memory(request);
-    base_ = request;
+    base_ = std::move(request);
     choose_strategy();
     result_.base.change = "as it is";
     std::vector<Question> all;
@@ -169,18 +167,6 @@ class Asking {
   }
 
  private:
-  // The device's, where nobody said another.
-  void choose_memory(Request& request) {
-    Request any = request;
-    if (any.strategy.empty()) any.strategy = "ddp";
-    const Scenario scenario = library_.resolve(any);
-    if (scenario.options.memory.limit) return;
-    if (const auto device = device_called(scenario.profile->device)) {
-      set_option(request, "memory", write_size(device->memory));
-      result_.memory_from = device->name;
-    }
-  }
-
   void choose_strategy() {
     const bool free = base_.strategy.empty();
     if (free) base_.strategy = "ddp";

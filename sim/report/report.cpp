@@ -44,7 +44,8 @@ std::string codec_text(const Scenario& scenario) {
 
 std::string memory_text(const Scenario& scenario, const Result& result) {
   const std::string size = format_size(static_cast<Bytes>(std::llround(result.memory.peak)));
-  return fits(scenario, result) ? size : size + ", does not fit";
+  if (fits(scenario, result)) return size;
+  return fmt::format("{}, does not fit into {}", size, write_size(*scenario.options.memory.limit));
 }
 
 namespace {
@@ -100,12 +101,10 @@ bool tells_memory(const std::vector<Outcome>& outcomes) {
   });
 }
 
-std::string memory_notes(const std::vector<Outcome>& outcomes) {
-  const auto& [scenario, result, wall_s] = outcomes.front();
+std::string limit_note(const Outcome& one, bool told) {
+  const auto& [scenario, result, wall_s] = one;
   const auto& limit = scenario.options.memory.limit;
-  const bool all_fit =
-      std::all_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) { return fits(one.scenario, one.result); });
-  const bool activations = result.memory.parts.activations.has_value(), told = tells_memory(outcomes);
+  const bool activations = result.memory.parts.activations.has_value();
   const auto device = device_called(scenario.profile->device);
   std::string note;
   if (device && limit == device->memory)
@@ -119,7 +118,13 @@ std::string memory_notes(const std::vector<Outcome>& outcomes) {
   if (told && !activations)
     note +=
         fmt::format("{} without activations: the trace says nothing of them", note.empty() ? "memory is" : ", and is");
-  return (all_fit ? "" : memory_note(scenario)) + (note.empty() ? "" : fmt::format("note: {}\n", note));
+  return note.empty() ? "" : fmt::format("note: {}\n", note);
+}
+
+std::string memory_notes(const std::vector<Outcome>& outcomes) {
+  const bool all_fit =
+      std::all_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) { return fits(one.scenario, one.result); });
+  return (all_fit ? "" : memory_note(outcomes.front().scenario)) + limit_note(outcomes.front(), tells_memory(outcomes));
 }
 
 std::string efficiency_note(const Outcome& one) {

@@ -239,7 +239,8 @@ bool fits(const Scenario& scenario, const Result& result) {
 }
 
 void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest) {
-  throw NothingFits(scenario.options.place_of("memory"),
+  const bool given = scenario.options.places.contains("memory");
+  throw NothingFits(given ? scenario.options.place_of("memory") : Place{scenario.profile->name, "/device"},
                     fmt::format("nothing fits into {}", write_size(*scenario.options.memory.limit)),
                     fmt::format("at least {}, which {} needs", format_size(static_cast<Bytes>(bytes)), smallest));
 }

@@ -31,11 +31,13 @@ function makeTable() {
   const known = new Set([...NAMES, ...NUMBERS, ...FURTHER, ...OPTIONS].map(([key]) => key).concat(UNUSED));
   const extra = data.columns.filter((column) => !known.has(column)).map((column) => [column, column.replaceAll("_", " ")]);
   const says = ([key]) => rows.some((row) => row[key]) || (key === "exposed_comm_s" && rows.every((row) => row[key] === 0));
-  const constant = (one) => rows.length > 1 && !NUMBERS.includes(one) && !differs(one[0]);
+  const limited = rows.some((row) => !row.fits);
+  const marks = (key) => limited && key === "memory_bytes";
+  const constant = (one) => rows.length > 1 && !NUMBERS.includes(one) && !marks(one[0]) && !differs(one[0]);
   const wanted = [...NAMES, ...NUMBERS, ...FURTHER, ...extra, ...OPTIONS].filter(says);
   const common = wanted.filter(constant).map(makeColumn);
   const columns = wanted.filter((one) => !constant(one)).map(makeColumn);
-  const main = new Set([...NAMES, ...NUMBERS].map(([key]) => key));
+  const main = new Set([...NAMES, ...NUMBERS, ...FURTHER.filter(([key]) => marks(key))].map(([key]) => key));
   byId("rows").hidden = false;
   byId("common").textContent = common.length ? `All rows: ${common.map(({ key, title, write, unit }) => `${title} ${write(rows[0][key])} ${unit}`.trim()).join(", ")}.` : "";
   const words = new Map(rows.map((row) => [row, [...columns.map(({ key, write }) => write(row[key])), row.strategy].join(" ").toLowerCase()]));
@@ -102,11 +104,12 @@ function makeTable() {
       else head.removeAttribute("aria-sort");
     });
     body.replaceChildren(...shown.map((row) => html("tr", {}, ...columns.map((column) => html("td",
-      { class: column.number ? "number" : column.options ? "options" : null, title: column.exact(row) }, column.write(row[column.key]))))));
+      { class: column.number ? "number" : column.options ? "options" : null, title: column.exact(row) },
+        column.write(row[column.key]) + (marks(column.key) && !row.fits ? "!" : ""))))));
     showColumns();
     more.hidden = shown.length === list.length;
     more.textContent = `Show all ${list.length} rows`;
-    byId("count").textContent = `${list.length} of ${rows.length} rows${more.hidden ? "" : `, the first ${shown.length} shown`}`;
+    byId("count").textContent = `${list.length} of ${rows.length} rows${more.hidden ? "" : `, the first ${shown.length} shown`}${limited ? `; ! ${UNFIT}` : ""}`;
   };
   byId("table").append(table);
   byId("columns").append(html("fieldset", {}, ...columns.map(({ title }, i) => html("label", {}, boxes[i], " ", title))));
