@@ -56,6 +56,13 @@ def rows_of(file):
         return list(csv.DictReader(stream))
 
 
+def untimed_rows(text):
+    """The lines of a CSV of results as lists of fields, without the column wall_s, which differs from run to run."""
+    lines = list(csv.reader(text.splitlines()))
+    place = lines[0].index("wall_s")
+    return [fields[:place] + fields[place + 1:] for fields in lines]
+
+
 def tool_named(name):
     """A script of tools/ as a module."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")

@@ -13,8 +13,16 @@ Profiles, clusters and plans are names, files, or dicts of what files hold; a cl
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Union
+
+if find_spec(__name__ + "._core") is None:  # Python itself would call that a circular import
+    raise ModuleNotFoundError(
+        f"no {__name__}._core for Python {sys.version_info.major}.{sys.version_info.minor} in {os.path.dirname(__file__)}: the compiled half "
+        "of this package is not built (tools/demo.sh builds it with the program, into build/release/python, which belongs into PYTHONPATH; "
+        "docs/python.md)", name=__name__ + "._core")
 
 from . import _core
 from ._core import Prices

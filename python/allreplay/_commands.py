@@ -7,9 +7,12 @@ their files would hold.
 
 from __future__ import annotations
 
+import atexit
 import os
+import threading
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -134,13 +137,51 @@ class Call:
 
     def run(self) -> _core.Answer:
         """What the command says; its warnings become Python's."""
-        answer = _core.call(self.command, self.options, self.inputs, self.outputs)
+        with _running():
+            answer = _core.call(self.command, self.options, self.inputs, self.outputs)
         if answer.told:
             _tell(answer.told)
         return answer
 
 
 _KINDS: dict[str, type[Document]] = {"--profile": Profile, "--cluster": Cluster, "--plan": Plan}
+
+
+class _Calls:
+    """Those that run, which an interpreter that ends has to wait for: it would end the threads of others in the middle."""
+
+    def __init__(self) -> None:
+        self.forget()
+        os.register_at_fork(after_in_child=self.forget)  # a child has the thread that forked alone
+
+    def forget(self) -> None:
+        self.changed = threading.Condition()
+        self.running = 0
+        self.ending = False
+
+
+_calls = _Calls()
+
+
+@contextmanager
+def _running() -> Iterator[None]:
+    with _calls.changed:
+        if threading.current_thread() is not threading.main_thread():
+            _calls.changed.wait_for(lambda: not _calls.ending)  # for ever: what starts now would not end
+        _calls.running += 1
+    try:
+        yield
+    finally:
+        with _calls.changed:
+            _calls.running -= 1
+            _calls.changed.notify_all()
+
+
+@atexit.register
+def _wait_for_calls() -> None:
+    with _calls.changed:
+        _calls.ending = True
+        _calls.changed.wait_for(lambda: _calls.running == 0)
 
 
 def _tell(lines: Iterable[str]) -> None:

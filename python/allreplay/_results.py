@@ -109,6 +109,9 @@ class Result:
     options: dict[str, str]  #: those that matter here
     events: int  #: of the simulation
     wall_s: float  #: how long the simulation took; s
+    tokens_per_s_per_gpu: float | None  #: None where the profile says no tokens_per_sample
+    samples_per_s_per_gpu: float | None  #: None where the batch size is unknown
+    mfu: float | None  #: of the model's operations; None where these or the device's peak are unknown
 
     def __init__(self, row: dict[str, Any], replayed: _core.Replayed) -> None:
         self.__dict__.update(row)

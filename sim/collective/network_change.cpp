@@ -6,6 +6,7 @@
 
 #include "sim/collective/algorithm.hpp"
 #include "sim/collective/comm_cost.hpp"
+#include "sim/core/text.hpp"
 
 namespace allreplay {
 
@@ -141,12 +142,13 @@ void change_node(Network& network, std::int64_t workers, const Place& place) {
 
 void change_rails(Network& network, std::int64_t rails, const Place& place) {
   require_priced_by_links(network, place);
-  if (!network.node) throw InputError(place, "the cluster's network has no nodes", R"(a cluster with "node")");
-  if (rails > network.node->workers)
-    throw InputError(place,
-                     fmt::format("{} network ports among the {} workers of a node", rails, network.node->workers),
-                     fmt::format("at most {}", network.node->workers));
-  network.node->rails = rails;
+  if (!network.node && network.topology)
+    throw InputError(place, "the cluster's network has no nodes", R"(a cluster with "node")");
+  const std::int64_t workers = node_workers_of(network);
+  if (rails > workers)
+    throw InputError(place, fmt::format("{} network ports among the {} of a node", rails, counted(workers, "worker")),
+                     fmt::format("at most {}", workers));
+  if (network.node) network.node->rails = rails;
 }
 
 void change_placement(Network& network, std::string_view text, const Place& place) {

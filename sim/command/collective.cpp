@@ -63,7 +63,7 @@ void add_collective(CommandLine& app) {
   command.add_option("--collective", arguments->collective,
                      "the algorithm (the cluster file's); see `allreplay list collectives`");
   command.add_option("--fidelity", arguments->fidelity, "alpha-beta, fluid or message (the cluster file's)");
-  add_change_options(command, arguments->changes, true);
+  add_change_options(command, arguments->changes, {Changed::Network});
   command.add_option("--bytes", arguments->bytes, "one size, or FROM:TO:xFACTOR").capture_default_str();
   command.add_option("-o,--option", arguments->options, "key=value, any number of times; see `allreplay list options`")
       .allow_extra_args(false);

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <future>
 #include <map>
 #include <set>
+#include <system_error>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -15,6 +18,7 @@
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/network/fidelity.hpp"
+#include "sim/schedule/asked.hpp"
 
 namespace allreplay {
 
@@ -33,6 +37,33 @@ std::vector<std::string> names_in(const std::vector<std::string>& lists, const P
       start = end + 1;
     }
   return names;
+}
+
+bool says_all(const std::vector<std::string>& strategies) {
+  const std::vector<std::string> names = names_in(strategies, argument("--strategies"));
+  const bool all = std::find(names.begin(), names.end(), every_strategy) != names.end();
+  if (all && names.size() > 1) throw InputError(argument("--strategies"), "names others beside all", "all, or names");
+  return all;
+}
+
+int parse_jobs(const std::string& text) { return static_cast<int>(parse_integer(text, 1, 1024, argument("--jobs"))); }
+
+int threads_for(const std::string& jobs) {
+  const int count = parse_jobs(jobs);
+  std::promise<void> done;
+  const std::shared_future<void> end = done.get_future().share();
+  std::vector<std::thread> others;
+  try {
+    while (std::ssize(others) + 1 < count) others.emplace_back([end] { end.wait(); });
+  } catch (const std::system_error&) {
+  }
+  done.set_value();
+  for (std::thread& one : others) one.join();
+  if (const auto most = std::ssize(others) + 1; most < count)
+    throw InputError(
+        argument("--jobs"), fmt::format("{} threads are more than can be started here", count),
+        fmt::format("fewer than {}, or higher limits of processes and memory: ulimit -u, ulimit -v", most));
+  return count;
 }
 
 std::string left_out(const std::string& name, const std::string& why, bool several) {
@@ -160,9 +191,26 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
   return request;
 }
 
-void add_change_options(Command command, ChangeArguments& arguments, bool network_only) {
+void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& outcome) {
+  const NamedValues used = options_that_matter(outcome.scenario);
+  for (const OptionText& option : arguments.request("").options) {
+    const auto steps = step_options();
+    const std::vector<std::string_view>& own = outcome.scenario.strategy->options;
+    // A default that has no text of its own is not among what is used.
+    const bool standard = outcome.scenario.options.get(option.name).empty() &&
+                          std::find(own.begin(), own.end(), option.name) != own.end();
+    const bool counts =
+        standard || option.name == "sharing" || std::find(steps.begin(), steps.end(), option.name) != steps.end() ||
+        std::any_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option.name; });
+    if (!counts)
+      warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name,
+                       outcome.scenario.strategy->name, outcome.result.collective));
+  }
+}
+
+void add_change_options(Command command, ChangeArguments& arguments, std::initializer_list<Changed> kinds) {
   for (const ChangeRow& row : change_rows()) {
-    if (network_only && row.changed != Changed::Network) continue;
+    if (std::find(kinds.begin(), kinds.end(), row.changed) == kinds.end()) continue;
     command.add_option(fmt::format("--{}", row.name), arguments[std::string(row.name)], std::string(row.about))
         .allow_extra_args(false)
         .group("Changes of what the files say, before anything is simulated");
@@ -235,19 +283,15 @@ void add_cluster_options(Command command, std::string& cluster, ClusterWordArgum
   add_cluster_words(command, command.add_option("-c,--cluster", cluster, help_on_cluster).required(), words);
 }
 
-void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
+Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
+                           SeveralArguments* several) {
   const auto add = [&](const char* names, std::string& one, std::vector<std::string> SeveralArguments::*list,
                        const std::string& help) {
     if (!several) return command.add_option(names, one, help);
     return command.add_option(names, several->*list, help + "; several: a,b").allow_extra_args(false);
   };
-  command
-      .add_option("-p,--profile", arguments.profile,
-                  "layer-wise times: a trace or CSV file, or a name from `allreplay list profiles`")
-      .required();
-  add_cluster_words(command,
-                    add("-c,--cluster", arguments.cluster, &SeveralArguments::clusters, help_on_cluster).required(),
-                    arguments.cluster_words);
+  const Option cluster = add("-c,--cluster", arguments.cluster, &SeveralArguments::clusters, help_on_cluster);
+  add_cluster_words(command, cluster, arguments.cluster_words);
   add("-n,--workers", arguments.workers, &SeveralArguments::workers, "how many workers (the cluster file's)");
   add("--collective", arguments.collective, &SeveralArguments::collectives,
       "all-reduce algorithm (the cluster file's); see `allreplay list collectives`");
@@ -258,19 +302,29 @@ void add_scenario_options(Command command, ScenarioArguments& arguments, Several
   command.add_option("--accumulate", arguments.accumulate, "micro-batches of an iteration (1)");
   command.add_option("--zero", arguments.zero, "shard under a plan of blocks: ZeRO's stage 1 or 2 (0); 3 with best");
   command.add_option("--shard-group", arguments.shard_group, "shard among so many consecutive workers (all)");
-  command.add_option("--memory", arguments.memory,
-                     "of a worker, such as 80GB: what needs more does not fit (no limit)");
+  command.add_option(
+      "--memory", arguments.memory,
+      "of a worker, such as 80GB: what needs more does not fit (the device's, where the trace says activations)");
   command.add_flag("--no-reuse", arguments.no_reuse,
                    "fluid, message: simulate every collective, also one that runs alone as one before did");
-  command.add_option("--forward-ratio", arguments.forward_ratio,
-                     "set every layer's forward time to this times its backward time");
-  add_change_options(command, arguments.changes, false);
+  add_change_options(command, arguments.changes, changes);
   command
       .add_option("-o,--option", arguments.options,
                   "key=value, any number of times, of an option of the strategy, the collective or the codec: "
                   "`allreplay help NAME` tells "
                   "of them. Each is a flag, too: --bucket-cap 10MiB")
       .allow_extra_args(false);
+  return cluster;
+}
+
+void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
+  command
+      .add_option("-p,--profile", arguments.profile,
+                  "layer-wise times: a trace or CSV file, or a name from `allreplay list profiles`")
+      .required();
+  add_setting_options(command, arguments, every_change, several).required();
+  command.add_option("--forward-ratio", arguments.forward_ratio,
+                     "set every layer's forward time to this times its backward time");
 }
 
 }  // namespace allreplay

@@ -45,8 +45,11 @@ const std::vector<std::string>& listable();
 /// What --bandwidth and the other flags of that kind were given as, by name.
 using ChangeArguments = std::map<std::string, std::vector<std::string>, std::less<>>;
 
-/// Adds them: those of the network, or all.
-void add_change_options(Command command, ChangeArguments& arguments, bool network_only);
+inline constexpr std::initializer_list<Changed> every_change = {Changed::Network, Changed::Profile,
+                                                                Changed::Stragglers};
+
+/// Adds those of these kinds.
+void add_change_options(Command command, ChangeArguments& arguments, std::initializer_list<Changed> kinds);
 
 std::vector<ChangeText> changes_of(const ChangeArguments& arguments);
 
@@ -85,6 +88,13 @@ struct SeveralArguments {
 /// Adds those options to `command`; `several` takes the place of what it is of.
 void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
 
+/// The same without the profile's. Returns --cluster, which is not required.
+Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
+                           SeveralArguments* several = nullptr);
+
+/// Warns of options that change nothing: whoever gave one of another strategy or collective believes otherwise.
+void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& outcome);
+
 /// One by one what was given as "a,b", or by itself. What names a file, or something in `folder`, stays whole, commas
 /// and all. Throws InputError at the option for what is empty.
 std::vector<std::string> one_by_one(const std::vector<std::string>& given, const std::string& option,
@@ -114,6 +124,16 @@ Place argument(const std::string& option);
 
 /// The names of "a,b,c", given once or several times. Throws InputError at an empty one, or one that stands twice.
 std::vector<std::string> names_in(const std::vector<std::string>& lists, const Place& place);
+
+/// Whether these are "all": every strategy that goes with what else is asked for. Throws InputError where a name stands
+/// beside it.
+bool says_all(const std::vector<std::string>& strategies);
+
+/// What --jobs says. Throws InputError.
+int parse_jobs(const std::string& text);
+
+/// The same, and that so many threads can run here: who starts them later could only abort. Throws InputError.
+int threads_for(const std::string& jobs);
 
 /// Work that is not all done, though nothing is wrong with what was asked for: exit status 1.
 class Incomplete : public std::runtime_error {

@@ -234,6 +234,17 @@ void set(const OptionRecord& option, const std::vector<std::string>& values) {
   }
 }
 
+// What the parser of the command line asks of one.
+void require_values(const OptionRecord& option, const std::vector<std::string>& values) {
+  const Place place = argument(option.longest_name());
+  const bool one = std::holds_alternative<std::string*>(option.target);
+  if (values.empty() && (one || std::holds_alternative<std::vector<std::string>*>(option.target)))
+    throw InputError(place, "has no value", "a value");
+  if (one && values.size() > 1) throw InputError(place, fmt::format("has {} values", values.size()), "one value");
+  for (const std::string& value : values)
+    if (value.empty()) throw InputError(place, "is followed by an empty argument", "a value");
+}
+
 // What the parser of the command line asks of the options together, in its words.
 void require_together(const CommandRecord& command, const std::vector<const OptionRecord*>& given) {
   const auto is_given = [&](const OptionRecord* option) {
@@ -281,8 +292,7 @@ void CommandLine::call(std::string_view name, const std::vector<GivenOption>& op
     if (option == command.options.end())
       throw InputError(argument(one.name), fmt::format("{} has no such option", name),
                        suggest(one.name, long_names(command)));
-    for (const std::string& value : one.values)
-      if (value.empty()) throw InputError(argument(one.name), "is followed by an empty argument", "a value");
+    require_values(*option, one.values);
     given.push_back(&*option);
     set(*option, one.values);
   }

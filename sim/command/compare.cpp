@@ -31,6 +31,9 @@ struct CompareArguments {
   std::vector<std::string> strategies, plans;
   std::string plot, timeline, jobs = "2";
   bool json = false, csv = false;
+
+  /// Every strategy, as far as it goes with what else is asked for.
+  bool all() const { return says_all(strategies) || (strategies.empty() && plans.empty()); }
 };
 
 void print_csv(const std::vector<Outcome>& outcomes) {
@@ -71,15 +74,15 @@ Choices choices_of_workers(const std::vector<std::string>& given) {
   return choices;
 }
 
-// Strategies and plans; every strategy where none is named.
+// Strategies and plans.
 std::vector<Requests::Branch> ways_of(const CompareArguments& arguments) {
-  const bool named = !arguments.strategies.empty();
+  const bool all = arguments.all();
   std::vector<Requests::Branch> ways;
   const std::vector<std::string> names = names_in(arguments.strategies, argument("--strategies"));
-  for (const std::string& name : named || !arguments.plans.empty() ? names : names_of(strategies()))
-    ways.push_back({[name, named](Request& request) {
+  for (const std::string& name : all ? names_of(strategies()) : names)
+    ways.push_back({[name, all](Request& request) {
                       request.strategy = name;
-                      if (named) request.place_of_strategy = argument("--strategies");
+                      if (!all) request.place_of_strategy = argument("--strategies");
                     },
                     {}});
   for (const std::string& plan : arguments.plans) ways.push_back({[=](Request& request) { request.plan = plan; }, {}});
@@ -119,11 +122,11 @@ Requests requests_of(const CompareArguments& arguments) {
 // Those that were named; else every strategy that goes with what else was asked for.
 Candidates candidates_of(const CompareArguments& arguments) {
   const Requests requests = requests_of(arguments);
-  const bool all = arguments.strategies.empty() && arguments.plans.empty();
+  const bool all = arguments.all();
   Library library;
   Candidates candidates;
-  for (Request request : requests) {
-    Scenario scenario = library.resolve_on_device(request);
+  for (const Request& request : requests) {
+    Scenario scenario = library.resolve(request);
     if (all && !goes_with(scenario)) continue;
     candidates.scenarios.push_back(std::move(scenario));
     candidates.ways.push_back(request.plan.empty() ? request.strategy : request.plan);
@@ -240,8 +243,7 @@ std::vector<Outcome> outcomes_of(const Candidates& candidates, const CompareArgu
     } catch (const InputError& error) {
       complaints.add(i, error);
     }
-  SideBySide how{.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))),
-                 .keep_timelines = !arguments.timeline.empty()};
+  SideBySide how{.jobs = threads_for(arguments.jobs), .keep_timelines = !arguments.timeline.empty()};
   constexpr std::uint64_t long_work = 2'000'000;  // some seconds
   std::optional<Progress> progress;
   if (cost > long_work && !is_heard()) {
@@ -297,7 +299,7 @@ void add_compare(CommandLine& app) {
       "compare", "simulate several strategies, on several networks, and set them side by side, the fastest first");
   add_scenario_options(command, arguments->scenario, &arguments->several);
   command.add_option("-s,--strategy,--strategies", arguments->strategies,
-                     "a,b,c (all of them, unless there is --plan)");
+                     "a,b,c, or all (all, unless there is --plan)");
   command.add_option("--plan", arguments->plans, "a plan from a file; any number of times").allow_extra_args(false);
   command.add_option("-j,--jobs", arguments->jobs, "how many at a time; results do not depend on it")
       .capture_default_str();

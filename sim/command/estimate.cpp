@@ -10,6 +10,7 @@
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
 #include "sim/estimate/transformer.hpp"
+#include "sim/experiment/known_speed.hpp"
 #include "sim/report/table.hpp"
 #include "sim/workload/model_file.hpp"
 #include "sim/workload/profile_file.hpp"
@@ -26,6 +27,8 @@ struct EstimateArguments {
   std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, out;
   std::string mfu, tokens_per_second, samples_per_second;
   std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
+  ScenarioArguments setting;
+  std::string strategy, plan;
   bool plain = false;
 };
 
@@ -137,28 +140,36 @@ Computation computation_of(const EstimateArguments& arguments) {
 
 // --- what is asked ---------------------------------------------------------------------------------------------------
 
-Known known_of(const EstimateArguments& arguments, const Computation& work) {
-  Known known;
-  const auto set = [&](const std::string& option) {
-    if (!known.option.empty())
-      throw InputError(argument(option), fmt::format("beside {}", known.option), "one of them");
-    known.option = option;
+// How fast one GPU is known to be.
+std::optional<KnownSpeed> known_of(const EstimateArguments& arguments, const EstimateRequest& request) {
+  const Computation& work = request.work;
+  const double peak = request.device.peak.at(request.precision);
+  std::optional<KnownSpeed> known;
+  const auto set = [&](const std::string& option, double value, double per_sample, const std::string& unit) {
+    if (known) throw InputError(argument(option), fmt::format("beside {}", known->place.path), "one of them");
+    known = KnownSpeed{value, per_sample, unit, argument(option)};
   };
   if (!arguments.mfu.empty()) {
-    set("--mfu");
-    known.mfu = mfu_of(arguments.mfu);
+    if (!(work.model_flops > 0))
+      throw InputError(argument("--mfu"), fmt::format("{} computes nothing that counts", work.name),
+                       "--samples-per-second");
+    set("--mfu", 100 * mfu_of(arguments.mfu), 100 * work.model_flops / peak, "% MFU");
   }
   if (!arguments.tokens_per_second.empty()) {
-    set("--tokens-per-second");
-    if (work.tokens == 0 || tokens_of(work.input) == 0)
-      throw InputError(argument(known.option), fmt::format("samples of {} are not tokens", work.name),
+    const std::string option = "--tokens-per-second";
+    if (tokens_of(work.input) == 0)
+      throw InputError(argument(option), fmt::format("samples of {} are not tokens", work.name),
                        "--samples-per-second");
-    known.samples_per_s = above_zero(arguments.tokens_per_second, known.option) / static_cast<double>(work.tokens);
+    set(option, above_zero(arguments.tokens_per_second, option), static_cast<double>(work.tokens), "tokens/s");
   }
-  if (!arguments.samples_per_second.empty()) {
-    set("--samples-per-second");
-    known.samples_per_s = above_zero(arguments.samples_per_second, known.option);
-  }
+  if (!arguments.samples_per_second.empty())
+    set("--samples-per-second", above_zero(arguments.samples_per_second, "--samples-per-second"), 1, "samples/s");
+  const double mfu = known ? known->samples_per_s() * work.model_flops / peak : 0;
+  if (mfu > 1)
+    throw InputError(
+        known->place,
+        fmt::format("is {:.0f} % of the peak of {} in {}", 100 * mfu, request.device.name, request.precision),
+        fmt::format("at most {}", known->text(known->value / mfu)));
   return known;
 }
 
@@ -183,8 +194,36 @@ EstimateRequest request_of(const EstimateArguments& arguments) {
         static_cast<Recompute>(index_of(arguments.recompute, "--recompute", {"none", "selective", "full"}));
   if (!arguments.optimizer.empty())
     request.work.adaptive = index_of(arguments.optimizer, "--optimizer", {"adam", "sgd"}) == 0;
-  request.known = known_of(arguments, request.work);
   return request;
+}
+
+// The first of the flags that only a setting with a cluster has; "" where none is given.
+std::string flag_of_setting(const EstimateArguments& arguments) {
+  for (const auto& [text, name] :
+       {std::pair{&arguments.strategy, "--strategy"}, std::pair{&arguments.plan, "--plan"},
+        std::pair{&arguments.setting.workers, "--workers"}, std::pair{&arguments.setting.collective, "--collective"},
+        std::pair{&arguments.setting.fidelity, "--fidelity"}, std::pair{&arguments.setting.codec, "--codec"}})
+    if (!text->empty()) return name;
+  const auto changes = changes_of(arguments.setting.changes);
+  return changes.empty() ? "" : changes.front().place.path;
+}
+
+// One GPU talks to nobody, whatever the plan.
+Request alone(Request request = {}) {
+  request.strategy = "wfbp";
+  request.cluster_words = {{"nodes", "1", {}}, {"gpus", "1", {}}, {"network", "1 GB/s", {}}};
+  return request;
+}
+
+// What a speed was measured in.
+Request setting_of(const EstimateArguments& arguments) {
+  const std::string flag = flag_of_setting(arguments);
+  if (!arguments.setting.has_cluster() && !flag.empty())
+    throw InputError(argument("--cluster"), fmt::format("is missing beside {}", flag),
+                     "a name from `allreplay list clusters`, or --nodes, --gpus, --network, --inner");
+  if (arguments.setting.has_cluster()) require_strategy_or_plan(arguments.strategy, arguments.plan);
+  const Request request = arguments.setting.request(arguments.strategy, arguments.plan);
+  return arguments.setting.has_cluster() ? request : alone(request);
 }
 
 void refuse_beside_from(const EstimateArguments& arguments) {
@@ -198,6 +237,12 @@ void refuse_beside_from(const EstimateArguments& arguments) {
         std::pair{&arguments.ffn, "--ffn"}, std::pair{&arguments.vocab, "--vocab"}})
     if (!text->empty())
       throw InputError(argument(name), "beside --from", "--batch, --device, --precision, --seq change a trace");
+  const auto options = arguments.setting.request("").options;
+  const std::string flag = arguments.setting.has_cluster() ? "--cluster"
+                           : options.empty()               ? flag_of_setting(arguments)
+                                                           : options.front().place.path;
+  if (!flag.empty())
+    throw InputError(argument(flag), "beside --from", "what is computed is the trace's, wherever it was measured");
 }
 
 // --- what is said ----------------------------------------------------------------------------------------------------
@@ -208,33 +253,38 @@ Bytes activations_of(const Profile& profile) {
   return kept;
 }
 
-std::string summary(const Estimate& made, const Computation* work, const Device* device) {
+std::string rate_text(double rate) { return rate >= 1000 ? fmt::format("{:.0f}", rate) : fmt::format("{:.4g}", rate); }
+
+// What was made, and how fast it is in its setting: one GPU, unless there is a cluster.
+std::string summary(const Estimate& made, const std::string& input, const Device* device, const Outcome& outcome,
+                    bool in_cluster) {
   const Profile& profile = made.profile;
   const Bytes kept = activations_of(profile);
-  std::int64_t parameters = 0;
-  for (const Tensor& tensor : profile.tensors) parameters += tensor.elements;
   std::vector<std::pair<std::string, TableCell>> rows{
       {"model", profile.model},
       {"device", fmt::format("{}, {}", profile.device, profile.precision)},
-      {"batch size", fmt::format("{}{}{}", *profile.batch_size, work && work->tokens ? " of " : "",
-                                 work && work->tokens ? work->input : "")},
+      {"batch size", fmt::format("{}{}{}", *profile.batch_size, input.empty() ? "" : " of ", input)},
       {"layers", fmt::format("{}", profile.layers.size())},
       {"tensors", fmt::format("{}", profile.tensors.size())},
-      {"parameters", fmt::format("{}", parameters)},
+      {"parameters", fmt::format("{}", profile.elements())},
       {"forward", format_duration(to_seconds(profile.forward()))},
       {"backward", format_duration(to_seconds(profile.backward()))},
       {"update", profile.update ? format_duration(to_seconds(*profile.update)) : "not known"}};
   if (kept > 0) rows.push_back({"activations", format_size(kept)});
-  const auto rate_text = [](double rate) {
-    return rate >= 1000 ? fmt::format("{:.0f}", rate) : fmt::format("{:.4g}", rate);
-  };
-  rows.push_back({"samples/s", rate_text(made.samples_per_s)});
-  if (work) {
-    if (tokens_of(work->input) > 0)
-      rows.push_back({"tokens/s", rate_text(made.samples_per_s * static_cast<double>(work->tokens))});
-    rows.push_back({"MFU", percent(made.mfu)});
-    rows.push_back({"of the roofline", percent(made.efficiency)});
+  const Metrics& metrics = outcome.result.metrics;
+  if (in_cluster) {
+    const Scenario& setting = outcome.scenario;
+    rows.push_back({"setting", fmt::format("{} workers of {}, {}", setting.workers, setting.cluster.name,
+                                           setting.strategy->name)});
+    rows.push_back({"iteration", format_duration(metrics.iteration_s)});
+    rows.push_back({"exposed communication", format_duration(metrics.exposed_comm_s)});
   }
+  const SpeedPerGpu speed = speed_per_gpu(outcome.scenario, metrics);
+  const char* each = in_cluster ? " of a GPU" : "";
+  rows.push_back({fmt::format("samples/s{}", each), rate_text(speed.samples_per_s.value())});
+  if (speed.tokens_per_s) rows.push_back({fmt::format("tokens/s{}", each), rate_text(*speed.tokens_per_s)});
+  if (speed.mfu) rows.push_back({"MFU", percent(*speed.mfu)});
+  if (made.efficiency > 0) rows.push_back({"of the roofline", percent(made.efficiency)});
   if (device) rows.push_back({"device's memory", format_size(device->memory)});
   const std::string note = device && kept > device->memory
                                ? "note: the activations alone do not fit into the device's memory: fewer samples at a "
@@ -274,7 +324,9 @@ void rescale(const EstimateArguments& arguments) {
     throw InputError(argument("--from"), "nothing is to change", "--batch, --device, --precision or --seq");
   const Estimate made = rescaled(profile, model, change);
   if (change.tokens) model = from_model(model, {file, "/model"}, *change.tokens).model();
-  finish(arguments, made, model, summary(made, nullptr, change.device ? &*change.device : nullptr), profile.source);
+  const Outcome outcome = run(Library().resolve(alone(), made.profile));
+  finish(arguments, made, model, summary(made, model.input, change.device ? &*change.device : nullptr, outcome, false),
+         profile.source);
 }
 
 // What tools/reconstruct_trace.py scales to a published total.
@@ -295,6 +347,47 @@ void print_plain(const EstimateArguments& arguments) {
                          fmt::join(backward, ", ")));
 }
 
+// Where computing times follow from a speed: what else is to be known of that.
+void note_known(const EstimateArguments& arguments, const EstimateRequest& request, const KnownSpeed& known,
+                const Outcome& outcome, Estimate& made) {
+  const std::vector<std::string> flags = run_flags(arguments.setting.request(arguments.strategy, arguments.plan));
+  made.profile.source =
+      source_of(request.device, made.efficiency,
+                flags.empty() ? known.text() : fmt::format("{} with {}", known.text(), fmt::join(flags, " ")));
+  if (made.efficiency > 1)
+    made.notes.push_back(
+        fmt::format("{} is faster than the roofline allows ({:.0f} %): no such figure is known, check it",
+                    known.place.path, 100 * made.efficiency));
+  const auto needs = static_cast<Bytes>(outcome.result.memory.peak);
+  if (!arguments.setting.has_cluster() && needs > request.device.memory)
+    made.notes.push_back(fmt::format(
+        "a GPU that holds everything needs {}, and {} has {}: the setting is missing in which {} were measured "
+        "(--cluster, --workers, --strategy)",
+        format_size(needs), request.device.name, format_size(request.device.memory), known.text()));
+}
+
+void from_nothing(const EstimateArguments& arguments) {
+  require_separate({{"--out", arguments.out}},
+                   arguments.setting.files({file_behind("models/transformers", arguments.model),
+                                            file_behind("models", arguments.model),
+                                            file_behind("models/devices", arguments.device), arguments.plan}));
+  const EstimateRequest request = request_of(arguments);
+  Estimate made = estimate(request);
+  made.profile.name = made.profile.model;
+  const std::optional<KnownSpeed> known = known_of(arguments, request);
+  Scenario setting = Library().resolve(setting_of(arguments), made.profile);
+  setting.peak = request.device.peak.at(request.precision);  // of a device that is a user's file, too
+  const AtSpeed at = known ? at_speed(setting, *known) : AtSpeed{1, run(setting)};
+  made.efficiency /= at.factor;
+  made.profile.layers = at.outcome.scenario.profile->layers;
+  made.profile.update = at.outcome.scenario.profile->update;
+  if (known) note_known(arguments, request, *known, at.outcome, made);
+  warn(at.outcome.result.warning);
+  warn_of_idle_options(arguments.setting, at.outcome);
+  finish(arguments, made, request.work.model(),
+         summary(made, request.work.input, &request.device, at.outcome, arguments.setting.has_cluster()));
+}
+
 void execute(const EstimateArguments& arguments) {
   if (arguments.plain) return print_plain(arguments);
   if (!arguments.precision.empty() && !element_bytes(arguments.precision))
@@ -302,9 +395,7 @@ void execute(const EstimateArguments& arguments) {
                      "fp32, tf32, fp16 or bf16");
   if (!arguments.from.empty()) return rescale(arguments);
   if (!arguments.from_device.empty()) throw InputError(argument("--from-device"), "without --from", "--device");
-  const EstimateRequest request = request_of(arguments);
-  const Estimate made = estimate(request);
-  finish(arguments, made, request.work.model(), summary(made, &request.work, &request.device));
+  from_nothing(arguments);
 }
 
 }  // namespace
@@ -321,8 +412,8 @@ void add_estimate(CommandLine& app) {
   command.add_option("--precision", a->precision, "fp32, tf32, fp16, bf16 (bf16, else fp32)");
   command.add_option("--recompute", a->recompute, "in backward: none (default), selective, full");
   command.add_option("--optimizer", a->optimizer, "adam or sgd (transformers adam, else sgd)");
-  command.add_option("--mfu", a->mfu, "model FLOPs over the peak, such as 45%");
-  command.add_option("--tokens-per-second", a->tokens_per_second, "of one device, with the update");
+  command.add_option("--mfu", a->mfu, "as measured: model FLOPs over the peak, such as 45%");
+  command.add_option("--tokens-per-second", a->tokens_per_second, "as measured: of one GPU of the setting");
   command.add_option("--samples-per-second", a->samples_per_second, "the same, in samples");
   command.add_option("--family", a->family, "no --model: llama (default), gpt2, bert");
   command.add_option("--layers", a->layers, "blocks");
@@ -333,11 +424,18 @@ void add_estimate(CommandLine& app) {
   command.add_option("--vocab", a->vocab, "rows of the embedding");
   command.add_option("--out", a->out, "the trace to write (none)");
   command.add_flag("--plain", a->plain, "print the plain roofline's seconds of a model file's layers in fp32, as JSON");
+  add_setting_options(command, a->setting, {Changed::Network, Changed::Stragglers});
+  add_strategy_or_plan(command, a->strategy, a->plan);
   command.footer(
-      "--mfu, --tokens-per-second or --samples-per-second fix the efficiency.\n"
+      "--mfu, --tokens-per-second or --samples-per-second, of one GPU as measured, come back\n"
+      "from `run` in the setting in which they were: --cluster (or words), --workers,\n"
+      "--strategy and all else that `run` takes. No cluster: one GPU that holds everything.\n"
       "How good this is: docs/estimation.md. Examples:\n"
       "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
       "    --precision bf16 --out mine.json\n"
+      "  allreplay estimate --model llama3-8b --device h100 --batch 2 --seq 8192 \\\n"
+      "    --tokens-per-second 6667 --cluster h100x8-8x400gbps --workers 64 \\\n"
+      "    --strategy fsdp2 --out mine.json\n"
       "  allreplay estimate --from resnet50_xeon_b8 --batch 16");
   command.callback([a] { execute(*a); });
 }

@@ -23,10 +23,12 @@ struct RecommendArguments {
   std::string budget = "24", seed = "1", jobs = "2", line = "0.8";
   std::string plot, engine;
   bool json = false;
+
+  bool named() const { return !strategies.empty() && !says_all(strategies); }
 };
 
 std::vector<std::string> chosen_strategies(const RecommendArguments& arguments) {
-  if (!arguments.strategies.empty()) return names_in(arguments.strategies, argument("--strategies"));
+  if (arguments.named()) return names_in(arguments.strategies, argument("--strategies"));
   std::vector<std::string> names;
   for (const std::string& framework : names_in(arguments.frameworks, argument("--framework")))
     for (const Strategy* strategy : find_framework(framework, argument("--framework")).strategies)
@@ -45,8 +47,8 @@ struct RecommendTask {
 // Where there is a limit of memory and nobody said what is sharded, the optimum of what shards most is asked for as
 // well.
 bool searches_stage_3(const RecommendArguments& arguments, const Scenario& best) {
-  return arguments.strategies.empty() && best.options.memory.limit && !best.options.places.contains("zero") &&
-         !best.codec && best.workers > 1;
+  return !arguments.named() && best.options.memory.limit && !best.options.places.contains("zero") && !best.codec &&
+         best.workers > 1;
 }
 
 // All that is wrong is found here, before the first is run.
@@ -56,7 +58,7 @@ RecommendTask task_of(const RecommendArguments& arguments) {
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = static_cast<std::uint64_t>(
       parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
-  request.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs")));
+  request.jobs = threads_for(arguments.jobs);
   std::vector<std::string> counts;
   for (const std::string& some : one_by_one({arguments.scenario.workers}, "--workers"))
     for (std::string& count : worker_counts(some)) counts.push_back(std::move(count));
@@ -69,13 +71,15 @@ RecommendTask task_of(const RecommendArguments& arguments) {
     for (const std::string& name : chosen_strategies(arguments)) {
       Request asked = one.request(name);
       asked.place_of_strategy = argument("--strategies");
-      Scenario scenario = library.resolve_on_device(asked);
-      if (arguments.strategies.empty() && !goes_with(scenario)) continue;  // by what else was asked for
+      Scenario scenario = library.resolve(asked);
+      if (!arguments.named() && !goes_with(scenario)) continue;  // by what else was asked for
       sizes.back().push_back(std::move(scenario));
       requests.back().push_back(asked);
       if (name != "best" || !searches_stage_3(arguments, sizes.back().back())) continue;
       set_option(asked, "zero", "3");
-      sizes.back().push_back(library.resolve(asked));
+      Scenario sharded = library.resolve(asked);
+      if (!goes_with(sharded)) continue;
+      sizes.back().push_back(std::move(sharded));
       requests.back().push_back(std::move(asked));
     }
     if (sizes.back().empty()) require_sharding(library.resolve(one.request(chosen_strategies(arguments).front())));
@@ -156,7 +160,7 @@ void add_recommend(CommandLine& app) {
   auto arguments = std::make_shared<RecommendArguments>();
   Command command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
   add_scenario_options(command, arguments->scenario);
-  const Option names = command.add_option("-s,--strategies", arguments->strategies, "a,b,c (all of them)");
+  const Option names = command.add_option("-s,--strategies", arguments->strategies, "a,b,c, or all (all)");
   command
       .add_option("--framework", arguments->frameworks,
                   fmt::format("what these frameworks offer: {}", fmt::join(names_of(frameworks()), ", ")))

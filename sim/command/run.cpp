@@ -22,24 +22,6 @@ struct RunArguments {
   bool json = false, links = false;
 };
 
-// An option of another strategy or collective changes nothing, and whoever gave it believes otherwise.
-void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& outcome) {
-  const NamedValues used = options_that_matter(outcome.scenario);
-  for (const OptionText& option : arguments.request("").options) {
-    const auto steps = step_options();
-    const std::vector<std::string_view>& own = outcome.scenario.strategy->options;
-    // A default that has no text of its own is not among what is used.
-    const bool standard = outcome.scenario.options.get(option.name).empty() &&
-                          std::find(own.begin(), own.end(), option.name) != own.end();
-    const bool counts =
-        standard || option.name == "sharing" || std::find(steps.begin(), steps.end(), option.name) != steps.end() ||
-        std::any_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option.name; });
-    if (!counts)
-      warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name,
-                       outcome.scenario.strategy->name, outcome.result.collective));
-  }
-}
-
 bool is_trace(const std::string& file) { return std::filesystem::path(file).extension() == ".json"; }
 
 void write_timeline(const std::string& file, const Outcome& outcome, const LinkUsage* usage) {

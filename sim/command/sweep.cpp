@@ -113,7 +113,7 @@ std::string file_of_share(std::string out, const Share& share) {
 
 void run_and_print(SweepArguments arguments, Farm* farm) {
   SweepRun how;
-  how.jobs = arguments.job_count();
+  how.jobs = threads_for(arguments.jobs);
   how.farm = farm;
   how.progress = !is_heard();
   if (!arguments.shard.empty()) {
@@ -163,7 +163,7 @@ void execute(const SweepArguments& arguments) {
 
 }  // namespace
 
-int SweepArguments::job_count() const { return static_cast<int>(parse_integer(jobs, 1, 1024, argument("--jobs"))); }
+int SweepArguments::job_count() const { return parse_jobs(jobs); }
 
 Sweep SweepArguments::sweep() const {
   return read_sweep(file, {.collective = collective,
@@ -201,7 +201,7 @@ void add_sweep(CommandLine& app) {
   command.add_option("--chunk", arguments->chunk, "slurm: about so many rows a task (as many as give 100 tasks)");
   command.add_flag("--dry-run", arguments->dry_run, "slurm: print the scripts, hand in nothing");
   command.add_flag("--detach", arguments->detach, "slurm: hand in, say how to come back, and end");
-  add_change_options(command, arguments->changes, false);
+  add_change_options(command, arguments->changes, every_change);
   const Option json = command.add_flag("--json", arguments->json, "print a JSON array instead of the table");
   command.add_flag("--csv", arguments->csv, "print CSV instead of the table").excludes(json);
   command.footer(

@@ -57,7 +57,7 @@ void add_topology(CommandLine& app) {
       app.add_subcommand("topology", "describe a cluster's network: hosts, switches, links, diameter, bisection");
   add_cluster_options(command, arguments->cluster, arguments->cluster_words);
   command.add_option("-n,--workers", arguments->workers, "how many workers (the cluster file's)");
-  add_change_options(command, arguments->changes, true);
+  add_change_options(command, arguments->changes, {Changed::Network});
   command.add_option("--dot", arguments->dot, "write the network for Graphviz to this file");
   command.add_option("--cluster-out", arguments->cluster_out,
                      "write the cluster that stands here in words to this file");

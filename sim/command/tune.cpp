@@ -45,6 +45,11 @@ TuneTask task_of(const TuneArguments& arguments) {
                          "one range each");
   }
   if (request.ranges.empty()) request.ranges = default_ranges(scenario);
+  const auto tunable = tunable_options(*scenario.strategy);
+  if (request.ranges.empty() && !tunable.empty())
+    throw InputError(scenario.options.place_of(std::string(tunable.front()->name)),
+                     fmt::format("nothing is left to tune of {}: what is given stays", scenario.strategy->name),
+                     "--over KEY=LO:HI, which varies it all the same");
   if (request.ranges.empty())
     throw InputError(argument("--strategy"), fmt::format("{} has no options to tune", scenario.strategy->name),
                      choices(tunable_strategies()));
@@ -53,8 +58,7 @@ TuneTask task_of(const TuneArguments& arguments) {
 
 void tune_and_print(const TuneArguments& arguments, Farm* farm) {
   const auto [scenario, request] = task_of(arguments);
-  const Tuning tuning =
-      run_tuning(scenario, request, static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs"))), farm);
+  const Tuning tuning = run_tuning(scenario, request, threads_for(arguments.jobs), farm);
   if (const Outcome& least = tuning.tuned; !fits(least.scenario, least.result))
     nothing_fits(least.scenario, least.result.memory.peak, "the smallest that was tried");
   if (!arguments.out.empty()) write_file(arguments.out, tuning_csv(tuning));
@@ -85,8 +89,7 @@ void add_tune(CommandLine& app) {
   command
       .add_option("--over", arguments->over,
                   "key=lo:hi, such as partition=256KiB:16MiB, or key=a,b, such as reshard=all,none; once for each "
-                  "option (all that "
-                  "can be tuned)")
+                  "option (all that can be tuned and are not given)")
       .allow_extra_args(false);
   command.add_option("--budget", arguments->budget, "at most so many trials").capture_default_str();
   command.add_option("--method", arguments->method, "bayes (Gaussian process, expected improvement) or grid")

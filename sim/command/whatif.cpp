@@ -21,7 +21,7 @@ WhatIfRequest request_of(const WhatIfArguments& arguments) {
   how.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   how.seed = static_cast<std::uint64_t>(
       parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
-  how.jobs = static_cast<int>(parse_integer(arguments.jobs, 1, 1024, argument("--jobs")));
+  how.jobs = threads_for(arguments.jobs);
   return how;
 }
 

@@ -69,32 +69,6 @@ std::vector<Bytes> activations(const EstimateRequest& request, double element) {
   return whole;
 }
 
-double mfu_of(const EstimateRequest& request, const Rates& rates, double seconds) {
-  return static_cast<double>(request.batch) * request.work.model_flops / rates.matrix / seconds;
-}
-
-// Seconds of forward, backward and update, by what is known or by what is usual.
-double total_seconds(const EstimateRequest& request, const Rates& rates, double by_roofline) {
-  const Known& known = request.known;
-  if (known.mfu) return mfu_of(request, rates, 1) / *known.mfu;
-  if (!known.samples_per_s) return by_roofline / usual_efficiency(request.precision);
-  const double seconds = static_cast<double>(request.batch) / *known.samples_per_s;
-  const double mfu = mfu_of(request, rates, seconds);
-  if (mfu > 1)
-    throw InputError(
-        estimate_option(known.option),
-        fmt::format("is {:.0f} % of the peak of {} in {}", 100 * mfu, request.device.name, request.precision),
-        fmt::format("at most {:.4g} samples/s", *known.samples_per_s / mfu));
-  return seconds;
-}
-
-std::string how(const EstimateRequest& request, const Estimate& made) {
-  const std::string by = request.known.option.empty() ? "the usual for it"
-                         : request.known.mfu          ? fmt::format("an MFU of {:.1f} %", 100 * *request.known.mfu)
-                                                      : fmt::format("{:.4g} samples/s", *request.known.samples_per_s);
-  return fmt::format("roofline of {} at {:.0f} %, {}", request.device.name, 100 * made.efficiency, by);
-}
-
 void require_blocks(const EstimateRequest& request) {
   const auto& layers = request.work.layers;
   if (request.recompute == Recompute::None) return;
@@ -122,15 +96,17 @@ double usual_efficiency(const std::string& precision) {
   return precision == "fp32" ? fp32_efficiency : tensor_core_efficiency;
 }
 
+std::string source_of(const Device& device, double efficiency, const std::string& by) {
+  return fmt::format("roofline of {} at {:.0f} %, {}", device.name, 100 * efficiency, by);
+}
+
 Estimate estimate(const EstimateRequest& request) {
   require_blocks(request);
   const Rates rates = rates_of(request.device, request.precision, estimate_option("--precision"));
   const Seconds seconds = roofline(request, rates);
-  const double total = total_seconds(request, rates, seconds.total()), factor = total / seconds.total();
   Estimate made;
-  made.efficiency = 1 / factor;
-  made.samples_per_s = static_cast<double>(request.batch) / total;
-  made.mfu = mfu_of(request, rates, total);
+  made.efficiency = usual_efficiency(request.precision);
+  const double factor = 1 / made.efficiency;
 
   Profile& profile = made.profile;
   profile.model = request.work.name;
@@ -138,10 +114,12 @@ Estimate estimate(const EstimateRequest& request) {
   profile.framework = "none";
   profile.precision = request.precision;
   profile.origin = Origin::Estimated;
-  profile.source = how(request, made);
+  profile.source = source_of(request.device, made.efficiency, "the usual for it");
   profile.batch_size = request.batch;
   profile.update = to_time(seconds.update * factor);
-  require_possible(request, total, rates.element);
+  if (request.work.model_flops > 0) profile.flops_per_sample = request.work.model_flops;
+  if (tokens_of(request.work.input) > 0) profile.tokens_per_sample = request.work.tokens;
+  require_possible(request, seconds.total() * factor, rates.element);
   const std::vector<Bytes> kept = activations(request, rates.element);
   for (std::size_t i = 0; i < kept.size(); ++i) {
     const ComputationLayer& layer = request.work.layers[i];
@@ -154,10 +132,6 @@ Estimate estimate(const EstimateRequest& request) {
                               .group = layer.group,
                               .activation_bytes = kept[i]});
   }
-  if (made.efficiency > 1)
-    made.notes.push_back(
-        fmt::format("{} is faster than the roofline allows ({:.0f} %): no such figure is known, check it",
-                    request.known.option, 100 * made.efficiency));
   return made;
 }
 

@@ -13,27 +13,17 @@ enum class Recompute : std::uint8_t {
   Full,       ///< of each block all but what it reads
 };
 
-/// A number that is known of the training, and fixes the efficiency. At most one.
-struct Known {
-  std::optional<double> samples_per_s;  ///< of one device, over compute and update
-  std::optional<double> mfu;            ///< model FLOPs over the peak of the precision, in (0, 1]
-  std::string option;                   ///< the command-line option it came with
-};
-
 struct EstimateRequest {
   Computation work;
   Device device;
   std::string precision;
   std::int64_t batch = 1;
   Recompute recompute = Recompute::None;
-  Known known;
 };
 
 struct Estimate {
   Profile profile;
-  double efficiency = 0;     ///< the roofline's time over the profile's
-  double mfu = 0;            ///< over forward, backward and update
-  double samples_per_s = 0;  ///< likewise
+  double efficiency = 0;  ///< the roofline's time of forward and backward over the profile's
   std::vector<std::string> notes;
 };
 
@@ -43,8 +33,11 @@ Place estimate_option(const std::string& name);
 /// The part of the roofline that trainings reach: the median of the published ones, docs/estimation.md.
 double usual_efficiency(const std::string& precision);
 
-/// Throws InputError at the option that asks for what cannot be.
+/// At the usual efficiency. Throws InputError at the option that asks for what cannot be.
 Estimate estimate(const EstimateRequest& request);
+
+/// What such a trace says of its source, `by` being what the efficiency follows from.
+std::string source_of(const Device& device, double efficiency, const std::string& by);
 
 /// What becomes of `profile`. Whatever is not given stays.
 struct Change {

@@ -15,6 +15,17 @@ struct Ratio {
   double forward = 1, backward = 1;
 };
 
+// Of a sample, forward and backward: what grows with the square of its tokens.
+double attention_flops(const Computation& work) {
+  double macs = 0;
+  for (const ComputationLayer& layer : work.layers)
+    for (const Operator& one : layer.operators)
+      if (const auto* attention = std::get_if<Attention>(&one))
+        macs += 2.0 * static_cast<double>(attention->tokens) * static_cast<double>(attention->tokens) *
+                static_cast<double>(attention->heads * attention->head_size);
+  return 6 * macs;
+}
+
 bool says_macs(const Model& model) {
   for (const ModelLayer& layer : model.layers)
     if (!layer.forward_macs || !layer.activation_bytes) return false;
@@ -47,8 +58,9 @@ class Rescaling {
     profile.precision = precision_;
     if (device_) profile.device = device_->name;
     profile.source = fmt::format("{}, {}, rescaled", profile_.name, to_string(profile_.origin));
-    const double more = static_cast<double>(new_batch_) / static_cast<double>(batch_) *
-                        (tokens_ ? static_cast<double>(new_tokens_) / static_cast<double>(tokens_) : 1);
+    if (tokens_ > 0) profile.tokens_per_sample = new_tokens_;
+    if (new_tokens_ != tokens_) profile.flops_per_sample = flops_of_new_length();
+    const double more = static_cast<double>(new_batch_) / static_cast<double>(batch_) * longer();
     const double element = static_cast<double>(*element_bytes(precision_));
     const double wider = element / static_cast<double>(*element_bytes(profile_.precision));
     for (Layer& layer : profile.layers) {
@@ -61,13 +73,21 @@ class Rescaling {
     }
     for (Tensor& tensor : profile.tensors) tensor.bytes = tensor.elements * static_cast<Bytes>(element);
     if (profile.update && old_) profile.update = scaled(*profile.update, old_->bandwidth / new_->bandwidth);
-    const double total = to_seconds(add(add(profile.forward(), profile.backward()), profile.update.value_or(Time(0))));
-    made.samples_per_s = static_cast<double>(new_batch_) / total;
     made.notes = notes();
     return made;
   }
 
  private:
+  // How many times as many tokens a sample has.
+  double longer() const { return tokens_ ? static_cast<double>(new_tokens_) / static_cast<double>(tokens_) : 1; }
+
+  // Attention's pairs by the square, all else in proportion; unknown where nobody knows how much of it is attention.
+  std::optional<double> flops_of_new_length() const {
+    if (!profile_.flops_per_sample || !says_macs(model_)) return std::nullopt;
+    const double pairs = attention_flops(from_model(model_, estimate_option("--from")));
+    return (*profile_.flops_per_sample - pairs) * longer() + pairs * longer() * longer();
+  }
+
   // Other rates need both devices; a batch alone is scaled without, in proportion.
   void find_devices(const Change& change) {
     auto from = change.measured ? change.measured : device_called(profile_.device);

@@ -71,7 +71,7 @@ std::string settings_of(const Scenario& tuned, const Plan& plan) {
 std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& given, const RecommendRequest& request) {
   const Scenario scenario = as_printed(given);
   const std::vector<Range> ranges = default_ranges(scenario);
-  Advice advice;
+  Advice advice{.given = given.options};
   std::vector<std::string> values;
   if (ranges.empty() || scenario.workers == 1) {
     advice.tuned = run(scenario);
@@ -82,6 +82,8 @@ std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& gi
     std::tie(advice.tuned, values) = calmest(tried);
     advice.trials = tried.trials;
   }
+  // What no settings say, such as a credit of four blocks, is not what was tuned.
+  if (!changed_options(given, scenario).empty()) advice.given_s = run(given).result.metrics.iteration_s;
   const Scenario& tuned = advice.tuned.scenario;
   advice.settings = settings_of(tuned, advice.tuned.result.plan);
   advice.schedule = chosen_schedule(advice.tuned);
@@ -124,7 +126,7 @@ Advice unpacked(const Scenario& given, const std::string& bytes) {
   Unpacker unpacker(bytes);
   const std::vector<std::string> values = take_texts(unpacker);
   const std::vector<Range> ranges = values.empty() ? std::vector<Range>() : default_ranges(scenario);
-  Advice advice;
+  Advice advice{.given = given.options};
   advice.tuned = unpack(unpacker, with_options(scenario, ranges, values));
   advice.given_s = unpacker.take<double>();
   advice.why = unpacker.take<Reasons>();
@@ -257,7 +259,7 @@ Uncompressed fastest_uncompressed(const std::vector<Advice>& ranking) {
     plain.codec.reset();
     plain.collective.clear();
     plain.strategy = candidate;
-    plain.options.strategy = {};
+    plain.options = ranking.front().given;
     const double time = simulate(plain).metrics.iteration_s;
     if (time < least.iteration_s) least = {std::string(candidate->name), time};
   }

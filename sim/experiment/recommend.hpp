@@ -16,6 +16,7 @@ namespace allreplay {
 /// One strategy with its best options.
 struct Advice {
   Outcome tuned;
+  Options given;                  ///< before anything was tuned
   double given_s = 0;             ///< the iteration time with the options as given (defaults, mostly)
   std::string settings;           ///< in the framework's words, or how to get the plan itself
   std::string schedule;           ///< chosen_schedule()
@@ -69,8 +70,8 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
 /// What these do: one scenario of one size at a time.
 Farm::Answer answer_advice(std::vector<std::vector<Scenario>> sizes, RecommendRequest request);
 
-/// The least iteration time without compression, of some strategies as given, on the cluster's own collective: of those
-/// that a framework offers where all of the ranking are one framework's.
+/// The least iteration time without compression, of some strategies with the options as given, on the cluster's own
+/// collective: of those that a framework offers where all of the ranking are one framework's.
 struct Uncompressed {
   std::string strategy;
   double iteration_s = 0;

@@ -9,7 +9,6 @@
 #include "sim/core/digest.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
-#include "sim/estimate/device.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/schedule/asked.hpp"
@@ -44,6 +43,7 @@ std::vector<std::string> run_flags(const Request& request) {
   for (const ChangeText& one : request.cluster_words) add("--" + one.name, one.value);
   if (request.workers) add("--workers", std::to_string(*request.workers));
   add("--strategy", request.strategy);
+  add("--plan", request.plan);
   add("--collective", request.collective);
   add("--fidelity", request.fidelity);
   add("--codec", request.codec);
@@ -165,11 +165,16 @@ const CodecCosts& Library::codec(const Request& request, const std::string& devi
   });
 }
 
+const std::optional<Device>& Library::device(const Profile& profile) {
+  return known(&Shelves::devices, profile.device, [&] { return device_called(profile.device); });
+}
+
 std::uint64_t Library::digest_of(const Request& request) const {
   const auto key = std::pair(request.profile, request.forward_ratio);
   const auto& profile = *shelves_.profiles.at(key);
   // Names, too: files of the same contents make rows of different names.
   std::uint64_t state = digest(profile.value->name, digest(profile.digest, program_digest()));
+  state = digest(shelves_.devices.at(profile.value->device)->digest, state);
   state = digest(request.forward_ratio ? fmt::format("{}", *request.forward_ratio) : "", state);
   if (request.cluster_words.empty()) {
     const auto& cluster = *shelves_.clusters.at(request.cluster);
@@ -251,17 +256,21 @@ void take_step(Scenario& scenario) {
 
 }  // namespace
 
-Scenario Library::resolve_on_device(Request& request) {
-  Scenario scenario = resolve(request);
-  const auto device = device_called(scenario.profile->device);
-  if (scenario.options.memory.limit || !scenario.profile->tells_activations() || !device) return scenario;
-  request.options.push_back({"memory", write_size(device->memory), {request.profile, "/device"}});
-  return resolve(request);
+// What a profile keeps between its passes is most of what a worker holds: without it a limit would promise what nobody
+// knows. Nobody gave this one, so that it has no place.
+void Library::take_memory_of_device(Scenario& scenario) {
+  if (scenario.options.memory.limit || !scenario.profile->tells_activations()) return;
+  if (const std::optional<Device>& known = device(scenario.profile)) scenario.options.memory.limit = known->memory;
 }
 
-Scenario Library::resolve(const Request& request) {
+Scenario Library::resolve(const Request& request) { return resolve(request, profile(request)); }
+
+Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   Scenario scenario = resolve_network(request);
-  scenario.profile = profile(request);
+  scenario.profile = std::move(profile);
+  if (const std::optional<Device>& known = device(scenario.profile))
+    if (const auto peak = known->peak.find(scenario.profile->precision); peak != known->peak.end())
+      scenario.peak = peak->second;
   const Options& options = scenario.options;
   const auto bytes = [](const std::optional<Dtype>& dtype) {
     return dtype ? std::optional(bytes_of(*dtype)) : std::nullopt;
@@ -270,6 +279,7 @@ Scenario Library::resolve(const Request& request) {
     scenario.profile =
         with_element_bytes(*scenario.profile, bytes(options.dtypes.gradient), bytes(options.dtypes.parameter));
   if (options.update) scenario.profile.own().update = options.update;
+  take_memory_of_device(scenario);
   scenario.stragglers = read_stragglers(cluster(request).json, scenario.workers);
   apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {

@@ -11,6 +11,7 @@
 
 #include "sim/core/error.hpp"
 #include "sim/core/file.hpp"
+#include "sim/estimate/device.hpp"
 #include "sim/experiment/changes.hpp"
 #include "sim/training/simulate.hpp"
 
@@ -57,12 +58,12 @@ class Library {
   /// Lets the libraries that this thread makes from now on share what they read, as long as its files are unchanged.
   static void keep_inputs();
 
-  /// Throws InputError for anything that is wrong with the request or its files.
+  /// Where nothing says how much memory a worker has, and the profile says what its passes keep there, it is that of
+  /// the profile's device. Throws InputError for anything that is wrong with the request or its files.
   Scenario resolve(const Request& request);
 
-  /// The same; where nothing says how much memory a worker has, and the profile says what its passes keep there, that of
-  /// the profile's device becomes the request's.
-  Scenario resolve_on_device(Request& request);
+  /// The same with this profile in the place of the request's, which it need not name.
+  Scenario resolve(const Request& request, Shared<Profile> profile);
 
   /// The same without profile and strategy, which the request need not name.
   Scenario resolve_network(const Request& request);
@@ -83,6 +84,8 @@ class Library {
   const ClusterFile& cluster(const Request& request);
   const Shared<Profile>& read(const Request& request);
   const CodecCosts& codec(const Request& request, const std::string& device);
+  const std::optional<Device>& device(const Profile& profile);
+  void take_memory_of_device(Scenario& scenario);
   static std::string codec_file(const Request& request, const std::string& device);
 
   template <class Value>
@@ -95,8 +98,9 @@ class Library {
   using Shelf = std::map<Key, std::shared_ptr<const Known<Value>>>;
   struct Shelves {
     Shelf<std::pair<std::string, std::optional<double>>, Shared<Profile>> profiles;
-    Shelf<std::string, ClusterFile> clusters;  // by name, or by the text that words mean
-    Shelf<std::string, CodecCosts> codecs;     // by file
+    Shelf<std::string, ClusterFile> clusters;           // by name, or by the text that words mean
+    Shelf<std::string, CodecCosts> codecs;              // by file
+    Shelf<std::string, std::optional<Device>> devices;  // by what profiles call them
   };
   template <class Key, class Value, class Read>
   const Value& known(Shelf<Key, Value> Shelves::*shelf, const Key& key, const Read& read);

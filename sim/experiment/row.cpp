@@ -1,10 +1,13 @@
 #include "sim/experiment/row.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/core/csv.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/units.hpp"
+#include "sim/search/candidate.hpp"
 #include "sim/training/communication.hpp"
 
 namespace allreplay {
@@ -22,10 +25,19 @@ NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& 
     const std::string value = options.get(name);
     if (!value.empty()) values.emplace_back(name, value);
   };
-  const bool searches_units =
-      !scenario.strategy->draft && !scenario.strategy->plan && !scenario.given && options.strategy.step.shards_parameters();
-  if (!searches_units)  // `best` over units starts from none of the plans of blocks
+  const auto named = [&](std::string_view name) {
+    return std::any_of(values.begin(), values.end(), [&](const auto& one) { return one.first == name; });
+  };
+  // Of what `best` starts from, beyond what it always says.
+  const auto append_given = [&] {
+    for (const Scenario& other : others(scenario))
+      for (const std::string_view name : other.strategy->options)
+        if (options.places.contains(std::string(name)) && !named(name)) append(name);
+  };
+  const bool searched = scenario.strategy->searched() && !scenario.given;
+  if (!searched || !options.strategy.step.shards_parameters())  // `best` over units starts from none of the plans of blocks
     for (const std::string_view name : scenario.strategy->options) append(name);
+  if (searched) append_given();
   for (const std::string_view name : step_options())
     if (options.get(name) != Options().get(name)) append(name);
   for (const std::string_view name : options_of(choice)) append(name);
@@ -103,6 +115,15 @@ constexpr ColumnRow all[] = {
     {"network_events", "of those: rounds (fluid), messages (message), none (alpha-beta)",
      [](const Record& r) -> Cell { return r.metrics.network_events; }, number, !identifies, !may_be_empty, later},
     {"wall_s", "seconds that the simulation took", [](const Record& r) -> Cell { return r.wall_s; }},
+    {"tokens_per_s_per_gpu", "tokens/s / N; null (empty) where the profile says no tokens_per_sample",
+     [](const Record& r) { return optional_cell(speed_per_gpu(r.scenario, r.metrics).tokens_per_s); }, number,
+     !identifies, may_be_empty, later},
+    {"samples_per_s_per_gpu", "samples/s / N; null (empty) where the batch size is unknown",
+     [](const Record& r) { return optional_cell(speed_per_gpu(r.scenario, r.metrics).samples_per_s); }, number,
+     !identifies, may_be_empty, later},
+    {"mfu", "model FLOPs/s of a worker / its device's dense peak; null (empty) where either is unknown",
+     [](const Record& r) { return optional_cell(speed_per_gpu(r.scenario, r.metrics).mfu); }, number, !identifies,
+     may_be_empty, later},
 };
 
 Row row_of(const Record& record, bool identity_only) {
@@ -138,7 +159,30 @@ JsonValue to_object(const Row& row) {
 
 std::span<const ColumnRow> columns() { return all; }
 
+SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics) {
+  SpeedPerGpu speed;
+  if (!metrics.samples_per_s) return speed;
+  const Profile& profile = scenario.profile;
+  const double rate = *metrics.samples_per_s / static_cast<double>(scenario.workers);
+  speed.samples_per_s = rate;
+  if (profile.tokens_per_sample) speed.tokens_per_s = rate * static_cast<double>(*profile.tokens_per_sample);
+  if (profile.flops_per_sample && scenario.peak) speed.mfu = rate * *profile.flops_per_sample / *scenario.peak;
+  return speed;
+}
+
 NamedValues options_that_matter(const Scenario& scenario) { return effective_options(scenario, collective_of(scenario)); }
+
+NamedValues named_values(std::string_view text) {
+  NamedValues values;
+  for (std::size_t start = 0; start < text.size();) {
+    const std::size_t end = std::min(text.find(';', start), text.size());
+    const std::string_view one = text.substr(start, end - start);
+    const std::size_t equals = std::min(one.find('='), one.size());
+    values.emplace_back(one.substr(0, equals), one.substr(std::min(equals + 1, one.size())));
+    start = end + 1;
+  }
+  return values;
+}
 
 std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const Place& place) {
   for (const auto& [name, value] : options)

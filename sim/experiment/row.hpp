@@ -55,9 +55,19 @@ struct ColumnRow {
 /// In the order in which they are written.
 std::span<const ColumnRow> columns();
 
+/// What one worker gets done; none where batch, tokens, operations or the peak are unknown.
+struct SpeedPerGpu {
+  std::optional<double> samples_per_s, tokens_per_s;
+  std::optional<double> mfu;  ///< of the model's operations, without what is computed again
+};
+SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics);
+
 /// The options that matter to this scenario, with their values, defaults included. Throws InputError for a collective
 /// or fidelity that the scenario cannot have; so do the next two.
 NamedValues options_that_matter(const Scenario& scenario);
+
+/// "key=value;key=value", as CSV has them. A part without "=" is a name whose value is empty.
+NamedValues named_values(std::string_view text);
 
 /// Whether a worker that holds so much has the memory for it, by the options of its row; none where these say nothing.
 std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const Place& place);

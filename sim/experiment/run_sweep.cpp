@@ -9,6 +9,7 @@
 #include "sim/experiment/progress.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep_rows.hpp"
+#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -16,8 +17,18 @@ namespace {
 
 using Keep = std::function<void(std::size_t missing, const SweptRow& row)>;  // of the row missing[...]
 
+// Where nothing fits that a search finds, the row is of the best without a limit: what it needs is marked, as that of
+// other strategies is, and stops no other row.
+Outcome run_row(Scenario scenario) try { return run(scenario); } catch (const NothingFits&) {
+  Scenario unlimited = scenario;
+  unlimited.options.memory.limit.reset();
+  Outcome outcome = run(std::move(unlimited));
+  outcome.scenario = std::move(scenario);
+  return outcome;
+}
+
 SweptRow swept(Scenario scenario) {
-  const Outcome outcome = run(std::move(scenario));
+  const Outcome outcome = run_row(std::move(scenario));
   return {row_of(outcome), outcome.result.warning};
 }
 

@@ -7,6 +7,7 @@
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
 #include "sim/experiment/cluster_words.hpp"
+#include "sim/schedule/asked.hpp"
 
 namespace allreplay {
 
@@ -84,22 +85,27 @@ std::vector<OptionText> option_values(const std::string& option, const Json& jso
   return values;
 }
 
-// A strategy with the values of its options.
-Requests::Branch strategy_branch(const Json& json) {
+// A strategy, or every one, with the values of its options.
+std::vector<Requests::Branch> strategy_branches(const Json& json) {
   const Json name = json.is_object() ? json.at("name") : json;
-  find_strategy(name.text(), name.place());
+  const bool all = name.text() == every_strategy;
+  if (!all) find_strategy(name.text(), name.place());
   Requests::Branch branch;
-  branch.choose = [text = name.text(), place = name.place()](Request& request) {
-    request.strategy = text;
-    request.place_of_strategy = place;
-  };
-  if (!json.is_object()) return branch;
-  for (const auto& [key, value] : json.members()) {
-    if (key == "name") continue;
-    branch.options.push_back(option_values(key, value));
-    if (branch.size() > most_rows) fail_as_too_many(value);
+  if (json.is_object())
+    for (const auto& [key, value] : json.members()) {
+      if (key == "name") continue;
+      branch.options.push_back(option_values(key, value));
+      if (branch.size() > most_rows) fail_as_too_many(value);
+    }
+  std::vector<Requests::Branch> branches;
+  for (const std::string& one : all ? names_of(strategies()) : std::vector{name.text()}) {
+    branch.choose = [one, place = name.place()](Request& request) {
+      request.strategy = one;
+      request.place_of_strategy = place;
+    };
+    branches.push_back(branch);
   }
-  return branch;
+  return branches;
 }
 
 // A word of the request, and where it was given.
@@ -210,7 +216,8 @@ Requests::Product product_of(const Json& cluster, const Json& sweep, const Sweep
                                        instead.place_of_fidelity, list("fidelities")));
   product.lists.push_back(word_choices(&Request::codec, &Request::place_of_codec, instead.codec, instead.place_of_codec,
                                        list("codecs"), file));
-  for (const auto& strategy : list("strategies")) product.branches.push_back(strategy_branch(*strategy));
+  for (const auto& strategy : list("strategies"))
+    for (Requests::Branch& branch : strategy_branches(*strategy)) product.branches.push_back(std::move(branch));
   return product;
 }
 
@@ -231,7 +238,7 @@ Sweep read_sweep(const Json& json, const SweepOverrides& instead) {
   for (const auto key : {"collectives", "fidelities", "codecs"})
     for (const auto& one : choices(json, key))
       if (one) one->text();
-  for (const auto& strategy : choices(json, "strategies")) strategy_branch(*strategy);
+  for (const auto& strategy : choices(json, "strategies")) strategy_branches(*strategy);
   Sweep sweep;
   if (const auto given = json.find("name")) sweep.name = given->text();
   if (const auto plot = json.find("plot")) plot->members();  // an object; view/plot_options.cpp knows its keys

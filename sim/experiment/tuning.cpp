@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 
+#include <fmt/format.h>
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
@@ -28,8 +29,14 @@ Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges
 
 Scenario as_printed(Scenario scenario) {
   scenario.in_words = true;
-  const auto meant = scenario.strategy->offer.meant;
-  if (meant) scenario.options.strategy = meant(std::move(scenario.options.strategy), scenario.profile);
+  const Offer& offer = scenario.strategy->offer;
+  if (!offer.meant) return scenario;
+  const Options given = scenario.options;
+  scenario.options.strategy = offer.meant(given.strategy, scenario.profile);
+  for (const auto& [name, place] : given.places)
+    if (scenario.options.get(name).empty() && !given.get(name).empty())
+      throw InputError(place, fmt::format("{} has no word for {}", offer.framework, name),
+                       fmt::format("no {}: `run` and `tune` take it, which ask for no words", name));
   return scenario;
 }
 

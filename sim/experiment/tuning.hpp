@@ -27,7 +27,7 @@ Scenario with_options(const Scenario& scenario, const std::vector<Range>& ranges
                       const std::vector<std::string>& values);
 
 /// What the words of the strategy's framework mean of the scenario's options (Offer::meant), now and wherever
-/// with_options() changes them.
+/// with_options() changes them. Throws InputError for an option that is given and cannot be said in them.
 Scenario as_printed(Scenario scenario);
 
 /// Options of the second scenario that are not the first's, as users write them; "" where one is back to its default.

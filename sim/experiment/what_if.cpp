@@ -10,7 +10,6 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include "sim/collective/network_change.hpp"
-#include "sim/estimate/device.hpp"
 #include "sim/experiment/answer.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/recommend.hpp"
@@ -59,15 +58,18 @@ Question change(Kind kind, const std::string& what, const std::string& name, con
           }};
 }
 
-// Another strategy, without what only the one before goes with.
-void set_strategy(Request& request, const std::string& name, const std::string& zero = "") {
-  request.strategy = name;
-  set_option(request, "zero", zero);
-  set_option(request, "barrier", "");
+// Another strategy, and what it shards. What else is given stays, or rules it out.
+Question strategy(Kind kind, const std::string& what, const std::string& name, const std::string& zero = "") {
+  return {kind, what, [=](Request& request) {
+            request.strategy = name;
+            set_option(request, "zero", zero);
+          }};
 }
 
-Question strategy(Kind kind, const std::string& what, const std::string& name, const std::string& zero = "") {
-  return {kind, what, [=](Request& request) { set_strategy(request, name, zero); }};
+// A framework's, on the shards that are asked for, if it does not shard in a way of its own.
+void set_strategy(Request& request, const Strategy& strategy) {
+  request.strategy = strategy.name;
+  if (strategy.shards()) set_option(request, "zero", "");
 }
 
 void append_network(std::vector<Question>& all, const Scenario& scenario) {
@@ -141,8 +143,7 @@ class Asking {
       : library_(library), how_(how), farm_(farm && farm->workers() > 0 ? farm : nullptr) {}
 
   WhatIf answer(Request request) {
-    choose_memory(request);
-    base_ = request;
+    base_ = std::move(request);
     choose_strategy();
     result_.base.change = "as it is";
     std::vector<Question> all;
@@ -166,25 +167,13 @@ class Asking {
   }
 
  private:
-  // The device's, where nobody said another.
-  void choose_memory(Request& request) {
-    Request any = request;
-    if (any.strategy.empty()) any.strategy = "ddp";
-    const Scenario scenario = library_.resolve(any);
-    if (scenario.options.memory.limit) return;
-    if (const auto device = device_called(scenario.profile->device)) {
-      set_option(request, "memory", write_size(device->memory));
-      result_.memory_from = device->name;
-    }
-  }
-
   void choose_strategy() {
     const bool free = base_.strategy.empty();
     if (free) base_.strategy = "ddp";
     take_base();
     if (!free || result_.base.fits) return;
     const Request ddp = base_;
-    set_strategy(base_, "fsdp2");
+    base_.strategy = "fsdp2";
     if (!goes_with(library_.resolve(base_))) base_ = ddp;
     take_base();
   }
@@ -221,7 +210,7 @@ class Asking {
       for (const Strategy* one : framework.strategies) {
         if (!one->offer.maintained) continue;
         Request request = base_;
-        set_strategy(request, std::string(one->name));
+        set_strategy(request, *one);
         Scenario scenario = library_.resolve(request);
         if (!goes_with(scenario)) continue;
         requests.push_back(std::move(request));
@@ -251,8 +240,8 @@ class Asking {
     const auto options = changed_options(*given, tuned);
     result_.trials = how_.budget;
     all.push_back({Kind::Strategy, fmt::format("{}'s best: {}", framework, tuned.strategy->name),
-                   [name = std::string(tuned.strategy->name), options](Request& request) {
-                     set_strategy(request, name);
+                   [strategy = tuned.strategy, options](Request& request) {
+                     set_strategy(request, *strategy);
                      for (const auto& [key, value] : options) set_option(request, key, value);
                    }});
   } catch (const InputError& error) {

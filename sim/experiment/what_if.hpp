@@ -28,7 +28,6 @@ struct WhatIf {
   std::optional<double> bound_s;  ///< an iteration in which communication hides as well as it can
   double bound_gain = 0;
   std::int64_t trials = 0;            ///< for each strategy of a framework; 0: none stands in a row
-  std::string memory_from;            ///< the device whose memory is the limit; "" where it was given, or none is known
   std::vector<std::string> left_out;  ///< changes that are not possible here, and why
 };
 
@@ -38,8 +37,8 @@ struct WhatIfRequest {
   int jobs = 2;
 };
 
-/// The request's strategy may be "": ddp, or fsdp2 where that does not fit into the memory, which is the device's where
-/// no option says it. By the other processes of a farm (answer_questions()) where there are any. Throws InputError.
+/// The request's strategy may be "": ddp, or fsdp2 where that does not fit into the memory. By the other processes of a
+/// farm (answer_questions()) where there are any. Throws InputError.
 WhatIf what_if(Library& library, Request request, const WhatIfRequest& how, Farm* farm = nullptr);
 
 /// What these do: one changed scenario, or the advice on one strategy.

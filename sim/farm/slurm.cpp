@@ -10,6 +10,7 @@
 
 #include "sim/core/error.hpp"
 #include "sim/core/text.hpp"
+#include "sim/core/units.hpp"
 
 namespace allreplay {
 
@@ -45,7 +46,8 @@ std::size_t most_array_tasks() {
   for (const std::string& line : run_command("scontrol show config").lines)
     if (line.starts_with("MaxArraySize"))
       if (const auto value = trim(std::string_view(line).substr(line.find('=') + 1)); is_number(value))
-        return std::max(std::size_t{1}, static_cast<std::size_t>(std::stoull(std::string(value))));
+        return static_cast<std::size_t>(std::max<std::int64_t>(
+            1, parse_integer(value, 0, 1'000'000'000, {"scontrol show config", "MaxArraySize"})));
   return standard;
 }
 

@@ -99,7 +99,8 @@ class Simulator {
 ChosenTimelines choose_timelines(const SweepResult& result, const std::optional<Sweep>& sweep, std::size_t most) {
   std::vector<std::pair<std::size_t, bool>> candidates;
   for (const ResultGroup& group : result.groups) {
-    const std::vector<std::size_t>& rows = group.by_workers.rbegin()->second;
+    const Rows& rows = group.by_workers.rbegin()->second;
+    if (rows.empty()) continue;  // nothing fits into memory
     candidates.emplace_back(rows.front(), true);
     if (rows.size() > 1) candidates.emplace_back(rows.back(), false);
   }

@@ -25,9 +25,7 @@ Rows without_search(const SweepResult& result, const Rows& rows) {
 std::vector<std::string> fastest_series(const SweepResult& result, const Rows& rows) {
   Rows chosen;
   for (const std::size_t row : rows)
-    if (result.rows[row].fits == result.rows[rows.front()].fits &&
-        result.rows[row].iteration_s <= as_fast * result.rows[rows.front()].iteration_s)
-      chosen.push_back(row);
+    if (result.rows[row].iteration_s <= as_fast * result.rows[rows.front()].iteration_s) chosen.push_back(row);
   std::sort(chosen.begin(), chosen.end());
   std::vector<std::string> names;
   for (const std::size_t row : chosen)

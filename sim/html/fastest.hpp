@@ -11,8 +11,6 @@ namespace allreplay {
 /// Two are called equally fast when their iteration times are within 0.1 % of each other.
 inline constexpr double as_fast = 1.001;
 
-using Rows = std::vector<std::size_t>;  ///< of a result
-
 /// Whether there is the search, `best`, and others. What it finds is never slower than those; worth telling is who
 /// comes next.
 bool has_search_and_others(const SweepResult& result, const Rows& rows);

@@ -62,6 +62,7 @@ JsonValue rows_of(const SweepResult& result) {
     JsonValue cells = JsonValue::array();
     for (std::size_t i = 0; i < row.cells.size(); ++i) cells.push_back(cell(result.columns[i], row.cells[i]));
     cells.push_back(row.series);
+    cells.push_back(row.fits);
     rows.push_back(std::move(cells));
   }
   return rows;

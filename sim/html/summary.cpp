@@ -29,7 +29,7 @@ class GroupFinder {
                     {}};
     finding.sentences.push_back(who_is_fastest());
     finding.sentences.push_back(at_the_largest());
-    finding.sentences.push_back(below_one_half());
+    if (std::string sentence = below_one_half(); !sentence.empty()) finding.sentences.push_back(std::move(sentence));
     return finding;
   }
 
@@ -47,8 +47,9 @@ class GroupFinder {
     const bool searched = has_search_and_others(result_, group_.rows);
     for (const auto& [workers, all] : group_.by_workers) {
       const Rows rows = searched ? without_search(result_, all) : all;
-      if (rows.empty()) continue;
-      const std::vector<std::string> names = fastest_series(result_, rows);
+      if (rows.empty() && !all.empty()) continue;
+      const std::vector<std::string> names =
+          rows.empty() ? std::vector<std::string>{"none (nothing fits into memory)"} : fastest_series(result_, rows);
       std::vector<std::string> common, some;
       if (!runs.empty()) {
         some = runs.back().some;
@@ -74,6 +75,7 @@ class GroupFinder {
 
   std::string at_the_largest() const {
     const auto& [workers, rows] = *group_.by_workers.rbegin();
+    if (rows.empty()) return fmt::format("With {}, nothing fits into memory.", workers_text(workers));
     const ResultRow &best = result_.rows[rows.front()], &worst = result_.rows[rows.back()];
     std::string text =
         fmt::format("With {}, {} takes {} an iteration: speed-up {:.4g}, efficiency {}", workers_text(workers),
@@ -85,12 +87,18 @@ class GroupFinder {
     return text + ".";
   }
 
-  // Each series with the first size at which it is below, or never.
+  // Each series with the first size at which it is below, or never; "" where nothing fits into memory.
   std::string below_one_half() const {
     std::vector<std::string> order;
     std::map<std::string, std::optional<std::int64_t>> first;
-    for (const std::size_t index : group_.rows)
-      if (first.emplace(result_.rows[index].series, std::nullopt).second) order.push_back(result_.rows[index].series);
+    std::int64_t largest = 0;
+    for (const std::size_t index : group_.rows) {
+      const ResultRow& row = result_.rows[index];
+      if (!row.fits) continue;
+      if (first.emplace(row.series, std::nullopt).second) order.push_back(row.series);
+      largest = std::max(largest, row.workers);
+    }
+    if (order.empty()) return "";
     for (const auto& [workers, rows] : group_.by_workers)
       for (const std::size_t index : rows)
         if (const ResultRow& row = result_.rows[index]; row.efficiency < 0.5 && !first[row.series])
@@ -98,7 +106,6 @@ class GroupFinder {
     std::vector<std::string> never;
     std::map<std::int64_t, std::vector<std::string>> from;
     for (const std::string& name : order) first[name] ? from[*first[name]].push_back(name) : never.push_back(name);
-    const std::int64_t largest = group_.by_workers.rbegin()->first;
     if (from.empty()) return fmt::format("Efficiency stays above 50 % up to {}.", workers_text(largest));
     std::vector<std::string> parts;
     for (const auto& [workers, names] : from)

@@ -69,18 +69,11 @@ class Reader {
   }
 
   NamedValues options(const CsvRow& csv) const {
-    const std::string& field = text(csv, "options");
-    NamedValues values;
-    for (std::size_t start = 0; start < field.size();) {
-      const std::size_t end = std::min(field.find(';', start), field.size());
-      const std::string one = field.substr(start, end - start);
-      const std::size_t equals = one.find('=');
-      if (equals == std::string::npos)
-        throw InputError({file_, fmt::format("line {}: options", csv.line)}, fmt::format("'{}' has no value", one),
+    NamedValues values = named_values(text(csv, "options"));
+    for (const auto& [name, value] : values)
+      if (value.empty())
+        throw InputError({file_, fmt::format("line {}: options", csv.line)}, fmt::format("'{}' has no value", name),
                          "key=value;key=value");
-      values.emplace_back(one.substr(0, equals), one.substr(equals + 1));
-      start = end + 1;
-    }
     return values;
   }
 
@@ -131,14 +124,14 @@ void group_rows(SweepResult& result) {
     if (fresh) result.groups.emplace_back();
     ResultGroup& group = result.groups[place->second];
     group.rows.push_back(i);
-    group.by_workers[row.workers].push_back(i);
+    Rows& competing = group.by_workers[row.workers];
+    if (row.fits) competing.push_back(i);
   }
   for (ResultGroup& group : result.groups) {
     name_series(result, group);
     for (auto& [workers, rows] : group.by_workers)
       std::stable_sort(rows.begin(), rows.end(), [&](std::size_t a, std::size_t b) {
-        const ResultRow &one = result.rows[a], &other = result.rows[b];
-        return one.fits != other.fits ? one.fits : one.iteration_s < other.iteration_s;
+        return result.rows[a].iteration_s < result.rows[b].iteration_s;
       });
   }
 }

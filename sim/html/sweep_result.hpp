@@ -27,13 +27,15 @@ struct ResultRow {
   std::string series;  ///< strategy and codec, with what tells it from others of that name in the same group
 };
 
+using Rows = std::vector<std::size_t>;  ///< places in a result
+
 /// Rows that differ in workers, strategy and codec only (and collective, which a codec brings along): what one chart
 /// shows.
 struct ResultGroup {
-  std::vector<std::size_t> rows;  ///< in the order of the file
+  Rows rows;  ///< in the order of the file
 
-  /// The rows of each number of workers, what fits first, and of that the fastest; equals in the order of the file.
-  std::map<std::int64_t, std::vector<std::size_t>> by_workers;
+  /// Of each number of workers the rows that compete: what fits, the fastest first; equals in the order of the file.
+  std::map<std::int64_t, Rows> by_workers;
 };
 
 struct SweepResult {

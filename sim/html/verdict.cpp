@@ -102,14 +102,26 @@ class Verdict {
  private:
   Rows told(const Rows& rows) const { return searched_ ? without_search(result_, rows) : rows; }
 
+  // Whether they fit or not.
+  Rows rows_with(std::int64_t workers, const ResultGroup& group) const {
+    Rows rows;
+    for (const std::size_t row : group.rows)
+      if (result_.rows[row].workers == workers) rows.push_back(row);
+    return rows;
+  }
+
   // Of each case at its largest size; "" where none has a choice.
   std::string who() const {
     const CaseNoun noun = case_noun(kinds_);
     std::vector<std::pair<std::string, std::size_t>> wins;  // by series, in the order in which they win first
     std::vector<Rows> cases;
+    std::size_t none = 0;  // cases in which nothing fits into memory
+    bool choice = false;   // something else might have won
     std::set<std::int64_t> sizes;
     for (const ResultGroup& group : result_.groups) {
       const auto& [workers, rows] = *group.by_workers.rbegin();
+      none += rows.empty();
+      choice = choice || told(rows_with(workers, group)).size() > 1;
       const Rows candidates = told(rows);
       if (candidates.empty()) continue;
       sizes.insert(workers);
@@ -122,14 +134,14 @@ class Verdict {
           ++found->second;
       }
     }
-    if (std::all_of(cases.begin(), cases.end(), [](const Rows& rows) { return rows.size() == 1; })) return "";
+    if (!choice || cases.empty()) return "";
     std::stable_sort(wins.begin(), wins.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
     const std::string start =
         fmt::format("{}{}", searched_ ? "Besides the search, best: " : "",
                     sizes.size() == 1 ? "with " + workers_text(*sizes.begin()) : "at the largest size of each");
     std::vector<std::string> always;
     for (const auto& [name, count] : wins)
-      if (count == cases.size()) always.push_back(name);
+      if (count == cases.size() + none) always.push_back(name);
     std::string text;
     if (!always.empty()) {
       text = fmt::format("{}, {} {} fastest {} {}{}{}", start, listed(always), always.size() == 1 ? "is" : "are",
@@ -140,12 +152,13 @@ class Verdict {
       std::vector<std::string> parts;
       for (const auto& [name, count] : wins)
         parts.push_back(parts.empty() ? fmt::format("{} is fastest {} {} of {}{}", name, noun.before, count,
-                                                    counted_plural(cases.size(), noun.noun), noun.detail)
+                                                    counted_plural(cases.size() + none, noun.noun), noun.detail)
                                       : fmt::format("{} {} {}", name, noun.before, count));
       text = fmt::format("{}, {}", start, listed(parts, 6));
       std::size_t total = 0;
       for (const auto& [name, count] : wins) total += count;
       if (total > cases.size()) text += "; those within 0.1 % count, too";
+      if (none > 0) text += fmt::format("; nothing fits into memory {} {}", noun.before, none);
     }
     text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
     return text + ".";

@@ -91,6 +91,8 @@ class ChartPainter {
     if (!series.markers || series.reference) return;
     for (std::size_t p = 0; p < points.size(); ++p)
       if (points[p].y >= top) add_marker(drawing_, look, points[p], {"point", title_of(series, series.points[p])});
+    for (const Position& point : series.crossed)
+      if (const Position at = axes_.at(point); at.y >= top) add_cross(drawing_, at);
   }
 
  private:

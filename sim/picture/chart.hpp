@@ -22,8 +22,9 @@ namespace allreplay {
 struct Series {
   std::string name;  ///< in the legend; "" for none
   std::vector<Position> points;
-  bool line = true;     ///< whether the points are joined, in their order
-  bool markers = true;  ///< whether each point is marked
+  std::vector<Position> crossed = {};  ///< those of the points that do not count: a cross is over them
+  bool line = true;                    ///< whether the points are joined, in their order
+  bool markers = true;                 ///< whether each point is marked
   std::optional<std::size_t>
       style;  ///< colour, marker and dashes (series_look()); series with the same one belong together (its place)
   bool reference = false;  ///< grey dashes behind all others, without markers: an ideal, a bound

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/picture/axes.hpp"
+#include "sim/picture/series_look.hpp"
 #include "sim/picture/style.hpp"
 
 namespace allreplay {
@@ -97,6 +98,7 @@ class ColumnPainter {
                                {"part", fmt::format("{}, {}: {}", group, part.name, chart_.y.label(part.value))}});
       height += part.value;
     }
+    if (column.crossed) add_cross(drawing_, {middle, y_of(height) + 7});
     if (names_fit()) write(column.name, middle, field_.bottom() - 4, true);
     if (numbers_fit())
       write(column.above, middle, y_of(height) - 3, false);

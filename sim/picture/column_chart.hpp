@@ -19,6 +19,7 @@ struct ChartColumn {
   std::string name;               ///< written in the column from below, if the chart says so
   std::vector<ColumnPart> parts;  ///< on each other
   std::string above;              ///< what stands above it, where there is room in every column
+  bool crossed = false;           ///< it does not count: a cross is over its end
 };
 
 struct ColumnGroup {

@@ -88,4 +88,12 @@ void add_marker(Drawing& drawing, const SeriesLook& look, Position at, const Mea
   drawing.add(path);
 }
 
+void add_cross(Drawing& drawing, Position at) {
+  constexpr double radius = 4.2;
+  for (const Look& look : {Look{.line = colour(0xFFFFFF), .width = 3.2}, Look{.line = style::ink, .width = 1.4}})
+    for (const double up : {-radius, radius})
+      drawing.add(Path{
+          .points = {{at.x - radius, at.y + up}, {at.x + radius, at.y - up}}, .look = look, .meaning = {"cross", ""}});
+}
+
 }  // namespace allreplay

@@ -29,4 +29,7 @@ Look bar_look(const SeriesLook& look);
 /// Draws its marker around `at`.
 void add_marker(Drawing& drawing, const SeriesLook& look, Position at, const Meaning& meaning = {});
 
+/// Draws a cross over what is at `at` and does not count.
+void add_cross(Drawing& drawing, Position at);
+
 }  // namespace allreplay

@@ -261,7 +261,10 @@ py::list described() {
 
 PYBIND11_MODULE(_core, module) {
   using namespace allreplay;
-  py::class_<Replayed, std::shared_ptr<Replayed>>(module, "Replayed")
+  // Python's own object.__new__ would make them of nothing.
+  const py::custom_type_setup made_here(
+      [](PyHeapTypeObject* type) { type->ht_type.tp_flags |= Py_TPFLAGS_DISALLOW_INSTANTIATION; });
+  py::class_<Replayed, std::shared_ptr<Replayed>>(module, "Replayed", made_here)
       .def("arrays", &arrays)
       .def("rows", &rows_of)
       .def("iteration_start", [](const Replayed& self) { return self.last().start.count(); })
@@ -270,12 +273,13 @@ PYBIND11_MODULE(_core, module) {
         return write_plan(self.outcome().result.plan, self.outcome().scenario.profile);
       });
   py::class_<Prices, std::shared_ptr<Prices>>(module, "Prices",
-                                              "What collectives cost while a strategy plans: seconds of so many bytes.")
+                                              "What collectives cost while a strategy plans: seconds of so many bytes.",
+                                              made_here)
       .def("__call__", &Prices::operator())
       .def_readonly("workers", &Prices::workers)
       .def_readonly("forward_s", &Prices::forward_s)
       .def_readonly("backward_s", &Prices::backward_s);
-  py::class_<Answer>(module, "Answer")
+  py::class_<Answer>(module, "Answer", made_here)
       .def_readonly("printed", &Answer::printed)
       .def_readonly("told", &Answer::told)
       .def_readonly("written", &Answer::written)

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/core/text.hpp"
 #include "sim/estimate/device.hpp"
@@ -43,7 +44,8 @@ std::string codec_text(const Scenario& scenario) {
 
 std::string memory_text(const Scenario& scenario, const Result& result) {
   const std::string size = format_size(static_cast<Bytes>(std::llround(result.memory.peak)));
-  return fits(scenario, result) ? size : size + ", does not fit";
+  if (fits(scenario, result)) return size;
+  return fmt::format("{}, does not fit into {}", size, write_size(*scenario.options.memory.limit));
 }
 
 namespace {
@@ -99,12 +101,10 @@ bool tells_memory(const std::vector<Outcome>& outcomes) {
   });
 }
 
-std::string memory_notes(const std::vector<Outcome>& outcomes) {
-  const auto& [scenario, result, wall_s] = outcomes.front();
+std::string limit_note(const Outcome& one, bool told) {
+  const auto& [scenario, result, wall_s] = one;
   const auto& limit = scenario.options.memory.limit;
-  const bool all_fit =
-      std::all_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) { return fits(one.scenario, one.result); });
-  const bool activations = result.memory.parts.activations.has_value(), told = tells_memory(outcomes);
+  const bool activations = result.memory.parts.activations.has_value();
   const auto device = device_called(scenario.profile->device);
   std::string note;
   if (device && limit == device->memory)
@@ -118,7 +118,13 @@ std::string memory_notes(const std::vector<Outcome>& outcomes) {
   if (told && !activations)
     note +=
         fmt::format("{} without activations: the trace says nothing of them", note.empty() ? "memory is" : ", and is");
-  return (all_fit ? "" : memory_note(scenario)) + (note.empty() ? "" : fmt::format("note: {}\n", note));
+  return note.empty() ? "" : fmt::format("note: {}\n", note);
+}
+
+std::string memory_notes(const std::vector<Outcome>& outcomes) {
+  const bool all_fit =
+      std::all_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) { return fits(one.scenario, one.result); });
+  return (all_fit ? "" : memory_note(outcomes.front().scenario)) + limit_note(outcomes.front(), tells_memory(outcomes));
 }
 
 std::string efficiency_note(const Outcome& one) {
@@ -167,6 +173,20 @@ std::optional<double> lower_bound(const std::vector<Outcome>& outcomes) {
   return least;
 }
 
+namespace {
+
+std::string throughput_text(const Scenario& scenario, const Metrics& metrics) {
+  if (!metrics.samples_per_s) return "unknown: the profile gives no batch size";
+  const SpeedPerGpu speed = speed_per_gpu(scenario, metrics);
+  std::vector<std::string> each;
+  if (speed.tokens_per_s) each.push_back(fmt::format("{:.1f} tokens/s", *speed.tokens_per_s));
+  if (speed.mfu) each.push_back(fmt::format("{} MFU", percent(*speed.mfu)));
+  return fmt::format("{:.1f} samples/s", *metrics.samples_per_s) +
+         (each.empty() ? "" : fmt::format(" (of a GPU {})", fmt::join(each, ", ")));
+}
+
+}  // namespace
+
 std::string run_report(const Outcome& outcome, const Screen& screen) {
   const auto& [scenario, result, wall_s] = outcome;
   const Metrics& m = result.metrics;
@@ -191,8 +211,7 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
       {"communication in flight",
        fmt::format("{} in {}", format_duration(m.comm_busy_s), counted(m.collectives, "collective"))},
       {"speed-up", fmt::format("{:.2f} of {} ({} efficiency)", m.speedup, scenario.workers, percent(m.efficiency))},
-      {"throughput", m.samples_per_s ? fmt::format("{:.1f} samples/s", *m.samples_per_s)
-                                     : "unknown: the profile gives no batch size"},
+      {"throughput", throughput_text(scenario, m)},
       {"memory of a worker", fmt::format("{} ({})", memory_text(scenario, result), memory_parts(result.memory.parts))},
       {"lower bound", m.lower_bound_s ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s),
                                                     percent(m.iteration_s / *m.lower_bound_s - 1))

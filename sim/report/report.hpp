@@ -16,7 +16,7 @@ std::string title(const Scenario& scenario);
 /// The least of the outcomes' lower bounds, in seconds: no lossless schedule is faster. None where no outcome has one.
 std::optional<double> lower_bound(const std::vector<Outcome>& outcomes);
 
-/// "81.2 GB", or "95.0 GB, does not fit".
+/// "81.2 GB", or "95.0 GB, does not fit into 80 GB".
 std::string memory_text(const Scenario& scenario, const Result& result);
 
 /// The same as cells: memory in bytes, marked "!" where it does not fit, which memory_note() explains.
@@ -24,7 +24,9 @@ TableCell memory_cell(const Scenario& scenario, const Result& result);
 std::string memory_note(const Scenario& scenario);
 /// Whether memory is among what there is to compare: some shard, or there is a limit.
 bool tells_memory(const std::vector<Outcome>& outcomes);
-/// What does not fit, whether anybody checks that, and what memory is without. Of one profile; at least one.
+/// Whose memory is the limit, or that there is none, and what memory is without; `told`: memory is shown.
+std::string limit_note(const Outcome& one, bool told);
+/// What does not fit, and limit_note(). Of one profile; at least one.
 std::string memory_notes(const std::vector<Outcome>& outcomes);
 /// Why an efficiency stands above 100 %, for those outcomes of which it does; "" for others.
 std::string efficiency_note(const Outcome& one);

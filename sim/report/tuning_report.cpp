@@ -33,7 +33,9 @@ std::string tuning_report(const Tuning& tuning, const Screen& screen) {
     row.insert(row.end(), trial.values.begin(), trial.values.end());
     const double ratio = trial.iteration_s / best;
     row.insert(row.end(), {cell::seconds(trial.iteration_s).with(tone), cell::percent(ratio - 1, 2),
-                           i == tuning.best ? "* best" : bar(ratio)});
+                           i == tuning.best ? "* best"
+                           : trial.fits     ? bar(ratio)
+                                            : "does not fit"});
     table.add(std::move(row));
   }
   const Scenario& scenario = tuning.given.scenario;
@@ -64,12 +66,12 @@ std::string tuning_csv(const Tuning& tuning) {
   std::string text = "profile,cluster,strategy,workers,origin,trial";
   for (const Range& range : tuning.ranges) text += "," + csv_field(range.option);
   text += ",iteration_s,best_so_far_s\n";
-  double best = tuning.trials.front().iteration_s;
+  std::size_t best = 0;
   for (std::size_t i = 0; i < tuning.trials.size(); ++i) {
-    best = std::min(best, tuning.trials[i].iteration_s);
+    if (better(tuning.trials[i], tuning.trials[best])) best = i;
     text += fmt::format("{},{}", about, i + 1);
     for (const std::string& value : tuning.trials[i].values) text += "," + csv_field(value);
-    text += fmt::format(",{},{}\n", tuning.trials[i].iteration_s, best);
+    text += fmt::format(",{},{}\n", tuning.trials[i].iteration_s, tuning.trials[best].iteration_s);
   }
   return text;
 }

@@ -128,10 +128,7 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
         "A framework's best is that of {} for each of its strategies (--budget); `recommend` "
         "tries more.\n",
         counted(answer.trials, "trial"));
-  if (!answer.memory_from.empty())
-    text += fmt::format("Memory: {} of {}.\n", write_size(*scenario.options.memory.limit), answer.memory_from);
-  if (!result.memory.parts.activations && scenario.options.memory.limit)
-    text += "note: memory is without activations: the trace says nothing of them\n";
+  text += limit_note(answer.base.outcome, true);
   const auto rows = all_rows(answer);
   const auto above = std::find_if(rows.begin(), rows.end(),
                                   [](const WhatIfRow* row) { return !efficiency_note(row->outcome).empty(); });

@@ -7,6 +7,9 @@
 
 namespace allreplay {
 
+/// What stands for every strategy, where a list of them is asked for.
+inline constexpr std::string_view every_strategy = "all";
+
 /// Throws InputError at `place` if the word, of a strategy, an option, a codec or a flag, asks for something that
 /// nothing here simulates: another parallelism, precision, asynchrony.
 void answer_what_is_absent(std::string_view word, const Place& place);

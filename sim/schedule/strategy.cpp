@@ -205,9 +205,10 @@ AddedStrategies& added_strategies() {
 }  // namespace
 
 void add_strategy(const std::string& name, std::function<Draft(const PlanRequest&)> draft) {
+  const Place place{fmt::format("strategy '{}'", name), ""};
   if (row_named(strategies(), name))
-    throw InputError({fmt::format("strategy '{}'", name), ""}, "is the name of one that comes with the program",
-                     "a name of its own");
+    throw InputError(place, "is the name of one that comes with the program", "a name of its own");
+  if (name == every_strategy) throw InputError(place, "stands for every strategy", "a name of its own");
   added_strategies().add(name, std::move(draft));
 }
 

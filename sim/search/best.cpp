@@ -9,11 +9,12 @@
 
 #include "sim/schedule/frameworks.hpp"
 #include "sim/schedule/gradients.hpp"
+#include "sim/schedule/merging.hpp"
 #include "sim/schedule/needs.hpp"
 #include "sim/search/best_sharded.hpp"
-#include "sim/search/plan_of.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/search/candidate.hpp"
 #include "sim/training/lower_bound.hpp"
+#include "sim/training/memory.hpp"
 #include "sim/training/unroll.hpp"
 
 namespace allreplay {
@@ -22,16 +23,6 @@ namespace {
 
 // What the search may cost, in tasks replayed: about half a second. Counted, not timed, so that results repeat.
 constexpr std::size_t budget = 1'500'000;
-
-// What one start may cost to plan, in comparisons: about a second; and to hold, in slices.
-constexpr double most_to_compare = 1e9;
-
-// Whether the strategy's draft is small enough to start from. All are, up to thousands of tensors.
-bool affordable(const Strategy& strategy, const Profile& profile, const StrategyOptions& options) {
-  return strategy.slices(profile, options) <= most_slices &&
-         (!strategy.comparisons ||
-          strategy.comparisons(options, static_cast<double>(profile.tensors.size())) <= most_to_compare);
-}
 
 void append(std::vector<Block>& blocks, const Slice& slice) {
   if (!blocks.empty()) {
@@ -82,31 +73,37 @@ Draft draft_most_urgent(const Profile& profile, const BlockCost& cost) {
 
 namespace {
 
+// The communication, able to carry what blocks of gradients travel in.
+Communication prepared_for_blocks(const Profile& profile, const BlockCost& cost, const StrategyOptions& options,
+                                  const Communication& communication) {
+  return prepared_for(expand(draft_sync_easgd({profile, cost, options}), profile, options.step), communication);
+}
+
 class Search {
  public:
   Search(const Scenario& scenario, const Communication& communication)
-      : scenario_(scenario),
-        communication_(communication),
+      : scenario_(without_luck(scenario)),
         profile_(slowest_profile(scenario)),
         cost_(price_of_blocks(scenario, communication)),
+        options_(scenario.options.strategy),
+        step_(options_.step),
         fair_(scenario.options.sharing == Sharing::Fair || communication.choice.detailed()),
-        step_(scenario.options.strategy.step),
         splits_(!communication.choice.detailed() && !communication.choice.gathers() && !step_.shards_optimizer()),
-        network_(communication.choice.detailed()
-                     ? in_closed_form(*communication.fabric)
-                     : communication.fabric) {
+        memory_varies_(scenario.options.memory.limit && step_.shards_gradients()),
+        on_(in_alpha_beta(step_.shards_optimizer() ? prepared_for_blocks(profile_, cost_, options_, communication)
+                                         : communication)) {
     if (step_.shards_optimizer()) return;  // what the shards allow depends on the plan
     const CommCost cost = communication.fabric->price(CollectiveOp::AllReduce);
     if (!communication.compression)
-      bound_ = LowerBound(profile_, [&](Bytes bytes) {
-                 return cost.least(bytes);
-               }).of(profile_, scenario.options.strategy.step);
+      bound_ = LowerBound(profile_, [&](Bytes bytes) { return cost.least(bytes); }).of(profile_, step_);
   }
 
-  Plan run() {
-    for (const Strategy& strategy : strategies())
-      if (strategy.draft && affordable(strategy, profile_, scenario_.options.strategy))
-        consider_with_variants(make_draft(strategy, {profile_, cost_, scenario_.options.strategy}));
+  /// Whether it replays the strategy's plan as it comes.
+  bool considers(const Strategy& strategy) const { return strategy.draft && (!strategy.split || splits_); }
+
+  Plan run(const std::vector<Scenario>& others) {
+    for (const Scenario& other : others)
+      if (considers(*other.strategy)) consider_with_variants(make_draft(*other.strategy, {profile_, cost_, options_}));
     if (!done()) consider_with_variants(draft_most_urgent(profile_, cost_));
     if (!done()) vary_options();
     improve_starts();
@@ -117,30 +114,23 @@ class Search {
 
  private:
   struct Found {
-    Time time = never;
+    PlanCost cost;
     Draft draft;
   };
 
-  // Channels of closed forms in the place of a network in detail.
-  std::shared_ptr<const Fabric> in_closed_form(const Fabric& fabric) const {
-    ChannelCosts costs;
-    for (const Call& call : fabric.calls()) costs.push_back({fabric.price(call), fabric.channels(call)});
-    return std::make_shared<AlphaBetaFabric>(fabric.calls(), scenario_.workers, std::move(costs), Sharing::Fair);
-  }
-
-  bool done() const { return best_.time <= bound_ || replayed_ >= limit_; }
+  bool done() const { return (best_.cost.fits && best_.cost.seconds <= to_seconds(bound_)) || replayed_ >= limit_; }
 
   // From the start of the slowest worker's backward pass to its next: that worker decides (no jitter). The draft is
   // lent to a plan, and comes back.
   Timeline timeline(Draft& draft) {
     Plan whole = expand(std::move(draft), profile_, step_);
     const Unrolled unrolled =
-        unroll(profile_, whole, {WorkerClass{1, {0}}}, network_.get(), cost_.compression(),
-                                     step_.shards(scenario_.workers));
+        unroll(profile_, whole, {WorkerClass{1, {0}}}, on_.fabric.get(), cost_.compression(),
+               step_.shards(scenario_.workers));
     replayed_ += unrolled.graph.tasks().size();
     std::vector<Stream> streams;
     Clock clock(Time(0));
-    const std::unique_ptr<Server> network = network_->server();
+    const std::unique_ptr<Server> network = on_.fabric->server();
     Timeline result =
         replay(unrolled.graph, system_of(unrolled, whole, streams, clock, *network, scenario_.cluster.interference));
     last_work_ = unrolled.last_work(0);
@@ -152,17 +142,24 @@ class Search {
     return result;
   }
 
-  Time evaluate(Draft& draft) {
-    const Timeline result = timeline(draft);
-    return result.spans[last_work_].end;
+  // Where plans differ in the memory that they need, all of it is simulated: every worker, and what each holds.
+  PlanCost evaluate(Draft& draft) {
+    if (!memory_varies_) {
+      const Timeline result = timeline(draft);
+      return {to_seconds(result.spans[last_work_].end), 0, true};
+    }
+    Candidate whole = replayed(scenario_, on_, expand(std::move(draft), profile_, step_));
+    replayed_ += 2 * (whole.plan.program().size() + whole.plan.transfers.size());
+    draft = draft_of(std::move(whole.plan));
+    return whole.cost;
   }
 
-  // Keeps the draft where it is faster than what `than` holds, and as the best of all where it is that.
+  // Keeps the draft where it is better than what `than` holds, and as the best of all where it is that.
   bool consider(Draft& draft, Found& than) {
-    const Time time = evaluate(draft);
-    if (time >= than.time) return false;
-    than = {time, draft};
-    if (time < best_.time) best_ = than;
+    const PlanCost cost = evaluate(draft);
+    if (!cost.better_than(than.cost)) return false;
+    than = {cost, draft};
+    if (cost.better_than(best_.cost)) best_ = than;
     return true;
   }
   bool consider(Draft&& draft, Found& than) { return consider(draft, than); }
@@ -190,12 +187,12 @@ class Search {
   // The draft; without its clock and with the layers' own gates; in the order that this made, with other windows; taken
   // apart into two stages. The fastest of them is a start for moves.
   void consider_with_variants(Draft draft) {
-    if (draft.split && !splits_) return;
     Found start;
+    draft.barrier = options_.barrier.value_or(draft.barrier);
     consider(draft, start);
     draft.tick = Time(0);
     draft.release = Release::Layer;
-    draft.barrier = scenario_.options.strategy.barrier.value_or(Barrier::Layer);
+    draft.barrier = options_.barrier.value_or(Barrier::Layer);
     if (!done()) consider(draft, start);
     if (!draft.split && draft.order != Order::AsListed) draft = as_admitted(draft);
     consider_windows(draft, start);
@@ -245,26 +242,30 @@ class Search {
 
   // The strategies that have a size to choose, over sizes.
   void vary_options() {
-    StrategyOptions options = scenario_.options.strategy;
+    Scenario varied = scenario_;
+    StrategyOptions& options = varied.options.strategy;
     options.first_bucket = options.first_bucket.value_or(ddp_first_bucket);
     for (Bytes size = 256'000; size <= 64'000'000; size *= 2) {
       if (!fair_ && size < 4'000'000) continue;  // small slices help where blocks share
       options.partition = options.threshold = options.bucket_cap = size;
       for (const char* name : {"dear", "ddp", "bytescheduler"}) {
         if (done()) return;
-        const Strategy& strategy = find_strategy(name, {});
-        if (affordable(strategy, profile_, options)) consider_with_variants(strategy.draft({profile_, cost_, options}));
+        varied.strategy = &find_strategy(name, {});
+        if (considers(*varied.strategy) && affordable(varied))
+          consider_with_variants(varied.strategy->draft({profile_, cost_, options}));
       }
-      if (!done()) consider_with_variants(runs_in_halves(size));
+      if (!done() && splits_) consider_with_variants(runs_in_halves(size));
     }
   }
 
   // Moves from the fastest starts, which share what is left of the budget.
   void improve_starts() {
     constexpr std::size_t most = 6;
-    std::stable_sort(starts_.begin(), starts_.end(), [](const Found& a, const Found& b) { return a.time < b.time; });
+    std::stable_sort(starts_.begin(), starts_.end(),
+                     [](const Found& a, const Found& b) { return a.cost.better_than(b.cost); });
     const auto same = [](const Found& a, const Found& b) {
-      return a.time == b.time && a.draft.blocks.size() == b.draft.blocks.size();
+      return !a.cost.better_than(b.cost) && !b.cost.better_than(a.cost) &&
+             a.draft.blocks.size() == b.draft.blocks.size();
     };
     starts_.erase(std::unique(starts_.begin(), starts_.end(), same), starts_.end());
     starts_.resize(std::min(most, starts_.size()));
@@ -333,7 +334,9 @@ class Search {
   void simplify() {
     const auto spent = [&] { return replayed_ >= budget + budget / 2; };
     const auto keeps = [&](Draft draft) {
-      if (spent() || evaluate(draft) > best_.time) return false;
+      if (spent()) return false;
+      const PlanCost cost = evaluate(draft);
+      if (!cost.fits || cost.seconds > best_.cost.seconds) return false;
       best_.draft = draft;
       return true;
     };
@@ -346,14 +349,15 @@ class Search {
     }
   }
 
-  const Scenario& scenario_;
-  const Communication& communication_;
+  Scenario scenario_;
   Shared<Profile> profile_;
   BlockCost cost_;
-  bool fair_;
+  StrategyOptions options_;
   ShardingConfig step_;
-  bool splits_;                            // whether there are halves of the collective, with prices of their own
-  std::shared_ptr<const Fabric> network_;  // what blocks travel on while the search tries them
+  bool fair_;
+  bool splits_;         // whether there are halves of the collective, with prices of their own
+  bool memory_varies_;  // whether it limits the search: unsharded gradients that wait for their reduction
+  Communication on_;    // what blocks travel on while the search tries them
   Time bound_{0};
   Found best_;
   std::vector<Found> starts_;
@@ -363,32 +367,28 @@ class Search {
   std::vector<TaskId> sent_;  // by block: its first transfer
 };
 
+// Of plans of blocks. Where the search does not see what will be simulated (luck, other fidelities, how others shard),
+// the others are compared with it there.
+Candidate find_best_blocks(const Scenario& scenario, const Communication& communication) {
+  const std::vector<Scenario> all = others(scenario);
+  Search search(scenario, communication);
+  std::vector<Plan> found{search.run(all)};
+  require_covered(found.front(), scenario.profile);
+  const bool seen = !scenario.stragglers.jitter && !communication.choice.detailed();
+  std::vector<Scenario> unseen;
+  for (const Scenario& other : all)
+    if (!seen || !search.considers(*other.strategy)) unseen.push_back(other);
+  if (unseen.empty() && !scenario.options.memory.limit) return {{.fits = true}, std::move(found.front())};
+  return best_of(scenario, std::move(found), unseen);
+}
+
 }  // namespace
 
 Plan find_best(const Scenario& scenario, const Communication& communication) {
-  if (scenario.options.strategy.step.shards_parameters()) return find_best_sharded(scenario, communication);
-  const Plan found = Search(scenario, communication).run();
-  require_covered(found, scenario.profile);
-  // Where the search does not see what will be simulated (luck, other fidelities), the others are compared with it
-  // there: but not message by message, which takes too long.
-  const bool seen = !scenario.stragglers.jitter && communication.choice.fidelity == Fidelity::AlphaBeta;
-  if (seen || communication.choice.fidelity == Fidelity::Message) return found;
-  Plan best = found;
-  double least = simulate(scenario, found).metrics.iteration_s;
-  for (const Strategy& strategy : strategies()) {
-    if (!strategy.draft || !affordable(strategy, scenario.profile, scenario.options.strategy) ||
-        (strategy.split && scenario.options.strategy.step.shards_optimizer()) ||
-        (strategy.split && !communication.choice.algorithm->splits && !communication.choice.gathers()))
-      continue;
-    Scenario other = scenario;
-    other.strategy = &strategy;
-    const Result result = simulate(other);
-    if (result.metrics.iteration_s >= least) continue;
-    least = result.metrics.iteration_s;
-    best = result.plan;
-    best.strategy = "best";
-  }
-  return best;
+  const bool by_units = scenario.options.strategy.step.shards_parameters();
+  Candidate best = by_units ? find_best_sharded(scenario, communication) : find_best_blocks(scenario, communication);
+  if (!best.cost.fits) nothing_fits(scenario, best.cost.bytes, "the smallest that was found");
+  return std::move(best.plan);
 }
 
 }  // namespace allreplay

@@ -1,13 +1,9 @@
 #include "sim/search/best_sharded.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <memory>
-
-#include <fmt/format.h>
+#include <numeric>
 
 #include "sim/schedule/fsdp.hpp"
-#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -26,62 +22,40 @@ struct UnitChoice {
   bool reduce_every = true, separate = false;
 };
 
-struct Tried {
-  double seconds = std::numeric_limits<double>::infinity(), bytes = seconds;
-  bool fits = false;
-  Plan plan;
-
-  // What fits goes before what does not; then time; then memory.
-  bool better_than(const Tried& other) const {
-    if (fits != other.fits) return fits;
-    if (!fits) return bytes < other.bytes;
-    return seconds != other.seconds ? seconds < other.seconds : bytes < other.bytes;
-  }
-};
-
-// What the search replays on: a detailed fidelity is told by its prices.
-Communication in_search(const Scenario& scenario, Communication communication) {
-  if (!communication.choice.detailed()) return communication;
-  const Fabric& fabric = *communication.fabric;
-  ChannelCosts costs;
-  for (const Call& call : fabric.calls()) costs.push_back({fabric.price(call), fabric.channels(call)});
-  communication.fabric =
-      std::make_shared<AlphaBetaFabric>(fabric.calls(), scenario.workers, std::move(costs), Sharing::Fair);
-  communication.topology.reset();
-  return communication;
-}
-
 class UnitSearch {
  public:
   UnitSearch(const Scenario& scenario, const Communication& communication)
       : scenario_(scenario),
+        searched_(without_luck(scenario)),
         communication_(communication),
-        searched_(scenario),
         profile_(slowest_profile(scenario)),
-        units_(units_of(scenario.profile, {})),
+        options_(scenario.options.strategy),
+        units_(units_of(scenario.profile, options_.fsdp.wrap)),
+        others_(others(scenario)),
         exact_(!scenario.stragglers.jitter && !communication.choice.detailed()) {
-    options_ = scenario.options.strategy;
     options_.step.zero = 0;  // the strategies say themselves what they shard
-    searched_.stragglers.jitter.reset();
     communication_ = prepared_for(plan_fsdp2(request(options_)), communication_);
-    on_ = in_search(scenario, communication_);
+    on_ = in_alpha_beta(communication_);
   }
 
-  Tried run() {
-    std::vector<Plan> as_they_come;
-    for (const char* name : {"fsdp2", "fsdp1", "zero-3"}) {
-      if (name == std::string_view("zero-3") && options_.step.shard_group > 0) continue;
-      as_they_come.push_back(find_strategy(name, {}).plan(request(options_)));
-      consider(as_they_come.back());
-    }
-    if (units_.size() <= few_units)
+  Candidate run() {
+    for (const Scenario& other : others_) consider(other.strategy->plan(request(other.options.strategy)));
+    if (given("wrap"))
+      each_setting({.begins = begins()}, [&](const UnitChoice& choice) {
+        if (!done()) consider(choice);
+      });
+    else if (units_.size() <= few_units)
       for (std::size_t borders = 0; borders < std::size_t{1} << (units_.size() - 1); ++borders)
         each_setting({.begins = merged(borders)}, [&](const UnitChoice& choice) { consider(choice); });
     else
       search();
-    Tried best = exact_ ? finalists_.front() : as_replayed(std::move(as_they_come));
-    best.plan.strategy = "best";
-    return best;
+    if (exact_) {
+      finalists_.front().plan.strategy = "best";
+      return std::move(finalists_.front());
+    }
+    std::vector<Plan> found;
+    for (Candidate& one : finalists_) found.push_back(std::move(one.plan));
+    return best_of(scenario_, std::move(found), others_);
   }
 
  private:
@@ -89,42 +63,19 @@ class UnitSearch {
     return {profile_, price_of_blocks(scenario_, communication_), options, true, scenario_.workers};
   }
 
-  Tried tried(const Scenario& scenario, const Communication& communication, Plan plan) const {
-    const Result result = simulate(scenario, plan, communication);
-    Tried one{result.metrics.iteration_s, result.memory.peak, true, std::move(plan)};
-    if (const auto limit = scenario.options.memory.limit) one.fits = one.bytes <= static_cast<double>(*limit);
-    return one;
-  }
-
-  Tried consider(Plan plan) {
+  PlanCost consider(Plan plan) {
     replayed_ += plan.program().size() + plan.transfers.size();
-    Tried one = tried(searched_, on_, std::move(plan));
-    const auto place =
-        std::find_if(finalists_.begin(), finalists_.end(), [&](const Tried& other) { return one.better_than(other); });
+    const Candidate one = replayed(searched_, on_, std::move(plan));
+    const auto place = std::find_if(finalists_.begin(), finalists_.end(),
+                                    [&](const Candidate& other) { return one.cost.better_than(other.cost); });
     if (place != finalists_.end() || finalists_.size() < most_finalists) finalists_.insert(place, one);
     if (finalists_.size() > (exact_ ? 1 : most_finalists)) finalists_.pop_back();
-    return one;
-  }
-
-  // The finalists and the frameworks' own, with jitter and in the scenario's fidelity; message by message, the one
-  // found.
-  Tried as_replayed(std::vector<Plan> candidates) const {
-    if (communication_.choice.fidelity == Fidelity::Message) {
-      candidates.clear();
-      candidates.push_back(finalists_.front().plan);
-    } else
-      for (const Tried& one : finalists_) candidates.push_back(one.plan);
-    Tried best;
-    for (Plan& plan : candidates) {
-      Tried one = tried(scenario_, prepared_for(plan, communication_), std::move(plan));
-      if (one.better_than(best)) best = std::move(one);
-    }
-    return best;
+    return one.cost;
   }
 
   bool done() const { return replayed_ >= most_tasks; }
 
-  Tried consider(const UnitChoice& choice) {
+  PlanCost consider(const UnitChoice& choice) {
     StrategyOptions options = options_;
     options.fsdp.wrap = {.by = Wrap::By::Given, .begins = choice.begins};
     options.fsdp.reshard = choice.reshard;
@@ -135,6 +86,13 @@ class UnitSearch {
     return consider(plan_fsdp2(request(options)));
   }
 
+  // Of all units.
+  std::vector<std::uint32_t> begins() const {
+    std::vector<std::uint32_t> all;
+    for (const Unit& unit : units_) all.push_back(unit.first);
+    return all;
+  }
+
   // Bit i: a border between units i and i + 1.
   std::vector<std::uint32_t> merged(std::size_t borders) const {
     std::vector<std::uint32_t> begins{0};
@@ -143,29 +101,49 @@ class UnitSearch {
     return begins;
   }
 
+  // Whether the user says it, so that nothing is left to choose.
+  bool given(const char* option) const { return scenario_.options.places.contains(option); }
+
+  // What is given; else from one to the most that may be of use.
+  std::vector<std::int64_t> depths(const char* option, std::int64_t value, std::int64_t most) const {
+    if (given(option)) return {value};
+    std::vector<std::int64_t> all(static_cast<std::size_t>(most));
+    std::iota(all.begin(), all.end(), std::int64_t{1});
+    return all;
+  }
+
+  template <class Value>
+  std::vector<Value> words(const char* option, Value value, std::vector<Value> all) const {
+    return given(option) ? std::vector{value} : all;
+  }
+
   template <class Each>
   void each_setting(UnitChoice choice, Each each) const {
     // Further ahead or behind than there are units is all the same.
     const auto units = static_cast<std::int64_t>(choice.begins.size());
     const std::int64_t most = units_.size() <= few_units ? units : std::min(units, deepest);
-    for (const Reshard reshard : {Reshard::ButLast, Reshard::All, Reshard::None}) {
+    const FsdpOptions& own = options_.fsdp;
+    const bool one_batch = options_.step.accumulate == 1;
+    for (const Reshard reshard :
+         words("reshard", own.reshard.value_or(Reshard::ButLast), {Reshard::ButLast, Reshard::All, Reshard::None})) {
       choice.reshard = reshard;
-      for (choice.prefetch = 1; choice.prefetch <= most; ++choice.prefetch)
-        for (choice.reduce_buffers = 1; choice.reduce_buffers <= most; ++choice.reduce_buffers)
-          for (const bool every : {true, false}) {
-            if (!every && options_.step.accumulate == 1) continue;
-            choice.reduce_every = every;
-            for (const bool separate : {false, true}) {
+      for (const std::int64_t prefetch : depths("prefetch", own.prefetch, most))
+        for (const std::int64_t buffers : depths("reduce_buffers", own.reduce_buffers, most))
+          for (const bool every :
+               words("reduce", own.reduce_every, one_batch ? std::vector{true} : std::vector{true, false}))
+            for (const bool separate : words("lanes", own.separate_lanes, {false, true})) {
+              choice.prefetch = prefetch;
+              choice.reduce_buffers = buffers;
+              choice.reduce_every = every;
               choice.separate = separate;
               each(choice);
             }
-          }
     }
   }
 
   // From even merges, each with every setting; then the best of them by moves of their borders.
   void search() {
-    std::vector<std::pair<Tried, UnitChoice>> starts;
+    std::vector<std::pair<PlanCost, UnitChoice>> starts;
     for (std::size_t together = 1; together <= units_.size(); together *= 2) {
       UnitChoice even;
       for (std::size_t unit = 0; unit < units_.size(); unit += together) even.begins.push_back(units_[unit].first);
@@ -176,7 +154,7 @@ class UnitSearch {
     std::stable_sort(starts.begin(), starts.end(),
                      [](const auto& a, const auto& b) { return a.first.better_than(b.first); });
     starts.resize(std::min(starts_to_improve, starts.size()));
-    for (auto& [tried, choice] : starts) improve(tried, choice);
+    for (auto& [cost, choice] : starts) improve(cost, choice);
     if (starts.empty()) return;
     const auto best = std::min_element(starts.begin(), starts.end(),
                                        [](const auto& a, const auto& b) { return a.first.better_than(b.first); });
@@ -185,7 +163,7 @@ class UnitSearch {
     });
   }
 
-  void improve(Tried& tried, UnitChoice& choice) {
+  void improve(PlanCost& cost, UnitChoice& choice) {
     for (bool better = true; better && !done();) {
       better = false;
       for (std::size_t unit = 1; unit < units_.size() && !done(); ++unit) {
@@ -196,9 +174,9 @@ class UnitSearch {
         else
           other.begins.insert(std::upper_bound(other.begins.begin(), other.begins.end(), units_[unit].first),
                               units_[unit].first);
-        Tried next = consider(other);
-        if (!next.better_than(tried)) continue;
-        tried = std::move(next);
+        const PlanCost next = consider(other);
+        if (!next.better_than(cost)) continue;
+        cost = next;
         choice = std::move(other);
         better = true;
       }
@@ -206,23 +184,22 @@ class UnitSearch {
   }
 
   const Scenario& scenario_;
-  Communication communication_;  // of the scenario
   Scenario searched_;            // without jitter
+  Communication communication_;  // of the scenario
   Communication on_;
   Shared<Profile> profile_;
   StrategyOptions options_;
   std::vector<Unit> units_;
+  std::vector<Scenario> others_;
   bool exact_;  // whether the search replays what will be simulated
   std::size_t replayed_ = 0;
-  std::vector<Tried> finalists_;  // the best first
+  std::vector<Candidate> finalists_;  // the best first
 };
 
 }  // namespace
 
-Plan find_best_sharded(const Scenario& scenario, const Communication& communication) {
-  Tried best = UnitSearch(scenario, communication).run();
-  if (!best.fits) nothing_fits(scenario, best.bytes, "the smallest that was found");
-  return std::move(best.plan);
+Candidate find_best_sharded(const Scenario& scenario, const Communication& communication) {
+  return UnitSearch(scenario, communication).run();
 }
 
 }  // namespace allreplay

@@ -199,8 +199,10 @@ Range parse_range(const std::string& text, const Strategy& strategy, const Place
 
 std::vector<Range> default_ranges(const Scenario& scenario) {
   const Profile& profile = scenario.profile;
+  const auto given = [&](std::string_view option) { return scenario.options.places.contains(std::string(option)); };
   std::vector<Range> ranges;
   for (const OptionRow* row : tunable_options(*scenario.strategy)) {
+    if (given(row->name)) continue;
     Range range{std::string(row->name), kind_of(*row), row->tuned->low, row->tuned->high};
     // Above all gradients together, sizes do not differ.
     if (range.kind == Range::Kind::Size)
@@ -212,7 +214,7 @@ std::vector<Range> default_ranges(const Scenario& scenario) {
     const std::string option(choice.option);
     const bool planned = !scenario.strategy->searched();
     const bool read = option == "shard_group" ? planned && takes_groups(scenario) : reads(*scenario.strategy, option);
-    if (!read || scenario.options.places.count(option) > 0) continue;
+    if (!read || given(option)) continue;
     Values values = choice.values(scenario);
     if (values.size() > 1)
       ranges.push_back({.option = option, .kind = Range::Kind::Choice, .values = std::move(values)});

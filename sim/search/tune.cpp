@@ -9,15 +9,14 @@
 
 namespace allreplay {
 
-namespace {
-
-using Setting = std::vector<std::string>;
-
-// What fits before what does not; then the faster, or of what does not fit the smaller.
 bool better(const Trial& a, const Trial& b) {
   if (a.fits != b.fits) return a.fits;
   return a.fits ? a.iteration_s < b.iteration_s : a.memory_bytes < b.memory_bytes;
 }
+
+namespace {
+
+using Setting = std::vector<std::string>;
 
 class Tuner {
  public:

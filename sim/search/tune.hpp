@@ -43,6 +43,9 @@ using Measure = std::function<std::vector<Measured>(const std::vector<std::vecto
 /// result depends on the request alone, not on how many are measured at once.
 std::vector<Trial> tune(const TuneRequest& request, const std::vector<std::string>& given, const Measure& measure);
 
+/// What fits goes before what does not; then the faster, or of what does not fit the smaller.
+bool better(const Trial& a, const Trial& b);
+
 /// The index of the fastest trial that fits, or of the smallest if none does; the earliest among equals.
 std::size_t fastest(const std::vector<Trial>& trials);
 

@@ -239,9 +239,10 @@ bool fits(const Scenario& scenario, const Result& result) {
 }
 
 void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest) {
-  throw InputError(scenario.options.place_of("memory"),
-                   fmt::format("nothing fits into {}", write_size(*scenario.options.memory.limit)),
-                   fmt::format("at least {}, which {} needs", format_size(static_cast<Bytes>(bytes)), smallest));
+  const bool given = scenario.options.places.contains("memory");
+  throw NothingFits(given ? scenario.options.place_of("memory") : Place{scenario.profile->name, "/device"},
+                    fmt::format("nothing fits into {}", write_size(*scenario.options.memory.limit)),
+                    fmt::format("at least {}, which {} needs", format_size(static_cast<Bytes>(bytes)), smallest));
 }
 
 MemoryUse memory_of(const Scenario& scenario, const Plan& plan, const Unrolled& unrolled, const Episode& episode) {

@@ -3,6 +3,7 @@
 
 #include <string_view>
 
+#include "sim/core/error.hpp"
 #include "sim/training/simulate.hpp"
 
 namespace allreplay {
@@ -10,7 +11,11 @@ namespace allreplay {
 /// Whether it fits into the memory that the scenario says a worker has.
 bool fits(const Scenario& scenario, const Result& result);
 
-/// Throws InputError: nothing that was tried fits, and the least, of `bytes`, is that of `smallest`.
+struct NothingFits : InputError {
+  using InputError::InputError;
+};
+
+/// Throws NothingFits: nothing that was tried fits, and the least, of `bytes`, is that of `smallest`.
 [[noreturn]] void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest);
 
 /// From the last replayed iteration.

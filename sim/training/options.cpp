@@ -367,7 +367,7 @@ const std::vector<OptionRow>& table() {
       {.name = "memory",
        .about = "of a worker: what needs more does not fit",
        .reader = everybody,
-       .standard = "no limit",
+       .standard = "that of the trace's device, where the trace says activations, too; else no limit",
        .kind = OptionKind::Size,
        .set = [](Options& o, const std::string& v, const Place& p) { o.memory.limit = positive_size(v, p); },
        .get = [](const Options& o) { return o.memory.limit ? write_size(*o.memory.limit) : std::string(); }},

@@ -21,6 +21,15 @@ Call planned_call(const Scenario& scenario) {
   return {CollectiveOp::ReduceScatter, data_parallel_groups(scenario.options.strategy.step)[group_shard].group};
 }
 
+std::int64_t stage_of(const Scenario& scenario) {
+  const std::string_view name = scenario.strategy->name;
+  const StrategyOptions& options = scenario.options.strategy;
+  if (!scenario.strategy->shards()) return options.step.zero;
+  if (name == "zero-1" || name == "zero-2") return name == "zero-1" ? 1 : 2;
+  if (name == "megatron") return options.megatron.distributed_optimizer ? 1 : 0;
+  return 3;
+}
+
 bool takes_groups(const Scenario& scenario) {
   const std::string_view name = scenario.strategy->name;
   return name == "fsdp1" || name == "fsdp2" ||
@@ -81,6 +90,10 @@ void require_sharding(const Scenario& scenario) {
     refuse(scenario, "zero", "zero=0: it sends reduce-scatters and all-gathers already");
   if (options.step.shards_parameters() && scenario.strategy->draft)
     refuse(scenario, "zero", "zero=1 or 2, or fsdp2, fsdp1, zero-3, or best");
+  if (options.step.shards_parameters() && options.barrier)
+    throw InputError(
+        scenario.options.place_of("barrier"), "barrier does not go with zero=3",
+        "nothing: where parameters are gathered, what waits for what is the framework's; or zero=0, 1 or 2");
 }
 
 }  // namespace allreplay

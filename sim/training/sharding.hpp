@@ -11,6 +11,9 @@ bool shards_state(const Scenario& scenario);
 /// What a planner's blocks travel in while the backward pass can hide them.
 Call planned_call(const Scenario& scenario);
 
+/// ZeRO's stage that the scenario's strategy plans for. REQUIRES: a strategy, and no given plan.
+std::int64_t stage_of(const Scenario& scenario);
+
 /// Whether the scenario's strategy, with its options, can shard in groups of workers.
 bool takes_groups(const Scenario& scenario);
 

@@ -219,8 +219,8 @@ class Training {
     begin_at(starts);
   }
 
-  // Each worker draws from a stream of its own, so that it does not matter who draws for whom: over all cores. What each
-  // computes by these times, as the lower bound counts it.
+  // Each worker draws from a stream of its own, so that it does not matter who draws for whom: over all cores. What
+  // each computes by these times, as the lower bound counts it.
   std::vector<Time> draw_times(Crew& crew) {
     std::copy(offsets_.begin(), offsets_.end(), crew.times(0).begin());
     std::vector<Time> computing(classes_.size());
@@ -244,7 +244,8 @@ class Training {
                                                         std::max(1U, std::thread::hardware_concurrency()));
     std::vector<std::future<void>> others;
     for (std::size_t i = 1; i < threads; ++i)
-      others.push_back(std::async(std::launch::async, draw, count * i / threads, count * (i + 1) / threads));
+      others.push_back(
+          std::async(std::launch::async | std::launch::deferred, draw, count * i / threads, count * (i + 1) / threads));
     draw(0, count / threads);
     for (std::future<void>& other : others) other.get();
     return computing;

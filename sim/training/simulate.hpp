@@ -37,6 +37,7 @@ struct Scenario {
   const Strategy* strategy = nullptr;
   std::shared_ptr<const GivenPlan> given;  ///< whose strategy `strategy` is, then
   std::optional<CodecCosts> codec;         ///< none: gradients travel as they are
+  std::optional<double> peak;              ///< FLOP/s of a worker in the profile's precision; none: unknown
   Options options;
   bool fold = true;       ///< identical workers are simulated once; results do not depend on it
   bool in_words = false;  ///< the options are those that the words of the strategy's framework mean

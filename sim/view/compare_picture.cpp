@@ -6,6 +6,8 @@
 
 #include "sim/picture/style.hpp"
 #include "sim/report/apart.hpp"
+#include "sim/report/report.hpp"
+#include "sim/training/memory.hpp"
 #include "sim/view/activity_looks.hpp"
 
 namespace allreplay {
@@ -19,7 +21,7 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
   const Apart names = apart(outcomes);
   BarChart chart;
   chart.title = names.title();
-  chart.note = caveat_with_source(scenario.profile);
+  std::string large;  // what is said where something does not fit into memory
   chart.value.name = fmt::format("time per iteration ({})", unit.name);
   const auto add_part = [&](const std::string& name, double Metrics::*part, const Look& look, bool of_batch = false) {
     BarPart bars{name, {}, look};
@@ -37,8 +39,11 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
   add_part("exposed communication", &Metrics::exposed_comm_s, look_of_waiting());
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     chart.bars.push_back(names.label(i));
-    chart.ends.push_back(format_duration(outcomes[i].result.metrics.iteration_s));
+    const bool does_fit = fits(outcomes[i].scenario, outcomes[i].result);
+    chart.ends.push_back(format_duration(outcomes[i].result.metrics.iteration_s) + (does_fit ? "" : "!"));
+    if (!does_fit) large = memory_note(outcomes[i].scenario);
   }
+  chart.note = large + caveat_with_source(scenario.profile);
   const auto shards = [](const Outcome& one) { return one.result.plan.step.shards_optimizer(); };
   const bool some_shard =
       std::any_of(outcomes.begin(), outcomes.end(), shards) && !std::all_of(outcomes.begin(), outcomes.end(), shards);

@@ -62,7 +62,8 @@ Figure columns_figure(const PlotData& data) {
     ColumnChart chart{.x_name = options.axis_name(options.x), .y = {.name = name}};
     if (shares) chart.y.to = 100;
     chart.groups = groups_of(panel, [&](const std::string& series, std::size_t row) {
-      return ChartColumn{series, {{data.y[row], look(series), series}}, number_text(data.y[row])};
+      return ChartColumn{
+          series, {{data.y[row], look(series), series}}, number_text(data.y[row]), !data.rows[row]->fits};
     });
     figure.panels.push_back(panel_of(panel.title, std::move(chart)));
   }
@@ -97,7 +98,8 @@ Figure bars_figure(const PlotData& data) {
           {{(of(row, "forward_s") + of(row, "backward_s")) / unit.size, compute, series + ", computation"},
            {of(row, "codec_s") / unit.size, codec, series + ", compression"},
            {of(row, "exposed_comm_s") / unit.size, look(series), series + ", exposed communication"}},
-          ""};
+          "",
+          !data.rows[row]->fits};
     });
     figure.panels.push_back(panel_of(panel.title, std::move(chart)));
   }

@@ -35,6 +35,7 @@ class Curves {
         curve.points.push_back({places.at(point.x), curve_value(data_, kind, point.row)});
         least = std::min(least, curve.points.back().y);
         greatest = std::max(greatest, curve.points.back().y);
+        if (!data_.rows[point.row]->fits) curve.crossed.push_back(curve.points.back());
       }
       std::stable_sort(curve.points.begin(), curve.points.end(), [](auto& a, auto& b) { return a.x < b.x; });
       chart.series.push_back(std::move(curve));

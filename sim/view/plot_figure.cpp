@@ -43,6 +43,15 @@ std::string origin_note(const PlotData& data) {
   return fmt::format("{}", fmt::join(notes, " "));
 }
 
+// What says that some rows do not fit into memory: a cross is over each, but in a histogram.
+std::string note_of_large(const PlotData& data) {
+  const auto large = std::count_if(data.rows.begin(), data.rows.end(), [](const PlotRow* row) { return !row->fits; });
+  if (large == 0) return "";
+  const bool counted = data.options.kinds.front() == PlotKind::Histogram;
+  return counted ? fmt::format("{} of {} rows do not fit into the memory of a worker.", large, data.rows.size())
+                 : "×: does not fit into the memory of a worker.";
+}
+
 // The column of the option that was tuned, where it is one; else that of the trial's number.
 std::string tuned_column(const PlotTable& table) {
   const auto trial = std::find(table.columns.begin(), table.columns.end(), "trial");
@@ -54,7 +63,8 @@ std::string tuned_column(const PlotTable& table) {
 
 Figure figure_of(const PlotData& data, std::size_t panels, const std::string& title) {
   Figure figure{.title = title};
-  figure.note = origin_note(data);
+  for (const std::string& note : {note_of_large(data), origin_note(data)})
+    if (!note.empty()) figure.note += (figure.note.empty() ? "" : " ") + note;
   if (panels == 1) figure.panel_width = 560;
   return figure;
 }

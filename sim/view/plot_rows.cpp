@@ -158,9 +158,10 @@ Chart trials_chart(const PlotData& data, const std::vector<std::size_t>& rows) {
     values.emplace_back(*at, text);
     tried.points.push_back({*at, seconds(row, "iteration_s") / unit.size});
     const double so_far_at = seconds(row, "best_so_far_s") / unit.size;
+    const bool is_best = so_far.points.empty() || so_far_at != so_far.points.back().y;
     if (!so_far.points.empty()) so_far.points.push_back({*at, so_far.points.back().y});  // a step
     so_far.points.push_back({*at, so_far_at});
-    if (best.points.empty() || tried.points.back().y < best.points.front().y) best.points = {tried.points.back()};
+    if (is_best) best.points = {tried.points.back()};
   }
   Chart chart{.height = rows_height};
   chart.x = by_option ? option_axis(options.axis_name(options.x), std::move(values))

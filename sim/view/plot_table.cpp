@@ -9,23 +9,25 @@
 #include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/units.hpp"
+#include "sim/experiment/row.hpp"
 
 namespace allreplay {
 
 namespace {
 
-// Adds the options of a row ("groups=2;stop=0"), a column each but for those that are columns of the file.
+// Adds the options of a row ("groups=2;stop=0"), a column each but for those that are columns of the file, and whether
+// these say that it does not fit.
 void add_options(PlotTable& table, PlotRow& row, std::size_t of_file) {
-  const auto place = std::find(table.columns.begin(), table.columns.end(), "options");
-  if (place == table.columns.end()) return;
-  const std::string options = row.cells[static_cast<std::size_t>(place - table.columns.begin())];
-  for (std::size_t start = 0; start < options.size();) {
-    const std::size_t end = std::min(options.find(';', start), options.size());
-    const std::string one = options.substr(start, end - start);
-    start = end + 1;
-    const std::size_t equals = one.find('=');
-    if (equals == std::string::npos) continue;
-    const std::string name = one.substr(0, equals);
+  if (!table.has("options")) return;
+  const NamedValues options = named_values(table.text(row, "options"));
+  const bool limited =
+      std::any_of(options.begin(), options.end(), [](const auto& one) { return one.first == "memory"; });
+  if (limited && table.has("memory_bytes"))
+    row.fits = fits_by(options, table.number(row, "memory_bytes"),
+                       {table.file, fmt::format("line {}: options: memory", row.line)})
+                   .value_or(true);
+  for (const auto& [name, value] : options) {
+    if (value.empty()) continue;
     auto column = std::find(table.columns.begin(), table.columns.end(), name);
     if (column == table.columns.end()) {
       constexpr std::size_t most_options = 1000;
@@ -37,7 +39,7 @@ void add_options(PlotTable& table, PlotRow& row, std::size_t of_file) {
     const auto at = static_cast<std::size_t>(column - table.columns.begin());
     if (at < of_file) continue;
     if (row.cells.size() <= at) row.cells.resize(at + 1);
-    row.cells[at] = one.substr(equals + 1);
+    row.cells[at] = value;
   }
 }
 

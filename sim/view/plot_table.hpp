@@ -11,6 +11,7 @@ namespace allreplay {
 struct PlotRow {
   int line = 0;  ///< in the file, from 1
   std::vector<std::string> cells;
+  bool fits = true;  ///< into the memory that its options say there is
 };
 
 struct PlotTable {

@@ -56,11 +56,13 @@ struct Profile {
   std::string precision;
   std::string source;
   Origin origin = Origin::Imported;
-  std::optional<std::int64_t> batch_size;  ///< samples per worker and iteration
-  std::optional<Time> update;              ///< the optimizer's step of one worker that holds everything
-  Bytes parameter_bytes = 0;               ///< of a parameter, where they travel; 0: as a gradient
-  std::vector<Layer> layers;               ///< forward order
-  std::vector<Tensor> tensors;             ///< forward order; layers never decrease
+  std::optional<std::int64_t> batch_size;         ///< samples per worker and iteration
+  std::optional<Time> update;                     ///< the optimizer's step of one worker that holds everything
+  std::optional<std::int64_t> tokens_per_sample;  ///< none where samples are not tokens, or nobody said
+  std::optional<double> flops_per_sample;         ///< of the model, forward and backward, whatever is computed again
+  Bytes parameter_bytes = 0;                      ///< of a parameter, where they travel; 0: as a gradient
+  std::vector<Layer> layers;                      ///< forward order
+  std::vector<Tensor> tensors;                    ///< forward order; layers never decrease
 
   Time forward() const;   ///< t_f: the sum over the layers
   Time backward() const;  ///< t_b

@@ -20,6 +20,8 @@ namespace {
 constexpr double longest_us = 1e12;  // 11 days for one layer: surely a mistaken unit
 constexpr Bytes most_bytes = Bytes{1} << 53;
 constexpr std::int64_t most_parameters = 1'000'000'000'000;
+constexpr std::int64_t most_tokens = 1'000'000'000;
+constexpr double most_flops = 1e30;
 
 Time microseconds(double value, const Place& place) {
   if (!(value >= 0 && value <= longest_us))
@@ -39,6 +41,13 @@ std::string read_group(const Json& json) {
   const std::string name = json.text();
   if (name.empty()) json.fail("is empty", "the name of the layer's unit, or no group at all");
   return name;
+}
+
+double read_flops(const Json& json) {
+  const double flops = json.number();
+  if (!(flops > 0 && flops <= most_flops))
+    json.fail(fmt::format("{} is no number of operations", flops), "above 0, at most 1e30, or no key at all");
+  return flops;
 }
 
 // The times of the trace's layers, and the model's tensors on them. A layer of the model needs one in the trace, in
@@ -70,7 +79,7 @@ void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element,
 
 Profile read_trace(const Json& trace) {
   trace.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "update",
-                    "layers", "details"});
+                    "tokens_per_sample", "flops_per_sample", "layers", "details"});
   Profile profile;
   const Model model = model_of_trace(trace);
   profile.model = model.name;
@@ -83,6 +92,8 @@ Profile read_trace(const Json& trace) {
   if (trace.at("unit").text() != "us")
     trace.at("unit").fail(fmt::format("'{}' is not the unit of a trace", trace.at("unit").text()), "us");
   if (const auto update = trace.find("update")) profile.update = microseconds(update->number(), update->place());
+  if (const auto tokens = trace.find("tokens_per_sample")) profile.tokens_per_sample = tokens->integer(1, most_tokens);
+  if (const auto flops = trace.find("flops_per_sample")) profile.flops_per_sample = read_flops(*flops);
   join_layers(trace, model, read_precision(trace.at("precision")), profile);
   return profile;
 }

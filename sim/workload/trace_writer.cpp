@@ -61,6 +61,15 @@ std::string extras(const Layer& layer) {
   return text;
 }
 
+// What only some traces say of themselves.
+std::string extras(const Profile& profile) {
+  std::string text;
+  if (profile.update) text += fmt::format(R"(, "update": {})", write_us(*profile.update));
+  if (profile.tokens_per_sample) text += fmt::format(R"(, "tokens_per_sample": {})", *profile.tokens_per_sample);
+  if (profile.flops_per_sample) text += fmt::format(R"(, "flops_per_sample": {})", *profile.flops_per_sample);
+  return text;
+}
+
 std::string times(const Profile& profile) {
   std::vector<std::string> lines;
   for (const Layer& layer : profile.layers)
@@ -84,8 +93,7 @@ std::string trace_json(const Profile& profile, std::span<const std::string> note
       "{{\"device\": {}, \"framework\": {}, \"batch_size\": {}, \"precision\": {}, \"origin\": {}, \"source\": {}, "
       "\"unit\": \"us\"{},\n{} \"model\": {{{}}},\n \"layers\": [\n{}]}}\n",
       quoted(profile.device), quoted(profile.framework), *profile.batch_size, quoted(profile.precision),
-      quoted(to_string(profile.origin)), quoted(profile.source),
-      profile.update ? fmt::format(", \"update\": {}", write_us(*profile.update)) : "", details(notes),
+      quoted(to_string(profile.origin)), quoted(profile.source), extras(profile), details(notes),
       model_text(profile, model), times(profile));
 }
 

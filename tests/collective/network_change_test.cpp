@@ -210,8 +210,13 @@ TEST_CASE("nodes and their ports") {
   change_rails(network, 2, flag);
   CHECK(error_message([&] { change_rails(network, 3, flag); }) ==
         "command line: --flag: 3 network ports among the 2 workers of a node (at most 2)");
-  Network none = of_constants();
-  CHECK(error_message([&] { change_rails(none, 1, flag); }).find("has no nodes") != std::string::npos);
+  Network none = of_constants();  // as nodes of one worker
+  change_rails(none, 1, flag);
+  CHECK(!none.node);
+  CHECK(error_message([&] { change_rails(none, 2, flag); }) ==
+        "command line: --flag: 2 network ports among the 1 worker of a node (at most 1)");
+  Network topology = of_links();
+  CHECK(error_message([&] { change_rails(topology, 1, flag); }).find("has no nodes") != std::string::npos);
   for (Network one : {measured(), of_a_table()}) {
     one.node = network.node;
     CHECK(error_message([&] { change_node(one, 4, flag); }).find("of the nodes that there are") != std::string::npos);

@@ -118,6 +118,12 @@ class ClusterWords(program.Case):
             self.assertEqual((done.returncode, done.stdout), (2, ""))
             self.assertIn(says, done.stderr)
 
+    def test_nodes_of_one_gpu_have_one_rail(self):
+        words = ["--nodes", "4", "--gpus", "1", "--network", "100Gbit/s"]
+        plain, one = (json.loads(output("run", *PROFILE, "-s", "ddp", *words, *more, "--json")) for more in ([], ["--rails", "1"]))
+        self.assertEqual((one["workers"], one["iteration_s"]), (4, plain["iteration_s"]))
+        output("collective", *words, "--rails", "1")
+
     def test_what_is_wrong_is_said_where_it_stands(self):
         right = {"nodes": "4", "gpus": "4", "network": "100Gbit/s", "inner": "200GB/s"}
 
@@ -140,6 +146,7 @@ class ClusterWords(program.Case):
                 (words(inner_alpha="-1us"), "--inner-alpha: "),
                 (words(gpus="1"), "--inner: is of what is inside a node, and there is one GPU (--gpus of 2 or more)"),
                 (words(gpus="1", inner=None, inner_alpha="1us"), "--inner-alpha: is of what is inside a node"),
+                (words(gpus="1", inner=None, rails="2"), "--rails: 2 network ports among the 1 worker of a node (at most 1)"),
                 (words(rails="5"), "--rails: 5 network ports among the 4 workers of a node (at most 4)"),
                 (words(workers="17"), "--workers: 17 workers, and 4 x 4 GPUs are 16 (at most 16, or --nodes 5)"),
                 (words(gpus="1", inner=None, workers="5"), "--workers: 5 workers, and 4 x 1 GPUs are 4 (at most 4, or --nodes 5)")):

@@ -9,6 +9,7 @@ import io
 import itertools
 import json
 import re
+import resource
 import sys
 import unittest
 from pathlib import Path
@@ -159,6 +160,39 @@ class Compare(program.Case):
         self.assertNotIn("no lossless schedule", (self.folder / "bars.svg").read_text(encoding="utf-8"))  # a bound of one network
         done = self.run_program("compare", *SMALL, "--cluster", "a.json,b.json", "--plot", "b.json")
         self.assertEqual(done.returncode, 2)
+
+    def test_all_strategies(self):
+        """By name what nothing names, in a sweep's list, too; and beside a plan."""
+        words = (*SMALL, "--cluster", "k80-10gbe")
+        names = output("list", "strategies", "--names").splitlines()
+        self.assertEqual([row["strategy"] for row in rows_of(*words, "--strategies", "all")], names)
+        self.assertEqual([row["strategy"] for row in rows_of(*words)], names)
+        coded = [row["strategy"] for row in rows_of(*words, "--codec", "qsgd", "-s", "all")]
+        self.assertEqual(coded, [row["strategy"] for row in rows_of(*words, "--codec", "qsgd")])
+        self.assertNotIn("fsdp2", coded)  # codecs compress all-reduces
+        (self.folder / "plan.json").write_text(output("plan", *words, "-s", "ddp", "--json"), encoding="utf-8")
+        self.assertEqual(len(rows_of(*words, "-s", "all", "--plan", self.folder / "plan.json")), len(names) + 1)
+        done = self.run_program("compare", *words, "-s", "all,ddp")
+        self.assertEqual((done.returncode, done.stderr), (2, "command line: --strategies: names others beside all (all, or names)\n"))
+        sweep = {"profiles": [SMALL[1]], "clusters": ["k80-10gbe"], "strategies": ["all", {"name": "all", "accumulate": 2}]}
+        (self.folder / "all.json").write_text(json.dumps(sweep), encoding="utf-8")
+        swept = json.loads(output("sweep", "all.json", "--json", cwd=self.folder))
+        self.assertEqual([row["strategy"] for row in swept], names * 2)
+        self.assertEqual([row["options"].get("accumulate") for row in swept], [None] * len(names) + ["2"] * len(names))
+
+    def test_threads_that_cannot_be_started(self):
+        """1024 stacks of 2 MiB at least, where all memory is 1 GiB."""
+        def little():
+            resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+        (self.folder / "s.json").write_text(json.dumps({"profiles": [SMALL[1]], "clusters": ["k80-10gbe"], "strategies": ["ddp"]}), encoding="utf-8")
+        scenario = (*SMALL, "--cluster", "k80-10gbe")
+        if self.run_program("compare", *scenario, "-s", "ddp", preexec_fn=little).returncode != 0:
+            self.skipTest("the program as it was built needs more than that")
+        for words in (("compare", *scenario), ("recommend", *scenario), ("tune", *scenario, "-s", "ddp"), ("whatif", *scenario), ("sweep", "s.json")):
+            done = self.run_program(*words, "--jobs", "1024", preexec_fn=little)
+            self.assertEqual((done.returncode, done.stdout), (2, ""), words)
+            self.assertRegex(done.stderr, r"^command line: --jobs: 1024 threads are more than can be started here \(fewer than \d+, .*ulimit -u.*\)\n$")
 
     def test_whether_memory_is_checked(self):
         def note(*words):

@@ -182,6 +182,14 @@ class Recommend(program.Case):
                     self.assertEqual(row["memory_bytes"], replayed["memory_bytes"])
         self.assertEqual(read, {*program.listed("strategies")})
 
+    def test_untuned_is_what_run_says(self):
+        """Whatever the framework's words can say: a credit of four blocks is none of ByteScheduler's."""
+        vgg16 = ["--profile", "vgg16_p100_b64", "--cluster", "k80-10gbe"]
+        for scenario in (vgg16, [*vgg16, "-o", "first_bucket=100kB"]):
+            for row in self.rows([*scenario, "--strategies", "ddp,bytescheduler,p3,dear,fsdp2"]):
+                with self.subTest(scenario=scenario, strategy=row["strategy"]):
+                    self.assertEqual(row["untuned_iteration_s"], row_of(*scenario, "--strategy", row["strategy"])["iteration_s"])
+
     def by_the_plan(self, base, words):
         """The named command's output, as a file."""
         allreplay, plan, *flags = shlex.split(words[words.index("`") + 1:words.rindex("`")])

@@ -63,6 +63,48 @@ class Sharding(program.Case):
         self.assertNotIn(says, output("run", "-s", "ddp", *LLAMA, env=program.WIDE))
         self.assertNotIn(says, output("run", "-s", "zero-1", *LLAMA, env=program.WIDE))  # sharded, and below
 
+    def test_every_command_goes_by_the_memory_of_the_profile_s_device(self):
+        """megatron with 512 workers: 80.71 GB of an H100's 80, and faster than fsdp2, which fits."""
+        model = ["--profile", "llama3-8b_h100_b1_bf16", "--cluster", "ec2-a100x8-4x100gbps", "--workers", "512"]
+        one, = json.loads(output("compare", *model, "-s", "megatron", "--json"))
+        again = json.loads(output("run", *model, "-s", "megatron", "--json"))
+        self.assertEqual(again["options"], one["options"])
+        self.assertEqual(again["options"]["memory"], "80 GB")
+        self.assertIn("80.71 GB, does not fit into 80 GB", output("run", *model, "-s", "megatron", env=program.WIDE))
+        self.assertNotIn("does not fit", output("run", *model, "-s", "megatron", "--memory", "81GB"))
+        (self.folder / "s.json").write_text(json.dumps({
+            "profiles": [model[1]], "clusters": [model[3], "h100x8-8x400gbps"], "workers": [512], "strategies": ["megatron", "fsdp2", "ddp"]}), encoding="utf-8")
+        table = output("sweep", "s.json", "--out", "s.csv", cwd=self.folder, env=program.WIDE)
+        self.assertEqual([line.count("!") for line in table.splitlines() if "512  " in line or "gbps  " in line], [1, 0, 1, 1, 0, 1])
+        self.assertIn("! does not fit into the memory of a worker", table)
+        rows = program.rows_of(self.folder / "s.csv")
+        self.assertLess(float(rows[0]["iteration_s"]), float(rows[1]["iteration_s"]))  # megatron, were it not for the memory
+        self.assertEqual({row["options"].split("memory=")[1].split(";")[0] for row in rows}, {"80 GB"})
+        output("report", "s.csv", "--out", "s.html", cwd=self.folder)
+        page = (self.folder / "s.html").read_text(encoding="utf-8")
+        self.assertIn("With 512 workers, fsdp2 is fastest on every cluster", page)
+        self.assertNotIn("megatron is fastest", page)
+        self.assertIn("4 rows in more memory than a worker has", page)
+        data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+        self.assertEqual([row[-1] for row in data["rows"]], [False, True, False] * 2)
+        timelines = [data["rows"][one["row"]][-2] for one in data["timelines"]]
+        self.assertEqual(timelines, ["fsdp2", "fsdp2"])  # what competes: one row each
+        output("plot", "s.csv", "--kind", "columns", "--set", "x=strategy", "--set", "panels=cluster", "--out", "s.svg", cwd=self.folder)
+        picture = (self.folder / "s.svg").read_text(encoding="utf-8")
+        self.assertEqual(picture.count('class="cross"'), 4 * 4)  # four rows, each two strokes and their white
+        self.assertIn("×: does not fit into the memory of a worker.", picture)
+
+    def test_where_nothing_fits_the_best_is_marked_unless_a_limit_was_given(self):
+        """LLaMA-3 8B on 2 workers: 115 GB at least, of an H100's 80."""
+        two = [*LLAMA[:-1], "2", "-s", "best", "--zero", "3"]
+        self.assertIn("does not fit into 80 GB", output("run", *two, env=program.WIDE))
+        self.assertIn("--memory: nothing fits into 80 GB", self.refused("run", *two, "--memory", "80GB"))
+        self.assertIn("llama3-8b_h100_b1_bf16: /device: nothing fits into 80 GB", self.refused("recommend", *LLAMA[:-1], "2", "-s", "fsdp2,zero-3"))
+        (self.folder / "s.json").write_text(json.dumps({
+            "profiles": [LLAMA[1]], "clusters": [LLAMA[3]], "workers": [2, 64], "strategies": ["fsdp2", {"name": "best", "zero": 3}]}), encoding="utf-8")
+        output("sweep", "s.json", "--out", "s.csv", cwd=self.folder)
+        self.assertEqual([float(row["memory_bytes"]) > 80e9 for row in program.rows_of(self.folder / "s.csv")], [True, True, False, False])
+
     def test_compare_marks_what_does_not_fit(self):
         self.assertIn("does not fit", output("compare", "-s", "fsdp2", *MODEL, "--memory", "1GB"))
 

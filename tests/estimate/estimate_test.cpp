@@ -24,10 +24,6 @@ EstimateRequest request(const std::string& name, std::int64_t tokens, const std:
   return request;
 }
 
-double total(const Profile& profile) {
-  return to_seconds(profile.forward()) + to_seconds(profile.backward()) + to_seconds(*profile.update);
-}
-
 double activations(const Profile& profile) {
   double sum = 0;
   for (const Layer& layer : profile.layers) sum += static_cast<double>(*layer.activation_bytes);
@@ -36,27 +32,19 @@ double activations(const Profile& profile) {
 
 }  // namespace
 
-TEST_CASE("a throughput that is known is the estimate's, forward, backward and update together") {
-  EstimateRequest one = request("llama3-8b", 8192);
-  one.known = {.samples_per_s = 10643.0 / 8192, .mfu = {}, .option = "--tokens-per-second"};
-  const Estimate made = estimate(one);
-  CHECK(total(made.profile) == Approx(2 * 8192 / 10643.0).epsilon(1e-9));
-  CHECK(made.samples_per_s == Approx(10643.0 / 8192));
-  // The MFU of that: (6P + 12·layers·hidden·sequence)·tokens/s over 989.4 TFLOP/s.
-  CHECK(made.mfu == Approx(10643 * (6 * 8'030'261'248.0 + 12 * 32 * 4096.0 * 8192) / 989.4e12).epsilon(1e-9));
-  one.known = {.samples_per_s = {}, .mfu = made.mfu, .option = "--mfu"};
-  CHECK(total(estimate(one).profile) == Approx(total(made.profile)).epsilon(1e-9));
-}
-
-TEST_CASE("a throughput beyond the peak is refused") {
-  EstimateRequest one = request("gpt2", 1024);
-  one.known = {.samples_per_s = 1e6, .mfu = {}, .option = "--samples-per-second"};
-  CHECK(error_message([&] { estimate(one); }).starts_with("command line: --samples-per-second: is "));
+TEST_CASE("a sample's tokens and operations go with the profile") {
+  const Estimate made = estimate(request("llama3-8b", 8192));
+  CHECK(made.profile.tokens_per_sample == 8192);
+  // (6P + 12·layers·hidden·sequence) FLOPs a token.
+  CHECK(made.profile.flops_per_sample.value() ==
+        Approx(8192 * (6 * 8'030'261'248.0 + 12 * 32 * 4096.0 * 8192)).epsilon(1e-12));
+  const Estimate images = estimate(request("vit-l", 0));
+  CHECK(!images.profile.tokens_per_sample);
+  CHECK(images.profile.flops_per_sample.has_value());
 }
 
 TEST_CASE("recomputation takes time and frees memory") {
   EstimateRequest one = request("llama3-8b", 8192);
-  one.known = {};
   Estimate made[3];
   for (int i = 0; i < 3; ++i) {
     one.recompute = static_cast<Recompute>(i);

@@ -55,6 +55,30 @@ TEST_CASE("from one device to another and back is where it was") {
   CHECK(std::abs((*again.update - *start.update).count()) <= 20);
 }
 
+TEST_CASE("operations of a sample follow its length as an estimate's do, and no batch, device or precision") {
+  const auto gpt2 = [](std::int64_t tokens) {
+    EstimateRequest request;
+    Transformer transformer = read_transformer(Json::read(find_data("models/transformers", "gpt2", "transformer")));
+    request.work = build(transformer, tokens, {"", ""});
+    request.device = read_device("h100");
+    request.precision = "bf16";
+    return std::pair(estimate(request).profile, request.work.model());
+  };
+  const auto [shorter, model] = gpt2(256);
+  Change change;
+  change.tokens = 1024;
+  const Profile longer = rescaled(shorter, model, change).profile;
+  CHECK(longer.tokens_per_sample == 1024);
+  CHECK(longer.flops_per_sample.value() == Approx(gpt2(1024).first.flops_per_sample.value()).epsilon(1e-12));
+  const Profile other =
+      rescaled(shorter, model, {.batch = 8, .device = read_device("a100-80gb"), .precision = "fp16"}).profile;
+  CHECK(other.tokens_per_sample == 256);
+  CHECK(other.flops_per_sample == shorter.flops_per_sample);
+  Model without = model;
+  for (ModelLayer& layer : without.layers) layer.forward_macs.reset();
+  CHECK(!rescaled(shorter, without, change).profile.flops_per_sample);
+}
+
 TEST_CASE("the ratio is the estimates', whatever was measured") {
   const Profile at32 = estimated("v100", "fp32", 32), at64 = estimated("v100", "fp32", 64);
   Profile measured = at32;

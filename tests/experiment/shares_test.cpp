@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <numeric>
 
 #include "tests/catch.hpp"
@@ -8,6 +7,7 @@
 #include "tests/farm/threads.hpp"
 #include "tests/own_folder.hpp"
 #include "tests/training/scenario.hpp"
+#include "tests/untimed_rows.hpp"
 
 #include "sim/core/file.hpp"
 #include "sim/experiment/sweep_rows.hpp"
@@ -26,13 +26,7 @@ class SharesFolder : public OwnFolder {
     write("s.json", R"({"profiles": ["p.csv"], "clusters": ["c.json"], "workers": [2, 4, 8],
                         "strategies": ["wfbp", "s-sgd", "best", "us-byte"]})");
   }
-  // Without its last column, how long the simulation took.
-  std::string rows(const std::string& name) const {
-    std::string rows;
-    std::ifstream stream((*this)(name));
-    for (std::string line; std::getline(stream, line);) rows += line.substr(0, line.rfind(',')) + "\n";
-    return rows;
-  }
+  std::vector<std::string> rows(const std::string& name) const { return untimed_rows((*this)(name)); }
   void sweep(const std::string& out, Share share = {}, bool resume = false) const {
     run_sweep(read_sweep((*this)("s.json")),
               {.out = (*this)(out), .resume = resume, .progress = false, .share = share});
@@ -108,10 +102,10 @@ TEST_CASE("what parts lack is named, written around, and filled by resume") {
   const auto missing = folder.merge({"part0.csv", "part2.csv", "part3.csv"});
   CHECK(missing == std::vector<std::size_t>{6});
   CHECK(missing_rows(missing, 12) == "1 of 12 rows is missing: 7");
-  const std::string one = folder.rows("one.csv");
-  std::size_t line = 0;  // of row 7: after the header and six rows
-  for (int i = 0; i < 7; ++i) line = one.find('\n', line) + 1;
-  CHECK(folder.rows("all.csv") == std::string(one).erase(line, one.find('\n', line) + 1 - line));
+  const std::vector<std::string> one = folder.rows("one.csv");
+  std::vector<std::string> without = one;
+  without.erase(without.begin() + 7);  // row 7, after the header and six rows
+  CHECK(folder.rows("all.csv") == without);
   folder.sweep("all.csv", {}, true);
   CHECK(folder.rows("all.csv") == one);
   CHECK(missing_rows({0, 1, 2, 7, 9, 10}, 40) == "6 of 40 rows are missing: 1-3, 8, 10-11");

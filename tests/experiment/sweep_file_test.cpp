@@ -6,8 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 #include "tests/own_folder.hpp"
+#include "tests/untimed_rows.hpp"
 
-#include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
 #include "sim/experiment/sweep.hpp"
 
@@ -40,16 +40,7 @@ class Folder : public OwnFolder {
     return {swept.simulated, remark};
   }
 
-  // Without the last column, which is how long the simulation took.
-  std::vector<std::string> rows() const {
-    std::vector<std::string> all;
-    for (CsvRow& row : parse_csv(read_output((*this)("out.csv")), "out.csv")) {
-      row.fields.pop_back();
-      all.emplace_back();
-      for (const std::string& field : row.fields) all.back() += field + ",";
-    }
-    return all;
-  }
+  std::vector<std::string> rows() const { return untimed_rows((*this)("out.csv")); }
 };
 
 std::string replaced(std::string text, const std::string& from, const std::string& to) {

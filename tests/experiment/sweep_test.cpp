@@ -6,8 +6,8 @@
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 #include "tests/own_folder.hpp"
+#include "tests/untimed_rows.hpp"
 
-#include "sim/core/csv.hpp"
 #include "sim/core/file.hpp"
 
 using namespace allreplay;
@@ -27,16 +27,6 @@ class Folder : public OwnFolder {
                             "collectives": ["ring", "binary-tree"], "strategies": ["wfbp", {"name": "ddp", "bucket_cap": "1 kB"}]})");
   }
 };
-
-// The file's rows without their last column: wall_s differs from run to run.
-std::vector<std::vector<std::string>> rows(const std::string& file) {
-  std::vector<std::vector<std::string>> all;
-  for (CsvRow& row : parse_csv(read_output(file), file)) {
-    row.fields.pop_back();
-    all.push_back(row.fields);
-  }
-  return all;
-}
 
 }  // namespace
 
@@ -138,8 +128,8 @@ TEST_CASE("rows are the same, in the same order, whatever the number of jobs") {
   const Sweep sweep = read_sweep(folder("sweep.json"));
   run_sweep(sweep, {.jobs = 1, .out = folder("one.csv"), .progress = false});
   run_sweep(sweep, {.jobs = 4, .out = folder("four.csv"), .progress = false});
-  CHECK(rows(folder("one.csv")).size() == 17);
-  CHECK(rows(folder("one.csv")) == rows(folder("four.csv")));
+  CHECK(untimed_rows(folder("one.csv")).size() == 17);
+  CHECK(untimed_rows(folder("one.csv")) == untimed_rows(folder("four.csv")));
 }
 
 TEST_CASE("resume continues after the last whole row, wherever the sweep was cut") {
@@ -150,13 +140,13 @@ TEST_CASE("resume continues after the last whole row, wherever the sweep was cut
   for (std::size_t cut = 0; cut <= text.size(); cut += 97) {
     std::ofstream(folder("cut.csv"), std::ios::binary) << text.substr(0, cut);
     run_sweep(sweep, {.jobs = 2, .out = folder("cut.csv"), .resume = true, .progress = false});
-    REQUIRE(rows(folder("cut.csv")) == rows(folder("whole.csv")));
+    REQUIRE(untimed_rows(folder("cut.csv")) == untimed_rows(folder("whole.csv")));
   }
   const auto nothing_left = run_sweep(sweep, {.out = folder("whole.csv"), .resume = true, .progress = false});
   CHECK(nothing_left.simulated == 0);
   CHECK(read_output(folder("whole.csv")) == text);
   run_sweep(sweep, {.out = folder("fresh.csv"), .resume = true, .progress = false});
-  CHECK(rows(folder("fresh.csv")) == rows(folder("whole.csv")));
+  CHECK(untimed_rows(folder("fresh.csv")) == untimed_rows(folder("whole.csv")));
 }
 
 TEST_CASE("resume refuses the file of another sweep, and leaves it alone") {

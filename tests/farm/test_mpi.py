@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from program import PROGRAM, ROOT, Case, listed, needs_program  # noqa: E402
+from program import PROGRAM, ROOT, Case, listed, needs_program, untimed_rows  # noqa: E402
 
 MPIRUN = shutil.which("mpirun")
 # Ranks share cores and run as root in containers; nothing leaves the machine.
@@ -74,8 +74,8 @@ class Mpi(Case):
                               **({"capture_output": True, "text": True, "timeout": 300} | how), check=False)
 
     def rows(self, name):
-        """Without the last column, how long a simulation took."""
-        return [line.rsplit(",", 1)[0] for line in (self.folder / name).read_text(encoding="utf-8").splitlines()]
+        """Without how long a simulation took."""
+        return untimed_rows((self.folder / name).read_text(encoding="utf-8"))
 
     def single(self, *arguments):
         done = self.run_program(*arguments, timeout=300)
@@ -89,7 +89,7 @@ class Mpi(Case):
         self.assertEqual(four.stdout, one.stdout)
         self.assertIn("82 rows in four.csv", four.stderr)
         for option in ("--csv", "--json"):  # on standard output alone, and once
-            printed = lambda text: [line for line in text.splitlines() if "wall_s" not in line] if option == "--json" else [line.rsplit(",", 1)[0] for line in text.splitlines()]
+            printed = lambda text: [line for line in text.splitlines() if "wall_s" not in line] if option == "--json" else untimed_rows(text)
             four = self.mpirun(4, "sweep", "s.json", "--engine", "mpi", option)
             self.assertEqual(printed(four.stdout), printed(self.single("sweep", "s.json", option).stdout))
         again = self.mpirun(2, "sweep", "s.json", "--engine", "mpi", "--resume", "--out", "four.csv")

@@ -6,6 +6,7 @@ Run: python3 tests/farm/test_shares.py
 
 import json
 import os
+import shutil
 import sys
 import unittest
 from pathlib import Path
@@ -50,6 +51,16 @@ class Shares(Case):
         self.refused("--shard", "auto", "--out", "o.csv", says="the array of 3 tasks leaves some out", **array)
         self.refused("--shard", "auto", "--out", "o.csv", says="SLURM_ARRAY_TASK_ID: 'x' is not a whole number", **{**array, "SLURM_ARRAY_TASK_ID": "x"})
         self.refused("--shard", "auto", "--out", "o.csv", says="there is no share 4 of 4", PMI_RANK="4", PMI_SIZE="4")
+
+    def test_what_slurm_says_is_read_as_a_number(self):
+        """Its largest array has no more digits than a number has."""
+        programs = self.folder.parent / f"{self.folder.name}.programs"
+        programs.mkdir()
+        self.addCleanup(shutil.rmtree, programs)
+        (programs / "scontrol").write_text("#!/bin/sh\necho 'MaxArraySize = 99999999999999999999999'\n", encoding="ascii")
+        (programs / "scontrol").chmod(0o755)
+        self.refused("--engine", "slurm", "--dry-run", "--out", "o.csv", says="MaxArraySize: '99999999999999999999999' is not a whole number",
+                     PATH=f"{programs}{os.pathsep}{os.environ['PATH']}")
 
     def test_auto(self):
         for environment, share in (({"SLURM_ARRAY_TASK_ID": "12", "SLURM_ARRAY_TASK_MIN": "10", "SLURM_ARRAY_TASK_COUNT": "3"}, "2/3"),

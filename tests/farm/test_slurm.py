@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from program import PROGRAM, Case, listed, needs_program  # noqa: E402
+from program import PROGRAM, Case, listed, needs_program, untimed_rows  # noqa: E402
 from slurm import CannotStart, Slurm  # noqa: E402
 
 ALL = os.environ.get("ALLREPLAY_ALL_CONFIGS") == "1"
@@ -136,8 +136,8 @@ class OnSlurm(Sweeps):
                                 **{"env": self.slurm.environment, "timeout": PATIENCE, "stdin": subprocess.DEVNULL, **how})
 
     def rows(self, name):
-        """Without the last column, how long a simulation took."""
-        return [line.rsplit(",", 1)[0] for line in (self.folder / name).read_text(encoding="utf-8").splitlines()]
+        """Without how long a simulation took."""
+        return untimed_rows((self.folder / name).read_text(encoding="utf-8"))
 
     def one(self, sweep="s.json"):
         done = self.run_program("sweep", sweep, "--out", "one.csv", "--force")

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <string>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "sim/core/file.hpp"
 #include "sim/html/sweep_result.hpp"
@@ -28,6 +30,16 @@ inline std::string result_row(const std::string& profile, const std::string& str
 inline std::string row_on(const std::string& cluster, const std::string& strategy, int workers, double iteration,
                           const std::string& collective = "ring", const std::string& profile = "p") {
   return result_row(profile, strategy, workers, iteration, "", "measured", cluster, collective);
+}
+
+inline const std::string limit_80_gb = "memory=80 GB";
+
+/// Rows with the GB that a worker of each holds.
+inline SweepResult sized_result(const std::vector<std::pair<std::string, int>>& rows) {
+  const auto ended = [](std::string line, const std::string& cell) { return line.insert(line.size() - 1, "," + cell); };
+  std::string text = ended(result_header, "memory_bytes");
+  for (const auto& [row, gigabytes] : rows) text += ended(row, std::to_string(gigabytes) + "000000000");
+  return parse_sweep_result(text, "r.csv");
 }
 
 /// A folder of this process's own, removed when it ends.

@@ -73,14 +73,28 @@ TEST_CASE("the search is not told as the fastest where there are others") {
   CHECK(sentences(result_row("p", "best", 8, 4))[0] == "Fastest: best.");
 }
 
-TEST_CASE("what does not fit into memory comes after what does, however fast") {
-  const auto ended = [](std::string line, const std::string& cell) { return line.insert(line.size() - 1, "," + cell); };
-  const std::string limit = "memory=80 GB";
-  const SweepResult result = parse_sweep_result(ended(result_header, "memory_bytes") +
-                                                    ended(result_row("p", "a", 4, 4, limit), "90000000000") +
-                                                    ended(result_row("p", "b", 4, 5, limit), "80000000000"),
-                                                "r.csv");
-  CHECK(result.groups.at(0).by_workers.at(4) == std::vector<std::size_t>{1, 0});
+TEST_CASE("what does not fit into memory wins nothing, however fast") {
+  const SweepResult result = sized_result({{result_row("p", "a", 4, 4, limit_80_gb), 90},
+                                           {result_row("p", "b", 4, 5, limit_80_gb), 80},
+                                           {result_row("p", "c", 4, 7, limit_80_gb), 90}});
+  CHECK(result.groups.at(0).by_workers.at(4) == Rows{1});
   CHECK(fastest_series(result, result.groups[0].by_workers.at(4)) == std::vector<std::string>{"b"});
-  CHECK(summarize(result).overview.ends_with(" 1 row in more memory than a worker has."));
+  const Summary summary = summarize(result);
+  CHECK(summary.overview.ends_with(" 2 rows in more memory than a worker has."));
+  CHECK(summary.findings.at(0).sentences.at(0) == "Fastest: b.");
+  CHECK(summary.findings.at(0).sentences.at(1).find("slowest") == std::string::npos);
+  // 3 s of computing: c would be below one half.
+  CHECK(summary.findings.at(0).sentences.at(2) == "Efficiency stays above 50 % up to 4 workers.");
+}
+
+TEST_CASE("where nothing fits into memory nothing is the fastest") {
+  const SweepResult result = sized_result({{result_row("p", "a", 4, 4, limit_80_gb), 90},
+                                           {result_row("p", "a", 8, 4, limit_80_gb), 70},
+                                           {result_row("p", "b", 8, 5, limit_80_gb), 70}});
+  CHECK(summarize(result).findings.at(0).sentences.at(0) ==
+        "Fastest: none (nothing fits into memory) with 4 workers; a with 8 workers.");
+  const SweepResult none = sized_result({{result_row("p", "a", 4, 4, limit_80_gb), 90}});
+  CHECK(summarize(none).findings.at(0).sentences ==
+        std::vector<std::string>{"Fastest: none (nothing fits into memory).",
+                                 "With 4 workers, nothing fits into memory."});
 }

@@ -17,6 +17,7 @@ from program import PROGRAM, needs_program, rows_of  # noqa: E402
 
 CLUSTERS = {"profiles": ["resnet50_k80_b16", "densenet161_v100_b16"], "clusters": ["k80-10gbe", "v100-10gbe", "v100-56gbib"], "workers": [64],
             "strategies": ["s-sgd", "wfbp", "sync-easgd", "mg-wfbp", "optimal-merge", "ddp", "horovod", "us-byte", "dear"]}
+LARGE = {"profiles": ["llama3-8b_h100_b1_bf16"], "clusters": ["h100x8-8x400gbps"], "workers": [64, 512], "strategies": ["megatron", "fsdp2"]}
 CENTRE = "(e => { e.scrollIntoView({block: 'center'}); const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })"
 
 
@@ -33,11 +34,14 @@ class Browser(unittest.TestCase):
         cls.folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(cls.folder.cleanup)
         folder = Path(cls.folder.name)
-        (folder / "clusters.json").write_text(json.dumps(CLUSTERS), encoding="utf-8")
+        for name, sweep in (("clusters", CLUSTERS), ("large", LARGE)):
+            (folder / f"{name}.json").write_text(json.dumps(sweep), encoding="utf-8")
         for command in (["sweep", "mgwfbp_fig10", "--out", "rows.csv"],
                         ["report", "rows.csv", "--config", "mgwfbp_fig10", "--out", "page.html"],
                         ["sweep", "clusters.json", "--out", "clusters.csv"],
                         ["report", "clusters.csv", "--timelines", "0", "--out", "clusters.html"],
+                        ["sweep", "large.json", "--out", "large.csv"],
+                        ["report", "large.csv", "--timelines", "0", "--out", "large.html"],
                         ["sweep", "usbyte_fig16", "--out", "many.csv"],
                         ["report", "many.csv", "--timelines", "2", "--out", "many.html"]):
             subprocess.run([PROGRAM, *command], cwd=folder, check=True, capture_output=True)
@@ -384,6 +388,16 @@ class Browser(unittest.TestCase):
         luminance = lambda colour: sum(map(float, colour[4:-1].split(",")))
         self.assertLess(luminance(self.run_script("getComputedStyle(document.body).backgroundColor")), 150)
         self.assertGreater(luminance(self.run_script("getComputedStyle(document.body).color")), 600)
+
+    def test_what_does_not_fit_is_marked(self):
+        """megatron's two rows: 82.0 and 80.7 GB of an H100's 80."""
+        self.browser.open(self.file.with_name("large.html"))
+        self.assertEqual(self.run_script("document.querySelectorAll('.chart .cross').length"), 2)
+        self.assertIn("×: does not fit into the memory of a worker", self.run_script("[...document.querySelectorAll('#panels .note')].map(e => e.textContent)"))
+        self.assertEqual([cell.endswith("!") for cell in self.column("memory_bytes")], [strategy == "megatron" for strategy in self.column("series")])
+        self.assertIn("! does not fit into the memory of a worker", self.run_script("document.getElementById('count').textContent"))
+        self.browser.open(self.file)
+        self.assertEqual(self.run_script("document.querySelectorAll('.cross').length"), 0)
 
     def test_many_series_without_a_configuration(self):
         """15 strategies with options at one size: bars, named with what tells them apart."""

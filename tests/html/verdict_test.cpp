@@ -92,3 +92,16 @@ TEST_CASE("the fastest pair of each of several profiles is said by its name") {
                         [&](const std::string& one) { return one.starts_with(profile + ": " + pair); }) == 1);
   }
 }
+
+TEST_CASE("across cases, what does not fit into memory wins none, and where nothing does is said") {
+  const auto on = [](const std::string& cluster, const std::string& strategy, double iteration) {
+    return result_row("p", strategy, 8, iteration, limit_80_gb, "measured", cluster);
+  };
+  CHECK(verdict(
+            sized_result({{on("x", "a", 4), 90}, {on("x", "b", 5), 80}, {on("y", "a", 4), 90}, {on("y", "b", 6), 70}}))
+            .at(0) == "With 8 workers, b is fastest on every cluster.");
+  CHECK(verdict(
+            sized_result({{on("x", "a", 4), 90}, {on("x", "b", 5), 80}, {on("y", "a", 4), 90}, {on("y", "b", 6), 81}}))
+            .at(0) == "With 8 workers, b is fastest on 1 of 2 clusters; nothing fits into memory on 1.");
+  CHECK(verdict(sized_result({{on("x", "a", 4), 90}, {on("y", "a", 4), 90}})).empty());
+}

@@ -21,7 +21,8 @@ using namespace allreplay;
 
 namespace {
 
-// As real ones are: times to the picosecond, names with blanks, commas and quotes, gradients of two bytes.
+// As real ones are: times to the picosecond, names with blanks, commas and quotes, gradients of two bytes; and with
+// what a trace may say beside them.
 Profile awkward_profile(Random& random) {
   Profile profile = random_profile(random, 12);
   const bool half = random.below(3) == 0;
@@ -35,6 +36,15 @@ Profile awkward_profile(Random& random) {
     if (random.below(2) == 0) layer.backward += Time(static_cast<std::int64_t>(random.below(1'000'000)));
   }
   for (Tensor& tensor : profile.tensors) tensor.bytes = tensor.elements * (half ? 2 : 4);
+  if (random.below(2) == 0) profile.tokens_per_sample = 1 + static_cast<std::int64_t>(random.below(8192));
+  if (random.below(2) == 0) profile.flops_per_sample = 1e9 * (1 + static_cast<double>(random.below(1000)));
+  if (random.below(2) == 0) profile.update = Time(static_cast<std::int64_t>(random.below(1'000'000'000'000)));
+  const bool groups = random.below(2) == 0, activations = random.below(2) == 0;
+  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+    if (groups && random.below(4) > 0) profile.layers[i].group = fmt::format("a \"group\", {}", i / 3);
+    if (activations && random.below(4) > 0)
+      profile.layers[i].activation_bytes = static_cast<Bytes>(random.below(1'000'000'000'000));
+  }
   return profile;
 }
 
@@ -58,6 +68,19 @@ ImportOptions lacking(const Profile& profile, double clock) {
   options.precision = profile.precision;
   options.clock = clock;
   return options;
+}
+
+// What formats of layers, times and gradients have no place for stands in a note, and nothing else does.
+void check_left_out(const Exported& exported, const Profile& profile) {
+  const auto any = [&](auto&& says) { return std::any_of(profile.layers.begin(), profile.layers.end(), says); };
+  const auto said = [&](const std::string& words) {
+    return std::any_of(exported.notes.begin(), exported.notes.end(), [&](const std::string& note) {
+      return note.starts_with("left out of what the trace says: ") && note.find(words) != note.npos;
+    });
+  };
+  CHECK(said("update (") == profile.update.has_value());
+  CHECK(said("activation_bytes (of ") == profile.tells_activations());
+  CHECK(said("group (of ") == any([](const Layer& layer) { return !layer.group.empty(); }));
 }
 
 void check_layers(const Profile& back, const Profile& profile) {
@@ -92,6 +115,14 @@ TEST_CASE("what Chakra exports carry comes back whole, under any plan") {
       const Exported exported = written(format, {profile, round % 2 == 0 ? &plan : nullptr, 4});
       const Profile back = import_text(format, exported.text, {}).profile;  // nothing needs to be said beside it
       check_layers(back, profile);
+      for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+        CHECK(back.layers[i].group == profile.layers[i].group);
+        CHECK(back.layers[i].activation_bytes == profile.layers[i].activation_bytes);
+      }
+      CHECK(back.update == profile.update);
+      CHECK(back.tokens_per_sample == profile.tokens_per_sample);
+      CHECK(back.flops_per_sample == profile.flops_per_sample);
+      CHECK(back.framework == profile.framework);
       REQUIRE(back.tensors.size() == profile.tensors.size());
       for (std::size_t i = 0; i < profile.tensors.size(); ++i) {
         CHECK(back.tensors[i].name == profile.tensors[i].name);
@@ -117,11 +148,13 @@ TEST_CASE("what ASTRA-sim text and tables carry comes back") {
                                         return options;
                                       }())
                               .profile;
+    check_left_out(written("csv", {profile}), profile);
     check_layers(table, profile);
     check_bytes_by_layer(table, profile);
     for (std::size_t i = 0; i < profile.layers.size(); ++i) profile.layers[i].name = fmt::format("layer{}", i);
     // A clock of 1 THz counts picoseconds.
     const Exported text = written("astra-sim", {profile, nullptr, 1, 1e12});
+    check_left_out(text, profile);
     const Profile back = import_text("astra-sim", text.text, lacking(profile, 1e12)).profile;
     check_layers(back, profile);
     check_bytes_by_layer(back, profile);
@@ -140,6 +173,20 @@ TEST_CASE("picoseconds beside a time that somebody has changed are no longer its
   REQUIRE(std::regex_search(text, whole));
   text = std::regex_replace(text, whole, "\"runtime\": 4");
   CHECK(forward() == to_time(4e-6));
+}
+
+TEST_CASE("activations of less than nothing are no trace's") {
+  Profile profile;
+  profile.precision = "fp32";
+  profile.layers = {{"a", to_time(2e-6), to_time(3e-6)}};
+  profile.layers[0].activation_bytes = 12345;
+  profile.tensors = {{"t", 10, 40, 0}};
+  std::string text = written("chakra-json", {profile}).text;
+  const std::size_t at = text.find("12345");
+  REQUIRE(at != std::string::npos);
+  CHECK(import_text("chakra-json", text).profile.layers[0].activation_bytes == 12345);
+  text.insert(at, "-");
+  CHECK_THROWS_AS(import_text("chakra-json", text), InputError);
 }
 
 TEST_CASE("a clock matters to those formats alone that count cycles") {

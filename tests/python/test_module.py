@@ -249,6 +249,16 @@ class BadInput(unittest.TestCase):
         self.fails("--no-reuse", "is a flag", no_reuse="yes")
         self.fails("--plan", "is a profile, not a plan", strategy=None, plan=allreplay.Profile(self.trace))
 
+    def test_nothing_and_too_much(self):
+        for option, given in (("profile", []), ("strategy", ()), ("workers", []), ("accumulate", [])):
+            self.fails("--" + option, f"--{option}: has no value (a value)", **{option: given})
+        self.fails("--plan", "has no value", strategy=None, plan=[])
+        self.fails("--profile", "has 2 values (one value)", profile=[SIX, SIX])
+        for call in (lambda: allreplay.run(SIX, [], "ddp"), lambda: allreplay.compare(SIX, EIGHT, []), lambda: allreplay.compare(SIX, EIGHT, workers=[]),
+                     lambda: allreplay.call("calibrate", []), lambda: allreplay.validate([])):
+            with self.assertRaisesRegex(allreplay.InputError, "^command line: .*: has no value"):
+                call()
+
     def test_numbers_that_are_none(self):
         self.trace["layers"][2]["backward"] = math.nan
         self.fails("/layers/2/backward", "nan is no number", profile=self.trace)
@@ -411,6 +421,35 @@ class Timelines(unittest.TestCase):
 
 
 class Module(unittest.TestCase):
+    def test_what_the_program_makes_nobody_else_makes(self):
+        for kind in (_core.Replayed, _core.Prices, _core.Answer):
+            for make in (lambda: kind(), lambda: kind.__new__(kind), lambda: object.__new__(kind)):
+                with self.assertRaises(TypeError):
+                    make()
+
+    def test_a_daemon_s_call_is_waited_for(self):
+        """An interpreter that ends would end threads that come back from a call, in the middle of it. A call of a function that runs
+        at the end is as any other."""
+        work = f"""if True:
+            import threading, time
+            import allreplay
+            def work():
+                while True:
+                    allreplay.run({SIX!r}, {EIGHT!r}, "ddp")
+            for _ in range(4):
+                threading.Thread(target=work, daemon=True).start()
+            time.sleep(0.3)"""
+        last = f"import atexit; atexit.register(lambda: print(allreplay.run({SIX!r}, {EIGHT!r}, 'ddp').strategy))\n"
+        for script, printed in ((work, ""), (work, ""), (work, ""), (last + work, "ddp\n")):
+            done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, printed, ""))
+
+    def test_a_package_that_is_not_built_says_so(self):
+        done = subprocess.run([sys.executable, "-c", "import allreplay"], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+        self.assertRegex(done.stderr, r"ModuleNotFoundError: no allreplay\._core for Python 3\.\d+ in .*: the compiled half of this package is not built")
+        self.assertNotIn("circular", done.stderr)
+
     def test_threads_agree(self):
         expected = [allreplay.run(SIX, EIGHT, "ddp", workers=workers).iteration_s for workers in range(2, 10)]
         found, failed = {}, []

@@ -51,6 +51,23 @@ TEST_CASE("tuning does not depend on how many trials run at a time, and never ma
   }
 }
 
+TEST_CASE("of trials that do not fit into memory none is the best so far once another does") {
+  const Scenario given = scenario("ddp");
+  Tuning tuning = run_tuning(given, {default_ranges(given), 4, TuneMethod::Grid, 1}, 1);
+  REQUIRE(tuning.trials.size() >= 4);
+  tuning.trials.resize(4);
+  const Measured costs[] = {{1.0, 95e9, false}, {2.0, 90e9, false}, {4.0, 80e9, true}, {3.0, 70e9, true}};
+  for (std::size_t i = 0; i < 4; ++i) static_cast<Measured&>(tuning.trials[i]) = costs[i];
+  tuning.best = 3;
+  const std::string csv = tuning_csv(tuning);
+  // The smaller of two that do not fit, then what fits, then the faster that does.
+  for (const char* end : {",1,1\n", ",2,2\n", ",4,4\n", ",3,3\n"}) CHECK(csv.find(end) != std::string::npos);
+  const std::string report = tuning_report(tuning, {.width = 1000});
+  std::size_t marked = 0;
+  for (std::size_t at = 0; (at = report.find("does not fit", at)) != std::string::npos; ++at) ++marked;
+  CHECK(marked == 2);
+}
+
 TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself") {
   std::vector<RuledOut> ruled_out;
   const auto ranking = recommend(all(), {.budget = 12}, ruled_out),

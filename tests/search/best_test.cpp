@@ -1,5 +1,7 @@
 #include "sim/search/best.hpp"
 
+#include <algorithm>
+
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
 #include "tests/random_profile.hpp"
@@ -8,6 +10,7 @@
 #include "sim/schedule/needs.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/communication.hpp"
+#include "sim/training/sharding.hpp"
 
 using namespace allreplay;
 
@@ -35,6 +38,7 @@ void check_never_worse(const Scenario& scenario) {
   for (const Strategy& strategy : strategies()) {
     Scenario other = scenario;
     other.strategy = &strategy;
+    if (!goes_with(other)) continue;  // with the stage, or the barrier
     INFO(strategy.name);
     REQUIRE(best.metrics.iteration_s <= simulate(other).metrics.iteration_s);
   }
@@ -87,6 +91,51 @@ TEST_CASE("best is never worse on a measured table, with jitter, or alone") {
   alone.workers = 1;
   alone.stragglers = {};
   check_never_worse(alone);
+}
+
+TEST_CASE("best obeys a barrier that is given, at every stage") {
+  Random random(65, 0);
+  for (std::int64_t zero = 0; zero <= 2; ++zero)
+    for (const Barrier barrier : {Barrier::Iteration, Barrier::Layer})
+      for (int round = 0; round < 3; ++round) {
+        Scenario scenario = random_scenario(random);
+        scenario.options.strategy.step.zero = zero;
+        scenario.options.strategy.barrier = barrier;
+        CHECK(plan_of(scenario).travel->barrier == barrier);
+        check_never_worse(scenario);
+      }
+}
+
+TEST_CASE("best is the fastest that fits, where gradients wait for their reduction") {
+  Random random(66, 0);
+  int limited = 0;
+  for (int round = 0; round < 12; ++round) {
+    Scenario scenario = random_scenario(random);
+    scenario.options.strategy.step.zero = 2;
+    std::vector<std::pair<double, double>> others;  // what they need and take
+    for (const Strategy& strategy : strategies()) {
+      Scenario other = scenario;
+      other.strategy = &strategy;
+      if (strategy.searched() || !goes_with(other)) continue;
+      const Result result = simulate(other);
+      others.emplace_back(result.memory.peak, result.metrics.iteration_s);
+    }
+    const double free = simulate(scenario).memory.peak;
+    scenario.options.memory.limit = static_cast<Bytes>(std::min_element(others.begin(), others.end())->first) + 1;
+    const auto limit = static_cast<double>(*scenario.options.memory.limit);
+    if (free > limit) ++limited;
+    const Result best = simulate(scenario);
+    INFO("round " << round);
+    REQUIRE(best.memory.peak <= limit);
+    for (const auto& [bytes, seconds] : others)
+      if (bytes <= limit) REQUIRE(best.metrics.iteration_s <= seconds);
+  }
+  CHECK(limited >= 3);
+  Scenario scenario = random_scenario(random);
+  scenario.options.set("memory", "1 kB", {"command line", "--memory"});
+  CHECK(error_message([&] {
+          plan_of(scenario);
+        }).starts_with("command line: --memory: nothing fits into 1 kB (at least "));
 }
 
 TEST_CASE("where transfers go one after another, no plan of all-reduces beats the most urgent byte first") {

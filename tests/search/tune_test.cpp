@@ -201,4 +201,10 @@ TEST_CASE("what is varied by default: what the strategy reads, is not set, and t
   scenario.strategy = &find_strategy("zero-3", {});
   CHECK(values(scenario, "overlap_comm") == std::vector<std::string>{"true", "false"});
   CHECK(values(scenario, "shard_group").empty());
+  // Of sizes and counts likewise.
+  scenario.strategy = &find_strategy("bytescheduler", {});
+  REQUIRE(default_ranges(scenario).size() == 2);
+  scenario.options.set("partition", "1 MB", place);
+  REQUIRE(default_ranges(scenario).size() == 1);
+  CHECK(default_ranges(scenario).front().option == "credit");
 }

@@ -125,3 +125,42 @@ TEST_CASE("two rows that would be one point: the complaint names the text that t
           figure("profile,strategy,workers,speedup,memory\na,ddp,8,7,x\na,ddp,8,6,y\n", options);
         }).find("one row per point") != std::string::npos);
 }
+
+TEST_CASE("a figure marks what does not fit into memory, and says so") {
+  const std::string head =
+      "profile,strategy,workers,iteration_s,forward_s,backward_s,exposed_comm_s,codec_s,speedup,efficiency,memory_"
+      "bytes,"
+      "options\n";
+  const auto row = [](const char* strategy, int workers, int gigabytes) {
+    return fmt::format("a,{},{},0.4,0.1,0.2,0.1,0,{},0.5,{}e9,groups=2;memory=80 GB\n", strategy, workers, workers,
+                       gigabytes);
+  };
+  const std::string some = head + row("ddp", 8, 90) + row("ddp", 16, 80) + row("fsdp2", 8, 20) + row("fsdp2", 16, 10),
+                    all = head + row("ddp", 8, 80) + row("ddp", 16, 80);
+  const auto crosses = [](const Drawing& drawing) {
+    return std::count_if(drawing.shapes.begin(), drawing.shapes.end(), [](const Shape& shape) {
+      const auto* path = std::get_if<Path>(&shape);
+      return path && path->meaning.kind == "cross";
+    });
+  };
+  const auto says = [](const Drawing& drawing, const std::string& words) {
+    return std::any_of(drawing.shapes.begin(), drawing.shapes.end(), [&](const Shape& shape) {
+      const auto* text = std::get_if<Text>(&shape);
+      return text && text->text.find(words) != std::string::npos;
+    });
+  };
+  for (const PlotKind kind :
+       {PlotKind::Speedup, PlotKind::Efficiency, PlotKind::Lines, PlotKind::Columns, PlotKind::Bars}) {
+    PlotOptions options;
+    options.kinds = {kind};
+    const Drawing drawing = figure(some, options);
+    require_legible(drawing);
+    CHECK(crosses(drawing) == 4);  // one row: two strokes, and white ones below them
+    CHECK(says(drawing, "×: does not fit into the memory of a worker."));
+    CHECK(crosses(figure(all, options)) == 0);
+    CHECK(!says(figure(all, options), "memory"));
+  }
+  PlotOptions histogram;
+  histogram.kinds = {PlotKind::Histogram};
+  CHECK(says(figure(some, histogram), "1 of 4 rows do not fit into the memory of a worker."));
+}

@@ -51,23 +51,32 @@ TEST_CASE("a layer of the model without times is a tensor without a layer") {
         }).find("/layers: the layer 'fc' of the model 'm' has no times here") != std::string::npos);
 }
 
-TEST_CASE("a trace may say update, groups and activations, and keeps them through its writer") {
+TEST_CASE("a trace may say update, tokens, operations, groups and activations, and keeps them through its writer") {
   std::string text = trace;
   text.replace(text.find("measured"), 8, "estimated");
-  text.replace(text.find("\"us\","), 5, "\"us\", \"update\": 2.5,");
+  text.replace(text.find("\"us\","), 5,
+               "\"us\", \"update\": 2.5, \"tokens_per_sample\": 128, \"flops_per_sample\": 1.5e14,");
   text.replace(text.find("\"backward\": 3}"), 14, "\"backward\": 3, \"group\": \"g\", \"activation_bytes\": 7}");
   const Profile profile = parse_profile(text, "m.json");
   for (const Profile& one : {profile, parse_profile(trace_json(profile), "m.json")}) {
     CHECK(one.origin == Origin::Estimated);
     CHECK(one.update == to_time(2.5e-6));
+    CHECK(one.tokens_per_sample == 128);
+    CHECK(one.flops_per_sample == 1.5e14);
     CHECK(one.layers[0].group == "g");
     CHECK(one.layers[0].activation_bytes == 7);
     CHECK(one.layers[1].group.empty());
     CHECK_FALSE(one.layers[1].activation_bytes.has_value());
   }
   CHECK(slowed(profile, 2).update == to_time(5e-6));  // the update is computing, too
-  text.replace(text.find("2.5,"), 4, "-1,");
-  CHECK(error_message([&] { parse_profile(text, "m.json"); }).starts_with("m.json: /update: "));
+  const auto refused = [&](const std::string& right, const std::string& wrong) {
+    std::string other = text;
+    other.replace(other.find(right), right.size(), wrong);
+    return error_message([&] { parse_profile(other, "m.json"); });
+  };
+  CHECK(refused("2.5,", "-1,").starts_with("m.json: /update: "));
+  CHECK(refused("128,", "0,").starts_with("m.json: /tokens_per_sample: "));
+  CHECK(refused("1.5e14,", "0,").starts_with("m.json: /flops_per_sample: "));
 }
 
 TEST_CASE("a trace is written with its model's shapes and counts where the model is given") {

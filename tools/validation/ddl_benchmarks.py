@@ -47,9 +47,9 @@ class Benchmark:
         self.layers = self.layer_times(profile)
 
     def update_s(self):
-        """Of SGD with momentum on the GPU that the authors' paper names, by roofline; scaled as all else is to the measured rate."""
+        """Of SGD with momentum on the GPU that the authors' paper names, by roofline."""
         self.scorer.run("estimate", "--model", "resnet50", "--device", "rtx2080ti", "--precision", "fp32", "--batch", BATCH, "--optimizer", "sgd",
-                        "--samples-per-second", ONE_GPU, "--out", self.scorer.folder / "estimated.json")
+                        "--out", self.scorer.folder / "estimated.json")
         return 1e-6 * json.loads((self.scorer.folder / "estimated.json").read_text(encoding="utf-8"))["update"]
 
     def layer_times(self, profile):

@@ -36,7 +36,7 @@ model: *DGX* (`h100x8-8x400gbps`) and *EC2* (`ec2-h100x8-3200gbps`: AMD's start-
   (shared spines, detours), or computing does while they run, or the slowest of more GPUs is waited for at each of them; the data do not say which.
 - The two presets differ in NCCL's protocol and start-ups alone, and by more than a factor of two in the loss of 7b at 512: what NCCL can use there matters more than all else here.
 - Whether MPT's gradients travel in bf16 (here) or fp32 (Composer's `DEFAULT` changed between versions) moves no prediction by more than 0.2 points.
-- One reading each, of other people's clusters. 13b at batch 2 loses nothing up to 64 GPUs, which the predictions say within 1.3 points.
+- One reading each, of other people's clusters. 13b at batch 2 loses nothing up to 64 GPUs, which the predictions say within 1.4 points.
 """
 
 
@@ -47,7 +47,6 @@ class Setting(NamedTuple):
     details: str
     estimate: tuple  # arguments of `allreplay estimate`
     run: tuple  # and of `allreplay run`
-    tokens: int  # of a GPU in an iteration
     measured: dict
 
 
@@ -73,21 +72,25 @@ def grouped(rows, same):
     return [sorted(group, key=lambda row: int(row["gpus"])) for group in groups.values() if len(group) > 1]
 
 
+def llm_foundry_words(row):
+    """A row's arguments of `allreplay estimate` and of `allreplay run`: FSDP1, whose backward prefetch is Composer's default (post)."""
+    recompute = "full" if row["activation_checkpointing"] == "True" else "none"
+    reshard = "all" if row["sharding"] == "FULL_SHARD" else "none"
+    estimate = ("--family", "gpt2", "--layers", row["layers"], "--hidden", row["hidden_size"], "--heads", row["heads"], "--vocab", row["vocabulary"],
+                "--seq", row["sequence_length_tokens"], "--device", "h100", "--precision", "bf16", "--batch", row["batch_per_gpu"],
+                "--recompute", recompute)
+    run = ("--strategy", "fsdp1", "--option", "backward_prefetch=post", "--option", f"reshard={reshard}", "--accumulate", row["accumulation"])
+    return estimate, run
+
+
 def llm_foundry(data):
-    """MPT with Composer's FSDP: FSDP1, whose backward prefetch is Composer's default (post). FP8 has one number of GPUs."""
+    """MPT with Composer's FSDP. FP8 has one number of GPUs."""
     same = ["model", "sequence_length_tokens", "batch_per_gpu", "accumulation", "sharding", "precision", "activation_checkpointing"]
     for group in grouped(rows_of(data, "llm_foundry_h100.csv"), same):
         row = group[0]
-        recompute = "full" if row["activation_checkpointing"] == "True" else "none"
-        reshard = "all" if row["sharding"] == "FULL_SHARD" else "none"
-        estimate = ("--family", "gpt2", "--layers", row["layers"], "--hidden", row["hidden_size"], "--heads", row["heads"], "--vocab", row["vocabulary"],
-                    "--seq", row["sequence_length_tokens"], "--device", "h100", "--precision", "bf16", "--batch", row["batch_per_gpu"],
-                    "--recompute", recompute)
-        run = ("--strategy", "fsdp1", "--option", "backward_prefetch=post", "--option", f"reshard={reshard}", "--accumulate", row["accumulation"])
         details = f"batch {row['batch_per_gpu']}" + (f" x {row['accumulation']}" if row["accumulation"] != "1" else "")
-        details += (", SHARD_GRAD_OP" if reshard == "none" else "") + (", recomputing" if recompute == "full" else "")
-        tokens = int(row["batch_per_gpu"]) * int(row["accumulation"]) * int(row["sequence_length_tokens"])
-        yield Setting("llm_foundry_h100.csv", row["model"], details, estimate, run, tokens,
+        details += (", SHARD_GRAD_OP" if row["sharding"] != "FULL_SHARD" else "") + (", recomputing" if row["activation_checkpointing"] == "True" else "")
+        yield Setting("llm_foundry_h100.csv", row["model"], details, *llm_foundry_words(row),
                       {int(one["gpus"]): float(one["tokens_per_s"]) / int(one["gpus"]) for one in group})
 
 
@@ -100,7 +103,6 @@ def torchtitan(data):
         run = ("--strategy", "fsdp2", "--option", "gradient_dtype=fp32")
         details = ("compiled" if row["compile"] == "yes" else "not compiled") + (", FP8" if row["precision"].startswith("fp8") else "")
         yield Setting("torchtitan_h100_8b.csv", "Llama 3.1 8B", details, estimate, run,
-                      int(row["batch_per_data_parallel_rank"]) * int(row["sequence_length_tokens"]),
                       {int(one["gpus"]): float(one["tokens_per_s_per_gpu"]) for one in group})
 
 
@@ -117,21 +119,14 @@ class Simulator:
             sys.exit(f"{arguments}: {done.stderr.strip()}")
         return done.stdout
 
-    def iteration(self, setting, cluster, gpus):
-        """Seconds of an iteration of the trace as it is."""
-        return json.loads(self.output("run", "--profile", self.trace, "--cluster", cluster, "--workers", gpus, *setting.run, "--json"))["iteration_s"]
+    def rate(self, setting, cluster, gpus):
+        """Tokens/s of a GPU, of the trace as it is."""
+        return json.loads(self.output("run", "--profile", self.trace, "--cluster", cluster, "--workers", gpus, *setting.run, "--json"))["tokens_per_s_per_gpu"]
 
     def fit(self, setting, cluster):
-        """Estimates the trace anew until the smallest run takes as long as measured; returns its seconds."""
+        """Makes the trace with which the smallest run is as fast as measured."""
         gpus, rate = next(iter(setting.measured.items()))
-        goal = seconds = setting.tokens / rate
-        for _ in range(20):
-            self.output("estimate", *setting.estimate, "--tokens-per-second", repr(setting.tokens / seconds), "--out", self.trace)
-            simulated = self.iteration(setting, cluster, gpus)
-            if abs(simulated / goal - 1) < 1e-4:
-                return simulated
-            seconds += goal - simulated
-        sys.exit(f"{setting.name}, {setting.details}: no computing time makes {gpus} GPUs on {cluster} take {goal} s")
+        self.output("estimate", *setting.estimate, "--cluster", cluster, "--workers", gpus, *setting.run, "--tokens-per-second", repr(rate), "--out", self.trace)
 
 
 def points_of(simulator, setting):
@@ -139,9 +134,9 @@ def points_of(simulator, setting):
     (_, rate), *larger = setting.measured.items()
     predicted = {gpus: {} for gpus, _ in larger}
     for cluster in CLUSTERS:
-        base = simulator.fit(setting, cluster)
+        simulator.fit(setting, cluster)
         for gpus in predicted:
-            predicted[gpus][cluster] = 1 - base / simulator.iteration(setting, cluster, gpus)
+            predicted[gpus][cluster] = 1 - simulator.rate(setting, cluster, gpus) / rate
     return [Point(setting, gpus, 1 - measured / rate, predicted[gpus]) for gpus, measured in larger]
 
 

@@ -1,7 +1,5 @@
 """GPT on one node of A100: layer times estimated, and estimated with one known rate for each kind of micro-batch."""
 
-import json
-
 from .scored import read_csv, score_table
 
 VOCABULARY = 51200  # Megatron's for GPT-2; the source does not say
@@ -13,7 +11,7 @@ recomputed, gradients reduced after the last backward pass in one piece (`sync-e
 {vocabulary:,} tokens are assumed. Layer times are estimated, twice:
 
 - *from data sheets*: `allreplay estimate` for an A100 of 80 GB, with its usual efficiency, which is the median of published trainings, these among them ([estimation](estimation.md));
-- *one rate known*: for each number of layers and micro-batch the row with the fewest GPUs, and of these with the most micro-batches, says how fast an A100 computes (less the predicted all-reduce); it is
+- *one rate known*: for each number of layers and micro-batch the row with the fewest GPUs, and of these with the most micro-batches, says how fast an A100 is there, and `estimate` what is left for computing; it is
   not scored.
 
 {scores}
@@ -44,11 +42,11 @@ def known_rows(rows):
     return {name: row for name, (_, row) in known.items()}
 
 
-def rate(row, trace, exposed):
-    """Samples per second of one GPU: what is left of the row's iteration, in the proportions of the trace."""
-    micro = sum(layer["forward"] + layer["backward"] for layer in trace["layers"])
-    scale = (float(row["iteration_ms"]) * 1e-3 - exposed) / (1e-6 * (int(row["accumulation"]) * micro + trace["update"]))
-    return int(row["batch_per_gpu"]) / (1e-6 * (micro + trace["update"]) * scale)
+def setting(row):
+    """What the row was measured in, as arguments; and samples per second of one GPU there."""
+    rate = int(row["batch_per_gpu"]) * int(row["accumulation"]) / (float(row["iteration_ms"]) * 1e-3)
+    return ("--cluster", "a100x8-8x200gbps", "--workers", row["gpus"], "--strategy", "sync-easgd", "--option", "barrier=iteration", "--accumulate", row["accumulation"],
+            "--samples-per-second", repr(rate))
 
 
 def point(row, profile, group):
@@ -61,12 +59,7 @@ def section(scorer, reference):
     rows = read_csv(reference / "measured" / "vtrain_a100_single.csv")
     sheets = {name: estimate(scorer, row, f"gpt-{'-'.join(name)}.json") for name, row in known_rows(rows).items()}
     estimated = scorer.score("vtrain-sheets", [point(row, sheets[kind(row)], "from data sheets") for row in rows])
-    exposed = {id(row): (found["no_communication"], found["predicted"]) for row, found in zip(rows, estimated["points"])}
-    rated = {}
-    for name, row in known_rows(rows).items():
-        trace = json.loads((scorer.folder / sheets[name]).read_text(encoding="utf-8"))
-        computing, whole = exposed[id(row)]
-        rated[name] = estimate(scorer, row, f"rated-{'-'.join(name)}.json", "--samples-per-second", repr(rate(row, trace, whole - computing)))
+    rated = {name: estimate(scorer, row, f"rated-{'-'.join(name)}.json", *setting(row)) for name, row in known_rows(rows).items()}
     rest = [row for row in rows if row is not known_rows(rows)[kind(row)]]
     known = scorer.score("vtrain-rated", [point(row, rated[kind(row)], "one rate known") for row in rest])
     eight = scorer.score("vtrain-eight", [point(row, rated[kind(row)], "8 GPUs") for row in rest if row["gpus"] == "8"])

@@ -152,7 +152,8 @@ Exported export_astra_sim(const ExportRequest& request) {
                     cycles.of(layer.forward), cycles.of(layer.backward), bytes[i] > 0 ? "ALLREDUCE" : "NONE", bytes[i]);
   }
   exported.notes.push_back(
-      "the text has no batch size, model, device, precision and names of tensors: a layer's become one");
+      "the text has no batch size, model, device, framework, precision and names of tensors: a layer's become one");
+  add_note_of_facts(profile, exported.notes);
   exported.notes.push_back(note_of_clock(request.clock));
   if (request.collective == "parameter-server")
     exported.notes.push_back(

@@ -135,6 +135,9 @@ class Writer {
     metadata["origin"] = to_string(profile_.origin);
     metadata["strategy"] = plan_.strategy;
     if (profile_.batch_size) metadata["batch_size"] = *profile_.batch_size;
+    if (profile_.update) metadata["update_ps"] = profile_.update->count();
+    if (profile_.tokens_per_sample) metadata["tokens_per_sample"] = *profile_.tokens_per_sample;
+    if (profile_.flops_per_sample) metadata["flops_per_sample"] = *profile_.flops_per_sample;
     if (!is_a_step(plan_)) return;
     metadata["accumulate"] = plan_.step.accumulate;
     metadata["shard_group"] = plan_.step.group_of(workers_);
@@ -181,6 +184,12 @@ class Writer {
     vanished_ += node.microseconds == 0 && time > Time(0);
     clock_ = end;
     if (label(task).kind == Label::Kind::Backward) add_tensors(node, label(task).item);
+    if (label(task).kind == Label::Kind::Forward) add_facts(node, profile_.layers[label(task).item]);
+  }
+
+  static void add_facts(ChakraNode& node, const Layer& layer) {
+    if (!layer.group.empty()) node.attributes["group"] = layer.group;
+    if (layer.activation_bytes) node.attributes["activation_bytes"] = *layer.activation_bytes;
   }
 
   // Works and transfers so that each comes after all that it waits for: transfers as soon as they can, in the order of
@@ -365,7 +374,9 @@ std::vector<std::string> notes_of(const ExportRequest& request, const Plan& plan
                     "import` reads each as a layer",
                     plan.step.accumulate));
   if (is_a_step(plan)) notes.push_back("when memory is freed stands nowhere in the trace");
-  notes.push_back("tensors, batch size, device and precision stand in attributes that other programs do not read");
+  notes.push_back(
+      "tensors, batch size, device, precision, the update, activations and groups stand in attributes that other "
+      "programs do not read");
   const auto any = [&](auto&& is) { return std::any_of(plan.lanes.begin(), plan.lanes.end(), is); };
   const bool urgent = any([](const Lane& lane) { return lane.order == Order::Priority; });
   if (urgent)

@@ -1,6 +1,9 @@
 #include "sim/interchange/exporters/exporter.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/core/csv.hpp"
 #include "sim/core/named.hpp"
@@ -24,6 +27,22 @@ const Exporter& find_exporter(std::string_view name, const Place& place) {
   return find_by_name(exporters(), name, place, "unknown format '{}'");
 }
 
+void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes) {
+  std::vector<std::string> facts;
+  if (profile.update) facts.push_back(fmt::format("update ({})", write_duration(*profile.update)));
+  if (profile.tokens_per_sample) facts.push_back("tokens_per_sample");
+  if (profile.flops_per_sample) facts.push_back("flops_per_sample");
+  const auto add = [&](const char* name, auto&& says) {
+    if (const auto count = std::count_if(profile.layers.begin(), profile.layers.end(), says); count > 0)
+      facts.push_back(fmt::format("{} (of {})", name, counted(count, "layer")));
+  };
+  add("activation_bytes", [](const Layer& layer) { return layer.activation_bytes.has_value(); });
+  add("group", [](const Layer& layer) { return !layer.group.empty(); });
+  if (!facts.empty())
+    notes.push_back(
+        fmt::format("left out of what the trace says: {}; `--to chakra` carries it", fmt::join(facts, ", ")));
+}
+
 Exported export_csv(const ExportRequest& request) {
   const Profile& profile = request.profile;
   std::vector<std::int64_t> parameters(profile.layers.size()), tensors(profile.layers.size());
@@ -40,6 +59,7 @@ Exported export_csv(const ExportRequest& request) {
                                  write_us(layer.forward), write_us(layer.backward));
   }
   exported.notes.push_back("a table has no batch size, model, device, framework and names of tensors");
+  add_note_of_facts(profile, exported.notes);
   if (merged > 0) exported.notes.push_back(fmt::format("the tensors of {} layers became one each", merged));
   const auto one = profile.tensors.begin();
   if (one != profile.tensors.end() && one->bytes != 4 * one->elements)

@@ -44,6 +44,9 @@ std::span<const Exporter> exporters();
 /// Throws InputError at `place`, naming the nearest known one.
 const Exporter& find_exporter(std::string_view name, const Place& place);
 
+/// For formats that have layers, times and gradients alone: a note of what else the profile says, if it does.
+void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes);
+
 /// layer,params,forward_us,backward_us: a row per layer.
 Exported export_csv(const ExportRequest& request);
 

@@ -49,6 +49,14 @@ Time time_of(const ChakraNode& node) {
   return time;
 }
 
+std::optional<Bytes> activation_bytes_of(const ChakraNode& node) {
+  const auto bytes = attribute<std::int64_t>(node.attributes, "activation_bytes");
+  constexpr Bytes most = Bytes{1} << 53;
+  if (bytes && (*bytes < 0 || *bytes > most))
+    throw InputError(node.place, fmt::format("{} bytes of activations", *bytes), "0 to 2^53");
+  return bytes;
+}
+
 class TraceReader {
  public:
   TraceReader(const ChakraTrace& trace, const std::string& file, const ImportOptions& options)
@@ -76,11 +84,6 @@ class TraceReader {
   }
 
  private:
-  struct LayerTimes {
-    std::string name;
-    Time forward{0}, backward{0};
-  };
-
   [[noreturn]] void fail(std::string_view wrong, std::string_view right) const {
     throw InputError({file_, ""}, wrong, right);
   }
@@ -99,6 +102,12 @@ class TraceReader {
         note(fmt::format("the times were {}, not measured ({})", to_string(origin), as_text(text("source"))));
     if (const auto batch = attribute<std::int64_t>(trace_.metadata, "batch_size"); batch && *batch > 0)
       profile.batch_size = batch;
+    if (const auto update = attribute<std::int64_t>(trace_.metadata, "update_ps"); update && *update >= 0)
+      profile.update = Time(*update);
+    if (const auto tokens = attribute<std::int64_t>(trace_.metadata, "tokens_per_sample"); tokens && *tokens > 0)
+      profile.tokens_per_sample = tokens;
+    if (const auto flops = attribute<double>(trace_.metadata, "flops_per_sample"); flops && *flops > 0)
+      profile.flops_per_sample = flops;
   }
 
   // An order in which the nodes can run. Dependencies on nodes that are not in the file: control ones are cut off by
@@ -151,14 +160,19 @@ class TraceReader {
     if (node.kind != static_cast<std::uint64_t>(ChakraKind::Compute)) return skip(chakra_kind_name(node.kind), time);
     if (on_cpu(node)) return skip("operator on the CPU", time);
     const auto part = part_of(node.name);
+    if (!part && node.name.ends_with("_UPDATE") && imported_.profile.update) return;  // which the metadata says whole
     if (!part) return skip("compute node of no layer's pass", time);
     if (!seen_.insert({part->layer, part->suffix}).second) return skip("compute node of a later iteration", time);
     const auto [place, fresh] = layer_index_.emplace(part->layer, layers_.size());
-    if (fresh) layers_.push_back({part->layer});
-    LayerTimes& layer = layers_[place->second];
+    if (fresh) layers_.push_back({.name = part->layer});
+    Layer& layer = layers_[place->second];
     Time& sum = part->forward() ? layer.forward : layer.backward;
     sum = add(sum, time);
-    if (part->forward()) forward_order_.push_back(place->second);
+    if (part->forward()) {
+      forward_order_.push_back(place->second);
+      layer.group = attribute<std::string>(node.attributes, "group").value_or("");
+      layer.activation_bytes = activation_bytes_of(node);
+    }
     if (!part->forward()) backward_of_[index] = place->second;
   }
 
@@ -166,9 +180,8 @@ class TraceReader {
   void add_layers() {
     position_.assign(layers_.size(), layers_.size());
     for (std::size_t i = 0; i < forward_order_.size(); ++i) {
-      const LayerTimes& layer = layers_[forward_order_[i]];
       position_[forward_order_[i]] = i;
-      imported_.profile.layers.push_back({layer.name, layer.forward, layer.backward});
+      imported_.profile.layers.push_back(layers_[forward_order_[i]]);
     }
     for (std::size_t i = 0; i < layers_.size(); ++i)
       if (position_[i] == layers_.size())
@@ -238,7 +251,7 @@ class TraceReader {
   const ImportOptions& options_;
   Imported imported_;
   std::vector<std::vector<std::size_t>> waits_for_;          // by node
-  std::vector<LayerTimes> layers_;                           // as they were met
+  std::vector<Layer> layers_;                                // as they were met
   std::map<std::string, std::size_t> layer_index_;           // in layers_
   std::vector<std::size_t> forward_order_;                   // of layers_
   std::vector<std::size_t> position_;                        // of each of layers_ in the forward pass

@@ -159,7 +159,10 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   profile.source = one_line(
       fmt::format("{} ({})", std::filesystem::path(source.file()).filename().string(), importer.name), longest_name);
   UniqueNames layers, tensors;
-  for (Layer& layer : profile.layers) layer.name = layers.unique(layer.name, "layer");
+  for (Layer& layer : profile.layers) {
+    layer.name = layers.unique(layer.name, "layer");
+    if (!layer.group.empty()) layer.group = one_line(layer.group, longest_name);
+  }
   for (Tensor& tensor : profile.tensors) {
     tensor.name = tensors.unique(tensor.name, profile.layers[tensor.layer].name);
     tensor.bytes = tensor.elements * bytes;

@@ -37,8 +37,8 @@ struct MeasuredCollective {
 };
 
 struct Imported {
-  /// Layers in forward order with their times, tensors with their elements; device, framework, model, precision and
-  /// batch size as far as the file tells. The rest (bytes, origin, source, unique names) import_profile() sets.
+  /// Layers in forward order with their times, tensors with their elements; device, framework, model, precision, batch
+  /// size, update as far as the file tells. The rest (bytes, origin, source, unique names) import_profile() sets.
   Profile profile;
   std::vector<std::string> notes;  ///< what was skipped, subtracted or attributed, with numbers: a sentence each
   bool has_forward = true;         ///< false: the file has backward times only

@@ -16,10 +16,11 @@ const MOST_LINES = 12;
 const MOST_BARS = 24;
 const MOST_BARS_OF_MANY_ON_PAPER = 6;
 
-/** Of many series those that are fastest in their last point, and how many are left out. */
+/** Of many series those that are fastest in their last point, and how many are left out. What does not fit is no faster than what does. */
 function fastest(list, most) {
   if (list.length <= most) return [list, 0];
-  const kept = new Set([...list].sort((a, b) => a.points.at(-1).row.iteration_s - b.points.at(-1).row.iteration_s).slice(0, most));
+  const last = ({ points }) => points.at(-1).row;
+  const kept = new Set([...list].sort((a, b) => last(b).fits - last(a).fits || last(a).iteration_s - last(b).iteration_s).slice(0, most));
   return [list.filter((one) => kept.has(one)), list.length - most];
 }
 
@@ -44,6 +45,7 @@ function drawPanel(title, series, width) {
   const figure = html("figure", {}, heading);
   if (!list.length) figure.append(html("p", { class: "note" }, "No row has this number."));
   else figure.append(drawing(list, axis)(list, axis, width, title));
+  if (list.some(({ points }) => points.some(({ row }) => !row.fits))) figure.append(html("p", { class: "note" }, `×: ${UNFIT}`));
   if (leftOut) figure.append(html("p", { class: "note" }, `The ${list.length} fastest of ${list.length + leftOut}; the table has all.`));
   return figure;
 }

@@ -5,7 +5,7 @@ const plot = data.plot ?? {};
 const byId = (id) => document.getElementById(id);
 
 const rows = data.rows.map((cells, index) => {
-  const row = { index, series: cells[data.columns.length] };
+  const row = { index, series: cells[data.columns.length], fits: cells[data.columns.length + 1] };
   data.columns.forEach((column, place) => { row[column] = cells[place]; });
   row.above = row.lower_bound_s > 0 ? row.iteration_s / row.lower_bound_s - 1 : null;
   return row;
@@ -19,6 +19,7 @@ const isNumeric = (text) => text !== "" && Number.isFinite(Number(text));
 
 const GUESSES = ["reconstructed", "estimated"]; // origins of layer times that nobody measured
 const isGuess = (row) => GUESSES.includes(row.origin);
+const UNFIT = "does not fit into the memory of a worker";
 const coded = rows.some((row) => row.codec); // codecs bring collectives of their own, and are compared in one chart
 
 // --- which rows are shown --------------------------------------------------------------------------------------------

@@ -20,6 +20,10 @@ function addVertical(picture, { ticks, title }, texts, py, { left, width, right,
 }
 const widthOf = (texts) => 10 + 7.2 * Math.max(...texts.map((text) => text.length));
 
+/** A cross over what does not fit. */
+const CROSS = "M-4.2-4.2L4.2 4.2M-4.2 4.2L4.2-4.2";
+const cross = (row, x, y) => (row.fits ? [] : ["halo", "cross"].map((name) => svg("path", { class: name, d: CROSS, transform: `translate(${x} ${y})` })));
+
 function drawLines(list, axis, width, title) {
   const height = onPaper ? (width > 400 ? 260 : 175) : Math.round(Math.min(340, Math.max(230, 0.62 * width)));
   const ideal = idealOf(axis);
@@ -47,7 +51,7 @@ function drawLines(list, axis, width, title) {
     const line = points.map(({ place, value }) => `${px(place)},${py(value)}`).join(" ");
     picture.append(svg("polyline", { points: line, fill: "none", stroke: look(name).colour, "stroke-width": 1.8, "stroke-dasharray": look(name).dash }));
     for (const { place, row, value } of points) {
-      picture.append(marker(look(name), px(place), py(value)));
+      picture.append(marker(look(name), px(place), py(value)), ...cross(row, px(place), py(value)));
       targets.push({ x: px(place), y: py(value), row, name });
     }
   }
@@ -90,6 +94,7 @@ function drawColumns(list, axis, width, title) {
       const x = middle + thick * (index - list.length / 2), y = py(Math.max(point.value, 0));
       picture.append(bar(look(name), x, y, Math.max(thick - (thick > 6 ? 1 : 0), 1), Math.max(foot - y, 0.5)));
       if (areWritten) picture.append(svg("text", { x: x + thick / 2, y: y - 4, "text-anchor": "middle", class: "value" }, written(point.value)));
+      picture.append(...cross(point.row, x + thick / 2, y + 7));
       targets.push({ x: x + thick / 2, y, row: point.row, name });
     });
   });
@@ -112,7 +117,7 @@ function drawBars(list, axis, width, title) {
     const fits = Math.floor(width / 6.6);
     picture.append(svg("text", { x: 0, y: y + 11, class: "soft" }, text.length > fits ? `${text.slice(0, fits - 1)}…` : text),
       bar(lookOfStrategy(row.strategy), left, y + 15, Math.max(long, 1), 11, false),
-      svg("text", { x: left + long + 6, y: y + 25 }, MEASURES[measure].write(value)));
+      svg("text", { x: left + long + (row.fits ? 6 : 10), y: y + 25 }, MEASURES[measure].write(value)), ...cross(row, left + Math.max(long, 1), y + 20));
     return { x: left + long, y: y + 20, row, name };
   });
   makeExplorable(picture, targets, width, "down");

@@ -36,6 +36,7 @@ function rowTip(x, y, row) {
     ["iteration", duration(row.iteration_s)], ["exposed comm.", duration(row.exposed_comm_s)],
     ["speed-up", digits(row.speedup)], ["efficiency", percent(row.efficiency)]];
   if (row.above !== null) pairs.push(["above bound", percent(row.above)]);
+  if (!row.fits) pairs.push(["memory", `${bytes(row.memory_bytes)}: does not fit`]);
   if (isGuess(row)) pairs.push(["layer times", row.origin]);
   showTip(x, y, row.series, pairs);
 }

@@ -7,9 +7,11 @@ const NAMES = [["profile", "profile"], ["cluster", "cluster"], ["collective", "c
 const NUMBERS = [["iteration_s", "iteration", "time"], ["exposed_comm_s", "exposed comm.", "time"], ["speedup", "speed-up", "ratio"],
   ["efficiency", "efficiency", "percent"], ["above", "above bound", "percent"]];
 const FURTHER = [["memory_bytes", "memory", "size"], ["samples_per_s", "throughput", "samples"], ["collectives", "collectives", "count"],
-  ["codec", "codec"], ["codec_s", "compression", "time"], ["update_s", "update", "time"], ["copy_s", "copies", "time"]];
+  ["codec", "codec"], ["codec_s", "compression", "time"], ["update_s", "update", "time"], ["copy_s", "copies", "time"],
+  ["tokens_per_s_per_gpu", "tokens/s a GPU", "rate"], ["mfu", "MFU", "percent"]];
 const OPTIONS = [["options", "options", "options"]];
-const UNUSED = ["strategy", "forward_s", "backward_s", "comm_busy_s", "lower_bound_s", "memory", "events", "network_events", "wall_s"];
+const UNUSED = ["strategy", "forward_s", "backward_s", "comm_busy_s", "lower_bound_s", "memory", "events", "network_events", "wall_s",
+  "samples_per_s_per_gpu"];
 
 /** What one column shows: heading, unit, and a cell's text; and exactly, what the CSV says. */
 function makeColumn([key, title, kind]) {
@@ -20,7 +22,7 @@ function makeColumn([key, title, kind]) {
   if (kind === "options") return text((v) => v.replaceAll(";", "; "), { options: true });
   if (kind === "count") return number("", String);
   if (kind === "percent") return number("%", (v) => (v === null ? "–" : tenths(v)));
-  const unitOf = { time: timeUnit, size: sizeUnit, samples: () => ["samples/s", 1], ratio: () => ["×", 1] }[kind];
+  const unitOf = { time: timeUnit, size: sizeUnit, samples: () => ["samples/s", 1], rate: () => ["", 1], ratio: () => ["×", 1] }[kind];
   const { unit, write } = columnFormat(rows.map((row) => row[key]), unitOf);
   return number(unit, write);
 }
@@ -29,11 +31,13 @@ function makeTable() {
   const known = new Set([...NAMES, ...NUMBERS, ...FURTHER, ...OPTIONS].map(([key]) => key).concat(UNUSED));
   const extra = data.columns.filter((column) => !known.has(column)).map((column) => [column, column.replaceAll("_", " ")]);
   const says = ([key]) => rows.some((row) => row[key]) || (key === "exposed_comm_s" && rows.every((row) => row[key] === 0));
-  const constant = (one) => rows.length > 1 && !NUMBERS.includes(one) && !differs(one[0]);
+  const limited = rows.some((row) => !row.fits);
+  const marks = (key) => limited && key === "memory_bytes";
+  const constant = (one) => rows.length > 1 && !NUMBERS.includes(one) && !marks(one[0]) && !differs(one[0]);
   const wanted = [...NAMES, ...NUMBERS, ...FURTHER, ...extra, ...OPTIONS].filter(says);
   const common = wanted.filter(constant).map(makeColumn);
   const columns = wanted.filter((one) => !constant(one)).map(makeColumn);
-  const main = new Set([...NAMES, ...NUMBERS].map(([key]) => key));
+  const main = new Set([...NAMES, ...NUMBERS, ...FURTHER.filter(([key]) => marks(key))].map(([key]) => key));
   byId("rows").hidden = false;
   byId("common").textContent = common.length ? `All rows: ${common.map(({ key, title, write, unit }) => `${title} ${write(rows[0][key])} ${unit}`.trim()).join(", ")}.` : "";
   const words = new Map(rows.map((row) => [row, [...columns.map(({ key, write }) => write(row[key])), row.strategy].join(" ").toLowerCase()]));
@@ -100,11 +104,12 @@ function makeTable() {
       else head.removeAttribute("aria-sort");
     });
     body.replaceChildren(...shown.map((row) => html("tr", {}, ...columns.map((column) => html("td",
-      { class: column.number ? "number" : column.options ? "options" : null, title: column.exact(row) }, column.write(row[column.key]))))));
+      { class: column.number ? "number" : column.options ? "options" : null, title: column.exact(row) },
+        column.write(row[column.key]) + (marks(column.key) && !row.fits ? "!" : ""))))));
     showColumns();
     more.hidden = shown.length === list.length;
     more.textContent = `Show all ${list.length} rows`;
-    byId("count").textContent = `${list.length} of ${rows.length} rows${more.hidden ? "" : `, the first ${shown.length} shown`}`;
+    byId("count").textContent = `${list.length} of ${rows.length} rows${more.hidden ? "" : `, the first ${shown.length} shown`}${limited ? `; ! ${UNFIT}` : ""}`;
   };
   byId("table").append(table);
   byId("columns").append(html("fieldset", {}, ...columns.map(({ title }, i) => html("label", {}, boxes[i], " ", title))));

@@ -1,0 +1,99 @@
+#include "sim/search/candidate.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "sim/search/plan_of.hpp"
+#include "sim/training/memory.hpp"
+#include "sim/training/sharding.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::int64_t few_workers = 32;  // message by message, others are replayed among so many
+
+// What one start may cost to plan, in comparisons: about a second.
+constexpr double most_to_compare = 1e9;
+
+Candidate candidate_of(const Scenario& scenario, const Result& result, Plan plan) {
+  return {{result.metrics.iteration_s, result.memory.peak, fits(scenario, result)}, std::move(plan)};
+}
+
+}  // namespace
+
+bool PlanCost::better_than(const PlanCost& other) const {
+  if (fits != other.fits) return fits;
+  if (!fits && bytes != other.bytes) return bytes < other.bytes;
+  return seconds != other.seconds ? seconds < other.seconds : bytes < other.bytes;
+}
+
+Candidate replayed(const Scenario& scenario, const Communication& communication, Plan plan) {
+  const Result result = simulate(scenario, plan, communication);
+  return candidate_of(scenario, result, std::move(plan));
+}
+
+Scenario without_luck(Scenario scenario) {
+  scenario.stragglers.jitter.reset();
+  scenario.options.start = Start::Together;
+  scenario.after_iteration = nullptr;
+  return scenario;
+}
+
+Communication in_alpha_beta(Communication communication) {
+  if (!communication.choice.detailed()) return communication;
+  const Fabric& fabric = *communication.fabric;
+  ChannelCosts costs;
+  for (const Call& call : fabric.calls()) costs.push_back({fabric.price(call), fabric.channels(call)});
+  communication.fabric =
+      std::make_shared<AlphaBetaFabric>(fabric.calls(), fabric.workers(), std::move(costs), Sharing::Fair);
+  communication.choice.fidelity = Fidelity::AlphaBeta;
+  return communication;
+}
+
+bool affordable(const Scenario& scenario) {
+  const Strategy& strategy = *scenario.strategy;
+  const StrategyOptions& options = scenario.options.strategy;
+  const auto tensors = static_cast<double>(scenario.profile->tensors.size());
+  return strategy.slices(scenario.profile, options) <= most_slices &&
+         (!strategy.comparisons || strategy.comparisons(options, tensors) <= most_to_compare);
+}
+
+std::vector<Scenario> others(const Scenario& scenario) {
+  const CollectiveChoice choice = collective_of(scenario);
+  const bool halves = !choice.detailed() || choice.algorithm->splits || choice.gathers();
+  std::vector<Scenario> all;
+  for (const Strategy& strategy : strategies()) {
+    if (strategy.searched() || (strategy.split && !halves)) continue;
+    Scenario other = scenario;
+    other.strategy = &strategy;
+    if (strategy.shards()) other.options.strategy.step.zero = 0;
+    if (stage_of(other) != scenario.options.strategy.step.zero || !goes_with(other) || !affordable(other)) continue;
+    all.push_back(std::move(other));
+  }
+  return all;
+}
+
+Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others) {
+  const Communication communication = communication_of(scenario);
+  const bool first = communication.choice.fidelity == Fidelity::Message && scenario.workers > few_workers;
+  Candidate best;
+  const auto consider = [&](Candidate candidate) {
+    if (candidate.cost.better_than(best.cost)) best = std::move(candidate);
+  };
+  const auto done = [&] { return first && best.cost.fits; };
+  for (Plan& plan : found) {
+    if (done()) break;
+    const Communication prepared = prepared_for(plan, communication);
+    consider(replayed(scenario, prepared, std::move(plan)));
+  }
+  for (const Scenario& other : others) {
+    if (done()) break;
+    Result result = simulate(other);
+    consider(candidate_of(other, result, std::move(result.plan)));
+  }
+  best.plan.strategy = "best";
+  return best;
+}
+
+}  // namespace allreplay
