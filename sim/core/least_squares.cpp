@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
-#include <unsupported/Eigen/LevenbergMarquardt>
 #include <utility>
 
 #include <Eigen/SVD>
+#include <unsupported/Eigen/LevenbergMarquardt>
 
 namespace allreplay {
 
@@ -126,10 +125,10 @@ LeastSquares descent(const Residuals& residuals, const Numbers& start) {
 }  // namespace
 
 LeastSquares least_squares(const Residuals& residuals, const std::vector<std::vector<double>>& starts) {
-  LeastSquares best{{}, std::numeric_limits<double>::infinity()};
+  LeastSquares best;
   for (const Numbers& start : starts) {
     LeastSquares found = descent(residuals, start);
-    if (found.squares < best.squares) best = std::move(found);
+    if (best.at.empty() || found.squares < best.squares) best = std::move(found);
     if (is_nothing(best.squares, std::ssize(residuals(best.at)))) break;
   }
   return best;

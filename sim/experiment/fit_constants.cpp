@@ -254,18 +254,17 @@ class GroupFit {
     return least_squares(errors, {from});
   }
 
-  // What is next to 0 is 0 where the rows would miss it; else it may as well be what it starts with.
+  // What may be 0 is 0, unless it may as well be what it starts with.
   void leave_0() {
     constexpr double next_to_0 = 1e-3;
     for (std::size_t i = 0; i < free_.size(); ++i) {
-      if (best_.at[i] >= next_to_0) continue;
+      LeastSquares none = best_;
+      none.at[i] = 0;
+      none.squares = squares_of(errors_of(free_)(none.at));
+      if (best_.at[i] >= next_to_0 || none.squares > most_) continue;
       LeastSquares rest = without(i, true);
-      if (rest.squares > most_) {
-        best_.at[i] = 0;
-        continue;
-      }
       rest.at.insert(rest.at.begin() + static_cast<std::ptrdiff_t>(i), 1.0);
-      best_ = std::move(rest);
+      best_ = rest.squares > most_ ? std::move(none) : std::move(rest);
     }
   }
 

@@ -49,8 +49,8 @@ struct ConstantsToFit {
 /// Throws InputError.
 ConstantsToFit constants_to_fit(const MeasuredFile& measured, Library& library);
 
-/// One group's, in its order. Least squares of the relative errors of the rows that fit, in the logarithms of the
-/// constants: the best of a grid along each, then a pattern search. Throws InputError, also where fewer rows than
+/// One group's, in its order. Least squares of the relative errors of the rows that fit, from several starts; what they
+/// do not tell is left to the files where they fit as well without it. Throws InputError, also where fewer rows than
 /// constants belong together.
 std::vector<FittedConstant> fit_group(const MeasuredFile& measured, const ConstantsToFit& all, std::size_t group,
                                       Library& library);

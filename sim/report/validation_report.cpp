@@ -66,8 +66,8 @@ std::string constant_table(const Validation& validation, const Screen& screen) {
 std::string error_table(const Validation& validation, const Screen& screen) {
   std::vector<TableColumn> columns{"group", "points", "median", "90\u00A0%", "worst", "bias", "too fast"};
   if (validation.trains())
-    columns.insert(columns.end(), {"no comm.: median", "90\u00A0%", "no overlap: median", "90\u00A0%", "scaling loss",
-                                   "its error", "90\u00A0%"});
+    columns.insert(columns.end(),
+                   {"no comm.: median", "90\u00A0%", "no overlap: median", "90\u00A0%", "scaling loss", "its error", "90\u00A0%"});
   Table table(columns);
   const auto add = [&](const GroupScore& group) {
     const ErrorSummary& error = group.error;

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "tests/catch.hpp"
+#include "tests/farm/threads.hpp"
 #include "tests/own_folder.hpp"
 
 #include "sim/core/random.hpp"
@@ -143,6 +144,32 @@ TEST_CASE("a constant that is not there is 0, and the other is fitted beside tha
   CHECK(found.fitted[0].value == Approx(0).margin(1e-10));
   CHECK(found.fitted[1].value == Approx(1e-9).epsilon(1e-5));
   CHECK(found.points[0].error == Approx(0).margin(1e-6));
+}
+
+TEST_CASE("a constant that is small is not 0") {
+  // The file's start-up is 5000 times the true one of 1 us, whose 6 to 28 are still a thousandth of an iteration.
+  const std::vector<std::string> rows{"4,sync-easgd,iteration", "4,s-sgd,iteration", "8,s-sgd,iteration"};
+  MadeUp made(two_layers, R"("alpha": "5 ms", "beta": "1 ns/B")", rows, {A, B}, {{A, 1e-6}, {B, 1e-9}});
+  const Validation found = made.validated();
+  CHECK(found.fitted[0].known);
+  CHECK(found.fitted[0].value == Approx(1e-6).epsilon(1e-3));
+}
+
+TEST_CASE("the ranks of a farm fit as one process does") {
+  const std::vector<std::string> rows{"4,sync-easgd,iteration", "4,sync-easgd,iteration", "4,sync-easgd,"};
+  MadeUp made(two_layers, R"("alpha": "50 us", "beta": "3 ns/B")", rows, {A, B}, {{A, 100e-6}, {B, 1e-9}});
+  const Validation here = made.validated();
+  Validation there;
+  with_ranks(
+      2, [&](int) { return answer_validation(read_measured_file(here.measured.file)); },
+      [&](Farm& farm) { there = validate(read_measured_file(here.measured.file), &farm); });
+  for (const std::size_t one : {0u, 1u}) {
+    CHECK(there.fitted[one].used == here.fitted[one].used);
+    CHECK(there.fitted[one].known == here.fitted[one].known);
+    CHECK(there.fitted[one].not_told_from == here.fitted[one].not_told_from);
+  }
+  CHECK(there.fitted[1].value == here.fitted[1].value);
+  CHECK(there.points[3].predicted.value == here.points[3].predicted.value);
 }
 
 TEST_CASE("what leaves no trace stays the file's, and the other is fitted beside that") {
