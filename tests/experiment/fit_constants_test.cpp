@@ -127,7 +127,7 @@ TEST_CASE("without noise every made-up truth comes back, or is said to be hidden
 }
 
 TEST_CASE("a start at a third of the truth is as good as any") {
-  // 100 us and 1 ns/B, started at 0.3 of both: six collectives and two numbers of workers.
+  // 100 us and 1 ns/B, started at 0.3 of both, on three strategies and three numbers of workers.
   const std::vector<std::string> rows{"4,wfbp,iteration", "8,wfbp,", "8,s-sgd,iteration", "16,ddp,iteration"};
   MadeUp made(two_layers, R"("alpha": "30 us", "beta": "0.3 ns/B")", rows, {A, B}, {{A, 100e-6}, {B, 1e-9}});
   const Validation found = made.validated();
