@@ -89,6 +89,18 @@ void start_from_lines(Network& network, std::span<const Calibration> logs) {
   if (!network.alpha) network.alpha = network.node->alpha, network.beta = network.node->beta;
 }
 
+// NCCL's model with the cluster's own constants meets logs to a factor; far beyond that it is of something else.
+void warn_of_no_link(LevelFit& fit) {
+  for (std::size_t axis = 0; axis < fit.factors.size(); ++axis) {
+    const double most = axis % 2 == 0 ? 2 : 10;  // a rate is a data sheet's, a start-up has software in it
+    if (!fit.known[axis] || (fit.factors[axis] < most && fit.factors[axis] > 0.1)) continue;
+    fit.warnings.push_back(fmt::format(
+        "the {} is x {:.4g} of the cluster's: no such link exists. More likely the cluster is of other hardware than "
+        "the log, or its nodes are of another size",
+        names[axis], fit.factors[axis]));
+  }
+}
+
 double median_of(std::vector<double>& values) {
   std::sort(values.begin(), values.end());
   const std::size_t middle = values.size() / 2;
@@ -136,6 +148,7 @@ LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
   const Factors factors = exponentials(best);
   std::copy(factors.begin(), factors.end(), fit.factors.begin());
   fit.network = scaled(base, factors);
+  if (nccl) warn_of_no_link(fit);
   for (const Calibration& log : logs) {
     std::vector<double> errors = relative_errors(log, fit.network);
     for (double& error : errors) error = std::abs(error);

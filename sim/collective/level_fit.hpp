@@ -23,7 +23,7 @@ struct LevelFit {
   /// With node, alpha and beta fitted; or with nccl's scale.
   Network network;
   /// How many times the starting constants: bandwidth and latency inside, bandwidth and latency between nodes. Those of
-  /// which the logs say nothing are 1, and `known` is false.
+  /// a level without logs are 1, and `known` is false, as it is where something else hides them.
   std::array<double, 4> factors{1, 1, 1, 1};
   std::array<bool, 4> known{};
   std::vector<LevelErrors> errors;  ///< of each log
@@ -33,7 +33,7 @@ struct LevelFit {
 
 /// Least squares of (T − t)/t over all rows of all logs, in the logarithms of four factors: by pattern search (Hooke
 /// and Jeeves 1961) from the best of a grid. `start` has node, its rails, and nccl with bandwidths where the algorithm
-/// is nccl; of a closed form it needs no constants, the logs' own lines being the start. Inside a node only a log
+/// is nccl, of which a factor that no link can have is warned of; of a closed form it needs no constants, the logs' own lines being the start. Inside a node only a log
 /// inside one node has a say, between nodes only those of several. REQUIRES: logs of one algorithm, each fitted by
 /// calibrate().
 LevelFit fit_levels(std::span<const Calibration> logs, const Network& start);

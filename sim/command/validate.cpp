@@ -1,8 +1,6 @@
 #include <set>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
 #include "sim/experiment/validation.hpp"
@@ -36,10 +34,7 @@ void validate_and_print(const ValidateArguments& arguments, Farm* farm) {
   if (!arguments.plot.empty()) write_picture(arguments.plot, validation_picture(validation));
   if (!arguments.out.empty()) write_file(arguments.out, validation_csv(validation));
   for (const ValidatedPoint& point : validation.points) warn(point.predicted.warning);
-  for (const FittedConstant& one : validation.fitted)
-    if (!one.known)
-      warn(fmt::format("{}: nothing is known of {}: twice as much leaves no trace, and the cluster's stays",
-                       validation.measured.points[one.rows.front()].place.path, name_of(constant_words, one.constant)));
+  for (const std::string& note : not_told(validation)) warn(note);
   print("{}", arguments.json ? validation_json(validation) : validation_text(validation, screen()));
 }
 

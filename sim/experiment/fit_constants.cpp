@@ -4,11 +4,13 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/core/pattern_search.hpp"
+#include "sim/core/least_squares.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/training/communication.hpp"
 
@@ -117,35 +119,34 @@ std::vector<std::vector<std::size_t>> groups_of(const MeasuredFile& measured,
   return groups;
 }
 
-// The squares of the errors of some rows, by the constants of one group. A row is simulated again only where one that
-// it knows has changed.
+// The errors of the rows that fit a group's constants. A row is simulated again only where one that it knows has
+// changed.
 class Misfit {
  public:
-  Misfit(const MeasuredFile& measured, const std::vector<FittedConstant>& fitted,
-         const std::vector<std::size_t>& members, Library& library)
-      : measured_(measured), fitted_(fitted), members_(members), library_(library) {
+  Misfit(const MeasuredFile& measured, std::vector<FittedConstant> constants, Library& library)
+      : measured_(measured), constants_(std::move(constants)), library_(library) {
     for (std::size_t row = 0; row < measured.points.size(); ++row) {
       const MeasuredPoint& point = measured.points[row];
-      const auto fits = [&](std::size_t member) { return fitted[member].holds_for(point); };
-      if (!point.scored() && std::any_of(members.begin(), members.end(), fits)) rows_.push_back(row);
+      const auto fits = [&](const FittedConstant& one) { return one.holds_for(point); };
+      if (!point.scored() && std::any_of(constants_.begin(), constants_.end(), fits)) rows_.push_back(row);
     }
   }
 
   const std::vector<std::size_t>& rows() const { return rows_; }
 
-  /// At so many times the starting constants, as logarithms.
-  double operator()(const std::vector<double>& logarithms) {
-    std::vector<FittedConstant> tried;
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      tried.push_back(fitted_[members_[i]]);
-      tried.back().value *= std::exp(logarithms[i]);
+  /// Where the constants `free` are so many times their starts. The others are the files' own, or as they start.
+  std::vector<double> errors(const std::vector<std::size_t>& free, const std::vector<double>& times,
+                             std::optional<std::size_t> at_start = std::nullopt) {
+    std::vector<FittedConstant> tried = constants_;
+    for (FittedConstant& one : tried) one.used = false;
+    for (std::size_t i = 0; i < free.size(); ++i) {
+      tried[free[i]].used = true;
+      tried[free[i]].value *= times[i];
     }
-    double sum = 0;
-    for (const std::size_t row : rows_) {
-      const double error = error_at(row, tried);
-      sum += error * error;
-    }
-    return sum;
+    if (at_start) tried[*at_start].used = true;
+    std::vector<double> errors;
+    for (const std::size_t row : rows_) errors.push_back(error_at(row, tried));
+    return errors;
   }
 
  private:
@@ -153,7 +154,7 @@ class Misfit {
     const MeasuredPoint& point = measured_.points[row];
     std::vector<double> key{static_cast<double>(row)};
     for (const FittedConstant& one : tried)
-      if (one.holds_for(point)) key.push_back(one.value);
+      if (one.holds_for(point)) key.push_back(one.used ? one.value : -1);
     const auto [found, fresh] = known_.emplace(key, 0.0);
     if (fresh)
       found->second = error_of(predict(scenario_of(point, tried, library_), point, measured_.quantity).value,
@@ -162,23 +163,26 @@ class Misfit {
   }
 
   const MeasuredFile& measured_;
-  const std::vector<FittedConstant>& fitted_;
-  const std::vector<std::size_t>& members_;
+  std::vector<FittedConstant> constants_;
   Library& library_;
   std::vector<std::size_t> rows_;
   std::map<std::vector<double>, double> known_;
 };
 
+double squares_of(const std::vector<double>& errors) {
+  return std::inner_product(errors.begin(), errors.end(), errors.begin(), 0.0);
+}
+
 // Along each constant by itself, from a thousandth to a thousand times the start.
-std::vector<double> best_of_grid(Misfit& misfit, std::size_t count) {
-  std::vector<double> best(count, 0.0);
-  double least = misfit(best);
+std::vector<double> best_of_grid(const Residuals& errors, std::size_t count) {
+  std::vector<double> best(count, 1.0);
+  double least = squares_of(errors(best));
   for (std::size_t axis = 0; axis < count; ++axis) {
     const std::vector<double> from = best;
     for (int power = -10; power <= 10; ++power) {
       std::vector<double> candidate = from;
-      candidate[axis] = power * std::log(2);
-      const double value = misfit(candidate);
+      candidate[axis] = std::exp2(power);
+      const double value = squares_of(errors(candidate));
       if (!(value < least)) continue;
       least = value;
       best = candidate;
@@ -187,38 +191,132 @@ std::vector<double> best_of_grid(Misfit& misfit, std::size_t count) {
   return best;
 }
 
+// The files' own constants, the best of the grid, and a tenth or ten times the former, alike for all of one name.
+std::vector<std::vector<double>> starts(const Residuals& errors, const std::vector<FittedConstant>& constants) {
+  std::set<Constant> names;
+  for (const FittedConstant& one : constants) names.insert(one.constant);
+  std::vector<std::vector<double>> all{std::vector<double>(constants.size(), 1.0),
+                                       best_of_grid(errors, constants.size())};
+  for (unsigned corner = 0; corner < 1u << names.size(); ++corner) {
+    std::vector<double>& start = all.emplace_back();
+    for (const FittedConstant& one : constants)
+      start.push_back(corner >> std::distance(names.begin(), names.find(one.constant)) & 1u ? 0.1 : 10);
+  }
+  return all;
+}
+
+// One group's constants: those that are free are fitted, the others are the files' own.
+class GroupFit {
+ public:
+  GroupFit(Misfit misfit, const std::vector<FittedConstant>& constants)
+      : misfit_(std::move(misfit)), open_(constants.size()), free_(constants.size()) {
+    std::iota(free_.begin(), free_.end(), std::size_t{0});
+    best_ = least_squares(errors_of(free_), starts(errors_of(free_), constants));
+    most_ = best_.squares + noise() * noise();
+    while (!free_.empty() && leave_one_to_the_files()) {
+    }
+  }
+
+  /// `one` is `members[place]`.
+  FittedConstant fitted(FittedConstant one, std::size_t place, const std::vector<std::size_t>& members) const {
+    const auto found = std::find(free_.begin(), free_.end(), place);
+    one.used = found != free_.end();
+    if (one.used) one.value *= best_.at[static_cast<std::size_t>(found - free_.begin())];
+    one.known = open_[place].empty();
+    for (const std::size_t other : open_[place])
+      if (other != place) one.not_told_from.push_back(members[other]);
+    return one;
+  }
+
+ private:
+  Residuals errors_of(const std::vector<std::size_t>& free, std::optional<std::size_t> at_start = std::nullopt) {
+    return [this, free, at_start](const std::vector<double>& times) { return misfit_.errors(free, times, at_start); };
+  }
+
+  // What a row is not told by: a thousandth, or less where the rows agree better with one another than that (by what
+  // the fit leaves of them, which is nothing where there are no more rows than constants). What is rounded is a
+  // millionth.
+  double noise() const {
+    constexpr double most = 1e-3, least = 1e-6;
+    if (misfit_.rows().size() <= free_.size()) return most;
+    const auto more = static_cast<double>(misfit_.rows().size() - free_.size());
+    return std::clamp(std::sqrt(best_.squares / more), least, most);
+  }
+
+  // The others fitted again, while the one at that place among the free ones is the files' own, or as it starts.
+  LeastSquares without(std::size_t place, bool at_start) {
+    std::vector<std::size_t> others = free_;
+    std::vector<double> from = best_.at;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(place));
+    from.erase(from.begin() + static_cast<std::ptrdiff_t>(place));
+    const Residuals errors = errors_of(others, at_start ? std::optional(free_[place]) : std::nullopt);
+    if (others.empty()) return {{}, squares_of(errors({}))};
+    return least_squares(errors, {from});
+  }
+
+  // What may be 0 is 0, unless it may as well be what it starts with.
+  void leave_0() {
+    constexpr double next_to_0 = 1e-3;
+    for (std::size_t i = 0; i < free_.size(); ++i) {
+      LeastSquares none = best_;
+      none.at[i] = 0;
+      none.squares = squares_of(errors_of(free_)(none.at));
+      if (best_.at[i] >= next_to_0 || none.squares > most_) continue;
+      LeastSquares rest = without(i, true);
+      rest.at.insert(rest.at.begin() + static_cast<std::ptrdiff_t>(i), 1.0);
+      best_ = rest.squares > most_ ? std::move(none) : std::move(rest);
+    }
+  }
+
+  // Of what the rows leave open, what they leave most open and do without. A constant counts as open where others can
+  // make up for twice of it, and it moves by a hundredth or more.
+  bool leave_one_to_the_files() {
+    constexpr double part = 0.01;
+    leave_0();
+    const auto shares = untold(errors_of(free_), best_.at, noise());
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < free_.size(); ++i)
+      if (best_.at[i] > 0 && shares[i][i] >= part * part) open.push_back(i);
+    for (const std::size_t i : open)
+      for (const std::size_t j : open)
+        if (i == j || std::abs(shares[i][j]) >= part) open_[free_[i]].insert(free_[j]);
+    std::stable_sort(open.begin(), open.end(),
+                     [&](std::size_t one, std::size_t other) { return shares[one][one] > shares[other][other]; });
+    for (const std::size_t i : open) {
+      LeastSquares rest = without(i, false);
+      if (rest.squares > most_) continue;
+      best_ = std::move(rest);
+      free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    }
+    return false;
+  }
+
+  Misfit misfit_;
+  std::vector<std::set<std::size_t>> open_;  // of each that the rows leave open: itself, and what may make up for it
+  std::vector<std::size_t> free_;
+  LeastSquares best_;  // of those
+  double most_ = 0;    // squares that are as good as the least
+};
+
 }  // namespace
 
 std::vector<FittedConstant> fit_group(const MeasuredFile& measured, const ConstantsToFit& all, std::size_t group,
                                       Library& library) {
   const std::vector<std::size_t>& members = all.groups[group];
-  Misfit misfit(measured, all.constants, members, library);
+  std::vector<FittedConstant> fitted;
+  for (const std::size_t member : members) fitted.push_back(all.constants[member]);
+  Misfit misfit(measured, fitted, library);
   if (misfit.rows().size() < members.size()) {
     std::vector<std::string_view> names;
-    for (const std::size_t member : members) names.push_back(name_of(constant_words, all.constants[member].constant));
+    for (const FittedConstant& one : fitted) names.push_back(name_of(constant_words, one.constant));
     throw InputError(measured.points[misfit.rows().front()].place,
                      fmt::format("{} rows are to fit {} constants ({})", misfit.rows().size(), members.size(),
                                  fmt::join(names, ", ")),
                      "as many rows as constants, or more");
   }
-  const std::vector<double> best =
-      pattern_search([&](const auto& at) { return misfit(at); }, best_of_grid(misfit, members.size()),
-                     std::vector<bool>(members.size(), true), {.last = 1e-5});
-  const double least = misfit(best);
-  std::vector<bool> known;
-  for (std::size_t axis = 0; axis < best.size(); ++axis) {
-    std::vector<double> twice = best, half = best;
-    twice[axis] += std::log(2);
-    half[axis] -= std::log(2);
-    const double slack = 1e-9 * (1 + least);
-    known.push_back(misfit(twice) > least + slack && misfit(half) > least + slack);
-  }
-  std::vector<FittedConstant> fitted;
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    FittedConstant& one = fitted.emplace_back(all.constants[members[i]]);
-    one.known = known[i];
-    if (one.known) one.value *= std::exp(best[i]);
-  }
+  const GroupFit fit(std::move(misfit), fitted);
+  for (std::size_t i = 0; i < fitted.size(); ++i) fitted[i] = fit.fitted(fitted[i], i, members);
   return fitted;
 }
 
@@ -229,7 +327,7 @@ bool FittedConstant::holds_for(const MeasuredPoint& point) const {
 
 Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstant>& fitted, Library& library) {
   Request request = point.request;
-  const auto serves = [&](const FittedConstant& one) { return one.known && one.holds_for(point); };
+  const auto serves = [&](const FittedConstant& one) { return one.used && one.holds_for(point); };
   for (const FittedConstant& one : fitted) {
     if (!is_option(one.constant) || !serves(one)) continue;
     const std::string name(name_of(constant_words, one.constant));

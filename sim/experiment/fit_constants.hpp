@@ -15,8 +15,10 @@ struct FittedConstant {
   bool inside = false;                                     ///< of alpha and beta: of the level inside a node
   std::vector<std::pair<std::string, std::string>> scope;  ///< columns and cells of the rows for which it holds
   double value = 0;                                        ///< seconds, or seconds per byte
-  bool known = true;              ///< false: twice or half of it would leave no trace; `value` is then unused
-  std::vector<std::size_t> rows;  ///< which fit it: their places in the file
+  bool used = true;                        ///< false: the files' own is simulated, and `value` says nothing
+  bool known = true;                       ///< false: the rows do not tell it (untold()), by itself or
+  std::vector<std::size_t> not_told_from;  ///< from these, which may make up for it: places among the file's constants
+  std::vector<std::size_t> rows;           ///< which fit it: their places in the file
 
   bool holds_for(const MeasuredPoint& point) const;
 };
@@ -47,8 +49,8 @@ struct ConstantsToFit {
 /// Throws InputError.
 ConstantsToFit constants_to_fit(const MeasuredFile& measured, Library& library);
 
-/// One group's, in its order. Least squares of the relative errors of the rows that fit, in the logarithms of the
-/// constants: the best of a grid along each, then a pattern search. Throws InputError, also where fewer rows than
+/// One group's, in its order. Least squares of the relative errors of the rows that fit, from several starts; what they
+/// do not tell is left to the files where they fit as well without it. Throws InputError, also where fewer rows than
 /// constants belong together.
 std::vector<FittedConstant> fit_group(const MeasuredFile& measured, const ConstantsToFit& all, std::size_t group,
                                       Library& library);

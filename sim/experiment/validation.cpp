@@ -19,6 +19,8 @@ void require_all_possible(const MeasuredFile& measured, Library& library) {
   for (const MeasuredPoint& point : measured.points) {
     const Scenario scenario = scenario_of(point, {}, library);
     require_possible(scenario);
+    if (measured.quantity == Quantity::CollectiveTime && scenario.workers < 2)
+      throw InputError(point.request.place_of_workers, "a collective among one worker sends nothing", "2 or more");
     if (measured.quantity == Quantity::Throughput && !scenario.profile->batch_size)
       throw InputError(point.request.place_of_profile, fmt::format("{} has no batch size", scenario.profile->name),
                        "a trace with batch_size, or iteration_s measured");
@@ -109,13 +111,19 @@ void compare_methods(Validation& of) {
 enum class Wanted : std::uint8_t { Fit, Predict };
 
 void pack_values(Packer& packer, const std::vector<FittedConstant>& constants) {
-  for (const FittedConstant& one : constants) packer.add(one.value).add(one.known);
+  for (const FittedConstant& one : constants) {
+    packer.add(one.value).add(one.used).add(one.known).add(one.not_told_from.size());
+    for (const std::size_t other : one.not_told_from) packer.add(other);
+  }
 }
 
 void take_values(Unpacker& unpacker, std::vector<FittedConstant>& constants) {
   for (FittedConstant& one : constants) {
     one.value = unpacker.take<double>();
+    one.used = unpacker.take<bool>();
     one.known = unpacker.take<bool>();
+    one.not_told_from.resize(unpacker.take<std::size_t>());
+    for (std::size_t& other : one.not_told_from) other = unpacker.take<std::size_t>();
   }
 }
 

@@ -23,9 +23,26 @@ std::string scope_text(const FittedConstant& one) {
   return text;
 }
 
-TableCell value_cell(const FittedConstant& one) {
-  if (!one.known) return "not known";
-  return one.constant == Constant::Beta ? cell::per_byte(one.value) : cell::seconds(one.value);
+// A constant, and for which rows it holds where another has the same name.
+std::string name_in(const Validation& validation, std::size_t place) {
+  const FittedConstant& one = validation.fitted[place];
+  const std::string name(name_of(constant_words, one.constant));
+  const auto same = [&](const FittedConstant& other) { return other.constant == one.constant; };
+  if (std::count_if(validation.fitted.begin(), validation.fitted.end(), same) < 2) return name;
+  return fmt::format("{} ({})", name, scope_text(one));
+}
+
+std::string names_of(const Validation& validation, const std::vector<std::size_t>& places) {
+  std::string text;
+  for (std::size_t i = 0; i < places.size(); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 < places.size() ? ", " : " and ", name_in(validation, places[i]));
+  return text;
+}
+
+TableCell value_cell(const Validation& validation, const FittedConstant& one) {
+  if (one.known) return one.constant == Constant::Beta ? cell::per_byte(one.value) : cell::seconds(one.value);
+  if (one.not_told_from.empty()) return "not known";
+  return fmt::format("not told from {}", names_of(validation, one.not_told_from));
 }
 
 std::string lines_of_rows(const Validation& validation, const std::vector<std::size_t>& rows) {
@@ -41,8 +58,8 @@ std::string constant_table(const Validation& validation, const Screen& screen) {
   if (validation.fitted.empty()) return "";
   Table table({"constant", "for", "value", "lines"}, 2);
   for (const FittedConstant& one : validation.fitted)
-    table.add(
-        {name_of(constant_words, one.constant), scope_text(one), value_cell(one), lines_of_rows(validation, one.rows)});
+    table.add({name_of(constant_words, one.constant), scope_text(one), value_cell(validation, one),
+               lines_of_rows(validation, one.rows)});
   return table.text(screen) + "\n";
 }
 
@@ -137,6 +154,9 @@ JsonValue constant_json(const Validation& validation, const FittedConstant& one)
   json["for"] = JsonValue::object();
   for (const auto& [column, cell] : one.scope) json["for"][column] = cell;
   json["value"] = one.known ? JsonValue(one.value) : JsonValue(nullptr);
+  json["simulated"] = one.used ? JsonValue(one.value) : JsonValue(nullptr);
+  json["not_told_from"] = JsonValue::array();
+  for (const std::size_t other : one.not_told_from) json["not_told_from"].push_back(name_in(validation, other));
   json["lines"] = JsonValue::array();
   for (const std::size_t row : one.rows) json["lines"].push_back(line_number(validation.measured.points[row]));
   return json;
@@ -155,7 +175,32 @@ JsonValue setting_json(const Validation& validation, const Setting& setting) {
           {"regret", contest.regret}};
 }
 
+// What is simulated of a constant that the rows do not tell.
+std::string simulated_text(const FittedConstant& one) {
+  if (!one.used) return "the files' own is simulated";
+  return fmt::format(
+      "{} is simulated, which the rows do not contradict",
+      one.constant == Constant::Beta ? fmt::format("{:.4g} ns/B", one.value * 1e9) : format_duration(one.value));
+}
+
 }  // namespace
+
+std::vector<std::string> not_told(const Validation& validation) {
+  std::vector<std::string> notes;
+  for (std::size_t place = 0; place < validation.fitted.size(); ++place) {
+    const FittedConstant& one = validation.fitted[place];
+    if (one.known) continue;
+    notes.push_back(
+        fmt::format("{}: {}: {}", validation.measured.points[one.rows.front()].place.path,
+                    one.not_told_from.empty()
+                        ? fmt::format("nothing is known of {}, since a little more or less leaves no trace",
+                                      name_in(validation, place))
+                        : fmt::format("{} cannot be told from {} by these rows, since one makes up for the other",
+                                      name_in(validation, place), names_of(validation, one.not_told_from)),
+                    simulated_text(one)));
+  }
+  return notes;
+}
 
 ContestSums sums_of(const Validation& validation) {
   ContestSums sums{.settings = validation.settings.size()};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "sim/core/screen.hpp"
 #include "sim/experiment/validation.hpp"
@@ -13,6 +14,9 @@ std::string validation_text(const Validation& validation, const Screen& screen =
 
 /// One object; errors relative, above zero where the prediction is too fast.
 std::string validation_json(const Validation& validation);
+
+/// Of each constant that the rows do not tell, by itself or from others: why, and what is simulated. One line each.
+std::vector<std::string> not_told(const Validation& validation);
 
 /// The file's own columns and what was predicted, a line each.
 std::string validation_csv(const Validation& validation);

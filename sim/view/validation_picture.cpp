@@ -1,6 +1,7 @@
 #include "sim/view/validation_picture.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -23,6 +24,12 @@ std::string unit_of(Quantity quantity) {
   }
 }
 
+// Whether a point has a place on axes that are logarithmic.
+bool is_shown(const Validation& validation, std::size_t row) {
+  const double predicted = validation.points[row].predicted.value;
+  return predicted > 0 && std::isfinite(predicted);
+}
+
 }  // namespace
 
 Drawing validation_picture(const Validation& validation) {
@@ -31,11 +38,13 @@ Drawing validation_picture(const Validation& validation) {
   chart.title =
       fmt::format("Predicted and measured: {}", std::filesystem::path(validation.measured.file).filename().string());
   double least = validation.measured.points.front().value, greatest = least;
-  for (std::size_t row = 0; row < validation.points.size(); ++row)
+  for (std::size_t row = 0; row < validation.points.size(); ++row) {
+    if (!is_shown(validation, row)) continue;
     for (const double value : {validation.measured.points[row].value, validation.points[row].predicted.value}) {
       least = std::min(least, value);
       greatest = std::max(greatest, value);
     }
+  }
   chart.width = 480;
   chart.height = 400;
   chart.x = {.name = "measured " + unit_of(quantity), .spacing = Spacing::Log10};
@@ -44,7 +53,7 @@ Drawing validation_picture(const Validation& validation) {
   chart.x.to = greatest * 1.25;
   chart.y = chart.x;
   chart.y.name = "predicted " + unit_of(quantity);
-  std::size_t style = 0;
+  std::size_t style = 0, left_out = 0;
   const auto line = [&](const std::string& name, double factor) {
     chart.series.push_back({.name = name,
                             .points = {{least, factor * least}, {greatest, factor * greatest}},
@@ -62,12 +71,16 @@ Drawing validation_picture(const Validation& validation) {
                   .style = ++style};
     for (std::size_t row = 0; row < validation.points.size(); ++row) {
       const MeasuredPoint& point = validation.measured.points[row];
-      if (point.scored() && point.group == group.name)
+      if (!point.scored() || point.group != group.name) continue;
+      if (is_shown(validation, row))
         series.points.push_back({point.value, validation.points[row].predicted.value});
+      else
+        ++left_out;
     }
     chart.series.push_back(std::move(series));
   }
   chart.note = fmt::format("{} points; the median error of each group", validation.all.error.rows);
+  if (left_out > 0) chart.note += fmt::format("; {} left out, predicted to take no time", left_out);
   return draw(chart);
 }
 

@@ -81,6 +81,15 @@ TEST_CASE("NCCL's factors are found again, of a level or of both") {
   CHECK(node.factors[0] == Approx(0.9).epsilon(1e-3));
   CHECK(node.factors[1] == Approx(1.5).epsilon(1e-3));
   CHECK((!node.known[2] && !node.known[3] && node.factors[2] == 1));
+  CHECK((fit.warnings.empty() && node.warnings.empty()));
+  // Where the log is of something else, no factor makes a link of it.
+  truth.nccl->network = {0.7, 32};
+  const std::vector<Calibration> far{inside, log_of(truth, "nccl", 32)};
+  const LevelFit none = fit_levels(far, start);
+  CHECK(none.factors[3] == Approx(32).epsilon(1e-2));
+  REQUIRE(none.warnings.size() == 1);
+  CHECK(none.warnings[0].find("start-up between nodes is x 32") != std::string::npos);
+  CHECK(none.warnings[0].find("no such link exists") != std::string::npos);
   // A reduce-scatter by itself.
   const std::vector<Calibration> half{log_of(truth, "nccl", 8, Purpose::ReduceScatter, CollectiveOp::ReduceScatter)};
   CHECK(fit_levels(half, start).factors[0] == Approx(0.9).epsilon(1e-3));

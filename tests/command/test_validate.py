@@ -71,6 +71,29 @@ class Validate(program.Case):
         self.assertIn("line 2: nothing is known of beta", done.stderr)
         self.assertIn("not known", done.stdout)
 
+    def test_constants_that_make_up_for_each_other_are_not_printed(self):
+        # One layer, one collective among 4: 6·alpha + 1.5 MB·beta are 3.6 ms, whatever the two are.
+        row = "p.csv,c.json,4,sync-easgd,,0.0066,,alpha; beta\n"
+        done = self.validate(HEAD + 2 * row + "p.csv,c.json,4,wfbp,iteration,0.0066,,\n", "--json")
+        self.assertEqual(done.returncode, 0)
+        alpha, beta = json.loads(done.stdout)["constants"]
+        self.assertEqual((alpha["value"], alpha["not_told_from"], beta["value"], beta["not_told_from"]), (None, ["beta"], None, ["alpha"]))
+        # What leaves less trace is left to the file, 100 us: beta is (3.6 - 0.6)/1.5 ns/B.
+        self.assertIsNone(alpha["simulated"])
+        self.assertAlmostEqual(beta["simulated"] * 1e9, 2, delta=1e-4)
+        self.assertEqual(done.stderr.count("cannot be told from"), 2)
+        self.assertIn("not told from alpha", self.validate(HEAD + 2 * row + "p.csv,c.json,4,wfbp,iteration,0.0066,,\n").stdout)
+
+    def test_nothing_that_takes_no_time_is_drawn(self):
+        head = "cluster,collective,workers,bytes,time_s,group\n"
+        done = self.validate(head + "c.json,ring,1,1000,0.001,a\n", "--plot", "m.svg")
+        self.assertEqual((done.returncode, done.stderr), (2, "m.csv: line 2, workers: a collective among one worker sends nothing (2 or more)\n"))
+        # A byte at 0.1 ps is less than the picosecond that times are whole numbers of.
+        (self.folder / "fast.json").write_text(json.dumps({"name": "f", "workers": 4, "network": {"alpha": "0 us", "beta": "0.0001 ns/B"}}))
+        done = self.validate(head + "c.json,ring,4,1000,0.001,a\nfast.json,ring,4,1,0.001,b\n", "--plot", "m.svg")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("1 left out, predicted to take no time", " ".join((self.folder / "m.svg").read_text().split()))
+
     def test_points_and_a_picture_are_written(self):
         done = self.validate(HEAD + 'p.csv,c.json,4,wfbp,,0.006,"a, b",\np.csv,c.json,4,s-sgd,,0.005,c,beta\n', "--out", "points.csv", "--plot", "m.svg")
         self.assertEqual(done.returncode, 0, done.stderr)
