@@ -16,7 +16,7 @@ namespace allreplay {
 
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
+using TextRows = std::vector<std::vector<std::string>>;
 
 // `name` as the pages write it.
 std::string code(std::string_view name) { return fmt::format("`{}`", name); }
@@ -30,8 +30,8 @@ std::string codes(const std::vector<std::string>& names) {
 // --- what the program knows: a line each, and a table of all that is to be said in the pages
 // --------------------------
 
-Rows strategy_lines() {
-  Rows rows;
+TextRows strategy_lines() {
+  TextRows rows;
   for (const Strategy& strategy : strategies())
     rows.push_back({std::string(strategy.name),
                     fmt::format("{}{}{}", strategy.summary,
@@ -39,8 +39,8 @@ Rows strategy_lines() {
   return rows;
 }
 
-Rows strategy_table() {
-  Rows rows{{"strategy", "what it sends", "options", "framework"}};
+TextRows strategy_table() {
+  TextRows rows{{"strategy", "what it sends", "options", "framework"}};
   for (const Strategy& strategy : strategies()) {
     const Offer& offer = strategy.offer;
     rows.push_back({code(strategy.name), std::string(strategy.summary),
@@ -53,22 +53,22 @@ Rows strategy_table() {
   return rows;
 }
 
-Rows collective_lines() {
-  Rows rows;
+TextRows collective_lines() {
+  TextRows rows;
   for (const Algorithm& one : algorithms()) rows.push_back({std::string(one.name), std::string(one.summary)});
   return rows;
 }
 
-Rows collective_table() {
-  Rows rows{{"collective", "what it does", "a", "b", "N"}};
+TextRows collective_table() {
+  TextRows rows{{"collective", "what it does", "a", "b", "N"}};
   for (const Algorithm& one : algorithms())
     rows.push_back({code(one.name), std::string(one.summary), std::string(one.start_up), std::string(one.per_byte),
                     std::string(one.workers)});
   return rows;
 }
 
-Rows codec_lines() {
-  Rows rows;
+TextRows codec_lines() {
+  TextRows rows;
   for (const std::string& name : list_data("models/codecs")) {
     const CodecCosts costs = read_codec(Json::read(find_data("models/codecs", name, "codec")), name);
     rows.push_back({name, fmt::format("{}; {} on {}", costs.codec->summary, costs.origin, costs.device)});
@@ -76,8 +76,8 @@ Rows codec_lines() {
   return rows;
 }
 
-Rows codec_table() {
-  Rows rows{{"codec", "what is sent of x", "bytes", "option", "collective", "error feedback"}};
+TextRows codec_table() {
+  TextRows rows{{"codec", "what is sent of x", "bytes", "option", "collective", "error feedback"}};
   for (const Codec& codec : codecs())
     rows.push_back({code(codec.name), std::string(codec.sent), std::string(codec.size),
                     codec.option.empty() ? "" : code(codec.option),
@@ -86,14 +86,14 @@ Rows codec_table() {
   return rows;
 }
 
-Rows topology_lines() {
-  Rows rows;
+TextRows topology_lines() {
+  TextRows rows;
   for (const KindSummary& kind : topology_kinds()) rows.push_back({std::string(kind.name), std::string(kind.summary)});
   return rows;
 }
 
-Rows topology_table() {
-  Rows rows{{"kind", "what it is", "keys of its own"}};
+TextRows topology_table() {
+  TextRows rows{{"kind", "what it is", "keys of its own"}};
   for (const KindSummary& kind : topology_kinds()) {
     std::vector<std::string> keys(kind.keys.begin(), kind.keys.end());
     std::erase(keys, "");
@@ -102,8 +102,8 @@ Rows topology_table() {
   return rows;
 }
 
-Rows option_lines() {
-  Rows rows;
+TextRows option_lines() {
+  TextRows rows;
   for (const OptionRow& option : option_rows()) rows.push_back({std::string(option.name), help_of(option)});
   return rows;
 }
@@ -119,8 +119,8 @@ std::string tuned(const OptionRow& option) {
   return fmt::format("{} to {}", text(option.tuned->low), text(option.tuned->high));
 }
 
-Rows option_table() {
-  Rows rows{{"option", "value", "default", "read by", "what it is", "`tune` varies"}};
+TextRows option_table() {
+  TextRows rows{{"option", "value", "default", "read by", "what it is", "`tune` varies"}};
   for (const OptionRow& option : option_rows())
     rows.push_back({code(option.name),
                     option.words.empty() ? std::string(name_of(option_kinds, option.kind)) : codes(option.words),
@@ -128,34 +128,34 @@ Rows option_table() {
   return rows;
 }
 
-Rows importer_lines() {
-  Rows rows;
+TextRows importer_lines() {
+  TextRows rows;
   for (const Importer& importer : importers())
     rows.push_back({std::string(importer.name), std::string(importer.summary)});
   return rows;
 }
 
-Rows importer_table() {
-  Rows rows{{"format", "what"}};
+TextRows importer_table() {
+  TextRows rows{{"format", "what"}};
   for (const Importer& importer : importers()) rows.push_back({code(importer.name), std::string(importer.summary)});
   return rows;
 }
 
-Rows exporter_lines() {
-  Rows rows;
+TextRows exporter_lines() {
+  TextRows rows;
   for (const Exporter& exporter : exporters())
     rows.push_back({std::string(exporter.name), std::string(exporter.summary)});
   return rows;
 }
 
-Rows column_lines() {
-  Rows rows;
+TextRows column_lines() {
+  TextRows rows;
   for (const ColumnRow& column : columns()) rows.push_back({std::string(column.name), std::string(column.about)});
   return rows;
 }
 
-Rows column_table() {
-  Rows rows{{"column", "meaning"}};
+TextRows column_table() {
+  TextRows rows{{"column", "meaning"}};
   for (const ColumnRow& column : columns()) rows.push_back({code(column.name), std::string(column.about)});
   return rows;
 }
@@ -174,15 +174,15 @@ std::string summary(const std::string& folder, const std::string& name) {
   return "";
 }
 
-Rows data(const std::string& folder) {
-  Rows rows;
+TextRows data(const std::string& folder) {
+  TextRows rows;
   for (const std::string& name : list_data(folder)) rows.push_back({name, summary(folder, name)});
   return rows;
 }
 
 // Those that `estimate` builds stand in a folder of their own; where a name is in both, they are one model.
-Rows models() {
-  Rows rows = data("models");
+TextRows models() {
+  TextRows rows = data("models");
   for (const std::string& name : list_data("models/transformers"))
     if (!locate_data("models", name)) rows.push_back({name, summary("models/transformers", name)});
   std::sort(rows.begin(), rows.end());
@@ -190,8 +190,8 @@ Rows models() {
 }
 
 // With what the times were made from.
-Rows profiles_with_sources() {
-  Rows rows = data("traces");
+TextRows profiles_with_sources() {
+  TextRows rows = data("traces");
   for (auto& row : rows)
     if (const auto source = Json::read(find_data("traces", row[0], "file")).find("source"))
       row[1] += ". " + source->text();
@@ -200,10 +200,10 @@ Rows profiles_with_sources() {
 
 struct Listing {
   std::string_view name;
-  Rows (*lines)();
-  Rows (*table)() = nullptr;     // with its header; nullptr where no page repeats it
+  TextRows (*lines)();
+  TextRows (*table)() = nullptr;     // with its header; nullptr where no page repeats it
   std::string_view folder = "";  // whose files these are
-  Rows (*verbose)() = nullptr;   // with what --verbose adds
+  TextRows (*verbose)() = nullptr;   // with what --verbose adds
 };
 
 constexpr Listing listings[] = {
@@ -241,7 +241,7 @@ void execute(const ListArguments& arguments) {
   }
   if (arguments.verbose && !listing.verbose)
     throw InputError(argument("--verbose"), fmt::format("there is no more to say of {}", listing.name), "leave it out");
-  Rows rows = arguments.verbose ? listing.verbose() : listing.lines();
+  TextRows rows = arguments.verbose ? listing.verbose() : listing.lines();
   if (arguments.names) {
     for (const auto& row : rows) print("{}\n", row[0]);
     return;
