@@ -68,7 +68,7 @@ int run(int argc, char** argv) {
   const std::vector<std::string> words = allreplay::with_flags_as_options(app, {argv + 1, argv + argc});
   allreplay::require_known_words(app, words);
   if (const auto wrong = app.parse(words)) {
-    allreplay::tell("command line: " + *wrong);
+    allreplay::print_stderr("command line: " + *wrong);
     return bad_input;
   }
   require_printed();
@@ -87,7 +87,7 @@ int main(int argc, char** argv) {
     return run(argc, argv);
   } catch (...) {
     const allreplay::Failure failure = allreplay::current_failure();
-    allreplay::tell(failure.text);
+    allreplay::print_stderr(failure.text);
     return failure.is_fault ? fault : bad_input;
   }
 }

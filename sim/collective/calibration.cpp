@@ -47,7 +47,7 @@ void keep_range(MeasurementLog& log, const CalibrationRequest& request) {
   for (const Measurement& row : log.points) sizes.insert(row.bytes);
   if (sizes.size() >= 2) return;
   const bool cut = log.points.size() < before;
-  throw InputError(cut ? request.place_of_range : Place{log.file, ""},
+  throw InputError(cut ? request.place_of_range : SourceLocation{log.file, ""},
                    sizes.empty() ? std::string("leaves no size")
                                  : fmt::format("{} one size, {}", cut ? "leaves" : "has", write_size(*sizes.begin())),
                    "a line needs two sizes or more");

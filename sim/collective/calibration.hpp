@@ -19,7 +19,7 @@ struct CalibrationRequest {
   double gamma = 0;                                        ///< seconds per byte reduced, known from elsewhere
   Bytes from = 1, to = std::numeric_limits<Bytes>::max();  ///< the sizes to fit
   std::optional<double> line_rate;                         ///< of a link, bytes per second
-  Place place_of_collective, place_of_options, place_of_gamma, place_of_range;
+  SourceLocation place_of_collective, place_of_options, place_of_gamma, place_of_range;
 };
 
 /// |fitted − measured| / measured over the sizes from `from` to below `to`.

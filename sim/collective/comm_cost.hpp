@@ -82,7 +82,8 @@ struct LinkCosts {
 
 /// α and β out of a measured a and b (readings 3 and 6), by the coefficients of its collective:
 /// α = a/c_α, β = (b − c_γ·γ)/c_β. Throws InputError at `place_of_gamma` when γ leaves less than nothing of b.
-LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options, const Place& place_of_gamma);
+LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options,
+                     const SourceLocation& place_of_gamma);
 
 /// What an all-reduce costs, and its halves.
 struct OpCosts {

@@ -65,7 +65,7 @@ struct Columns {
   std::optional<std::size_t> size, time, workers, type, collective;
 };
 
-Columns columns_of(const std::vector<std::string>& header, const LogRequest& request, const Place& place) {
+Columns columns_of(const std::vector<std::string>& header, const LogRequest& request, const SourceLocation& place) {
   Columns columns;
   std::vector<std::string> times;
   for (std::size_t i = 0; i < header.size(); ++i) {
@@ -161,7 +161,7 @@ void read_measurement_csv(std::string_view text, const LogRequest& request, Meas
   const std::optional<Purpose> purpose = chosen(rows, columns, request, log);
   for (std::size_t i = 1; i < rows.size(); ++i) {
     const std::vector<std::string>& cells = rows[i].fields;
-    const Place place = line_of(log, static_cast<std::size_t>(rows[i].line - 1));
+    const SourceLocation place = line_of(log, static_cast<std::size_t>(rows[i].line - 1));
     if (cells.size() != header.size())
       throw InputError(place, fmt::format("has {} fields", cells.size()),
                        fmt::format("the {} of the header", header.size()));

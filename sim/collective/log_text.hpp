@@ -26,16 +26,16 @@ std::string_view without_prefix(std::string_view line);
 /// Whether a line looks like a row of numbers: its first word begins like a number.
 bool starts_like_a_row(std::string_view line);
 
-Place line_of(const MeasurementLog& log, std::size_t index);  ///< index counts from 0
+SourceLocation line_of(const MeasurementLog& log, std::size_t index);  ///< index counts from 0
 
 /// The last `columns` words of a row, the first of them freed of what a launcher glued to it. Throws InputError when
 /// there are not so many.
-std::vector<std::string_view> last_words(std::string_view line, std::size_t columns, const Place& place);
+std::vector<std::string_view> last_words(std::string_view line, std::size_t columns, const SourceLocation& place);
 
 /// Throw InputError unless the word is a size of at least 0 bytes, or a time from 1 ps to 10⁶ s.
-Bytes parse_log_size(std::string_view word, double scale, const Place& place);
-double parse_log_time(std::string_view word, double scale, const Place& place);
-double require_time(double seconds, std::string_view word, const Place& place);
+Bytes parse_log_size(std::string_view word, double scale, const SourceLocation& place);
+double parse_log_time(std::string_view word, double scale, const SourceLocation& place);
+double require_time(double seconds, std::string_view word, const SourceLocation& place);
 
 /// A benchmark's word, and what it measures.
 struct Benchmark {
@@ -45,7 +45,8 @@ struct Benchmark {
 
 /// Notes that the log is of the benchmark `name`, the first of `known` whose word stands in it. Throws InputError when
 /// there is none, or when the log was of another before.
-void set_benchmark(MeasurementLog& log, std::string_view name, std::span<const Benchmark> known, const Place& place);
+void set_benchmark(MeasurementLog& log, std::string_view name, std::span<const Benchmark> known,
+                   const SourceLocation& place);
 
 /// Rows that name their number of workers: keeps those of the one that was asked for, or the only one. Throws
 /// InputError.

@@ -60,7 +60,7 @@ const LogFormat& format_of(std::string_view text, const std::string& file, const
                    "what nccl-tests or osu_allreduce print, or a CSV with the header bytes,time_us");
 }
 
-double parse_log_number(std::string_view word, std::string_view noun, const Place& place) {
+double parse_log_number(std::string_view word, std::string_view noun, const SourceLocation& place) {
   try {
     return parse_number(word, place);
   } catch (const InputError&) {
@@ -88,8 +88,8 @@ MeasurementLog read_measurements(std::string_view text, const std::string& file,
   if (log.workers == 0) log.workers = request.workers;
   if (log.workers == 0) throw InputError({file, ""}, "does not say among how many workers it was taken", "--workers N");
   if (log.workers < 2)
-    throw InputError(request.workers > 0 ? request.place_of_workers : Place{file, ""}, "one worker alone sends nothing",
-                     "a log among two workers or more");
+    throw InputError(request.workers > 0 ? request.place_of_workers : SourceLocation{file, ""},
+                     "one worker alone sends nothing", "a log among two workers or more");
   return log;
 }
 
@@ -139,9 +139,11 @@ bool starts_like_a_row(std::string_view line) {
   return digit(line[sign ? 1 : 0]);
 }
 
-Place line_of(const MeasurementLog& log, std::size_t index) { return {log.file, fmt::format("line {}", index + 1)}; }
+SourceLocation line_of(const MeasurementLog& log, std::size_t index) {
+  return {log.file, fmt::format("line {}", index + 1)};
+}
 
-std::vector<std::string_view> last_words(std::string_view line, std::size_t columns, const Place& place) {
+std::vector<std::string_view> last_words(std::string_view line, std::size_t columns, const SourceLocation& place) {
   std::vector<std::string_view> words = words_of(line);
   if (words.size() < columns)
     throw InputError(place, fmt::format("is cut short after {} columns", words.size()),
@@ -151,24 +153,25 @@ std::vector<std::string_view> last_words(std::string_view line, std::size_t colu
   return words;
 }
 
-Bytes parse_log_size(std::string_view word, double scale, const Place& place) {
+Bytes parse_log_size(std::string_view word, double scale, const SourceLocation& place) {
   const double bytes = std::round(parse_log_number(word, "size", place) * scale);
   if (!(bytes >= 0 && bytes <= 1e18))
     throw InputError(place, fmt::format("'{}' is no size", shown(word)), "0 to 1e9 GB");
   return static_cast<Bytes>(bytes);
 }
 
-double require_time(double seconds, std::string_view word, const Place& place) {
+double require_time(double seconds, std::string_view word, const SourceLocation& place) {
   if (!(seconds >= 1e-12 && seconds <= 1e6))
     throw InputError(place, fmt::format("'{}' is no time of a collective", shown(word)), "above zero, to 1e6 s");
   return seconds;
 }
 
-double parse_log_time(std::string_view word, double scale, const Place& place) {
+double parse_log_time(std::string_view word, double scale, const SourceLocation& place) {
   return require_time(parse_log_number(word, "time", place) * scale, word, place);
 }
 
-void set_benchmark(MeasurementLog& log, std::string_view name, std::span<const Benchmark> known, const Place& place) {
+void set_benchmark(MeasurementLog& log, std::string_view name, std::span<const Benchmark> known,
+                   const SourceLocation& place) {
   const auto found =
       std::find_if(known.begin(), known.end(), [&](const Benchmark& one) { return name.find(one.word) != name.npos; });
   if (found == known.end()) {

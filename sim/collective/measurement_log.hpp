@@ -26,7 +26,7 @@ struct LogRequest {
   std::string format;        ///< a name of log_formats(); "": recognised
   std::string time;          ///< which of the times: out-of-place, in-place; avg, min, max; a CSV column
   std::int64_t workers = 0;  ///< chooses among the rows of a log that has several; 0: there is one
-  Place place_of_format, place_of_time, place_of_workers;
+  SourceLocation place_of_format, place_of_time, place_of_workers;
   std::optional<Purpose> purpose = {};  ///< chooses among the rows of a log of several collectives
 };
 

@@ -86,7 +86,7 @@ std::optional<Header> header_of(const std::vector<std::string_view>& words) {
 class RankList {
  public:
   // Takes the line if it is one of the list's. Throws InputError for lists that contradict each other.
-  bool take(const std::vector<std::string_view>& words, const Place& place) {
+  bool take(const std::vector<std::string_view>& words, const SourceLocation& place) {
     const auto rank = std::find(words.begin(), words.end(), "Rank");
     if (words.end() - rank < 4 || (rank[2] != "Group" && rank[2] != "Pid")) return false;
     if (measured_) start_again();
@@ -100,7 +100,7 @@ class RankList {
     return true;
   }
 
-  void measured(const Place& place) {
+  void measured(const SourceLocation& place) {
     if (measured_) return;
     measured_ = true;
     const std::int64_t now = size();
@@ -218,7 +218,7 @@ void read_nccl_tests(std::string_view text, const LogRequest& request, Measureme
   std::string type;
   int wrong = 0;
   for (const LogLine& line : joined_lines(text)) {
-    const Place place = line_of(log, line.index);
+    const SourceLocation place = line_of(log, line.index);
     const std::string_view content = without_prefix(line.text);
     const std::vector<std::string_view> words = words_of(content);
     if (ranks.take(words, place)) continue;

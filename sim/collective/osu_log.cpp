@@ -56,7 +56,7 @@ std::vector<std::string> titles(std::string_view header) {
   return found;
 }
 
-OsuColumns osu_columns(std::string_view header, const LogRequest& request, const Place& place) {
+OsuColumns osu_columns(std::string_view header, const LogRequest& request, const SourceLocation& place) {
   const std::vector<std::string> names = titles(header);
   const std::string wanted = request.time.empty() ? "avg" : lower(request.time);
   for (std::size_t i = 1; i < names.size(); ++i) {
@@ -75,7 +75,7 @@ OsuColumns osu_columns(std::string_view header, const LogRequest& request, const
 }
 
 // "8,4096": the number of workers before the size.
-std::int64_t take_workers(std::string_view& size, const Place& place) {
+std::int64_t take_workers(std::string_view& size, const SourceLocation& place) {
   const std::size_t comma = size.find(',');
   if (comma == size.npos) return 0;
   const std::int64_t workers = parse_integer(size.substr(0, comma), 1, most_workers, place);
@@ -104,7 +104,7 @@ void read_osu(std::string_view text, const LogRequest& request, MeasurementLog& 
   WorkersColumn tagged;
   std::size_t index = 0;
   for (const std::string_view line : lines_of(text)) {
-    const Place place = line_of(log, index++);
+    const SourceLocation place = line_of(log, index++);
     const std::string_view content = without_prefix(line);
     if (content.starts_with('#')) {
       const std::vector<std::string_view> words = words_of(content.substr(1));

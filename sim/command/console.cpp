@@ -18,7 +18,7 @@ thread_local Listener* listener = nullptr;
 Listener::Listener() : before_(std::exchange(listener, this)) {}
 Listener::~Listener() { listener = before_; }
 
-bool is_heard() { return listener != nullptr; }
+bool output_is_captured() { return listener != nullptr; }
 
 void print_text(std::string_view text) {
   if (listener)
@@ -34,12 +34,12 @@ void print_aside(std::string_view text) {
   }
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = std::min(text.find('\n', start), text.size());
-    listener->told.emplace_back(text.substr(start, end - start));
+    listener->stderr_lines.emplace_back(text.substr(start, end - start));
     start = end + 1;
   }
 }
 
-void tell(std::string_view line) {
+void print_stderr(std::string_view line) {
   constexpr std::size_t longest = 8192;  // bytes: two paths, and words
   const std::string text = one_line(line, longest);
   const bool breaks = !listener && (line.starts_with("note: ") || line.starts_with("warning: "));
@@ -50,11 +50,12 @@ void warn(const std::string& text) {
   if (text.empty()) return;
   const std::string line = "warning: " + text;
   if (listener) {
-    if (std::find(listener->told.begin(), listener->told.end(), line) == listener->told.end()) tell(line);
+    if (std::find(listener->stderr_lines.begin(), listener->stderr_lines.end(), line) == listener->stderr_lines.end())
+      print_stderr(line);
     return;
   }
   static std::set<std::string> told;
-  if (told.insert(text).second) tell(line);
+  if (told.insert(text).second) print_stderr(line);
 }
 
 void hand_over(Outcome outcome) {

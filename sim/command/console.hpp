@@ -22,16 +22,16 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  std::string printed;            ///< on standard output
-  std::vector<std::string> told;  ///< on standard error: lines, without their ends
-  std::vector<Outcome> outcomes;  ///< what hand_over() was called with
+  std::string printed;                    ///< on standard output
+  std::vector<std::string> stderr_lines;  ///< on standard error: lines, without their ends
+  std::vector<Outcome> outcomes;          ///< what hand_over() was called with
 
  private:
   Listener* before_;
 };
 
 /// Whether a listener hears, and the streams are nobody's.
-bool is_heard();
+bool output_is_captured();
 
 /// On standard output.
 void print_text(std::string_view text);
@@ -46,7 +46,7 @@ void print_aside(std::string_view text);
 /// A line on standard error. A note or a warning is broken between words where that has a width
 /// (width_of_standard_error()); an error never is, so that it is one line for whoever searches it, and its path can be
 /// copied.
-void tell(std::string_view line);
+void print_stderr(std::string_view line);
 
 /// "warning: …" on standard error, once for each text.
 void warn(const std::string& text);

@@ -79,7 +79,7 @@ void execute(const ExportArguments& arguments) {
   const std::vector<std::string> written = files(arguments, exporter, scenario.workers);
   std::vector<Output> outputs;
   for (const std::string& file : written) outputs.push_back({arguments.per_worker ? "--per-worker" : "--out", file});
-  const bool groups = arguments.per_worker && plan && plan->step.shard_group > 0;
+  const bool groups = arguments.per_worker && plan && plan->sharding.shard_group > 0;
   if (groups) outputs.push_back({"--per-worker", groups_file(arguments)});
   require_separate(outputs, arguments.scenario.files({arguments.plan}));
   if (!arguments.clock.empty()) wanted.clock = parse_number(arguments.clock, argument("--clock")) * 1e9;
@@ -91,15 +91,15 @@ void execute(const ExportArguments& arguments) {
     ++wanted.worker;
   }
   if (groups) write_file(groups_file(arguments), exported.groups);
-  for (const std::string& note : exported.notes) tell("note: " + note);
+  for (const std::string& note : exported.notes) print_stderr("note: " + note);
   print_aside(caveat(scenario.profile));
   if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
-    tell("note: the cluster's stragglers and jitter were left out: every worker is the profile's");
+    print_stderr("note: the cluster's stragglers and jitter were left out: every worker is the profile's");
   if (groups)
-    tell(fmt::format("note: {} says who is in which group: ASTRA-sim's --comm-group-configuration",
-                     groups_file(arguments)));
+    print_stderr(fmt::format("note: {} says who is in which group: ASTRA-sim's --comm-group-configuration",
+                             groups_file(arguments)));
   else if (written.size() > 1)
-    tell(fmt::format("note: the {} files are equal: every worker does the same", written.size()));
+    print_stderr(fmt::format("note: the {} files are equal: every worker does the same", written.size()));
   print("{}",
         fmt::format("{}: {} layers, forward {}, backward {}, {} of gradients{}\n", written.front(),
                     scenario.profile->layers.size(), format_duration(to_seconds(scenario.profile->forward())),

@@ -92,7 +92,7 @@ void execute(const ImportArguments& arguments) {
       arguments.communication_out.empty() ? "" : collectives_csv(imported, {arguments.files.front(), ""});
   write_file(arguments.out, trace_json(imported.profile, imported.notes));
   if (!measured.empty()) write_file(arguments.communication_out, measured);
-  for (const std::string& note : imported.notes) tell("note: " + note);
+  for (const std::string& note : imported.notes) print_stderr("note: " + note);
   print("{}", summary(imported.profile));
 }
 

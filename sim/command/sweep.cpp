@@ -98,7 +98,7 @@ void merge(const SweepArguments& arguments) {
   const Sweep sweep = arguments.sweep();
   require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
   const auto missing = merge_sweep(sweep, arguments.parts, arguments.out, arguments.force);
-  if (missing.empty()) return tell(fmt::format("{} rows in {}", sweep.requests.size(), arguments.out));
+  if (missing.empty()) return print_stderr(fmt::format("{} rows in {}", sweep.requests.size(), arguments.out));
   throw Incomplete(fmt::format("{}: {} (`allreplay sweep {} --resume --out {}` computes them)", arguments.out,
                                missing_rows(missing, sweep.requests.size()), shell_word(arguments.file),
                                shell_word(arguments.out)));
@@ -115,7 +115,7 @@ void run_and_print(SweepArguments arguments, Farm* farm) {
   SweepRun how;
   how.jobs = threads_for(arguments.jobs);
   how.farm = farm;
-  how.progress = !is_heard();
+  how.progress = !output_is_captured();
   if (!arguments.shard.empty()) {
     how.share = parse_share(arguments.shard);
     arguments.out = file_of_share(arguments.out, how.share);
@@ -123,7 +123,7 @@ void run_and_print(SweepArguments arguments, Farm* farm) {
   if (!arguments.out.empty()) how.out = arguments.out;
   how.resume = arguments.resume;
   how.force = arguments.force;
-  how.note = [](const std::string& text) { tell("note: " + text); };
+  how.note = [](const std::string& text) { print_stderr("note: " + text); };
   const Sweep sweep = arguments.sweep();
   require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
   Printout printout(arguments.json, arguments.csv);
@@ -140,8 +140,8 @@ void run_and_print(SweepArguments arguments, Farm* farm) {
   if (how.out) {
     std::fflush(stdout);  // the table before what follows it
     const std::size_t kept = swept.rows - swept.simulated;
-    tell(fmt::format("{} rows in {}{}", swept.rows, *how.out,
-                     kept > 0 ? fmt::format(" ({} were there already)", kept) : ""));
+    print_stderr(fmt::format("{} rows in {}{}", swept.rows, *how.out,
+                             kept > 0 ? fmt::format(" ({} were there already)", kept) : ""));
   }
 }
 

@@ -69,7 +69,7 @@ std::string meant_by(std::string_view name, const Kind& kind) {
   return "";
 }
 
-double parse(std::string_view text, const Kind& kind, const Place& place) {
+double parse(std::string_view text, const Kind& kind, const SourceLocation& place) {
   const std::string_view trimmed = trim(text);
   double number = 0;
   const auto [rest, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
@@ -94,17 +94,17 @@ double parse(std::string_view text, const Kind& kind, const Place& place) {
 
 }  // namespace
 
-double parse_duration(std::string_view text, const Place& place) { return parse(text, duration_kind, place); }
-double parse_rate(std::string_view text, const Place& place) { return parse(text, rate_kind, place); }
-double parse_per_byte(std::string_view text, const Place& place) { return parse(text, per_byte_kind, place); }
+double parse_duration(std::string_view text, const SourceLocation& place) { return parse(text, duration_kind, place); }
+double parse_rate(std::string_view text, const SourceLocation& place) { return parse(text, rate_kind, place); }
+double parse_per_byte(std::string_view text, const SourceLocation& place) { return parse(text, per_byte_kind, place); }
 
-Bytes parse_size(std::string_view text, const Place& place) {
+Bytes parse_size(std::string_view text, const SourceLocation& place) {
   const double bytes = parse(text, size_kind, place);
   if (bytes > 1e18) throw InputError(place, fmt::format("\"{}\" is too large", text), "at most 1e9 GB");
   return std::llround(bytes);
 }
 
-double parse_number(std::string_view text, const Place& place) {
+double parse_number(std::string_view text, const SourceLocation& place) {
   const std::string_view trimmed = trim(text);
   double number = 0;
   const auto [rest, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
@@ -114,7 +114,7 @@ double parse_number(std::string_view text, const Place& place) {
   return number;
 }
 
-std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most, const Place& place) {
+std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most, const SourceLocation& place) {
   const std::string_view trimmed = trim(text);
   std::int64_t number = 0;
   const auto [rest, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);

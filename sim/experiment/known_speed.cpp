@@ -16,7 +16,7 @@ constexpr double longest = 1e6;                        // seconds: what a trace 
 // Seconds of an iteration of that speed.
 double goal_of(const Scenario& setting, const KnownSpeed& known) {
   const auto samples =
-      static_cast<double>(setting.options.strategy.step.accumulate * setting.profile->batch_size.value());
+      static_cast<double>(setting.options.strategy.sharding.accumulate * setting.profile->batch_size.value());
   const double goal = samples / known.samples_per_s();
   if (!(goal <= longest))
     throw InputError(known.place, fmt::format("{} are an iteration of {:.3g} s", known.text(), goal),
@@ -71,7 +71,7 @@ std::string KnownSpeed::text(double other) const {
 AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known) {
   constexpr double hardly = 1e-6;  // of what computing may take at most: the least that is tried
   const double goal = goal_of(setting, known);
-  const double computing = static_cast<double>(setting.options.strategy.step.accumulate) *
+  const double computing = static_cast<double>(setting.options.strategy.sharding.accumulate) *
                            to_seconds(add(setting.profile->forward(), setting.profile->backward()));
   Search search(setting, goal);
   double low = hardly * goal / computing, high = goal / computing;

@@ -12,7 +12,7 @@ struct KnownSpeed {
   double value = 0;       ///< in the unit
   double per_sample = 1;  ///< of the unit: a sample is 2048 tokens
   std::string unit;       ///< "tokens/s"
-  Place place;            ///< where it was given
+  SourceLocation place;   ///< where it was given
 
   double samples_per_s() const { return value / per_sample; }
   std::string text() const { return text(value); }  ///< "4800 tokens/s"

@@ -21,9 +21,9 @@ bool has(const std::vector<std::string>& columns, std::string_view name) {
   return std::find(columns.begin(), columns.end(), name) != columns.end();
 }
 
-Place line_of(const std::string& file, int line) { return {file, fmt::format("line {}", line)}; }
+SourceLocation line_of(const std::string& file, int line) { return {file, fmt::format("line {}", line)}; }
 
-void require_columns(const std::vector<std::string>& columns, const Place& place) {
+void require_columns(const std::vector<std::string>& columns, const SourceLocation& place) {
   std::vector<std::string> known(std::begin(own_columns), std::end(own_columns));
   for (const auto& row : quantities) known.emplace_back(row.name);
   for (const OptionRow& row : option_rows()) known.emplace_back(row.name);
@@ -34,7 +34,7 @@ void require_columns(const std::vector<std::string>& columns, const Place& place
   }
 }
 
-Quantity quantity_of(const std::vector<std::string>& columns, const Place& place) {
+Quantity quantity_of(const std::vector<std::string>& columns, const SourceLocation& place) {
   std::vector<std::string> found;
   for (const auto& row : quantities)
     if (has(columns, row.name)) found.emplace_back(row.name);
@@ -46,7 +46,7 @@ Quantity quantity_of(const std::vector<std::string>& columns, const Place& place
 }
 
 // What a collective alone needs, and what it cannot have; and of an iteration.
-void require_kind(const std::vector<std::string>& columns, Quantity quantity, const Place& place) {
+void require_kind(const std::vector<std::string>& columns, Quantity quantity, const SourceLocation& place) {
   const bool alone = quantity == Quantity::CollectiveTime;
   std::vector<std::string_view> needed{"cluster"}, refused;
   for (const std::string_view name : {"profile", "strategy"}) (alone ? refused : needed).push_back(name);
@@ -67,7 +67,7 @@ std::string default_scope(Constant constant) { return constant == Constant::Upda
 
 // "beta by cluster workers; launch by strategy"
 std::vector<FitRequest> parse_fits(std::string_view text, const std::vector<std::string>& columns, Quantity quantity,
-                                   const Place& place) {
+                                   const SourceLocation& place) {
   std::vector<FitRequest> fits;
   while (!trim(text).empty()) {
     const std::size_t end = std::min(text.find(';'), text.size());
@@ -144,7 +144,7 @@ class PointReader {
     return found == point_.cells.end() ? "" : found->second;
   }
 
-  Place place(std::string_view column) const {
+  SourceLocation place(std::string_view column) const {
     return {point_.place.file, fmt::format("{}, {}", point_.place.path, column)};
   }
 
@@ -212,7 +212,7 @@ MeasuredFile parse_measured_file(const std::string& text, const std::string& fil
   if (rows.empty()) throw InputError({file, ""}, "is empty", "a header and a row for each measured point");
   MeasuredFile measured{.file = file};
   for (const std::string& name : rows[0].fields) measured.columns.emplace_back(trim(name));
-  const Place head = line_of(file, rows[0].line);
+  const SourceLocation head = line_of(file, rows[0].line);
   require_columns(measured.columns, head);
   measured.quantity = quantity_of(measured.columns, head);
   require_kind(measured.columns, measured.quantity, head);

@@ -42,7 +42,7 @@ struct MeasuredPoint {
   std::string group;
   std::map<std::string, std::string> cells;  ///< by column
   std::vector<FitRequest> fits;              ///< such a row is not scored
-  Place place;
+  SourceLocation place;
 
   bool scored() const { return fits.empty(); }
 };

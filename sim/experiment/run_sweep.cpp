@@ -5,10 +5,10 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_pipeline.h>
 
-#include "sim/experiment/answer.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep_rows.hpp"
+#include "sim/experiment/wire_format.hpp"
 #include "sim/training/memory.hpp"
 
 namespace allreplay {

@@ -58,7 +58,7 @@ class Costs {
   Costs(const Scenario& scenario, std::vector<Range> ranges) : scenario_(scenario), ranges_(std::move(ranges)) {}
 
   // For several threads at a time.
-  Measured of(const std::vector<std::string>& values) {
+  TrialResult of(const std::vector<std::string>& values) {
     const Scenario changed = with_options(scenario_, ranges_, values);
     const Communication communication = communication_of(changed);
     const Plan plan = opened(plan_of(changed, communication));
@@ -74,7 +74,7 @@ class Costs {
   struct Known {
     std::uint64_t digest;
     Options options;  // smaller than the plan, which they make again
-    Measured cost;
+    TrialResult cost;
   };
 
   Plan opened(Plan plan) const {
@@ -84,13 +84,14 @@ class Costs {
 
   // What the planner alone reads shows in its plan.
   bool alike_beside_plans(const Options& a, const Options& b) const {
-    return a.strategy.step == b.strategy.step && std::all_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
+    return a.strategy.sharding == b.strategy.sharding &&
+           std::all_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
              return reads(*scenario_.strategy, range.option) || a.get(range.option) == b.get(range.option);
            });
   }
 
-  std::optional<Measured> find(std::uint64_t digest, const Plan& plan, const Options& options,
-                               const Communication& communication) {
+  std::optional<TrialResult> find(std::uint64_t digest, const Plan& plan, const Options& options,
+                                  const Communication& communication) {
     std::vector<Known> candidates;
     {
       const std::lock_guard lock(mutex_);
@@ -105,9 +106,9 @@ class Costs {
     return std::nullopt;
   }
 
-  Measured know(std::uint64_t digest, const Options& options, const Result& result) {
-    const Measured cost{result.metrics.iteration_s, result.memory.peak, fits(scenario_, result),
-                        result.metrics.collectives};
+  TrialResult know(std::uint64_t digest, const Options& options, const Result& result) {
+    const TrialResult cost{result.metrics.iteration_s, result.memory.peak, fits(scenario_, result),
+                           result.metrics.collectives};
     const std::lock_guard lock(mutex_);
     known_.push_back({digest, options, cost});
     return cost;
@@ -119,15 +120,15 @@ class Costs {
   std::vector<Known> known_;
 };
 
-std::vector<Measured> measured_by(Farm& farm, const std::vector<std::vector<std::string>>& settings) {
+std::vector<TrialResult> measured_by(Farm& farm, const std::vector<std::vector<std::string>>& settings) {
   std::vector<Job> jobs;
   for (const auto& values : settings) {
     Packer packer;
     for (const std::string& value : values) packer.add_text(value);
     jobs.push_back({packer.bytes()});
   }
-  std::vector<Measured> costs(settings.size());
-  farm.run(jobs, [&](std::size_t i, const std::string& answer) { costs[i] = Unpacker(answer).take<Measured>(); });
+  std::vector<TrialResult> costs(settings.size());
+  farm.run(jobs, [&](std::size_t i, const std::string& answer) { costs[i] = Unpacker(answer).take<TrialResult>(); });
   return costs;
 }
 
@@ -141,8 +142,8 @@ Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges) {
   };
 }
 
-Tried try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
-  Tried tuning;
+TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
+  TuningTrace tuning;
   tuning.ranges = request.ranges;
   tuning.given = run(scenario);
   Options defaults = scenario.options;
@@ -161,7 +162,7 @@ Tried try_settings(const Scenario& scenario, const TuneRequest& request, int job
   oneapi::tbb::task_arena arena(jobs);
   const auto measure = [&](const std::vector<std::vector<std::string>>& settings) {
     if (farm && farm->workers() > 0) return measured_by(*farm, settings);
-    std::vector<Measured> found(settings.size());
+    std::vector<TrialResult> found(settings.size());
     arena.execute([&] {
       oneapi::tbb::parallel_for(std::size_t{0}, settings.size(),
                                 [&](std::size_t i) { found[i] = costs.of(settings[i]); });

@@ -106,7 +106,7 @@ py::list rows_of(const Replayed& replayed) {
 
 struct Answer {
   std::string printed;
-  std::vector<std::string> told;
+  std::vector<std::string> stderr_lines;
   std::vector<py::bytes> written;  // as `outputs` names them
   std::shared_ptr<Replayed> replayed;
 };
@@ -157,7 +157,7 @@ Answer call(const std::string& name, const std::vector<std::pair<std::string, st
   } catch (...) {
     raise_current();
   }
-  Answer answer{std::move(listener.printed), std::move(listener.told), {}, nullptr};
+  Answer answer{std::move(listener.printed), std::move(listener.stderr_lines), {}, nullptr};
   for (const std::string& file : outputs) answer.written.emplace_back(files.text(file));
   if (!listener.outcomes.empty()) answer.replayed = std::make_shared<Replayed>(std::move(listener.outcomes.front()));
   return answer;
@@ -206,7 +206,7 @@ class Prices {
   const BlockCost* cost_;
 };
 
-Draft drafted(const std::string& name, const py::function& planner, const PlanRequest& request) {
+BucketSchedule scheduled(const std::string& name, const py::function& planner, const PlanRequest& request) {
   const std::string place = fmt::format("strategy '{}'", name);
   std::string text;
   {
@@ -219,11 +219,11 @@ Draft drafted(const std::string& name, const py::function& planner, const PlanRe
     text = planner(needs_of(request.profile), prices).cast<std::string>();
   }
   Plan plan = read_plan(Json::parse(text, place), request.profile);
-  if (!plan.travel)
+  if (!plan.queueing)
     throw InputError({place, "/transfers"}, "a strategy makes blocks, and how all of them travel",
                      "\"blocks\" and what stands beside them in docs/formats.md; a plan in full goes to simulate()");
   plan.strategy = name;
-  return draft_of(std::move(plan));
+  return bucket_schedule_of(std::move(plan));
 }
 
 void add_python_strategy(const std::string& name, const py::function& planner) {
@@ -233,7 +233,7 @@ void add_python_strategy(const std::string& name, const py::function& planner) {
     delete function;
   });
   try {
-    add_strategy(name, [name, kept](const PlanRequest& request) { return drafted(name, *kept, request); });
+    add_strategy(name, [name, kept](const PlanRequest& request) { return scheduled(name, *kept, request); });
   } catch (...) {
     raise_current();
   }
@@ -249,7 +249,8 @@ py::list described() {
   for (const CommandDefinition& command : commands_of(app)) {
     py::list options;
     for (const OptionDefinition& option : command.options)
-      options.append(py::make_tuple(option.names.back(), option.help_in_one_line(), option.standard, option.flag, option.positional));
+      options.append(py::make_tuple(option.names.back(), option.help_in_one_line(), option.default_text, option.flag,
+                                    option.positional));
     list.append(py::make_tuple(command.name, command.help, options));
   }
   return list;
@@ -272,16 +273,15 @@ PYBIND11_MODULE(_core, module) {
       .def("plan", [](const Replayed& self) {
         return write_plan(self.outcome().result.plan, self.outcome().scenario.profile);
       });
-  py::class_<Prices, std::shared_ptr<Prices>>(module, "Prices",
-                                              "What collectives cost while a strategy plans: seconds of so many bytes.",
-                                              made_here)
+  py::class_<Prices, std::shared_ptr<Prices>>(
+      module, "Prices", "What collectives cost while a strategy plans: seconds of so many bytes.", made_here)
       .def("__call__", &Prices::operator())
       .def_readonly("workers", &Prices::workers)
       .def_readonly("forward_s", &Prices::forward_s)
       .def_readonly("backward_s", &Prices::backward_s);
   py::class_<Answer>(module, "Answer", made_here)
       .def_readonly("printed", &Answer::printed)
-      .def_readonly("told", &Answer::told)
+      .def_readonly("stderr_lines", &Answer::stderr_lines)
       .def_readonly("written", &Answer::written)
       .def_readonly("replayed", &Answer::replayed);
   module.def("call", &call);

@@ -12,7 +12,7 @@
 
 namespace allreplay {
 
-std::vector<Bytes> parse_sizes(std::string_view text, const Place& place) {
+std::vector<Bytes> parse_sizes(std::string_view text, const SourceLocation& place) {
   constexpr std::string_view right = "one size, or a range like 8B:1GiB:x2";
   const std::size_t first = text.find(':');
   if (first == std::string_view::npos) {

@@ -20,7 +20,7 @@ namespace allreplay {
 
 /// "100 MB": that size; "8B:1GiB:x2": from 8 B on, each twice the one before, up to 1 GiB. Throws InputError at
 /// `place`.
-std::vector<Bytes> parse_sizes(std::string_view text, const Place& place);
+std::vector<Bytes> parse_sizes(std::string_view text, const SourceLocation& place);
 
 /// How a collective among `workers` is priced. An alpha-beta channel sends no messages.
 struct CollectivePricing {

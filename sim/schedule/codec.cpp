@@ -65,7 +65,7 @@ CodecTime read_time(const Json& json) {
 
 std::span<const Codec> codecs() { return all; }
 
-const Codec& find_codec(std::string_view name, const Place& place) {
+const Codec& find_codec(std::string_view name, const SourceLocation& place) {
   return find_by_name(all, name, place, "unknown codec '{}'");
 }
 

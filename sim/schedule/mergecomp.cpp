@@ -130,7 +130,7 @@ class Partitions {
 
 }  // namespace
 
-Draft draft_mergecomp(const PlanRequest& request) {
+BucketSchedule schedule_mergecomp(const PlanRequest& request) {
   const Partitions partitions(request);
   const StrategyOptions& options = request.options;
   const std::size_t groups = std::min(static_cast<std::size_t>(options.groups), partitions.list().size());

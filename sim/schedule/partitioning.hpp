@@ -19,9 +19,9 @@ inline Bytes slice_size(const PlanRequest& request, const Partition& own) {
 std::vector<Slice> cut(TensorId tensor, Bytes bytes, Bytes partition);
 
 /// ByteScheduler (Peng et al., SOSP 2019): partitions by layer, the input side first, `credit` in flight.
-Draft draft_bytescheduler(const PlanRequest& request);
+BucketSchedule schedule_bytescheduler(const PlanRequest& request);
 
 /// P3 (Jayarajan et al., MLSys 2019): the same with small slices, one at a time.
-Draft draft_p3(const PlanRequest& request);
+BucketSchedule schedule_p3(const PlanRequest& request);
 
 }  // namespace allreplay

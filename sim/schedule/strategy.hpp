@@ -28,7 +28,7 @@ struct PhaseOrder {
   Kind kind = Kind::Paper;
   std::uint64_t seed = 0;
   std::vector<TensorId> tensors;  ///< Given: all, the most urgent first
-  Place place;                    ///< where a complaint about them points
+  SourceLocation place;           ///< where a complaint about them points
 };
 
 /// mergecomp: how the groups are found.
@@ -40,7 +40,7 @@ enum class Grouping : std::uint8_t {
 
 /// What users may set; each strategy says which of these it reads.
 struct StrategyOptions {
-  ShardingConfig step;                       ///< read by all
+  ShardingConfig sharding;         ///< read by all
   std::optional<Barrier> barrier;  ///< instead of the strategy's own
 
   std::optional<Bytes> bucket_cap;       ///< ddp: PyTorch's bucket_cap_mb; 25 MiB
@@ -91,18 +91,18 @@ struct Strategy {
   std::string_view summary;
   std::vector<std::string_view> options;  ///< those of StrategyOptions that it reads, as users name them
   Offer offer;
-  std::function<Draft(const PlanRequest&)> draft;  ///< none where plans are replayed (sim/search/best.hpp)
-  Partition partition = {};                        ///< its default `partition`
-  DecodeAt decode_at = DecodeAt::Arrival;          ///< its default
-  bool split = false;                              ///< its blocks travel in two halves
-  /// In the place of a draft: those that shard in a way of their own.
+  std::function<BucketSchedule(const PlanRequest&)> schedule;  ///< none where plans are replayed (sim/search/best.hpp)
+  Partition partition = {};                                    ///< its default `partition`
+  DecodeAt decode_at = DecodeAt::Arrival;                      ///< its default
+  bool split = false;                                          ///< its blocks travel in two halves
+  /// In the place of a schedule: those that shard in a way of their own.
   std::function<Plan(const PlanRequest&)> plan = nullptr;
   /// What planning compares, for those that look at tensors more than once; nullptr for the others.
   double (*comparisons)(const StrategyOptions& options, double tensors) = nullptr;
   Bytes threshold = 0;  ///< its default `threshold`; 0 if it reads none
 
   bool shards() const { return plan != nullptr; }
-  bool searched() const { return !draft && !plan; }  ///< `best`
+  bool searched() const { return !schedule && !plan; }  ///< `best`
 
   /// How many slices its partition makes of the profile; 0 if it cuts nothing.
   Bytes slices(const Profile& profile, const StrategyOptions& options) const;
@@ -114,18 +114,18 @@ inline constexpr double most_comparisons = 1e10;  ///< half a minute
 std::span<const Strategy> strategies();
 
 /// A strategy that is not in the table, found by its name as those are, from now on and on every thread. A name that
-/// was added before plans as `draft` does from now on. Throws InputError for one of the table's.
-void add_strategy(const std::string& name, std::function<Draft(const PlanRequest&)> draft);
+/// was added before plans as `schedule` does from now on. Throws InputError for one of the table's.
+void add_strategy(const std::string& name, std::function<BucketSchedule(const PlanRequest&)> schedule);
 
 /// Throws InputError at `place`, naming the nearest known one.
-const Strategy& find_strategy(std::string_view name, const Place& place);
+const Strategy& find_strategy(std::string_view name, const SourceLocation& place);
 
 /// What the strategy makes of sizes that are not given.
 StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options, const Profile& profile);
 
-Draft make_draft(const Strategy& strategy, const PlanRequest& request);
+BucketSchedule make_bucket_schedule(const Strategy& strategy, const PlanRequest& request);
 
-/// The draft, written out. It covers the needs.
+/// The schedule, written out. It covers the needs.
 Plan make_plan(const Strategy& strategy, const PlanRequest& request);
 
 }  // namespace allreplay

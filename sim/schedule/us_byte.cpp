@@ -197,11 +197,11 @@ Priorities order_of(const PhaseOrder& wanted, const UsByteModel& model, bool fir
 
 }  // namespace
 
-Draft draft_us_byte(const PlanRequest& request) {
+BucketSchedule schedule_us_byte(const PlanRequest& request) {
   const UsByteModel model(request.profile, request.cost, slice_size(request, bytescheduler_partition));
   const auto schedule = model.schedule(order_of(request.options.first_phase, model, true),
                                        order_of(request.options.second_phase, model, false));
-  Draft draft;
+  BucketSchedule draft;
   draft.strategy = "us-byte";
   for (const UsByteModel::Operation& operation : schedule.operations)
     draft.blocks.push_back({{operation.slice}, static_cast<std::int64_t>(draft.blocks.size())});

@@ -52,6 +52,6 @@ class UsByteModel {
 };
 
 /// Theorem 1: in the second phase the sequential order is the best.
-Draft draft_us_byte(const PlanRequest& request);
+BucketSchedule schedule_us_byte(const PlanRequest& request);
 
 }  // namespace allreplay

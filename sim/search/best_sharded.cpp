@@ -33,7 +33,7 @@ class UnitSearch {
         units_(units_of(scenario.profile, options_.fsdp.wrap)),
         others_(others(scenario)),
         exact_(!scenario.stragglers.jitter && !communication.choice.detailed()) {
-    options_.step.zero = 0;  // the strategies say themselves what they shard
+    options_.sharding.zero = 0;  // the strategies say themselves what they shard
     communication_ = prepared_for(plan_fsdp2(request(options_)), communication_);
     on_ = in_alpha_beta(communication_);
   }
@@ -123,7 +123,7 @@ class UnitSearch {
     const auto units = static_cast<std::int64_t>(choice.begins.size());
     const std::int64_t most = units_.size() <= few_units ? units : std::min(units, deepest);
     const FsdpOptions& own = options_.fsdp;
-    const bool one_batch = options_.step.accumulate == 1;
+    const bool one_batch = options_.sharding.accumulate == 1;
     for (const Reshard reshard :
          words("reshard", own.reshard.value_or(Reshard::ButLast), {Reshard::ButLast, Reshard::All, Reshard::None})) {
       choice.reshard = reshard;

@@ -67,8 +67,8 @@ std::vector<Scenario> others(const Scenario& scenario) {
     if (strategy.searched() || (strategy.split && !halves)) continue;
     Scenario other = scenario;
     other.strategy = &strategy;
-    if (strategy.shards()) other.options.strategy.step.zero = 0;
-    if (stage_of(other) != scenario.options.strategy.step.zero || !goes_with(other) || !affordable(other)) continue;
+    if (strategy.shards()) other.options.strategy.sharding.zero = 0;
+    if (stage_of(other) != scenario.options.strategy.sharding.zero || !goes_with(other) || !affordable(other)) continue;
     all.push_back(std::move(other));
   }
   return all;

@@ -61,7 +61,7 @@ std::vector<ServerLeg> legs_of(const Scenario& scenario, const CollectiveChoice&
 // Those of everybody, and, where the state is shared out, of the shard groups: all that plans of the scenario can make.
 std::vector<Call> calls_of(const Scenario& scenario, const CollectiveChoice& choice) {
   std::vector<Call> calls;
-  for (const NamedGroup& one : data_parallel_groups(scenario.options.strategy.step)) {
+  for (const NamedGroup& one : data_parallel_groups(scenario.options.strategy.sharding)) {
     if (!calls.empty() && !shards_state(scenario)) break;
     const Group group = one.group.of(scenario.workers);
     for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather})

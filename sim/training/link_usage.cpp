@@ -16,7 +16,7 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-void require_links(const Communication& communication, const Place& place) {
+void require_links(const Communication& communication, const SourceLocation& place) {
   if (!communication.choice.detailed())
     throw InputError(place, "alpha-beta knows no links",
                      "--fidelity fluid or message, on a cluster with a topology; see docs/topologies.md");
@@ -48,7 +48,8 @@ LinkUsage usage_on(const Communication& communication) {
 void send(LinkUsage& usage, const Communication& communication, CallId call, double bytes) {
   LinkUsage::Sent& sent = usage.sent.at(call);
   if (sent.loads.empty()) {
-    sent.rounds = communication.rounds->rounds_of_call(communication.rounds->calls()[call], usage.topology->group_size());
+    sent.rounds =
+        communication.rounds->rounds_of_call(communication.rounds->calls()[call], usage.topology->group_size());
     sent.loads = link_loads(sent.rounds, *usage.topology);
   }
   sent.bytes += bytes;
@@ -73,7 +74,7 @@ std::string LinkUsage::name(LinkId link) const {
   return fmt::format("{} -> {}", topology->name(one.from), topology->name(one.to));
 }
 
-LinkUsage link_usage(const Scenario& scenario, const Result& result, const Place& place) {
+LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place) {
   const Communication communication = prepared_for(result.plan, communication_of(scenario));
   require_links(communication, place);
   LinkUsage usage = usage_on(communication);
@@ -85,7 +86,7 @@ LinkUsage link_usage(const Scenario& scenario, const Result& result, const Place
   return usage;
 }
 
-LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, const Place& place) {
+LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, const SourceLocation& place) {
   const Communication communication = communication_of(scenario);
   require_links(communication, place);
   LinkUsage usage = usage_on(communication);

@@ -42,7 +42,8 @@ struct Scenario {
   bool fold = true;       ///< identical workers are simulated once; results do not depend on it
   bool in_words = false;  ///< the options are those that the words of the strategy's framework mean
   bool reuse = true;      ///< a collective that runs alone is priced once and reused (detailed fidelities)
-  Place place_of_collective, place_of_fidelity, place_of_codec;  ///< where complaints point, if not at the cluster
+  SourceLocation place_of_collective, place_of_fidelity,
+      place_of_codec;                     ///< where complaints point, if not at the cluster
   std::function<void()> after_iteration;  ///< called, if there is jitter, after each of `iterations`
 };
 

@@ -80,7 +80,7 @@ void scattered(benchmark::State& state, const Topology& topology, bool simulated
   }
   std::sort(starts.begin(), starts.end());
   for (auto _ : state) {
-    const std::unique_ptr<Server> network = fabric->server_apart(parties);
+    const std::unique_ptr<Server> network = fabric->server_per_rank(parties);
     network->start(0, {.bytes = all_bytes}, Time(0));
     std::vector<TaskId> done;
     auto next = starts.begin();

@@ -6,7 +6,7 @@
 using namespace allreplay;
 
 namespace {
-const Place here{"file.json", "/x"};
+const SourceLocation here{"file.json", "/x"};
 }
 
 TEST_CASE("every documented unit is read") {

@@ -7,6 +7,8 @@
 
 using namespace allreplay;
 
+namespace known_speed_test {
+
 namespace {
 
 constexpr double ms = 1e-3;
@@ -51,7 +53,7 @@ TEST_CASE("one worker has compute and update alone") {
 
 TEST_CASE("micro-batches are computed one after another, and reduced once") {
   Scenario four = pair_of();
-  four.options.strategy.step.accumulate = 4;
+  four.options.strategy.sharding.accumulate = 4;
   CHECK(at_speed(four, speed(27, 4)).factor == Approx(2).epsilon(1e-8));  // 4·3x + 3 = 27
 }
 
@@ -108,3 +110,5 @@ TEST_CASE("what any strategy makes of a profile comes back") {
           Approx(rate).epsilon(1e-6));
   }
 }
+
+}  // namespace known_speed_test

@@ -6,7 +6,7 @@
 using namespace allreplay;
 
 namespace {
-const Place place{"command line", "--bytes"};
+const SourceLocation place{"command line", "--bytes"};
 }
 
 TEST_CASE("one size, or a range") {

@@ -44,7 +44,7 @@ TEST_CASE("on an idle star the fidelities give the same iteration, with straggle
 TEST_CASE("collectives of groups go among as many workers as the scenario shares its state out to") {
   Random random(53, 0);
   Scenario scenario = on_star(random, "fsdp2", 8);
-  scenario.options.strategy.step.shard_group = 2;
+  scenario.options.strategy.sharding.shard_group = 2;
   scenario.collective = "ring";
   scenario.fidelity = "fluid";
   const Plan plan = plan_of(scenario);
@@ -53,7 +53,8 @@ TEST_CASE("collectives of groups go among as many workers as the scenario shares
   // links. Replicas are four, and reduce a half each: in 2·3 messages of an eighth, 1 ms.
   const Fabric& fabric = *communication.fabric;
   CHECK(to_seconds(fabric.alone(10'000'000, {CollectiveOp::AllGather, consecutive(2)})) == Approx(4e-3 + 24e-6));
-  CHECK(to_seconds(fabric.alone(5'000'000, {CollectiveOp::AllReduce, of_equal_place(2)})) == Approx(6 * (1e-3 + 24e-6)));
+  CHECK(to_seconds(fabric.alone(5'000'000, {CollectiveOp::AllReduce, of_equal_place(2)})) ==
+        Approx(6 * (1e-3 + 24e-6)));
 }
 
 TEST_CASE("reusing the price of a lone collective changes nothing") {

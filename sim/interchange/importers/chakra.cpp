@@ -205,7 +205,7 @@ class TraceReader {
     return !imported_.profile.tensors.empty();
   }
 
-  void add_tensor(const std::string& name, double elements, std::size_t layer, const Place& place) {
+  void add_tensor(const std::string& name, double elements, std::size_t layer, const SourceLocation& place) {
     if (const std::int64_t count = parameter_count(elements, place); count > 0)
       imported_.profile.tensors.push_back({name, count, 0, static_cast<LayerId>(position_[layer])});
   }

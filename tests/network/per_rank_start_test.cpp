@@ -166,7 +166,7 @@ TEST_CASE("a network hears of parties from the start of their task on") {
     graph.precede(arrival, tasks[i / 3]);
     arrivals[arrival] = {tasks[i / 3], i % 3};
   }
-  for (const TaskId one : tasks) graph.needs_one(one);
+  for (const TaskId one : tasks) graph.wait_for_any(one);
   graph.link();
   auto recorder = std::make_unique<Recorder>(3);
   const std::vector<std::string>& notes = recorder->notes;

@@ -13,9 +13,10 @@ namespace allreplay {
 
 /// REQUIRES: tasks 0 … places − 1 are the program, in its order, and start in that order, each when what it waits for
 /// has ended: before a worker's work comes the worker's work before, which no edge has to say.
-class Crew final : public Server {
+class BatchedWorkers final : public Server {
  public:
-  Crew(std::size_t workers, std::size_t places) : workers_(workers), times_(workers * places), end_(workers, Time(0)) {}
+  BatchedWorkers(std::size_t workers, std::size_t places)
+      : workers_(workers), times_(workers * places), end_(workers, Time(0)) {}
 
   /// How long each worker takes.
   std::span<Time> times(TaskId place) { return std::span(times_).subspan(place * workers_, workers_); }

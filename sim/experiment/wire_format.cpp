@@ -1,4 +1,4 @@
-#include "sim/experiment/answer.hpp"
+#include "sim/experiment/wire_format.hpp"
 
 #include <utility>
 
@@ -6,7 +6,12 @@ namespace allreplay {
 
 void pack(Packer& packer, const Outcome& outcome) {
   const Result& result = outcome.result;
-  packer.add(result.fidelity).add(result.metrics).add(result.memory.parts).add(result.memory.peak).add(result.plan.step).add(outcome.wall_s);
+  packer.add(result.fidelity)
+      .add(result.metrics)
+      .add(result.memory.parts)
+      .add(result.memory.peak)
+      .add(result.plan.sharding)
+      .add(outcome.wall_s);
   packer.add_text(result.collective).add_text(result.warning);
 }
 
@@ -17,7 +22,7 @@ Outcome unpack(Unpacker& unpacker, Scenario scenario) {
   result.metrics = unpacker.take<Metrics>();
   result.memory.parts = unpacker.take<MemoryParts>();
   result.memory.peak = unpacker.take<double>();
-  result.plan.step = unpacker.take<ShardingConfig>();
+  result.plan.sharding = unpacker.take<ShardingConfig>();
   outcome.wall_s = unpacker.take<double>();
   result.collective = unpacker.take_text();
   result.warning = unpacker.take_text();
@@ -26,9 +31,9 @@ Outcome unpack(Unpacker& unpacker, Scenario scenario) {
 
 namespace {
 
-void pack(Packer& packer, const Place& place) { packer.add_text(place.file).add_text(place.path); }
+void pack(Packer& packer, const SourceLocation& place) { packer.add_text(place.file).add_text(place.path); }
 
-Place unpack_place(Unpacker& unpacker) {
+SourceLocation unpack_place(Unpacker& unpacker) {
   std::string file = unpacker.take_text();
   return {std::move(file), unpacker.take_text()};
 }
@@ -54,7 +59,7 @@ std::vector<Text> unpack_texts(Unpacker& unpacker) {
 constexpr std::string Request::*words_of_request[] = {&Request::profile,  &Request::cluster, &Request::collective,
                                                       &Request::fidelity, &Request::codec,   &Request::strategy,
                                                       &Request::plan};
-constexpr Place Request::*places_of_request[] = {
+constexpr SourceLocation Request::*places_of_request[] = {
     &Request::place_of_profile,    &Request::place_of_ratio,    &Request::place_of_workers, &Request::place_of_strategy,
     &Request::place_of_collective, &Request::place_of_fidelity, &Request::place_of_codec};
 

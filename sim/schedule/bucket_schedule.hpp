@@ -1,5 +1,5 @@
 // What most strategies decide: which bytes of gradients travel together, and how, where all blocks travel alike.
-// expand() writes a draft out as a plan.
+// expand() writes a schedule out as a plan.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ enum class Release : std::uint8_t {
   Backward,  ///< when the whole backward pass ends
 };
 
-struct Travel {
+struct QueueingPolicy {
   Order order = Order::FirstReady;
   Window window;
   Barrier barrier = Barrier::Iteration;
@@ -50,7 +50,7 @@ struct Travel {
   bool split = false;  ///< as a reduce-scatter, and an all-gather once that and the backward pass have ended
 };
 
-struct Draft : Travel {
+struct BucketSchedule : QueueingPolicy {
   std::string strategy;
   std::vector<Block> blocks;
 };

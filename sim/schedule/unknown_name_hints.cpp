@@ -1,4 +1,4 @@
-#include "sim/schedule/asked.hpp"
+#include "sim/schedule/unknown_name_hints.hpp"
 
 #include <cctype>
 #include <string>
@@ -90,19 +90,20 @@ const Asked* find(const std::vector<Asked>& all, std::string_view name) {
   return nullptr;
 }
 
-[[noreturn]] void answer(std::string_view name, const Place& place, std::string_view wrong, std::string_view right) {
+[[noreturn]] void answer(std::string_view name, const SourceLocation& place, std::string_view wrong,
+                         std::string_view right) {
   throw InputError(place, fmt::format("'{}': {}", name, wrong), right);
 }
 
 }  // namespace
 
-void answer_what_is_absent(std::string_view word, const Place& place) {
+void hint_at_what_is_absent(std::string_view word, const SourceLocation& place) {
   if (const Asked* asked = find(absent(), word)) answer(word, place, asked->wrong, asked->right);
 }
 
-void answer_what_is_no_strategy(std::string_view word, const Place& place) {
+void hint_at_what_is_no_strategy(std::string_view word, const SourceLocation& place) {
   if (const Asked* asked = find(elsewhere(), word)) answer(word, place, asked->wrong, asked->right);
-  answer_what_is_absent(word, place);
+  hint_at_what_is_absent(word, place);
   if (row_named(algorithms(), word))
     answer(word, place, "is a collective", fmt::format("--collective {}, under any strategy", word));
   if (row_named(codecs(), word)) answer(word, place, "is a codec", fmt::format("--codec {}, under any strategy", word));

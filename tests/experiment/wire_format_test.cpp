@@ -1,4 +1,4 @@
-#include "sim/experiment/answer.hpp"
+#include "sim/experiment/wire_format.hpp"
 
 #include <algorithm>
 
@@ -24,7 +24,7 @@ TEST_CASE("a request travels whole between processes") {
   request.changes = {{"bandwidth", "x4", {"command line", "--bandwidth"}}};
   request.reuse = false;
   int number = 0;
-  for (Place* place :
+  for (SourceLocation* place :
        {&request.place_of_profile, &request.place_of_ratio, &request.place_of_workers, &request.place_of_strategy,
         &request.place_of_collective, &request.place_of_fidelity, &request.place_of_codec})
     *place = {"file " + std::to_string(++number), "/place/" + std::to_string(number)};

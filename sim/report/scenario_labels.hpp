@@ -21,9 +21,9 @@ using Names = std::vector<std::pair<std::string, std::string>>;
 Names identifying_names(const Scenario& scenario);
 
 /// Several scenarios, of which each has its names.
-class Apart {
+class ScenarioLabels {
  public:
-  explicit Apart(std::vector<Names> all);  ///< REQUIRES: at least one
+  explicit ScenarioLabels(std::vector<Names> all);  ///< REQUIRES: at least one
 
   bool differ_in(std::string_view what) const;
   /// Whether they differ in no more than the strategy.
@@ -44,6 +44,6 @@ class Apart {
   std::vector<Names> all_;
 };
 
-Apart apart(const std::vector<Outcome>& outcomes);
+ScenarioLabels labels_of(const std::vector<Outcome>& outcomes);
 
 }  // namespace allreplay

@@ -1,10 +1,10 @@
-#include "sim/training/crew.hpp"
+#include "sim/training/batched_workers.hpp"
 
 #include <algorithm>
 
 namespace allreplay {
 
-void Crew::start(TaskId place, const Task& /*task*/, Time now) {
+void BatchedWorkers::start(TaskId place, const Task& /*task*/, Time now) {
   const std::span<const Time> takes = times(place);
   Time last = now;
   for (std::size_t worker = 0; worker < workers_; ++worker) {
@@ -16,7 +16,7 @@ void Crew::start(TaskId place, const Task& /*task*/, Time now) {
   if (served) served(place, end_);
 }
 
-void Crew::complete(Time now, std::vector<TaskId>& done) {
+void BatchedWorkers::complete(Time now, std::vector<TaskId>& done) {
   ++wakes_;
   for (; !last_.empty() && last_.top().first == now; last_.pop()) done.push_back(last_.top().second);
 }

@@ -1,4 +1,4 @@
-#include "sim/report/apart.hpp"
+#include "sim/report/scenario_labels.hpp"
 
 #include <algorithm>
 
@@ -44,22 +44,22 @@ Names identifying_names(const Scenario& scenario) {
   return named;
 }
 
-Apart::Apart(std::vector<Names> all) : all_(std::move(all)) {}
+ScenarioLabels::ScenarioLabels(std::vector<Names> all) : all_(std::move(all)) {}
 
-const std::string& Apart::name(std::size_t scenario, std::string_view what) const {
+const std::string& ScenarioLabels::name(std::size_t scenario, std::string_view what) const {
   return name_in(all_[scenario], what);
 }
 
-bool Apart::differ_in(std::string_view what) const {
+bool ScenarioLabels::differ_in(std::string_view what) const {
   return std::any_of(all_.begin(), all_.end(), [&](const Names& one) { return name_in(one, what) != name(0, what); });
 }
 
-bool Apart::on_one_network() const {
+bool ScenarioLabels::on_one_network() const {
   return std::none_of(all_.front().begin(), all_.front().end(),
                       [&](const auto& one) { return one.first != "strategy" && differ_in(one.first); });
 }
 
-std::string Apart::title() const {
+std::string ScenarioLabels::title() const {
   std::string text = name(0, "profile"), rest;
   if (!differ_in("cluster")) text += " on " + name(0, "cluster");
   const auto add = [&](std::string_view what, const std::string& words) {
@@ -72,7 +72,7 @@ std::string Apart::title() const {
   return text + (rest.empty() ? "" : ": " + rest);
 }
 
-std::string Apart::where(std::size_t scenario, const std::vector<std::string_view>& but) const {
+std::string ScenarioLabels::where(std::size_t scenario, const std::vector<std::string_view>& but) const {
   std::string text;
   const auto add = [&](std::string_view what, std::string_view before, const std::string& words) {
     if (differ_in(what) && std::find(but.begin(), but.end(), what) == but.end()) text += std::string(before) + words;
@@ -86,14 +86,14 @@ std::string Apart::where(std::size_t scenario, const std::vector<std::string_vie
   return text;
 }
 
-std::string Apart::label(std::size_t scenario, const std::vector<std::string_view>& but) const {
+std::string ScenarioLabels::label(std::size_t scenario, const std::vector<std::string_view>& but) const {
   return name(scenario, "strategy") + where(scenario, but);
 }
 
-Apart apart(const std::vector<Outcome>& outcomes) {
+ScenarioLabels labels_of(const std::vector<Outcome>& outcomes) {
   std::vector<Names> all;
   for (const Outcome& one : outcomes) all.push_back(identifying_names(one.scenario));
-  return Apart(std::move(all));
+  return ScenarioLabels(std::move(all));
 }
 
 }  // namespace allreplay
