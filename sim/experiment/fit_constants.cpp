@@ -12,7 +12,7 @@
 
 #include "sim/core/least_squares.hpp"
 #include "sim/experiment/run.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 
@@ -351,9 +351,8 @@ double error_of(double predicted, double measured, Quantity quantity) {
 
 Predicted predict(const Scenario& scenario, const MeasuredPoint& point, Quantity quantity) {
   if (quantity == Quantity::CollectiveTime) {
-    const Communication communication = communication_of(scenario);
-    return {.value = to_seconds(communication.fabric->alone(point.bytes, CollectiveOp::AllReduce)),
-            .warning = communication.warning};
+    const Job job = job_of(scenario);
+    return {.value = to_seconds(job.fabric->alone(point.bytes, CollectiveOp::AllReduce)), .warning = job.warning};
   }
   const Outcome outcome = run(scenario);
   const Metrics& metrics = outcome.result.metrics;

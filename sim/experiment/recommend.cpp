@@ -215,7 +215,7 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
     for (const auto& scenarios : sizes) rankings.push_back(recommend(scenarios, request, ruled_out));
     return rankings;
   }
-  std::vector<Job> jobs;
+  std::vector<FarmJob> jobs;
   std::vector<SizeAndStrategy> all;
   std::vector<std::vector<Answered>> answers;
   for (std::size_t size = 0; size < sizes.size(); ++size) {

@@ -8,7 +8,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/units.hpp"
 #include "sim/search/candidate.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 

@@ -14,7 +14,7 @@
 #include "sim/farm/bytes.hpp"
 #include "sim/schedule/alike.hpp"
 #include "sim/search/plan_of.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 #include "sim/training/memory.hpp"
 
 namespace allreplay {
@@ -59,12 +59,11 @@ class Costs {
 
   // For several threads at a time.
   TrialResult of(const std::vector<std::string>& values) {
-    const Scenario changed = with_options(scenario_, ranges_, values);
-    const Communication communication = communication_of(changed);
-    const Plan plan = opened(plan_of(changed, communication));
+    const Job job = job_of(with_options(scenario_, ranges_, values));
+    const Plan plan = opened(plan_of(job));
     const std::uint64_t digest = digest_of(plan);
-    if (const auto cost = find(digest, plan, changed.options, communication)) return *cost;
-    return know(digest, changed.options, simulate(changed, plan, prepared_for(plan, communication)));
+    if (const auto cost = find(digest, plan, job)) return *cost;
+    return know(digest, job.scenario.options, simulate(prepared_for(plan, job), plan));
   }
 
   // `result`: with the options as they are.
@@ -90,18 +89,16 @@ class Costs {
            });
   }
 
-  std::optional<TrialResult> find(std::uint64_t digest, const Plan& plan, const Options& options,
-                                  const Communication& communication) {
+  std::optional<TrialResult> find(std::uint64_t digest, const Plan& plan, Job job) {
     std::vector<Known> candidates;
     {
       const std::lock_guard lock(mutex_);
       for (const Known& one : known_)
-        if (one.digest == digest && alike_beside_plans(one.options, options)) candidates.push_back(one);
+        if (one.digest == digest && alike_beside_plans(one.options, job.scenario.options)) candidates.push_back(one);
     }
     for (const Known& one : candidates) {
-      Scenario other = scenario_;
-      other.options = one.options;
-      if (replayed_alike(opened(plan_of(other, communication)), plan)) return one.cost;
+      job.scenario.options = one.options;
+      if (replayed_alike(opened(plan_of(job)), plan)) return one.cost;
     }
     return std::nullopt;
   }
@@ -121,7 +118,7 @@ class Costs {
 };
 
 std::vector<TrialResult> measured_by(Farm& farm, const std::vector<std::vector<std::string>>& settings) {
-  std::vector<Job> jobs;
+  std::vector<FarmJob> jobs;
   for (const auto& values : settings) {
     Packer packer;
     for (const std::string& value : values) packer.add_text(value);

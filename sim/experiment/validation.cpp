@@ -136,7 +136,7 @@ std::vector<FittedConstant> constants_of_group(const ConstantsToFit& all, std::s
 void fit(Validation& of, Library& library, Farm* farm) {
   ConstantsToFit all = constants_to_fit(of.measured, library);
   std::vector<std::vector<FittedConstant>> fitted;
-  std::vector<Job> jobs;
+  std::vector<FarmJob> jobs;
   for (std::size_t group = 0; group < all.groups.size(); ++group) {
     fitted.push_back(farm ? constants_of_group(all, group) : fit_group(of.measured, all, group, library));
     jobs.push_back({Packer().add(Wanted::Fit).add(group).bytes(), fitted.back().size()});
@@ -161,7 +161,7 @@ std::vector<Predicted> predictions(const Validation& of, Library& library, Farm*
     return all;
   }
   all.resize(points.size());
-  std::vector<Job> jobs;
+  std::vector<FarmJob> jobs;
   for (std::size_t row = 0; row < points.size(); ++row) {
     Packer packer;
     pack_values(packer.add(Wanted::Predict).add(row), of.fitted);

@@ -252,7 +252,7 @@ class Asking {
     std::vector<Answered> answers;
     if (farm_) {
       answers.resize(requests.size());
-      std::vector<Job> jobs;
+      std::vector<FarmJob> jobs;
       for (std::size_t i = 0; i < requests.size(); ++i)
         jobs.push_back({work_of(Asked::Advice, requests[i]), expected_cost(scenarios[i])});
       farm_->run(jobs, [&](std::size_t job, const std::string& bytes) {
@@ -324,7 +324,7 @@ class Asking {
 
   void run_there(const std::vector<Request>& requests, Scenarios& scenarios, std::vector<std::string>& wrong,
                  const Take& take) const {
-    std::vector<Job> jobs;
+    std::vector<FarmJob> jobs;
     std::vector<std::size_t> asked;
     for (std::size_t i = 0; i < scenarios.size(); ++i) {
       if (!scenarios[i]) continue;

@@ -8,7 +8,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
 #include "sim/report/table.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 
@@ -53,15 +53,14 @@ double bus_factor(Purpose purpose, std::int64_t workers) {
 }
 
 CollectivePricing collective_pricing(const Scenario& scenario) {
-  const Communication communication = communication_of(scenario);
-  const auto fabric = communication.fabric;
-  CollectivePricing pricing{
-      communication.choice.algorithm->purpose, scenario.workers, {}, 0, {}, {}, communication.warning};
+  const Job job = job_of(scenario);
+  const auto fabric = job.fabric;
+  CollectivePricing pricing{job.choice.algorithm->purpose, scenario.workers, {}, 0, {}, {}, job.warning};
   pricing.time = [fabric](Bytes bytes) { return fabric->alone(bytes, CollectiveOp::AllReduce); };
   pricing.messages = fabric->messages(CollectiveOp::AllReduce);
   pricing.events = [fabric] { return fabric->pricing_events(); };
   const Network& network = scenario.cluster.network;
-  if (communication.choice.algorithm->name == "nccl" && network.nccl && scenario.workers > 1)
+  if (job.choice.algorithm->name == "nccl" && network.nccl && scenario.workers > 1)
     pricing.choice = [price = NcclPrice(network, scenario.workers, CollectiveOp::AllReduce)](Bytes bytes) {
       return price.choice(static_cast<double>(bytes));
     };

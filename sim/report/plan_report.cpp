@@ -4,7 +4,7 @@
 
 #include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 
@@ -56,7 +56,7 @@ std::string heading(const Plan& plan) {
 }  // namespace
 
 std::string plan_report(const Scenario& scenario, const Plan& plan, const Screen& screen) {
-  const std::optional<Compression> codec = communication_of(scenario).compression;
+  const std::optional<Compression> codec = job_of(scenario).compression;
   std::vector<TableColumn> columns{"block", {"size", "B"}};
   if (codec) columns.insert(columns.end(), {{"on the wire", "B"}, "encoding", "decoding"});
   columns.insert(columns.end(), {"slices", "priority", "tensors"});

@@ -13,7 +13,7 @@
 #include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
 #include "sim/schedule/offer.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/training/sharding.hpp"
 
@@ -122,8 +122,8 @@ std::string limits(const Advice& advice) {
   const Metrics& m = result.metrics;
   if (!advice.bound_s || result.plan.sharding.shards_optimizer())
     return "";  // sharded, what is sent is the schedule's own
-  const double compute = m.forward_s + m.backward_s, all = to_seconds(communication_of(scenario).fabric->price(
-                                                         planned_call(scenario))(scenario.profile->bytes()));
+  const double compute = m.forward_s + m.backward_s,
+               all = to_seconds(job_of(scenario).fabric->price(planned_call(scenario))(scenario.profile->bytes()));
   const double factor = slowest(worker_classes(scenario.stragglers, scenario.workers));
   std::string text =
       fmt::format("Computing takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),

@@ -73,28 +73,25 @@ BucketSchedule schedule_most_urgent(const Profile& profile, const BlockCost& cos
 
 namespace {
 
-// The communication, able to carry what blocks of gradients travel in.
-Communication prepared_for_blocks(const Profile& profile, const BlockCost& cost, const StrategyOptions& options,
-                                  const Communication& communication) {
-  return prepared_for(expand(schedule_sync_easgd({profile, cost, options}), profile, options.sharding), communication);
+// The job, able to carry what blocks of gradients travel in.
+Job prepared_for_blocks(const Profile& profile, const BlockCost& cost, const StrategyOptions& options, const Job& job) {
+  return prepared_for(expand(schedule_sync_easgd({profile, cost, options}), profile, options.sharding), job);
 }
 
 class Search {
  public:
-  Search(const Scenario& scenario, const Communication& communication)
-      : scenario_(without_luck(scenario)),
-        profile_(slowest_profile(scenario)),
-        cost_(price_of_blocks(scenario, communication)),
-        options_(scenario.options.strategy),
+  explicit Search(const Job& job)
+      : profile_(slowest_profile(job.scenario)),
+        cost_(price_of_blocks(job)),
+        options_(job.scenario.options.strategy),
         step_(options_.sharding),
-        fair_(scenario.options.sharing == Sharing::Fair || communication.choice.detailed()),
-        splits_(!communication.choice.detailed() && !communication.choice.gathers() && !step_.shards_optimizer()),
-        memory_varies_(scenario.options.memory.limit && step_.shards_gradients()),
-        on_(in_alpha_beta(step_.shards_optimizer() ? prepared_for_blocks(profile_, cost_, options_, communication)
-                                                   : communication)) {
+        fair_(job.scenario.options.sharing == Sharing::Fair || job.choice.detailed()),
+        splits_(!job.choice.detailed() && !job.choice.gathers() && !step_.shards_optimizer()),
+        memory_varies_(job.scenario.options.memory.limit && step_.shards_gradients()),
+        on_(as_searched(step_.shards_optimizer() ? prepared_for_blocks(profile_, cost_, options_, job) : job)) {
     if (step_.shards_optimizer()) return;  // what the shards allow depends on the plan
-    const CommCost cost = communication.fabric->price(CollectiveOp::AllReduce);
-    if (!communication.compression)
+    const CommCost cost = job.fabric->price(CollectiveOp::AllReduce);
+    if (!job.compression)
       bound_ = LowerBound(profile_, [&](Bytes bytes) { return cost.least(bytes); }).of(profile_, step_);
   }
 
@@ -126,13 +123,13 @@ class Search {
   Timeline timeline(BucketSchedule& schedule) {
     Plan whole = expand(std::move(schedule), profile_, step_);
     const Unrolled unrolled = unroll(profile_, whole, {WorkerClass{1, {0}}}, on_.fabric.get(), cost_.compression(),
-                                     step_.shards(scenario_.workers));
+                                     step_.shards(on_.scenario.workers));
     replayed_ += unrolled.graph.tasks().size();
     std::vector<Stream> streams;
     Clock clock(Time(0));
     const std::unique_ptr<Server> network = on_.fabric->server();
     Timeline result =
-        replay(unrolled.graph, system_of(unrolled, whole, streams, clock, *network, scenario_.cluster.interference));
+        replay(unrolled.graph, system_of(unrolled, whole, streams, clock, *network, on_.scenario.cluster.interference));
     last_work_ = unrolled.last_work(0);
     sent_.assign(whole.blocks.size(), 0);
     for (std::uint32_t i = static_cast<std::uint32_t>(whole.transfers.size()); i-- > 0;)
@@ -148,7 +145,7 @@ class Search {
       const Timeline result = timeline(schedule);
       return {to_seconds(result.spans[last_work_].end), 0, true};
     }
-    Candidate whole = replayed(scenario_, on_, expand(std::move(schedule), profile_, step_));
+    Candidate whole = replayed(on_, expand(std::move(schedule), profile_, step_));
     replayed_ += 2 * (whole.plan.program().size() + whole.plan.transfers.size());
     schedule = bucket_schedule_of(std::move(whole.plan));
     return whole.cost;
@@ -242,7 +239,7 @@ class Search {
 
   // The strategies that have a size to choose, over sizes.
   void vary_options() {
-    Scenario varied = scenario_;
+    Scenario varied = on_.scenario;
     StrategyOptions& options = varied.options.strategy;
     options.first_bucket = options.first_bucket.value_or(ddp_first_bucket);
     for (Bytes size = 256'000; size <= 64'000'000; size *= 2) {
@@ -349,7 +346,6 @@ class Search {
     }
   }
 
-  Scenario scenario_;
   Shared<Profile> profile_;
   BlockCost cost_;
   StrategyOptions options_;
@@ -357,7 +353,7 @@ class Search {
   bool fair_;
   bool splits_;         // whether there are halves of the collective, with prices of their own
   bool memory_varies_;  // whether it limits the search: unsharded gradients that wait for their reduction
-  Communication on_;    // what blocks travel on while the search tries them
+  Job on_;              // what blocks travel on while the search tries them
   Time bound_{0};
   Found best_;
   std::vector<Found> starts_;
@@ -369,12 +365,13 @@ class Search {
 
 // Of plans of blocks. Where the search does not see what will be simulated (luck, other fidelities, how others shard),
 // the others are compared with it there.
-Candidate find_best_blocks(const Scenario& scenario, const Communication& communication) {
+Candidate find_best_blocks(const Job& job) {
+  const Scenario& scenario = job.scenario;
   const std::vector<Scenario> all = others(scenario);
-  Search search(scenario, communication);
+  Search search(job);
   std::vector<Plan> found{search.run(all)};
   require_covered(found.front(), scenario.profile);
-  const bool seen = !scenario.stragglers.jitter && !communication.choice.detailed();
+  const bool seen = !scenario.stragglers.jitter && !job.choice.detailed();
   std::vector<Scenario> unseen;
   for (const Scenario& other : all)
     if (!seen || !search.considers(*other.strategy)) unseen.push_back(other);
@@ -384,10 +381,10 @@ Candidate find_best_blocks(const Scenario& scenario, const Communication& commun
 
 }  // namespace
 
-Plan find_best(const Scenario& scenario, const Communication& communication) {
-  const bool by_units = scenario.options.strategy.sharding.shards_parameters();
-  Candidate best = by_units ? find_best_sharded(scenario, communication) : find_best_blocks(scenario, communication);
-  if (!best.cost.fits) nothing_fits(scenario, best.cost.bytes, "the smallest that was found");
+Plan find_best(const Job& job) {
+  const bool by_units = job.scenario.options.strategy.sharding.shards_parameters();
+  Candidate best = by_units ? find_best_sharded(job) : find_best_blocks(job);
+  if (!best.cost.fits) nothing_fits(job.scenario, best.cost.bytes, "the smallest that was found");
   return std::move(best.plan);
 }
 

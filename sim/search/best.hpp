@@ -9,7 +9,7 @@
 #pragma once
 
 #include "sim/schedule/plan.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 
@@ -19,7 +19,7 @@ namespace allreplay {
 /// that is given holds for all of its plans; other strategies' options say what they start from. With a limit of
 /// memory, the fastest that fits. Deterministic. Throws NothingFits where none does, saying how much the smallest
 /// needs.
-Plan find_best(const Scenario& scenario, const Communication& communication);
+Plan find_best(const Job& job);
 
 /// The preemptive rule above, as a schedule: cuts where a more urgent gradient comes.
 BucketSchedule schedule_most_urgent(const Profile& profile, const BlockCost& cost);

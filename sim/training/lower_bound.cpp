@@ -4,7 +4,7 @@
 #include <array>
 #include <map>
 
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 

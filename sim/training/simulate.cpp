@@ -11,7 +11,7 @@
 
 #include "sim/network/rendezvous.hpp"
 #include "sim/training/batched_workers.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 #include "sim/training/lower_bound.hpp"
 #include "sim/training/memory.hpp"
 
@@ -34,21 +34,20 @@ struct Mark {
 // Replays one iteration after another.
 class Training {
  public:
-  Training(const Scenario& scenario, const Communication& communication, const Plan& plan,
-           std::vector<WorkerClass> classes)
-      : scenario_(scenario),
-        communication_(communication),
+  Training(const Job& job, const Plan& plan, std::vector<WorkerClass> classes)
+      : scenario_(job.scenario),
+        job_(job),
         plan_(plan),
         classes_(std::move(classes)),
-        unrolled_(unroll(scenario.profile, plan, classes_, communication.fabric.get(), communication.compression,
-                         plan.sharding.shards(scenario.workers), scenario.options.start == Start::Ranks)),
-        bound_(bound_of(scenario.profile, plan, *communication.fabric, unrolled_.per_rank_start)),
+        unrolled_(unroll(scenario_.profile, plan, classes_, job.fabric.get(), job.compression,
+                         plan.sharding.shards(scenario_.workers), scenario_.options.start == Start::Ranks)),
+        bound_(bound_of(scenario_.profile, plan, *job.fabric, unrolled_.per_rank_start)),
         offsets_(classes_.size(), Time(0)),
         computing_(classes_.size(), Time(0)) {
-    together_ = scenario.stragglers.jitter && !communication.compression && !scenario.cluster.interference &&
+    together_ = scenario_.stragglers.jitter && !job.compression && !scenario_.cluster.interference &&
                 !unrolled_.per_rank_start && plan.roles.size() == 1 && link_one();
     for (const WorkerClass& one : classes_)
-      random_.emplace_back(scenario.stragglers.jitter ? scenario.stragglers.jitter->seed : 0,
+      random_.emplace_back(scenario_.stragglers.jitter ? scenario_.stragglers.jitter->seed : 0,
                            static_cast<std::uint64_t>(one.workers[0]));
     // The first forward pass waits for nothing.
     std::vector<Time> starts;
@@ -100,7 +99,7 @@ class Training {
 
  private:
   std::unique_ptr<Server> network() const {
-    if (!unrolled_.per_rank_start) return communication_.fabric->server();
+    if (!unrolled_.per_rank_start) return job_.fabric->server();
     Parties parties;
     for (const WorkerClass& one : classes_) parties.emplace_back(one.workers.begin(), one.workers.end());
     const auto arrival = [this](TaskId id) -> std::optional<Rendezvous::Arrival> {
@@ -108,7 +107,7 @@ class Training {
       if (label.kind != Label::Kind::Arrival) return std::nullopt;
       return Rendezvous::Arrival{unrolled_.transfer(label.item), label.worker_class};
     };
-    return std::make_unique<Rendezvous>(communication_.fabric->server_per_rank(parties), arrival);
+    return std::make_unique<Rendezvous>(job_.fabric->server_per_rank(parties), arrival);
   }
 
   Time forward_of(const WorkerClass& one) const {
@@ -175,7 +174,7 @@ class Training {
 
   // Those of one worker, without the order of its program, which the crew has. False where another order is asked for.
   bool link_one() {
-    one_ = unroll(scenario_.profile, plan_, {WorkerClass{}}, communication_.fabric.get(), std::nullopt,
+    one_ = unroll(scenario_.profile, plan_, {WorkerClass{}}, job_.fabric.get(), std::nullopt,
                   plan_.sharding.shards(scenario_.workers));
     const TaskId places = one_.lead_in(1);
     for (const Task& task : one_.graph.tasks()) of_one_.add(task);
@@ -198,7 +197,7 @@ class Training {
       whole.spans.resize(unrolled_.labels.size());
       batched.served = [&](TaskId place, std::span<const Time> ends) { keep_spans(batched, place, ends, whole); };
     }
-    const std::unique_ptr<Server> network = communication_.fabric->server();
+    const std::unique_ptr<Server> network = job_.fabric->server();
     Clock clock(*std::max_element(offsets_.begin(), offsets_.end()));
     System system = system_of(one_, plan_, streams_, clock, *network);
     system.servers[0].server = &batched;
@@ -261,7 +260,7 @@ class Training {
   }
 
   const Scenario& scenario_;
-  const Communication& communication_;
+  const Job& job_;
   const Plan& plan_;
   std::vector<WorkerClass> classes_;
   Unrolled unrolled_;
@@ -381,24 +380,24 @@ Shared<Profile> slowest_profile(const Scenario& scenario) {
   return factor == 1 ? scenario.profile : Shared<Profile>(slowed(scenario.profile, factor));
 }
 
-Result simulate(const Scenario& scenario, const Plan& plan, const Communication& communication) {
+Result simulate(const Job& job, const Plan& plan) {
+  const Scenario& scenario = job.scenario;
   Result result;
-  result.collective = communication.choice.algorithm->name;
-  result.fidelity = communication.choice.fidelity;
-  result.warning = communication.warning;
+  result.collective = job.choice.algorithm->name;
+  result.fidelity = job.choice.fidelity;
+  result.warning = job.warning;
   result.plan = plan;
   // One worker has nobody to talk to; what it gathers and frees is its memory's affair all the same.
   std::optional<Plan> alone;
   if (scenario.workers == 1 && !plan.sharding.shards_optimizer())
     alone = Plan{.sharding = plan.sharding, .roles = plan.roles, .lanes = plan.lanes};
   const Plan& sent = alone ? *alone : plan;
-  Training training(scenario, communication, sent,
-                    worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles));
+  Training training(job, sent, worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles));
   const Period period = scenario.stragglers.jitter
                             ? mean_period(training, scenario.options.iterations, scenario.after_iteration)
                             : steady_period(training);
   result.metrics = metrics_of(scenario, sent, period, training.unrolled());
-  if (communication.choice.detailed() && sent.lanes.size() > 1) result.metrics.lower_bound_s.reset();
+  if (job.choice.detailed() && sent.lanes.size() > 1) result.metrics.lower_bound_s.reset();
   result.metrics.collectives = collectives_of(sent, scenario.workers);
   result.metrics.events = training.events();
   result.metrics.network_events = training.network_events();
@@ -410,7 +409,7 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
 }
 
 Result simulate(const Scenario& scenario, const Plan& plan) {
-  return simulate(scenario, plan, prepared_for(plan, communication_of(scenario)));
+  return simulate(prepared_for(plan, job_of(scenario)), plan);
 }
 
 }  // namespace allreplay

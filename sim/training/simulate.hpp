@@ -104,13 +104,13 @@ struct Result {
   std::vector<Episode> episodes;  ///< the last one or two iterations
 };
 
-struct Communication;
+struct Job;
 
 /// Replays the plan. Throws InputError for what cannot be simulated, TimeOverflow where the clock ends.
 Result simulate(const Scenario& scenario, const Plan& plan);
 
-/// The same on what communication_of() says, prepared for the plan.
-Result simulate(const Scenario& scenario, const Plan& plan, const Communication& communication);
+/// The same of a job that is prepared for the plan.
+Result simulate(const Job& job, const Plan& plan);
 
 /// How many times as long as the profile says the slowest worker takes.
 double slowest_factor(const Scenario& scenario);

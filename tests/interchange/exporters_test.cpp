@@ -15,7 +15,7 @@
 #include "sim/interchange/exporters/exporter.hpp"
 #include "sim/schedule/gradients.hpp"
 #include "sim/search/plan_of.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 using namespace allreplay;
 
@@ -273,7 +273,7 @@ namespace {
 
 // A worker's time through a Chakra trace, each collective as long as it is alone: the longest path.
 double longest_path(const Json& json, const Scenario& scenario) {
-  const Communication on = communication_of(scenario);
+  const Job on = job_of(scenario);
   const std::vector<NamedGroup> families = data_parallel_groups(scenario.options.strategy.sharding);
   std::map<std::int64_t, double> ends;
   double last = 0;

@@ -8,7 +8,7 @@
 
 #include "sim/schedule/fsdp.hpp"
 #include "sim/schedule/needs.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 using namespace allreplay;
 
@@ -73,8 +73,7 @@ class BruteForce {
                 options_.fsdp.prefetch = prefetch;
                 options_.fsdp.reduce_buffers = buffers;
                 options_.fsdp.separate_lanes = separate;
-                each(plan_fsdp2({profile_, price_of_blocks(scenario_, communication_of(scenario_)), options_, true,
-                                 scenario_.workers}));
+                each(plan_fsdp2({profile_, price_of_blocks(job_of(scenario_)), options_, true, scenario_.workers}));
               }
     }
   }

@@ -9,7 +9,7 @@
 
 #include "sim/schedule/needs.hpp"
 #include "sim/search/plan_of.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 #include "sim/training/sharding.hpp"
 
 using namespace allreplay;
@@ -144,9 +144,9 @@ TEST_CASE("where transfers go one after another, no plan of all-reduces beats th
     Scenario scenario = random_scenario(random);
     scenario.options.sharing = Sharing::Serial;
     scenario.stragglers = {};
-    const Plan urgent = expand(
-        schedule_most_urgent(scenario.profile, communication_of(scenario).fabric->price(CollectiveOp::AllReduce)),
-        scenario.profile);
+    const Plan urgent =
+        expand(schedule_most_urgent(scenario.profile, job_of(scenario).fabric->price(CollectiveOp::AllReduce)),
+               scenario.profile);
     require_covered(urgent, scenario.profile);
     const double time = simulate(scenario, urgent).metrics.iteration_s;
     for (int other = 0; other < 60; ++other)  // cuts fall between whole bytes, and durations on whole picoseconds

@@ -1,4 +1,4 @@
-// What a scenario's transfers travel on.
+// A scenario resolved, once: names are rows and enumerations, and what its transfers travel on is there.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,8 @@
 
 namespace allreplay {
 
-struct Communication {
+struct Job {
+  Scenario scenario;
   CollectiveChoice choice;
   std::shared_ptr<const Fabric> fabric;
   std::optional<Compression> compression;  ///< of a worker that nothing slows
@@ -25,12 +26,12 @@ struct Communication {
 };
 
 /// Throws InputError as require_possible() does.
-Communication communication_of(const Scenario& scenario);
+Job job_of(Scenario scenario);
 
 /// What planners see: the codec is as slow as the slowest worker.
-BlockCost price_of_blocks(const Scenario& scenario, const Communication& communication);
+BlockCost price_of_blocks(const Job& job);
 
 /// The same, able to carry the plan's transfers. Throws InputError where the collective has no halves.
-Communication prepared_for(const Plan& plan, Communication communication);
+Job prepared_for(const Plan& plan, Job job);
 
 }  // namespace allreplay

@@ -1,4 +1,4 @@
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 #include <algorithm>
 
@@ -104,8 +104,10 @@ std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const Collec
 
 }  // namespace
 
-Communication communication_of(const Scenario& scenario) {
-  Communication made{.choice = require_possible(scenario)};
+Job job_of(Scenario of) {
+  Job made{.scenario = std::move(of)};
+  const Scenario& scenario = made.scenario;
+  made.choice = require_possible(scenario);
   made.compression = compression_of(scenario, *made.choice.algorithm, 1);
   made.warning = caveats_of(scenario, made.choice, made.compression);
   if (!made.choice.detailed()) {
@@ -122,25 +124,25 @@ Communication communication_of(const Scenario& scenario) {
   return made;
 }
 
-BlockCost price_of_blocks(const Scenario& scenario, const Communication& communication) {
-  return {communication.fabric->price(planned_call(scenario)),
-          compression_of(scenario, *communication.choice.algorithm, slowest_factor(scenario))};
+BlockCost price_of_blocks(const Job& job) {
+  return {job.fabric->price(planned_call(job.scenario)),
+          compression_of(job.scenario, *job.choice.algorithm, slowest_factor(job.scenario))};
 }
 
-Communication prepared_for(const Plan& plan, Communication communication) {
-  if (!communication.choice.detailed()) return communication;
-  std::vector<Call>& calls = communication.setup.calls;
+Job prepared_for(const Plan& plan, Job job) {
+  if (!job.choice.detailed()) return job;
+  std::vector<Call>& calls = job.setup.calls;
   const std::size_t known = calls.size();
   for (Call& call : calls_of(plan))
-    if (!communication.fabric->offers(call)) {
-      call.algorithm = communication.choice.algorithm;
+    if (!job.fabric->offers(call)) {
+      call.algorithm = job.choice.algorithm;
       calls.push_back(std::move(call));
     }
   if (calls.size() > known) {
-    communication.rounds = lay_on(communication.setup, *communication.topology);
-    communication.fabric = launched(communication.rounds, communication.launch);
+    job.rounds = lay_on(job.setup, *job.topology);
+    job.fabric = launched(job.rounds, job.launch);
   }
-  return communication;
+  return job;
 }
 
 }  // namespace allreplay
