@@ -59,7 +59,8 @@ BucketSchedule schedule_mg_wfbp(const PlanRequest& request) {
 }
 
 // f(j) = min over i < j of max(f(i), ready(j)) + T(bytes(i..j)): the earliest end of the first j gradients. Exact
-// over all contiguous merges, for any T (reading 10). Among equals the larger block wins: fewer collectives.
+// over all contiguous merges, for any T (docs/models.md, "Algorithm 1 and the optimum"). Among equals the larger block
+// wins: fewer collectives.
 BucketSchedule schedule_optimal_merge(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   std::vector<Time> finish(list.size() + 1, Time(0));

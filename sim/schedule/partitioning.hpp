@@ -7,7 +7,7 @@
 
 namespace allreplay {
 
-inline constexpr Partition bytescheduler_partition{.bytes = 4'000'000};  ///< reading 17; US-Byte's S_p, too
+inline constexpr Partition bytescheduler_partition{.bytes = 4'000'000};  ///< US-Byte's S_p, too
 inline constexpr Partition p3_partition{.elements = 40'000};             ///< MXNET_KVSTORE_SLICE_THRESHOLD
 
 /// What the user says, or the strategy's own.

@@ -247,8 +247,8 @@ class Unroller {
     return visits;
   }
 
-  // A block is encoded before it is first sent, in the place of the next layer (reading 26), and decoded once it has
-  // arrived. Encodings come before decodings of the same instant.
+  // A block is encoded before it is first sent, in the place of the next layer (docs/models.md, "When codecs run"), and
+  // decoded once it has arrived. Encodings come before decodings of the same instant.
   void add_codec(std::uint32_t c, const std::vector<Visit>& visits) {
     for (std::uint32_t block = 0; block < visits.size(); ++block) {
       const auto rank = static_cast<std::int64_t>(1 + all_.works(c) + block);

@@ -1,4 +1,4 @@
-// What a collective costs to simulate (docs/performance.md): one run of each line is one collective, laid out
+// What a collective costs to simulate (docs/dev/performance.md): one run of each line is one collective, laid out
 // beforehand.
 //   Ring/star, Ring/fat-tree   a ring all-reduce of 100 MB among N, every message
 //   RingScattered              the same, the ranks starting at random within a millisecond; and every message simulated

@@ -100,7 +100,7 @@ CommCost random_cost(Random& random) {
 }  // namespace
 
 TEST_CASE("the counterexamples to MG-WFBP's Theorem 1") {
-  // Readings 9, with b = 1 s/B: (a, t_b, p) and the ends of Algorithm 1 and of the optimum.
+  // docs/models.md, "Algorithm 1 and the optimum", with b = 1 s/B.
   const Profile first = tiny({2, 1, 0}, {1, 1, 1});
   CHECK(end_of(planned(schedule_mg_wfbp, first, {2, 1}), first, {2, 1}) == to_time(8));
   CHECK(end_of(planned(schedule_optimal_merge, first, {2, 1}), first, {2, 1}) == to_time(7));

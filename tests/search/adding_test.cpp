@@ -1,4 +1,4 @@
-// A strategy added as docs/adding.md says: its file, its row, its test.
+// A strategy added as docs/dev/adding.md says: its file, its row, its test.
 #include <set>
 
 #include "tests/catch.hpp"
