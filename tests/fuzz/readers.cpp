@@ -22,7 +22,7 @@
 #include "sim/html/sweep_result.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/search/plan_of.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/possible.hpp"
 #include "sim/training/sharding.hpp"
 #include "sim/workload/profile_file.hpp"
 

@@ -6,6 +6,7 @@
 #include "tests/training/scenario.hpp"
 
 #include "sim/training/communication.hpp"
+#include "sim/training/possible.hpp"
 
 using namespace allreplay;
 
