@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/collective/measurement_log.hpp"
+#include "sim/calibration/measurement_log.hpp"
 #include "sim/command/help.hpp"
 #include "sim/compression/codec_measurement.hpp"
 #include "sim/experiment/cluster_words.hpp"
