@@ -43,16 +43,13 @@ Title title_of(std::string_view text) {
     if (c != ')' && c != ']') name += c == ' ' || c == '(' || c == '[' ? '_' : c;
   name.erase(std::unique(name.begin(), name.end(), [](char a, char b) { return a == '_' && b == '_'; }), name.end());
   while (name.ends_with('_')) name.pop_back();
-  const auto lower_name = [&] {
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-  };
   const std::size_t cut = name.rfind('_');
   static constexpr std::string_view units[] = {"B", "kB", "MB", "GB", "KiB", "MiB", "GiB", "s", "ms", "us", "ns", "ps"};
   if (cut != name.npos && among(std::string_view(name).substr(cut + 1), units)) {
     title.unit = name.substr(cut + 1);
     name.resize(cut);
   }
-  lower_name();
+  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
   if (title.unit.empty() && name == "bytes") title.unit = "B";
   if (title.unit.empty() && name == "seconds") title.unit = "s";
   return title;

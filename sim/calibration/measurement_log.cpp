@@ -11,6 +11,7 @@
 #include "sim/calibration/log_text.hpp"
 #include "sim/cluster/cluster.hpp"
 #include "sim/core/named.hpp"
+#include "sim/core/text.hpp"
 
 namespace allreplay {
 
@@ -24,12 +25,6 @@ constexpr LogFormat formats[] = {
 };
 
 bool blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && blank(text.back())) text.remove_suffix(1);
-  return text;
-}
 
 // A word of a log as a message may show it.
 std::string shown(std::string_view word) {
@@ -106,7 +101,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 std::vector<std::string_view> words_of(std::string_view line) {
   std::vector<std::string_view> words;
-  for (line = trimmed(line); !line.empty(); line = trimmed(line)) {
+  for (line = trim(line); !line.empty(); line = trim(line)) {
     const auto* end = std::find_if(line.begin(), line.end(), blank);
     words.push_back(line.substr(0, static_cast<std::size_t>(end - line.begin())));
     line.remove_prefix(words.back().size());
@@ -116,7 +111,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
 
 std::string_view without_prefix(std::string_view line) {
   for (;;) {
-    line = trimmed(line);
+    line = trim(line);
     const std::size_t end = std::min(line.find(' '), line.size());
     const std::string_view first = line.substr(0, end);
     for (const std::string_view tag : {"]<stdout>:", "]<stderr>:"})  // mpirun --tag-output, glued or not
