@@ -33,8 +33,8 @@ void execute(const CollectiveArguments& arguments) {
   const std::vector<Bytes> sizes = parse_sizes(arguments.bytes, argument("--bytes"));
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   require_separate({{"--plot", arguments.plot}}, {file_behind("topologies", arguments.cluster)});
-  const CollectivePricing pricing = collective_pricing(scenario);
-  const std::vector<CollectiveRow> rows = measure_collective(pricing, sizes);
+  const CollectivePricing pricing = price_collective(scenario, sizes);
+  const std::vector<CollectiveRow>& rows = pricing.rows;
   std::optional<LinkUsage> usage;  // of the largest
   if (arguments.links || !arguments.plot.empty())
     usage =

@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/collective/measurement_log.hpp"
+#include "sim/calibration/measurement_log.hpp"
 #include "sim/command/help.hpp"
+#include "sim/compression/codec_measurement.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/exporters/exporter.hpp"
 #include "sim/network/fidelity.hpp"
-#include "sim/report/codec_report.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/view/plot_options.hpp"
 

@@ -124,6 +124,31 @@ std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64
   return number;
 }
 
+std::vector<Bytes> parse_sizes(std::string_view text, const SourceLocation& place) {
+  constexpr std::string_view known = "one size, or a range like 8B:1GiB:x2";
+  const std::size_t first = text.find(':');
+  if (first == std::string_view::npos) {
+    const Bytes bytes = parse_size(text, place);
+    if (bytes < 1) throw InputError(place, fmt::format("'{}' is nothing to send", text), known);
+    return {bytes};
+  }
+  const std::size_t second = text.find(':', first + 1);
+  if (second == std::string_view::npos || second + 1 >= text.size() || text[second + 1] != 'x')
+    throw InputError(place, fmt::format("'{}' is no range of sizes", text), known);
+  const Bytes from = parse_size(text.substr(0, first), place),
+              to = parse_size(text.substr(first + 1, second - first - 1), place);
+  const double factor = parse_number(text.substr(second + 2), place);
+  if (from < 1 || to < from || !(factor > 1)) throw InputError(place, fmt::format("'{}' leads nowhere", text), known);
+  std::vector<Bytes> all;
+  for (double size = static_cast<double>(from); size <= static_cast<double>(to); size *= factor) {
+    const auto bytes = static_cast<Bytes>(std::llround(size));
+    if (all.empty() || bytes > all.back()) all.push_back(bytes);
+    if (all.size() > 10'000)
+      throw InputError(place, fmt::format("'{}' has more than 10000 sizes", text), "a larger factor");
+  }
+  return all;
+}
+
 namespace {
 
 // The largest that leaves four digits of at least 1 before them; `units`: largest first.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/core/error.hpp"
 #include "sim/core/time.hpp"
@@ -35,6 +36,10 @@ double parse_per_byte(std::string_view text, const SourceLocation& place);  ///<
 double parse_number(std::string_view text, const SourceLocation& place);
 /// A whole number in [least, most]. Throws InputError.
 std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most, const SourceLocation& place);
+
+/// "100 MB": that size; "8B:1GiB:x2": from 8 B on, each twice the one before, up to 1 GiB. Throws InputError at
+/// `place`.
+std::vector<Bytes> parse_sizes(std::string_view text, const SourceLocation& place);
 
 /// What a value is written in: 1e-3 and "ms", for 0.4 s.
 struct FittingUnit {

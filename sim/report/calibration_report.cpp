@@ -6,8 +6,8 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
-#include "sim/report/collective_report.hpp"
 #include "sim/report/table.hpp"
+#include "sim/training/collective_pricing.hpp"
 #include "sim/training/options.hpp"
 
 namespace allreplay {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/collective/calibration.hpp"
+#include "sim/calibration/calibration.hpp"
 #include "sim/core/screen.hpp"
 
 namespace allreplay {

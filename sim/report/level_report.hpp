@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "sim/collective/level_fit.hpp"
+#include "sim/calibration/level_fit.hpp"
 #include "sim/core/screen.hpp"
 
 namespace allreplay {

@@ -6,16 +6,16 @@
 
 #include <fmt/format.h>
 
-#include "tests/collective/logs.hpp"
+#include "tests/calibration/logs.hpp"
 #include "tests/fuzz/words.hpp"
 
-#include "sim/collective/calibration.hpp"
+#include "sim/calibration/calibration.hpp"
+#include "sim/calibration/measured_file.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
 #include "sim/estimate/computation.hpp"
 #include "sim/estimate/device.hpp"
 #include "sim/estimate/transformer.hpp"
-#include "sim/experiment/measured_file.hpp"
 #include "sim/experiment/row.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep.hpp"
@@ -23,6 +23,7 @@
 #include "sim/interchange/plan_file.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/job.hpp"
+#include "sim/training/possible.hpp"
 #include "sim/training/sharding.hpp"
 #include "sim/workload/profile_file.hpp"
 

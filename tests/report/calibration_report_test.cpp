@@ -2,8 +2,8 @@
 
 #include <regex>
 
+#include "tests/calibration/logs.hpp"
 #include "tests/catch.hpp"
-#include "tests/collective/logs.hpp"
 #include "tests/error_message.hpp"
 
 #include "sim/cluster/cluster.hpp"
