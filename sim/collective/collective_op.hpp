@@ -16,6 +16,10 @@ inline constexpr Word<CollectiveOp> collective_ops[] = {
     {CollectiveOp::Broadcast, "broadcast"},  {CollectiveOp::Send, "send"},
 };
 
+/// Whether it sums what workers have made; and whether it brings a whole to everybody.
+inline bool is_reduction(CollectiveOp op) { return op == CollectiveOp::AllReduce || op == CollectiveOp::ReduceScatter; }
+inline bool is_gathering(CollectiveOp op) { return op == CollectiveOp::AllReduce || op == CollectiveOp::AllGather; }
+
 inline std::string to_string(CollectiveOp op) { return std::string(name_of(collective_ops, op)); }
 
 }  // namespace allreplay

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <set>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
@@ -62,6 +63,19 @@ Time CommCost::at_best(WireBytes bytes) const {
   for (const CostPoint& point : points_)
     per_byte = std::min(per_byte, point.seconds / static_cast<double>(point.bytes));
   return to_time(per_byte * bytes);
+}
+
+const CommCost& OpCosts::operator[](CollectiveOp op) const {
+  switch (op) {
+    case CollectiveOp::AllReduce:
+      return all_reduce;
+    case CollectiveOp::ReduceScatter:
+      return reduce_scatter;
+    case CollectiveOp::AllGather:
+      return all_gather;
+    default:
+      throw std::logic_error(fmt::format("nothing prices a {}", to_string(op)));
+  }
 }
 
 LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options,

@@ -89,10 +89,8 @@ LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& opti
 struct OpCosts {
   CommCost all_reduce, reduce_scatter, all_gather;
 
-  /// REQUIRES: one of these.
-  const CommCost& operator[](CollectiveOp op) const {
-    return op == CollectiveOp::AllReduce ? all_reduce : op == CollectiveOp::ReduceScatter ? reduce_scatter : all_gather;
-  }
+  /// Throws std::logic_error for any other operation.
+  const CommCost& operator[](CollectiveOp op) const;
 };
 
 /// Which channels a collective occupies, one bit each: the levels of a network of nodes (on one level there is only the

@@ -28,8 +28,8 @@ std::vector<Need> needs_of(const ShardingConfig& sharding, const Profile& profil
 
 namespace {
 
-bool reduces(const Transfer& transfer) { return transfer.op != CollectiveOp::AllGather; }
-bool arrives(const Transfer& transfer) { return transfer.op != CollectiveOp::ReduceScatter; }
+bool reduces(const Transfer& transfer) { return is_reduction(transfer.op); }
+bool arrives(const Transfer& transfer) { return is_gathering(transfer.op); }
 
 // A slice on its way in one transfer.
 struct Piece {

@@ -198,7 +198,7 @@ std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& st
 /// all-gather a block, each kind in a lane of its own.
 Plan expand(BucketSchedule schedule, const Profile& profile, const ShardingConfig& step = {});
 
-/// The schedule that expand() wrote out. REQUIRES: plan.travel.
+/// The schedule that expand() wrote out. REQUIRES: plan.queueing.
 BucketSchedule bucket_schedule_of(Plan plan);
 
 /// Whether any transfer is half of an all-reduce.

@@ -58,19 +58,6 @@ std::vector<ServerLeg> legs_of(const Scenario& scenario, const CollectiveChoice&
                      choice.options);
 }
 
-// Those of everybody, and, where the state is shared out, of the shard groups: all that plans of the scenario can make.
-std::vector<Call> calls_of(const Scenario& scenario, const CollectiveChoice& choice) {
-  std::vector<Call> calls;
-  for (const NamedGroup& one : data_parallel_groups(scenario.options.strategy.sharding)) {
-    if (!calls.empty() && !shards_state(scenario)) break;
-    const Group group = one.group.of(scenario.workers);
-    for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
-      if (const Call call(op, group, choice.algorithm); std::find(calls.begin(), calls.end(), call) == calls.end())
-        calls.push_back(call);
-  }
-  return calls;
-}
-
 ChannelCost price_of(const Call& call, const Scenario& scenario, const CollectiveChoice& choice) {
   if (call.group.ranks == 1) return {CommCost(0, 0), Channels{0}};
   const GroupCosts priced = price_group(scenario.cluster.network, *call.algorithm, call.group, scenario.workers,
@@ -85,7 +72,7 @@ std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, Tim
 
 // On channels of closed forms. What goes in legs goes all the way there, and back.
 std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const CollectiveChoice& choice) {
-  std::vector<Call> calls = calls_of(scenario, choice);
+  std::vector<Call> calls = possible_calls(scenario, choice);
   ChannelCosts costs;
   for (const Call& call : calls) costs.push_back(price_of(call, scenario, choice));
   const std::vector<ServerLeg> server_legs = legs_of(scenario, choice);

@@ -176,6 +176,36 @@ void require_interference(const Scenario& scenario, const CollectiveChoice& choi
 
 }  // namespace
 
+std::vector<Call> possible_calls(const Scenario& scenario, const CollectiveChoice& choice) {
+  std::vector<Call> calls;
+  for (const NamedGroup& one : data_parallel_groups(scenario.options.strategy.sharding)) {
+    if (!calls.empty() && !shards_state(scenario)) break;
+    const Group group = one.group.of(scenario.workers);
+    for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
+      if (const Call call(op, group, choice.algorithm); std::find(calls.begin(), calls.end(), call) == calls.end())
+        calls.push_back(call);
+  }
+  return calls;
+}
+
+namespace {
+
+// Shard groups are fewer than all: what serves these may not serve them.
+void require_groups_served(const Scenario& scenario, const CollectiveChoice& choice) {
+  CollectiveOptions options = choice.options;
+  options.groups = 1;  // of hierarchical: how many lie together among fewer, the fabric knows
+  for (const Call& call : possible_calls(scenario, choice)) {
+    if (call.group.ranks == 1 || call.group.ranks == scenario.workers) continue;
+    if (choice.detailed())
+      rounds_of(*call.algorithm, call.group.ranks, options, call.op, place_of_collective(scenario));
+    else
+      price_group(scenario.cluster.network, *call.algorithm, call.group, scenario.workers, scenario.cluster.workers,
+                  choice.options);
+  }
+}
+
+}  // namespace
+
 CollectiveChoice require_possible(const Scenario& scenario) {
   CollectiveChoice choice = collective_of(scenario);
   if (scenario.given && scenario.strategy->split && choice.gathers())
@@ -202,6 +232,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
     require_within_clock(scenario,
                          {price(network, *choice.algorithm, scenario.workers, scenario.cluster.workers, choice.options),
                           compression_of(scenario, *choice.algorithm, 1)});
+    require_groups_served(scenario, choice);
     return choice;
   }
   make_topology(*topology_of(network), scenario.workers);
@@ -213,6 +244,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
         rounds_of(*choice.algorithm, scenario.workers, choice.options, op, place_of_collective(scenario));
     if (choice.fidelity == Fidelity::Message) require_bearable(scenario, choice, rounds);
   }
+  require_groups_served(scenario, choice);
   return choice;
 }
 

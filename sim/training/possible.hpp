@@ -11,6 +11,9 @@ namespace allreplay {
 /// or the topology cannot have, and for what would take hours, or fill the memory.
 CollectiveChoice require_possible(const Scenario& scenario);
 
+/// All that plans of the scenario can ask for: calls of everybody and, where the state is shared out, of shard groups.
+std::vector<Call> possible_calls(const Scenario& scenario, const CollectiveChoice& choice);
+
 /// Throws InputError where an iteration would be beyond the clock, or a day long.
 void require_within_clock(const Scenario& scenario, const BlockCost& cost);
 

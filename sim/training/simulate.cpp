@@ -170,9 +170,9 @@ class Training {
     return sum;
   }
 
-  // Where no two workers are alike there are too many tasks for the engine: one worker's are replayed, by a crew.
+  // Where no two workers are alike there are too many tasks for the engine: one worker's are replayed, in a batch of all.
 
-  // Those of one worker, without the order of its program, which the crew has. False where another order is asked for.
+  // Those of one worker, without the order of its program, which the batch has. False where another order is asked for.
   bool link_one() {
     one_ = unroll(scenario_.profile, plan_, {WorkerClass{}}, job_.fabric.get(), std::nullopt,
                   plan_.sharding.shards(scenario_.workers));
@@ -274,7 +274,7 @@ class Training {
   std::int64_t network_events_ = 0;
   std::vector<Episode> episodes_;
   bool together_ = false;
-  Unrolled one_;      // of one worker, where a crew stands for all
+  Unrolled one_;      // of one worker, where a batch stands for all
   TaskGraph of_one_;  // its tasks
 };
 

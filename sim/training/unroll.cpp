@@ -229,17 +229,17 @@ class Unroller {
     }
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       Visit& visit = visits[plan_.transfers[index].payload.block];
-      if (plan_.transfers[index].op != CollectiveOp::AllGather) visit.departures.push_back(index);
-      if (plan_.transfers[index].op != CollectiveOp::ReduceScatter) visit.arrivals.push_back(all_.transfer(index));
+      if (is_reduction(plan_.transfers[index].op)) visit.departures.push_back(index);
+      if (is_gathering(plan_.transfers[index].op)) visit.arrivals.push_back(all_.transfer(index));
     }
     for (const Gate& gate : plan_.gates) {
       const auto *made = gate.work_before(), *reads = gate.work_after();
       const auto *sent = gate.transfer_before(), *sends = gate.transfer_after();
-      if (made && sends && plan_.transfers[sends->index].op != CollectiveOp::AllGather) {
+      if (made && sends && is_reduction(plan_.transfers[sends->index].op)) {
         Visit& visit = visits[plan_.transfers[sends->index].payload.block];
         visit.after = std::max<std::size_t>(visit.after, made->place);
       }
-      if (sent && reads && plan_.transfers[sent->index].op != CollectiveOp::ReduceScatter) {
+      if (sent && reads && is_gathering(plan_.transfers[sent->index].op)) {
         Visit& visit = visits[plan_.transfers[sent->index].payload.block];
         visit.before = std::min<std::size_t>(visit.before, reads->place);
       }
