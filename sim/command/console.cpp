@@ -2,63 +2,44 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <set>
 #include <utility>
 
 #include "sim/core/text.hpp"
 
 namespace allreplay {
 
-namespace {
-
-thread_local Listener* listener = nullptr;
-
-}  // namespace
-
-Listener::Listener() : before_(std::exchange(listener, this)) {}
-Listener::~Listener() { listener = before_; }
-
-bool is_heard() { return listener != nullptr; }
-
-void print_text(std::string_view text) {
-  if (listener)
-    listener->printed += text;
+void Console::print_text(std::string_view text) {
+  if (is_heard_)
+    printed += text;
   else
     fmt::print("{}", text);
 }
 
-void print_aside(std::string_view text) {
-  if (!listener) {
+void Console::print_aside(std::string_view text) {
+  if (!is_heard_) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     return;
   }
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = std::min(text.find('\n', start), text.size());
-    listener->told.emplace_back(text.substr(start, end - start));
+    told.emplace_back(text.substr(start, end - start));
     start = end + 1;
   }
 }
 
-void tell(std::string_view line) {
+void Console::tell(std::string_view line) {
   constexpr std::size_t longest = 8192;  // bytes: two paths, and words
   const std::string text = one_line(line, longest);
-  const bool breaks = !listener && (line.starts_with("note: ") || line.starts_with("warning: "));
+  const bool breaks = !is_heard_ && (line.starts_with("note: ") || line.starts_with("warning: "));
   print_aside((breaks ? wrapped(text, width_of_standard_error(), 2) : text) + "\n");
 }
 
-void warn(const std::string& text) {
-  if (text.empty()) return;
-  const std::string line = "warning: " + text;
-  if (listener) {
-    if (std::find(listener->told.begin(), listener->told.end(), line) == listener->told.end()) tell(line);
-    return;
-  }
-  static std::set<std::string> told;
-  if (told.insert(text).second) tell(line);
+void Console::warn(const std::string& text) {
+  if (!text.empty() && warned_.insert(text).second) tell("warning: " + text);
 }
 
-void hand_over(Outcome outcome) {
-  if (listener) listener->outcomes.push_back(std::move(outcome));
+void Console::hand_over(Outcome outcome) {
+  if (is_heard_) outcomes.push_back(std::move(outcome));
 }
 
 }  // namespace allreplay
