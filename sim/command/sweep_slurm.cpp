@@ -207,7 +207,7 @@ class SlurmSweep {
     const std::vector<std::size_t>& rows = shares_[share];
     if (!files().is_file(folder_.part(share))) return rows;
     const KeptRows kept =
-        read_rows(files(), folder_.part(share), csv_header(), chosen(rows_.all, rows), SweepFileUse::Output);
+        read_rows(files(), folder_.part(share), csv_header(), chosen(rows_.all, rows), &Files::read_output);
     std::vector<std::size_t> missing;
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!kept.lines[i]) missing.push_back(rows[i]);

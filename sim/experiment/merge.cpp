@@ -13,7 +13,7 @@ std::vector<std::size_t> merge_sweep(const Sweep& sweep, const std::vector<std::
   std::vector<std::optional<std::string>> lines(all.numbers.size());
   std::vector<const std::string*> holders(lines.size());
   for (const std::string& part : parts) {
-    const KeptRows kept = read_rows(files, part, csv_header(), all, SweepFileUse::Input);
+    const KeptRows kept = read_rows(files, part, csv_header(), all, &Files::read);
     if (!kept.others.empty())
       throw InputError({part, ""}, fmt::format("holds rows that this sweep does not have: {}", kept.others),
                        "compute the part again, with --resume");

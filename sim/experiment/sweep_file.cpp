@@ -56,16 +56,14 @@ struct RowNote {
   }
 };
 
-std::string read_as(SweepFileUse use, const Files& files, const std::string& file, std::uint64_t most) {
-  return use == SweepFileUse::Input ? files.read(file, most) : files.read_output(file, most);
-}
+using Read = std::string (Files::*)(const std::string& file, std::uint64_t most) const;
 
 // Records by the numbers of their rows; the last of a row counts. None where there is no such file, or it holds
 // something else.
-std::map<std::size_t, RowNote> read_records(const Files& files, const std::string& path, SweepFileUse use) {
+std::map<std::size_t, RowNote> read_records(const Files& files, const std::string& path, Read read_text) {
   std::map<std::size_t, RowNote> records;
   const std::string name = path + ".rows";
-  const std::string text = exists(name) ? read_as(use, files, name, 2 * most_result_bytes) : "";
+  const std::string text = exists(name) ? (files.*read_text)(name, 2 * most_result_bytes) : "";
   if (!text.starts_with(records_head)) return records;
   for (const std::string_view line : whole_lines(text)) {
     std::size_t number = 0;
@@ -265,7 +263,7 @@ SweepFile::SweepFile(Files files, const std::string& file, std::string header, F
   rows_ = std::make_unique<Output>(file_, path_, 0);
   require_own_records(existing.force);
   if (existing.resume) {
-    KeptRows kept = read_rows(files_, file_, header_, rows_of_file_, SweepFileUse::Output);
+    KeptRows kept = read_rows(files_, file_, header_, rows_of_file_, &Files::read_output);
     kept_ = std::move(kept.lines);
     if (!kept.others.empty())
       remark_ = fmt::format("rows of {} that are computed again: {}", one_line(file_, 4096), kept.others);
@@ -322,7 +320,7 @@ void require_replaceable(const Files& files, const std::string& file, const std:
   if (!is_regular(name) || !files.read_output(name, 2 * most_result_bytes).starts_with(records_head))
     throw InputError({file, ""}, fmt::format("exists, and no sweep of this version wrote it: there is no {}", name),
                      "--force to replace it, --resume to compute its rows again in their places, or another file");
-  const auto records = read_records(files, path, SweepFileUse::Output);
+  const auto records = read_records(files, path, &Files::read_output);
   auto record = records.begin();
   for (std::size_t i = 1; i < lines.size(); ++i) {
     while (record != records.end() && record->second.row != digest(lines[i])) ++record;
@@ -332,11 +330,10 @@ void require_replaceable(const Files& files, const std::string& file, const std:
 }
 
 KeptRows read_rows(const Files& files, const std::string& file, const std::string& header, const FileRows& rows,
-                   SweepFileUse use) {
+                   Read read) {
   const std::string path = link_target(file);
-  const std::string text =
-      use == SweepFileUse::Input || exists(path) ? read_as(use, files, path, most_result_bytes) : "";
-  const auto records = read_records(files, path, use);
+  const std::string text = read == &Files::read || exists(path) ? (files.*read)(path, most_result_bytes) : "";
+  const auto records = read_records(files, path, read);
   const auto lines = lines_by_row(file, text, header, rows, records);
   // By what they were made from: a sweep that has got more rows since counts them anew.
   std::multimap<std::uint64_t, const RowNote*> by_inputs;

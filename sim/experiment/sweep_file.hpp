@@ -30,12 +30,10 @@ struct KeptRows {
   std::string others;  ///< how many others there are, and why they do not count; "" where there are none
 };
 
-/// What is done with a file of rows: it is read alone, and has to be there, or it is gone on with.
-enum class SweepFileUse : std::uint8_t { Input, Output };
-
-/// Reads what a sweep has written, finished or not, gaps and all. Throws InputError when it is of another sweep.
+/// Reads what a sweep has written, finished or not, gaps and all. `read` is Files::read_output(), or Files::read()
+/// where the file is an input. Throws InputError when it is of another sweep.
 KeptRows read_rows(const Files& files, const std::string& file, const std::string& header, const FileRows& rows,
-                   SweepFileUse use);
+                   std::string (Files::*read)(const std::string& file, std::uint64_t most) const);
 
 /// Throws InputError unless a sweep may write over the file: there is none, or a sweep wrote it and nobody changed it.
 void require_replaceable(const Files& files, const std::string& file, const std::string& header);
