@@ -68,7 +68,7 @@ int run(int argc, char** argv, allreplay::Context& context) {
   const std::vector<std::string> words = allreplay::with_flags_as_options(app, {argv + 1, argv + argc});
   allreplay::require_known_words(app, words);
   if (const auto wrong = app.parse(words, context)) {
-    context.console.tell("command line: " + *wrong);
+    context.console.print_stderr("command line: " + *wrong);
     return bad_input;
   }
   require_printed();
@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
     return run(argc, argv, context);
   } catch (...) {
     const allreplay::Failure failure = allreplay::current_failure();
-    context.console.tell(failure.text);
+    context.console.print_stderr(failure.text);
     return failure.is_fault ? fault : bad_input;
   }
 }

@@ -18,8 +18,8 @@ class PlanWords {
     std::map<std::string, int> seen;
     for (const allreplay::Transfer& transfer : plan.transfers) {
       std::string name = name_of(transfer, profile);
-      const int before = seen[name + batch_of(transfer.batch)]++;
-      transfers_.push_back(name.append(static_cast<std::size_t>(before), '\'') + batch_of(transfer.batch));
+      const int before = seen[name + batch_of(transfer.micro_batch)]++;
+      transfers_.push_back(name.append(static_cast<std::size_t>(before), '\'') + batch_of(transfer.micro_batch));
     }
   }
 
@@ -37,10 +37,7 @@ class PlanWords {
     std::vector<std::string> starts, works, transfers;
     for (const allreplay::Gate& gate : plan_.gates) {
       if (name_of(gate.after) != name) continue;
-      (gate.work_before()       ? works
-       : gate.transfer_before() ? transfers
-                                : starts)
-          .push_back(name_of(gate.before));
+      (gate.work_before() ? works : gate.transfer_before() ? transfers : starts).push_back(name_of(gate.before));
     }
     for (const auto& one : works) starts.push_back(one);
     for (const auto& one : transfers) starts.push_back(one);
@@ -66,13 +63,13 @@ class PlanWords {
   static std::string name_of(const allreplay::Work& work) {
     constexpr const char* letters[] = {"B", "F", "U", "C", "c", "D"};  // as WorkKind has them
     const std::string item = work.item == allreplay::everything ? "" : std::to_string(work.item + 1);
-    return letters[static_cast<std::size_t>(work.kind)] + item + batch_of(work.batch);
+    return letters[static_cast<std::size_t>(work.kind)] + item + batch_of(work.micro_batch);
   }
 
   std::string name_of(const allreplay::Transfer& transfer, const allreplay::Profile& profile) const {
-    std::string name = transfer.op == allreplay::CollectiveOp::AllGather  ? "G"
-                       : transfer.group == allreplay::group_replica ? "A"
-                                                                   : "R";
+    std::string name = transfer.op == allreplay::CollectiveOp::AllGather ? "G"
+                       : transfer.group == allreplay::group_replica      ? "A"
+                                                                         : "R";
     std::string last;
     for (const allreplay::Slice& slice : plan_.block_of(transfer).slices) {
       const std::string layer = std::to_string(profile.tensors[slice.tensor].layer + 1);

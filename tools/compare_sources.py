@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Replay one real training as three others measured it: a section of docs/validation.md, which tools/validate.py writes.
+"""Replay one real training as three others measured it: a section of docs/generated/validation.md, which tools/validate.py writes.
 
 ResNet-50 at batch 32 on a V100 is published by three projects that measured it in three ways. Cut into the same units and
 given the same forward ratio, they must give about the same iteration times; this script replays all of them under every
@@ -312,7 +312,7 @@ def wfbp_table(result, counts):
 
 
 def text_of(program, reference):
-    """The section of docs/validation.md."""
+    """The section of docs/generated/validation.md."""
     reconstruct_trace.PROGRAM = Path(program)  # whose roofline it is
     sources = read_sources(reference)
     result, counts = replay_all(program, sources), list(sources[SHOWN])
@@ -369,7 +369,7 @@ message per tensor, do. So profiles are to be compared at the same units, and a 
 
 ### A reconstruction in their place
 
-Every published profile of a known model on a known GPU, and the split that [the roofline](estimation.md#reconstructed-traces) makes of its total: the error of the iteration time, over the strategies and
+Every published profile of a known model on a known GPU, and the split that [the roofline](../estimation.md#reconstructed-traces) makes of its total: the error of the iteration time, over the strategies and
 clusters above, layer by layer, the same forward ratio.
 
 {reconstruction_table(reconstructions(program, reference))}

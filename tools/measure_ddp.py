@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure what docs/validation.md says of two CPU processes that train with DistributedDataParallel on gloo: by hand, on any machine with PyTorch.
+"""Measure what docs/generated/validation.md says of two CPU processes that train with DistributedDataParallel on gloo: by hand, on any machine with PyTorch.
 
   tools/measure_ddp.py [--runs N] [--out FILE]
 

@@ -40,7 +40,7 @@ Examples:
   tools/reconstruct_trace.py resnet50 --batch 32 --images-per-second 360 --device "Tesla V100" --framework PyTorch \\
       --peak-tflops 15.7 --memory-gbs 900 --source "where the 360 images/s come from" --out traces/resnet50_v100_b32.json
   tools/reconstruct_trace.py resnet50 --check profile.csv --batch 32 --peak-tflops 15.7 --memory-gbs 900
-  tools/reconstruct_trace.py --leave-one-out ../shared/data/profiles   the table in docs/estimation.md
+  tools/reconstruct_trace.py --leave-one-out ../shared/data/profiles   the last table in docs/generated/estimation_errors.md
 """
 
 import argparse
@@ -586,20 +586,20 @@ def median_size(values):
     return statistics.median(abs(value) for value in values if value is not None)
 
 
-def print_leave_one_out(folder):
-    """Print the errors as a Markdown table."""
+def leave_one_out_table(folder):
+    """The errors as a Markdown table, line by line."""
     found = leave_one_out(folder)
-    print("| model | GPU | batch | profile | backward, ms | of the roofline | total from other models | total from the same model | "
-          "split, sum of differences | correlation | gradients ready, worst |")
-    print("|---|---|--:|---|" + "--:|" * 7)
+    yield ("| model | GPU | batch | profile | backward, ms | of the roofline | total from other models | total from the same model | "
+           "split, sum of differences | correlation | gradients ready, worst |")
+    yield "|---|---|--:|---|" + "--:|" * 7
     for one, error in found:
         known, split = one.known, error.split
-        print(f"| {known.model} | {known.device} | {known.batch} | `{known.file}` | {1e3 * math.fsum(one.measured):.1f} | {one.efficiency():.2f} | "
-              f"{percent(error.other_models, '+')} | {percent(error.same_model, '+')} | {percent(split.difference)} | {split.correlation:.2f} | {percent(split.cumulative)} |")
+        yield (f"| {known.model} | {known.device} | {known.batch} | `{known.file}` | {1e3 * math.fsum(one.measured):.1f} | {one.efficiency():.2f} | "
+               f"{percent(error.other_models, '+')} | {percent(error.same_model, '+')} | {percent(split.difference)} | {split.correlation:.2f} | {percent(split.cumulative)} |")
     errors = [error for _, error in found]
-    print(f"| median size | | | | | | {percent(median_size([one.other_models for one in errors]))} | {percent(median_size([one.same_model for one in errors]))} | "
-          f"{percent(median_size([one.split.difference for one in errors]))} | {median_size([one.split.correlation for one in errors]):.2f} | "
-          f"{percent(median_size([one.split.cumulative for one in errors]))} |")
+    yield (f"| median size | | | | | | {percent(median_size([one.other_models for one in errors]))} | {percent(median_size([one.same_model for one in errors]))} | "
+           f"{percent(median_size([one.split.difference for one in errors]))} | {median_size([one.split.correlation for one in errors]):.2f} | "
+           f"{percent(median_size([one.split.cumulative for one in errors]))} |")
 
 
 # --- command line ----------------------------------------------------------------------------------------------------
@@ -671,7 +671,7 @@ def main():
     if options.all:
         return reconstruct_shipped(options.out or ROOT / "traces")
     if options.leave_one_out:
-        return print_leave_one_out(options.leave_one_out)
+        return print(*leave_one_out_table(options.leave_one_out), sep="\n")
     model = read_model(options.model)
     gpu = Gpu(options.peak_tflops * 1e12, options.memory_gbs * 1e9)
     if options.check:

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Regenerate what the papers' evaluations show: every sweep, every figure, and the page docs/reproduction.md.
+# Regenerate what the papers' evaluations show: every sweep, every figure, and the page docs/generated/reproduction.md.
 #
 #   tools/reproduce.sh [--jobs N] [--pictures] [CONFIG…]
 #
 # Sets up, builds, runs every file in configs/ into out/reproduction/NAME.csv, draws NAME.png and NAME.svg beside it, and
-# writes docs/reproduction.md. N rows are simulated at a time (default: one per core); numbers do not depend on it.
+# writes docs/generated/reproduction.md. N rows are simulated at a time (default: one per core); numbers do not depend
+# on it.
 # Stopped and called again, it goes on where it was; sweeps older than the program or their configuration are made anew.
 # With CONFIG (a file of configs/, without .json) only these are run and drawn, and the page is left alone. --pictures also
 # redraws the pictures that pages show, docs/pictures/finding_*.svg and mgwfbp_fig10.png (the README's).
@@ -83,4 +84,4 @@ if "$write_page"; then phase "page" page; fi
 if "$pictures"; then phase "pictures of the page" shown; fi
 
 printf '\nThe figures and their numbers:\n  %s/NAME.png, .svg and .csv\n' "$PWD/$out"
-if "$write_page"; then printf 'The page:\n  %s\n' "$PWD/docs/reproduction.md"; fi
+if "$write_page"; then printf 'The page:\n  %s\n' "$PWD/docs/generated/reproduction.md"; fi

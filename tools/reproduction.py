@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Set the papers' claims beside the simulator's numbers, add findings of our own, and write docs/reproduction.md.
+"""Set the papers' claims beside the simulator's numbers, add findings of our own, and write docs/generated/reproduction.md.
 
   tools/reproduction.py [--program FILE] [--sweeps DIR] [--out FILE]
 
@@ -50,7 +50,7 @@ What the same simulator says beyond the papers. Profiles are reconstructed as ab
 
 def links(names):
     """The configurations of figures, by name."""
-    return ", ".join(f"[{name}](../configs/{name}.json)" for name in names)
+    return ", ".join(f"[{name}](../../configs/{name}.json)" for name in names)
 
 
 def section(paper, claims, details):
@@ -65,7 +65,7 @@ def summary(paper, claims):
 
 
 def finding(number, title, text, figures, picture):
-    return f"### {number}. {title}\n\n![{title}](pictures/{picture})\n\n{text}\n\nFigures: {links(figures)}."
+    return f"### {number}. {title}\n\n![{title}](../pictures/{picture})\n\n{text}\n\nFigures: {links(figures)}."
 
 
 def page(sweeps):
@@ -81,7 +81,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=str(ROOT / "build" / "release" / "allreplay"), help="the program allreplay")
     parser.add_argument("--sweeps", type=pathlib.Path, help="folder of the sweeps' CSV files (a temporary one)")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "reproduction.md", help="the page to write")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "generated" / "reproduction.md", help="the page to write")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = arguments.sweeps or pathlib.Path(scratch)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Set predictions beside what real clusters did and what papers claim, and write docs/validation.md and its pictures.
+"""Set predictions beside what real clusters did and what papers claim, and write docs/generated/validation.md and its pictures.
 
   tools/validate.py [--reference DIR] [--program FILE] [--out FILE] [--pictures DIR]
 
-DIR holds the published measurements (profiles/, measured/ and originals/; see docs/validation.md for where they come from). Scoring is `allreplay validate`'s; tools/validation/
+DIR holds the published measurements (profiles/, measured/ and originals/; see docs/generated/validation.md for where they come from). Scoring is `allreplay validate`'s; tools/validation/
 has a file for each data set, tools/compare_sources.py what three measurements of one training give.
 The page is generated: correct the scripts, not the page.
 """
@@ -30,15 +30,15 @@ one worker's speed, as measured, and how far the predicted loss is from it.
 
 {summary}
 
-Every score is [`allreplay validate`](validating.md)'s. **Not covered:** H200 and B200; `fluid` and `message` beside a real network; clusters of more than 512 GPUs. Layer times of A100 and H100 are estimated, not
+Every score is [`allreplay validate`](../validating.md)'s. **Not covered:** H200 and B200; `fluid` and `message` beside a real network; clusters of more than 512 GPUs. Layer times of A100 and H100 are estimated, not
 profiled.
 
 {contents}
 
-Elsewhere: [the papers' claims](reproduction.md), [NCCL's cost model beside logs](nccl.md), [the error of estimated and reconstructed traces](estimation.md),
-[your own measurements](validating.md).
+Elsewhere: [the papers' claims](reproduction.md), [NCCL's cost model beside logs](nccl.md), [the error of estimated and reconstructed traces](../estimation.md),
+[your own measurements](../validating.md).
 
-![Predicted against measured speed-up of the K80 and P102-100 clusters](pictures/validation_speedups.svg)
+![Predicted against measured speed-up of the K80 and P102-100 clusters](../pictures/validation_speedups.svg)
 
 The measurements are published ones and are not part of this repository (but for two processes on a CPU, which `tools/measure_ddp.py` measured): HKBU's ddl-benchmarks; vTrain's
 single-node trainings; llm-foundry's and torchtitan's throughputs; the K80 profile of GoogLeNet, the `osu_allreduce` logs and the images/s of the real cluster behind the MG-WFBP paper
@@ -59,7 +59,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--reference", type=pathlib.Path, default=ROOT.parent / "shared" / "data", help="folder of the published measurements")
     parser.add_argument("--program", default=str(ROOT / "build" / "release" / "allreplay"), help="the program allreplay")
-    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "validation.md", help="the page to write")
+    parser.add_argument("--out", type=pathlib.Path, default=ROOT / "docs" / "generated" / "validation.md", help="the page to write")
     parser.add_argument("--pictures", type=pathlib.Path, default=ROOT / "docs" / "pictures", help="folder of its pictures")
     arguments = parser.parse_args()
     if not arguments.reference.is_dir():

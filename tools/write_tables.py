@@ -52,7 +52,7 @@ def options_of(text, program):
 
 def files(program):
     """(file, its text as it should be) of everything that repeats a table."""
-    for page in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]):
+    for page in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]):
         yield page, page_of(page.read_text(encoding="utf-8"), program)
     for name, wanted in NAMES.items():
         yield SCHEMAS / name, names_of((SCHEMAS / name).read_text(encoding="utf-8"), program, wanted)

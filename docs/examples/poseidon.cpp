@@ -1,5 +1,5 @@
 // Poseidon (Zhang et al., USENIX ATC 2017): the gradients of a layer travel together, as soon as its backward ends.
-Draft draft_poseidon(const PlanRequest& request) {
+BucketSchedule schedule_poseidon(const PlanRequest& request) {
   const std::vector<Gradient> list = gradients(request.profile);
   const auto layer = [&](std::size_t i) { return request.profile.tensors[list[i].tensor].layer; };
   std::vector<std::size_t> ends;  // one past the last gradient of each block

@@ -139,8 +139,8 @@ class Call:
         """What the command says; its warnings become Python's."""
         with _running():
             answer = _core.call(self.command, self.options, self.inputs, self.outputs)
-        if answer.told:
-            _tell(answer.told)
+        if answer.stderr_lines:
+            _tell(answer.stderr_lines)
         return answer
 
 

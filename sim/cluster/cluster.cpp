@@ -215,7 +215,7 @@ Network read_network(const Json& json) {
 }
 
 // As a link of the topology that nodes stand for.
-LinkSpec implied_link(double beta, const Place& place) {
+LinkSpec implied_link(double beta, const SourceLocation& place) {
   if (beta <= 0)
     throw InputError(place, "takes no time per byte, and no link is as fast as that",
                      "a bandwidth of both levels, or the fidelity alpha-beta");
@@ -260,7 +260,7 @@ std::optional<TopologySpec> topology_of(const Network& network) {
 void require_placed_in_nodes(const Network& network) {
   if (!network.node || !network.topology || network.topology->placement.packed()) return;
   const TopologySpec& spec = *network.topology;
-  const Place& place = spec.placement.place;
+  const SourceLocation& place = spec.placement.place;
   if (spec.gpus_per_host != network.node->workers)
     throw InputError(place,
                      fmt::format("places hosts of {}, and the {} workers of a node belong together",

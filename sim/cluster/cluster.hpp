@@ -20,7 +20,7 @@ struct MeasuredCost {
   double a = 0;      ///< seconds
   double b = 0;      ///< seconds per byte
   double gamma = 0;  ///< what of b is reduction: seconds per byte reduced
-  Place place;
+  SourceLocation place;
 };
 
 /// One row of a measured table: what the cluster's collective took for that many bytes.
@@ -40,7 +40,7 @@ struct NodeLevel {
   std::int64_t workers = 1;
   std::optional<double> alpha, beta;  ///< seconds, s/B; may be left out beside what was measured as a whole
   std::int64_t rails = 1;
-  Place place;
+  SourceLocation place;
 };
 
 /// What a calibration found the constants of one level to be worth.
@@ -57,7 +57,7 @@ struct NcclSetup {
   std::optional<std::int64_t> channels;
   bool nvls = true, ll128 = true;
   LevelScale node, network;
-  Place place;
+  SourceLocation place;
 };
 
 /// The communication side of a cluster file. Names (collective, fidelity) are checked by who knows them; `place`
@@ -76,7 +76,7 @@ struct Network {
   std::string collective = "ring";
   std::string fidelity = "alpha-beta";
   std::vector<std::pair<std::string, std::string>> options;  ///< defaults for this cluster: sharing, servers, …
-  Place place;
+  SourceLocation place;
 };
 
 /// How much slower workers compute while any of their transfers is in flight; or, with `at`, in proportion to the rate
@@ -91,7 +91,7 @@ struct Cluster {
   std::int64_t workers = 0;
   Network network;
   std::optional<Interference> interference;
-  Place place;
+  SourceLocation place;
 };
 
 /// What the detailed fidelities run on: the file's topology, or the one of kind `rail` that "node" with its links

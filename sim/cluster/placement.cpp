@@ -118,7 +118,7 @@ Placement read_placement(const Json& json) {
   return placement;
 }
 
-Placement parse_placement(std::string_view text, const Place& place) {
+Placement parse_placement(std::string_view text, const SourceLocation& place) {
   if (const auto* word = row_named(placement_words, text)) return {word->value, {}, place};
   if (text.find(',') == std::string_view::npos)
     throw InputError(place, fmt::format("unknown placement '{}'", text), "packed, spread, or hosts, such as h0,h4");

@@ -35,7 +35,7 @@ struct LinkChange {
   std::optional<double> latency;
   std::optional<double> bandwidth;
   bool down = false;
-  Place place;
+  SourceLocation place;
 };
 
 struct TopologySpec {
@@ -58,7 +58,7 @@ struct TopologySpec {
   LinkSpec inner;  ///< from each GPU to its host, with several of them
   std::vector<LinkChange> changes;
   Placement placement;
-  Place place;
+  SourceLocation place;
 
   /// leaf-spine: of a leaf's link to one spine. All of them together are its hosts' links / oversubscription.
   double uplink_bandwidth() const {

@@ -60,7 +60,7 @@ Coefficients all_gather(double n, const CollectiveOptions&) { return {std::log2(
 
 Coefficients gtopk_tree(double n, const CollectiveOptions&) { return {2 * std::log2(n), 2 * std::log2(n), 0}; }
 
-Rank power_of_two(std::string_view name, std::int64_t workers, const Place& place) {
+Rank power_of_two(std::string_view name, std::int64_t workers, const SourceLocation& place) {
   if (!std::has_single_bit(static_cast<std::uint64_t>(workers)))
     throw InputError(place, fmt::format("{} cannot send its messages among {} workers", name, workers),
                      "a power of two");
@@ -69,46 +69,46 @@ Rank power_of_two(std::string_view name, std::int64_t workers, const Place& plac
 
 using Options = CollectiveOptions;
 
-Rounds ring_messages(std::int64_t n, const Options& options, CollectiveOp op, const Place&) {
+Rounds ring_messages(std::int64_t n, const Options& options, CollectiveOp op, const SourceLocation&) {
   if (!options.in_nodes.empty())
     return node_ring_rounds(options.in_nodes, static_cast<std::uint32_t>(options.rails), op);
   return ring_rounds(static_cast<Rank>(n), 1, op);
 }
 
-Rounds hierarchical_messages(std::int64_t n, const Options& options, CollectiveOp op, const Place& place) {
+Rounds hierarchical_messages(std::int64_t n, const Options& options, CollectiveOp op, const SourceLocation& place) {
   if (options.groups < 1 || n % options.groups != 0)
     throw InputError(place, fmt::format("{} workers do not fall into {} equal groups", n, options.groups),
                      "a number of groups that divides the workers");
   return ring_rounds(static_cast<Rank>(n), options.groups, op);
 }
 
-Rounds double_tree_messages(std::int64_t n, const Options& options, CollectiveOp op, const Place& place) {
+Rounds double_tree_messages(std::int64_t n, const Options& options, CollectiveOp op, const SourceLocation& place) {
   if (options.chunks < 1) throw InputError(place, fmt::format("{} chunks", options.chunks), "at least one");
   if (!options.in_nodes.empty())
     return node_tree_rounds(options.in_nodes, static_cast<std::uint32_t>(options.rails), options.chunks, op);
   return double_binary_tree_rounds(static_cast<Rank>(n), options.chunks, op);
 }
 
-Rounds halving_messages(std::int64_t n, const Options&, CollectiveOp op, const Place& place) {
+Rounds halving_messages(std::int64_t n, const Options&, CollectiveOp op, const SourceLocation& place) {
   return halving_doubling_rounds(power_of_two("halving-doubling", n, place), op);
 }
 
-Rounds doubling_messages(std::int64_t n, const Options&, CollectiveOp, const Place& place) {
+Rounds doubling_messages(std::int64_t n, const Options&, CollectiveOp, const SourceLocation& place) {
   return recursive_doubling_rounds(power_of_two("recursive-doubling", n, place));
 }
 
-Rounds binomial_messages(std::int64_t n, const Options&, CollectiveOp op, const Place&) {
+Rounds binomial_messages(std::int64_t n, const Options&, CollectiveOp op, const SourceLocation&) {
   return binomial_rounds(static_cast<Rank>(n), op);
 }
 
-Rounds server_messages(std::int64_t n, const Options& options, CollectiveOp op, const Place& place) {
+Rounds server_messages(std::int64_t n, const Options& options, CollectiveOp op, const SourceLocation& place) {
   if (options.servers > n)
     throw InputError(place, fmt::format("{} servers do not sit on {} workers", options.servers, n),
                      fmt::format("at most {}", n));
   return parameter_server_rounds(static_cast<Rank>(n), options.servers > 0 ? options.servers : n, op);
 }
 
-Rounds bml_messages(std::int64_t workers, const Options& options, CollectiveOp op, const Place& place) {
+Rounds bml_messages(std::int64_t workers, const Options& options, CollectiveOp op, const SourceLocation& place) {
   const auto root = std::llround(std::pow(static_cast<double>(workers), 1 / static_cast<double>(options.levels)));
   std::int64_t power = 1;
   for (std::int64_t level = 0; level < options.levels && power <= workers; ++level) power *= root;
@@ -118,19 +118,19 @@ Rounds bml_messages(std::int64_t workers, const Options& options, CollectiveOp o
   return bml_rounds(root, options.levels, op);
 }
 
-Rounds scatter_messages(std::int64_t n, const Options& options, CollectiveOp, const Place& place) {
+Rounds scatter_messages(std::int64_t n, const Options& options, CollectiveOp, const SourceLocation& place) {
   return ring_messages(n, options, CollectiveOp::ReduceScatter, place);
 }
 
-Rounds broadcast_messages(std::int64_t n, const Options&, CollectiveOp, const Place&) {
+Rounds broadcast_messages(std::int64_t n, const Options&, CollectiveOp, const SourceLocation&) {
   return binomial_rounds(static_cast<Rank>(n), CollectiveOp::AllGather);
 }
 
-Rounds gather_messages(std::int64_t n, const Options&, CollectiveOp, const Place&) {
+Rounds gather_messages(std::int64_t n, const Options&, CollectiveOp, const SourceLocation&) {
   return all_gather_rounds(static_cast<Rank>(n));
 }
 
-Rounds gtopk_messages(std::int64_t n, const Options&, CollectiveOp op, const Place& place) {
+Rounds gtopk_messages(std::int64_t n, const Options&, CollectiveOp op, const SourceLocation& place) {
   Rounds rounds = binomial_rounds(power_of_two("gtopk-tree", n, place), op);
   rounds.reduction_costs = false;
   return rounds;
@@ -175,7 +175,7 @@ constexpr Algorithm all[] = {
 std::span<const Algorithm> algorithms() { return all; }
 
 Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options, CollectiveOp op,
-                 const Place& place) {
+                 const SourceLocation& place) {
   if (!algorithm.rounds)
     throw InputError(place, fmt::format("{} is priced as a whole and has no messages", algorithm.name),
                      "the fidelity alpha-beta, or ring");
@@ -185,7 +185,7 @@ Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const Collect
   return algorithm.rounds(workers, options, op, place);
 }
 
-const Algorithm& find_algorithm(std::string_view name, const Place& place) {
+const Algorithm& find_algorithm(std::string_view name, const SourceLocation& place) {
   return find_by_name(all, name, place, "unknown collective '{}'");
 }
 

@@ -65,7 +65,8 @@ struct Algorithm {
   Coefficients (*coefficients)(double workers, const CollectiveOptions& options);
   Purpose purpose = Purpose::AllReduce;
   /// See rounds_of().
-  Rounds (*rounds)(std::int64_t workers, const CollectiveOptions& options, CollectiveOp op, const Place& place) = nullptr;
+  Rounds (*rounds)(std::int64_t workers, const CollectiveOptions& options, CollectiveOp op,
+                   const SourceLocation& place) = nullptr;
   bool splits = true;    ///< message by message it has a reduce-scatter and an all-gather half
   bool servers = false;  ///< blocks go to servers and back
 };
@@ -75,9 +76,9 @@ std::span<const Algorithm> algorithms();
 /// The messages of one op, for N >= 2 workers. Throws InputError at `place` for numbers of workers that the
 /// algorithm cannot serve message by message, for halves that it does not have, and for nccl.
 Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options, CollectiveOp op,
-                 const Place& place);
+                 const SourceLocation& place);
 
 /// Throws InputError at `place`, naming the nearest known one.
-const Algorithm& find_algorithm(std::string_view name, const Place& place);
+const Algorithm& find_algorithm(std::string_view name, const SourceLocation& place);
 
 }  // namespace allreplay

@@ -64,7 +64,8 @@ Time CommCost::at_best(WireBytes bytes) const {
   return to_time(per_byte * bytes);
 }
 
-LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options, const Place& place_of_gamma) {
+LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options,
+                     const SourceLocation& place_of_gamma) {
   const Algorithm& algorithm = find_algorithm(measured.collective, measured.place / "collective");
   if (!algorithm.coefficients)
     throw InputError(measured.place / "collective", fmt::format("no alpha and beta price {}", algorithm.name),
@@ -105,7 +106,7 @@ OpCosts halved(std::vector<CostPoint> table) {
 }
 
 // What was measured inside one node says nothing of two.
-void require_reach(const Network& network, std::int64_t measured, std::int64_t workers, const Place& place) {
+void require_reach(const Network& network, std::int64_t measured, std::int64_t workers, const SourceLocation& place) {
   if (!network.node || measured > network.node->workers || workers <= measured) return;
   throw InputError(
       place, fmt::format("was measured inside one node, among {} workers, and says nothing of {}", measured, workers),
@@ -124,7 +125,7 @@ std::pair<const WorkersTable*, const WorkersTable*> neighbours(const std::vector
 
 // Linear in log(workers), at every size of either.
 std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers) {
-  const Place place = network.place / "tables";
+  const SourceLocation place = network.place / "tables";
   require_reach(network, network.tables.back().workers, workers, place);
   const auto [low, high] = neighbours(network.tables, workers);
   if (low->workers == workers || high->workers == workers) return (low->workers == workers ? low : high)->table;
@@ -190,7 +191,7 @@ TransferCost transfer_of(const Network& network, const Algorithm& algorithm, con
 
 // Each of a family's collectives costs this among `layout.workers`; `all` workers are there.
 OpCosts price_ops(const Network& network, const Algorithm& algorithm, const NodeLayout& layout, std::int64_t all,
-                        std::int64_t table_workers, const CollectiveOptions& options) {
+                  std::int64_t table_workers, const CollectiveOptions& options) {
   const std::int64_t workers = layout.workers;
   if (workers == 1) return {CommCost(0, 0), CommCost(0, 0), CommCost(0, 0)};
   require_equal_links(network);
@@ -225,8 +226,8 @@ OpCosts price_ops(const Network& network, const Algorithm& algorithm, const Node
 
 }  // namespace
 
-OpCosts price_ops(const Network& network, const Algorithm& algorithm, std::int64_t workers,
-                        std::int64_t table_workers, const CollectiveOptions& options) {
+OpCosts price_ops(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
+                  const CollectiveOptions& options) {
   const NodeLayout layout = layout_of(workers, node_workers(network, nodes_drawn(network, algorithm, options)));
   return price_ops(network, algorithm, layout, workers, table_workers, options);
 }

@@ -80,9 +80,10 @@ struct LinkCosts {
   double alpha = 0, beta = 0, gamma = 0;
 };
 
-/// α and β out of a measured a and b (readings 3 and 6), by the coefficients of its collective:
+/// α and β out of a measured a and b (docs/models.md, "Measured constants"), by the coefficients of its collective:
 /// α = a/c_α, β = (b − c_γ·γ)/c_β. Throws InputError at `place_of_gamma` when γ leaves less than nothing of b.
-LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options, const Place& place_of_gamma);
+LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options,
+                     const SourceLocation& place_of_gamma);
 
 /// What an all-reduce costs, and its halves.
 struct OpCosts {
@@ -120,8 +121,8 @@ struct GroupCosts {
 GroupCosts price_group(const Network& network, const Algorithm& algorithm, const Group& group, std::int64_t workers,
                        std::int64_t table_workers, const CollectiveOptions& options);
 
-/// Complaints about costs that no such network can have (reading 8), and about measurements that are carried to other
-/// numbers of nodes or beyond their tables: "" when there is none.
+/// Complaints about costs that no such network can have, and about measurements that are carried to other numbers of
+/// nodes or beyond their tables (docs/models.md, "Measured constants"): "" when there is none.
 std::string implausible(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                         const CollectiveOptions& options);
 

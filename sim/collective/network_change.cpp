@@ -33,7 +33,7 @@ void change_a(MeasuredCost& measured, const Adjustment& change) {
   measured.a = change.factor ? *change.factor * measured.a : times_of(measured).alpha * change.value;
 }
 
-[[noreturn]] void refuse_table(const Place& place, std::string_view what) {
+[[noreturn]] void refuse_table(const SourceLocation& place, std::string_view what) {
   throw InputError(place, fmt::format("a measured table says nothing of a link's {}", what), "a factor, such as x2");
 }
 
@@ -55,7 +55,7 @@ void scale_links(TopologySpec& spec, double factor, double LinkSpec::*part,
 }
 
 // A value in the place of many needs one that they share.
-double link_bandwidth(const TopologySpec& spec, const Place& place) {
+double link_bandwidth(const TopologySpec& spec, const SourceLocation& place) {
   if (spec.kind != TopologyKind::Graph) return spec.link.bandwidth;
   for (const GraphLink& one : spec.graph_links)
     if (one.link.bandwidth != spec.graph_links.front().link.bandwidth)
@@ -65,7 +65,7 @@ double link_bandwidth(const TopologySpec& spec, const Place& place) {
 
 bool has_gpus(const Network& network) { return network.topology && network.topology->gpus_per_host > 1; }
 
-[[noreturn]] void refuse_one_level(const Network& network, const Place& place) {
+[[noreturn]] void refuse_one_level(const Network& network, const SourceLocation& place) {
   const bool whole = network.node.has_value();
   throw InputError(place,
                    whole ? "what the cluster file says was measured as a whole, inside and between nodes"
@@ -73,14 +73,14 @@ bool has_gpus(const Network& network) { return network.topology && network.topol
                    whole ? "the level between nodes" : R"(a cluster with "node", or with "gpus_per_host")");
 }
 
-void change_inner_bandwidth(Network& network, const Adjustment& change, const Place& place) {
+void change_inner_bandwidth(Network& network, const Adjustment& change, const SourceLocation& place) {
   const bool node = network.node && network.node->beta;
   if (!node && !has_gpus(network)) refuse_one_level(network, place);
   if (node) network.node->beta = time_per_byte(*network.node->beta, change);
   if (has_gpus(network)) network.topology->inner.bandwidth = change(network.topology->inner.bandwidth);
 }
 
-void change_inner_latency(Network& network, const Adjustment& change, bool nccl, const Place& place) {
+void change_inner_latency(Network& network, const Adjustment& change, bool nccl, const SourceLocation& place) {
   const bool node = network.node && network.node->alpha;
   if (!node && !has_gpus(network)) refuse_one_level(network, place);
   if (nccl && network.nccl && change.factor)
@@ -90,14 +90,14 @@ void change_inner_latency(Network& network, const Adjustment& change, bool nccl,
   if (has_gpus(network)) network.topology->inner.latency = change(network.topology->inner.latency);
 }
 
-void require_priced_by_links(const Network& network, const Place& place) {
+void require_priced_by_links(const Network& network, const SourceLocation& place) {
   if (network.measured || has_tables(network))
     throw InputError(place, "what was measured is of the nodes that there are", "a cluster with alpha and bandwidth");
 }
 
 }  // namespace
 
-void change_bandwidth(Network& network, Level level, const Adjustment& change, const Place& place) {
+void change_bandwidth(Network& network, Level level, const Adjustment& change, const SourceLocation& place) {
   if (level == Level::Inside) return change_inner_bandwidth(network, change, place);
   if (network.beta) network.beta = time_per_byte(*network.beta, change);
   if (network.topology) {
@@ -114,7 +114,7 @@ void change_bandwidth(Network& network, Level level, const Adjustment& change, c
   if (network.line_rate) network.line_rate = change(*network.line_rate);
 }
 
-void change_latency(Network& network, Level level, const Adjustment& change, bool nccl, const Place& place) {
+void change_latency(Network& network, Level level, const Adjustment& change, bool nccl, const SourceLocation& place) {
   if (level == Level::Inside) return change_inner_latency(network, change, nccl, place);
   if (nccl && network.nccl && change.factor)
     network.nccl->network.latency *= *change.factor;
@@ -130,7 +130,7 @@ void change_latency(Network& network, Level level, const Adjustment& change, boo
   });
 }
 
-void change_node(Network& network, std::int64_t workers, const Place& place) {
+void change_node(Network& network, std::int64_t workers, const SourceLocation& place) {
   require_priced_by_links(network, place);
   if (!network.node && !has_gpus(network)) refuse_one_level(network, place);
   if (network.node && network.node->rails > workers)
@@ -140,7 +140,7 @@ void change_node(Network& network, std::int64_t workers, const Place& place) {
   if (has_gpus(network)) network.topology->gpus_per_host = workers;
 }
 
-void change_rails(Network& network, std::int64_t rails, const Place& place) {
+void change_rails(Network& network, std::int64_t rails, const SourceLocation& place) {
   require_priced_by_links(network, place);
   if (!network.node && network.topology)
     throw InputError(place, "the cluster's network has no nodes", R"(a cluster with "node")");
@@ -151,7 +151,7 @@ void change_rails(Network& network, std::int64_t rails, const Place& place) {
   if (network.node) network.node->rails = rails;
 }
 
-void change_placement(Network& network, std::string_view text, const Place& place) {
+void change_placement(Network& network, std::string_view text, const SourceLocation& place) {
   const Placement placement = parse_placement(text, place);
   if (!network.topology && !placement.packed())
     throw InputError(place,

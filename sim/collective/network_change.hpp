@@ -24,20 +24,20 @@ enum class Level : std::uint8_t { Outside, Inside };  ///< between nodes (or wor
 
 /// Of each link of the level: beta, the topology's links, and of what was measured as a whole the part that is neither
 /// start-up nor reduction: of b, and of a table's times what exceeds the first.
-void change_bandwidth(Network& network, Level level, const Adjustment& change, const Place& place);
+void change_bandwidth(Network& network, Level level, const Adjustment& change, const SourceLocation& place);
 
 /// The start-up of messages: alpha, a, a table's first time; a factor also changes the latencies of the topology's
 /// links and, for `nccl`, NCCL's own.
-void change_latency(Network& network, Level level, const Adjustment& change, bool nccl, const Place& place);
+void change_latency(Network& network, Level level, const Adjustment& change, bool nccl, const SourceLocation& place);
 
 /// How many workers a node has.
-void change_node(Network& network, std::int64_t workers, const Place& place);
+void change_node(Network& network, std::int64_t workers, const SourceLocation& place);
 
 /// How many network ports a node has.
-void change_rails(Network& network, std::int64_t rails, const Place& place);
+void change_rails(Network& network, std::int64_t rails, const SourceLocation& place);
 
 /// Where ranks sit: what a topology's "placement" may be, as one text.
-void change_placement(Network& network, std::string_view text, const Place& place);
+void change_placement(Network& network, std::string_view text, const SourceLocation& place);
 
 /// How many workers a node has; 1 where there are no nodes.
 std::int64_t node_workers_of(const Network& network);

@@ -97,9 +97,9 @@ Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t>
 }
 
 Rounds ring_rounds(Rank ranks, std::int64_t groups, CollectiveOp op) {
-  // Place p of group q, in groups of g. Pieces are numbered p·G + q: around a group go runs of G pieces, across the
-  // groups single ones. In turn t a rank passes on what it got in the turn before: run p − t, and at the end it has run
-  // p + 1.
+  // SourceLocation p of group q, in groups of g. Pieces are numbered p·G + q: around a group go runs of G pieces,
+  // across the groups single ones. In turn t a rank passes on what it got in the turn before: run p − t, and at the end
+  // it has run p + 1.
   const std::int64_t g = ranks / groups;
   Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
   const auto inner = [=](std::int64_t offset, bool reduce) {

@@ -100,7 +100,8 @@ Rounds all_gather_rounds(Rank ranks);
 /// Push to and pull from `servers` servers, on ranks j·N/S. REQUIRES: 1 <= servers <= ranks.
 Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, CollectiveOp op);
 
-/// BML on BCube(n, levels): one thread per level, aggregation and then broadcast, a level per step (reading 23).
+/// BML on BCube(n, levels): one thread per level, aggregation and then broadcast, a level per step (docs/network.md,
+/// "BML's times").
 /// REQUIRES: ranks = n^levels.
 Rounds bml_rounds(std::int64_t n, std::int64_t levels, CollectiveOp op);
 

@@ -105,7 +105,7 @@ constexpr ClosedForm closed_forms[] = {{"ring", ring},
                                        {"broadcast", broadcast}};
 
 const ClosedForm& closed_form(const Algorithm& algorithm, const NodeLayout& layout, const CollectiveOptions& options,
-                              const Place& place) {
+                              const SourceLocation& place) {
   const auto form = std::find_if(std::begin(closed_forms), std::end(closed_forms),
                                  [&](const ClosedForm& one) { return one.name == algorithm.name; });
   if (form == std::end(closed_forms))
@@ -149,7 +149,7 @@ std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::in
 }
 
 NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stride, std::int64_t node_workers,
-                     const Place& place) {
+                     const SourceLocation& place) {
   if (workers > node_workers && workers % node_workers != 0)
     throw InputError(
         place,
@@ -170,7 +170,7 @@ NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stri
 }
 
 TransferCost two_level_transfer(const Algorithm& algorithm, const NodeLayout& layout, const TwoLevels& levels,
-                                const CollectiveOptions& options, const Place& place) {
+                                const CollectiveOptions& options, const SourceLocation& place) {
   const Symbols symbols = symbols_of(layout, levels);
   if (layout.nodes > 1 && layout.per_node > 1) return closed_form(algorithm, layout, options, place).transfer(symbols);
   CollectiveOptions flat = options;

@@ -36,7 +36,7 @@ std::vector<std::vector<NodeShare>> groups_by_node(std::int64_t workers, std::in
 /// A group of `ranks` workers, `stride` apart, of all the groups that divide `workers` so: what the one that spans the
 /// most nodes sees. Throws InputError at `place` where several nodes are filled and the last is not.
 NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stride, std::int64_t node_workers,
-                     const Place& place);
+                     const SourceLocation& place);
 
 /// Of messages: seconds, and seconds per byte. Outside: of one of a node's `rails` ports.
 struct TwoLevels {
@@ -54,6 +54,6 @@ struct TransferCost {
 /// at `place` for bml, for named servers, for the tree's bandwidth as printed, and for a last node that hierarchical
 /// and halving-doubling find part empty.
 TransferCost two_level_transfer(const Algorithm& algorithm, const NodeLayout& layout, const TwoLevels& levels,
-                                const CollectiveOptions& options, const Place& place);
+                                const CollectiveOptions& options, const SourceLocation& place);
 
 }  // namespace allreplay

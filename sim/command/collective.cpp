@@ -34,8 +34,8 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   require_separate(context.files(), {{"--plot", arguments.plot}},
                    {file_behind(context.files(), "topologies", arguments.cluster)});
-  const CollectivePricing pricing = collective_pricing(scenario);
-  const std::vector<CollectiveRow> rows = measure_collective(pricing, sizes);
+  const CollectivePricing pricing = price_collective(scenario, sizes);
+  const std::vector<CollectiveRow>& rows = pricing.rows;
   std::optional<LinkUsage> usage;  // of the largest
   if (arguments.links || !arguments.plot.empty())
     usage =

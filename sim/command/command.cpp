@@ -18,13 +18,13 @@
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/network/fidelity.hpp"
-#include "sim/schedule/asked.hpp"
+#include "sim/schedule/unknown_name_hints.hpp"
 
 namespace allreplay {
 
-Place argument(const std::string& option) { return {"command line", option}; }
+SourceLocation argument(const std::string& option) { return {"command line", option}; }
 
-std::vector<std::string> names_in(const std::vector<std::string>& lists, const Place& place) {
+std::vector<std::string> names_in(const std::vector<std::string>& lists, const SourceLocation& place) {
   std::vector<std::string> names;
   for (const std::string& list : lists)
     for (std::size_t start = 0; start <= list.size();) {
@@ -74,12 +74,12 @@ void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
              const std::function<void(Farm& farm)>& lead) {
   Farm farm(mpi_transport());
   if (!farm.leads()) return farm.work(prepare);
-  if (farm.workers() == 0) console.tell("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
+  if (farm.workers() == 0) console.print_stderr("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
   lead(farm);
 }
 
 Outcome run_with_progress(const Console& console, const Scenario& scenario) {
-  if (!scenario.stragglers.jitter || console.is_heard()) return run(scenario);
+  if (!scenario.stragglers.jitter || console.output_is_captured()) return run(scenario);
   Progress progress(std::string(scenario.strategy->name), static_cast<std::size_t>(scenario.options.iterations));
   return run(scenario, [&progress] { progress.advance(); });
 }
@@ -115,7 +115,7 @@ std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments) 
 std::vector<std::string> worker_counts(const std::string& text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos) return {text};
-  const Place place = argument("--workers");
+  const SourceLocation place = argument("--workers");
   const std::size_t second = text.find(':', colon + 1);
   const std::string step = second == std::string::npos ? "x2" : text.substr(second + 1);
   const auto low = parse_integer(text.substr(0, colon), 1, most_workers, place);
@@ -198,10 +198,10 @@ void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, 
     const auto steps = step_options();
     const std::vector<std::string_view>& own = outcome.scenario.strategy->options;
     // A default that has no text of its own is not among what is used.
-    const bool standard = outcome.scenario.options.get(option.name).empty() &&
-                          std::find(own.begin(), own.end(), option.name) != own.end();
+    const bool default_text = outcome.scenario.options.get(option.name).empty() &&
+                              std::find(own.begin(), own.end(), option.name) != own.end();
     const bool counts =
-        standard || option.name == "sharing" || std::find(steps.begin(), steps.end(), option.name) != steps.end() ||
+        default_text || option.name == "sharing" || std::find(steps.begin(), steps.end(), option.name) != steps.end() ||
         std::any_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option.name; });
     if (!counts)
       console.warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name,

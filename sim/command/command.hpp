@@ -120,10 +120,10 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
 std::string file_behind(const Files& files, std::string_view folder, const std::string& name);
 
 /// A place on the command line.
-Place argument(const std::string& option);
+SourceLocation argument(const std::string& option);
 
 /// The names of "a,b,c", given once or several times. Throws InputError at an empty one, or one that stands twice.
-std::vector<std::string> names_in(const std::vector<std::string>& lists, const Place& place);
+std::vector<std::string> names_in(const std::vector<std::string>& lists, const SourceLocation& place);
 
 /// Whether these are "all": every strategy that goes with what else is asked for. Throws InputError where a name stands
 /// beside it.

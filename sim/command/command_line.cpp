@@ -83,7 +83,7 @@ OptionDefinition Option::definition() const {
   OptionDefinition definition;
   definition.names = record_->names_apart();
   definition.help = record_->help;
-  definition.standard = default_of(*record_);
+  definition.default_text = default_of(*record_);
   definition.positional = is_positional(*record_);
   definition.required = record_->required;
   definition.group = record_->group;
@@ -237,7 +237,7 @@ void set(const OptionRecord& option, const std::vector<std::string>& values) {
 
 // What the parser of the command line asks of one.
 void require_values(const OptionRecord& option, const std::vector<std::string>& values) {
-  const Place place = argument(option.longest_name());
+  const SourceLocation place = argument(option.longest_name());
   const bool one = std::holds_alternative<std::string*>(option.target);
   if (values.empty() && (one || std::holds_alternative<std::vector<std::string>*>(option.target)))
     throw InputError(place, "has no value", "a value");

@@ -15,7 +15,7 @@
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/network/rounds_fabric.hpp"
 #include "sim/picture/picture_file.hpp"
-#include "sim/report/apart.hpp"
+#include "sim/report/scenario_labels.hpp"
 #include "sim/training/possible.hpp"
 #include "sim/training/sharding.hpp"
 #include "sim/view/compare_picture.hpp"
@@ -247,7 +247,7 @@ std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates,
   SideBySide how{.jobs = threads_for(arguments.jobs), .keep_timelines = !arguments.timeline.empty()};
   constexpr std::uint64_t long_work = 2'000'000;  // some seconds
   std::optional<Progress> progress;
-  if (cost > long_work && !console.is_heard()) {
+  if (cost > long_work && !console.output_is_captured()) {
     progress.emplace("compare", steps);
     how.advance = [&] { progress->advance(); };
   }

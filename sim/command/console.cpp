@@ -9,37 +9,37 @@
 namespace allreplay {
 
 void Console::print_text(std::string_view text) {
-  if (is_heard_)
+  if (is_captured_)
     printed += text;
   else
     fmt::print("{}", text);
 }
 
 void Console::print_aside(std::string_view text) {
-  if (!is_heard_) {
+  if (!is_captured_) {
     std::fwrite(text.data(), 1, text.size(), stderr);
     return;
   }
   for (std::size_t start = 0; start < text.size();) {
     const std::size_t end = std::min(text.find('\n', start), text.size());
-    told.emplace_back(text.substr(start, end - start));
+    stderr_lines.emplace_back(text.substr(start, end - start));
     start = end + 1;
   }
 }
 
-void Console::tell(std::string_view line) {
+void Console::print_stderr(std::string_view line) {
   constexpr std::size_t longest = 8192;  // bytes: two paths, and words
   const std::string text = one_line(line, longest);
-  const bool breaks = !is_heard_ && (line.starts_with("note: ") || line.starts_with("warning: "));
+  const bool breaks = !is_captured_ && (line.starts_with("note: ") || line.starts_with("warning: "));
   print_aside((breaks ? wrapped(text, width_of_standard_error(), 2) : text) + "\n");
 }
 
 void Console::warn(const std::string& text) {
-  if (!text.empty() && warned_.insert(text).second) tell("warning: " + text);
+  if (!text.empty() && warned_.insert(text).second) print_stderr("warning: " + text);
 }
 
 void Console::hand_over(Outcome outcome) {
-  if (is_heard_) outcomes.push_back(std::move(outcome));
+  if (is_captured_) outcomes.push_back(std::move(outcome));
 }
 
 }  // namespace allreplay

@@ -19,9 +19,9 @@ namespace allreplay {
 /// streams are nobody's. One for each call of a command, and for one thread at a time.
 class Console {
  public:
-  explicit Console(bool is_heard = false) : is_heard_(is_heard) {}
+  explicit Console(bool is_captured = false) : is_captured_(is_captured) {}
 
-  bool is_heard() const { return is_heard_; }
+  bool output_is_captured() const { return is_captured_; }
 
   /// On standard output.
   void print_text(std::string_view text);
@@ -36,7 +36,7 @@ class Console {
   /// A line on standard error. A note or a warning is broken between words where that has a width
   /// (width_of_standard_error()); an error never is, so that it is one line for whoever searches it, and its path can
   /// be copied.
-  void tell(std::string_view line);
+  void print_stderr(std::string_view line);
 
   /// "warning: …" on standard error, once for each text.
   void warn(const std::string& text);
@@ -44,12 +44,12 @@ class Console {
   /// Gives what was simulated to whoever hears: its plan and its timeline do not stand in what is printed.
   void hand_over(Outcome outcome);
 
-  std::string printed;            ///< on standard output
-  std::vector<std::string> told;  ///< on standard error: lines, without their ends
-  std::vector<Outcome> outcomes;  ///< what hand_over() was called with
+  std::string printed;                    ///< on standard output
+  std::vector<std::string> stderr_lines;  ///< on standard error: lines, without their ends
+  std::vector<Outcome> outcomes;          ///< what hand_over() was called with
 
  private:
-  bool is_heard_;
+  bool is_captured_;
   std::set<std::string> warned_;
 };
 

@@ -6,12 +6,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/collective/measurement_log.hpp"
+#include "sim/calibration/measurement_log.hpp"
 #include "sim/command/help.hpp"
+#include "sim/compression/codec_measurement.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/exporters/exporter.hpp"
 #include "sim/network/fidelity.hpp"
-#include "sim/report/codec_report.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/view/plot_options.hpp"
 
@@ -25,8 +25,8 @@ const ClusterWordRow* cluster_word(std::string_view option) {
 }
 
 template <class Rows>
-std::vector<ToldValue> summaries(const Rows& rows) {
-  std::vector<ToldValue> values;
+std::vector<AnnotatedValue> summaries(const Rows& rows) {
+  std::vector<AnnotatedValue> values;
   for (const auto& row : rows) values.push_back({std::string(row.name), std::string(row.summary)});
   return values;
 }
@@ -67,8 +67,8 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--over", {.name = "KEY=LO:HI", .list = "options"}},
       {"import --communication-out", {.name = "CSV", .file = true}},
       {"import --from", {.name = "FORMAT", .list = "importers"}},
-      {"export --to", {.name = "FORMAT", .told = summaries(exporters())}},
-      {"calibrate --format", {.name = "FORMAT", .told = summaries(log_formats())}},
+      {"export --to", {.name = "FORMAT", .annotated = summaries(exporters())}},
+      {"calibrate --format", {.name = "FORMAT", .annotated = summaries(log_formats())}},
       {"calibrate --from", {.name = "SIZE"}},
       {"calibrate --to", {.name = "SIZE"}},
       {"calibrate --time", {.name = "TIME", .words = {"out-of-place", "in-place", "avg", "min", "max"}}},
@@ -154,7 +154,7 @@ OptionDefinition definition_of(const std::string& command, const Option& option)
   OptionDefinition definition = option.definition();
   if (!definition.flag) definition.value = kind_of(command, definition);
   if (definition.value.list.empty() && definition.value.words.empty())
-    definition.value.words = names_of(definition.value.told);
+    definition.value.words = names_of(definition.value.annotated);
   return definition;
 }
 
@@ -172,7 +172,7 @@ std::vector<CommandDefinition> commands_of(const CommandLine& app) {
 }
 
 std::string OptionDefinition::help_in_one_line() const {
-  return value.told.empty() ? help : fmt::format("{} {}", help, fmt::join(names_of(value.told), ", "));
+  return value.annotated.empty() ? help : fmt::format("{} {}", help, fmt::join(names_of(value.annotated), ", "));
 }
 
 }  // namespace allreplay

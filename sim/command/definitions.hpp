@@ -14,23 +14,23 @@ namespace allreplay {
 inline constexpr Word<TuneMethod> tune_methods[] = {{TuneMethod::Bayes, "bayes"}, {TuneMethod::Grid, "grid"}};
 
 /// A value, and what it means.
-struct ToldValue {
+struct AnnotatedValue {
   std::string name, about;
 };
 
 /// What stands after an option, and where its values are found.
 struct ValueKind {
-  std::string name;                ///< as help shows it: "STRATEGY"
-  std::string list = "";           ///< what `allreplay list` calls these values; "" if it does not
-  std::vector<std::string> words;  ///< values that are always the same
-  bool file = false;               ///< a path will do, too
-  std::vector<ToldValue> told;     ///< in full under the help of the option
+  std::string name;                       ///< as help shows it: "STRATEGY"
+  std::string list = "";                  ///< what `allreplay list` calls these values; "" if it does not
+  std::vector<std::string> words;         ///< values that are always the same
+  bool file = false;                      ///< a path will do, too
+  std::vector<AnnotatedValue> annotated;  ///< in full under the help of the option
 };
 
 struct OptionDefinition {
   std::vector<std::string> names;  ///< "-p", "--profile"; of a positional its name
   std::string help;                ///< one line; where that ends with a colon, the values that are told are to follow
-  std::string standard;            ///< its default; "" where it has none
+  std::string default_text;        ///< its default; "" where it has none
   bool positional = false, flag = false, required = false, repeatable = false;
   std::string group;  ///< under which help shows it; "" under "Options"
   ValueKind value;

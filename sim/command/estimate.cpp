@@ -6,11 +6,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "sim/calibration/known_speed.hpp"
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
 #include "sim/estimate/transformer.hpp"
-#include "sim/experiment/known_speed.hpp"
 #include "sim/report/table.hpp"
 #include "sim/workload/model_file.hpp"
 #include "sim/workload/profile_file.hpp"
@@ -51,7 +51,7 @@ std::size_t index_of(const std::string& text, const std::string& option, std::ve
 
 // "45 %", "45%" and "0.45" are one number; 45 alone is taken as percent, and what could be either is refused.
 double mfu_of(const std::string& text) {
-  const Place place = argument("--mfu");
+  const SourceLocation place = argument("--mfu");
   const std::size_t sign = text.find('%');
   double value =
       parse_number(text.substr(0, sign == std::string::npos ? sign : text.find_last_not_of(' ', sign - 1) + 1), place);
@@ -134,7 +134,7 @@ Computation computation_of(Context& context, const EstimateArguments& arguments)
   Transformer t = read_transformer(json);
   t.name = name_of(file);
   if (!t.left_out.empty())
-    context.console.tell(
+    context.console.print_stderr(
         fmt::format("note: {} leaves out what its class has defaults for: {}", file, fmt::join(t.left_out, ", ")));
   return build(t, tokens(t.tokens()), argument("--seq"));
 }
@@ -300,7 +300,7 @@ void finish(Context& context, const EstimateArguments& arguments, const Estimate
   std::vector<std::string> notes = made.notes;
   if (!before.empty()) notes.push_back("before: " + before);
   if (!arguments.out.empty()) context.files().write(arguments.out, trace_json(made.profile, notes, &model));
-  for (const std::string& note : made.notes) context.console.tell("note: " + note);
+  for (const std::string& note : made.notes) context.console.print_stderr("note: " + note);
   context.console.print(
       "{}{}", table,
       wrapped(fmt::format("note: estimated, not measured ({})\n", made.profile.source), screen().width, 2));

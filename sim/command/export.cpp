@@ -79,7 +79,7 @@ void execute(Context& context, const ExportArguments& arguments) {
   const std::vector<std::string> written = files(arguments, exporter, scenario.workers);
   std::vector<Output> outputs;
   for (const std::string& file : written) outputs.push_back({arguments.per_worker ? "--per-worker" : "--out", file});
-  const bool groups = arguments.per_worker && plan && plan->step.shard_group > 0;
+  const bool groups = arguments.per_worker && plan && plan->sharding.shard_group > 0;
   if (groups) outputs.push_back({"--per-worker", groups_file(arguments)});
   require_separate(context.files(), outputs, arguments.scenario.files(context.files(), {arguments.plan}));
   if (!arguments.clock.empty()) wanted.clock = parse_number(arguments.clock, argument("--clock")) * 1e9;
@@ -91,15 +91,17 @@ void execute(Context& context, const ExportArguments& arguments) {
     ++wanted.worker;
   }
   if (groups) context.files().write(groups_file(arguments), exported.groups);
-  for (const std::string& note : exported.notes) context.console.tell("note: " + note);
+  for (const std::string& note : exported.notes) context.console.print_stderr("note: " + note);
   context.console.print_aside(caveat(scenario.profile));
   if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
-    context.console.tell("note: the cluster's stragglers and jitter were left out: every worker is the profile's");
+    context.console.print_stderr(
+        "note: the cluster's stragglers and jitter were left out: every worker is the profile's");
   if (groups)
-    context.console.tell(fmt::format("note: {} says who is in which group: ASTRA-sim's --comm-group-configuration",
-                                     groups_file(arguments)));
+    context.console.print_stderr(fmt::format(
+        "note: {} says who is in which group: ASTRA-sim's --comm-group-configuration", groups_file(arguments)));
   else if (written.size() > 1)
-    context.console.tell(fmt::format("note: the {} files are equal: every worker does the same", written.size()));
+    context.console.print_stderr(
+        fmt::format("note: the {} files are equal: every worker does the same", written.size()));
   context.console.print(
       "{}",
       fmt::format("{}: {} layers, forward {}, backward {}, {} of gradients{}\n", written.front(),

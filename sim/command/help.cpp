@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/core/text.hpp"
-#include "sim/schedule/asked.hpp"
+#include "sim/schedule/unknown_name_hints.hpp"
 
 namespace allreplay {
 
@@ -52,9 +52,9 @@ std::string option_entry(const OptionDefinition& option, std::size_t width) {
   std::string name = option.positional ? option.value.name : fmt::format("{}", fmt::join(option.names, ","));
   if (!option.flag && !option.positional) name += " " + option.value.name;
   std::string text = option.help;
-  if (!option.standard.empty()) text += fmt::format(" ({})", option.standard);
+  if (!option.default_text.empty()) text += fmt::format(" ({})", option.default_text);
   std::string entry = help_entry(name, text, width);
-  for (const ToldValue& value : option.value.told)
+  for (const AnnotatedValue& value : option.value.annotated)
     entry += help_entry(std::string(column - 2, ' ') + value.name, value.about, width, column + 16);
   return entry;
 }
@@ -84,9 +84,9 @@ std::string value_of(const OptionRow& option) {
   return fmt::format("{}", fmt::join(option.words, "|"));
 }
 
-std::string row_entry(const OptionRow& option, const std::string& standard, std::size_t width) {
+std::string row_entry(const OptionRow& option, const std::string& default_text, std::size_t width) {
   return help_entry(fmt::format("{} {}", flag_of(option.name), value_of(option)),
-                    fmt::format("{} ({})", option.about, standard), width);
+                    fmt::format("{} ({})", option.about, default_text), width);
 }
 
 bool is_read_by(const OptionRow& option, std::string_view name) {
@@ -101,7 +101,7 @@ std::string entries(std::string_view reader, const Strategy* strategy, std::size
         strategy ? std::find(strategy->options.begin(), strategy->options.end(), row.name) != strategy->options.end()
                  : is_read_by(row, reader);
     if (!reads_it) continue;
-    const std::string own = strategy && row.standard_of ? row.standard_of(*strategy) : "";
+    const std::string own = strategy && row.default_text_of ? row.default_text_of(*strategy) : "";
     text += row_entry(row, own.empty() ? default_of(row) : own, width);
   }
   return text;
@@ -221,7 +221,7 @@ void add_help(CommandLine& app) {
     std::vector<std::string> known = help_topics();
     for (const std::string& name : names_of(commands)) known.push_back(name);
     const std::string text = topic_help(*topic, width);
-    if (text.empty()) answer_what_is_no_strategy(*topic, argument("help"));
+    if (text.empty()) hint_at_what_is_no_strategy(*topic, argument("help"));
     if (text.empty()) fail_with_nearest(*topic, known, argument("help"), "nothing is called '{}'");
     context.console.print("{}", text);
   });

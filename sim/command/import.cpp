@@ -96,7 +96,7 @@ void execute(Context& context, const ImportArguments& arguments) {
       arguments.communication_out.empty() ? "" : collectives_csv(imported, {arguments.files.front(), ""});
   context.files().write(arguments.out, trace_json(imported.profile, imported.notes));
   if (!measured.empty()) context.files().write(arguments.communication_out, measured);
-  for (const std::string& note : imported.notes) context.console.tell("note: " + note);
+  for (const std::string& note : imported.notes) context.console.print_stderr("note: " + note);
   context.console.print("{}", summary(imported.profile));
 }
 

@@ -88,7 +88,7 @@ std::string entry(const OptionDefinition& option) {
   text += option.positional ? "\\fI" + roff(option.value.name) + "\\fR" : fmt::format("{}", fmt::join(names, ", "));
   if (!option.flag && !option.positional) text += " \\fI" + roff(option.value.name) + "\\fR";
   text += "\n" + prose(option.help_in_one_line());
-  if (!option.standard.empty()) text += " (" + roff(option.standard) + ")";
+  if (!option.default_text.empty()) text += " (" + roff(option.default_text) + ")";
   if (option.required && !option.positional) text += " (required)";
   if (!option.value.list.empty() && option.help.find("allreplay list") == std::string::npos)
     text += "; \\fBallreplay list " + option.value.list + "\\fR names what there is";

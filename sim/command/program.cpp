@@ -11,7 +11,7 @@
 #include "sim/command/definitions.hpp"
 #include "sim/command/help.hpp"
 #include "sim/core/version.hpp"
-#include "sim/schedule/asked.hpp"
+#include "sim/schedule/unknown_name_hints.hpp"
 
 namespace allreplay {
 
@@ -117,7 +117,7 @@ void require_known_words(const CommandLine& app, const std::vector<std::string>&
     const bool slip = std::any_of(options.begin(), options.end(), [&](const std::string& one) {
       return one.starts_with(name) || name.starts_with(one);
     });
-    if (!slip) answer_what_is_absent(name, argument(name));
+    if (!slip) hint_at_what_is_absent(name, argument(name));
     throw InputError(argument(name), fmt::format("{} has no such option", command), suggest(name, options));
   }
 }

@@ -120,7 +120,8 @@ void add_words(std::vector<std::vector<Advice>>& rankings, const RecommendTask& 
       const Scenario& tuned = advice.tuned.scenario;
       const auto& scenarios = task.sizes[size];
       const auto given = std::find_if(scenarios.begin(), scenarios.end(), [&](const Scenario& one) {
-        return one.strategy == tuned.strategy && one.options.strategy.step.zero == tuned.options.strategy.step.zero;
+        return one.strategy == tuned.strategy &&
+               one.options.strategy.sharding.zero == tuned.options.strategy.sharding.zero;
       });
       Request request = task.requests[size][static_cast<std::size_t>(given - scenarios.begin())];
       for (const auto& [name, value] : changed_options(*given, tuned)) set_option(request, name, value);

@@ -21,7 +21,7 @@ std::int64_t number_in(const char* name, std::int64_t least) {
   return parse_integer(environment(name).value_or(""), least, INT64_MAX, {"environment", name});
 }
 
-Share share_of(std::int64_t index, std::int64_t count, const Place& place) {
+Share share_of(std::int64_t index, std::int64_t count, const SourceLocation& place) {
   if (count < 1 || count > most_shares)
     throw InputError(place, fmt::format("{} shares", count), fmt::format("1 to {}", most_shares));
   if (index < 0 || index >= count)
@@ -45,7 +45,7 @@ std::optional<Share> share_of_array() {
 }  // namespace
 
 Share parse_share(const std::string& text) {
-  const Place place = argument("--shard");
+  const SourceLocation place = argument("--shard");
   if (text != "auto") {
     const std::size_t slash = text.find('/');
     if (slash == std::string::npos)

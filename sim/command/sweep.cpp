@@ -98,7 +98,8 @@ void merge(Context& context, const SweepArguments& arguments) {
   const Sweep sweep = arguments.sweep(context.inputs);
   require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, sweep));
   const auto missing = merge_sweep(sweep, arguments.parts, arguments.out, arguments.force);
-  if (missing.empty()) return context.console.tell(fmt::format("{} rows in {}", sweep.requests.size(), arguments.out));
+  if (missing.empty())
+    return context.console.print_stderr(fmt::format("{} rows in {}", sweep.requests.size(), arguments.out));
   throw Incomplete(fmt::format("{}: {} (`allreplay sweep {} --resume --out {}` computes them)", arguments.out,
                                missing_rows(missing, sweep.requests.size()), shell_word(arguments.file),
                                shell_word(arguments.out)));
@@ -115,7 +116,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   SweepRun how;
   how.jobs = threads_for(arguments.jobs);
   how.farm = farm;
-  how.progress = !context.console.is_heard();
+  how.progress = !context.console.output_is_captured();
   if (!arguments.shard.empty()) {
     how.share = parse_share(arguments.shard);
     arguments.out = file_of_share(arguments.out, how.share);
@@ -123,7 +124,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   if (!arguments.out.empty()) how.out = arguments.out;
   how.resume = arguments.resume;
   how.force = arguments.force;
-  how.note = [&](const std::string& text) { context.console.tell("note: " + text); };
+  how.note = [&](const std::string& text) { context.console.print_stderr("note: " + text); };
   const Sweep sweep = arguments.sweep(context.inputs);
   require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, sweep));
   Printout printout(arguments.json, arguments.csv);
@@ -140,8 +141,8 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   if (how.out) {
     std::fflush(stdout);  // the table before what follows it
     const std::size_t kept = swept.rows - swept.simulated;
-    context.console.tell(fmt::format("{} rows in {}{}", swept.rows, *how.out,
-                                     kept > 0 ? fmt::format(" ({} were there already)", kept) : ""));
+    context.console.print_stderr(fmt::format("{} rows in {}{}", swept.rows, *how.out,
+                                             kept > 0 ? fmt::format(" ({} were there already)", kept) : ""));
   }
 }
 

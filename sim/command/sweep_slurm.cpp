@@ -94,7 +94,7 @@ class SlurmSweep {
     }
     hand_in();
     if (arguments_.detach)
-      return context_.console.tell(
+      return context_.console.print_stderr(
           fmt::format("job {}; come back with: {}", fmt::join(known_jobs(), ", "), come_back()));
     wait();
     conclude();
@@ -255,7 +255,7 @@ class SlurmSweep {
     for (auto pause = 200ms; !left || *left > 0; pause = std::min<std::chrono::milliseconds>(pause * 5 / 4, 10s)) {
       std::this_thread::sleep_for(pause);
       const auto now = tasks_left(jobs);
-      if (!now && !told) context_.console.tell("note: Slurm does not answer; waiting for it");
+      if (!now && !told) context_.console.print_stderr("note: Slurm does not answer; waiting for it");
       told = told || !now;
       for (; now && left && *left > *now; --*left) progress.advance();
       if (now) left = now;
@@ -273,10 +273,11 @@ class SlurmSweep {
       if (rows.empty()) continue;
       missing.insert(missing.end(), rows.begin(), rows.end());
       if (++incomplete <= most_told)
-        context_.console.tell(fmt::format("task {} failed: {} of its {} rows are missing; its log: {}", share,
-                                          rows.size(), shares_[share].size(), folder_.log(share)));
+        context_.console.print_stderr(fmt::format("task {} failed: {} of its {} rows are missing; its log: {}", share,
+                                                  rows.size(), shares_[share].size(), folder_.log(share)));
     }
-    if (incomplete > most_told) context_.console.tell(fmt::format("so did {} other tasks", incomplete - most_told));
+    if (incomplete > most_told)
+      context_.console.print_stderr(fmt::format("so did {} other tasks", incomplete - most_told));
     std::sort(missing.begin(), missing.end());
     for (int tries = 0; tries < 20 && !files().is_file(folder_.merge_status()); ++tries)
       std::this_thread::sleep_for(500ms);  // folders of other hosts are seen late
@@ -288,7 +289,7 @@ class SlurmSweep {
     if (!missing.empty())
       throw Incomplete(fmt::format("{}: {} (`{}` computes them)", arguments_.out,
                                    missing_rows(missing, rows_.costs.size()), come_back()));
-    context_.console.tell(fmt::format("{} rows in {}", rows_.costs.size(), arguments_.out));
+    context_.console.print_stderr(fmt::format("{} rows in {}", rows_.costs.size(), arguments_.out));
   }
 
   Context& context_;

@@ -1,9 +1,9 @@
 #include <set>
 #include <utility>
 
+#include "sim/calibration/validation.hpp"
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
-#include "sim/experiment/validation.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/validation_report.hpp"
 #include "sim/view/validation_picture.hpp"

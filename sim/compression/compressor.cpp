@@ -40,7 +40,7 @@ constexpr CompressorKind table[] = {
 
 std::span<const CompressorKind> compressors() { return table; }
 
-const CompressorKind& find_compressor(std::string_view name, const Place& place) {
+const CompressorKind& find_compressor(std::string_view name, const SourceLocation& place) {
   return find_by_name(table, name, place, "no codec '{}'");
 }
 

@@ -54,7 +54,7 @@ struct CompressorKind {
 std::span<const CompressorKind> compressors();
 
 /// Throws InputError at `place`, naming the nearest one.
-const CompressorKind& find_compressor(std::string_view name, const Place& place);
+const CompressorKind& find_compressor(std::string_view name, const SourceLocation& place);
 
 /// The momentum of signum (Bernstein et al. 2018).
 constexpr float signum_momentum = 0.9f;

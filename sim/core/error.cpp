@@ -16,7 +16,7 @@ namespace allreplay {
 namespace {
 
 // One error is one line that can be read and moves no cursor, whatever a file's names and values contain.
-std::string message(const Place& place, std::string_view wrong, std::string_view right) {
+std::string message(const SourceLocation& place, std::string_view wrong, std::string_view right) {
   constexpr std::size_t longest_path = 4096, longest_part = 1000;  // bytes
   std::string line = one_line(place.file, longest_path);
   if (!place.path.empty()) line += ": " + one_line(place.path, longest_part);
@@ -44,13 +44,13 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
-Place Place::operator/(std::string_view key) const {
+SourceLocation SourceLocation::operator/(std::string_view key) const {
   std::string escaped;  // RFC 6901
   for (const char c : key) escaped += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
   return {file, path + "/" + escaped};
 }
 
-InputError::InputError(const Place& place, std::string_view wrong, std::string_view right)
+InputError::InputError(const SourceLocation& place, std::string_view wrong, std::string_view right)
     : std::runtime_error(message(place, wrong, right)),
       parts_(std::make_shared<const Parts>(Parts{place, std::string(wrong), std::string(right)})) {}
 

@@ -11,29 +11,29 @@ namespace allreplay {
 
 /// Where an input stands: the file (or "command line"), and a place in it: a JSON pointer ("/network/alpha"),
 /// a line ("line 7"), an option ("--workers"), or nothing for the whole file.
-struct Place {
+struct SourceLocation {
   std::string file;
   std::string path;
 
   /// The place of member `key` of the JSON object at this place.
-  Place operator/(std::string_view key) const;
+  SourceLocation operator/(std::string_view key) const;
 };
 
 /// Bad input. what() is the one line that the user sees: `FILE: PLACE: what is wrong (what would be right)`.
 class InputError : public std::runtime_error {
  public:
-  InputError(const Place& place, std::string_view wrong, std::string_view right);
+  InputError(const SourceLocation& place, std::string_view wrong, std::string_view right);
   /// What another one said, whole.
   explicit InputError(const std::string& line);
 
   // The parts of that line, as they were given.
-  const Place& place() const { return parts_->place; }
+  const SourceLocation& place() const { return parts_->place; }
   const std::string& wrong() const { return parts_->wrong; }
   const std::string& right() const { return parts_->right; }
 
  private:
   struct Parts {
-    Place place;
+    SourceLocation place;
     std::string wrong, right;
   };
   std::shared_ptr<const Parts> parts_;  // an exception is copied without throwing another

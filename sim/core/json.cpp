@@ -129,7 +129,7 @@ Json Json::parse(std::string_view text, const std::string& file) {
 
 Json Json::child(const void* value, std::string_view key) const { return {document_, value, (place() / key).path}; }
 
-Place Json::place() const { return {document_->file, path_}; }
+SourceLocation Json::place() const { return {document_->file, path_}; }
 
 void Json::fail(std::string_view wrong, std::string_view right) const { throw InputError(place(), wrong, right); }
 

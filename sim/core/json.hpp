@@ -59,7 +59,7 @@ class Json {
   /// The value as it stands in the file, on one line.
   std::string dump() const;
 
-  Place place() const;
+  SourceLocation place() const;
   [[noreturn]] void fail(std::string_view wrong, std::string_view right) const;
 
  private:

@@ -11,12 +11,12 @@ std::string choices(const std::vector<std::string>& names) {
   return text;
 }
 
-void fail_with_nearest(std::string_view name, const std::vector<std::string>& known, const Place& place,
+void fail_with_nearest(std::string_view name, const std::vector<std::string>& known, const SourceLocation& place,
                        std::string_view wrong) {
   throw InputError(place, fmt::format(fmt::runtime(wrong), name), suggest(name, known));
 }
 
-void fail_with_all(std::string_view name, const std::vector<std::string>& known, const Place& place,
+void fail_with_all(std::string_view name, const std::vector<std::string>& known, const SourceLocation& place,
                    std::string_view wrong) {
   throw InputError(place, fmt::format(fmt::runtime(wrong), name), choices(known));
 }

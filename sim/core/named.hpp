@@ -30,10 +30,10 @@ std::vector<std::string> names_of(const Rows& rows) {
 std::string choices(const std::vector<std::string>& names);
 
 /// Throw InputError at `place`: `wrong`, where {} stands for the name, and the nearest of the known names, or all.
-[[noreturn]] void fail_with_nearest(std::string_view name, const std::vector<std::string>& known, const Place& place,
-                                    std::string_view wrong);
-[[noreturn]] void fail_with_all(std::string_view name, const std::vector<std::string>& known, const Place& place,
-                                std::string_view wrong);
+[[noreturn]] void fail_with_nearest(std::string_view name, const std::vector<std::string>& known,
+                                    const SourceLocation& place, std::string_view wrong);
+[[noreturn]] void fail_with_all(std::string_view name, const std::vector<std::string>& known,
+                                const SourceLocation& place, std::string_view wrong);
 
 /// The row with that name, or nullptr.
 template <class Rows>
@@ -44,14 +44,15 @@ auto row_named(const Rows& rows, std::string_view name) {
 
 /// The row with that name. Throws InputError at `place`: "unknown strategy '{}'", for instance, and the nearest name.
 template <class Rows>
-const auto& find_by_name(const Rows& rows, std::string_view name, const Place& place, std::string_view wrong) {
+const auto& find_by_name(const Rows& rows, std::string_view name, const SourceLocation& place, std::string_view wrong) {
   if (const auto* row = row_named(rows, name)) return *row;
   fail_with_nearest(name, names_of(rows), place, wrong);
 }
 
 /// The same where names are few: the complaint lists them all.
 template <class Rows>
-const auto& choose_by_name(const Rows& rows, std::string_view name, const Place& place, std::string_view wrong) {
+const auto& choose_by_name(const Rows& rows, std::string_view name, const SourceLocation& place,
+                           std::string_view wrong) {
   if (const auto* row = row_named(rows, name)) return *row;
   fail_with_all(name, names_of(rows), place, wrong);
 }

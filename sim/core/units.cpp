@@ -69,7 +69,7 @@ std::string meant_by(std::string_view name, const Kind& kind) {
   return "";
 }
 
-double parse(std::string_view text, const Kind& kind, const Place& place) {
+double parse(std::string_view text, const Kind& kind, const SourceLocation& place) {
   const std::string_view trimmed = trim(text);
   double number = 0;
   const auto [rest, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
@@ -94,17 +94,17 @@ double parse(std::string_view text, const Kind& kind, const Place& place) {
 
 }  // namespace
 
-double parse_duration(std::string_view text, const Place& place) { return parse(text, duration_kind, place); }
-double parse_rate(std::string_view text, const Place& place) { return parse(text, rate_kind, place); }
-double parse_per_byte(std::string_view text, const Place& place) { return parse(text, per_byte_kind, place); }
+double parse_duration(std::string_view text, const SourceLocation& place) { return parse(text, duration_kind, place); }
+double parse_rate(std::string_view text, const SourceLocation& place) { return parse(text, rate_kind, place); }
+double parse_per_byte(std::string_view text, const SourceLocation& place) { return parse(text, per_byte_kind, place); }
 
-Bytes parse_size(std::string_view text, const Place& place) {
+Bytes parse_size(std::string_view text, const SourceLocation& place) {
   const double bytes = parse(text, size_kind, place);
   if (bytes > 1e18) throw InputError(place, fmt::format("\"{}\" is too large", text), "at most 1e9 GB");
   return std::llround(bytes);
 }
 
-double parse_number(std::string_view text, const Place& place) {
+double parse_number(std::string_view text, const SourceLocation& place) {
   const std::string_view trimmed = trim(text);
   double number = 0;
   const auto [rest, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
@@ -114,7 +114,7 @@ double parse_number(std::string_view text, const Place& place) {
   return number;
 }
 
-std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most, const Place& place) {
+std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most, const SourceLocation& place) {
   const std::string_view trimmed = trim(text);
   std::int64_t number = 0;
   const auto [rest, error] = std::from_chars(trimmed.data(), trimmed.data() + trimmed.size(), number);
@@ -122,6 +122,31 @@ std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64
     throw InputError(place, fmt::format("'{}' is not a whole number from {} to {}", text, least, most),
                      fmt::format("such as {}", least));
   return number;
+}
+
+std::vector<Bytes> parse_sizes(std::string_view text, const SourceLocation& place) {
+  constexpr std::string_view known = "one size, or a range like 8B:1GiB:x2";
+  const std::size_t first = text.find(':');
+  if (first == std::string_view::npos) {
+    const Bytes bytes = parse_size(text, place);
+    if (bytes < 1) throw InputError(place, fmt::format("'{}' is nothing to send", text), known);
+    return {bytes};
+  }
+  const std::size_t second = text.find(':', first + 1);
+  if (second == std::string_view::npos || second + 1 >= text.size() || text[second + 1] != 'x')
+    throw InputError(place, fmt::format("'{}' is no range of sizes", text), known);
+  const Bytes from = parse_size(text.substr(0, first), place),
+              to = parse_size(text.substr(first + 1, second - first - 1), place);
+  const double factor = parse_number(text.substr(second + 2), place);
+  if (from < 1 || to < from || !(factor > 1)) throw InputError(place, fmt::format("'{}' leads nowhere", text), known);
+  std::vector<Bytes> all;
+  for (double size = static_cast<double>(from); size <= static_cast<double>(to); size *= factor) {
+    const auto bytes = static_cast<Bytes>(std::llround(size));
+    if (all.empty() || bytes > all.back()) all.push_back(bytes);
+    if (all.size() > 10'000)
+      throw InputError(place, fmt::format("'{}' has more than 10000 sizes", text), "a larger factor");
+  }
+  return all;
 }
 
 namespace {

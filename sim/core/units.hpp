@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sim/core/error.hpp"
 #include "sim/core/time.hpp"
@@ -26,15 +27,19 @@ struct WireBytes {
 };
 
 // Each throws InputError at `place` unless `text` is a finite number >= 0 with a unit of its kind.
-double parse_duration(std::string_view text, const Place& place);  ///< seconds
-Bytes parse_size(std::string_view text, const Place& place);       ///< bytes, rounded to the nearest
-double parse_rate(std::string_view text, const Place& place);      ///< bytes per second
-double parse_per_byte(std::string_view text, const Place& place);  ///< seconds per byte
+double parse_duration(std::string_view text, const SourceLocation& place);  ///< seconds
+Bytes parse_size(std::string_view text, const SourceLocation& place);       ///< bytes, rounded to the nearest
+double parse_rate(std::string_view text, const SourceLocation& place);      ///< bytes per second
+double parse_per_byte(std::string_view text, const SourceLocation& place);  ///< seconds per byte
 
 /// A plain number without unit. Throws InputError unless all of `text` is a finite number.
-double parse_number(std::string_view text, const Place& place);
+double parse_number(std::string_view text, const SourceLocation& place);
 /// A whole number in [least, most]. Throws InputError.
-std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most, const Place& place);
+std::int64_t parse_integer(std::string_view text, std::int64_t least, std::int64_t most, const SourceLocation& place);
+
+/// "100 MB": that size; "8B:1GiB:x2": from 8 B on, each twice the one before, up to 1 GiB. Throws InputError at
+/// `place`.
+std::vector<Bytes> parse_sizes(std::string_view text, const SourceLocation& place);
 
 /// What a value is written in: 1e-3 and "ms", for 0.4 s.
 struct FittingUnit {

@@ -62,7 +62,7 @@ class Replay {
   void settle(Time instant) {
     while (const auto woken = events_.pop(instant)) {
       Server& server = *servers_[*woken].server;
-      if (!server.looks_ahead()) ++timeline_.events;
+      if (!server.wakeup_is_tentative()) ++timeline_.events;
       done_.clear();
       server.complete(instant, done_);
       for (const TaskId id : done_) {

@@ -35,7 +35,7 @@ class Server {
   virtual void complete(Time now, std::vector<TaskId>& done) = 0;
 
   /// At next_completion() nothing happens: so far the server has looked ahead, and wants to be asked again.
-  virtual bool looks_ahead() const { return false; }
+  virtual bool wakeup_is_tentative() const { return false; }
 
   /// It changes only at instants that next_completion() has named, and with start().
   virtual Load load() const { return {}; }

@@ -16,7 +16,7 @@ void TaskGraph::link() {
   successors_.resize(edges_.size());
   std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
   for (const Edge& edge : edges_) successors_[next[edge.before]++] = edge.after;
-  for (const TaskId task : need_one_) needed_[task] = std::min(needed_[task], std::uint32_t{1});
+  for (const TaskId task : wait_for_any_) needed_[task] = std::min(needed_[task], std::uint32_t{1});
   edges_.clear();
   edges_.shrink_to_fit();
 }

@@ -41,7 +41,7 @@ class TaskGraph {
   void precede(TaskId before, TaskId after) { edges_.push_back({before, after}); }
 
   /// It may start once the first of all that precede it has ended, and need not wait for the last.
-  void needs_one(TaskId task) { need_one_.push_back(task); }
+  void wait_for_any(TaskId task) { wait_for_any_.push_back(task); }
 
   /// Lays the edges out for reading. Call once, when all are added.
   void link();
@@ -68,7 +68,7 @@ class TaskGraph {
   std::vector<TaskId> successors_;    // of task 0, of task 1, …
   std::vector<std::uint32_t> first_;  // where each task's successors start
   std::vector<std::uint32_t> needed_;
-  std::vector<TaskId> need_one_;
+  std::vector<TaskId> wait_for_any_;
 };
 
 }  // namespace allreplay

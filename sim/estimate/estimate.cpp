@@ -90,7 +90,7 @@ void require_possible(const EstimateRequest& request, double total, double eleme
 
 }  // namespace
 
-Place estimate_option(const std::string& name) { return {"command line", name}; }
+SourceLocation estimate_option(const std::string& name) { return {"command line", name}; }
 
 double usual_efficiency(const std::string& precision) {
   return precision == "fp32" ? fp32_efficiency : tensor_core_efficiency;

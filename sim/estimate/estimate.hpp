@@ -28,7 +28,7 @@ struct Estimate {
 };
 
 /// The place of an option of `allreplay estimate`.
-Place estimate_option(const std::string& name);
+SourceLocation estimate_option(const std::string& name);
 
 /// The part of the roofline that trainings reach: the median of the published ones, docs/estimation.md.
 double usual_efficiency(const std::string& precision);

@@ -137,7 +137,7 @@ void stretch(ModelLayer& layer, std::int64_t from, std::int64_t to) {
 
 }  // namespace
 
-Computation plain_computation(const Model& model, const Place& place) {
+Computation plain_computation(const Model& model, const SourceLocation& place) {
   Computation work = from_model(model, place);
   bool first = true;
   for (std::size_t i = 0; i < work.layers.size(); ++i) {
@@ -152,7 +152,7 @@ Computation plain_computation(const Model& model, const Place& place) {
   return work;
 }
 
-Computation from_model(const Model& model, const Place& place, std::int64_t tokens) {
+Computation from_model(const Model& model, const SourceLocation& place, std::int64_t tokens) {
   Computation work;
   work.name = model.name;
   work.description = model.description;

@@ -84,7 +84,7 @@ struct SecondsOf {
 
 }  // namespace
 
-Rates rates_of(const Device& device, const std::string& precision, const Place& place) {
+Rates rates_of(const Device& device, const std::string& precision, const SourceLocation& place) {
   const auto known = precisions_of(device);
   if (std::find(known.begin(), known.end(), precision) == known.end())
     throw InputError(place, fmt::format("{} has no {}", device.name, precision),

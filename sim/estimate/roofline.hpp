@@ -19,7 +19,7 @@ struct Rates {
 };
 
 /// Throws InputError at `place` where the device does not have the precision.
-Rates rates_of(const Device& device, const std::string& precision, const Place& place);
+Rates rates_of(const Device& device, const std::string& precision, const SourceLocation& place);
 
 /// Seconds of one layer for a mini-batch.
 struct LayerSeconds {

@@ -17,7 +17,7 @@ double number(std::int64_t value) { return static_cast<double>(value); }
 
 class Builder {
  public:
-  Builder(const Transformer& transformer, std::int64_t tokens, const Place& place)
+  Builder(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place)
       : t_(transformer),
         tokens_(tokens),
         place_(place),
@@ -267,7 +267,7 @@ class Builder {
 
   const Transformer& t_;
   std::int64_t tokens_;
-  const Place& place_;
+  const SourceLocation& place_;
   bool dropout_;
   Computation work_;
   std::string group_;
@@ -276,7 +276,7 @@ class Builder {
 
 }  // namespace
 
-Computation build(const Transformer& transformer, std::int64_t tokens, const Place& place) {
+Computation build(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place) {
   const std::int64_t own = transformer.tokens();
   if (transformer.family == Family::Vit && tokens != own)
     throw InputError(place, fmt::format("{} sees {} patches and a class token", transformer.name, own - 1),

@@ -30,15 +30,15 @@ struct Transformer {
 
 /// The words of `families()` are "gpt2", "bert", "llama", "vit".
 std::vector<std::string> families();
-Family family_of(const std::string& word, const Place& place);
+Family family_of(const std::string& word, const SourceLocation& place);
 
 /// Throws InputError at `place` where the numbers do not go together: heads that do not divide, and the like.
-void require_sound(const Transformer& transformer, const Place& place);
+void require_sound(const Transformer& transformer, const SourceLocation& place);
 
 /// A file of models/transformers/, or a Hugging Face config.json (by its "model_type"). Throws InputError.
 Transformer read_transformer(const Json& json);
 
 /// Samples of `tokens` tokens (ViT: those of its images). Throws InputError at `place` beyond learned positions.
-Computation build(const Transformer& transformer, std::int64_t tokens, const Place& place);
+Computation build(const Transformer& transformer, std::int64_t tokens, const SourceLocation& place);
 
 }  // namespace allreplay

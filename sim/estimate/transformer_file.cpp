@@ -14,14 +14,14 @@ constexpr std::int64_t most = 1'000'000'000;  // of any number here: products of
 std::int64_t count(const Json& json) { return json.integer(1, most); }
 
 // "key": null stands for its absence in Hugging Face's files.
-std::int64_t count_or(const Json& json, const char* key, std::int64_t standard) {
+std::int64_t count_or(const Json& json, const char* key, std::int64_t default_value) {
   const auto value = json.find(key);
-  return value && value->dump() != "null" ? count(*value) : standard;
+  return value && value->dump() != "null" ? count(*value) : default_value;
 }
 
-bool flag_or(const Json& json, const char* key, bool standard) {
+bool flag_or(const Json& json, const char* key, bool default_value) {
   const auto value = json.find(key);
-  return value && value->dump() != "null" ? value->boolean() : standard;
+  return value && value->dump() != "null" ? value->boolean() : default_value;
 }
 
 Transformer read_own(const Json& json) {
@@ -56,10 +56,10 @@ Transformer read_own(const Json& json) {
 // --- Hugging Face: keys and defaults of each model_type's configuration class ----------------------------------------
 
 // What is left out is its class's default, and said.
-std::int64_t count_or_note(Transformer& t, const Json& json, const char* key, std::int64_t standard) {
+std::int64_t count_or_note(Transformer& t, const Json& json, const char* key, std::int64_t default_value) {
   const std::int64_t value = count_or(json, key, 0);
-  if (value == 0) t.left_out.push_back(fmt::format("{} {}", key, standard));
-  return value == 0 ? standard : value;
+  if (value == 0) t.left_out.push_back(fmt::format("{} {}", key, default_value));
+  return value == 0 ? default_value : value;
 }
 
 Transformer read_gpt2(const Json& json) {
@@ -160,14 +160,14 @@ Transformer read_hugging_face(const Json& json) {
 
 std::vector<std::string> families() { return {"gpt2", "bert", "llama", "vit"}; }
 
-Family family_of(const std::string& word, const Place& place) {
+Family family_of(const std::string& word, const SourceLocation& place) {
   const auto words = families();
   const auto found = std::find(words.begin(), words.end(), word);
   if (found == words.end()) throw InputError(place, fmt::format("unknown family '{}'", word), suggest(word, words));
   return static_cast<Family>(found - words.begin());
 }
 
-void require_sound(const Transformer& t, const Place& place) {
+void require_sound(const Transformer& t, const SourceLocation& place) {
   if (t.head_size * t.heads != t.hidden && t.hidden % t.heads != 0 && t.head_size == 0)
     throw InputError(place, fmt::format("{} heads do not divide a width of {}", t.heads, t.hidden),
                      "a number of heads that does");

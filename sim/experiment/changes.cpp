@@ -16,7 +16,7 @@ namespace allreplay {
 namespace {
 
 // "x4"; nothing for other texts.
-std::optional<double> factor_of(std::string_view text, const Place& place) {
+std::optional<double> factor_of(std::string_view text, const SourceLocation& place) {
   const std::string_view trimmed = trim(text);
   if (trimmed.size() < 2 || trimmed[0] != 'x') return std::nullopt;
   const double factor = parse_number(trimmed.substr(1), place);

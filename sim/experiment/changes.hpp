@@ -15,7 +15,7 @@ namespace allreplay {
 struct ChangeText {
   std::string name;
   std::string value;
-  Place place;
+  SourceLocation place;
 };
 
 /// What of a scenario a change concerns.

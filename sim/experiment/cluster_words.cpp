@@ -49,10 +49,10 @@ class GivenWords {
     return apart(value);
   }
 
-  std::string time(std::string_view name, std::string_view standard) const {
+  std::string time(std::string_view name, std::string_view default_text) const {
     const ChangeText* found = find(name);
     if (found) parse_duration(found->value, found->place);
-    return found ? apart(found->value) : std::string(standard);
+    return found ? apart(found->value) : std::string(default_text);
   }
 
  private:

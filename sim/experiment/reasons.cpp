@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "sim/collective/network_change.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 

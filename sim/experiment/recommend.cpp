@@ -9,10 +9,10 @@
 #include <fmt/format.h>
 
 #include "sim/core/text.hpp"
-#include "sim/experiment/answer.hpp"
 #include "sim/experiment/ranking.hpp"
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/experiment/tuning.hpp"
+#include "sim/experiment/wire_format.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/schedule/pytorch_buckets.hpp"
 #include "sim/search/plan_of.hpp"
@@ -27,7 +27,7 @@ const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metric
 // Of the settings that are as fast as any, but for 0.5 %, the one that starts the fewest collectives: start-ups that
 // overlap cost nothing here, but something in any real library. The options as given win a tie; where they are among
 // these, nothing may need more memory. Returns its values, none for the options as given.
-std::pair<Outcome, std::vector<std::string>> calmest(const Tried& tried) {
+std::pair<Outcome, std::vector<std::string>> fewest_collectives_within_slack(const TuningTrace& tried) {
   constexpr double slack = 1.005;
   const Outcome& given = tried.given;
   const Trial& best = tried.trials[tried.best];
@@ -77,9 +77,10 @@ std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& gi
     advice.tuned = run(scenario);
     advice.given_s = metrics(advice).iteration_s;
   } else {
-    const Tried tried = try_settings(scenario, {ranges, request.budget, TuneMethod::Bayes, request.seed}, request.jobs);
+    const TuningTrace tried =
+        try_settings(scenario, {ranges, request.budget, TuneMethod::Bayes, request.seed}, request.jobs);
     advice.given_s = tried.given.result.metrics.iteration_s;
-    std::tie(advice.tuned, values) = calmest(tried);
+    std::tie(advice.tuned, values) = fewest_collectives_within_slack(tried);
     advice.trials = tried.trials;
   }
   // What no settings say, such as a credit of four blocks, is not what was tuned.
@@ -116,7 +117,7 @@ std::string packed(const std::pair<Advice, std::vector<std::string>>& advised) {
       .add(advice.trials.size());
   for (const Trial& trial : advice.trials) {
     add_texts(packer, trial.values);
-    packer.add<Measured>(trial);
+    packer.add<TrialResult>(trial);
   }
   return packer.bytes();
 }
@@ -135,7 +136,7 @@ Advice unpacked(const Scenario& given, const std::string& bytes) {
   advice.trials.resize(unpacker.take<std::size_t>());
   for (Trial& trial : advice.trials) {
     trial.values = take_texts(unpacker);
-    static_cast<Measured&>(trial) = unpacker.take<Measured>();
+    static_cast<TrialResult&>(trial) = unpacker.take<TrialResult>();
   }
   return advice;
 }
@@ -145,11 +146,11 @@ void share_bounds(std::vector<Advice>& ranking) {
   std::map<std::int64_t, double> least;  // by ZeRO stage
   for (const Advice& one : ranking)
     if (const auto bound = metrics(one).lower_bound_s) {
-      const auto [known, fresh] = least.emplace(one.tuned.result.plan.step.zero, *bound);
+      const auto [known, fresh] = least.emplace(one.tuned.result.plan.sharding.zero, *bound);
       known->second = std::min(known->second, *bound);
     }
   for (Advice& one : ranking)
-    if (const auto known = least.find(one.tuned.result.plan.step.zero); known != least.end())
+    if (const auto known = least.find(one.tuned.result.plan.sharding.zero); known != least.end())
       one.bound_s = known->second;
 }
 
@@ -214,7 +215,7 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
     for (const auto& scenarios : sizes) rankings.push_back(recommend(scenarios, request, ruled_out));
     return rankings;
   }
-  std::vector<Job> jobs;
+  std::vector<FarmJob> jobs;
   std::vector<SizeAndStrategy> all;
   std::vector<std::vector<Answered>> answers;
   for (std::size_t size = 0; size < sizes.size(); ++size) {

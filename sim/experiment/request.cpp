@@ -11,7 +11,7 @@
 #include "sim/core/text.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/plan_file.hpp"
-#include "sim/schedule/asked.hpp"
+#include "sim/schedule/unknown_name_hints.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -20,7 +20,7 @@ namespace {
 
 // Names stand in tables, in lines of CSV and in messages: nothing that ends a line, moves a cursor, or is a formula to
 // a spreadsheet.
-void require_plain_name(const std::string& name, const Place& place) {
+void require_plain_name(const std::string& name, const SourceLocation& place) {
   if (is_one_line(name) && name.find_first_of("=+-@") != 0) return;
   throw InputError(place, fmt::format("'{}' is no name", name),
                    "one line of text that starts with none of = + - @: spreadsheets take that for a formula");
@@ -151,7 +151,7 @@ std::string slug(std::string_view text) {
 std::string Library::codec_file(const Request& request, const std::string& device) const {
   const auto on_device = inputs_.files.locate_data(codec_folder, fmt::format("{}_{}", request.codec, slug(device)));
   const auto anywhere = on_device ? on_device : inputs_.files.locate_data(codec_folder, request.codec);
-  if (!anywhere) answer_what_is_absent(request.codec, request.place_of_codec);
+  if (!anywhere) hint_at_what_is_absent(request.codec, request.place_of_codec);
   if (!anywhere)
     throw InputError(request.place_of_codec, fmt::format("no codec '{}'", request.codec),
                      suggest(request.codec, inputs_.files.list_data(codec_folder)));
@@ -196,7 +196,7 @@ std::uint64_t Library::digest_of(const Request& request) const {
 namespace {
 
 // Words say how many GPUs there are; a file's cluster goes on as it begins.
-void require_room(const Cluster& in_words, std::int64_t workers, const Place& place) {
+void require_room(const Cluster& in_words, std::int64_t workers, const SourceLocation& place) {
   const std::int64_t gpus = node_workers_of(in_words.network), nodes = in_words.workers / gpus;
   if (workers > in_words.workers)
     throw InputError(place, fmt::format("{} workers, and {} x {} GPUs are {}", workers, nodes, gpus, in_words.workers),
@@ -243,8 +243,8 @@ std::shared_ptr<const GivenPlan> given_plan(const Files& files, const std::strin
 
 // The plan says how many micro-batches and groups it is for.
 void take_step(Scenario& scenario) {
-  ShardingConfig& step = scenario.options.strategy.step;
-  const ShardingConfig& planned = scenario.given->plan.step;
+  ShardingConfig& step = scenario.options.strategy.sharding;
+  const ShardingConfig& planned = scenario.given->plan.sharding;
   const auto check = [&](const char* option, std::int64_t asked, std::int64_t has) {
     if (scenario.options.places.contains(option) && asked != has)
       throw InputError(scenario.options.place_of(option),

@@ -22,7 +22,7 @@ namespace allreplay {
 struct OptionText {
   std::string name;
   std::string value;
-  Place place;
+  SourceLocation place;
 };
 
 struct Request {
@@ -40,8 +40,8 @@ struct Request {
   std::vector<ChangeText> changes;  ///< of the cluster and the profile, before they are used
   bool reuse = true;                ///< of the price of a collective that runs alone (detailed fidelities)
   // Where complaints about the names above point.
-  Place place_of_profile, place_of_ratio, place_of_workers, place_of_strategy, place_of_collective, place_of_fidelity,
-      place_of_codec;
+  SourceLocation place_of_profile, place_of_ratio, place_of_workers, place_of_strategy, place_of_collective,
+      place_of_fidelity, place_of_codec;
 };
 
 /// Sets one option in the place of what was given for it, or takes it back where `value` is empty.

@@ -8,7 +8,7 @@
 #include "sim/core/json_value.hpp"
 #include "sim/core/units.hpp"
 #include "sim/search/candidate.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 
@@ -35,7 +35,8 @@ NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& 
         if (options.places.contains(std::string(name)) && !named(name)) append(name);
   };
   const bool searched = scenario.strategy->searched() && !scenario.given;
-  if (!searched || !options.strategy.step.shards_parameters())  // `best` over units starts from none of the plans of blocks
+  if (!searched ||
+      !options.strategy.sharding.shards_parameters())  // `best` over units starts from none of the plans of blocks
     for (const std::string_view name : scenario.strategy->options) append(name);
   if (searched) append_given();
   for (const std::string_view name : step_options())
@@ -72,8 +73,8 @@ constexpr ColumnRow all[] = {
     {"workers", "how many there are", [](const Record& r) -> Cell { return r.scenario.workers; }, number, identifies},
     {"collective", "what carries the gradients", [](const Record& r) { return text_cell(r.choice.algorithm->name); },
      words, identifies},
-    {"fidelity", "how communication is priced", [](const Record& r) -> Cell { return to_string(r.choice.fidelity); }, words,
-     identifies},
+    {"fidelity", "how communication is priced", [](const Record& r) -> Cell { return to_string(r.choice.fidelity); },
+     words, identifies},
     {"codec", "what compresses; null (empty): gradients as they are",
      [](const Record& r) { return r.scenario.codec ? Cell(r.scenario.codec->name) : Cell(); }, words, identifies,
      may_be_empty, later},
@@ -170,7 +171,9 @@ SpeedPerGpu speed_per_gpu(const Scenario& scenario, const Metrics& metrics) {
   return speed;
 }
 
-NamedValues options_that_matter(const Scenario& scenario) { return effective_options(scenario, collective_of(scenario)); }
+NamedValues options_that_matter(const Scenario& scenario) {
+  return effective_options(scenario, collective_of(scenario));
+}
 
 NamedValues named_values(std::string_view text) {
   NamedValues values;
@@ -184,7 +187,7 @@ NamedValues named_values(std::string_view text) {
   return values;
 }
 
-std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const Place& place) {
+std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const SourceLocation& place) {
   for (const auto& [name, value] : options)
     if (name == "memory") return memory_bytes <= static_cast<double>(parse_size(value, place));
   return std::nullopt;

@@ -70,7 +70,7 @@ NamedValues options_that_matter(const Scenario& scenario);
 NamedValues named_values(std::string_view text);
 
 /// Whether a worker that holds so much has the memory for it, by the options of its row; none where these say nothing.
-std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const Place& place);
+std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const SourceLocation& place);
 
 /// The columns that say which scenario a row is of.
 Row identity(const Scenario& scenario);

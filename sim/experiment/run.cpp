@@ -38,16 +38,17 @@ Row row_of(const Outcome& outcome) {
 std::string chosen_schedule(const Outcome& outcome) {
   const auto& [scenario, result, wall_s] = outcome;
   const Plan& plan = result.plan;
-  const bool searched = !scenario.given && !scenario.strategy->draft && !scenario.strategy->plan;
-  if (!searched || !plan.step.shards_parameters()) return "";
+  const bool searched = !scenario.given && !scenario.strategy->schedule && !scenario.strategy->plan;
+  if (!searched || !plan.sharding.shards_parameters()) return "";
   const auto count = [&](CollectiveOp op) {
     return std::count_if(plan.transfers.begin(), plan.transfers.end(),
                          [&](const Transfer& one) { return one.op == op; });
   };
-  const std::size_t layers = scenario.profile->layers.size(), units = plan.holding.units.size();
+  const std::size_t layers = scenario.profile->layers.size(), units = plan.memory_policy.units.size();
   std::string text = units > 0 ? fmt::format("{} layers in {} unit{}", layers, units, units == 1 ? "" : "s")
                                : fmt::format("{} layers, each by itself", layers);
-  text += fmt::format(": {} gathers, {} reductions", count(CollectiveOp::AllGather), count(CollectiveOp::ReduceScatter));
+  text +=
+      fmt::format(": {} gathers, {} reductions", count(CollectiveOp::AllGather), count(CollectiveOp::ReduceScatter));
   if (const auto replicas = count(CollectiveOp::AllReduce); replicas > 0)
     text += fmt::format(", {} all-reduces among groups", replicas);
   return text + (plan.lanes.size() > 1 ? ", in lanes of their own" : ", in one lane");

@@ -5,10 +5,10 @@
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_pipeline.h>
 
-#include "sim/experiment/answer.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep_rows.hpp"
+#include "sim/experiment/wire_format.hpp"
 #include "sim/training/memory.hpp"
 
 namespace allreplay {
@@ -60,7 +60,7 @@ struct RowJob {
 
 // By the other processes, kept as they come.
 void run_there(const std::vector<std::size_t>& missing, const SweepRows& rows, Farm& farm, const Keep& keep) {
-  std::vector<Job> jobs;
+  std::vector<FarmJob> jobs;
   for (const std::size_t row : missing) jobs.push_back({row_work(row, rows.all.inputs[row]), rows.costs[row]});
   farm.run(jobs, [&](std::size_t job, const std::string& answer) {
     Unpacker unpacker(answer);

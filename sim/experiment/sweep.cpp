@@ -7,7 +7,7 @@
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
 #include "sim/experiment/cluster_words.hpp"
-#include "sim/schedule/asked.hpp"
+#include "sim/schedule/unknown_name_hints.hpp"
 
 namespace allreplay {
 
@@ -27,7 +27,7 @@ Requests::Choice profile_choice(const Files& files, const Json& json, const std:
   const Json name = json.is_object() ? json.at("profile") : json;
   const std::string path = beside(files, file, name.text());
   std::optional<double> forward_ratio;
-  Place place_of_ratio;
+  SourceLocation place_of_ratio;
   if (json.is_object()) {
     json.allow_only({"profile", "forward_ratio"});
     if (const auto ratio = json.find("forward_ratio")) {
@@ -110,9 +110,9 @@ std::vector<Requests::Branch> strategy_branches(const Inputs& inputs, const Json
 
 // A word of the request, and where it was given.
 using Words = std::string Request::*;
-using PlaceOf = Place Request::*;
+using PlaceOf = SourceLocation Request::*;
 
-Requests::Choice choice_of(Words words, PlaceOf place_of, std::string text, Place place) {
+Requests::Choice choice_of(Words words, PlaceOf place_of, std::string text, SourceLocation place) {
   return [=](Request& request) {
     request.*words = text;
     request.*place_of = place;
@@ -121,7 +121,7 @@ Requests::Choice choice_of(Words words, PlaceOf place_of, std::string text, Plac
 
 // What the command line has decided, else the file's list.
 std::vector<Requests::Choice> word_choices(const Files& files, Words words, PlaceOf place_of,
-                                           const std::string& decided, const Place& place,
+                                           const std::string& decided, const SourceLocation& place,
                                            const std::vector<std::optional<Json>>& list,
                                            const std::string& folder_of = "") {
   if (!decided.empty()) return {choice_of(words, place_of, decided, place)};

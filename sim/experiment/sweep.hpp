@@ -26,7 +26,7 @@ struct SweepOverrides {
   std::string collective;
   std::string fidelity;
   std::string codec;
-  Place place_of_collective, place_of_fidelity, place_of_codec;
+  SourceLocation place_of_collective, place_of_fidelity, place_of_codec;
   bool reuse = true;                  ///< see Request::reuse
   std::vector<ChangeText> changes{};  ///< of every row's profile and cluster
 };

@@ -139,7 +139,7 @@ class Finder {
   }
 
   [[noreturn]] void fail(const CsvRow& line) const {
-    const Place place{file_, fmt::format("line {}", line.line)};
+    const SourceLocation place{file_, fmt::format("line {}", line.line)};
     if (next_ == rows_.numbers.size()) throw InputError(place, "comes after the last row", "the file of this sweep");
     const auto [column, expected] = *difference(line, next_);
     throw InputError(place, fmt::format("is not the sweep's row {}", rows_.numbers[next_] + 1),

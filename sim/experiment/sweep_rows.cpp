@@ -12,8 +12,8 @@
 
 namespace allreplay {
 
-// Microseconds, roughly, on one core (docs/performance.md, "Many machines"): within a factor of a few, which is enough
-// for shares of many rows.
+// Microseconds, roughly, on one core (docs/dev/performance.md, "Many machines"): within a factor of a few, which is
+// enough for shares of many rows.
 std::uint64_t expected_cost(const Scenario& scenario) {
   const auto tensors = static_cast<std::uint64_t>(scenario.profile->tensors.size());
   const auto workers = static_cast<std::uint64_t>(scenario.workers);

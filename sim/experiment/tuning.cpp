@@ -14,7 +14,7 @@
 #include "sim/farm/bytes.hpp"
 #include "sim/schedule/alike.hpp"
 #include "sim/search/plan_of.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 #include "sim/training/memory.hpp"
 
 namespace allreplay {
@@ -58,13 +58,12 @@ class Costs {
   Costs(const Scenario& scenario, std::vector<Range> ranges) : scenario_(scenario), ranges_(std::move(ranges)) {}
 
   // For several threads at a time.
-  Measured of(const std::vector<std::string>& values) {
-    const Scenario changed = with_options(scenario_, ranges_, values);
-    const Communication communication = communication_of(changed);
-    const Plan plan = opened(plan_of(changed, communication));
+  TrialResult of(const std::vector<std::string>& values) {
+    const Job job = job_of(with_options(scenario_, ranges_, values));
+    const Plan plan = opened(plan_of(job));
     const std::uint64_t digest = digest_of(plan);
-    if (const auto cost = find(digest, plan, changed.options, communication)) return *cost;
-    return know(digest, changed.options, simulate(changed, plan, prepared_for(plan, communication)));
+    if (const auto cost = find(digest, plan, job)) return *cost;
+    return know(digest, job.scenario.options, simulate(prepared_for(plan, job), plan));
   }
 
   // `result`: with the options as they are.
@@ -74,7 +73,7 @@ class Costs {
   struct Known {
     std::uint64_t digest;
     Options options;  // smaller than the plan, which they make again
-    Measured cost;
+    TrialResult cost;
   };
 
   Plan opened(Plan plan) const {
@@ -84,30 +83,29 @@ class Costs {
 
   // What the planner alone reads shows in its plan.
   bool alike_beside_plans(const Options& a, const Options& b) const {
-    return a.strategy.step == b.strategy.step && std::all_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
+    return a.strategy.sharding == b.strategy.sharding &&
+           std::all_of(ranges_.begin(), ranges_.end(), [&](const Range& range) {
              return reads(*scenario_.strategy, range.option) || a.get(range.option) == b.get(range.option);
            });
   }
 
-  std::optional<Measured> find(std::uint64_t digest, const Plan& plan, const Options& options,
-                               const Communication& communication) {
+  std::optional<TrialResult> find(std::uint64_t digest, const Plan& plan, Job job) {
     std::vector<Known> candidates;
     {
       const std::lock_guard lock(mutex_);
       for (const Known& one : known_)
-        if (one.digest == digest && alike_beside_plans(one.options, options)) candidates.push_back(one);
+        if (one.digest == digest && alike_beside_plans(one.options, job.scenario.options)) candidates.push_back(one);
     }
     for (const Known& one : candidates) {
-      Scenario other = scenario_;
-      other.options = one.options;
-      if (replayed_alike(opened(plan_of(other, communication)), plan)) return one.cost;
+      job.scenario.options = one.options;
+      if (replayed_alike(opened(plan_of(job)), plan)) return one.cost;
     }
     return std::nullopt;
   }
 
-  Measured know(std::uint64_t digest, const Options& options, const Result& result) {
-    const Measured cost{result.metrics.iteration_s, result.memory.peak, fits(scenario_, result),
-                        result.metrics.collectives};
+  TrialResult know(std::uint64_t digest, const Options& options, const Result& result) {
+    const TrialResult cost{result.metrics.iteration_s, result.memory.peak, fits(scenario_, result),
+                           result.metrics.collectives};
     const std::lock_guard lock(mutex_);
     known_.push_back({digest, options, cost});
     return cost;
@@ -119,15 +117,15 @@ class Costs {
   std::vector<Known> known_;
 };
 
-std::vector<Measured> measured_by(Farm& farm, const std::vector<std::vector<std::string>>& settings) {
-  std::vector<Job> jobs;
+std::vector<TrialResult> measured_by(Farm& farm, const std::vector<std::vector<std::string>>& settings) {
+  std::vector<FarmJob> jobs;
   for (const auto& values : settings) {
     Packer packer;
     for (const std::string& value : values) packer.add_text(value);
     jobs.push_back({packer.bytes()});
   }
-  std::vector<Measured> costs(settings.size());
-  farm.run(jobs, [&](std::size_t i, const std::string& answer) { costs[i] = Unpacker(answer).take<Measured>(); });
+  std::vector<TrialResult> costs(settings.size());
+  farm.run(jobs, [&](std::size_t i, const std::string& answer) { costs[i] = Unpacker(answer).take<TrialResult>(); });
   return costs;
 }
 
@@ -141,8 +139,8 @@ Farm::Answer answer_trials(Scenario scenario, std::vector<Range> ranges) {
   };
 }
 
-Tried try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
-  Tried tuning;
+TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm) {
+  TuningTrace tuning;
   tuning.ranges = request.ranges;
   tuning.given = run(scenario);
   Options defaults = scenario.options;
@@ -161,7 +159,7 @@ Tried try_settings(const Scenario& scenario, const TuneRequest& request, int job
   oneapi::tbb::task_arena arena(jobs);
   const auto measure = [&](const std::vector<std::vector<std::string>>& settings) {
     if (farm && farm->workers() > 0) return measured_by(*farm, settings);
-    std::vector<Measured> found(settings.size());
+    std::vector<TrialResult> found(settings.size());
     arena.execute([&] {
       oneapi::tbb::parallel_for(std::size_t{0}, settings.size(),
                                 [&](std::size_t i) { found[i] = costs.of(settings[i]); });

@@ -10,7 +10,7 @@
 
 namespace allreplay {
 
-struct Tried {
+struct TuningTrace {
   std::vector<Range> ranges;
   std::vector<Trial> trials;
   std::size_t best = 0;   ///< index of the fastest trial
@@ -18,7 +18,7 @@ struct Tried {
   bool as_given = false;  ///< no trial is faster than that
 };
 
-struct Tuning : Tried {
+struct Tuning : TuningTrace {
   Outcome tuned;  ///< the faster of the two
 };
 
@@ -34,7 +34,7 @@ Scenario as_printed(Scenario scenario);
 NamedValues changed_options(const Scenario& from, const Scenario& to);
 
 /// `jobs` trials at a time, or as many as the farm has workers (answer_trials()); the result does not depend on it.
-Tried try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm = nullptr);
+TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm = nullptr);
 
 /// The same, and what is to be known of the fastest.
 Tuning run_tuning(const Scenario& scenario, const TuneRequest& request, int jobs, Farm* farm = nullptr);

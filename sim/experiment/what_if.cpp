@@ -10,11 +10,11 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include "sim/collective/network_change.hpp"
-#include "sim/experiment/answer.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/recommend.hpp"
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/experiment/tuning.hpp"
+#include "sim/experiment/wire_format.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/training/sharding.hpp"
@@ -99,7 +99,7 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
   const Tensor& tensor = scenario.profile->tensors.front();
   if (tensor.bytes > 2 * tensor.elements)
     all.push_back(option(Kind::Dtype, "fp16 gradients", "gradient_dtype", "fp16"));
-  const std::int64_t batches = base.result.plan.step.accumulate;
+  const std::int64_t batches = base.result.plan.sharding.accumulate;
   for (const std::int64_t more : {2 * batches, 4 * batches})
     all.push_back(option(Kind::Accumulate, fmt::format("{} micro-batches instead of {}", more, batches), "accumulate",
                          std::to_string(more)));
@@ -117,7 +117,7 @@ void append_training(std::vector<Question>& all, const Outcome& base) {
 
 void append_strategies(std::vector<Question>& all, const Outcome& base) {
   const std::string_view now = base.scenario.strategy->name;
-  const std::int64_t stage = base.result.plan.step.zero;
+  const std::int64_t stage = base.result.plan.sharding.zero;
   if (now != "ddp" || stage != 0) all.push_back(strategy(Kind::Strategy, "DDP", "ddp"));
   if (now != "ddp" || stage != 1)
     all.push_back(strategy(Kind::Strategy, "DDP, optimizer shared out (ZeRO-1)", "ddp", "1"));
@@ -196,7 +196,7 @@ class Asking {
   static double speed(const Outcome& outcome) {
     const auto& [scenario, result, wall_s] = outcome;
     if (result.metrics.iteration_s == 0) return 1;
-    return static_cast<double>(scenario.workers * result.plan.step.accumulate *
+    return static_cast<double>(scenario.workers * result.plan.sharding.accumulate *
                                scenario.profile->batch_size.value_or(1)) /
            result.metrics.iteration_s;
   }
@@ -252,7 +252,7 @@ class Asking {
     std::vector<Answered> answers;
     if (farm_) {
       answers.resize(requests.size());
-      std::vector<Job> jobs;
+      std::vector<FarmJob> jobs;
       for (std::size_t i = 0; i < requests.size(); ++i)
         jobs.push_back({work_of(Asked::Advice, requests[i]), expected_cost(scenarios[i])});
       farm_->run(jobs, [&](std::size_t job, const std::string& bytes) {
@@ -324,7 +324,7 @@ class Asking {
 
   void run_there(const std::vector<Request>& requests, Scenarios& scenarios, std::vector<std::string>& wrong,
                  const Take& take) const {
-    std::vector<Job> jobs;
+    std::vector<FarmJob> jobs;
     std::vector<std::size_t> asked;
     for (std::size_t i = 0; i < scenarios.size(); ++i) {
       if (!scenarios[i]) continue;

@@ -56,19 +56,19 @@ bool Farm::receive(const Take& take) {
   return true;
 }
 
-void Farm::run(const std::vector<Job>& jobs, const Take& take) {
+void Farm::run(const std::vector<FarmJob>& jobs, const Take& take) {
   std::vector<std::size_t> order(jobs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return jobs[a].cost > jobs[b].cost; });
   std::uint64_t left = 0;
-  for (const Job& job : jobs) left += job.cost;
+  for (const FarmJob& job : jobs) left += job.cost;
   std::size_t next = 0, taken = 0;
   const auto hand_out = [&](int rank) {
     const std::uint64_t fair = left / (2 * workers());
     Packer chunk;
     for (std::uint64_t cost = 0; next < order.size();) {
-      const Job& job = jobs[order[next]];
+      const FarmJob& job = jobs[order[next]];
       if (cost > 0 && cost + job.cost > fair) break;
       chunk.add(order[next++]).add_text(job.work);
       cost += job.cost;

@@ -18,7 +18,7 @@ class RankError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-struct Job {
+struct FarmJob {
   std::string work;        ///< what Answer is called with
   std::uint64_t cost = 1;  ///< beside the other jobs
 };
@@ -38,7 +38,7 @@ class Farm {
 
   /// Rank 0, which needs a worker: has the jobs done, the costly ones first, in chunks that shrink to the end. `take`
   /// gets each answer once it is here, in any order. Any number of times. Throws RankError.
-  void run(const std::vector<Job>& jobs, const Take& take);
+  void run(const std::vector<FarmJob>& jobs, const Take& take);
 
   /// The others: `prepare` says how jobs are done; this does them until rank 0 lets go. What either throws is told to
   /// rank 0.

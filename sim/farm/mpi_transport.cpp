@@ -11,7 +11,7 @@ namespace allreplay {
 
 namespace {
 
-const Place place{"command line", "--engine"};
+const SourceLocation place{"command line", "--engine"};
 
 // Beside the program as it is built, or where it is installed.
 void* loaded_module() {

@@ -61,7 +61,9 @@ Enum read_word(const Json& json, std::initializer_list<Enum> words) {
 
 Order read_order(const Json& json) { return read_word(json, {Order::FirstReady, Order::AsListed, Order::Priority}); }
 Barrier read_barrier(const Json& json) { return read_word(json, {Barrier::Iteration, Barrier::Layer}); }
-CollectiveOp read_op(const Json& json) { return read_word(json, {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather}); }
+CollectiveOp read_op(const Json& json) {
+  return read_word(json, {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather});
+}
 
 JsonValue write_window(const Window& window) {
   return window.bytes != Window::unlimited ? JsonValue{{"bytes", window.bytes}} : JsonValue{{"blocks", window.count}};
@@ -96,7 +98,7 @@ constexpr std::string_view start_word = "start", everything_word = "everything";
 const std::string halves[] = {to_string(CollectiveOp::ReduceScatter), to_string(CollectiveOp::AllGather)};
 
 // The rules of a plan that travels all alike, as version 1 printed them.
-void write_travel(JsonValue& value, const Travel& travel) {
+void write_queueing(JsonValue& value, const QueueingPolicy& travel) {
   value["order"] = to_string(travel.order);
   value["window"] = write_window(travel.window);
   value["barrier"] = to_string(travel.barrier);
@@ -105,10 +107,10 @@ void write_travel(JsonValue& value, const Travel& travel) {
   if (travel.tick > Time(0)) value["tick"] = write_duration(travel.tick);
 }
 
-constexpr std::string_view keys_of_travel[] = {"order", "window", "barrier", "stages", "release", "tick"};
+constexpr std::string_view keys_of_queueing[] = {"order", "window", "barrier", "stages", "release", "tick"};
 
-Travel read_travel(const Json& json) {
-  Travel travel;
+QueueingPolicy read_queueing(const Json& json) {
+  QueueingPolicy travel;
   if (const auto order = json.find("order")) travel.order = read_order(*order);
   if (const auto window = json.find("window")) travel.window = read_window(*window);
   if (const auto barrier = json.find("barrier")) travel.barrier = read_barrier(*barrier);
@@ -135,10 +137,10 @@ class PlanWriter {
 
   std::string write() const {
     JsonValue value{{"strategy", plan_.strategy}};
-    if (!(plan_.step == ShardingConfig())) value["step"] = step();
+    if (!(plan_.sharding == ShardingConfig())) value["step"] = step();
     if (plan_.copy_rate) value["copy"] = fmt::format("{} B/s", *plan_.copy_rate);
-    if (!(plan_.holding == Holding())) value["holding"] = holding();
-    if (plan_.travel) write_travel(value, *plan_.travel);
+    if (!(plan_.memory_policy == MemoryPolicy())) value["holding"] = holding();
+    if (plan_.queueing) write_queueing(value, *plan_.queueing);
     value["blocks"] = blocks();
     value["lanes"] = lanes();
     value["program"] = program();
@@ -169,11 +171,13 @@ class PlanWriter {
   }
 
   JsonValue step() const {
-    return {{"accumulate", plan_.step.accumulate}, {"zero", plan_.step.zero}, {"shard_group", plan_.step.shard_group}};
+    return {{"accumulate", plan_.sharding.accumulate},
+            {"zero", plan_.sharding.zero},
+            {"shard_group", plan_.sharding.shard_group}};
   }
 
   JsonValue holding() const {
-    const Holding& holding = plan_.holding;
+    const MemoryPolicy& holding = plan_.memory_policy;
     JsonValue value = JsonValue::object();
     if (holding.parameter > 0) value["parameter_bytes"] = holding.parameter;
     if (holding.gradient > 0) value["gradient_bytes"] = holding.gradient;
@@ -192,7 +196,7 @@ class PlanWriter {
     JsonValue value{{to_string(work.kind), block                     ? JsonValue(work.item)
                                            : work.item == everything ? JsonValue(everything_word)
                                                                      : layers_.write(work.item)}};
-    if (work.batch > 0) value["batch"] = work.batch;
+    if (work.micro_batch > 0) value["batch"] = work.micro_batch;
     return value;
   }
 
@@ -216,7 +220,7 @@ class PlanWriter {
                       {"lane", plan_.lanes[transfer.lane].name},
                       {"priority", transfer.priority}});
       if (transfer.group != group_all) list.back()["axis"] = plan_.groups[transfer.group].name;
-      if (transfer.batch > 0) list.back()["batch"] = transfer.batch;
+      if (transfer.micro_batch > 0) list.back()["batch"] = transfer.micro_batch;
       list.back()["before"] = JsonValue::array();
       list.back()["after"] = JsonValue::array();
     }
@@ -242,7 +246,7 @@ class PlanReader {
                       "lanes", "program", "transfers", "step", "copy", "holding"});
     if (const auto text = json_.find("description")) text->text();
     const bool in_full = json_.find("transfers").has_value();
-    const bool in_short = std::any_of(std::begin(keys_of_travel), std::end(keys_of_travel),
+    const bool in_short = std::any_of(std::begin(keys_of_queueing), std::end(keys_of_queueing),
                                       [&](std::string_view key) { return json_.find(key).has_value(); });
     for (const char* key : {"lanes", "program"})
       if (const auto part = json_.find(key); part && !in_full)
@@ -253,10 +257,10 @@ class PlanReader {
       if (step.shards_parameters())
         json_.at("step").at("zero").fail("says nothing of when parameters are gathered",
                                          "lanes, program and transfers");
-      Draft draft{read_travel(json_), strategy(), blocks()};
-      if (draft.split && step.shards_optimizer())
+      BucketSchedule schedule{read_queueing(json_), strategy(), blocks()};
+      if (schedule.split && step.shards_optimizer())
         json_.at("stages").fail("are those of an all-reduce, and the plan shards", "zero 0, or no stages");
-      plan = expand(std::move(draft), profile_, step);
+      plan = expand(std::move(schedule), profile_, step);
     }
     if (!in_full) return plan;
     Plan full = plan_in_full();
@@ -328,8 +332,8 @@ class PlanReader {
     return step;
   }
 
-  Holding read_holding(const Plan& plan) const {
-    Holding holding;
+  MemoryPolicy read_memory_policy(const Plan& plan) const {
+    MemoryPolicy holding;
     const auto json = json_.find("holding");
     if (!json) return holding;
     json->allow_only({"parameter_bytes", "gradient_bytes", "whole_gradients", "reduce_buffer", "resident", "units"});
@@ -361,11 +365,11 @@ class PlanReader {
   Plan plan_in_full() {
     Plan plan;
     plan.strategy = strategy();
-    plan.step = read_step();
-    plan.groups = data_parallel_groups(plan.step);
+    plan.sharding = read_step();
+    plan.groups = data_parallel_groups(plan.sharding);
     plan.blocks = blocks();
     if (const auto rate = json_.find("copy")) plan.copy_rate = parse_rate(rate->text(), rate->place());
-    plan.holding = read_holding(plan);
+    plan.memory_policy = read_memory_policy(plan);
     read_lanes(plan);
     read_program(plan);
     const std::vector<Json> items = json_.at("transfers").items();
@@ -373,12 +377,12 @@ class PlanReader {
       json.allow_only({"op", "block", "lane", "priority", "axis", "batch", "after", "before"});
       Transfer& transfer = plan.transfers.emplace_back();
       transfer.op = read_op(json.at("op"));
-      const bool parameters = transfer.op == CollectiveOp::AllGather && plan.step.shards_optimizer();
+      const bool parameters = transfer.op == CollectiveOp::AllGather && plan.sharding.shards_optimizer();
       transfer.payload = {parameters ? Payload::Kind::Parameters : Payload::Kind::Gradients,
                           block_of(json.at("block"), plan)};
       if (const auto axis = json.find("axis")) transfer.group = read_axis(*axis, plan);
       transfer.bytes = wire_bytes(plan, transfer.group, transfer.payload, profile_);
-      if (const auto batch = json.find("batch")) transfer.batch = batch_of(*batch, plan);
+      if (const auto batch = json.find("batch")) transfer.micro_batch = batch_of(*batch, plan);
       if (const auto lane = json.find("lane")) transfer.lane = lane_of(plan, *lane);
       if (const auto priority = json.find("priority")) transfer.priority = any_integer(*priority);
     }
@@ -429,7 +433,7 @@ class PlanReader {
   }
 
   static std::uint32_t batch_of(const Json& json, const Plan& plan) {
-    return static_cast<std::uint32_t>(json.integer(0, plan.step.accumulate - 1));
+    return static_cast<std::uint32_t>(json.integer(0, plan.sharding.accumulate - 1));
   }
 
   void read_program(Plan& plan) {
@@ -437,7 +441,7 @@ class PlanReader {
     if (list)
       for (const Json& json : list->items()) plan.program().push_back(work_of(json, plan));
     else
-      plan.program() = one_iteration(profile_, plan.step);
+      plan.program() = one_iteration(profile_, plan.sharding);
     if (const auto wrong = not_an_iteration(plan, profile_)) (list ? *list : json_).fail(wrong->what, wrong->remedy);
     places_.emplace(plan.program());
   }
@@ -448,7 +452,7 @@ class PlanReader {
       if (!item) continue;
       json.allow_only({std::string(word), "batch"});
       Work one{kind};
-      if (const auto batch = json.find("batch")) one.batch = batch_of(*batch, plan);
+      if (const auto batch = json.find("batch")) one.micro_batch = batch_of(*batch, plan);
       const bool layer = kind == WorkKind::Forward || kind == WorkKind::Backward || kind == WorkKind::Update;
       if (kind == WorkKind::Update && !item->is_number() && item->text() == everything_word)
         one.item = everything;
@@ -488,7 +492,7 @@ class PlanReader {
   const Json& json_;
   const Profile& profile_;
   Names layers_, tensors_;
-  std::optional<Places> places_;  // of the program
+  std::optional<ProgramIndex> places_;  // of the program
 };
 
 }  // namespace

@@ -21,7 +21,7 @@ CallId Fabric::id_of(const Call& call) const {
   throw std::logic_error(fmt::format("the fabric was not made for a {}", to_string(call.op)));
 }
 
-std::unique_ptr<Server> Fabric::server_apart(const Parties& /*parties*/) const {
+std::unique_ptr<Server> Fabric::server_per_rank(const Parties& /*parties*/) const {
   throw std::logic_error("only messages know who has started");
 }
 

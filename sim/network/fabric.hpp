@@ -51,7 +51,7 @@ class Fabric {
   virtual std::unique_ptr<Server> server() const = 0;
 
   /// Likewise, of tasks that start in parties. REQUIRES: the fidelity is `message`.
-  virtual std::unique_ptr<Server> server_apart(const Parties& parties) const;
+  virtual std::unique_ptr<Server> server_per_rank(const Parties& parties) const;
 
   /// Which calls keep each other from the network: those with a bit in common (alpha-beta on two levels).
   virtual Channels channels(const Call& /*call*/) const { return channel_inside; }

@@ -27,7 +27,7 @@ inline constexpr FidelityRow fidelities[] = {
 inline std::string to_string(Fidelity fidelity) { return std::string(name_of(fidelities, fidelity)); }
 
 /// Throws InputError at `place`, naming the nearest known one.
-inline Fidelity find_fidelity(std::string_view name, const Place& place) {
+inline Fidelity find_fidelity(std::string_view name, const SourceLocation& place) {
   return find_by_name(fidelities, name, place, "unknown fidelity '{}'").value;
 }
 

@@ -31,7 +31,7 @@ class FluidNetwork final : public Server {
   /// Or how far it has looked ahead: others may start before all of the future is needed.
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
-  bool looks_ahead() const override {
+  bool wakeup_is_tentative() const override {
     return ahead_stopped_ == Stop::Patience && (!rates_ || next_end() < next_change());
   }
   /// Each collective moves its bytes at the same rate in all of its rounds where it is alone, and at none while a

@@ -6,7 +6,7 @@
 namespace allreplay {
 
 void Launcher::start(TaskId id, const Task& task, Time now) {
-  if (apart_) {
+  if (per_rank_start_) {
     in_parties_[id] = {task};
     return;
   }
@@ -30,7 +30,7 @@ void Launcher::launch(TaskId id, const Task& task, std::uint32_t party, Time now
 }
 
 void Launcher::start_inside(TaskId id, const Task& task, std::uint32_t party, Time now) {
-  if (!apart_) return network_->start(id, task, now);
+  if (!per_rank_start_) return network_->start(id, task, now);
   if (!std::exchange(in_parties_.at(id).launched, true)) network_->start(id, task, now);
   network_->join(id, party, now);
 }
@@ -124,8 +124,7 @@ std::pair<Channels, Time> LaunchedFabric::busiest(WireBytes bytes, const Call& c
   for (unsigned channel = 0; channel < channel_count; ++channel) {
     Time sum{0};
     for (const CallId leg : legs)
-      if ((inside_->channels(calls()[leg]) >> channel & 1U) != 0)
-        sum = add(sum, inside_->at_best(bytes, calls()[leg]));
+      if ((inside_->channels(calls()[leg]) >> channel & 1U) != 0) sum = add(sum, inside_->at_best(bytes, calls()[leg]));
     if (sum > most.second) most = {static_cast<Channels>(1U << channel), sum};
   }
   return most;
@@ -135,8 +134,8 @@ std::unique_ptr<Server> LaunchedFabric::server() const {
   return std::make_unique<Launcher>(inside_->server(), launch_, legs_);
 }
 
-std::unique_ptr<Server> LaunchedFabric::server_apart(const Parties& parties) const {
-  return std::make_unique<Launcher>(inside_->server_apart(parties), launch_, legs_, true);
+std::unique_ptr<Server> LaunchedFabric::server_per_rank(const Parties& parties) const {
+  return std::make_unique<Launcher>(inside_->server_per_rank(parties), launch_, legs_, true);
 }
 
 }  // namespace allreplay

@@ -20,15 +20,16 @@ using Legs = std::vector<std::vector<CallId>>;
 class Launcher final : public Server {
  public:
   /// `launch`: by call. `apart`: tasks start in parties, and go in one leg. REQUIRES: `launch` and `legs` outlive it.
-  Launcher(std::unique_ptr<Server> network, std::span<const Time> launch, const Legs& legs, bool apart = false)
-      : network_(std::move(network)), launch_(launch), legs_(legs), apart_(apart) {}
+  Launcher(std::unique_ptr<Server> network, std::span<const Time> launch, const Legs& legs, bool per_rank_start = false)
+      : network_(std::move(network)), launch_(launch), legs_(legs), per_rank_start_(per_rank_start) {}
 
   void start(TaskId id, const Task& task, Time now) override;
   void join(TaskId id, std::uint32_t party, Time now) override;
   Time next_completion() const override;
   void complete(Time now, std::vector<TaskId>& done) override;
-  bool looks_ahead() const override {
-    return network_->looks_ahead() && (launching_.empty() || network_->next_completion() < launching_.front().at);
+  bool wakeup_is_tentative() const override {
+    return network_->wakeup_is_tentative() &&
+           (launching_.empty() || network_->next_completion() < launching_.front().at);
   }
   Load load() const override { return network_->load(); }
   std::int64_t events() const override { return network_->events(); }
@@ -60,7 +61,7 @@ class Launcher final : public Server {
   std::unique_ptr<Server> network_;
   std::span<const Time> launch_;
   const Legs& legs_;
-  bool apart_;
+  bool per_rank_start_;
   std::vector<Leg> launching_;                              // a heap, the next at the front
   std::map<std::pair<QueueId, std::uint32_t>, Time> free_;  // by lane and party: when its launcher is
   std::vector<Running> in_legs_;                            // those of several legs
@@ -83,7 +84,7 @@ class LaunchedFabric final : public Fabric {
   Time at_best(WireBytes bytes, const Call& call) const override { return busiest(bytes, call).second; }
   Channels channels(const Call& call) const override;
   std::unique_ptr<Server> server() const override;
-  std::unique_ptr<Server> server_apart(const Parties& parties) const override;
+  std::unique_ptr<Server> server_per_rank(const Parties& parties) const override;
   std::int64_t messages(const Call& call) const override { return inside_->messages(call); }
   std::int64_t pricing_events() const override { return inside_->pricing_events(); }
 

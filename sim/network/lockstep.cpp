@@ -48,8 +48,9 @@ std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> l
                              std::span<const Time> starts) {
   if (!one_way(rounds, links.size())) return std::nullopt;
   const std::size_t ranks = rounds.ranks;
-  const bool apart = !starts.empty();
-  const std::vector<Time> from = apart ? std::vector<Time>(starts.begin(), starts.end()) : std::vector(ranks, Time(0));
+  const bool per_rank_start = !starts.empty();
+  const std::vector<Time> from =
+      per_rank_start ? std::vector<Time>(starts.begin(), starts.end()) : std::vector(ranks, Time(0));
   // By rank: when it sends, and when it may send again, less what a message waits before its bytes flow.
   std::vector<Time> now = from, next(ranks), free(ranks, Time(0)), way(ranks);
   std::vector<Reduction> reductions(ranks);
@@ -68,7 +69,7 @@ std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> l
         free[rank] = add(std::max(now[rank], free[rank]), way[rank]);
         next[message.to] = std::max(add(free[rank], message.delay), from[message.to]);
       }
-      if (!alone && !apart) return std::nullopt;
+      if (!alone && !per_rank_start) return std::nullopt;
       for (std::size_t rank = 0; reduces && rank < ranks; ++rank) {
         const RoutedMessage& message = round.messages[rank];
         if (!message.reduce) continue;

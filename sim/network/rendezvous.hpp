@@ -18,8 +18,8 @@ using Parties = std::vector<std::vector<Rank>>;
 
 /// Before a network that tasks start in parties. That a party is there is a task, too: an arrival, which ends at once,
 /// and of which the network hears as soon as the task has started whose party it is. What needs one of its arrivals
-/// (TaskGraph::needs_one) then queues from its first on. REQUIRES: all parties of a task arrive, each once; their queue
-/// is asked before those of the tasks, so that who comes in one instant starts together.
+/// (TaskGraph::wait_for_any) then queues from its first on. REQUIRES: all parties of a task arrive, each once; their
+/// queue is asked before those of the tasks, so that who comes in one instant starts together.
 class Rendezvous final : public Server {
  public:
   struct Arrival {
@@ -33,7 +33,7 @@ class Rendezvous final : public Server {
   void start(TaskId id, const Task& task, Time now) override;
   Time next_completion() const override { return arrived_.empty() ? network_->next_completion() : arrived_at_; }
   void complete(Time now, std::vector<TaskId>& done) override;
-  bool looks_ahead() const override { return arrived_.empty() && network_->looks_ahead(); }
+  bool wakeup_is_tentative() const override { return arrived_.empty() && network_->wakeup_is_tentative(); }
   Load load() const override { return network_->load(); }
   std::int64_t events() const override { return network_->events(); }
 

@@ -39,7 +39,7 @@ class Reuse final : public Server {
     return in_network_ > 0 ? network_->next_completion() : never;
   }
   void complete(Time now, std::vector<TaskId>& done) override;
-  bool looks_ahead() const override { return !alone_ && network_->looks_ahead(); }
+  bool wakeup_is_tentative() const override { return !alone_ && network_->wakeup_is_tentative(); }
   Load load() const override { return alone_ ? Load{1, 0} : network_->load(); }
   /// What was simulated, here and to find prices.
   std::int64_t events() const override { return network_->events() + pricing_; }

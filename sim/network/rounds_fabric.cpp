@@ -48,9 +48,9 @@ Rounds RoundsFabric::rounds_of_call(const Call& looked_for, std::int64_t hosts_b
     options.in_nodes = in_nodes;
     kinds.push_back(rounds_of(*call.algorithm, ranks, options, call.op, setup_.place));
   }
-  return repeats == 1 ? std::move(kinds.front())
-                      : among_groups(kinds, std::move(kind_of), static_cast<Rank>(setup_.workers),
-                                     static_cast<Rank>(stride));
+  return repeats == 1
+             ? std::move(kinds.front())
+             : among_groups(kinds, std::move(kind_of), static_cast<Rank>(setup_.workers), static_cast<Rank>(stride));
 }
 
 // Of each group, counted by its first rank; empty where each lies in one node, or has one rank in each: on one level.
@@ -108,8 +108,8 @@ Time RoundsFabric::least(WireBytes bytes, const Call& call, bool several) const 
   if (bytes <= 0) return Time(0);
   if (!several) return alone(bytes, call);
   const RoundLoads& loads = loads_of(call);
-  return to_time(std::max(static_cast<double>(loads.length) * (setup_.alpha + loads.least_latency),
-                          loads.busiest * bytes));
+  return to_time(
+      std::max(static_cast<double>(loads.length) * (setup_.alpha + loads.least_latency), loads.busiest * bytes));
 }
 
 Time RoundsFabric::least_behind(WireBytes bytes, const Call& call, bool several) const {
@@ -138,7 +138,7 @@ std::unique_ptr<Server> MessageFabric::network() const {
 }
 
 // How far apart parties start differs each time: no price is used again, but a ring alone needs no simulation for it.
-std::unique_ptr<Server> MessageFabric::server_apart(const Parties& parties) const {
+std::unique_ptr<Server> MessageFabric::server_per_rank(const Parties& parties) const {
   auto network = std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma, parties);
   if (!setup_.reuse) return network;
   const auto price = [this, parties](const Task& task,

@@ -27,9 +27,9 @@ struct NetworkSetup {
   double alpha = 0;  ///< per message, on top of its links, at least; seconds
   double gamma = 0;  ///< seconds per byte reduced
   CollectiveOptions options;
-  bool reuse = true;   ///< collectives that run alone are priced once
-  bool rates = false;  ///< somebody asks how fast bytes move: all are simulated, in fluid
-  Place place;         ///< of complaints about the collective
+  bool reuse = true;        ///< collectives that run alone are priced once
+  bool rates = false;       ///< somebody asks how fast bytes move: all are simulated, in fluid
+  SourceLocation place;     ///< of complaints about the collective
   std::vector<Call> calls;  ///< each with its algorithm
   LevelAlpha levels;        ///< where there are nodes: what a message costs beyond alpha
   std::int64_t rails = 1;   ///< ports of a node: so many rings at once
@@ -41,7 +41,8 @@ class RoundsFabric : public Fabric {
   /// What `fluid` takes for a collective alone, a + b·M but for a rounding per round: the planners' price in both
   /// fidelities, and exact in `fluid`.
   CommCost price(const Call& call = CollectiveOp::AllReduce) const override;
-  Time alone(WireBytes bytes, const Call& call = CollectiveOp::AllReduce) const override;  ///< simulated, and remembered
+  Time alone(WireBytes bytes,
+             const Call& call = CollectiveOp::AllReduce) const override;  ///< simulated, and remembered
   /// With several in flight the larger of rounds·(α + the least route latency) and the busiest link's bytes /
   /// bandwidth, and nothing for what is behind.
   Time least(WireBytes bytes, const Call& call = CollectiveOp::AllReduce, bool several = true) const override;
@@ -85,7 +86,7 @@ class FluidFabric final : public RoundsFabric {
 class MessageFabric final : public RoundsFabric {
  public:
   MessageFabric(const NetworkSetup& setup, const Topology& topology);
-  std::unique_ptr<Server> server_apart(const Parties& parties) const override;
+  std::unique_ptr<Server> server_per_rank(const Parties& parties) const override;
 
  private:
   std::unique_ptr<Server> network() const override;

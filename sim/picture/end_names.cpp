@@ -12,8 +12,8 @@ namespace {
 constexpr double name_size = 10, name_height = 13;
 constexpr double to_sample = 18, to_name = 27;  // from the field
 
-// Places at least `apart` from each other, in the order of those wanted and as near to them as least squares have it:
-// what would touch is drawn together, and moved as one.
+// ProgramIndex at least `apart` from each other, in the order of those wanted and as near to them as least squares have
+// it: what would touch is drawn together, and moved as one.
 std::vector<double> spread(const std::vector<double>& wanted, double apart, double from, double to) {
   struct Run {
     double sum = 0;  // of what its members want, less their distance from its first

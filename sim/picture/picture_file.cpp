@@ -34,7 +34,7 @@ const Format* format_of(const std::string& file) {
 
 bool is_picture(const std::string& file) { return format_of(file) != nullptr; }
 
-void require_picture(const std::string& file, const Place& place, const std::string& others) {
+void require_picture(const std::string& file, const SourceLocation& place, const std::string& others) {
   if (!is_picture(file))
     throw InputError(place, fmt::format("'{}' has no ending of a picture", file), ".svg, .png, .pdf" + others);
 }

@@ -79,7 +79,7 @@ py::dict arrays(const py::object& self) {
   arrays["kind"] = column(reinterpret_cast<const std::uint8_t*>(&label->kind), labels.size(), sizeof(Label), self);
   arrays["worker_class"] = column(&label->worker_class, labels.size(), sizeof(Label), self);
   arrays["item"] = column(&label->item, labels.size(), sizeof(Label), self);
-  arrays["batch"] = column(&label->batch, labels.size(), sizeof(Label), self);
+  arrays["batch"] = column(&label->micro_batch, labels.size(), sizeof(Label), self);
   arrays["memory_at"] = times(result.memory.course, &MemoryPoint::at, self);
   arrays["memory_bytes"] = column(result.memory.course.empty() ? nullptr : &result.memory.course.data()->bytes,
                                   result.memory.course.size(), sizeof(MemoryPoint), self);
@@ -106,7 +106,7 @@ py::list rows_of(const Replayed& replayed) {
 
 struct Answer {
   std::string printed;
-  std::vector<std::string> told;
+  std::vector<std::string> stderr_lines;
   std::vector<py::bytes> written;  // as `outputs` names them
   std::shared_ptr<Replayed> replayed;
 };
@@ -163,7 +163,7 @@ Answer call(const Package& package, const std::string& name, const GivenWords& o
     raise_current(package.input_error);
   }
   Console& console = context.console;
-  Answer answer{std::move(console.printed), std::move(console.told), {}, nullptr};
+  Answer answer{std::move(console.printed), std::move(console.stderr_lines), {}, nullptr};
   for (const std::string& file : outputs) answer.written.emplace_back(files.text(file));
   if (!console.outcomes.empty()) answer.replayed = std::make_shared<Replayed>(std::move(console.outcomes.front()));
   return answer;
@@ -212,7 +212,7 @@ class Prices {
   const BlockCost* cost_;
 };
 
-Draft drafted(const std::string& name, const py::function& planner, const PlanRequest& request) {
+BucketSchedule scheduled(const std::string& name, const py::function& planner, const PlanRequest& request) {
   const std::string place = fmt::format("strategy '{}'", name);
   std::string text;
   {
@@ -225,11 +225,11 @@ Draft drafted(const std::string& name, const py::function& planner, const PlanRe
     text = planner(needs_of(request.profile), prices).cast<std::string>();
   }
   Plan plan = read_plan(Json::parse(text, place), request.profile);
-  if (!plan.travel)
+  if (!plan.queueing)
     throw InputError({place, "/transfers"}, "a strategy makes blocks, and how all of them travel",
                      "\"blocks\" and what stands beside them in docs/formats.md; a plan in full goes to simulate()");
   plan.strategy = name;
-  return draft_of(std::move(plan));
+  return bucket_schedule_of(std::move(plan));
 }
 
 void add_python_strategy(const Package& package, const std::string& name, const py::function& planner) {
@@ -239,7 +239,7 @@ void add_python_strategy(const Package& package, const std::string& name, const 
     delete function;
   });
   try {
-    package.strategies->add(name, [name, kept](const PlanRequest& request) { return drafted(name, *kept, request); });
+    package.strategies->add(name, [name, kept](const PlanRequest& request) { return scheduled(name, *kept, request); });
   } catch (...) {
     raise_current(package.input_error);
   }
@@ -255,7 +255,8 @@ py::list described() {
   for (const CommandDefinition& command : commands_of(app)) {
     py::list options;
     for (const OptionDefinition& option : command.options)
-      options.append(py::make_tuple(option.names.back(), option.help_in_one_line(), option.standard, option.flag, option.positional));
+      options.append(py::make_tuple(option.names.back(), option.help_in_one_line(), option.default_text, option.flag,
+                                    option.positional));
     list.append(py::make_tuple(command.name, command.help, options));
   }
   return list;
@@ -278,16 +279,15 @@ PYBIND11_MODULE(_core, module) {
       .def("plan", [](const Replayed& self) {
         return write_plan(self.outcome().result.plan, self.outcome().scenario.profile);
       });
-  py::class_<Prices, std::shared_ptr<Prices>>(module, "Prices",
-                                              "What collectives cost while a strategy plans: seconds of so many bytes.",
-                                              made_here)
+  py::class_<Prices, std::shared_ptr<Prices>>(
+      module, "Prices", "What collectives cost while a strategy plans: seconds of so many bytes.", made_here)
       .def("__call__", &Prices::operator())
       .def_readonly("workers", &Prices::workers)
       .def_readonly("forward_s", &Prices::forward_s)
       .def_readonly("backward_s", &Prices::backward_s);
   py::class_<Answer>(module, "Answer", made_here)
       .def_readonly("printed", &Answer::printed)
-      .def_readonly("told", &Answer::told)
+      .def_readonly("stderr_lines", &Answer::stderr_lines)
       .def_readonly("written", &Answer::written)
       .def_readonly("replayed", &Answer::replayed);
   const auto package = std::make_shared<Package>();

@@ -6,8 +6,8 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
-#include "sim/report/collective_report.hpp"
 #include "sim/report/table.hpp"
+#include "sim/training/collective_pricing.hpp"
 #include "sim/training/options.hpp"
 
 namespace allreplay {
@@ -160,7 +160,7 @@ std::string calibration_json(const Calibration& calibration, bool table) {
 }
 
 std::string calibration_cluster(const Calibration& calibration, const std::string& name, bool table,
-                                std::optional<double> line_rate, const Place& place,
+                                std::optional<double> line_rate, const SourceLocation& place,
                                 std::optional<std::int64_t> node_workers) {
   const MeasurementLog& log = calibration.log;
   const bool all_reduce = calibration.algorithm->purpose == Purpose::AllReduce;

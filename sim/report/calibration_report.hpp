@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "sim/collective/calibration.hpp"
+#include "sim/calibration/calibration.hpp"
 #include "sim/core/screen.hpp"
 
 namespace allreplay {
@@ -20,7 +20,7 @@ std::string calibration_json(const Calibration& calibration, bool table);
 /// InputError at `place` where a cluster file cannot hold it: a line that does not rise, a table of what is no
 /// all-reduce.
 std::string calibration_cluster(const Calibration& calibration, const std::string& name, bool table,
-                                std::optional<double> line_rate, const Place& place,
+                                std::optional<double> line_rate, const SourceLocation& place,
                                 std::optional<std::int64_t> node_workers = std::nullopt);
 
 }  // namespace allreplay

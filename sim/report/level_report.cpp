@@ -152,7 +152,7 @@ std::string levels_json(const LevelOutcome& outcome) {
   return levels_text(json);
 }
 
-std::string levels_cluster(const LevelOutcome& outcome, const std::string& name, const Place& place) {
+std::string levels_cluster(const LevelOutcome& outcome, const std::string& name, const SourceLocation& place) {
   const Network& fitted = outcome.fit.network;
   std::string files, sizes;
   for (const Calibration& log : outcome.logs) {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "sim/collective/level_fit.hpp"
+#include "sim/calibration/level_fit.hpp"
 #include "sim/core/screen.hpp"
 
 namespace allreplay {
@@ -24,6 +24,6 @@ std::string levels_text(const LevelOutcome& outcome, const Screen& screen = {});
 std::string levels_json(const LevelOutcome& outcome);
 
 /// A cluster file. Throws InputError at `place` for tables of what is no all-reduce.
-std::string levels_cluster(const LevelOutcome& outcome, const std::string& name, const Place& place);
+std::string levels_cluster(const LevelOutcome& outcome, const std::string& name, const SourceLocation& place);
 
 }  // namespace allreplay

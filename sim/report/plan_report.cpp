@@ -4,7 +4,7 @@
 
 #include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 
@@ -38,12 +38,12 @@ std::string lane_text(const Lane& lane) {
 std::string heading(const Plan& plan) {
   const std::size_t count = plan.blocks.size();
   const std::string blocks = fmt::format("{}: {} block{}", plan.strategy, count, count == 1 ? "" : "s");
-  if (!plan.travel) {
+  if (!plan.queueing) {
     std::string text = fmt::format("{} in {} transfers", blocks, plan.transfers.size());
     for (const Lane& lane : plan.lanes) text += fmt::format("; {}: {}", lane.name, lane_text(lane));
     return text;
   }
-  const Travel& travel = *plan.travel;
+  const QueueingPolicy& travel = *plan.queueing;
   std::string text = fmt::format("{}, sent {}", blocks, lane_text({"", travel.order, travel.window, travel.tick}));
   if (travel.release == Release::Backward) text += ", none before the backward pass ends";
   if (travel.split) text += "; each is reduced and scattered first, and gathered after the backward pass";
@@ -56,7 +56,7 @@ std::string heading(const Plan& plan) {
 }  // namespace
 
 std::string plan_report(const Scenario& scenario, const Plan& plan, const Screen& screen) {
-  const std::optional<Compression> codec = communication_of(scenario).compression;
+  const std::optional<Compression> codec = job_of(scenario).compression;
   std::vector<TableColumn> columns{"block", {"size", "B"}};
   if (codec) columns.insert(columns.end(), {{"on the wire", "B"}, "encoding", "decoding"});
   columns.insert(columns.end(), {"slices", "priority", "tensors"});

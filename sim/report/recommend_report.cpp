@@ -13,7 +13,7 @@
 #include "sim/core/text.hpp"
 #include "sim/report/report.hpp"
 #include "sim/schedule/offer.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/training/sharding.hpp"
 
@@ -27,7 +27,7 @@ bool fits(const Advice& advice) { return fits(advice.tuned.scenario, advice.tune
 
 // `best` may be asked twice: without shards, and with stage 3, which no other strategy has as an option.
 std::string called(const Advice& advice) {
-  const bool shards = advice.tuned.scenario.options.strategy.step.shards_parameters();
+  const bool shards = advice.tuned.scenario.options.strategy.sharding.shards_parameters();
   return std::string(strategy(advice).name) + (shards ? " --zero 3" : "");
 }
 
@@ -59,7 +59,7 @@ std::string stages_text(const std::vector<std::int64_t>& stages) {
 std::map<std::int64_t, double> bounds_of(const std::vector<Advice>& ranking) {
   std::map<std::int64_t, double> bounds;
   for (const Advice& one : ranking)
-    if (one.bound_s) bounds.emplace(one.tuned.result.plan.step.zero, *one.bound_s);
+    if (one.bound_s) bounds.emplace(one.tuned.result.plan.sharding.zero, *one.bound_s);
   return bounds;
 }
 
@@ -120,9 +120,10 @@ std::string why_text(const Advice& advice) {
 std::string limits(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
-  if (!advice.bound_s || result.plan.step.shards_optimizer()) return "";  // sharded, what is sent is the schedule's own
-  const double compute = m.forward_s + m.backward_s, all = to_seconds(communication_of(scenario).fabric->price(
-                                                         planned_call(scenario))(scenario.profile->bytes()));
+  if (!advice.bound_s || result.plan.sharding.shards_optimizer())
+    return "";  // sharded, what is sent is the schedule's own
+  const double compute = m.forward_s + m.backward_s,
+               all = to_seconds(job_of(scenario).fabric->price(planned_call(scenario))(scenario.profile->bytes()));
   const double factor = slowest(worker_classes(scenario.stragglers, scenario.workers));
   std::string text =
       fmt::format("Computing takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),

@@ -67,7 +67,7 @@ std::string memory_parts(const MemoryParts& parts) {
 
 }  // namespace
 
-std::string title(const Scenario& scenario) { return Apart({identifying_names(scenario)}).title(); }
+std::string title(const Scenario& scenario) { return ScenarioLabels({identifying_names(scenario)}).title(); }
 
 namespace {
 
@@ -97,7 +97,7 @@ std::string memory_note(const Scenario& scenario) {
 
 bool tells_memory(const std::vector<Outcome>& outcomes) {
   return std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) {
-    return one.result.plan.step.shards_optimizer() || one.scenario.options.memory.limit.has_value();
+    return one.result.plan.sharding.shards_optimizer() || one.scenario.options.memory.limit.has_value();
   });
 }
 
@@ -129,7 +129,7 @@ std::string memory_notes(const std::vector<Outcome>& outcomes) {
 
 std::string efficiency_note(const Outcome& one) {
   constexpr double hardly = 1.0005;  // 100.0 %
-  if (!one.result.plan.step.shards_optimizer() || one.result.metrics.efficiency < hardly) return "";
+  if (!one.result.plan.sharding.shards_optimizer() || one.result.metrics.efficiency < hardly) return "";
   return "note: an efficiency above 100 %: the optimizer is sharded, so that each worker updates less than one alone\n";
 }
 
@@ -145,7 +145,8 @@ std::string doubts(const std::vector<Outcome>& outcomes) {
   const auto searched_elsewhere = [](const Outcome& one) {
     const Metrics& m = one.result.metrics;
     const bool optimal = m.lower_bound_s && m.iteration_s <= 1.001 * *m.lower_bound_s;
-    return one.result.fidelity == Fidelity::Message && !one.scenario.given && one.scenario.strategy->searched() && !optimal;
+    return one.result.fidelity == Fidelity::Message && !one.scenario.given && one.scenario.strategy->searched() &&
+           !optimal;
   };
   std::string text;
   if (outcomes.size() > 1 && std::any_of(outcomes.begin(), outcomes.end(), drawn))
@@ -190,7 +191,7 @@ std::string throughput_text(const Scenario& scenario, const Metrics& metrics) {
 std::string run_report(const Outcome& outcome, const Screen& screen) {
   const auto& [scenario, result, wall_s] = outcome;
   const Metrics& m = result.metrics;
-  const std::int64_t count = result.plan.step.accumulate;
+  const std::int64_t count = result.plan.sharding.accumulate;
   const std::string batches = count > 1 ? fmt::format("{} x ", count) : "";
   const TableCell exposed(fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
                                       percent(m.exposed_comm_s / m.iteration_s)));
@@ -245,7 +246,7 @@ namespace {
 std::vector<Outcome> without_shards(const std::vector<Outcome>& outcomes) {
   std::vector<Outcome> whole;
   for (const Outcome& one : outcomes) {
-    if (one.result.plan.step.shards_optimizer()) continue;
+    if (one.result.plan.sharding.shards_optimizer()) continue;
     whole.push_back({one.scenario, {}, 0});
     whole.back().result.metrics = one.result.metrics;
   }
@@ -253,11 +254,12 @@ std::vector<Outcome> without_shards(const std::vector<Outcome>& outcomes) {
 }
 
 // What holds for every row.
-std::string compare_heading(const std::vector<Outcome>& outcomes, const Apart& names, const NamedValues& options) {
+std::string compare_heading(const std::vector<Outcome>& outcomes, const ScenarioLabels& names,
+                            const NamedValues& options) {
   const auto& [scenario, result, wall_s] = outcomes.front();
   std::string text = names.title();
   if (scenario.codec && !names.differ_in("codec")) text += "\n" + codec_text(scenario);
-  const std::int64_t batches = result.plan.step.accumulate;
+  const std::int64_t batches = result.plan.sharding.accumulate;
   text += fmt::format("\n{}forward {}, backward {}, {} of gradients",
                       batches > 1 ? fmt::format("{} micro-batches: ", batches) : "",
                       format_duration(result.metrics.forward_s), format_duration(result.metrics.backward_s),
@@ -288,7 +290,7 @@ std::string options_by_strategy(const std::vector<Outcome>& outcomes, const std:
 
 std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& screen) {
   const bool memory = tells_memory(outcomes);
-  const Apart names = apart(outcomes);
+  const ScenarioLabels names = labels_of(outcomes);
   std::vector<TableColumn> columns;
   std::vector<std::string> keys;  // what tells a row
   for (const std::string_view key : {"workers", "strategy", "cluster", "collective", "fidelity", "codec"})

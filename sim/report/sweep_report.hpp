@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/experiment/row.hpp"
-#include "sim/report/apart.hpp"
+#include "sim/report/scenario_labels.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {

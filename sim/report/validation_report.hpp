@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/calibration/validation.hpp"
 #include "sim/core/screen.hpp"
-#include "sim/experiment/validation.hpp"
 
 namespace allreplay {
 

@@ -82,7 +82,7 @@ namespace {
 class Verdict {
  public:
   explicit Verdict(const std::vector<Outcome>& outcomes)
-      : outcomes_(outcomes), names_(apart(outcomes)), races_(races(outcomes)) {}
+      : outcomes_(outcomes), names_(labels_of(outcomes)), races_(races(outcomes)) {}
 
   std::string text() const {
     std::string text;
@@ -152,7 +152,7 @@ class Verdict {
   }
 
   const std::vector<Outcome>& outcomes_;
-  Apart names_;
+  ScenarioLabels names_;
   std::vector<Race> races_;
 };
 

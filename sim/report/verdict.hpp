@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "sim/report/apart.hpp"
+#include "sim/report/scenario_labels.hpp"
 
 namespace allreplay {
 
 /// Outcomes that compete: of one number of workers, and by one fidelity, which is nothing that anybody can choose to
-/// run. Places in the list of outcomes; what is to be preferred first.
+/// run. ProgramIndex in the list of outcomes; what is to be preferred first.
 using Race = std::vector<std::size_t>;
 
 /// By rising number of workers, then as the fidelities come.

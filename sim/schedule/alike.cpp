@@ -25,9 +25,9 @@ bool replayed_alike(const Plan& a, const Plan& b) {
   const auto same_block = [&](const Block& x, const Block& y) {
     return x.priority == y.priority && x.tick == y.tick && std::ranges::equal(x.slices, y.slices, same_slice);
   };
-  return a.step == b.step && a.roles == b.roles && a.groups == b.groups && std::ranges::equal(a.blocks, b.blocks, same_block) &&
-         a.transfers == b.transfers && a.gates == b.gates && a.lanes == b.lanes && a.copy_rate == b.copy_rate &&
-         a.holding == b.holding;
+  return a.sharding == b.sharding && a.roles == b.roles && a.groups == b.groups &&
+         std::ranges::equal(a.blocks, b.blocks, same_block) && a.transfers == b.transfers && a.gates == b.gates &&
+         a.lanes == b.lanes && a.copy_rate == b.copy_rate && a.memory_policy == b.memory_policy;
 }
 
 std::uint64_t digest_of(const Plan& plan) {
@@ -41,7 +41,7 @@ std::uint64_t digest_of(const Plan& plan) {
   }
   for (const Transfer& transfer : plan.transfers) mix(transfer.payload.block, transfer.lane, transfer.priority);
   for (const Lane& lane : plan.lanes) mix(lane.window.count, lane.window.bytes, lane.tick.count());
-  mix(plan.program().size(), plan.gates.size(), plan.step.shard_group);
+  mix(plan.program().size(), plan.gates.size(), plan.sharding.shard_group);
   return digest;
 }
 

@@ -11,7 +11,7 @@ namespace allreplay {
 /// are as large as their blocks.
 void open_idle_windows(Plan& plan);
 
-/// Whether both say the same of everything but their names, and the drafts they were made of.
+/// Whether both say the same of everything but their names, and the schedules they were made of.
 bool replayed_alike(const Plan& a, const Plan& b);
 
 /// Equal for those, and hardly ever for others.

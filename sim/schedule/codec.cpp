@@ -65,7 +65,7 @@ CodecTime read_time(const Json& json) {
 
 std::span<const Codec> codecs() { return all; }
 
-const Codec& find_codec(std::string_view name, const Place& place) {
+const Codec& find_codec(std::string_view name, const SourceLocation& place) {
   return find_by_name(all, name, place, "unknown codec '{}'");
 }
 
@@ -111,7 +111,8 @@ Time Compression::encode(Bytes gradients) const {
   return scaled(to_time(costs_.encode(elements(gradients))), slowdown_);
 }
 
-// MergeComp, section 3.2: error feedback is another decoding; reading 28: a payload per worker where they are gathered.
+// MergeComp, section 3.2: error feedback is another decoding. A payload per worker where they are gathered
+// (docs/models.md, "When codecs run").
 Time Compression::decode(Bytes gradients) const {
   if (gradients <= 0) return Time(0);
   if (options_.decode) return scaled(*options_.decode, slowdown_);

@@ -54,7 +54,7 @@ struct Codec {
 std::span<const Codec> codecs();
 
 /// Throws InputError at `place`, naming the nearest known one.
-const Codec& find_codec(std::string_view name, const Place& place);
+const Codec& find_codec(std::string_view name, const SourceLocation& place);
 
 /// Whether an all-reduce, a gathering of payloads or a tree of selections can carry this codec's payload.
 bool carries(const Algorithm& algorithm, const Codec& codec);

@@ -6,7 +6,7 @@
 
 namespace allreplay {
 
-Draft draft_dear(const PlanRequest& request) {
+BucketSchedule schedule_dear(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   const Bytes threshold = request.options.threshold.value_or(dear_threshold);
   const auto layer_of = [&](std::size_t i) { return request.profile.tensors[list[i].tensor].layer; };
@@ -25,14 +25,14 @@ Draft draft_dear(const PlanRequest& request) {
     end = first;
   }
   std::reverse(ends.begin(), ends.end());
-  Draft draft = merge("dear", list, ends);
+  BucketSchedule schedule = merge("dear", list, ends);
   // The last gradient of a block is the nearest to the input. Reduce-scatters become ready as they are listed, and go
   // before every all-gather: with one block at a time, gathers wait for them all.
-  for (Block& block : draft.blocks) block.priority = request.profile.tensors[block.slices.back().tensor].layer;
-  draft.order = Order::Priority;
-  draft.barrier = Barrier::Layer;
-  draft.split = true;
-  return draft;
+  for (Block& block : schedule.blocks) block.priority = request.profile.tensors[block.slices.back().tensor].layer;
+  schedule.order = Order::Priority;
+  schedule.barrier = Barrier::Layer;
+  schedule.split = true;
+  return schedule;
 }
 
 }  // namespace allreplay

@@ -9,6 +9,6 @@ inline constexpr Bytes dear_threshold = Bytes{25} << 20;
 
 /// Whole layers fused in forward order while their sum stays below `threshold`; reduce-scatters as they become ready,
 /// all-gathers after the backward pass and all reduce-scatters, the input layer's first.
-Draft draft_dear(const PlanRequest& request);
+BucketSchedule schedule_dear(const PlanRequest& request);
 
 }  // namespace allreplay

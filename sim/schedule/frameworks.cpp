@@ -16,7 +16,7 @@ std::uint32_t tick_number(std::int64_t tick) {
 }  // namespace
 
 // torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size(): a bucket closes once it holds its cap.
-Draft draft_ddp(const PlanRequest& request) {
+BucketSchedule schedule_ddp(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   const StrategyOptions& options = request.options;
   const Bytes cap = options.bucket_cap.value_or(ddp_bucket_cap);
@@ -29,14 +29,14 @@ Draft draft_ddp(const PlanRequest& request) {
     ends.push_back(i + 1);
     bytes = 0;
   }
-  Draft draft = merge("ddp", list, ends);
-  draft.order = Order::AsListed;
-  return draft;
+  BucketSchedule schedule = merge("ddp", list, ends);
+  schedule.order = Order::AsListed;
+  return schedule;
 }
 
 // With NCCL, Horovod's loop fuses at every tick what has become ready since the last, and never waits for a block to
 // end (horovod/common/operations.cc, RunLoopOnce).
-Draft draft_horovod(const PlanRequest& request) {
+BucketSchedule schedule_horovod(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   const Time cycle = request.options.cycle;
   const Bytes threshold = request.options.threshold.value_or(horovod_threshold);
@@ -52,10 +52,10 @@ Draft draft_horovod(const PlanRequest& request) {
     bytes += list[i].bytes;
   }
   ends.push_back(list.size());
-  Draft draft = merge("horovod", list, ends);
-  draft.tick = cycle;
-  for (std::size_t i = 0; i < ends.size(); ++i) draft.blocks[i].tick = tick_number(tick_of(list[ends[i] - 1]));
-  return draft;
+  BucketSchedule schedule = merge("horovod", list, ends);
+  schedule.tick = cycle;
+  for (std::size_t i = 0; i < ends.size(); ++i) schedule.blocks[i].tick = tick_number(tick_of(list[ends[i] - 1]));
+  return schedule;
 }
 
 }  // namespace allreplay

@@ -11,10 +11,10 @@ inline constexpr Bytes horovod_threshold = Bytes{128} << 20;  ///< since 0.21
 
 /// PyTorch DistributedDataParallel: tensors in reverse order fill buckets; a bucket closes once it reaches its cap, and
 /// buckets go strictly in order (Li et al., VLDB 2020, section 3.2).
-Draft draft_ddp(const PlanRequest& request);
+BucketSchedule schedule_ddp(const PlanRequest& request);
 
 /// Horovod: at each tick, what has become ready since the last is fused up to the threshold; a tensor above it
 /// goes alone (Sergeev, Del Balso 2018). Blocks are sent one after another, without waiting for ticks.
-Draft draft_horovod(const PlanRequest& request);
+BucketSchedule schedule_horovod(const PlanRequest& request);
 
 }  // namespace allreplay

@@ -17,7 +17,7 @@ bool has_groups(const Profile& profile) {
 }
 
 // Whether each layer begins a unit of its own, before units without tensors are joined.
-std::vector<bool> by_group(const Profile& profile, const Place& place) {
+std::vector<bool> by_group(const Profile& profile, const SourceLocation& place) {
   if (!has_groups(profile))
     throw InputError(place, fmt::format("the layers of '{}' name no groups", profile.name),
                      "wrap=layer, wrap=SIZE, or \"group\" in the trace's layers");
@@ -85,20 +85,20 @@ namespace {
 // What both of them do.
 class Fsdp {
  public:
-  Fsdp(std::string_view name, const PlanRequest& request, Reshard standard)
+  Fsdp(std::string_view name, const PlanRequest& request, Reshard default_value)
       : request_(request),
         options_(request.options.fsdp),
         units_(units_of(request.profile, options_.wrap)),
-        reshard_(options_.reshard.value_or(standard)),
-        build_(name, sharded(request.options.step), request.profile) {
+        reshard_(options_.reshard.value_or(default_value)),
+        build_(name, sharded(request.options.sharding), request.profile) {
     for (const Unit& unit : units_) {
       Block block;
       for (LayerId layer = unit.first; layer <= unit.last; ++layer)
         for (const Slice& slice : block_of_layer(layer, request.profile).slices) block.slices.push_back(slice);
       build_.add(std::move(block));
     }
-    build_.plan().holding.units = units_;
-    build_.plan().holding.parameter = build_.plan().holding.gradient = 4;  // fp32 shards, whatever travels
+    build_.plan().memory_policy.units = units_;
+    build_.plan().memory_policy.parameter = build_.plan().memory_policy.gradient = 4;  // fp32 shards, whatever travels
   }
 
  protected:
@@ -111,29 +111,29 @@ class Fsdp {
   bool freed(std::uint32_t unit) const {
     return reshard_ == Reshard::All || (reshard_ == Reshard::ButLast && unit + 1 < count());
   }
-  std::uint32_t batches() const { return static_cast<std::uint32_t>(request_.options.step.accumulate); }
-  bool groups() const { return request_.options.step.shard_group > 0; }
+  std::uint32_t batches() const { return static_cast<std::uint32_t>(request_.options.sharding.accumulate); }
+  bool groups() const { return request_.options.sharding.shard_group > 0; }
 
-  Run pass(WorkKind kind, std::uint32_t unit, std::uint32_t batch) {
+  ProgramRange pass(WorkKind kind, std::uint32_t unit, std::uint32_t micro_batch) {
     const Unit& layers = units_[unit];
-    Run run;
+    ProgramRange run;
     for (LayerId i = layers.first; i <= layers.last; ++i) {
       const LayerId layer = kind == WorkKind::Forward ? i : layers.last - (i - layers.first);
-      run.last = build_.add(Work{kind, layer, batch});
+      run.last = build_.add(Work{kind, layer, micro_batch});
       if (i == layers.first) run.first = run.last;
     }
     return run;
   }
 
-  PlanPoint gather(std::uint32_t unit, std::uint32_t lane, std::uint32_t batch) {
-    return build_.gather(unit, lane, batch);
+  PlanPoint gather(std::uint32_t unit, std::uint32_t lane, std::uint32_t micro_batch) {
+    return build_.gather(unit, lane, micro_batch);
   }
   // With its all-reduce among the groups, if there are any.
-  PlanPoint reduce(std::uint32_t unit, std::uint32_t lane, std::uint32_t batch) {
-    const PlanPoint scattered = build_.reduce(CollectiveOp::ReduceScatter, group_shard, unit, lane, batch);
+  PlanPoint reduce(std::uint32_t unit, std::uint32_t lane, std::uint32_t micro_batch) {
+    const PlanPoint scattered = build_.reduce(CollectiveOp::ReduceScatter, group_shard, unit, lane, micro_batch);
     reductions_.push_back(scattered);
     if (!groups()) return scattered;
-    const PlanPoint summed = build_.sum_shards(unit, replicate_, batch);
+    const PlanPoint summed = build_.sum_shards(unit, replicate_, micro_batch);
     build_.gate(scattered, summed);
     reductions_.push_back(summed);
     return scattered;
@@ -172,42 +172,42 @@ class Fsdp2 : Fsdp {
     reduces_ = options_.separate_lanes ? build_.add_lane("reduce") : gathers_;
     if (groups()) replicate_ = build_.add_lane("replicate");
     build_.plan().copy_rate = options_.copy;
-    build_.plan().holding.whole_gradients = !options_.reduce_every && batches() > 1;
-    for (std::uint32_t batch = 0; batch < batches(); ++batch) {
-      forward(batch);
-      backward(batch);
+    build_.plan().memory_policy.whole_gradients = !options_.reduce_every && batches() > 1;
+    for (std::uint32_t micro_batch = 0; micro_batch < batches(); ++micro_batch) {
+      forward(micro_batch);
+      backward(micro_batch);
       end_batch();
     }
     return finish();
   }
 
  private:
-  void forward(std::uint32_t batch) {
+  void forward(std::uint32_t micro_batch) {
     std::vector<PlanPoint> copied;
     for (std::uint32_t unit = 0; unit < count(); ++unit) {
-      const PlanPoint arrived = gather(unit, gathers_, batch);
+      const PlanPoint arrived = gather(unit, gathers_, micro_batch);
       if (unit > options_.prefetch)
         build_.gate(copied[unit - static_cast<std::size_t>(options_.prefetch) - 1], arrived);
       else
         build_.gate(boundary_, arrived);
-      copied.push_back(work(build_.add(Work{WorkKind::CopyOut, unit, batch})));
+      copied.push_back(work(build_.add(Work{WorkKind::CopyOut, unit, micro_batch})));
       build_.gate(arrived, copied.back());
-      pass(WorkKind::Forward, unit, batch);
+      pass(WorkKind::Forward, unit, micro_batch);
     }
     last_copy_ = copied.back();
   }
 
   // The gathers of freed units, in backward order, as they are issued: some ahead of those that wait for them.
-  void issue(std::uint32_t batch) {
+  void issue(std::uint32_t micro_batch) {
     if (next_ == freed_.size()) return;
-    const PlanPoint arrived = gather(freed_[next_], gathers_, batch);
+    const PlanPoint arrived = gather(freed_[next_], gathers_, micro_batch);
     const auto ahead = static_cast<std::size_t>(options_.prefetch);
     waiting_.push_back({next_ < ahead ? std::optional<std::uint32_t>() : freed_[next_ - ahead], arrived});
     arrived_[freed_[next_++]] = arrived;
   }
 
-  void backward(std::uint32_t batch) {
-    const bool reducing = options_.reduce_every || batch + 1 == batches();
+  void backward(std::uint32_t micro_batch) {
+    const bool reducing = options_.reduce_every || micro_batch + 1 == batches();
     freed_.clear();
     for (std::uint32_t unit = count(); unit-- > 0;)
       if (freed(unit)) freed_.push_back(unit);
@@ -215,19 +215,19 @@ class Fsdp2 : Fsdp {
     waiting_.clear();
     arrived_.assign(count(), std::nullopt);
     std::vector<std::optional<PlanPoint>> copied(count()), reduced(count());
-    for (std::int64_t i = 0; i < options_.prefetch; ++i) issue(batch);
+    for (std::int64_t i = 0; i < options_.prefetch; ++i) issue(micro_batch);
     for (std::uint32_t unit = count(); unit-- > 0;) {
       if (freed(unit)) {
-        copied[unit] = work(build_.add(Work{WorkKind::CopyOutAgain, unit, batch}));
+        copied[unit] = work(build_.add(Work{WorkKind::CopyOutAgain, unit, micro_batch}));
         build_.gate(*arrived_[unit], *copied[unit]);
-        issue(batch);
+        issue(micro_batch);
       }
-      pass(WorkKind::Backward, unit, batch);
+      pass(WorkKind::Backward, unit, micro_batch);
       if (!reducing) continue;
-      const PlanPoint copy = work(build_.add(Work{WorkKind::CopyIn, unit, batch}));
+      const PlanPoint copy = work(build_.add(Work{WorkKind::CopyIn, unit, micro_batch}));
       const std::size_t behind = unit + static_cast<std::size_t>(options_.reduce_buffers);
       if (behind < count()) build_.gate(*reduced[behind], copy);
-      reduced[unit] = reduce(unit, reduces_, batch);
+      reduced[unit] = reduce(unit, reduces_, micro_batch);
       build_.gate(copy, *reduced[unit]);
     }
     for (const auto& [unit, arrived] : waiting_) build_.gate(unit ? *copied[*unit] : last_copy_, arrived);
@@ -235,8 +235,8 @@ class Fsdp2 : Fsdp {
 
   std::uint32_t gathers_ = 0, reduces_ = 0;
   PlanPoint last_copy_;
-  std::vector<std::uint32_t> freed_;            // in backward order
-  std::size_t next_ = 0;                        // of freed_, to be issued
+  std::vector<std::uint32_t> freed_;               // in backward order
+  std::size_t next_ = 0;                           // of freed_, to be issued
   std::vector<std::optional<PlanPoint>> arrived_;  // by unit
   std::vector<std::pair<std::optional<std::uint32_t>, PlanPoint>>
       waiting_;  // for the copy of that unit, or the forward's last
@@ -249,36 +249,36 @@ class Fsdp1 : Fsdp {
   Plan make() {
     lane_ = build_.add_lane("gather and reduce");
     if (groups()) replicate_ = build_.add_lane("replicate");
-    for (std::uint32_t batch = 0; batch < batches(); ++batch) {
-      forward(batch);
-      backward(batch);
+    for (std::uint32_t micro_batch = 0; micro_batch < batches(); ++micro_batch) {
+      forward(micro_batch);
+      backward(micro_batch);
       end_batch();
     }
     return finish();
   }
 
  private:
-  void forward(std::uint32_t batch) {
-    std::vector<Run> passes;
+  void forward(std::uint32_t micro_batch) {
+    std::vector<ProgramRange> passes;
     for (std::uint32_t unit = 0; unit < count(); ++unit) {
-      const PlanPoint arrived = gather(unit, lane_, batch);
+      const PlanPoint arrived = gather(unit, lane_, micro_batch);
       if (reshard_ == Reshard::All && unit >= options_.limit)
         build_.gate(work(passes[unit - static_cast<std::size_t>(options_.limit)].last), arrived);
       else
         build_.gate(boundary_, arrived);
-      passes.push_back(pass(WorkKind::Forward, unit, batch));
+      passes.push_back(pass(WorkKind::Forward, unit, micro_batch));
       build_.gate(arrived, work(passes.back().first));
     }
   }
 
-  void backward(std::uint32_t batch) {
+  void backward(std::uint32_t micro_batch) {
     const bool ahead = options_.backward_prefetch != BackwardPrefetch::None;
     PlanPoint before = build_.so_far(), end = before;  // the work before the unit computed last, and that unit's end
     std::optional<PlanPoint> arrived, next;
     // A unit's gather waits, with `pre`, for what the unit before it in backward order waits for, else for its end.
     const auto fetch = [&](std::uint32_t unit) {
       if (!freed(unit)) return std::optional<PlanPoint>();
-      const PlanPoint one = gather(unit, lane_, batch);
+      const PlanPoint one = gather(unit, lane_, micro_batch);
       build_.gate(options_.backward_prefetch == BackwardPrefetch::Pre && unit + 1 < count() ? before : end, one);
       return std::optional(one);
     };
@@ -286,11 +286,11 @@ class Fsdp1 : Fsdp {
     for (std::uint32_t unit = count(); unit-- > 0;) {
       arrived = next;
       before = build_.so_far();
-      const Run run = pass(WorkKind::Backward, unit, batch);
+      const ProgramRange run = pass(WorkKind::Backward, unit, micro_batch);
       if (arrived) build_.gate(*arrived, work(run.first));
       end = work(run.last);
       if (ahead && unit > 0) next = fetch(unit - 1);
-      build_.gate(end, reduce(unit, lane_, batch));
+      build_.gate(end, reduce(unit, lane_, micro_batch));
       if (!ahead && unit > 0) next = fetch(unit - 1);
     }
   }

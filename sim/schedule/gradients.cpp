@@ -22,16 +22,17 @@ Block block_of(std::span<const Gradient> gradients) {
   return block;
 }
 
-Draft merge(std::string_view strategy, std::span<const Gradient> gradients, std::span<const std::size_t> ends) {
-  Draft draft;
-  draft.strategy = strategy;
+BucketSchedule merge(std::string_view strategy, std::span<const Gradient> gradients,
+                     std::span<const std::size_t> ends) {
+  BucketSchedule schedule;
+  schedule.strategy = strategy;
   std::size_t start = 0;
   for (const std::size_t end : ends) {
-    draft.blocks.push_back(block_of(gradients.subspan(start, end - start)));
-    draft.blocks.back().priority = static_cast<std::int64_t>(draft.blocks.size()) - 1;
+    schedule.blocks.push_back(block_of(gradients.subspan(start, end - start)));
+    schedule.blocks.back().priority = static_cast<std::int64_t>(schedule.blocks.size()) - 1;
     start = end;
   }
-  return draft;
+  return schedule;
 }
 
 }  // namespace allreplay

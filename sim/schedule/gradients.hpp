@@ -22,6 +22,6 @@ std::vector<Gradient> gradients(const Profile& profile);
 Block block_of(std::span<const Gradient> gradients);
 
 /// The plan whose blocks are runs of consecutive gradients; `ends[i]` is one past the last gradient of run i.
-Draft merge(std::string_view strategy, std::span<const Gradient> gradients, std::span<const std::size_t> ends);
+BucketSchedule merge(std::string_view strategy, std::span<const Gradient> gradients, std::span<const std::size_t> ends);
 
 }  // namespace allreplay

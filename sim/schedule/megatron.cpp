@@ -12,7 +12,9 @@ namespace {
 class Megatron {
  public:
   explicit Megatron(const PlanRequest& request)
-      : profile_(request.profile), options_(request.options.megatron), build_("megatron", sharded(request.options), profile_) {
+      : profile_(request.profile),
+        options_(request.options.megatron),
+        build_("megatron", sharded(request.options), profile_) {
     const bool both = options_.distributed_optimizer && options_.overlap_grad_reduce;
     if (options_.overlap_param_gather.value_or(false) && !both)
       throw InputError(options_.place,
@@ -27,16 +29,16 @@ class Megatron {
 
   Plan make() {
     const auto layers = static_cast<LayerId>(profile_.layers.size());
-    const auto batches = static_cast<std::uint32_t>(build_.plan().step.accumulate);
+    const auto batches = static_cast<std::uint32_t>(build_.plan().sharding.accumulate);
     add_gathers();
-    for (std::uint32_t batch = 0; batch < batches; ++batch) {
+    for (std::uint32_t micro_batch = 0; micro_batch < batches; ++micro_batch) {
       for (LayerId layer = 0; layer < layers; ++layer) {
-        const std::size_t place = build_.add(Work{WorkKind::Forward, layer, batch});
-        if (batch == 0) gate_gathers(layer, place);
+        const std::size_t place = build_.add(Work{WorkKind::Forward, layer, micro_batch});
+        if (micro_batch == 0) gate_gathers(layer, place);
       }
       for (LayerId layer = layers; layer-- > 0;) {
-        build_.add(Work{WorkKind::Backward, layer, batch});
-        if (batch + 1 == batches) launch(layer, batch);
+        build_.add(Work{WorkKind::Backward, layer, micro_batch});
+        if (micro_batch + 1 == batches) launch(layer, micro_batch);
       }
     }
     const PlanPoint update = work(build_.add(Work{WorkKind::Update, everything}));
@@ -46,7 +48,7 @@ class Megatron {
 
  private:
   static ShardingConfig sharded(const StrategyOptions& options) {
-    ShardingConfig step = options.step;
+    ShardingConfig step = options.sharding;
     step.zero = options.megatron.distributed_optimizer ? 1 : 0;
     return step;
   }
@@ -91,16 +93,16 @@ class Megatron {
     }
   }
 
-  void launch(LayerId layer, std::uint32_t batch) {
+  void launch(LayerId layer, std::uint32_t micro_batch) {
     const bool shards = options_.distributed_optimizer;
     const CollectiveOp op = shards ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce;
     for (std::uint32_t bucket = 0; bucket < made_by_.size(); ++bucket) {
       if (made_by_[bucket] != layer) continue;
-      const PlanPoint reduced = build_.reduce(op, shards ? group_shard : group_all, bucket, reduce_, batch);
+      const PlanPoint reduced = build_.reduce(op, shards ? group_shard : group_all, bucket, reduce_, micro_batch);
       build_.gate(build_.so_far(), reduced);
       reductions_.push_back(reduced);
-      if (!shards || build_.plan().step.shard_group == 0) continue;
-      const PlanPoint summed = build_.sum_shards(bucket, reduce_, batch);
+      if (!shards || build_.plan().sharding.shard_group == 0) continue;
+      const PlanPoint summed = build_.sum_shards(bucket, reduce_, micro_batch);
       build_.gate(reduced, summed);
       reductions_.push_back(summed);
     }

@@ -94,7 +94,7 @@ class Partitions {
     return best;
   }
 
-  // The first N mod y groups hold one tensor more (reading 27).
+  // The first N mod y groups hold one tensor more (docs/models.md, "MergeComp").
   Ends even(std::size_t groups) const {
     Ends ends;
     for (std::size_t group = 0, end = 0; group < groups; ++group)
@@ -130,7 +130,7 @@ class Partitions {
 
 }  // namespace
 
-Draft draft_mergecomp(const PlanRequest& request) {
+BucketSchedule schedule_mergecomp(const PlanRequest& request) {
   const Partitions partitions(request);
   const StrategyOptions& options = request.options;
   const std::size_t groups = std::min(static_cast<std::size_t>(options.groups), partitions.list().size());

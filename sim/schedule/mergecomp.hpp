@@ -7,7 +7,7 @@
 namespace allreplay {
 
 /// By StrategyOptions::grouping. Without compression, groups of gradients as they are.
-Draft draft_mergecomp(const PlanRequest& request);
+BucketSchedule schedule_mergecomp(const PlanRequest& request);
 
 /// F of Eq. 7, the iteration time: t_f after the last group has arrived and the backward pass has ended. Each group is
 /// encoded and decoded at once, after its last gradient and before the backward pass goes on; groups travel one after

@@ -17,19 +17,19 @@ std::vector<std::size_t> each_alone(std::size_t count) {
 
 }  // namespace
 
-Draft draft_s_sgd(const PlanRequest& request) {
+BucketSchedule schedule_s_sgd(const PlanRequest& request) {
   const auto list = gradients(request.profile);
-  Draft draft = merge("s-sgd", list, each_alone(list.size()));
-  draft.release = Release::Backward;
-  return draft;
+  BucketSchedule schedule = merge("s-sgd", list, each_alone(list.size()));
+  schedule.release = Release::Backward;
+  return schedule;
 }
 
-Draft draft_wfbp(const PlanRequest& request) {
+BucketSchedule schedule_wfbp(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   return merge("wfbp", list, each_alone(list.size()));
 }
 
-Draft draft_sync_easgd(const PlanRequest& request) {
+BucketSchedule schedule_sync_easgd(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   return merge("sync-easgd", list, std::vector{list.size()});
 }
@@ -37,7 +37,7 @@ Draft draft_sync_easgd(const PlanRequest& request) {
 // MG-WFBP, Algorithm 1, in backward order. The start of communication τ_c of a gradient depends only on those before
 // it, so one pass does what lines 10-14 do with L recalculations. The gain of a merge is written as Eq. 17 has it,
 // T(p) + T(p') − T(p + p'), which is `a` where T is a + b·M. A tie is not merged.
-Draft draft_mg_wfbp(const PlanRequest& request) {
+BucketSchedule schedule_mg_wfbp(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   const BlockCost& cost = request.cost;
   std::vector<std::size_t> ends;
@@ -59,8 +59,9 @@ Draft draft_mg_wfbp(const PlanRequest& request) {
 }
 
 // f(j) = min over i < j of max(f(i), ready(j)) + T(bytes(i..j)): the earliest end of the first j gradients. Exact
-// over all contiguous merges, for any T (reading 10). Among equals the larger block wins: fewer collectives.
-Draft draft_optimal_merge(const PlanRequest& request) {
+// over all contiguous merges, for any T (docs/models.md, "Algorithm 1 and the optimum"). Among equals the larger block
+// wins: fewer collectives.
+BucketSchedule schedule_optimal_merge(const PlanRequest& request) {
   const auto list = gradients(request.profile);
   std::vector<Time> finish(list.size() + 1, Time(0));
   std::vector<std::size_t> start(list.size() + 1, 0);  // of the last block in the best merge of the first j

@@ -54,20 +54,20 @@ class Coverage {
         waits_(plan.transfers.size()),
         frees_(plan.transfers.size()) {
     for (const Gate& gate : plan.gates)
-      if (const auto *before = gate.transfer_before(), *after = gate.transfer_after(); before && after) {
+      if (const auto* before = gate.transfer_before(), *after = gate.transfer_after(); before && after) {
         waits_[after->index].push_back(before->index);
         frees_[before->index].push_back(after->index);
       }
   }
 
   std::optional<Complaint> complaint() {
-    if (!plan_.step.shards_optimizer())
+    if (!plan_.sharding.shards_optimizer())
       for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
         if (plan_.transfers[index].group != group_all)
           return Complaint{fmt::format("{} goes in groups, and the plan shards nothing", name(index)),
                            "\"step\": {\"zero\": 1}, or no axis"};
     if (auto wrong = circle()) return wrong;
-    const std::vector<Need> needs = needs_of(plan_.step, profile_);
+    const std::vector<Need> needs = needs_of(plan_.sharding, profile_);
     for (const std::uint32_t batch : reduced_batches(needs.front()))
       if (auto wrong = unreduced(needs, batch)) return wrong;
     for (const Need& need : needs)
@@ -81,10 +81,10 @@ class Coverage {
 
   // Unsharded, gradients are summed once; a shard may be added to in every micro-batch.
   std::set<std::uint32_t> reduced_batches(const Need& need) const {
-    std::set<std::uint32_t> batches{need.batch};
+    std::set<std::uint32_t> batches{need.micro_batch};
     if (need.op == CollectiveOp::ReduceScatter)
       for (const Transfer& one : plan_.transfers)
-        if (reduces(one) && one.group != group_replica) batches.insert(one.batch);
+        if (reduces(one) && one.group != group_replica) batches.insert(one.micro_batch);
     return batches;
   }
 
@@ -95,7 +95,7 @@ class Coverage {
     std::vector<Leg> legs;
     for (Need& need : needs) {
       if (need.payload != Payload::Kind::Gradients) continue;
-      need.batch = batch;
+      need.micro_batch = batch;
       for (Leg& leg : legs_of(need, where)) {
         if (auto wrong = gap(leg)) return wrong;
         if (!legs.empty())
@@ -116,7 +116,8 @@ class Coverage {
     }
     const auto of_batch = [&](std::uint32_t group) {
       return pieces([=](const Transfer& one) {
-        return one.batch == need.batch && reduces(one) && (one.group == group_replica) == (group == group_replica);
+        return one.micro_batch == need.micro_batch && reduces(one) &&
+               (one.group == group_replica) == (group == group_replica);
       });
     };
     if (need.op == CollectiveOp::ReduceScatter)
@@ -124,9 +125,8 @@ class Coverage {
                "every byte of every gradient in one reduce-scatter (of axis shard), or all-reduce"}};
     // An all-reduce among all has summed the shards, too.
     const std::vector<Piece> reduced = of_batch(group_shard);
-    if (std::all_of(reduced.begin(), reduced.end(), [&](const Piece& piece) {
-          return plan_.transfers[piece.transfer].op == CollectiveOp::AllReduce;
-        }))
+    if (std::all_of(reduced.begin(), reduced.end(),
+                    [&](const Piece& piece) { return plan_.transfers[piece.transfer].op == CollectiveOp::AllReduce; }))
       return {};
     return {{of_batch(need.group), "summed over the groups" + where,
              "an all-reduce of axis replica after each reduce-scatter"}};
@@ -257,7 +257,7 @@ class Coverage {
 
   std::optional<Complaint> too_early(const std::vector<Piece>& pieces, const Need& need) const {
     for (const auto& [slice, index] : pieces)
-      if (earliest_[index] <= made(slice, need.batch))
+      if (earliest_[index] <= made(slice, need.micro_batch))
         return Complaint{fmt::format("{} may start before the backward pass of '{}' has made '{}'", name(index),
                                      layer_of(slice.tensor), profile_.tensors[slice.tensor].name),
                          fmt::format("after the backward pass of '{}', or a later one", layer_of(slice.tensor))};
@@ -270,9 +270,9 @@ class Coverage {
       if (latest_[index] <= *places_.find(read)) continue;
       if (read.kind == WorkKind::Update)
         return Complaint{fmt::format("{} may end after the update has started", name(index)), "before the update"};
-      return Complaint{
-          fmt::format("{} may end after the next forward pass of '{}' has started", name(index), layer_of(slice.tensor)),
-          fmt::format("before the forward pass of '{}', or an earlier one", layer_of(slice.tensor))};
+      return Complaint{fmt::format("{} may end after the next forward pass of '{}' has started", name(index),
+                                   layer_of(slice.tensor)),
+                       fmt::format("before the forward pass of '{}', or an earlier one", layer_of(slice.tensor))};
     }
     return std::nullopt;
   }
@@ -299,7 +299,7 @@ class Coverage {
   // The uses of a layer's parameters from one update to the next, in the order of the program from behind the update.
   std::vector<std::size_t> uses_of(LayerId layer) const {
     std::vector<std::size_t> uses;
-    for (std::int64_t batch = 0; batch < plan_.step.accumulate; ++batch) {
+    for (std::int64_t batch = 0; batch < plan_.sharding.accumulate; ++batch) {
       uses.push_back(places_(WorkKind::Forward, layer, batch));
       uses.push_back(places_(WorkKind::Backward, layer, batch));
     }
@@ -310,8 +310,8 @@ class Coverage {
     const std::size_t update = places_(WorkKind::Update, everything, 0);
     const bool update_first = update < places_(WorkKind::Forward, 0, 0);
     // By use: a gather serves the first one that it cannot miss.
-    const bool freed = plan_.step.shards_parameters();
-    std::vector<std::vector<Piece>> serving(freed ? 2 * static_cast<std::size_t>(plan_.step.accumulate) : 1);
+    const bool freed = plan_.sharding.shards_parameters();
+    std::vector<std::vector<Piece>> serving(freed ? 2 * static_cast<std::size_t>(plan_.sharding.accumulate) : 1);
     for (const Piece& piece : pieces([](const Transfer& one) { return one.op == CollectiveOp::AllGather; })) {
       const LayerId layer = profile_.tensors[piece.slice.tensor].layer;
       const std::vector<std::size_t> uses = uses_of(layer);
@@ -362,7 +362,7 @@ class Coverage {
   const Plan& plan_;
   const Profile& profile_;
   std::uint32_t role_;
-  Places places_;
+  ProgramIndex places_;
   std::vector<std::vector<std::uint32_t>> waits_, frees_;  // by transfer: those before it, those after it
   std::vector<bool> grounded_;                             // by transfer: whether it waits for any work, or the start
   std::vector<std::size_t> earliest_, latest_;             // by transfer
@@ -406,11 +406,11 @@ std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, co
     } else if (one.kind == WorkKind::Update) {
       updates.emplace(one.item, passes.size());
       ++count;
-    } else if (one.item >= plan.blocks.size() || one.batch >= plan.step.accumulate) {
+    } else if (one.item >= plan.blocks.size() || one.micro_batch >= plan.sharding.accumulate) {
       return Complaint{"the program copies a block that is not there", "the number of a block"};
     }
   }
-  for (std::uint32_t batch = 0; batch < plan.step.accumulate; ++batch) {
+  for (std::uint32_t batch = 0; batch < plan.sharding.accumulate; ++batch) {
     for (std::uint32_t layer = 0; layer < layers; ++layer) wanted.push_back({WorkKind::Forward, layer, batch});
     for (std::uint32_t layer = layers; layer-- > 0;) wanted.push_back({WorkKind::Backward, layer, batch});
   }
@@ -427,8 +427,8 @@ std::optional<Complaint> not_an_iteration(const Role& role, const Plan& plan, co
   if (updates.empty() && profile.update > Time(0))
     return Complaint{"the program has no update, and the profile has one",
                      "{\"update\": \"everything\"} in it, or update=0"};
-  if (count != updates.size() || (in_one && count != 1) || (plan.step.shards_optimizer() && !in_one)) return wrong;
-  if (plan.step.shards_parameters() && !from_forward)
+  if (count != updates.size() || (in_one && count != 1) || (plan.sharding.shards_optimizer() && !in_one)) return wrong;
+  if (plan.sharding.shards_parameters() && !from_forward)
     return Complaint{"the program starts within the iteration",
                      "the first forward pass: parameters are gathered for it"};
   for (const auto& [layer, at] : updates)
@@ -444,7 +444,7 @@ std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profi
   return std::nullopt;
 }
 
-void require_bearable_passes(const ShardingConfig& step, const Profile& profile, const Place& place) {
+void require_bearable_passes(const ShardingConfig& step, const Profile& profile, const SourceLocation& place) {
   constexpr std::int64_t most_passes = 5'000'000;  // a graph of so many takes gigabytes
   const auto layers = static_cast<std::int64_t>(profile.layers.size());
   if (step.accumulate > 1 && step.accumulate > most_passes / (2 * layers))
@@ -454,9 +454,9 @@ void require_bearable_passes(const ShardingConfig& step, const Profile& profile,
         fmt::format("at most {}", most_passes / (2 * layers)));
 }
 
-void require_complete(const Draft& draft, const Profile& profile) {
+void require_complete(const BucketSchedule& schedule, const Profile& profile) {
   std::vector<const Slice*> slices;
-  for (const Block& block : draft.blocks)
+  for (const Block& block : schedule.blocks)
     for (const Slice& slice : block.slices) slices.push_back(&slice);
   std::sort(slices.begin(), slices.end(), [](const Slice* a, const Slice* b) {
     return a->tensor != b->tensor ? a->tensor < b->tensor : a->offset < b->offset;
@@ -467,10 +467,11 @@ void require_complete(const Draft& draft, const Profile& profile) {
     for (; next < slices.size() && slices[next]->tensor == tensor && slices[next]->offset == sent; ++next)
       sent += slices[next]->bytes;
     if (sent != profile.tensors[tensor].bytes)
-      throw std::logic_error(fmt::format("{}: bytes of '{}' from {} are left out or sent twice", draft.strategy,
+      throw std::logic_error(fmt::format("{}: bytes of '{}' from {} are left out or sent twice", schedule.strategy,
                                          profile.tensors[tensor].name, sent));
   }
-  if (next != slices.size()) throw std::logic_error(draft.strategy + ": a slice that is sent twice, or of no tensor");
+  if (next != slices.size())
+    throw std::logic_error(schedule.strategy + ": a slice that is sent twice, or of no tensor");
 }
 
 void require_covered(const Plan& plan, const Profile& profile) {

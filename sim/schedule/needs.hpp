@@ -16,7 +16,7 @@ struct Need {
   CollectiveOp op = CollectiveOp::AllReduce;
   std::uint32_t group = group_all;
   Payload::Kind payload = Payload::Kind::Gradients;
-  std::uint32_t batch = 0;  ///< the micro-batch whose gradients it is about, or for whose passes parameters come
+  std::uint32_t micro_batch = 0;  ///< the micro-batch whose gradients it is about, or for whose passes parameters come
   WorkKind after = WorkKind::Backward, before = WorkKind::Update;
   bool operator==(const Need&) const = default;
 };
@@ -34,9 +34,9 @@ struct Complaint {
 
 /// The first byte that is missing or sent twice, or else the first transfer that waits for itself, or comes too early
 /// or too late; none if the plan covers the needs, for each of its roles. An all-reduce is one transfer, or a
-/// reduce-scatter and then an all-gather of its bytes; one among all serves shards and their sums alike. What is reduced
-/// of an earlier micro-batch, too, is reduced whole; parameters may be gathered again for any pass. REQUIRES: the
-/// programs are one iteration (not_an_iteration).
+/// reduce-scatter and then an all-gather of its bytes; one among all serves shards and their sums alike. What is
+/// reduced of an earlier micro-batch, too, is reduced whole; parameters may be gathered again for any pass. REQUIRES:
+/// the programs are one iteration (not_an_iteration).
 std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile);
 
 /// What of a program is no iteration: every forward and backward pass of every micro-batch once, in turn, from the
@@ -45,11 +45,11 @@ std::optional<Complaint> uncovered(const Plan& plan, const Profile& profile);
 std::optional<Complaint> not_an_iteration(const Plan& plan, const Profile& profile);
 
 /// Throws InputError at `place` where a step has so many passes that they would fill the memory.
-void require_bearable_passes(const ShardingConfig& step, const Profile& profile, const Place& place);
+void require_bearable_passes(const ShardingConfig& step, const Profile& profile, const SourceLocation& place);
 
 /// Throws std::logic_error, saying where, unless every byte of every gradient is in exactly one slice: all that can be
-/// wrong with a draft, since expand() makes the gates.
-void require_complete(const Draft& draft, const Profile& profile);
+/// wrong with a schedule, since expand() makes the gates.
+void require_complete(const BucketSchedule& schedule, const Profile& profile);
 
 /// Throws std::logic_error unless the plan covers what the profile needs.
 void require_covered(const Plan& plan, const Profile& profile);

@@ -56,8 +56,9 @@ std::string ddp(const StrategyOptions& options, const Profile&) {
   std::string text = options.bucket_cap
                          ? fmt::format("DistributedDataParallel(model, bucket_cap_mb={})", mib(*options.bucket_cap))
                          : "DistributedDataParallel(model)";
-  if (options.step.accumulate > 1)
-    text += fmt::format("\nwith model.no_sync() if micro_batch < {} else nullcontext():", options.step.accumulate - 1);
+  if (options.sharding.accumulate > 1)
+    text +=
+        fmt::format("\nwith model.no_sync() if micro_batch < {} else nullcontext():", options.sharding.accumulate - 1);
   return text;
 }
 
@@ -124,7 +125,7 @@ std::string mixed_precision(std::string_view type, const Profile& profile) {
 std::string fsdp2(const StrategyOptions& options, const Profile& profile) {
   const Reshard reshard = options.fsdp.reshard.value_or(Reshard::ButLast);
   const auto [one, all] = wrapped(options.fsdp.wrap, profile);
-  const std::string grid = mesh(options.step), policy = mixed_precision("MixedPrecisionPolicy", profile);
+  const std::string grid = mesh(options.sharding), policy = mixed_precision("MixedPrecisionPolicy", profile);
   const std::string with =
       std::string(grid.empty() ? "" : ", mesh=mesh") + (policy.empty() ? "" : ", mp_policy=policy");
   // As it comes, all but the root's are freed.
@@ -137,14 +138,14 @@ std::string fsdp2(const StrategyOptions& options, const Profile& profile) {
         "\nfor i, {0} in enumerate({1}):\n    {0}.set_modules_to_forward_prefetch({1}[i + 1:i + {3}])\n"
         "    {0}.set_modules_to_backward_prefetch({1}[max(0, i - {2}):i][::-1])",
         one, all, options.fsdp.prefetch, options.fsdp.prefetch + 1);
-  if (!options.fsdp.reduce_every && options.step.accumulate > 1)
-    text += fmt::format("\nmodel.set_requires_gradient_sync(micro_batch == {})", options.step.accumulate - 1);
+  if (!options.fsdp.reduce_every && options.sharding.accumulate > 1)
+    text += fmt::format("\nmodel.set_requires_gradient_sync(micro_batch == {})", options.sharding.accumulate - 1);
   return text;
 }
 
 std::string fsdp1(const StrategyOptions& options, const Profile& profile) {
   const bool whole = options.fsdp.reshard == Reshard::None;
-  const std::string grid = mesh(options.step), policy = mixed_precision("MixedPrecision", profile);
+  const std::string grid = mesh(options.sharding), policy = mixed_precision("MixedPrecision", profile);
   constexpr std::string_view prefetches[] = {"BACKWARD_PRE", "BACKWARD_POST", ""};
   const std::string_view prefetch = prefetches[static_cast<std::size_t>(options.fsdp.backward_prefetch)];
   const Wrap& wrap = options.fsdp.wrap;
@@ -177,8 +178,8 @@ std::string zero(int stage, const StrategyOptions& options, const Profile& profi
                         R"("stage3_max_live_parameters": {}, "stage3_max_reuse_distance": {})",
                         zero.prefetch_bucket, zero.persistence, zero.max_live, zero.max_reuse);
   text += "}";
-  if (options.step.accumulate > 1)
-    text += fmt::format(R"(, "gradient_accumulation_steps": {})", options.step.accumulate);
+  if (options.sharding.accumulate > 1)
+    text += fmt::format(R"(, "gradient_accumulation_steps": {})", options.sharding.accumulate);
   return text + "}";
 }
 std::string zero1(const StrategyOptions& options, const Profile& profile) { return zero(1, options, profile); }
@@ -193,8 +194,8 @@ std::string megatron(const StrategyOptions& options, const Profile& profile) {
   if (own.overlap_param_gather.value_or(own.distributed_optimizer && own.overlap_grad_reduce))
     text += "--overlap-param-gather ";
   if (own.bucket_size > 0) text += fmt::format("--ddp-bucket-size {} ", own.bucket_size);
-  if (options.step.shard_group > 0)
-    text += "--num-distributed-optimizer-instances WORLD_SIZE/" + std::to_string(options.step.shard_group) + " ";
+  if (options.sharding.shard_group > 0)
+    text += "--num-distributed-optimizer-instances WORLD_SIZE/" + std::to_string(options.sharding.shard_group) + " ";
   // Under --bf16 it would reduce in fp32.
   if (gradient_bytes(profile) == 2) text += "--grad-reduce-in-bf16 ";
   if (text.empty()) return "no flags";
@@ -224,13 +225,13 @@ std::vector<Framework> frameworks() {
   return all;
 }
 
-Framework find_framework(std::string_view name, const Place& place) {
+Framework find_framework(std::string_view name, const SourceLocation& place) {
   return find_by_name(frameworks(), name, place, "unknown framework '{}'");
 }
 
 std::string settings_of(const Strategy& strategy, const StrategyOptions& options, const Profile& profile) {
   // What a framework calls the plan says nothing of shards under it.
-  const bool sharded_under = !strategy.plan && options.step.shards_optimizer();
+  const bool sharded_under = !strategy.plan && options.sharding.shards_optimizer();
   return strategy.offer.words && !sharded_under ? strategy.offer.words(options, profile) : "";
 }
 

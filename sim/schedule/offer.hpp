@@ -21,7 +21,7 @@ struct Framework {
 std::vector<Framework> frameworks();
 
 /// Throws InputError at `place`, naming the nearest known one.
-Framework find_framework(std::string_view name, const Place& place);
+Framework find_framework(std::string_view name, const SourceLocation& place);
 
 /// What to set, or to do, so that a framework sends what the strategy plans with these options: a line, or lines of
 /// code to be pasted. "" where that takes the plan itself: nobody offers it, or not sharded like that.

@@ -14,26 +14,26 @@ std::vector<Slice> cut(TensorId tensor, Bytes bytes, Bytes partition) {
 namespace {
 
 // Listed by tensor, then offset: that decides between slices of one layer.
-Draft by_layer(std::string_view strategy, const Profile& profile, Bytes partition, const Window& window) {
-  Draft draft;
-  draft.strategy = strategy;
+BucketSchedule by_layer(std::string_view strategy, const Profile& profile, Bytes partition, const Window& window) {
+  BucketSchedule schedule;
+  schedule.strategy = strategy;
   for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor)
     for (const Slice& slice : cut(tensor, profile.tensors[tensor].bytes, partition))
-      draft.blocks.push_back({{slice}, profile.tensors[tensor].layer});
-  draft.order = Order::Priority;
-  draft.window = window;
-  draft.barrier = Barrier::Layer;
-  return draft;
+      schedule.blocks.push_back({{slice}, profile.tensors[tensor].layer});
+  schedule.order = Order::Priority;
+  schedule.window = window;
+  schedule.barrier = Barrier::Layer;
+  return schedule;
 }
 
 }  // namespace
 
-Draft draft_bytescheduler(const PlanRequest& request) {
+BucketSchedule schedule_bytescheduler(const PlanRequest& request) {
   return by_layer("bytescheduler", request.profile, slice_size(request, bytescheduler_partition),
                   request.options.credit);
 }
 
-Draft draft_p3(const PlanRequest& request) {
+BucketSchedule schedule_p3(const PlanRequest& request) {
   return by_layer("p3", request.profile, slice_size(request, p3_partition), Window{});
 }
 

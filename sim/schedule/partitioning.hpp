@@ -7,7 +7,7 @@
 
 namespace allreplay {
 
-inline constexpr Partition bytescheduler_partition{.bytes = 4'000'000};  ///< reading 17; US-Byte's S_p, too
+inline constexpr Partition bytescheduler_partition{.bytes = 4'000'000};  ///< US-Byte's S_p, too
 inline constexpr Partition p3_partition{.elements = 40'000};             ///< MXNET_KVSTORE_SLICE_THRESHOLD
 
 /// What the user says, or the strategy's own.
@@ -19,9 +19,9 @@ inline Bytes slice_size(const PlanRequest& request, const Partition& own) {
 std::vector<Slice> cut(TensorId tensor, Bytes bytes, Bytes partition);
 
 /// ByteScheduler (Peng et al., SOSP 2019): partitions by layer, the input side first, `credit` in flight.
-Draft draft_bytescheduler(const PlanRequest& request);
+BucketSchedule schedule_bytescheduler(const PlanRequest& request);
 
 /// P3 (Jayarajan et al., MLSys 2019): the same with small slices, one at a time.
-Draft draft_p3(const PlanRequest& request);
+BucketSchedule schedule_p3(const PlanRequest& request);
 
 }  // namespace allreplay

@@ -21,11 +21,11 @@ LayerId first_layer(const Block& block, const Profile& profile) {
   return first;
 }
 
-Places::Places(const std::vector<Work>& program) : tables_(std::size(work_kinds)) {
+ProgramIndex::ProgramIndex(const std::vector<Work>& program) : tables_(std::size(work_kinds)) {
   std::vector<std::size_t> batches(tables_.size(), 0);
   const auto kind = [](const Work& work) { return static_cast<std::size_t>(work.kind); };
   for (const Work& work : program) {
-    batches[kind(work)] = std::max<std::size_t>(batches[kind(work)], work.batch + 1);
+    batches[kind(work)] = std::max<std::size_t>(batches[kind(work)], work.micro_batch + 1);
     if (work.item != everything)
       tables_[kind(work)].items = std::max<std::size_t>(tables_[kind(work)].items, work.item + 1);
   }
@@ -35,20 +35,20 @@ Places::Places(const std::vector<Work>& program) : tables_(std::size(work_kinds)
     const Work& work = program[place];
     Table& table = tables_[kind(work)];
     const std::size_t item = work.item == everything ? table.items : work.item;
-    table.places[work.batch * (table.items + 1) + item] = static_cast<std::uint32_t>(place);
+    table.places[work.micro_batch * (table.items + 1) + item] = static_cast<std::uint32_t>(place);
   }
 }
 
-std::optional<std::size_t> Places::find(const Work& work) const {
+std::optional<std::size_t> ProgramIndex::find(const Work& work) const {
   const Table& table = tables_[static_cast<std::size_t>(work.kind)];
   if (work.item != everything && work.item >= table.items) return std::nullopt;
   const std::size_t item = work.item == everything ? table.items : work.item;
-  const std::size_t index = work.batch * (table.items + 1) + item;
+  const std::size_t index = work.micro_batch * (table.items + 1) + item;
   if (index >= table.places.size() || table.places[index] == nowhere) return std::nullopt;
   return table.places[index];
 }
 
-std::size_t Places::operator()(WorkKind kind, std::uint32_t item, std::int64_t batch) const {
+std::size_t ProgramIndex::operator()(WorkKind kind, std::uint32_t item, std::int64_t batch) const {
   return find({kind, item, static_cast<std::uint32_t>(batch)}).value();
 }
 
@@ -57,7 +57,9 @@ namespace {
 // ZeRO-2 keeps no whole gradients from one micro-batch to the next.
 std::int64_t first_reduced(const ShardingConfig& step) { return step.shards_gradients() ? 0 : step.accumulate - 1; }
 
-bool updates(const Profile& profile, const ShardingConfig& step) { return step.shards_optimizer() || profile.update > Time(0); }
+bool updates(const Profile& profile, const ShardingConfig& step) {
+  return step.shards_optimizer() || profile.update > Time(0);
+}
 
 void add_passes(std::vector<Work>& program, WorkKind kind, LayerId layers, std::int64_t batch) {
   for (LayerId i = 0; i < layers; ++i)
@@ -65,7 +67,8 @@ void add_passes(std::vector<Work>& program, WorkKind kind, LayerId layers, std::
 }
 
 // Just before the first forward pass: in one piece, or each layer's share before the layer.
-void add_first_forward(std::vector<Work>& program, const Profile& profile, const ShardingConfig& step, Barrier barrier) {
+void add_first_forward(std::vector<Work>& program, const Profile& profile, const ShardingConfig& step,
+                       Barrier barrier) {
   const auto layers = static_cast<LayerId>(profile.layers.size());
   const bool shares = updates(profile, step) && !step.shards_optimizer() && barrier == Barrier::Layer;
   if (updates(profile, step) && !shares) program.push_back({WorkKind::Update, everything});
@@ -101,19 +104,20 @@ namespace {
 
 class Expansion {
  public:
-  Expansion(Draft draft, const Profile& profile, const ShardingConfig& step) : profile_(profile), travel_(draft) {
-    plan_.strategy = std::move(draft.strategy);
-    plan_.step = step;
+  Expansion(BucketSchedule schedule, const Profile& profile, const ShardingConfig& step)
+      : profile_(profile), queueing_(schedule) {
+    plan_.strategy = std::move(schedule.strategy);
+    plan_.sharding = step;
     plan_.groups = data_parallel_groups(step);
-    plan_.program() = one_iteration(profile, step, draft.barrier);
-    plan_.blocks = std::move(draft.blocks);
-    plan_.travel = travel_;
+    plan_.program() = one_iteration(profile, step, schedule.barrier);
+    plan_.blocks = std::move(schedule.blocks);
+    plan_.queueing = queueing_;
     for (const Block& block : plan_.blocks) first_layer_.push_back(first_layer(block, profile));
   }
 
   Plan make() {
-    const Places places(plan_.program());
-    if (plan_.step.shards_optimizer())
+    const ProgramIndex places(plan_.program());
+    if (plan_.sharding.shards_optimizer())
       add_sharded(places);
     else
       add_whole(places);
@@ -124,35 +128,35 @@ class Expansion {
   std::size_t count() const { return plan_.blocks.size(); }
 
   // When the block's gradients of that micro-batch are there.
-  PlanPoint made(const Places& places, std::size_t index, std::int64_t batch) const {
-    return work(places(WorkKind::Backward, travel_.release == Release::Backward ? 0 : first_layer_[index], batch));
+  PlanPoint made(const ProgramIndex& places, std::size_t index, std::int64_t batch) const {
+    return work(places(WorkKind::Backward, queueing_.release == Release::Backward ? 0 : first_layer_[index], batch));
   }
 
   // What waits for the block: a layer of the first forward pass, and its update where it has one.
-  PlanPoint needed(const Places& places, std::size_t index) const {
-    const LayerId layer = travel_.barrier == Barrier::Iteration ? 0 : first_layer_[index];
-    const std::uint32_t share = travel_.barrier == Barrier::Iteration ? everything : layer;
+  PlanPoint needed(const ProgramIndex& places, std::size_t index) const {
+    const LayerId layer = queueing_.barrier == Barrier::Iteration ? 0 : first_layer_[index];
+    const std::uint32_t share = queueing_.barrier == Barrier::Iteration ? everything : layer;
     const auto update = places.find({WorkKind::Update, share});
-    return work(update && !plan_.step.shards_optimizer() ? *update : places(WorkKind::Forward, layer, 0));
+    return work(update && !plan_.sharding.shards_optimizer() ? *update : places(WorkKind::Forward, layer, 0));
   }
 
-  void add_whole(const Places& places) {
-    plan_.lanes = {{"network", travel_.order, travel_.window, travel_.tick}};
-    plan_.transfers.reserve(travel_.split ? 2 * count() : count());
-    plan_.gates.reserve(travel_.split ? 4 * count() : 2 * count());
-    const std::int64_t batch = plan_.step.accumulate - 1;
+  void add_whole(const ProgramIndex& places) {
+    plan_.lanes = {{"network", queueing_.order, queueing_.window, queueing_.tick}};
+    plan_.transfers.reserve(queueing_.split ? 2 * count() : count());
+    plan_.gates.reserve(queueing_.split ? 4 * count() : 2 * count());
+    const std::int64_t batch = plan_.sharding.accumulate - 1;
     // However urgent an all-gather is, reduce-scatters go before it.
     constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
     for (std::uint32_t index = 0; index < count(); ++index) {
       const Block& block = plan_.blocks[index];
-      add({.op = travel_.split ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
+      add({.op = queueing_.split ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
            .payload = {Payload::Kind::Gradients, index},
-           .priority = travel_.split ? first : block.priority,
-           .batch = static_cast<std::uint32_t>(batch)});
+           .priority = queueing_.split ? first : block.priority,
+           .micro_batch = static_cast<std::uint32_t>(batch)});
       plan_.gates.push_back({made(places, index, batch), transfer(index)});
     }
     const PlanPoint end = work(places(WorkKind::Backward, 0, batch));
-    for (std::uint32_t index = 0; travel_.split && index < count(); ++index) {
+    for (std::uint32_t index = 0; queueing_.split && index < count(); ++index) {
       const std::size_t gather = add({.op = CollectiveOp::AllGather,
                                       .payload = {Payload::Kind::Gradients, index},
                                       .priority = plan_.blocks[index].priority});
@@ -160,21 +164,21 @@ class Expansion {
       plan_.gates.push_back({end, transfer(gather)});
     }
     for (std::size_t index = 0; index < count(); ++index)
-      plan_.gates.push_back({transfer(travel_.split ? count() + index : index), needed(places, index)});
+      plan_.gates.push_back({transfer(queueing_.split ? count() + index : index), needed(places, index)});
   }
 
-  void add_sharded(const Places& places) {
+  void add_sharded(const ProgramIndex& places) {
     enum : std::uint32_t { gather, reduce, replicate };
     plan_.lanes = {{"gather", Order::AsListed, {}, Time(0)},
-                   {"reduce", travel_.order, travel_.window, travel_.tick},
-                   {"replicate", travel_.order, {}, Time(0)}};
-    const bool groups = plan_.step.shard_group > 0;
+                   {"reduce", queueing_.order, queueing_.window, queueing_.tick},
+                   {"replicate", queueing_.order, {}, Time(0)}};
+    const bool groups = plan_.sharding.shard_group > 0;
     if (!groups) plan_.lanes.pop_back();
     const PlanPoint update = work(places(WorkKind::Update, everything, 0));
-    const std::int64_t from = first_reduced(plan_.step);
-    const std::vector<std::int64_t> ranks = priorities(plan_.step.accumulate - from);
+    const std::int64_t from = first_reduced(plan_.sharding);
+    const std::vector<std::int64_t> ranks = priorities(plan_.sharding.accumulate - from);
     std::size_t key = 0;
-    for (std::int64_t batch = from; batch < plan_.step.accumulate; ++batch)
+    for (std::int64_t batch = from; batch < plan_.sharding.accumulate; ++batch)
       for (std::uint32_t index = 0; index < count(); ++index) {
         const std::int64_t priority = ranks[key++];
         Transfer one{.op = CollectiveOp::ReduceScatter,
@@ -182,7 +186,7 @@ class Expansion {
                      .payload = {Payload::Kind::Gradients, index},
                      .lane = reduce,
                      .priority = priority,
-                     .batch = static_cast<std::uint32_t>(batch)};
+                     .micro_batch = static_cast<std::uint32_t>(batch)};
         std::size_t last = add(one);
         plan_.gates.push_back({made(places, index, batch), transfer(last)});
         if (groups) {
@@ -224,7 +228,7 @@ class Expansion {
     for (std::uint32_t index = 0; index < count(); ++index) order[index] = index;
     const auto key = [&](std::uint32_t index) {
       return std::pair(first_layer_[index],
-                       travel_.order == Order::Priority ? plan_.blocks[index].priority : std::int64_t{0});
+                       queueing_.order == Order::Priority ? plan_.blocks[index].priority : std::int64_t{0});
     };
     std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
     return order;
@@ -237,18 +241,20 @@ class Expansion {
   }
 
   const Profile& profile_;
-  Travel travel_;
+  QueueingPolicy queueing_;
   Plan plan_;
   std::vector<LayerId> first_layer_;  // by block
 };
 
 }  // namespace
 
-Plan expand(Draft draft, const Profile& profile, const ShardingConfig& step) {
-  return Expansion(std::move(draft), profile, step).make();
+Plan expand(BucketSchedule schedule, const Profile& profile, const ShardingConfig& step) {
+  return Expansion(std::move(schedule), profile, step).make();
 }
 
-Draft draft_of(Plan plan) { return {*plan.travel, std::move(plan.strategy), std::move(plan.blocks)}; }
+BucketSchedule bucket_schedule_of(Plan plan) {
+  return {*plan.queueing, std::move(plan.strategy), std::move(plan.blocks)};
+}
 
 bool uses_halves(const Plan& plan) {
   return std::any_of(plan.transfers.begin(), plan.transfers.end(),

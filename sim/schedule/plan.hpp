@@ -14,7 +14,7 @@
 #include "sim/core/named.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
-#include "sim/schedule/draft.hpp"
+#include "sim/schedule/bucket_schedule.hpp"
 #include "sim/schedule/sharding_config.hpp"
 #include "sim/workload/profile.hpp"
 
@@ -39,8 +39,8 @@ inline constexpr Word<WorkKind> work_kinds[] = {{WorkKind::Backward, "backward"}
 
 struct Work {
   WorkKind kind = WorkKind::Backward;
-  std::uint32_t item = 0;   ///< the layer; of copies the block; of an update the layer, or `everything`
-  std::uint32_t batch = 0;  ///< the micro-batch, from 0
+  std::uint32_t item = 0;         ///< the layer; of copies the block; of an update the layer, or `everything`
+  std::uint32_t micro_batch = 0;  ///< the micro-batch, from 0
   bool operator==(const Work&) const = default;
 };
 inline constexpr std::uint32_t everything = 0xffffffff;
@@ -59,10 +59,10 @@ struct Transfer {
   CollectiveOp op = CollectiveOp::AllReduce;
   std::uint32_t group = group_all;  ///< of Plan::groups
   Payload payload;
-  WireBytes bytes = 0;        ///< in each of the groups
-  std::uint32_t lane = 0;     ///< of Plan::lanes
-  std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
-  std::uint32_t batch = 0;    ///< whose gradients, or for whose layers
+  WireBytes bytes = 0;            ///< in each of the groups
+  std::uint32_t lane = 0;         ///< of Plan::lanes
+  std::int64_t priority = 0;      ///< for Order::Priority: smaller goes first
+  std::uint32_t micro_batch = 0;  ///< whose gradients, or for whose layers
   bool operator==(const Transfer&) const = default;
 };
 
@@ -119,19 +119,19 @@ struct Unit {
 };
 
 /// Where the passes of a layer or unit begin and end in a program.
-struct Run {
+struct ProgramRange {
   std::size_t first = 0, last = 0;
 };
 
 /// What a worker holds, where a framework has its own rules (docs/sharding.md).
-struct Holding {
+struct MemoryPolicy {
   std::vector<Unit> units;                ///< of layers that are gathered and reduced as one; none: each layer alone
   Bytes parameter = 0;                    ///< bytes of an element of parameters; 0: as they travel
   Bytes gradient = 0;                     ///< likewise of gradients
   bool whole_gradients = false;           ///< unsharded, from one micro-batch to the next
   std::int64_t reduce_buffer = -1;        ///< elements in reduction, instead of what the timeline says; -1: that
   std::optional<std::uint32_t> resident;  ///< the block that is never freed: gathered once after each update
-  bool operator==(const Holding&) const = default;
+  bool operator==(const MemoryPolicy&) const = default;
 };
 
 /// Workers that run one program: the order of work on their compute streams, one period of it, from an instant at which
@@ -145,7 +145,7 @@ struct Role {
 
 struct Plan {
   std::string strategy;
-  ShardingConfig step;
+  ShardingConfig sharding;
   std::vector<Role> roles = std::vector<Role>(1);
   std::vector<NamedGroup> groups = data_parallel_groups({});
   std::vector<Block> blocks;
@@ -153,8 +153,9 @@ struct Plan {
   std::vector<Gate> gates;
   std::vector<Lane> lanes;
   std::optional<double> copy_rate;  ///< of CopyOut and CopyIn, bytes per second; none: they take no time
-  Holding holding;
-  std::optional<Travel> travel;  ///< what expand() made the transfers of; none in plans that were made without it
+  MemoryPolicy memory_policy;
+  std::optional<QueueingPolicy>
+      queueing;  ///< what expand() made the transfers of; none in plans that were made without it
 
   /// What everybody runs. REQUIRES: there is one role.
   const std::vector<Work>& program() const { return roles.front().program; }
@@ -168,9 +169,9 @@ struct Plan {
 WireBytes wire_bytes(const Plan& plan, std::uint32_t group, const Payload& payload, const Profile& profile);
 
 /// Where a work stands in a program.
-class Places {
+class ProgramIndex {
  public:
-  explicit Places(const std::vector<Work>& program);
+  explicit ProgramIndex(const std::vector<Work>& program);
 
   /// REQUIRES: it is there.
   std::size_t operator()(WorkKind kind, std::uint32_t item, std::int64_t batch) const;
@@ -188,16 +189,17 @@ class Places {
 /// One iteration from the backward pass of the first micro-batch that is reduced: B_L … B_1, the update, F_1 … F_L,
 /// with the other micro-batches around it. No block can be in flight at its start: all that was sent before is awaited
 /// by the update, or by a layer of the next iteration's first forward pass, and that comes before.
-std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& step = {}, Barrier barrier = Barrier::Iteration);
+std::vector<Work> one_iteration(const Profile& profile, const ShardingConfig& step = {},
+                                Barrier barrier = Barrier::Iteration);
 
-/// Writes out what a draft means. Unsharded: transfers in one lane, an all-reduce a block, or a reduce-scatter and an
-/// all-gather. Reduce-scatters come first, in the list and by priority, so that no all-gather delays one. Sharded
+/// Writes out what a schedule means. Unsharded: transfers in one lane, an all-reduce a block, or a reduce-scatter and
+/// an all-gather. Reduce-scatters come first, in the list and by priority, so that no all-gather delays one. Sharded
 /// (step.zero is 1 or 2): a reduce-scatter a block, in groups an all-reduce of the shard, and after the update an
 /// all-gather a block, each kind in a lane of its own.
-Plan expand(Draft draft, const Profile& profile, const ShardingConfig& step = {});
+Plan expand(BucketSchedule schedule, const Profile& profile, const ShardingConfig& step = {});
 
-/// The draft that expand() wrote out. REQUIRES: plan.travel.
-Draft draft_of(Plan plan);
+/// The schedule that expand() wrote out. REQUIRES: plan.travel.
+BucketSchedule bucket_schedule_of(Plan plan);
 
 /// Whether any transfer is half of an all-reduce.
 bool uses_halves(const Plan& plan);

@@ -1,4 +1,4 @@
-// Plans written out transfer by transfer, for strategies that are no drafts.
+// Plans written out transfer by transfer, for strategies that are no schedules.
 #pragma once
 
 #include <span>
@@ -12,7 +12,7 @@ class PlanBuilder {
   /// REQUIRES: the profile outlives it.
   PlanBuilder(std::string_view strategy, const ShardingConfig& step, const Profile& profile) : profile_(profile) {
     plan_.strategy = strategy;
-    plan_.step = step;
+    plan_.sharding = step;
     plan_.groups = data_parallel_groups(step);
   }
 
@@ -35,16 +35,16 @@ class PlanBuilder {
   }
 
   // The next in its lane: of a block's parameters, or its gradients.
-  PlanPoint gather(std::uint32_t block, std::uint32_t lane, std::uint32_t batch) {
-    return add(CollectiveOp::AllGather, group_shard, {Payload::Kind::Parameters, block}, lane, batch);
+  PlanPoint gather(std::uint32_t block, std::uint32_t lane, std::uint32_t micro_batch) {
+    return add(CollectiveOp::AllGather, group_shard, {Payload::Kind::Parameters, block}, lane, micro_batch);
   }
   PlanPoint reduce(CollectiveOp op, DataParallelGroup group, std::uint32_t block, std::uint32_t lane,
-                   std::uint32_t batch) {
-    return add(op, group, {Payload::Kind::Gradients, block}, lane, batch);
+                   std::uint32_t micro_batch) {
+    return add(op, group, {Payload::Kind::Gradients, block}, lane, micro_batch);
   }
   /// Of a shard of the block's gradients, among the groups.
-  PlanPoint sum_shards(std::uint32_t block, std::uint32_t lane, std::uint32_t batch) {
-    return reduce(CollectiveOp::AllReduce, group_replica, block, lane, batch);
+  PlanPoint sum_shards(std::uint32_t block, std::uint32_t lane, std::uint32_t micro_batch) {
+    return reduce(CollectiveOp::AllReduce, group_replica, block, lane, micro_batch);
   }
 
   void gate(const PlanPoint& before, const PlanPoint& after) { plan_.gates.push_back({before, after}); }
@@ -55,9 +55,10 @@ class PlanBuilder {
   PlanPoint so_far() const { return plan_.program().empty() ? start_of_program() : work(plan_.program().size() - 1); }
 
  private:
-  PlanPoint add(CollectiveOp op, std::uint32_t group, const Payload& payload, std::uint32_t lane, std::uint32_t batch) {
+  PlanPoint add(CollectiveOp op, std::uint32_t group, const Payload& payload, std::uint32_t lane,
+                std::uint32_t micro_batch) {
     const WireBytes bytes = wire_bytes(plan_, group, payload, profile_);
-    plan_.transfers.push_back({op, group, payload, bytes, lane, 0, batch});
+    plan_.transfers.push_back({op, group, payload, bytes, lane, 0, micro_batch});
     return transfer(plan_.transfers.size() - 1);
   }
 

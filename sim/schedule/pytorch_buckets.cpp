@@ -62,8 +62,8 @@ constexpr std::string_view class_of_buckets = R"(class Buckets:
 )";
 
 bool is_sent_by_hooks(const Plan& plan) {
-  if (!plan.travel || plan.step.shards_optimizer()) return false;
-  const Travel& travel = *plan.travel;
+  if (!plan.queueing || plan.sharding.shards_optimizer()) return false;
+  const QueueingPolicy& travel = *plan.queueing;
   return travel.order != Order::Priority && travel.window.count == 1 && travel.window.bytes == Window::unlimited &&
          travel.barrier == Barrier::Iteration && travel.release == Release::Layer && travel.tick == Time(0) &&
          !travel.split;
@@ -86,7 +86,7 @@ std::optional<std::vector<std::int64_t>> pytorch_buckets(const Plan& plan, const
 }
 
 std::string pytorch_code(const Plan& plan, const std::vector<std::int64_t>& buckets) {
-  const std::int64_t micro_batches = plan.step.accumulate;
+  const std::int64_t micro_batches = plan.sharding.accumulate;
   return fmt::format(R"(# {} bucket{} of parameters: `allreplay plan -s {} --pytorch`
 import torch
 import torch.distributed as dist

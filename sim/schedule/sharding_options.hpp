@@ -16,7 +16,7 @@ struct Wrap {
   By by = By::Default;                     ///< the trace's groups if it has any, else its layers
   Bytes size = 0;                          ///< Size: of a unit's parameters, at least
   std::vector<std::uint32_t> begins = {};  ///< Given: the layers with which units begin
-  Place place;                             ///< where a complaint points
+  SourceLocation place;                    ///< where a complaint points
 };
 
 /// Which units are freed after their forward pass, and gathered again for the backward pass.
@@ -58,7 +58,7 @@ struct MegatronOptions {
   bool distributed_optimizer = true;
   bool overlap_grad_reduce = true;
   std::optional<bool> overlap_param_gather;  ///< true where both of these are
-  Place place;                               ///< of the last one, where a complaint points
+  SourceLocation place;                      ///< of the last one, where a complaint points
 };
 
 }  // namespace allreplay

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "sim/core/named.hpp"
-#include "sim/schedule/asked.hpp"
 #include "sim/schedule/dear.hpp"
 #include "sim/schedule/frameworks.hpp"
 #include "sim/schedule/fsdp.hpp"
@@ -16,6 +15,7 @@
 #include "sim/schedule/needs.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/schedule/partitioning.hpp"
+#include "sim/schedule/unknown_name_hints.hpp"
 #include "sim/schedule/us_byte.hpp"
 #include "sim/schedule/zero.hpp"
 
@@ -56,56 +56,56 @@ std::span<const Strategy> strategies() {
        "plain synchronous SGD: every tensor alone, none before the backward pass ends",
        {},
        offer_s_sgd,
-       draft_s_sgd},
-      {"wfbp", "every tensor alone, as soon as it is ready (wait-free backpropagation)", {}, offer_wfbp, draft_wfbp},
+       schedule_s_sgd},
+      {"wfbp", "every tensor alone, as soon as it is ready (wait-free backpropagation)", {}, offer_wfbp, schedule_wfbp},
       {"sync-easgd",
        "all tensors in one collective after the backward pass, as Sync EASGD sends them",
        {},
        offer_sync_easgd,
-       draft_sync_easgd},
-      {"mg-wfbp", "tensors merged by MG-WFBP's Algorithm 1, as printed", {}, {}, draft_mg_wfbp},
+       schedule_sync_easgd},
+      {"mg-wfbp", "tensors merged by MG-WFBP's Algorithm 1, as printed", {}, {}, schedule_mg_wfbp},
       {.name = "optimal-merge",
        .summary = "the best of all contiguous merges (dynamic programme)",
        .offer = offer_optimal_merge,
-       .draft = draft_optimal_merge,
+       .schedule = schedule_optimal_merge,
        .comparisons = merges},
-      {"ddp", "PyTorch DDP's buckets", {"bucket_cap", "first_bucket"}, offer_ddp, draft_ddp},
+      {"ddp", "PyTorch DDP's buckets", {"bucket_cap", "first_bucket"}, offer_ddp, schedule_ddp},
       {.name = "horovod",
        .summary = "Horovod's fusion of what is ready at each tick of its loop",
        .options = {"threshold", "cycle"},
        .offer = offer_horovod,
-       .draft = draft_horovod,
+       .schedule = schedule_horovod,
        .threshold = horovod_threshold},
       {"bytescheduler",
        "partitions by layer, the input side first, several in flight",
        {"partition", "credit"},
        offer_bytescheduler,
-       draft_bytescheduler,
+       schedule_bytescheduler,
        bytescheduler_partition},
       {.name = "us-byte",
        .summary = "unequal blocks in two phases, US-Byte's Algorithms 1 and 2",
        .options = {"partition", "first_phase", "second_phase"},
        .offer = offer_us_byte,
-       .draft = draft_us_byte,
+       .schedule = schedule_us_byte,
        .partition = bytescheduler_partition,
        .comparisons = schedules},
       {"p3",
        "small slices by layer, the input side first, one at a time",
        {"partition"},
        offer_p3,
-       draft_p3,
+       schedule_p3,
        p3_partition},
       {.name = "dear",
        .summary = "reduce-scatters in the backward pass, all-gathers in the next forward pass",
        .options = {"threshold"},
        .offer = offer_dear,
-       .draft = draft_dear,
+       .schedule = schedule_dear,
        .split = true,
        .threshold = dear_threshold},
       {.name = "mergecomp",
        .summary = "groups of tensors that are compressed and sent together, MergeComp's Algorithm 2",
        .options = {"groups", "stop", "grouping"},
-       .draft = draft_mergecomp,
+       .schedule = schedule_mergecomp,
        .decode_at = DecodeAt::Encode,
        .comparisons = groupings},
       {.name = "fsdp2",
@@ -147,26 +147,26 @@ std::span<const Strategy> strategies() {
   return all;
 }
 
-void AddedStrategies::add(const std::string& name, Drafting draft) {
-  const Place place{fmt::format("strategy '{}'", name), ""};
+void AddedStrategies::add(const std::string& name, Scheduling schedule) {
+  const SourceLocation place{fmt::format("strategy '{}'", name), ""};
   if (row_named(strategies(), name))
     throw InputError(place, "is the name of one that comes with the program", "a name of its own");
   if (name == every_strategy) throw InputError(place, "stands for every strategy", "a name of its own");
   const std::lock_guard guard(mutex_);
-  auto latest = std::make_shared<const Drafting>(std::move(draft));
+  auto latest = std::make_shared<const Scheduling>(std::move(schedule));
   for (Added& one : all_)
     if (one.name == name) {
-      one.draft = std::move(latest);
+      one.schedule = std::move(latest);
       return;
     }
   Added& one = all_.emplace_back(Added{name, std::move(latest), {}});
   one.row.name = one.name;
   one.row.summary = "added to the library";
-  one.row.draft = [this, &one](const PlanRequest& request) {
+  one.row.schedule = [this, &one](const PlanRequest& request) {
     std::unique_lock lock(mutex_);
-    const auto draft = one.draft;  // kept until it has planned, whatever is added meanwhile
+    const auto schedule = one.schedule;  // kept until it has planned, whatever is added meanwhile
     lock.unlock();
-    return (*draft)(request);
+    return (*schedule)(request);
   };
 }
 
@@ -182,10 +182,10 @@ std::vector<std::string> AddedStrategies::names() const {
   return names_of(all_);
 }
 
-const Strategy& find_strategy(std::string_view name, const Place& place, const AddedStrategies* added) {
+const Strategy& find_strategy(std::string_view name, const SourceLocation& place, const AddedStrategies* added) {
   if (const Strategy* known = row_named(strategies(), name)) return *known;
   if (const Strategy* one = added ? added->find(name) : nullptr) return *one;
-  answer_what_is_no_strategy(name, place);
+  hint_at_what_is_no_strategy(name, place);
   std::vector<std::string> known = names_of(strategies());
   if (added)
     for (const std::string& one : added->names()) known.push_back(one);
@@ -201,18 +201,18 @@ StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options,
   return options;
 }
 
-Draft make_draft(const Strategy& strategy, const PlanRequest& request) {
-  Draft draft = strategy.draft(request);
-  draft.split = draft.split && request.splits;
-  draft.barrier = request.options.barrier.value_or(draft.barrier);
-  return draft;
+BucketSchedule make_bucket_schedule(const Strategy& strategy, const PlanRequest& request) {
+  BucketSchedule schedule = strategy.schedule(request);
+  schedule.split = schedule.split && request.splits;
+  schedule.barrier = request.options.barrier.value_or(schedule.barrier);
+  return schedule;
 }
 
 Plan make_plan(const Strategy& strategy, const PlanRequest& request) {
   if (strategy.plan) return strategy.plan(request);
-  Draft draft = make_draft(strategy, request);
-  require_complete(draft, request.profile);
-  return expand(std::move(draft), request.profile, request.options.step);
+  BucketSchedule schedule = make_bucket_schedule(strategy, request);
+  require_complete(schedule, request.profile);
+  return expand(std::move(schedule), request.profile, request.options.sharding);
 }
 
 }  // namespace allreplay

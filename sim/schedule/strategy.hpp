@@ -31,7 +31,7 @@ struct PhaseOrder {
   Kind kind = Kind::Paper;
   std::uint64_t seed = 0;
   std::vector<TensorId> tensors;  ///< Given: all, the most urgent first
-  Place place;                    ///< where a complaint about them points
+  SourceLocation place;           ///< where a complaint about them points
 };
 
 /// mergecomp: how the groups are found.
@@ -43,7 +43,7 @@ enum class Grouping : std::uint8_t {
 
 /// What users may set; each strategy says which of these it reads.
 struct StrategyOptions {
-  ShardingConfig step;                       ///< read by all
+  ShardingConfig sharding;         ///< read by all
   std::optional<Barrier> barrier;  ///< instead of the strategy's own
 
   std::optional<Bytes> bucket_cap;       ///< ddp: PyTorch's bucket_cap_mb; 25 MiB
@@ -94,18 +94,18 @@ struct Strategy {
   std::string_view summary;
   std::vector<std::string_view> options;  ///< those of StrategyOptions that it reads, as users name them
   Offer offer;
-  std::function<Draft(const PlanRequest&)> draft;  ///< none where plans are replayed (sim/search/best.hpp)
-  Partition partition = {};                        ///< its default `partition`
-  DecodeAt decode_at = DecodeAt::Arrival;          ///< its default
-  bool split = false;                              ///< its blocks travel in two halves
-  /// In the place of a draft: those that shard in a way of their own.
+  std::function<BucketSchedule(const PlanRequest&)> schedule;  ///< none where plans are replayed (sim/search/best.hpp)
+  Partition partition = {};                                    ///< its default `partition`
+  DecodeAt decode_at = DecodeAt::Arrival;                      ///< its default
+  bool split = false;                                          ///< its blocks travel in two halves
+  /// In the place of a schedule: those that shard in a way of their own.
   std::function<Plan(const PlanRequest&)> plan = nullptr;
   /// What planning compares, for those that look at tensors more than once; nullptr for the others.
   double (*comparisons)(const StrategyOptions& options, double tensors) = nullptr;
   Bytes threshold = 0;  ///< its default `threshold`; 0 if it reads none
 
   bool shards() const { return plan != nullptr; }
-  bool searched() const { return !draft && !plan; }  ///< `best`
+  bool searched() const { return !schedule && !plan; }  ///< `best`
 
   /// How many slices its partition makes of the profile; 0 if it cuts nothing.
   Bytes slices(const Profile& profile, const StrategyOptions& options) const;
@@ -120,10 +120,10 @@ std::span<const Strategy> strategies();
 /// there: scenarios point to them.
 class AddedStrategies {
  public:
-  using Drafting = std::function<Draft(const PlanRequest&)>;
+  using Scheduling = std::function<BucketSchedule(const PlanRequest&)>;
 
-  /// A name that was added before plans as `draft` does from now on. Throws InputError for one of the table's.
-  void add(const std::string& name, Drafting draft);
+  /// A name that was added before plans as `schedule` does from now on. Throws InputError for one of the table's.
+  void add(const std::string& name, Scheduling schedule);
 
   const Strategy* find(std::string_view name) const;
   std::vector<std::string> names() const;
@@ -131,7 +131,7 @@ class AddedStrategies {
  private:
   struct Added {
     std::string name;
-    std::shared_ptr<const Drafting> draft;
+    std::shared_ptr<const Scheduling> schedule;
     Strategy row;
   };
 
@@ -141,14 +141,14 @@ class AddedStrategies {
 
 /// In the table, or among those that were added, if any were. Throws InputError at `place`, naming the nearest known
 /// one.
-const Strategy& find_strategy(std::string_view name, const Place& place, const AddedStrategies* added = nullptr);
+const Strategy& find_strategy(std::string_view name, const SourceLocation& place, const AddedStrategies* added = nullptr);
 
 /// What the strategy makes of sizes that are not given.
 StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options, const Profile& profile);
 
-Draft make_draft(const Strategy& strategy, const PlanRequest& request);
+BucketSchedule make_bucket_schedule(const Strategy& strategy, const PlanRequest& request);
 
-/// The draft, written out. It covers the needs.
+/// The schedule, written out. It covers the needs.
 Plan make_plan(const Strategy& strategy, const PlanRequest& request);
 
 }  // namespace allreplay

@@ -20,7 +20,7 @@ UsByteModel::UsByteModel(const Profile& profile, BlockCost cost, Bytes partition
 
 // Lines 15-21: the fewest partitions that keep the channel busy for `left`, until the next gradient comes; all of them
 // if they do not suffice. With T = a + b·M that is Case 1 (one partition, where left < a), Case 2 (the quotient of
-// Eq. 6, at least 1: reading 12) and Case 3 (all) in one.
+// Eq. 6, at least 1) and Case 3 (all) in one.
 Bytes UsByteModel::merged(TensorId tensor, Bytes sent, Time left) const {
   const Bytes rest = profile_.tensors[tensor].bytes - sent;
   if (cost_(rest) <= left) return rest;
@@ -56,7 +56,7 @@ UsByteModel::Schedule UsByteModel::schedule(const Priorities& first, const Prior
         break;
       }
       const TensorId next = available.top().second;
-      if (next == last) {  // the previous operation goes on: put it back, and choose its size anew (reading 12)
+      if (next == last) {  // the previous operation goes on: put it back, and choose its size anew (lines 13-14)
         clock = operations.back().start;
         sent[next] -= operations.back().slice.bytes;
         operations.pop_back();
@@ -78,7 +78,7 @@ UsByteModel::Schedule UsByteModel::schedule(const Priorities& first, const Prior
   return result;
 }
 
-// Eq. 11 and 12, each operation with the time of its real bytes (reading 13).
+// Eq. 11 and 12, each operation with the time of its real bytes, without Δt.
 Time UsByteModel::iteration(const std::vector<Operation>& operations) const {
   std::vector<Time> arrived(profile_.layers.size(), Time(0));
   for (const Operation& operation : operations) {
@@ -143,7 +143,7 @@ Priorities UsByteModel::greedy() const {
     if (k == l) continue;
     Priorities candidate = raised(best, l, k);
     Schedule changed = schedule(candidate, second);
-    if (current.exact - changed.exact <= 1e-12 * current.exact) continue;  // reading 14
+    if (current.exact - changed.exact <= 1e-12 * current.exact) continue;  // else noise would decide
     best = std::move(candidate);
     current = std::move(changed);
     l = k;
@@ -197,11 +197,11 @@ Priorities order_of(const PhaseOrder& wanted, const UsByteModel& model, bool fir
 
 }  // namespace
 
-Draft draft_us_byte(const PlanRequest& request) {
+BucketSchedule schedule_us_byte(const PlanRequest& request) {
   const UsByteModel model(request.profile, request.cost, slice_size(request, bytescheduler_partition));
   const auto schedule = model.schedule(order_of(request.options.first_phase, model, true),
                                        order_of(request.options.second_phase, model, false));
-  Draft draft;
+  BucketSchedule draft;
   draft.strategy = "us-byte";
   for (const UsByteModel::Operation& operation : schedule.operations)
     draft.blocks.push_back({{operation.slice}, static_cast<std::int64_t>(draft.blocks.size())});

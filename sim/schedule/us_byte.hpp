@@ -2,7 +2,8 @@
 // blocks of unequal size, one at a time, in two phases: while the backward pass runs, and after it.
 //
 // The paper speaks of layers; here, as everywhere, the units are tensors, and a tensor is ready when its layer's
-// backward ends. Times are whole picoseconds, so that Eq. 12 equals the replay of the plan exactly.
+// backward ends. Times are whole picoseconds, so that Eq. 12 equals the replay of the plan exactly. What the paper
+// leaves open, or has wrong: docs/schedules.md, "How US-Byte is read".
 #pragma once
 
 #include <cstdint>
@@ -52,6 +53,6 @@ class UsByteModel {
 };
 
 /// Theorem 1: in the second phase the sequential order is the best.
-Draft draft_us_byte(const PlanRequest& request);
+BucketSchedule schedule_us_byte(const PlanRequest& request);
 
 }  // namespace allreplay

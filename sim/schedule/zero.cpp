@@ -45,7 +45,7 @@ std::vector<Bucket> buckets_of(const Profile& profile, const std::vector<Gradien
 struct Reduction {
   CollectiveOp op;
   DataParallelGroup group;
-  std::uint32_t batch;
+  std::uint32_t micro_batch;
 };
 
 // The backward pass of zero-1, zero-2 and zero-3: buckets are launched as they close, and the next compute task waits
@@ -55,7 +55,7 @@ class Zero {
   Zero(std::string_view name, const PlanRequest& request, std::int64_t stage, bool overlaps)
       : profile_(request.profile),
         options_(request.options.zero),
-        build_(name, sharded(request.options.step, stage), profile_) {
+        build_(name, sharded(request.options.sharding, stage), profile_) {
     overlaps_ = options_.overlap_comm.value_or(overlaps);
     gather_ = build_.add_lane("gather");
     reduce_ = build_.add_lane("reduce");
@@ -67,7 +67,7 @@ class Zero {
     return step;
   }
 
-  std::uint32_t batches() const { return static_cast<std::uint32_t>(build_.plan().step.accumulate); }
+  std::uint32_t batches() const { return static_cast<std::uint32_t>(build_.plan().sharding.accumulate); }
   LayerId layers() const { return static_cast<LayerId>(profile_.layers.size()); }
 
   // The next compute task, with all that it waits for.
@@ -88,7 +88,7 @@ class Zero {
     while (launched_.size() < buckets_.size() && buckets_[launched_.size()].closed_by == layer) launch_next(as, behind);
   }
   void launch_next(const Reduction& as, std::size_t behind) {
-    const PlanPoint sent = build_.reduce(as.op, as.group, blocks_[launched_.size()], reduce_, as.batch);
+    const PlanPoint sent = build_.reduce(as.op, as.group, blocks_[launched_.size()], reduce_, as.micro_batch);
     build_.gate(build_.so_far(), sent);
     launched_.push_back(sent);
     if (launched_.size() > behind) awaited_.push_back(launched_[launched_.size() - 1 - behind]);
@@ -107,8 +107,8 @@ class Zero {
   std::uint32_t gather_ = 0, reduce_ = 0;
   std::vector<Bucket> buckets_;
   std::vector<std::uint32_t> blocks_;  // by bucket
-  std::vector<PlanPoint> launched_;       // of this micro-batch
-  std::vector<PlanPoint> awaited_;        // by the next compute task
+  std::vector<PlanPoint> launched_;    // of this micro-batch
+  std::vector<PlanPoint> awaited_;     // by the next compute task
 };
 
 class Zero12 : Zero {
@@ -123,18 +123,19 @@ class Zero12 : Zero {
     if (at_the_end)
       std::sort(order.begin(), order.end(), [](const Gradient& a, const Gradient& b) { return a.tensor < b.tensor; });
     set_buckets(order);
-    build_.plan().holding.reduce_buffer = std::min(profile_.elements(), (overlaps_ ? 2 : 1) * options_.reduce_bucket);
+    build_.plan().memory_policy.reduce_buffer =
+        std::min(profile_.elements(), (overlaps_ ? 2 : 1) * options_.reduce_bucket);
     for (const std::uint32_t piece : pieces()) {
       awaited_.push_back(build_.gather(piece, gather_, 0));
       build_.gate(start_of_program(), awaited_.back());
     }
-    for (std::uint32_t batch = 0; batch < batches(); ++batch) {
-      const bool reducing = stage_ == 2 || batch + 1 == batches();
-      const Reduction as = options_.whole_buckets ? Reduction{CollectiveOp::AllReduce, group_all, batch}
-                                                  : Reduction{CollectiveOp::ReduceScatter, group_shard, batch};
-      for (LayerId layer = 0; layer < layers(); ++layer) compute({WorkKind::Forward, layer, batch});
+    for (std::uint32_t micro_batch = 0; micro_batch < batches(); ++micro_batch) {
+      const bool reducing = stage_ == 2 || micro_batch + 1 == batches();
+      const Reduction as = options_.whole_buckets ? Reduction{CollectiveOp::AllReduce, group_all, micro_batch}
+                                                  : Reduction{CollectiveOp::ReduceScatter, group_shard, micro_batch};
+      for (LayerId layer = 0; layer < layers(); ++layer) compute({WorkKind::Forward, layer, micro_batch});
       for (LayerId layer = layers(); layer-- > 0;) {
-        compute({WorkKind::Backward, layer, batch});
+        compute({WorkKind::Backward, layer, micro_batch});
         if (reducing && !at_the_end) launch(layer, as, overlaps_ ? 1 : 0);
       }
       if (reducing) end_backward(as);
@@ -190,20 +191,20 @@ class Zero3 : Zero {
     // Between the two places of a layer in the trace lie those above it, twice.
     between_.assign(layers(), 0);
     for (LayerId layer = layers(); layer-- > 1;) between_[layer - 1] = between_[layer] + 2 * whole_[layer];
-    if (!resident.slices.empty()) build_.plan().holding.resident = build_.add(std::move(resident));
+    if (!resident.slices.empty()) build_.plan().memory_policy.resident = build_.add(std::move(resident));
   }
 
   Plan make() {
     set_buckets(gradients(profile_));
-    if (const auto resident = build_.plan().holding.resident) {
+    if (const auto resident = build_.plan().memory_policy.resident) {
       const PlanPoint refreshed = build_.gather(*resident, gather_, 0);
       build_.gate(start_of_program(), refreshed);
       awaited_.push_back(refreshed);
     }
-    for (std::uint32_t batch = 0; batch < batches(); ++batch) {
+    for (std::uint32_t micro_batch = 0; micro_batch < batches(); ++micro_batch) {
       gathered_.assign(layers(), std::nullopt);
-      for (std::size_t at = 0; at < trace_length(); ++at) step(at, batch);
-      end_backward(reduction(batch));
+      for (std::size_t at = 0; at < trace_length(); ++at) step(at, micro_batch);
+      end_backward(reduction(micro_batch));
     }
     compute({WorkKind::Update, everything});
     return build_.take();
@@ -212,27 +213,29 @@ class Zero3 : Zero {
  private:
   std::size_t trace_length() const { return 2 * layers(); }
   LayerId layer_at(std::size_t at) const { return static_cast<LayerId>(at < layers() ? at : trace_length() - 1 - at); }
-  static Reduction reduction(std::uint32_t batch) { return {CollectiveOp::ReduceScatter, group_shard, batch}; }
+  static Reduction reduction(std::uint32_t micro_batch) {
+    return {CollectiveOp::ReduceScatter, group_shard, micro_batch};
+  }
 
-  void step(std::size_t at, std::uint32_t batch) {
+  void step(std::size_t at, std::uint32_t micro_batch) {
     const LayerId layer = layer_at(at);
     const bool forward = at < layers();
-    if (elements_[layer] > 0 && !gathered_[layer]) gather({layer}, batch);
-    prefetch(at, batch);
+    if (elements_[layer] > 0 && !gathered_[layer]) gather({layer}, micro_batch);
+    prefetch(at, micro_batch);
     if (const auto arrived = gathered_[layer]) awaited_.push_back(*arrived);
-    compute({forward ? WorkKind::Forward : WorkKind::Backward, layer, batch});
-    if (!forward) launch(layer, reduction(batch), overlaps_ ? 3 : 0);
+    compute({forward ? WorkKind::Forward : WorkKind::Backward, layer, micro_batch});
+    if (!forward) launch(layer, reduction(micro_batch), overlaps_ ? 3 : 0);
     if (forward && between_[layer] < options_.max_reuse) return;  // needed again soon
     if (gathered_[layer]) live_ -= elements_[layer];
     gathered_[layer].reset();
   }
 
   // In one collective, once the task before has ended.
-  void gather(const std::vector<LayerId>& layers, std::uint32_t batch) {
+  void gather(const std::vector<LayerId>& layers, std::uint32_t micro_batch) {
     Block block;
     for (const LayerId layer : layers)
       for (const Slice& slice : partial_[layer].slices) block.slices.push_back(slice);
-    const PlanPoint arrived = build_.gather(build_.add(std::move(block)), gather_, batch);
+    const PlanPoint arrived = build_.gather(build_.add(std::move(block)), gather_, micro_batch);
     build_.gate(build_.so_far(), arrived);
     for (const LayerId layer : layers) {
       gathered_[layer] = arrived;
@@ -240,7 +243,7 @@ class Zero3 : Zero {
     }
   }
 
-  void prefetch(std::size_t at, std::uint32_t batch) {
+  void prefetch(std::size_t at, std::uint32_t micro_batch) {
     std::int64_t taken = 0;
     const std::int64_t most = std::min(options_.prefetch_bucket, options_.max_live - live_);
     std::vector<LayerId> next;
@@ -251,14 +254,14 @@ class Zero3 : Zero {
       next.push_back(layer);
       taken += elements_[layer];
     }
-    if (!next.empty()) gather(next, batch);
+    if (!next.empty()) gather(next, micro_batch);
   }
 
-  std::vector<std::int64_t> elements_;           // by layer: what is gathered and freed
-  std::vector<std::int64_t> whole_;              // by layer: all
-  std::vector<std::int64_t> between_;            // by layer: elements until it is needed again
-  std::int64_t live_ = 0;                        // elements gathered or on their way
-  std::vector<Block> partial_;                   // by layer
+  std::vector<std::int64_t> elements_;              // by layer: what is gathered and freed
+  std::vector<std::int64_t> whole_;                 // by layer: all
+  std::vector<std::int64_t> between_;               // by layer: elements until it is needed again
+  std::int64_t live_ = 0;                           // elements gathered or on their way
+  std::vector<Block> partial_;                      // by layer
   std::vector<std::optional<PlanPoint>> gathered_;  // by layer: what brought it, while it is there or on its way
 };
 

@@ -37,10 +37,10 @@ void append(std::vector<Block>& blocks, const Slice& slice) {
 
 }  // namespace
 
-Draft draft_most_urgent(const Profile& profile, const BlockCost& cost) {
+BucketSchedule schedule_most_urgent(const Profile& profile, const BlockCost& cost) {
   const auto list = gradients(profile);
   const auto start_up = [&](const Gradient& one) { return cost(one.bytes) - cost.transfer(one.bytes); };
-  Draft draft;
+  BucketSchedule schedule;
   std::vector<Bytes> sent(profile.tensors.size(), 0);
   std::priority_queue<TensorId, std::vector<TensorId>, std::greater<>> ready;  // the nearest to the input on top
   std::size_t next = 0;  // of the gradients that have not come yet
@@ -60,172 +60,169 @@ Draft draft_most_urgent(const Profile& profile, const BlockCost& cost) {
                            static_cast<double>(std::max<std::int64_t>(1, cost.transfer(all).count()));
       bytes = std::min(left, std::max<Bytes>(1, static_cast<Bytes>(std::min(share, 1.0) * static_cast<double>(all))));
     }
-    append(draft.blocks, {tensor, sent[tensor], bytes});
+    append(schedule.blocks, {tensor, sent[tensor], bytes});
     sent[tensor] += bytes;
     clock = add(clock, scaled(cost.transfer(all), static_cast<double>(bytes) / static_cast<double>(all)));
     if (bytes == left) ready.pop();
   }
-  draft.order = Order::AsListed;
-  draft.window = {.count = Window::unlimited};
-  draft.barrier = Barrier::Layer;
-  return draft;
+  schedule.order = Order::AsListed;
+  schedule.window = {.count = Window::unlimited};
+  schedule.barrier = Barrier::Layer;
+  return schedule;
 }
 
 namespace {
 
-// The communication, able to carry what blocks of gradients travel in.
-Communication prepared_for_blocks(const Profile& profile, const BlockCost& cost, const StrategyOptions& options,
-                                  const Communication& communication) {
-  return prepared_for(expand(draft_sync_easgd({profile, cost, options}), profile, options.step), communication);
+// The job, able to carry what blocks of gradients travel in.
+Job prepared_for_blocks(const Profile& profile, const BlockCost& cost, const StrategyOptions& options, const Job& job) {
+  return prepared_for(expand(schedule_sync_easgd({profile, cost, options}), profile, options.sharding), job);
 }
 
 class Search {
  public:
-  Search(const Scenario& scenario, const Communication& communication)
-      : scenario_(without_luck(scenario)),
-        profile_(slowest_profile(scenario)),
-        cost_(price_of_blocks(scenario, communication)),
-        options_(scenario.options.strategy),
-        step_(options_.step),
-        fair_(scenario.options.sharing == Sharing::Fair || communication.choice.detailed()),
-        splits_(!communication.choice.detailed() && !communication.choice.gathers() && !step_.shards_optimizer()),
-        memory_varies_(scenario.options.memory.limit && step_.shards_gradients()),
-        on_(in_alpha_beta(step_.shards_optimizer() ? prepared_for_blocks(profile_, cost_, options_, communication)
-                                         : communication)) {
+  explicit Search(const Job& job)
+      : profile_(slowest_profile(job.scenario)),
+        cost_(price_of_blocks(job)),
+        options_(job.scenario.options.strategy),
+        step_(options_.sharding),
+        fair_(job.scenario.options.sharing == Sharing::Fair || job.choice.detailed()),
+        splits_(!job.choice.detailed() && !job.choice.gathers() && !step_.shards_optimizer()),
+        memory_varies_(job.scenario.options.memory.limit && step_.shards_gradients()),
+        on_(as_searched(step_.shards_optimizer() ? prepared_for_blocks(profile_, cost_, options_, job) : job)) {
     if (step_.shards_optimizer()) return;  // what the shards allow depends on the plan
-    const CommCost cost = communication.fabric->price(CollectiveOp::AllReduce);
-    if (!communication.compression)
+    const CommCost cost = job.fabric->price(CollectiveOp::AllReduce);
+    if (!job.compression)
       bound_ = LowerBound(profile_, [&](Bytes bytes) { return cost.least(bytes); }).of(profile_, step_);
   }
 
   /// Whether it replays the strategy's plan as it comes.
-  bool considers(const Strategy& strategy) const { return strategy.draft && (!strategy.split || splits_); }
+  bool considers(const Strategy& strategy) const { return strategy.schedule && (!strategy.split || splits_); }
 
   Plan run(const std::vector<Scenario>& others) {
     for (const Scenario& other : others)
-      if (considers(*other.strategy)) consider_with_variants(make_draft(*other.strategy, {profile_, cost_, options_}));
-    if (!done()) consider_with_variants(draft_most_urgent(profile_, cost_));
+      if (considers(*other.strategy))
+        consider_with_variants(make_bucket_schedule(*other.strategy, {profile_, cost_, options_}));
+    if (!done()) consider_with_variants(schedule_most_urgent(profile_, cost_));
     if (!done()) vary_options();
     improve_starts();
     simplify();
-    best_.draft.strategy = "best";
-    return expand(best_.draft, profile_, step_);
+    best_.schedule.strategy = "best";
+    return expand(best_.schedule, profile_, step_);
   }
 
  private:
   struct Found {
     PlanCost cost;
-    Draft draft;
+    BucketSchedule schedule;
   };
 
   bool done() const { return (best_.cost.fits && best_.cost.seconds <= to_seconds(bound_)) || replayed_ >= limit_; }
 
-  // From the start of the slowest worker's backward pass to its next: that worker decides (no jitter). The draft is
+  // From the start of the slowest worker's backward pass to its next: that worker decides (no jitter). The schedule is
   // lent to a plan, and comes back.
-  Timeline timeline(Draft& draft) {
-    Plan whole = expand(std::move(draft), profile_, step_);
-    const Unrolled unrolled =
-        unroll(profile_, whole, {WorkerClass{1, {0}}}, on_.fabric.get(), cost_.compression(),
-               step_.shards(scenario_.workers));
+  Timeline timeline(BucketSchedule& schedule) {
+    Plan whole = expand(std::move(schedule), profile_, step_);
+    const Unrolled unrolled = unroll(profile_, whole, {WorkerClass{1, {0}}}, on_.fabric.get(), cost_.compression(),
+                                     step_.shards(on_.scenario.workers));
     replayed_ += unrolled.graph.tasks().size();
     std::vector<Stream> streams;
     Clock clock(Time(0));
     const std::unique_ptr<Server> network = on_.fabric->server();
     Timeline result =
-        replay(unrolled.graph, system_of(unrolled, whole, streams, clock, *network, scenario_.cluster.interference));
+        replay(unrolled.graph, system_of(unrolled, whole, streams, clock, *network, on_.scenario.cluster.interference));
     last_work_ = unrolled.last_work(0);
     sent_.assign(whole.blocks.size(), 0);
     for (std::uint32_t i = static_cast<std::uint32_t>(whole.transfers.size()); i-- > 0;)
       if (whole.transfers[i].op != CollectiveOp::AllGather && whole.transfers[i].group != group_replica)
         sent_[whole.transfers[i].payload.block] = unrolled.transfer(i);
-    draft = draft_of(std::move(whole));
+    schedule = bucket_schedule_of(std::move(whole));
     return result;
   }
 
   // Where plans differ in the memory that they need, all of it is simulated: every worker, and what each holds.
-  PlanCost evaluate(Draft& draft) {
+  PlanCost evaluate(BucketSchedule& schedule) {
     if (!memory_varies_) {
-      const Timeline result = timeline(draft);
+      const Timeline result = timeline(schedule);
       return {to_seconds(result.spans[last_work_].end), 0, true};
     }
-    Candidate whole = replayed(scenario_, on_, expand(std::move(draft), profile_, step_));
+    Candidate whole = replayed(on_, expand(std::move(schedule), profile_, step_));
     replayed_ += 2 * (whole.plan.program().size() + whole.plan.transfers.size());
-    draft = draft_of(std::move(whole.plan));
+    schedule = bucket_schedule_of(std::move(whole.plan));
     return whole.cost;
   }
 
-  // Keeps the draft where it is better than what `than` holds, and as the best of all where it is that.
-  bool consider(Draft& draft, Found& than) {
-    const PlanCost cost = evaluate(draft);
+  // Keeps the schedule where it is better than what `than` holds, and as the best of all where it is that.
+  bool consider(BucketSchedule& schedule, Found& than) {
+    const PlanCost cost = evaluate(schedule);
     if (!cost.better_than(than.cost)) return false;
-    than = {cost, draft};
+    than = {cost, schedule};
     if (cost.better_than(best_.cost)) best_ = than;
     return true;
   }
-  bool consider(Draft&& draft, Found& than) { return consider(draft, than); }
+  bool consider(BucketSchedule&& schedule, Found& than) { return consider(schedule, than); }
 
   // The blocks in the order in which the replay admitted them.
-  Draft as_admitted(Draft draft) {
-    const Timeline result = timeline(draft);
-    std::vector<std::size_t> order(draft.blocks.size());
+  BucketSchedule as_admitted(BucketSchedule schedule) {
+    const Timeline result = timeline(schedule);
+    std::vector<std::size_t> order(schedule.blocks.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     const auto key = [&](std::size_t i) {
       const Span& span = result.spans[sent_[i]];
       return std::tuple(span.start,
-                        draft.order == Order::Priority     ? draft.blocks[i].priority
-                        : draft.order == Order::FirstReady ? span.ready.count()
-                                                           : 0,
+                        schedule.order == Order::Priority     ? schedule.blocks[i].priority
+                        : schedule.order == Order::FirstReady ? span.ready.count()
+                                                              : 0,
                         i);
     };
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-    Draft listed = draft;
+    BucketSchedule listed = schedule;
     listed.order = Order::AsListed;
-    for (std::size_t i = 0; i < order.size(); ++i) listed.blocks[i] = draft.blocks[order[i]];
+    for (std::size_t i = 0; i < order.size(); ++i) listed.blocks[i] = schedule.blocks[order[i]];
     return listed;
   }
 
-  // The draft; without its clock and with the layers' own gates; in the order that this made, with other windows; taken
-  // apart into two stages. The fastest of them is a start for moves.
-  void consider_with_variants(Draft draft) {
+  // The schedule; without its clock and with the layers' own gates; in the order that this made, with other windows;
+  // taken apart into two stages. The fastest of them is a start for moves.
+  void consider_with_variants(BucketSchedule schedule) {
     Found start;
-    draft.barrier = options_.barrier.value_or(draft.barrier);
-    consider(draft, start);
-    draft.tick = Time(0);
-    draft.release = Release::Layer;
-    draft.barrier = options_.barrier.value_or(Barrier::Layer);
-    if (!done()) consider(draft, start);
-    if (!draft.split && draft.order != Order::AsListed) draft = as_admitted(draft);
-    consider_windows(draft, start);
-    if (splits_ && !draft.split && draft.blocks.size() < 1000) {
+    schedule.barrier = options_.barrier.value_or(schedule.barrier);
+    consider(schedule, start);
+    schedule.tick = Time(0);
+    schedule.release = Release::Layer;
+    schedule.barrier = options_.barrier.value_or(Barrier::Layer);
+    if (!done()) consider(schedule, start);
+    if (!schedule.split && schedule.order != Order::AsListed) schedule = as_admitted(schedule);
+    consider_windows(schedule, start);
+    if (splits_ && !schedule.split && schedule.blocks.size() < 1000) {
       Found apart;
-      consider_windows(taken_apart(draft), apart);
+      consider_windows(taken_apart(schedule), apart);
       starts_.push_back(std::move(apart));
     }
     starts_.push_back(std::move(start));
   }
 
-  void consider_windows(Draft draft, Found& start) {
+  void consider_windows(BucketSchedule schedule, Found& start) {
     for (const std::int64_t count : {std::int64_t{1}, std::int64_t{2}, std::int64_t{3}, std::int64_t{4},
                                      std::int64_t{8}, std::int64_t{16}, Window::unlimited}) {
       if (done()) return;
-      draft.window = {.count = count};
-      consider(draft, start);
+      schedule.window = {.count = count};
+      consider(schedule, start);
     }
   }
 
-  Draft taken_apart(Draft draft) const {
-    draft.split = true;
-    draft.order = Order::Priority;
-    for (Block& block : draft.blocks) {
+  BucketSchedule taken_apart(BucketSchedule schedule) const {
+    schedule.split = true;
+    schedule.order = Order::Priority;
+    for (Block& block : schedule.blocks) {
       block.priority = std::numeric_limits<std::int64_t>::max();
       for (const Slice& slice : block.slices)
         block.priority = std::min<std::int64_t>(block.priority, profile_->tensors[slice.tensor].layer);
     }
-    return draft;
+    return schedule;
   }
 
   // Tensors fused in backward order up to a size, in halves: finer than DeAR's whole layers.
-  Draft runs_in_halves(Bytes size) const {
+  BucketSchedule runs_in_halves(Bytes size) const {
     const auto list = gradients(profile_);
     std::vector<std::size_t> ends;
     Bytes bytes = list[0].bytes;
@@ -242,7 +239,7 @@ class Search {
 
   // The strategies that have a size to choose, over sizes.
   void vary_options() {
-    Scenario varied = scenario_;
+    Scenario varied = on_.scenario;
     StrategyOptions& options = varied.options.strategy;
     options.first_bucket = options.first_bucket.value_or(ddp_first_bucket);
     for (Bytes size = 256'000; size <= 64'000'000; size *= 2) {
@@ -252,7 +249,7 @@ class Search {
         if (done()) return;
         varied.strategy = &find_strategy(name, {});
         if (considers(*varied.strategy) && affordable(varied))
-          consider_with_variants(varied.strategy->draft({profile_, cost_, options}));
+          consider_with_variants(varied.strategy->schedule({profile_, cost_, options}));
       }
       if (!done() && splits_) consider_with_variants(runs_in_halves(size));
     }
@@ -265,7 +262,7 @@ class Search {
                      [](const Found& a, const Found& b) { return a.cost.better_than(b.cost); });
     const auto same = [](const Found& a, const Found& b) {
       return !a.cost.better_than(b.cost) && !b.cost.better_than(a.cost) &&
-             a.draft.blocks.size() == b.draft.blocks.size();
+             a.schedule.blocks.size() == b.schedule.blocks.size();
     };
     starts_.erase(std::unique(starts_.begin(), starts_.end(), same), starts_.end());
     starts_.resize(std::min(most, starts_.size()));
@@ -279,24 +276,24 @@ class Search {
   // One round of moves at every place: merge with the next, change places with it, cut in two. Whether any was better.
   bool improve(Found& found) {
     bool better = false;
-    for (std::size_t i = 0; i < found.draft.blocks.size() && !done(); ++i) {
-      if (i + 1 < found.draft.blocks.size()) better |= consider(merged(found.draft, i), found);
-      if (i + 1 < found.draft.blocks.size()) better |= consider(swapped(found.draft, i), found);
-      if (found.draft.blocks[i].bytes() > 1) better |= consider(halved(found.draft, i), found);
+    for (std::size_t i = 0; i < found.schedule.blocks.size() && !done(); ++i) {
+      if (i + 1 < found.schedule.blocks.size()) better |= consider(merged(found.schedule, i), found);
+      if (i + 1 < found.schedule.blocks.size()) better |= consider(swapped(found.schedule, i), found);
+      if (found.schedule.blocks[i].bytes() > 1) better |= consider(halved(found.schedule, i), found);
     }
-    const std::int64_t now = found.draft.window.count;
+    const std::int64_t now = found.schedule.window.count;
     for (const std::int64_t count : {now - 1, now == Window::unlimited ? 0 : now + 1}) {
       if (done() || count < 1) continue;
-      Draft draft = found.draft;
-      draft.window.count = count;
-      better |= consider(draft, found);
+      BucketSchedule schedule = found.schedule;
+      schedule.window.count = count;
+      better |= consider(schedule, found);
     }
     return better;
   }
 
-  static Draft merged(Draft draft, std::size_t i) {
-    Block& block = draft.blocks[i];
-    for (const Slice& slice : draft.blocks[i + 1].slices) {
+  static BucketSchedule merged(BucketSchedule schedule, std::size_t i) {
+    Block& block = schedule.blocks[i];
+    for (const Slice& slice : schedule.blocks[i + 1].slices) {
       const auto before = std::find_if(block.slices.begin(), block.slices.end(), [&](const Slice& one) {
         return one.tensor == slice.tensor && one.offset + one.bytes == slice.offset;
       });
@@ -305,51 +302,50 @@ class Search {
       else
         before->bytes += slice.bytes;
     }
-    block.priority = std::min(block.priority, draft.blocks[i + 1].priority);
-    draft.blocks.erase(draft.blocks.begin() + static_cast<std::ptrdiff_t>(i) + 1);
-    return draft;
+    block.priority = std::min(block.priority, schedule.blocks[i + 1].priority);
+    schedule.blocks.erase(schedule.blocks.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    return schedule;
   }
 
-  static Draft swapped(Draft draft, std::size_t i) {
-    std::swap(draft.blocks[i], draft.blocks[i + 1]);
-    std::swap(draft.blocks[i].priority, draft.blocks[i + 1].priority);
-    return draft;
+  static BucketSchedule swapped(BucketSchedule schedule, std::size_t i) {
+    std::swap(schedule.blocks[i], schedule.blocks[i + 1]);
+    std::swap(schedule.blocks[i].priority, schedule.blocks[i + 1].priority);
+    return schedule;
   }
 
-  static Draft halved(Draft draft, std::size_t i) {
-    Block first{{}, draft.blocks[i].priority}, second = first;
-    Bytes left = draft.blocks[i].bytes() / 2;
-    for (const Slice& slice : draft.blocks[i].slices) {
+  static BucketSchedule halved(BucketSchedule schedule, std::size_t i) {
+    Block first{{}, schedule.blocks[i].priority}, second = first;
+    Bytes left = schedule.blocks[i].bytes() / 2;
+    for (const Slice& slice : schedule.blocks[i].slices) {
       const Bytes bytes = std::min(left, slice.bytes);
       if (bytes > 0) first.slices.push_back({slice.tensor, slice.offset, bytes});
       if (bytes < slice.bytes) second.slices.push_back({slice.tensor, slice.offset + bytes, slice.bytes - bytes});
       left -= bytes;
     }
-    draft.blocks[i] = first;
-    draft.blocks.insert(draft.blocks.begin() + static_cast<std::ptrdiff_t>(i) + 1, second);
-    return draft;
+    schedule.blocks[i] = first;
+    schedule.blocks.insert(schedule.blocks.begin() + static_cast<std::ptrdiff_t>(i) + 1, second);
+    return schedule;
   }
 
   // As fast with less: fewer collectives, and fewer of them in flight.
   void simplify() {
     const auto spent = [&] { return replayed_ >= budget + budget / 2; };
-    const auto keeps = [&](Draft draft) {
+    const auto keeps = [&](BucketSchedule schedule) {
       if (spent()) return false;
-      const PlanCost cost = evaluate(draft);
+      const PlanCost cost = evaluate(schedule);
       if (!cost.fits || cost.seconds > best_.cost.seconds) return false;
-      best_.draft = draft;
+      best_.schedule = schedule;
       return true;
     };
-    for (std::size_t i = 0; i + 1 < best_.draft.blocks.size() && !spent();)
-      if (!keeps(merged(best_.draft, i))) ++i;
-    for (std::int64_t count = 1; count < best_.draft.window.count && count <= 64; ++count) {
-      Draft draft = best_.draft;
-      draft.window = {.count = count};
-      if (keeps(draft)) break;
+    for (std::size_t i = 0; i + 1 < best_.schedule.blocks.size() && !spent();)
+      if (!keeps(merged(best_.schedule, i))) ++i;
+    for (std::int64_t count = 1; count < best_.schedule.window.count && count <= 64; ++count) {
+      BucketSchedule schedule = best_.schedule;
+      schedule.window = {.count = count};
+      if (keeps(schedule)) break;
     }
   }
 
-  Scenario scenario_;
   Shared<Profile> profile_;
   BlockCost cost_;
   StrategyOptions options_;
@@ -357,7 +353,7 @@ class Search {
   bool fair_;
   bool splits_;         // whether there are halves of the collective, with prices of their own
   bool memory_varies_;  // whether it limits the search: unsharded gradients that wait for their reduction
-  Communication on_;    // what blocks travel on while the search tries them
+  Job on_;              // what blocks travel on while the search tries them
   Time bound_{0};
   Found best_;
   std::vector<Found> starts_;
@@ -369,12 +365,13 @@ class Search {
 
 // Of plans of blocks. Where the search does not see what will be simulated (luck, other fidelities, how others shard),
 // the others are compared with it there.
-Candidate find_best_blocks(const Scenario& scenario, const Communication& communication) {
+Candidate find_best_blocks(const Job& job) {
+  const Scenario& scenario = job.scenario;
   const std::vector<Scenario> all = others(scenario);
-  Search search(scenario, communication);
+  Search search(job);
   std::vector<Plan> found{search.run(all)};
   require_covered(found.front(), scenario.profile);
-  const bool seen = !scenario.stragglers.jitter && !communication.choice.detailed();
+  const bool seen = !scenario.stragglers.jitter && !job.choice.detailed();
   std::vector<Scenario> unseen;
   for (const Scenario& other : all)
     if (!seen || !search.considers(*other.strategy)) unseen.push_back(other);
@@ -384,10 +381,10 @@ Candidate find_best_blocks(const Scenario& scenario, const Communication& commun
 
 }  // namespace
 
-Plan find_best(const Scenario& scenario, const Communication& communication) {
-  const bool by_units = scenario.options.strategy.step.shards_parameters();
-  Candidate best = by_units ? find_best_sharded(scenario, communication) : find_best_blocks(scenario, communication);
-  if (!best.cost.fits) nothing_fits(scenario, best.cost.bytes, "the smallest that was found");
+Plan find_best(const Job& job) {
+  const bool by_units = job.scenario.options.strategy.sharding.shards_parameters();
+  Candidate best = by_units ? find_best_sharded(job) : find_best_blocks(job);
+  if (!best.cost.fits) nothing_fits(job.scenario, best.cost.bytes, "the smallest that was found");
   return std::move(best.plan);
 }
 

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "sim/schedule/plan.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 
@@ -17,10 +17,11 @@ namespace allreplay {
 /// slower than any other strategy at the same stage of ZeRO with the scenario's options and collective, in `message` on
 /// up to 32 workers; the search is always in alpha-beta, with fair sharing where the fidelity is another. A barrier
 /// that is given holds for all of its plans; other strategies' options say what they start from. With a limit of
-/// memory, the fastest that fits. Deterministic. Throws NothingFits where none does, saying how much the smallest needs.
-Plan find_best(const Scenario& scenario, const Communication& communication);
+/// memory, the fastest that fits. Deterministic. Throws NothingFits where none does, saying how much the smallest
+/// needs.
+Plan find_best(const Job& job);
 
-/// The preemptive rule above, as a draft: cuts where a more urgent gradient comes.
-Draft draft_most_urgent(const Profile& profile, const BlockCost& cost);
+/// The preemptive rule above, as a schedule: cuts where a more urgent gradient comes.
+BucketSchedule schedule_most_urgent(const Profile& profile, const BlockCost& cost);
 
 }  // namespace allreplay

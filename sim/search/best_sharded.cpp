@@ -24,18 +24,17 @@ struct UnitChoice {
 
 class UnitSearch {
  public:
-  UnitSearch(const Scenario& scenario, const Communication& communication)
-      : scenario_(scenario),
-        searched_(without_luck(scenario)),
-        communication_(communication),
-        profile_(slowest_profile(scenario)),
-        options_(scenario.options.strategy),
-        units_(units_of(scenario.profile, options_.fsdp.wrap)),
-        others_(others(scenario)),
-        exact_(!scenario.stragglers.jitter && !communication.choice.detailed()) {
-    options_.step.zero = 0;  // the strategies say themselves what they shard
-    communication_ = prepared_for(plan_fsdp2(request(options_)), communication_);
-    on_ = in_alpha_beta(communication_);
+  explicit UnitSearch(const Job& job)
+      : scenario_(job.scenario),
+        job_(job),
+        profile_(slowest_profile(scenario_)),
+        options_(scenario_.options.strategy),
+        units_(units_of(scenario_.profile, options_.fsdp.wrap)),
+        others_(others(scenario_)),
+        exact_(!scenario_.stragglers.jitter && !job.choice.detailed()) {
+    options_.sharding.zero = 0;  // the strategies say themselves what they shard
+    job_ = prepared_for(plan_fsdp2(request(options_)), job_);
+    on_ = as_searched(job_);
   }
 
   Candidate run() {
@@ -60,12 +59,12 @@ class UnitSearch {
 
  private:
   PlanRequest request(const StrategyOptions& options) const {
-    return {profile_, price_of_blocks(scenario_, communication_), options, true, scenario_.workers};
+    return {profile_, price_of_blocks(job_), options, true, scenario_.workers};
   }
 
   PlanCost consider(Plan plan) {
     replayed_ += plan.program().size() + plan.transfers.size();
-    const Candidate one = replayed(searched_, on_, std::move(plan));
+    const Candidate one = replayed(on_, std::move(plan));
     const auto place = std::find_if(finalists_.begin(), finalists_.end(),
                                     [&](const Candidate& other) { return one.cost.better_than(other.cost); });
     if (place != finalists_.end() || finalists_.size() < most_finalists) finalists_.insert(place, one);
@@ -123,7 +122,7 @@ class UnitSearch {
     const auto units = static_cast<std::int64_t>(choice.begins.size());
     const std::int64_t most = units_.size() <= few_units ? units : std::min(units, deepest);
     const FsdpOptions& own = options_.fsdp;
-    const bool one_batch = options_.step.accumulate == 1;
+    const bool one_batch = options_.sharding.accumulate == 1;
     for (const Reshard reshard :
          words("reshard", own.reshard.value_or(Reshard::ButLast), {Reshard::ButLast, Reshard::All, Reshard::None})) {
       choice.reshard = reshard;
@@ -184,9 +183,8 @@ class UnitSearch {
   }
 
   const Scenario& scenario_;
-  Scenario searched_;            // without jitter
-  Communication communication_;  // of the scenario
-  Communication on_;
+  Job job_;  // of the scenario
+  Job on_;
   Shared<Profile> profile_;
   StrategyOptions options_;
   std::vector<Unit> units_;
@@ -198,8 +196,6 @@ class UnitSearch {
 
 }  // namespace
 
-Candidate find_best_sharded(const Scenario& scenario, const Communication& communication) {
-  return UnitSearch(scenario, communication).run();
-}
+Candidate find_best_sharded(const Job& job) { return UnitSearch(job).run(); }
 
 }  // namespace allreplay

@@ -12,6 +12,6 @@ namespace allreplay {
 /// from even merges by moves of their borders. With jitter and in detailed fidelities the search replays without, in
 /// alpha-beta, and then the few best and the frameworks' own as they will be simulated (best_of()). With a limit of
 /// memory, the fastest that fits; where none does, the smallest.
-Candidate find_best_sharded(const Scenario& scenario, const Communication& communication);
+Candidate find_best_sharded(const Job& job);
 
 }  // namespace allreplay

@@ -28,27 +28,22 @@ bool PlanCost::better_than(const PlanCost& other) const {
   return seconds != other.seconds ? seconds < other.seconds : bytes < other.bytes;
 }
 
-Candidate replayed(const Scenario& scenario, const Communication& communication, Plan plan) {
-  const Result result = simulate(scenario, plan, communication);
-  return candidate_of(scenario, result, std::move(plan));
+Candidate replayed(const Job& job, Plan plan) {
+  const Result result = simulate(job, plan);
+  return candidate_of(job.scenario, result, std::move(plan));
 }
 
-Scenario without_luck(Scenario scenario) {
-  scenario.stragglers.jitter.reset();
-  scenario.options.start = Start::Together;
-  scenario.after_iteration = nullptr;
-  return scenario;
-}
-
-Communication in_alpha_beta(Communication communication) {
-  if (!communication.choice.detailed()) return communication;
-  const Fabric& fabric = *communication.fabric;
+Job as_searched(Job job) {
+  job.scenario.stragglers.jitter.reset();
+  job.scenario.options.start = Start::Together;
+  job.scenario.after_iteration = nullptr;
+  if (!job.choice.detailed()) return job;
+  const Fabric& fabric = *job.fabric;
   ChannelCosts costs;
   for (const Call& call : fabric.calls()) costs.push_back({fabric.price(call), fabric.channels(call)});
-  communication.fabric =
-      std::make_shared<AlphaBetaFabric>(fabric.calls(), fabric.workers(), std::move(costs), Sharing::Fair);
-  communication.choice.fidelity = Fidelity::AlphaBeta;
-  return communication;
+  job.fabric = std::make_shared<AlphaBetaFabric>(fabric.calls(), fabric.workers(), std::move(costs), Sharing::Fair);
+  job.choice.fidelity = Fidelity::AlphaBeta;
+  return job;
 }
 
 bool affordable(const Scenario& scenario) {
@@ -67,16 +62,16 @@ std::vector<Scenario> others(const Scenario& scenario) {
     if (strategy.searched() || (strategy.split && !halves)) continue;
     Scenario other = scenario;
     other.strategy = &strategy;
-    if (strategy.shards()) other.options.strategy.step.zero = 0;
-    if (stage_of(other) != scenario.options.strategy.step.zero || !goes_with(other) || !affordable(other)) continue;
+    if (strategy.shards()) other.options.strategy.sharding.zero = 0;
+    if (stage_of(other) != scenario.options.strategy.sharding.zero || !goes_with(other) || !affordable(other)) continue;
     all.push_back(std::move(other));
   }
   return all;
 }
 
 Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::vector<Scenario>& others) {
-  const Communication communication = communication_of(scenario);
-  const bool first = communication.choice.fidelity == Fidelity::Message && scenario.workers > few_workers;
+  const Job job = job_of(scenario);
+  const bool first = job.choice.fidelity == Fidelity::Message && scenario.workers > few_workers;
   Candidate best;
   const auto consider = [&](Candidate candidate) {
     if (candidate.cost.better_than(best.cost)) best = std::move(candidate);
@@ -84,8 +79,8 @@ Candidate best_of(const Scenario& scenario, std::vector<Plan> found, const std::
   const auto done = [&] { return first && best.cost.fits; };
   for (Plan& plan : found) {
     if (done()) break;
-    const Communication prepared = prepared_for(plan, communication);
-    consider(replayed(scenario, prepared, std::move(plan)));
+    const Job prepared = prepared_for(plan, job);
+    consider(replayed(prepared, std::move(plan)));
   }
   for (const Scenario& other : others) {
     if (done()) break;

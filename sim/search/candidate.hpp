@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 
@@ -22,15 +22,13 @@ struct Candidate {
   Plan plan;
 };
 
-/// The plan, and what it costs on `communication`, which is prepared for it.
-Candidate replayed(const Scenario& scenario, const Communication& communication, Plan plan);
+/// The plan, and what it costs. REQUIRES: the job is prepared for it.
+Candidate replayed(const Job& job, Plan plan);
 
-/// The scenario as a search replays it: without jitter, its workers starting collectives together.
-Scenario without_luck(Scenario scenario);
-
-/// What a search replays on: in alpha-beta what is simulated; a detailed fidelity is told by the prices of the calls
-/// that it was prepared for, on channels that transfers share fairly.
-Communication in_alpha_beta(Communication communication);
+/// The job as a search replays it: without jitter, its workers starting collectives together; in alpha-beta as it will
+/// be simulated, while a detailed fidelity is told by the prices of the calls that it was prepared for, on channels
+/// that transfers share fairly.
+Job as_searched(Job job);
 
 /// Whether planning for it, and the plan, are small enough for a search. They are, up to thousands of tensors.
 bool affordable(const Scenario& scenario);

@@ -1,7 +1,7 @@
 #include "sim/search/plan_of.hpp"
 
 #include "sim/search/best.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 #include "sim/training/memory.hpp"
 
 namespace allreplay {
@@ -9,34 +9,35 @@ namespace allreplay {
 namespace {
 
 // Where nothing fits into a limit that nobody gave, the device's, the best that there is: it will be marked.
-Plan searched_plan(const Scenario& scenario, const Communication& communication) {
-  if (!scenario.options.memory.limit || scenario.options.places.contains("memory"))
-    return find_best(scenario, communication);
+Plan searched_plan(const Job& job) {
+  const Options& options = job.scenario.options;
+  if (!options.memory.limit || options.places.contains("memory")) return find_best(job);
   try {
-    return find_best(scenario, communication);
+    return find_best(job);
   } catch (const NothingFits&) {
-    Scenario unlimited = scenario;
-    unlimited.options.memory.limit.reset();
-    return find_best(unlimited, communication);
+    Job unlimited = job;
+    unlimited.scenario.options.memory.limit.reset();
+    return find_best(unlimited);
   }
 }
 
 }  // namespace
 
-Plan plan_of(const Scenario& scenario, const Communication& communication) {
+Plan plan_of(const Job& job) {
+  const Scenario& scenario = job.scenario;
   if (scenario.given) return scenario.given->plan;
-  if (scenario.strategy->searched()) return searched_plan(scenario, communication);
+  if (scenario.strategy->searched()) return searched_plan(job);
   const Shared<Profile> profile = slowest_profile(scenario);
-  return make_plan(*scenario.strategy, {profile, price_of_blocks(scenario, communication), scenario.options.strategy,
-                                        !communication.choice.gathers(), scenario.workers});
+  return make_plan(*scenario.strategy,
+                   {profile, price_of_blocks(job), scenario.options.strategy, !job.choice.gathers(), scenario.workers});
 }
 
-Plan plan_of(const Scenario& scenario) { return plan_of(scenario, communication_of(scenario)); }
+Plan plan_of(const Scenario& scenario) { return plan_of(job_of(scenario)); }
 
 Result simulate(const Scenario& scenario) {
-  const Communication communication = communication_of(scenario);
-  const Plan plan = plan_of(scenario, communication);
-  return simulate(scenario, plan, prepared_for(plan, communication));
+  const Job job = job_of(scenario);
+  const Plan plan = plan_of(job);
+  return simulate(prepared_for(plan, job), plan);
 }
 
 }  // namespace allreplay

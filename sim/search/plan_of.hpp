@@ -8,8 +8,7 @@ namespace allreplay {
 /// Planners see the profile as the slowest worker runs it. Throws InputError for what cannot be simulated.
 Plan plan_of(const Scenario& scenario);
 
-/// The same, where it is known what transfers travel on.
-Plan plan_of(const Scenario& scenario, const Communication& communication);
+Plan plan_of(const Job& job);
 
 /// The plan, replayed. Throws InputError, TimeOverflow.
 Result simulate(const Scenario& scenario);

@@ -28,7 +28,7 @@ Range::Kind kind_of(const OptionRow& option) {
   }
 }
 
-double parse_value(const std::string& text, Range::Kind kind, const Place& place) {
+double parse_value(const std::string& text, Range::Kind kind, const SourceLocation& place) {
   switch (kind) {
     case Range::Kind::Count:
       return static_cast<double>(parse_integer(text, 1, 1'000'000'000, place));
@@ -92,7 +92,7 @@ Values reshards(const Scenario& scenario) {
 }
 
 Values reductions(const Scenario& scenario) {
-  return scenario.options.strategy.step.accumulate > 1 ? Values{"every", "last"} : Values{};
+  return scenario.options.strategy.sharding.accumulate > 1 ? Values{"every", "last"} : Values{};
 }
 
 Values prefetches(const Scenario&) { return {"pre", "post", "none"}; }
@@ -114,7 +114,7 @@ Values groups(const Scenario& scenario) {
   for (std::int64_t size = std::max<std::int64_t>(2, node); size < scenario.workers && values.size() < most; ++size) {
     if (scenario.workers % size != 0 || size % node != 0) continue;
     Scenario grouped = scenario;
-    grouped.options.strategy.step.shard_group = size;
+    grouped.options.strategy.sharding.shard_group = size;
     try {
       require_possible(grouped);
     } catch (const InputError&) {
@@ -142,7 +142,8 @@ bool is_of_the_step(std::string_view option) {
   return std::find(names.begin(), names.end(), option) != names.end();
 }
 
-Range parse_choice(const std::string& option, const std::string& values, const Strategy& strategy, const Place& place) {
+Range parse_choice(const std::string& option, const std::string& values, const Strategy& strategy,
+                   const SourceLocation& place) {
   if (!reads(strategy, option) && !is_of_the_step(option)) {
     std::vector<std::string> names;
     for (const OptionRow& row : option_rows())
@@ -164,7 +165,7 @@ Range parse_choice(const std::string& option, const std::string& values, const S
 
 }  // namespace
 
-Range parse_range(const std::string& text, const Strategy& strategy, const Place& place) {
+Range parse_range(const std::string& text, const Strategy& strategy, const SourceLocation& place) {
   const std::size_t equals = text.find('='), colon = text.find(':', equals == std::string::npos ? 0 : equals);
   if (equals != std::string::npos && text.find(',', equals) != std::string::npos)
     return parse_choice(text.substr(0, equals), text.substr(equals + 1), strategy, place);

@@ -22,7 +22,7 @@ struct Range {
 
 /// "partition=64KiB:16MiB" as a range, "reshard=all,none" as a choice of an option that `strategy` reads. Throws
 /// InputError at `place`: unknown option, a range that is empty, reversed or not above zero, or a value that is none.
-Range parse_range(const std::string& text, const Strategy& strategy, const Place& place);
+Range parse_range(const std::string& text, const Strategy& strategy, const SourceLocation& place);
 
 /// Those of the strategy's options that can be tuned and are not set, over values that make sense for the scenario;
 /// none for some strategies.

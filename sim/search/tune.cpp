@@ -59,7 +59,7 @@ class Tuner {
 
   void measure_batch() {
     if (batch_.empty()) return;
-    const std::vector<Measured> costs = measure_(batch_);
+    const std::vector<TrialResult> costs = measure_(batch_);
     for (std::size_t i = 0; i < batch_.size(); ++i) trials_.push_back({costs[i], std::move(batch_[i])});
     batch_.clear();
   }

@@ -24,19 +24,19 @@ struct TuneRequest {
 };
 
 /// What a setting costs.
-struct Measured {
+struct TrialResult {
   double iteration_s = 0;
   double memory_bytes = 0;
   bool fits = true;              ///< into the memory that there is
   std::int64_t collectives = 0;  ///< started per iteration
 };
 
-struct Trial : Measured {
+struct Trial : TrialResult {
   std::vector<std::string> values;  ///< of each range's option
 };
 
 /// Costs of several settings, in their order; they may be computed side by side.
-using Measure = std::function<std::vector<Measured>(const std::vector<std::vector<std::string>>& settings)>;
+using Measure = std::function<std::vector<TrialResult>(const std::vector<std::vector<std::string>>& settings)>;
 
 /// The trials in their order. The first is `given` (the options as they are, by range) if it lies in the ranges, so
 /// that tuning never makes anything worse. No setting is tried twice. Settings are chosen four at a time, so that the

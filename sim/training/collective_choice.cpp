@@ -7,7 +7,7 @@
 
 namespace allreplay {
 
-Place place_of_collective(const Scenario& scenario) {
+SourceLocation place_of_collective(const Scenario& scenario) {
   if (!scenario.collective.empty()) return scenario.place_of_collective;
   if (scenario.codec && !scenario.codec->codec->collective.empty()) return scenario.place_of_codec;
   return scenario.cluster.network.place / "collective";
@@ -27,7 +27,7 @@ namespace {
 Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
   const Network& network = scenario.cluster.network;
   const std::string& name = scenario.fidelity.empty() ? network.fidelity : scenario.fidelity;
-  const Place place = scenario.fidelity.empty() ? network.place / "fidelity" : scenario.place_of_fidelity;
+  const SourceLocation place = scenario.fidelity.empty() ? network.place / "fidelity" : scenario.place_of_fidelity;
   const Fidelity fidelity = find_fidelity(name, place);
   if (fidelity == Fidelity::AlphaBeta) return fidelity;
   if (!algorithm.rounds)

@@ -29,7 +29,7 @@ CollectiveChoice collective_of(const Scenario& scenario);
 std::vector<std::string_view> options_of(const CollectiveChoice& choice);
 
 /// Who chose the collective: the user, the codec, or the cluster.
-Place place_of_collective(const Scenario& scenario);
+SourceLocation place_of_collective(const Scenario& scenario);
 
 /// How many workers lie together: in a node, or as the topology groups them itself.
 std::int64_t workers_together(const Network& network, std::int64_t workers);

@@ -8,7 +8,7 @@
 
 #include "sim/network/link_load.hpp"
 #include "sim/network/rounds_fabric.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 
@@ -16,8 +16,8 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-void require_links(const Communication& communication, const Place& place) {
-  if (!communication.choice.detailed())
+void require_links(const Job& job, const SourceLocation& place) {
+  if (!job.choice.detailed())
     throw InputError(place, "alpha-beta knows no links",
                      "--fidelity fluid or message, on a cluster with a topology; see docs/topologies.md");
 }
@@ -37,18 +37,18 @@ void name_kinds(LinkUsage& usage) {
   }
 }
 
-LinkUsage usage_on(const Communication& communication) {
+LinkUsage usage_on(const Job& job) {
   LinkUsage usage;
-  usage.topology = communication.topology;
-  usage.sent.resize(communication.rounds->calls().size());
+  usage.topology = job.topology;
+  usage.sent.resize(job.rounds->calls().size());
   name_kinds(usage);
   return usage;
 }
 
-void send(LinkUsage& usage, const Communication& communication, CallId call, double bytes) {
+void send(LinkUsage& usage, const Job& job, CallId call, double bytes) {
   LinkUsage::Sent& sent = usage.sent.at(call);
   if (sent.loads.empty()) {
-    sent.rounds = communication.rounds->rounds_of_call(communication.rounds->calls()[call], usage.topology->group_size());
+    sent.rounds = job.rounds->rounds_of_call(job.rounds->calls()[call], usage.topology->group_size());
     sent.loads = link_loads(sent.rounds, *usage.topology);
   }
   sent.bytes += bytes;
@@ -73,24 +73,24 @@ std::string LinkUsage::name(LinkId link) const {
   return fmt::format("{} -> {}", topology->name(one.from), topology->name(one.to));
 }
 
-LinkUsage link_usage(const Scenario& scenario, const Result& result, const Place& place) {
-  const Communication communication = prepared_for(result.plan, communication_of(scenario));
-  require_links(communication, place);
-  LinkUsage usage = usage_on(communication);
+LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place) {
+  const Job job = prepared_for(result.plan, job_of(scenario));
+  require_links(job, place);
+  LinkUsage usage = usage_on(job);
   usage.seconds = result.metrics.iteration_s;
   for (std::size_t i = 0; i < result.unrolled.transfers; ++i) {
     const Task& task = result.unrolled.graph.tasks()[result.unrolled.transfer(i)];
-    send(usage, communication, task.call_id, task.bytes);
+    send(usage, job, task.call_id, task.bytes);
   }
   return usage;
 }
 
-LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, const Place& place) {
-  const Communication communication = communication_of(scenario);
-  require_links(communication, place);
-  LinkUsage usage = usage_on(communication);
+LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, const SourceLocation& place) {
+  const Job job = job_of(scenario);
+  require_links(job, place);
+  LinkUsage usage = usage_on(job);
   usage.seconds = seconds;
-  send(usage, communication, communication.rounds->id_of(CollectiveOp::AllReduce), static_cast<double>(bytes));
+  send(usage, job, job.rounds->id_of(CollectiveOp::AllReduce), static_cast<double>(bytes));
   return usage;
 }
 

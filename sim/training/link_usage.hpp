@@ -32,10 +32,10 @@ struct LinkUsage {
 };
 
 /// Of one iteration of a run. Throws InputError at `place` in alpha-beta, which has no links.
-LinkUsage link_usage(const Scenario& scenario, const Result& result, const Place& place);
+LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place);
 
 /// Of the scenario's collective alone, which takes so long for so many bytes. Throws InputError likewise.
-LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, const Place& place);
+LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, const SourceLocation& place);
 
 /// Who sends how much over a link: the most first.
 struct LinkUser {

@@ -4,7 +4,7 @@
 #include <array>
 #include <map>
 
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 
@@ -23,8 +23,8 @@ bool is_work(const Label& label) {
 // What lies between the last B(l) and the next F(l).
 bool LowerBound::hides(const Label& label, const ShardingConfig& step) const {
   if (label.item >= first) return false;
-  return (label.kind == Label::Kind::Backward && label.batch + 1 == step.accumulate) ||
-         (label.kind == Label::Kind::Forward && label.batch == 0);
+  return (label.kind == Label::Kind::Backward && label.micro_batch + 1 == step.accumulate) ||
+         (label.kind == Label::Kind::Forward && label.micro_batch == 0);
 }
 
 Time LowerBound::computing(Time all_computing, Time before) const {
@@ -42,13 +42,13 @@ Time LowerBound::of(const Profile& slowest, const ShardingConfig& step) const {
 
 namespace {
 
-// The least time in which any blocks of these bytes in all can travel, in the operations of the plan and with as many in
-// flight.
+// The least time in which any blocks of these bytes in all can travel, in the operations of the plan and with as many
+// in flight.
 Time least_time(const Fabric& fabric, const Plan& plan, Bytes bytes) {
   const bool several = plan.lanes.size() > 1 || plan.lanes.front().window.count > 1;
   if (!uses_halves(plan)) return fabric.least(bytes, CollectiveOp::AllReduce, several);
-  const Time halves =
-      add(fabric.least(bytes, CollectiveOp::ReduceScatter, several), fabric.least_behind(bytes, CollectiveOp::AllGather, several));
+  const Time halves = add(fabric.least(bytes, CollectiveOp::ReduceScatter, several),
+                          fabric.least_behind(bytes, CollectiveOp::AllGather, several));
   const bool mixed = std::any_of(plan.transfers.begin(), plan.transfers.end(),
                                  [](const Transfer& transfer) { return transfer.op == CollectiveOp::AllReduce; });
   return mixed ? std::min(halves, fabric.least(bytes, CollectiveOp::AllReduce, several)) : halves;
@@ -79,11 +79,11 @@ LowerBound busiest_link(const Plan& plan, const Fabric& fabric) {
 
 }  // namespace
 
-LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric, bool apart) {
+LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric, bool per_rank_start) {
   if (profile.tensors.empty() || plan.transfers.empty()) return {};
-  if (apart) return busiest_link(plan, fabric);
+  if (per_rank_start) return busiest_link(plan, fabric);
   // Plans of blocks of gradients begin with the backward pass that makes them.
-  if (!plan.step.shards_optimizer() && plan.program().front().kind == WorkKind::Backward)
+  if (!plan.sharding.shards_optimizer() && plan.program().front().kind == WorkKind::Backward)
     return LowerBound(profile, [&](Bytes bytes) { return least_time(fabric, plan, bytes); });
   LowerBound bound;
   bound.all = sending(plan, fabric);

@@ -34,7 +34,7 @@ struct LowerBound {
 
 /// The bound for plans like this one; `apart`: where workers start transfers apart, and much may be on its way before
 /// the last is ready. REQUIRES: the fabric can carry it.
-LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric, bool apart = false);
+LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric, bool per_rank_start = false);
 
 /// Whether compute tasks and nothing else: no codec's.
 bool is_work(const Label& label);

@@ -67,7 +67,7 @@ class Accountant {
         unrolled_(unrolled),
         spans_(episode.timeline.spans),
         places_(plan.program()),
-        shards_(static_cast<double>(plan.step.shards(scenario.workers))),
+        shards_(static_cast<double>(plan.sharding.shards(scenario.workers))),
         gradient_(static_cast<double>(profile_.tensors.front().bytes) /
                   static_cast<double>(profile_.tensors.front().elements)),
         parameter_(gradient_ * profile_.parameter_share()),
@@ -81,7 +81,7 @@ class Accountant {
     if (profile_.tells_activations()) use.parts.activations = 0;
     set_standing(use.parts);
     const double buffer =
-        plan_.holding.reduce_buffer >= 0 ? static_cast<double>(plan_.holding.reduce_buffer) * gradient_ : 0;
+        plan_.memory_policy.reduce_buffer >= 0 ? static_cast<double>(plan_.memory_policy.reduce_buffer) * gradient_ : 0;
     const double always = use.parts.parameters + use.parts.gradients + use.parts.optimizer + buffer;
     for (std::uint32_t c = 0; c < unrolled_.classes; ++c) {
       Ledger ledger;
@@ -99,16 +99,16 @@ class Accountant {
   void set_standing(MemoryParts& parts) const {
     const auto elements = static_cast<double>(profile_.elements());
     double resident = 0;
-    if (plan_.holding.resident)
-      for (const Slice& slice : plan_.blocks[*plan_.holding.resident].slices)
+    if (plan_.memory_policy.resident)
+      for (const Slice& slice : plan_.blocks[*plan_.memory_policy.resident].slices)
         resident += static_cast<double>(slice.bytes) / gradient_;
-    const Holding& holding = plan_.holding;
+    const MemoryPolicy& holding = plan_.memory_policy;
     const double held = holding.parameter > 0 ? static_cast<double>(holding.parameter) : parameter_;
     const double made = holding.gradient > 0 ? static_cast<double>(holding.gradient) : gradient_;
     const auto share = [&](bool shared) { return shared ? shards_ : 1; };
-    parts.parameters = held * ((elements - resident) / share(plan_.step.shards_parameters()) + resident);
-    parts.gradients = made * elements / (holding.whole_gradients ? 1 : share(plan_.step.shards_gradients()));
-    parts.optimizer = elements * state_.value_or(held == 2 ? 12 : 8) / share(plan_.step.shards_optimizer());
+    parts.parameters = held * ((elements - resident) / share(plan_.sharding.shards_parameters()) + resident);
+    parts.gradients = made * elements / (holding.whole_gradients ? 1 : share(plan_.sharding.shards_gradients()));
+    parts.optimizer = elements * state_.value_or(held == 2 ? 12 : 8) / share(plan_.sharding.shards_optimizer());
   }
 
   Time start(std::uint32_t c, std::size_t place) const { return spans_[unrolled_.work(c, place)].start; }
@@ -118,13 +118,13 @@ class Accountant {
   void find_uses() {
     awaited_.assign(plan_.transfers.size(), std::numeric_limits<std::size_t>::max());
     for (const Gate& gate : plan_.gates)
-      if (const auto *sent = gate.transfer_before(); sent && gate.work_after())
+      if (const auto* sent = gate.transfer_before(); sent && gate.work_after())
         awaited_[sent->index] = std::min<std::size_t>(awaited_[sent->index], gate.work_after()->place);
   }
 
   // Layers that are gathered and reduced as one.
   std::vector<Unit> units() const {
-    if (!plan_.holding.units.empty()) return plan_.holding.units;
+    if (!plan_.memory_policy.units.empty()) return plan_.memory_policy.units;
     std::vector<Unit> layers;
     for (LayerId layer = 0; layer < profile_.layers.size(); ++layer) layers.push_back({layer, layer});
     return layers;
@@ -139,9 +139,9 @@ class Accountant {
   }
 
   // Where the unit's passes begin and end in the program.
-  std::vector<Run> passes_of(const Unit& unit) const {
-    std::vector<Run> passes;
-    for (std::int64_t batch = 0; batch < plan_.step.accumulate; ++batch) {
+  std::vector<ProgramRange> passes_of(const Unit& unit) const {
+    std::vector<ProgramRange> passes;
+    for (std::int64_t batch = 0; batch < plan_.sharding.accumulate; ++batch) {
       passes.push_back({places_(WorkKind::Forward, unit.first, batch), places_(WorkKind::Forward, unit.last, batch)});
       passes.push_back({places_(WorkKind::Backward, unit.last, batch), places_(WorkKind::Backward, unit.first, batch)});
     }
@@ -150,7 +150,7 @@ class Accountant {
 
   // Parameters are freed after the last pass before they are gathered again.
   void hold_gathered(Ledger& ledger, std::uint32_t c) const {
-    if (!plan_.step.shards_parameters()) return;
+    if (!plan_.sharding.shards_parameters()) return;
     struct Gather {
       std::size_t pass;  // the first that it serves
       std::uint32_t transfer;
@@ -161,7 +161,7 @@ class Accountant {
     std::vector<std::vector<Gather>> gathers(units.size());
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
-      if (one.payload.kind != Payload::Kind::Parameters || one.payload.block == plan_.holding.resident) continue;
+      if (one.payload.kind != Payload::Kind::Parameters || one.payload.block == plan_.memory_policy.resident) continue;
       for (const Slice& slice : plan_.block_of(one).slices) {
         auto& own = gathers[unit_of[profile_.tensors[slice.tensor].layer]];
         if (own.empty() || own.back().transfer != index) own.push_back({0, index, 0});
@@ -169,10 +169,11 @@ class Accountant {
       }
     }
     for (std::size_t unit = 0; unit < units.size(); ++unit) {
-      const std::vector<Run> passes = passes_of(units[unit]);
+      const std::vector<ProgramRange> passes = passes_of(units[unit]);
       for (Gather& one : gathers[unit]) {
-        const auto first = std::lower_bound(passes.begin(), passes.end(), awaited_[one.transfer],
-                                            [](const Run& run, std::size_t place) { return run.first < place; });
+        const auto first =
+            std::lower_bound(passes.begin(), passes.end(), awaited_[one.transfer],
+                             [](const ProgramRange& run, std::size_t place) { return run.first < place; });
         one.pass = std::min(static_cast<std::size_t>(first - passes.begin()), passes.size() - 1);
       }
       std::stable_sort(gathers[unit].begin(), gathers[unit].end(),
@@ -180,7 +181,7 @@ class Accountant {
       for (std::size_t i = 0; i < gathers[unit].size(); ++i) {
         const Gather& one = gathers[unit][i];
         const std::size_t next = i + 1 < gathers[unit].size() ? gathers[unit][i + 1].pass : passes.size();
-        const Run& last = passes[std::max(one.pass, next - 1)];
+        const ProgramRange& last = passes[std::max(one.pass, next - 1)];
         ledger.hold(Ledger::Gathered, spans_[unrolled_.transfer(one.transfer)].start, end(c, last.last),
                     static_cast<double>(one.bytes) * profile_.parameter_share());
       }
@@ -189,7 +190,9 @@ class Accountant {
 
   // From the start of their unit's backward pass.
   void hold_reductions(Ledger& ledger, std::uint32_t c) const {
-    if (!plan_.step.shards_gradients() || plan_.holding.reduce_buffer >= 0 || plan_.holding.whole_gradients) return;
+    if (!plan_.sharding.shards_gradients() || plan_.memory_policy.reduce_buffer >= 0 ||
+        plan_.memory_policy.whole_gradients)
+      return;
     const std::vector<Unit> units = this->units();
     const std::vector<std::uint32_t> unit_of = this->unit_of(units);
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
@@ -197,7 +200,7 @@ class Accountant {
       if (one.op != CollectiveOp::ReduceScatter) continue;
       for (const Slice& slice : plan_.block_of(one).slices) {
         const Unit& unit = units[unit_of[profile_.tensors[slice.tensor].layer]];
-        ledger.hold(Ledger::InReduction, start(c, places_(WorkKind::Backward, unit.last, one.batch)),
+        ledger.hold(Ledger::InReduction, start(c, places_(WorkKind::Backward, unit.last, one.micro_batch)),
                     spans_[unrolled_.transfer(index)].end, static_cast<double>(slice.bytes));
       }
     }
@@ -208,7 +211,7 @@ class Accountant {
     for (LayerId layer = 0; layer < profile_.layers.size(); ++layer) {
       if (!profile_.layers[layer].activation_bytes) continue;
       const auto bytes = static_cast<double>(*profile_.layers[layer].activation_bytes);
-      for (std::int64_t batch = 0; batch < plan_.step.accumulate; ++batch) {
+      for (std::int64_t batch = 0; batch < plan_.sharding.accumulate; ++batch) {
         const std::size_t made = places_(WorkKind::Forward, layer, batch);
         const std::size_t used = places_(WorkKind::Backward, layer, batch);
         if (made < used) {
@@ -225,7 +228,7 @@ class Accountant {
   const Plan& plan_;
   const Unrolled& unrolled_;
   const std::vector<Span>& spans_;
-  Places places_;
+  ProgramIndex places_;
   double shards_, gradient_, parameter_;
   std::optional<double> state_;
   std::vector<std::size_t> awaited_;
@@ -240,7 +243,7 @@ bool fits(const Scenario& scenario, const Result& result) {
 
 void nothing_fits(const Scenario& scenario, double bytes, std::string_view smallest) {
   const bool given = scenario.options.places.contains("memory");
-  throw NothingFits(given ? scenario.options.place_of("memory") : Place{scenario.profile->name, "/device"},
+  throw NothingFits(given ? scenario.options.place_of("memory") : SourceLocation{scenario.profile->name, "/device"},
                     fmt::format("nothing fits into {}", write_size(*scenario.options.memory.limit)),
                     fmt::format("at least {}, which {} needs", format_size(static_cast<Bytes>(bytes)), smallest));
 }

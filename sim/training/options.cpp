@@ -8,7 +8,7 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/core/named.hpp"
-#include "sim/schedule/asked.hpp"
+#include "sim/schedule/unknown_name_hints.hpp"
 
 namespace allreplay {
 
@@ -38,7 +38,7 @@ constexpr Word<BackwardPrefetch> backward_prefetches[] = {
 constexpr Word<bool> bucket_ops[] = {{true, "all-reduce"}, {false, "reduce-scatter"}};
 constexpr Word<Wrap::By> wraps[] = {{Wrap::By::Group, "group"}, {Wrap::By::Layer, "layer"}};
 
-Wrap parse_wrap(const std::string& text, const Place& place) {
+Wrap parse_wrap(const std::string& text, const SourceLocation& place) {
   if (const auto* word = row_named(wraps, text)) return {.by = word->value, .place = place};
   if (text.empty() || text.find_first_of("0123456789") == std::string::npos)
     throw InputError(place, fmt::format("'{}' is no way of wrapping", text), "group, layer or a size such as 100MB");
@@ -52,20 +52,20 @@ std::string write_wrap(const Wrap& wrap) {
   return wrap.by == Wrap::By::Size ? write_size(wrap.size) : std::string(name_of(wraps, wrap.by));
 }
 
-Bytes positive_size(const std::string& text, const Place& place) {
+Bytes positive_size(const std::string& text, const SourceLocation& place) {
   const Bytes bytes = parse_size(text, place);
   if (bytes <= 0)
     throw InputError(place, fmt::format("\"{}\" holds nothing", text), "a size above zero, such as \"25 MiB\"");
   return bytes;
 }
 
-double positive_rate(const std::string& text, const Place& place) {
+double positive_rate(const std::string& text, const SourceLocation& place) {
   const double rate = parse_rate(text, place);
   if (!(rate >= 1e3)) throw InputError(place, fmt::format("\"{}\" copies nothing", text), "1 kB/s or more");
   return rate;
 }
 
-Time any_time(const std::string& text, const Place& place) {
+Time any_time(const std::string& text, const SourceLocation& place) {
   try {
     return to_time(parse_duration(text, place));
   } catch (const TimeOverflow&) {
@@ -73,14 +73,14 @@ Time any_time(const std::string& text, const Place& place) {
   }
 }
 
-Time positive_time(const std::string& text, const Place& place) {
+Time positive_time(const std::string& text, const SourceLocation& place) {
   const Time time = any_time(text, place);
   if (time <= Time(0))
     throw InputError(place, fmt::format("\"{}\" is no time", text), "a duration of at least 1 ps, such as \"5 ms\"");
   return time;
 }
 
-double parse_share(const std::string& text, const Place& place, bool all_is_one) {
+double parse_share(const std::string& text, const SourceLocation& place, bool all_is_one) {
   const double value = parse_number(text, place);
   if (all_is_one ? !(value > 0 && value <= 1) : !(value >= 0 && value < 1))
     throw InputError(place, fmt::format("{} is no share", text), all_is_one ? "above 0, at most 1" : "0 to below 1");
@@ -88,13 +88,13 @@ double parse_share(const std::string& text, const Place& place, bool all_is_one)
 }
 
 // A number of blocks, or a size.
-Window window(const std::string& text, const Place& place) {
+Window window(const std::string& text, const SourceLocation& place) {
   if (text.find_first_not_of("0123456789+-. ") != std::string::npos)
     return {.count = Window::unlimited, .bytes = positive_size(text, place)};
   return {.count = parse_integer(text, 1, 1'000'000'000, place)};
 }
 
-PhaseOrder phase_order(const std::string& text, const Place& place, std::string_view of_paper) {
+PhaseOrder phase_order(const std::string& text, const SourceLocation& place, std::string_view of_paper) {
   if (text == of_paper) return {};
   if (text == "sequential") return {.kind = PhaseOrder::Kind::Sequential};
   constexpr std::string_view random = "random:";
@@ -145,15 +145,16 @@ const auto& field(const Options& options) {
 
 // One whose default is each strategy's own.
 template <auto... path>
-OptionRow optional_size(std::string_view name, std::string_view about, std::string (*standard_of)(const Strategy&),
+OptionRow optional_size(std::string_view name, std::string_view about, std::string (*default_text_of)(const Strategy&),
                         std::optional<Tuned> tuned = {}) {
-  return {.name = name,
-          .about = about,
-          .standard_of = standard_of,
-          .kind = OptionKind::Size,
-          .set = [](Options& o, const std::string& v, const Place& p) { field<path...>(o) = positive_size(v, p); },
-          .get = [](const Options& o) { return field<path...>(o) ? write_size(*field<path...>(o)) : std::string(); },
-          .tuned = tuned};
+  return {
+      .name = name,
+      .about = about,
+      .default_text_of = default_text_of,
+      .kind = OptionKind::Size,
+      .set = [](Options& o, const std::string& v, const SourceLocation& p) { field<path...>(o) = positive_size(v, p); },
+      .get = [](const Options& o) { return field<path...>(o) ? write_size(*field<path...>(o)) : std::string(); },
+      .tuned = tuned};
 }
 
 template <std::int64_t least, std::int64_t most, auto... path>
@@ -164,7 +165,7 @@ OptionRow count(std::string_view name, std::string_view about, std::optional<Tun
           .reader = reader,
           .kind = OptionKind::Count,
           .set = [](Options& o, const std::string& v,
-                    const Place& p) { field<path...>(o) = parse_integer(v, least, most, p); },
+                    const SourceLocation& p) { field<path...>(o) = parse_integer(v, least, most, p); },
           .get = [](const Options& o) { return std::to_string(field<path...>(o)); },
           .tuned = tuned};
 }
@@ -175,7 +176,7 @@ OptionRow share(std::string_view name, std::string_view about) {
           .about = about,
           .kind = OptionKind::Share,
           .set = [](Options& o, const std::string& v,
-                    const Place& p) { field<path...>(o) = parse_share(v, p, all_is_one); },
+                    const SourceLocation& p) { field<path...>(o) = parse_share(v, p, all_is_one); },
           .get = [](const Options& o) { return fmt::format("{}", field<path...>(o)); }};
 }
 
@@ -195,19 +196,20 @@ std::string refusal<groupings>() {
 
 template <const auto& words, auto... path>
 OptionRow choice(std::string_view name, std::string_view about, std::string_view reader = "",
-                 std::string (*standard_of)(const Strategy&) = nullptr) {
-  return {.name = name,
-          .about = about,
-          .reader = reader,
-          .standard_of = standard_of,
-          .kind = OptionKind::Choice,
-          .words = names_of(words),
-          .set = [](Options& o, const std::string& v,
-                    const Place& p) { field<path...>(o) = choose_by_name(words, v, p, refusal<words>()).value; },
-          .get = [](const Options& o) -> std::string {
-            const std::optional value = field<path...>(o);
-            return value ? std::string(name_of(words, *value)) : "";
-          }};
+                 std::string (*default_text_of)(const Strategy&) = nullptr) {
+  return {
+      .name = name,
+      .about = about,
+      .reader = reader,
+      .default_text_of = default_text_of,
+      .kind = OptionKind::Choice,
+      .words = names_of(words),
+      .set = [](Options& o, const std::string& v,
+                const SourceLocation& p) { field<path...>(o) = choose_by_name(words, v, p, refusal<words>()).value; },
+      .get = [](const Options& o) -> std::string {
+        const std::optional value = field<path...>(o);
+        return value ? std::string(name_of(words, *value)) : "";
+      }};
 }
 
 // What replaces the times of a codec's file.
@@ -216,9 +218,9 @@ OptionRow codec_time(std::string_view name, std::string_view about) {
   return {.name = name,
           .about = about,
           .reader = "with a codec",
-          .standard = "what the codec's file says",
+          .default_text = "what the codec's file says",
           .kind = OptionKind::Duration,
-          .set = [](Options& o, const std::string& v, const Place& p) { o.codec.*member = any_time(v, p); },
+          .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.codec.*member = any_time(v, p); },
           .get = [](const Options& o) { return o.codec.*member ? write_duration(*(o.codec.*member)) : std::string(); }};
 }
 
@@ -232,8 +234,8 @@ using M = MegatronOptions;
 constexpr std::string_view everybody = "all strategies";
 
 // The default in words, where get() has none for it.
-OptionRow with_default(OptionRow row, std::string_view standard) {
-  row.standard = standard;
+OptionRow with_default(OptionRow row, std::string_view default_text) {
+  row.default_text = default_text;
   return row;
 }
 
@@ -252,7 +254,7 @@ const std::vector<OptionRow>& table() {
       {.name = "cycle",
        .about = "how often it looks for ready tensors",
        .kind = OptionKind::Duration,
-       .set = [](Options& o, const std::string& v, const Place& p) { o.strategy.cycle = positive_time(v, p); },
+       .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.strategy.cycle = positive_time(v, p); },
        .get = [](const Options& o) { return write_duration(o.strategy.cycle); },
        .tuned = Tuned{0.1e-3, 20e-3}},
       optional_size<&Options::strategy, &S::partition>(
@@ -265,7 +267,7 @@ const std::vector<OptionRow>& table() {
       {.name = "credit",
        .about = "how many blocks, or how many bytes, may be in flight",
        .kind = OptionKind::CountOrSize,
-       .set = [](Options& o, const std::string& v, const Place& p) { o.strategy.credit = window(v, p); },
+       .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.strategy.credit = window(v, p); },
        .get =
            [](const Options& o) {
              const Window& credit = o.strategy.credit;
@@ -274,17 +276,17 @@ const std::vector<OptionRow>& table() {
        .tuned = Tuned{1, 64}},
       {.name = "first_phase",
        .about = "greedy (Algorithm 2), sequential, random:SEED, or the tensors as 3/1/2, counted from the input",
-       .standard = "greedy",
+       .default_text = "greedy",
        .kind = OptionKind::Order,
        .set = [](Options& o, const std::string& v,
-                 const Place& p) { o.strategy.first_phase = phase_order(v, p, "greedy"); },
+                 const SourceLocation& p) { o.strategy.first_phase = phase_order(v, p, "greedy"); },
        .get = [](const Options& o) { return write_phase_order(o.strategy.first_phase); }},
       {.name = "second_phase",
        .about = "sequential (Theorem 1), random:SEED, or the tensors as 3/1/2",
-       .standard = "sequential",
+       .default_text = "sequential",
        .kind = OptionKind::Order,
        .set = [](Options& o, const std::string& v,
-                 const Place& p) { o.strategy.second_phase = phase_order(v, p, "sequential"); },
+                 const SourceLocation& p) { o.strategy.second_phase = phase_order(v, p, "sequential"); },
        .get = [](const Options& o) { return write_phase_order(o.strategy.second_phase); }},
       count<1, many, &Options::strategy, &S::groups>(
           "groups", "Y of Algorithm 2, the most groups; how many, where grouping is not search", Tuned{1, 64}),
@@ -317,7 +319,7 @@ const std::vector<OptionRow>& table() {
        .about = "what a host spends on each collective before the network hears of it",
        .reader = everybody,
        .kind = OptionKind::Duration,
-       .set = [](Options& o, const std::string& v, const Place& p) { o.launch = any_time(v, p); },
+       .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.launch = any_time(v, p); },
        .get = [](const Options& o) { return write_duration(o.launch); }},
       choice<tree_bandwidths, &Options::collective, &CollectiveOptions::tree_bandwidth>(
           "tree_bandwidth", "b as printed in MG-WFBP's Table 2 (paper) or 2 beta + gamma (physical)"),
@@ -325,12 +327,12 @@ const std::vector<OptionRow>& table() {
           "chunks", "into how many the bytes of each tree are cut, in fluid and message"),
       count<1, many, &Options::iterations>("iterations", "over how many iterations the period is averaged", {},
                                            "with jitter"),
-      count<1, many, &Options::strategy, &S::step, &ShardingConfig::accumulate>("accumulate", "K: micro-batches of an iteration",
-                                                                      {}, everybody),
-      count<0, 3, &Options::strategy, &S::step, &ShardingConfig::zero>(
+      count<1, many, &Options::strategy, &S::sharding, &ShardingConfig::accumulate>(
+          "accumulate", "K: micro-batches of an iteration", {}, everybody),
+      count<0, 3, &Options::strategy, &S::sharding, &ShardingConfig::zero>(
           "zero", "ZeRO's stage under any plan of blocks: 0 all-reduces, 1 and 2 shard (3: best)", {},
           "all strategies that make blocks"),
-      with_default(count<0, most_workers, &Options::strategy, &S::step, &ShardingConfig::shard_group>(
+      with_default(count<0, most_workers, &Options::strategy, &S::sharding, &ShardingConfig::shard_group>(
                        "shard_group", "G: the state is shared out among so many consecutive workers; 0: all", {},
                        "with zero, fsdp1, fsdp2, megatron"),
                    "all workers"),
@@ -341,9 +343,9 @@ const std::vector<OptionRow>& table() {
       {.name = "update",
        .about = "the optimizer's step of one worker that holds everything",
        .reader = everybody,
-       .standard = "the trace's",
+       .default_text = "the trace's",
        .kind = OptionKind::Duration,
-       .set = [](Options& o, const std::string& v, const Place& p) { o.update = any_time(v, p); },
+       .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.update = any_time(v, p); },
        .get = [](const Options& o) { return o.update ? write_duration(*o.update) : std::string(); }},
       with_default(
           choice<dtypes, &Options::dtypes, &Dtypes::gradient>("gradient_dtype", "of gradients on the wire", everybody),
@@ -354,10 +356,10 @@ const std::vector<OptionRow>& table() {
       {.name = "state",
        .about = "the optimizer's state, bytes per element",
        .reader = everybody,
-       .standard = "12 where parameters are held in 2 bytes, else 8",
+       .default_text = "12 where parameters are held in 2 bytes, else 8",
        .kind = OptionKind::Count,
        .set =
-           [](Options& o, const std::string& v, const Place& p) {
+           [](Options& o, const std::string& v, const SourceLocation& p) {
              const double bytes = parse_number(v, p);
              if (!(bytes >= 0 && bytes <= 1000))
                throw InputError(p, fmt::format("{} are no bytes of state per element", v), "0 to 1000, such as 8");
@@ -367,15 +369,16 @@ const std::vector<OptionRow>& table() {
       {.name = "memory",
        .about = "of a worker: what needs more does not fit",
        .reader = everybody,
-       .standard = "that of the trace's device, where the trace says activations, too; else no limit",
+       .default_text = "that of the trace's device, where the trace says activations, too; else no limit",
        .kind = OptionKind::Size,
-       .set = [](Options& o, const std::string& v, const Place& p) { o.memory.limit = positive_size(v, p); },
+       .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.memory.limit = positive_size(v, p); },
        .get = [](const Options& o) { return o.memory.limit ? write_size(*o.memory.limit) : std::string(); }},
       {.name = "wrap",
        .about = "what a unit is: group (the trace's), layer, or layers up to a size",
-       .standard = "group where the trace names groups, else layer",
+       .default_text = "group where the trace names groups, else layer",
        .kind = OptionKind::Wrap,
-       .set = [](Options& o, const std::string& v, const Place& p) { o.strategy.fsdp.wrap = parse_wrap(v, p); },
+       .set = [](Options& o, const std::string& v,
+                 const SourceLocation& p) { o.strategy.fsdp.wrap = parse_wrap(v, p); },
        .get = [](const Options& o) { return write_wrap(o.strategy.fsdp.wrap); }},
       with_default(choice<reshards, &Options::strategy, &S::fsdp, &F::reshard>(
                        "reshard", "which units are freed after their forward pass: but-last, all, none"),
@@ -388,9 +391,10 @@ const std::vector<OptionRow>& table() {
       count<1, many, &Options::strategy, &S::fsdp, &F::reduce_buffers>("reduce_buffers", "reductions behind"),
       {.name = "copy",
        .about = "of the copies out of and into the buffers, bytes per second",
-       .standard = "they take no time",
+       .default_text = "they take no time",
        .kind = OptionKind::Rate,
-       .set = [](Options& o, const std::string& v, const Place& p) { o.strategy.fsdp.copy = positive_rate(v, p); },
+       .set = [](Options& o, const std::string& v,
+                 const SourceLocation& p) { o.strategy.fsdp.copy = positive_rate(v, p); },
        .get =
            [](const Options& o) {
              return o.strategy.fsdp.copy ? fmt::format("{} B/s", *o.strategy.fsdp.copy) : std::string();
@@ -425,11 +429,11 @@ const std::vector<OptionRow>& table() {
           "overlap_grad_reduce", "buckets are reduced during the backward pass (the framework's own default: false)"),
       {.name = "overlap_param_gather",
        .about = "buckets are gathered during the forward pass (the framework's own default: false)",
-       .standard = "true where the two others are",
+       .default_text = "true where the two others are",
        .kind = OptionKind::Choice,
        .words = names_of(yes_or_no),
        .set =
-           [](Options& o, const std::string& v, const Place& p) {
+           [](Options& o, const std::string& v, const SourceLocation& p) {
              o.strategy.megatron.overlap_param_gather = choose_by_name(yes_or_no, v, p, refusal<yes_or_no>()).value;
              o.strategy.megatron.place = p;
            },
@@ -484,11 +488,11 @@ std::string readers_of(const OptionRow& option) {
 
 // Where strategies differ, the first one's, and those that have another.
 std::string default_of(const OptionRow& option) {
-  if (!option.standard.empty()) return std::string(option.standard);
-  if (!option.standard_of) return option.get(Options());
+  if (!option.default_text.empty()) return std::string(option.default_text);
+  if (!option.default_text_of) return option.get(Options());
   std::string first, text;
   for (const Strategy& strategy : strategies()) {
-    const std::string own = option.standard_of(strategy);
+    const std::string own = option.default_text_of(strategy);
     if (first.empty()) first = text = own;
     if (own != first && !own.empty()) text += fmt::format("; {}: {}", strategy.name, own);
   }
@@ -499,15 +503,15 @@ std::string help_of(const OptionRow& option) {
   return fmt::format("{}: {} ({})", readers_of(option), option.about, default_of(option));
 }
 
-void Options::set(std::string_view name, const std::string& value, const Place& place) {
-  if (!row_named(table(), name)) answer_what_is_absent(name, place);
+void Options::set(std::string_view name, const std::string& value, const SourceLocation& place) {
+  if (!row_named(table(), name)) hint_at_what_is_absent(name, place);
   find_by_name(table(), name, place, "unknown option '{}'").set(*this, value, place);
   places[std::string(name)] = place;
 }
 
-Place Options::place_of(const std::string& name) const {
+SourceLocation Options::place_of(const std::string& name) const {
   const auto found = places.find(name);
-  return found == places.end() ? Place{"options", name} : found->second;
+  return found == places.end() ? SourceLocation{"options", name} : found->second;
 }
 
 std::string Options::get(std::string_view name) const {

@@ -44,15 +44,15 @@ struct Options {
   std::optional<Time> update;  ///< instead of the trace's
   MemoryOptions memory;
   Start start = Start::Together;
-  Time launch{0};                       ///< of each collective, on its lane
-  std::map<std::string, Place> places;  ///< of the options that were set
-  std::int64_t iterations = 100;        ///< replayed when there is jitter; without it the period is exact
+  Time launch{0};                                ///< of each collective, on its lane
+  std::map<std::string, SourceLocation> places;  ///< of the options that were set
+  std::int64_t iterations = 100;                 ///< replayed when there is jitter; without it the period is exact
 
   /// Sets one option from its text. Throws InputError at `place` for an unknown name or a bad value.
-  void set(std::string_view name, const std::string& value, const Place& place);
+  void set(std::string_view name, const std::string& value, const SourceLocation& place);
 
   /// Where the option was set; nowhere in particular when it was not.
-  Place place_of(const std::string& name) const;
+  SourceLocation place_of(const std::string& name) const;
 
   /// The option's value as a user would write it.
   std::string get(std::string_view name) const;
@@ -76,13 +76,14 @@ struct Tuned {
 /// All that there is to know of an option. Adding one is a field of Options' parts and a row.
 struct OptionRow {
   std::string_view name;
-  std::string_view about;     ///< one line, without who reads it and its default
-  std::string_view reader;    ///< where no strategy's, codec's or collective's row names the option: when it counts
-  std::string_view standard;  ///< the default in words, where get() has none
-  std::string (*standard_of)(const Strategy& strategy) = nullptr;  ///< where every strategy has its own; "": reads none
+  std::string_view about;         ///< one line, without who reads it and its default
+  std::string_view reader;        ///< where no strategy's, codec's or collective's row names the option: when it counts
+  std::string_view default_text;  ///< the default in words, where get() has none
+  std::string (*default_text_of)(const Strategy& strategy) =
+      nullptr;  ///< where every strategy has its own; "": reads none
   OptionKind kind = OptionKind::Size;
   std::vector<std::string> words;  ///< of a Choice
-  void (*set)(Options& options, const std::string& value, const Place& place);
+  void (*set)(Options& options, const std::string& value, const SourceLocation& place);
   std::string (*get)(const Options& options);
   std::optional<Tuned> tuned;
 };

@@ -88,7 +88,7 @@ void require_bearable(const Scenario& scenario) {
 void require_bearable_step(const Scenario& scenario) {
   constexpr std::int64_t most_pieces = 1'000'000;
   const StrategyOptions& options = scenario.options.strategy;
-  require_bearable_passes(options.step, scenario.profile, scenario.options.place_of("accumulate"));
+  require_bearable_passes(options.sharding, scenario.profile, scenario.options.place_of("accumulate"));
   if (options.zero.allgather_bucket > 0 && scenario.profile->elements() / options.zero.allgather_bucket > most_pieces)
     throw InputError(
         scenario.options.place_of("allgather_bucket"),
@@ -110,8 +110,8 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
   if (kept > most_kept)
     throw InputError(
         scenario.fidelity.empty() ? scenario.cluster.network.place / "fidelity" : scenario.place_of_fidelity,
-        fmt::format("{} among {} workers has more than {} messages at a time", choice.algorithm->name,
-                    scenario.workers, most_kept),
+        fmt::format("{} among {} workers has more than {} messages at a time", choice.algorithm->name, scenario.workers,
+                    most_kept),
         choice.algorithm->servers ? "fluid, or fewer workers or servers" : "fluid, or fewer workers");
 }
 
@@ -155,10 +155,11 @@ void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
 void require_servers(const Scenario& scenario, const CollectiveChoice& choice) {
   if (!goes_in_legs(*choice.algorithm, choice.options)) return;
   const bool local = choice.options.local;
-  const Place place = scenario.options.place_of(local ? "local" : "server_hosts");
+  const SourceLocation place = scenario.options.place_of(local ? "local" : "server_hosts");
   if (choice.detailed())
-    throw InputError(place, fmt::format("{} knows no {}", to_string(choice.fidelity), local ? "sums inside nodes" : "such hosts"),
-                     "the fidelity alpha-beta");
+    throw InputError(
+        place, fmt::format("{} knows no {}", to_string(choice.fidelity), local ? "sums inside nodes" : "such hosts"),
+        "the fidelity alpha-beta");
   if (shards_state(scenario))
     throw InputError(place, "a parameter server shares out no state: it holds it", "ring, for example");
   if (scenario.workers > 1)
@@ -198,9 +199,9 @@ CollectiveChoice require_possible(const Scenario& scenario) {
   require_bearable_step(scenario);
   require_sharding(scenario);
   if (!choice.detailed()) {
-    require_within_clock(
-        scenario, {price(network, *choice.algorithm, scenario.workers, scenario.cluster.workers, choice.options),
-                   compression_of(scenario, *choice.algorithm, 1)});
+    require_within_clock(scenario,
+                         {price(network, *choice.algorithm, scenario.workers, scenario.cluster.workers, choice.options),
+                          compression_of(scenario, *choice.algorithm, 1)});
     return choice;
   }
   make_topology(*topology_of(network), scenario.workers);

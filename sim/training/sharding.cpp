@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 namespace allreplay {
 
@@ -13,18 +13,18 @@ bool shards_state(const Scenario& scenario) {
     const std::vector<Transfer>& transfers = scenario.given->plan.transfers;
     return std::any_of(transfers.begin(), transfers.end(), [](const Transfer& one) { return one.group != group_all; });
   }
-  return scenario.options.strategy.step.shards_optimizer() || (scenario.strategy && scenario.strategy->plan);
+  return scenario.options.strategy.sharding.shards_optimizer() || (scenario.strategy && scenario.strategy->plan);
 }
 
 Call planned_call(const Scenario& scenario) {
   if (!shards_state(scenario)) return CollectiveOp::AllReduce;
-  return {CollectiveOp::ReduceScatter, data_parallel_groups(scenario.options.strategy.step)[group_shard].group};
+  return {CollectiveOp::ReduceScatter, data_parallel_groups(scenario.options.strategy.sharding)[group_shard].group};
 }
 
 std::int64_t stage_of(const Scenario& scenario) {
   const std::string_view name = scenario.strategy->name;
   const StrategyOptions& options = scenario.options.strategy;
-  if (!scenario.strategy->shards()) return options.step.zero;
+  if (!scenario.strategy->shards()) return options.sharding.zero;
   if (name == "zero-1" || name == "zero-2") return name == "zero-1" ? 1 : 2;
   if (name == "megatron") return options.megatron.distributed_optimizer ? 1 : 0;
   return 3;
@@ -34,7 +34,7 @@ bool takes_groups(const Scenario& scenario) {
   const std::string_view name = scenario.strategy->name;
   return name == "fsdp1" || name == "fsdp2" ||
          (name == "megatron" && scenario.options.strategy.megatron.distributed_optimizer) ||
-         (!scenario.strategy->plan && scenario.options.strategy.step.shards_optimizer());
+         (!scenario.strategy->plan && scenario.options.strategy.sharding.shards_optimizer());
 }
 
 namespace {
@@ -45,7 +45,7 @@ namespace {
 }
 
 void require_groups(const Scenario& scenario) {
-  const std::int64_t group = scenario.options.strategy.step.shard_group;
+  const std::int64_t group = scenario.options.strategy.sharding.shard_group;
   if (group == 0) return;
   if (scenario.workers % group != 0)
     throw InputError(scenario.options.place_of("shard_group"),
@@ -80,17 +80,18 @@ void require_sharding(const Scenario& scenario) {
                      "no codec, or zero=0 with a plan of blocks");
   if (scenario.given) return;
   if (scenario.strategy->plan) {
-    if (options.step.shards_optimizer()) refuse(scenario, "zero", "nothing: the strategy is a way of sharding already");
+    if (options.sharding.shards_optimizer())
+      refuse(scenario, "zero", "nothing: the strategy is a way of sharding already");
     if (options.barrier) refuse(scenario, "barrier", "nothing: what waits for what is the framework's");
     if (scenario.strategy->name == "fsdp1" && options.fsdp.reshard == Reshard::ButLast)
       throw InputError(scenario.options.place_of("reshard"), "fsdp1 has no but-last", "all or none");
     return;
   }
-  if (options.step.shards_optimizer() && scenario.strategy->split)
+  if (options.sharding.shards_optimizer() && scenario.strategy->split)
     refuse(scenario, "zero", "zero=0: it sends reduce-scatters and all-gathers already");
-  if (options.step.shards_parameters() && scenario.strategy->draft)
+  if (options.sharding.shards_parameters() && scenario.strategy->schedule)
     refuse(scenario, "zero", "zero=1 or 2, or fsdp2, fsdp1, zero-3, or best");
-  if (options.step.shards_parameters() && options.barrier)
+  if (options.sharding.shards_parameters() && options.barrier)
     throw InputError(
         scenario.options.place_of("barrier"), "barrier does not go with zero=3",
         "nothing: where parameters are gathered, what waits for what is the framework's; or zero=0, 1 or 2");

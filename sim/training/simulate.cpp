@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "sim/network/rendezvous.hpp"
-#include "sim/training/communication.hpp"
-#include "sim/training/crew.hpp"
+#include "sim/training/batched_workers.hpp"
+#include "sim/training/job.hpp"
 #include "sim/training/lower_bound.hpp"
 #include "sim/training/memory.hpp"
 
@@ -34,21 +34,20 @@ struct Mark {
 // Replays one iteration after another.
 class Training {
  public:
-  Training(const Scenario& scenario, const Communication& communication, const Plan& plan,
-           std::vector<WorkerClass> classes)
-      : scenario_(scenario),
-        communication_(communication),
+  Training(const Job& job, const Plan& plan, std::vector<WorkerClass> classes)
+      : scenario_(job.scenario),
+        job_(job),
         plan_(plan),
         classes_(std::move(classes)),
-        unrolled_(unroll(scenario.profile, plan, classes_, communication.fabric.get(), communication.compression,
-                         plan.step.shards(scenario.workers), scenario.options.start == Start::Ranks)),
-        bound_(bound_of(scenario.profile, plan, *communication.fabric, unrolled_.apart)),
+        unrolled_(unroll(scenario_.profile, plan, classes_, job.fabric.get(), job.compression,
+                         plan.sharding.shards(scenario_.workers), scenario_.options.start == Start::Ranks)),
+        bound_(bound_of(scenario_.profile, plan, *job.fabric, unrolled_.per_rank_start)),
         offsets_(classes_.size(), Time(0)),
         computing_(classes_.size(), Time(0)) {
-    together_ = scenario.stragglers.jitter && !communication.compression && !scenario.cluster.interference &&
-                !unrolled_.apart && plan.roles.size() == 1 && link_one();
+    together_ = scenario_.stragglers.jitter && !job.compression && !scenario_.cluster.interference &&
+                !unrolled_.per_rank_start && plan.roles.size() == 1 && link_one();
     for (const WorkerClass& one : classes_)
-      random_.emplace_back(scenario.stragglers.jitter ? scenario.stragglers.jitter->seed : 0,
+      random_.emplace_back(scenario_.stragglers.jitter ? scenario_.stragglers.jitter->seed : 0,
                            static_cast<std::uint64_t>(one.workers[0]));
     // The first forward pass waits for nothing.
     std::vector<Time> starts;
@@ -100,7 +99,7 @@ class Training {
 
  private:
   std::unique_ptr<Server> network() const {
-    if (!unrolled_.apart) return communication_.fabric->server();
+    if (!unrolled_.per_rank_start) return job_.fabric->server();
     Parties parties;
     for (const WorkerClass& one : classes_) parties.emplace_back(one.workers.begin(), one.workers.end());
     const auto arrival = [this](TaskId id) -> std::optional<Rendezvous::Arrival> {
@@ -108,7 +107,7 @@ class Training {
       if (label.kind != Label::Kind::Arrival) return std::nullopt;
       return Rendezvous::Arrival{unrolled_.transfer(label.item), label.worker_class};
     };
-    return std::make_unique<Rendezvous>(communication_.fabric->server_apart(parties), arrival);
+    return std::make_unique<Rendezvous>(job_.fabric->server_per_rank(parties), arrival);
   }
 
   Time forward_of(const WorkerClass& one) const {
@@ -147,7 +146,7 @@ class Training {
       if (!is_work(label)) continue;
       const Time time = unrolled_.graph.tasks()[id].duration;
       all[label.worker_class] = add(all[label.worker_class], time);
-      if (bound_.hides(label, plan_.step)) before[label.worker_class] = add(before[label.worker_class], time);
+      if (bound_.hides(label, plan_.sharding)) before[label.worker_class] = add(before[label.worker_class], time);
     }
     for (std::size_t c = 0; c < classes_.size(); ++c) all[c] = bound_.computing(all[c], before[c]);
     return all;
@@ -175,8 +174,8 @@ class Training {
 
   // Those of one worker, without the order of its program, which the crew has. False where another order is asked for.
   bool link_one() {
-    one_ = unroll(scenario_.profile, plan_, {WorkerClass{}}, communication_.fabric.get(), std::nullopt,
-                  plan_.step.shards(scenario_.workers));
+    one_ = unroll(scenario_.profile, plan_, {WorkerClass{}}, job_.fabric.get(), std::nullopt,
+                  plan_.sharding.shards(scenario_.workers));
     const TaskId places = one_.lead_in(1);
     for (const Task& task : one_.graph.tasks()) of_one_.add(task);
     for (TaskId id = 0; id < of_one_.tasks().size(); ++id)
@@ -191,17 +190,17 @@ class Training {
   }
 
   void step_together(bool keep) {
-    Crew crew(classes_.size(), one_.lead_in(1));
-    add_computing(draw_times(crew));
+    BatchedWorkers batched(classes_.size(), one_.lead_in(1));
+    add_computing(draw_times(batched));
     Timeline whole;
     if (keep) {
       whole.spans.resize(unrolled_.labels.size());
-      crew.served = [&](TaskId place, std::span<const Time> ends) { keep_spans(crew, place, ends, whole); };
+      batched.served = [&](TaskId place, std::span<const Time> ends) { keep_spans(batched, place, ends, whole); };
     }
-    const std::unique_ptr<Server> network = communication_.fabric->server();
+    const std::unique_ptr<Server> network = job_.fabric->server();
     Clock clock(*std::max_element(offsets_.begin(), offsets_.end()));
     System system = system_of(one_, plan_, streams_, clock, *network);
-    system.servers[0].server = &crew;
+    system.servers[0].server = &batched;
     system.queues[one_.stream(0)].rule = {Order::AsListed, {.count = Window::unlimited}};
     const Timeline timeline = replay(of_one_, system);
     if (keep) {
@@ -215,14 +214,14 @@ class Training {
     network_events_ += network->events();
     busy_ = add(busy_, communicating(transfers_of(timeline, one_)));
     std::vector<Time> starts;
-    for (const Time end : crew.ends()) starts.push_back(add(start_, end));
+    for (const Time end : batched.ends()) starts.push_back(add(start_, end));
     begin_at(starts);
   }
 
   // Each worker draws from a stream of its own, so that it does not matter who draws for whom: over all cores. What
   // each computes by these times, as the lower bound counts it.
-  std::vector<Time> draw_times(Crew& crew) {
-    std::copy(offsets_.begin(), offsets_.end(), crew.times(0).begin());
+  std::vector<Time> draw_times(BatchedWorkers& batched) {
+    std::copy(offsets_.begin(), offsets_.end(), batched.times(0).begin());
     std::vector<Time> computing(classes_.size());
     const auto draw = [&](std::size_t from, std::size_t to) {
       const Jitter& jitter = *scenario_.stragglers.jitter;
@@ -230,10 +229,10 @@ class Training {
         Time all{0}, before{0};
         for (TaskId place = 1; place < one_.lead_in(1); ++place) {
           const Time takes = scaled(one_.nominal[place], classes_[c].slowdown * jitter.draw(random_[c]));
-          crew.times(place)[c] = takes;
+          batched.times(place)[c] = takes;
           if (!is_work(one_.labels[place])) continue;
           all = add(all, takes);
-          if (bound_.hides(one_.labels[place], plan_.step)) before = add(before, takes);
+          if (bound_.hides(one_.labels[place], plan_.sharding)) before = add(before, takes);
         }
         computing[c] = bound_.computing(all, before);
       }
@@ -252,16 +251,16 @@ class Training {
   }
 
   // As the engine would have replayed it, and with the durations that it would have had.
-  void keep_spans(Crew& crew, TaskId place, std::span<const Time> ends, Timeline& whole) {
+  void keep_spans(BatchedWorkers& batched, TaskId place, std::span<const Time> ends, Timeline& whole) {
     for (std::size_t c = 0; c < ends.size(); ++c) {
-      const Time start = ends[c] - crew.times(place)[c];
+      const Time start = ends[c] - batched.times(place)[c];
       whole.spans[unrolled_.lead_in(c) + place] = {start, start, ends[c]};
-      unrolled_.graph.task(unrolled_.lead_in(c) + place).duration = crew.times(place)[c];
+      unrolled_.graph.task(unrolled_.lead_in(c) + place).duration = batched.times(place)[c];
     }
   }
 
   const Scenario& scenario_;
-  const Communication& communication_;
+  const Job& job_;
   const Plan& plan_;
   std::vector<WorkerClass> classes_;
   Unrolled unrolled_;
@@ -338,7 +337,7 @@ std::array<Time, Label::kinds> times_by_kind(const Unrolled& unrolled) {
 
 Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& period, const Unrolled& unrolled) {
   using Kind = Label::Kind;
-  const auto workers = static_cast<double>(scenario.workers), batches = static_cast<double>(plan.step.accumulate);
+  const auto workers = static_cast<double>(scenario.workers), batches = static_cast<double>(plan.sharding.accumulate);
   Metrics metrics;
   metrics.iteration_s = period.iteration_s;
   metrics.forward_s = to_seconds(scenario.profile->forward());
@@ -366,9 +365,8 @@ Metrics metrics_of(const Scenario& scenario, const Plan& plan, const Period& per
 
 // Those that have somebody to talk to.
 std::int64_t collectives_of(const Plan& plan, std::int64_t workers) {
-  return std::count_if(plan.transfers.begin(), plan.transfers.end(), [&](const Transfer& one) {
-    return plan.groups[one.group].group.of(workers).ranks > 1;
-  });
+  return std::count_if(plan.transfers.begin(), plan.transfers.end(),
+                       [&](const Transfer& one) { return plan.groups[one.group].group.of(workers).ranks > 1; });
 }
 
 }  // namespace
@@ -382,24 +380,24 @@ Shared<Profile> slowest_profile(const Scenario& scenario) {
   return factor == 1 ? scenario.profile : Shared<Profile>(slowed(scenario.profile, factor));
 }
 
-Result simulate(const Scenario& scenario, const Plan& plan, const Communication& communication) {
+Result simulate(const Job& job, const Plan& plan) {
+  const Scenario& scenario = job.scenario;
   Result result;
-  result.collective = communication.choice.algorithm->name;
-  result.fidelity = communication.choice.fidelity;
-  result.warning = communication.warning;
+  result.collective = job.choice.algorithm->name;
+  result.fidelity = job.choice.fidelity;
+  result.warning = job.warning;
   result.plan = plan;
   // One worker has nobody to talk to; what it gathers and frees is its memory's affair all the same.
   std::optional<Plan> alone;
-  if (scenario.workers == 1 && !plan.step.shards_optimizer())
-    alone = Plan{.step = plan.step, .roles = plan.roles, .lanes = plan.lanes};
+  if (scenario.workers == 1 && !plan.sharding.shards_optimizer())
+    alone = Plan{.sharding = plan.sharding, .roles = plan.roles, .lanes = plan.lanes};
   const Plan& sent = alone ? *alone : plan;
-  Training training(scenario, communication, sent,
-                    worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles));
+  Training training(job, sent, worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles));
   const Period period = scenario.stragglers.jitter
                             ? mean_period(training, scenario.options.iterations, scenario.after_iteration)
                             : steady_period(training);
   result.metrics = metrics_of(scenario, sent, period, training.unrolled());
-  if (communication.choice.detailed() && sent.lanes.size() > 1) result.metrics.lower_bound_s.reset();
+  if (job.choice.detailed() && sent.lanes.size() > 1) result.metrics.lower_bound_s.reset();
   result.metrics.collectives = collectives_of(sent, scenario.workers);
   result.metrics.events = training.events();
   result.metrics.network_events = training.network_events();
@@ -411,7 +409,7 @@ Result simulate(const Scenario& scenario, const Plan& plan, const Communication&
 }
 
 Result simulate(const Scenario& scenario, const Plan& plan) {
-  return simulate(scenario, plan, prepared_for(plan, communication_of(scenario)));
+  return simulate(prepared_for(plan, job_of(scenario)), plan);
 }
 
 }  // namespace allreplay

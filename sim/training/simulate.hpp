@@ -49,7 +49,8 @@ struct Scenario {
   bool fold = true;       ///< identical workers are simulated once; results do not depend on it
   bool in_words = false;  ///< the options are those that the words of the strategy's framework mean
   bool reuse = true;      ///< a collective that runs alone is priced once and reused (detailed fidelities)
-  Place place_of_collective, place_of_fidelity, place_of_codec;  ///< where complaints point, if not at the cluster
+  SourceLocation place_of_collective, place_of_fidelity,
+      place_of_codec;                     ///< where complaints point, if not at the cluster
   std::function<void()> after_iteration;  ///< called, if there is jitter, after each of `iterations`
 };
 
@@ -110,13 +111,13 @@ struct Result {
   std::vector<Episode> episodes;  ///< the last one or two iterations
 };
 
-struct Communication;
+struct Job;
 
 /// Replays the plan. Throws InputError for what cannot be simulated, TimeOverflow where the clock ends.
 Result simulate(const Scenario& scenario, const Plan& plan);
 
-/// The same on what communication_of() says, prepared for the plan.
-Result simulate(const Scenario& scenario, const Plan& plan, const Communication& communication);
+/// The same of a job that is prepared for the plan.
+Result simulate(const Job& job, const Plan& plan);
 
 /// How many times as long as the profile says the slowest worker takes.
 double slowest_factor(const Scenario& scenario);

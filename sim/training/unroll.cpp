@@ -11,7 +11,7 @@ namespace {
 class Unroller {
  public:
   Unroller(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes, const Fabric* fabric,
-           const std::optional<Compression>& compression, std::int64_t shards, bool apart)
+           const std::optional<Compression>& compression, std::int64_t shards, bool per_rank_start)
       : profile_(profile), plan_(plan), classes_(classes), compression_(compression), shards_(shards) {
     all_.classes = classes.size();
     all_.lead_ins = {0};
@@ -21,7 +21,7 @@ class Unroller {
     all_.lanes = plan.lanes.size();
     all_.transfers = plan.transfers.size();
     all_.decodes = compression && compression->decode_at() == DecodeAt::Arrival;
-    all_.apart = apart && classes.size() > 1;
+    all_.per_rank_start = per_rank_start && classes.size() > 1;
     all_.beside = compression && compression->stream() == CodecStream::Side;
     for (const Lane& lane : plan.lanes) all_.ticks = all_.ticks || lane.tick > Time(0);
     const std::size_t works = all_.lead_in(all_.classes), tasks = works + all_.transfers;  // of most plans all
@@ -112,7 +112,7 @@ class Unroller {
     add({Label::Kind::LeadIn, c, 0}, {.queue = all_.stream(c)});
     std::int64_t rank = 1;
     for (const Work& work : program_of(classes_[c])) {
-      const TaskId id = add_timed({kind_of(work), c, work.item, work.batch}, all_.stream(c), rank++);
+      const TaskId id = add_timed({kind_of(work), c, work.item, work.micro_batch}, all_.stream(c), rank++);
       all_.graph.precede(id - 1, id);
     }
   }
@@ -138,28 +138,29 @@ class Unroller {
     std::vector<std::int64_t> ranks(plan_.lanes.size(), 0);
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& transfer = plan_.transfers[index];
-      add({Label::Kind::Transfer, 0, index, transfer.batch},
+      add({Label::Kind::Transfer, 0, index, transfer.micro_batch},
           {.queue = all_.lane(transfer.lane),
            .rank = ranks[transfer.lane]++,
            .priority = transfer.priority,
-           .bytes = compression_ ? WireBytes(compression_->wire_bytes(plan_.block_of(transfer).bytes())) : transfer.bytes,
+           .bytes =
+               compression_ ? WireBytes(compression_->wire_bytes(plan_.block_of(transfer).bytes())) : transfer.bytes,
            .call_id = call_id(transfer)});
     }
     departures_.resize(plan_.transfers.size() * parties());
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
-      if (all_.apart) all_.graph.needs_one(all_.transfer(index));
+      if (all_.per_rank_start) all_.graph.wait_for_any(all_.transfer(index));
       for (std::uint32_t party = 0; party < parties(); ++party)
         departures_[index * parties() + party] = add_tick(index, party, add_arrival(index, party));
     }
   }
 
   // In how many parts a transfer starts.
-  std::size_t parties() const { return all_.apart ? all_.classes : 1; }
+  std::size_t parties() const { return all_.per_rank_start ? all_.classes : 1; }
 
   // What comes before a transfer comes before its class's arrival, where classes start apart.
   TaskId add_arrival(std::uint32_t index, std::uint32_t c) {
-    if (!all_.apart) return all_.transfer(index);
-    const TaskId id = add({Label::Kind::Arrival, c, index, plan_.transfers[index].batch},
+    if (!all_.per_rank_start) return all_.transfer(index);
+    const TaskId id = add({Label::Kind::Arrival, c, index, plan_.transfers[index].micro_batch},
                           {.queue = all_.arrivals(), .rank = static_cast<std::int64_t>(index * parties() + c)});
     all_.graph.precede(id, all_.transfer(index));
     return id;
@@ -170,11 +171,11 @@ class Unroller {
     const Transfer& transfer = plan_.transfers[index];
     const Time tick = plan_.lanes[transfer.lane].tick;
     if (tick <= Time(0)) return start;
-    const TaskId id =
-        add({Label::Kind::Tick, c, index, transfer.batch}, {.queue = all_.clock(),
-                                                            .rank = static_cast<std::int64_t>(index * parties() + c),
-                                                            .duration = tick,
-                                                            .call_id = plan_.block_of(transfer).tick});
+    const TaskId id = add({Label::Kind::Tick, c, index, transfer.micro_batch},
+                          {.queue = all_.clock(),
+                           .rank = static_cast<std::int64_t>(index * parties() + c),
+                           .duration = tick,
+                           .call_id = plan_.block_of(transfer).tick});
     all_.graph.precede(id, start);
     return id;
   }
@@ -206,7 +207,7 @@ class Unroller {
   }
 
   TaskId departure(std::uint32_t transfer, std::size_t c) const {
-    return departures_[transfer * parties() + (all_.apart ? c : 0)];
+    return departures_[transfer * parties() + (all_.per_rank_start ? c : 0)];
   }
 
   // Where the codec comes in: the last work before a block is first sent, and the first that waits for it.
@@ -217,12 +218,14 @@ class Unroller {
   };
 
   std::vector<Visit> visits() const {
-    const Places places(plan_.program());
+    const ProgramIndex places(plan_.program());
     std::vector<Visit> visits(plan_.blocks.size());
     for (std::size_t block = 0; block < visits.size(); ++block) {
       const LayerId first = first_layer(plan_.blocks[block], profile_);
-      visits[block] = {
-          places(WorkKind::Backward, first, plan_.step.accumulate - 1), places(WorkKind::Forward, first, 0), {}, {}};
+      visits[block] = {places(WorkKind::Backward, first, plan_.sharding.accumulate - 1),
+                       places(WorkKind::Forward, first, 0),
+                       {},
+                       {}};
     }
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       Visit& visit = visits[plan_.transfers[index].payload.block];
@@ -244,8 +247,8 @@ class Unroller {
     return visits;
   }
 
-  // A block is encoded before it is first sent, in the place of the next layer (reading 26), and decoded once it has
-  // arrived. Encodings come before decodings of the same instant.
+  // A block is encoded before it is first sent, in the place of the next layer (docs/models.md, "When codecs run"), and
+  // decoded once it has arrived. Encodings come before decodings of the same instant.
   void add_codec(std::uint32_t c, const std::vector<Visit>& visits) {
     for (std::uint32_t block = 0; block < visits.size(); ++block) {
       const auto rank = static_cast<std::int64_t>(1 + all_.works(c) + block);
@@ -279,9 +282,9 @@ class Unroller {
 
 }  // namespace
 
-Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
-                const Fabric* fabric, const std::optional<Compression>& compression, std::int64_t shards, bool apart) {
-  return Unroller(profile, plan, classes, fabric, compression, shards, apart).unroll();
+Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes, const Fabric* fabric,
+                const std::optional<Compression>& compression, std::int64_t shards, bool per_rank_start) {
+  return Unroller(profile, plan, classes, fabric, compression, shards, per_rank_start).unroll();
 }
 
 namespace {
@@ -311,7 +314,7 @@ System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>
   for (std::size_t c = 0; c < unrolled.classes; ++c)
     system.queues.push_back({"compute", {}, serve(streams[c], Phase::Compute)});
   const std::uint32_t shared = serve(network, Phase::Communication);
-  if (unrolled.apart) system.queues.push_back({"arrivals", {.window = {.count = Window::unlimited}}, shared});
+  if (unrolled.per_rank_start) system.queues.push_back({"arrivals", {.window = {.count = Window::unlimited}}, shared});
   for (const Lane& lane : plan.lanes) system.queues.push_back({lane.name, {lane.order, lane.window}, shared});
   for (std::size_t i = unrolled.classes; i < streams.size(); ++i)
     system.queues.push_back({"codec", {}, serve(streams[i], Phase::Compute)});

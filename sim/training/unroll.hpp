@@ -39,7 +39,7 @@ struct Label {
   Kind kind = Kind::LeadIn;
   std::uint32_t worker_class = 0;  ///< whose; 0 for transfers, which are everybody's, and for what all wait for
   std::uint32_t item = 0;
-  std::uint32_t batch = 0;  ///< the micro-batch
+  std::uint32_t micro_batch = 0;  ///< the micro-batch
 };
 
 /// Whether a worker's streams do it: no wait, and no transfer.
@@ -59,15 +59,14 @@ struct Unrolled {
   bool decodes = false;  ///< apart from the encoding
   bool beside = false;   ///< encoding and decoding have a stream of their own
   bool ticks = false;    ///< some lane looks for what is ready at ticks only
-  bool apart = false;    ///< each class starts a transfer when it is ready itself (rendezvous.hpp), not all together
+  bool per_rank_start =
+      false;  ///< each class starts a transfer when it is ready itself (rendezvous.hpp), not all together
 
   // Tasks: each class's lead-in and program; the transfers; their ticks and arrivals; each class's encodings and
   // decodings.
   TaskId lead_in(std::size_t worker_class) const { return lead_ins[worker_class]; }
   /// The length of its program.
-  std::size_t works(std::size_t worker_class) const {
-    return lead_ins[worker_class + 1] - lead_ins[worker_class] - 1;
-  }
+  std::size_t works(std::size_t worker_class) const { return lead_ins[worker_class + 1] - lead_ins[worker_class] - 1; }
   TaskId work(std::size_t worker_class, std::size_t place) const {
     return lead_in(worker_class) + static_cast<TaskId>(1 + place);
   }
@@ -78,7 +77,7 @@ struct Unrolled {
   // codec stream per class where it is beside, then the clock where there are ticks.
   QueueId stream(std::size_t worker_class) const { return static_cast<QueueId>(worker_class); }
   QueueId arrivals() const { return static_cast<QueueId>(classes); }
-  QueueId lane(std::size_t index) const { return static_cast<QueueId>(classes + (apart ? 1 : 0) + index); }
+  QueueId lane(std::size_t index) const { return static_cast<QueueId>(classes + (per_rank_start ? 1 : 0) + index); }
   QueueId codec_stream(std::size_t worker_class) const {
     return beside ? lane(lanes + worker_class) : stream(worker_class);
   }
@@ -90,7 +89,7 @@ struct Unrolled {
 /// transfers apart; where there is but one, that is together. REQUIRES: the fabric offers the plan's calls.
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
                 const Fabric* fabric = nullptr, const std::optional<Compression>& compression = std::nullopt,
-                std::int64_t shards = 1, bool apart = false);
+                std::int64_t shards = 1, bool per_rank_start = false);
 
 /// What an unrolled plan runs on, idle. `streams` is filled with what serves the workers; ticks are the clock's.
 /// REQUIRES: `streams`, `clock` and `network` outlive it.

@@ -13,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-// Places of the series in the palette: the same in both charts.
+// ProgramIndex of the series in the palette: the same in both charts.
 constexpr std::size_t of_line = 0, of_table = 1, of_other = 2, of_measured = 3;
 
 ChartAxis size_axis() {

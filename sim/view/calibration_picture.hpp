@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "sim/collective/calibration.hpp"
+#include "sim/calibration/calibration.hpp"
 #include "sim/picture/drawing.hpp"
 
 namespace allreplay {

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "sim/picture/style.hpp"
-#include "sim/report/apart.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/scenario_labels.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/view/activity_looks.hpp"
 
@@ -18,7 +18,7 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
   for (const Outcome& outcome : outcomes) longest = std::max(longest, outcome.result.metrics.iteration_s);
   const FittingUnit unit = unit_of_duration(longest);
 
-  const Apart names = apart(outcomes);
+  const ScenarioLabels names = labels_of(outcomes);
   BarChart chart;
   chart.title = names.title();
   std::string large;  // what is said where something does not fit into memory
@@ -28,7 +28,7 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
     // With jitter a mean iteration may fall a little below the times that it is compared with.
     for (const Outcome& outcome : outcomes)
       bars.values.push_back(std::max(0.0, outcome.result.metrics.*part) / unit.size *
-                            static_cast<double>(of_batch ? outcome.result.plan.step.accumulate : 1));
+                            static_cast<double>(of_batch ? outcome.result.plan.sharding.accumulate : 1));
     if (std::any_of(bars.values.begin(), bars.values.end(), [](double value) { return value > 0; }))
       chart.parts.push_back(bars);
   };
@@ -44,7 +44,7 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
     if (!does_fit) large = memory_note(outcomes[i].scenario);
   }
   chart.note = large + caveat_with_source(scenario.profile);
-  const auto shards = [](const Outcome& one) { return one.result.plan.step.shards_optimizer(); };
+  const auto shards = [](const Outcome& one) { return one.result.plan.sharding.shards_optimizer(); };
   const bool some_shard =
       std::any_of(outcomes.begin(), outcomes.end(), shards) && !std::all_of(outcomes.begin(), outcomes.end(), shards);
   if (const auto bound = lower_bound(outcomes); bound && names.on_one_network())

@@ -162,7 +162,7 @@ void read_plot_options(PlotOptions& options, const Json& object) {
     find_by_name(all_plot_keys, name, value.place(), "unknown key '{}'").read(options, value);
 }
 
-void read_plot_option(PlotOptions& options, const std::string& key_and_value, const Place& place) {
+void read_plot_option(PlotOptions& options, const std::string& key_and_value, const SourceLocation& place) {
   const std::size_t equals = key_and_value.find('=');
   if (equals == std::string::npos)
     throw InputError(place, fmt::format("'{}' has no value", key_and_value), "KEY=VALUE");

@@ -64,6 +64,6 @@ std::span<const PlotKey> plot_keys();
 void read_plot_options(PlotOptions& options, const Json& object);
 
 /// The same of KEY=VALUE, whose value is JSON or a bare text.
-void read_plot_option(PlotOptions& options, const std::string& key_and_value, const Place& place);
+void read_plot_option(PlotOptions& options, const std::string& key_and_value, const SourceLocation& place);
 
 }  // namespace allreplay

@@ -84,7 +84,7 @@ bool PlotTable::has(const std::string& column) const {
 
 double PlotTable::number(const PlotRow& row, const std::string& column) const {
   const std::string& written = text(row, column);
-  const Place place{file, fmt::format("line {}: {}", row.line, column)};
+  const SourceLocation place{file, fmt::format("line {}: {}", row.line, column)};
   double value = -1;
   try {
     value = parse_number(written, place);

@@ -44,7 +44,7 @@ void BarPainter::add_group(const TimelineRow& row, std::size_t first, std::size_
   const std::string what = to_string(from.activity);
   std::string count = first == last ? "" : fmt::format(" and {} more", last - first);
   if (timeline_.micro_batches() && from.activity != Activity::Update)
-    count += fmt::format(" (micro-batch {})", from.batch + 1);
+    count += fmt::format(" (micro-batch {})", from.micro_batch + 1);
   Look look = look_of(from.activity);
   if (width > 3 && height > 4) {
     look.line = colour(0xFFFFFF);

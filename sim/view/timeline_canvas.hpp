@@ -30,8 +30,8 @@ struct DrawnIteration {
   /// The classes that have a row in the picture: all, or those that end last.
   std::vector<std::size_t> shown() const;
 
-  bool shards() const { return outcome.result.plan.step.shards_optimizer(); }
-  bool micro_batches() const { return outcome.result.plan.step.accumulate > 1; }
+  bool shards() const { return outcome.result.plan.sharding.shards_optimizer(); }
+  bool micro_batches() const { return outcome.result.plan.sharding.accumulate > 1; }
 
   /// Below a red arrow's end.
   std::string gate_says() const;

@@ -8,7 +8,7 @@
 #include "sim/picture/axes.hpp"
 #include "sim/picture/drawing_parts.hpp"
 #include "sim/picture/style.hpp"
-#include "sim/report/apart.hpp"
+#include "sim/report/scenario_labels.hpp"
 #include "sim/view/activity_looks.hpp"
 #include "sim/view/timeline_canvas.hpp"
 
@@ -69,7 +69,7 @@ bool has_blocks(const std::vector<DrawnIteration>& timelines) {
 }  // namespace
 
 Drawing timeline_picture(const std::vector<Outcome>& outcomes) {
-  const Apart apart_names = apart(outcomes);
+  const ScenarioLabels apart_names = labels_of(outcomes);
   std::vector<DrawnIteration> timelines;
   for (std::size_t i = 0; i < outcomes.size(); ++i) timelines.emplace_back(outcomes[i], apart_names.label(i));
   double longest = 0, names = text_width(gradients_are_ready, style::small_size);

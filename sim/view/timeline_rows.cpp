@@ -42,7 +42,8 @@ Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& p
       break;
   }
   const CollectiveOp op = plan.transfers[label.item].op;
-  if (op == CollectiveOp::AllReduce) return plan.step.shards_optimizer() ? Activity::AllReduce : Activity::Collective;
+  if (op == CollectiveOp::AllReduce)
+    return plan.sharding.shards_optimizer() ? Activity::AllReduce : Activity::Collective;
   return op == CollectiveOp::ReduceScatter ? Activity::ReduceScatter : Activity::AllGather;
 }
 
@@ -86,15 +87,16 @@ class RowMaker {
     const Profile& profile = outcome_.scenario.profile;
     const Activity activity = activity_of(label(task), unrolled_, result_.plan);
     const bool layer = activity == Activity::Backward || activity == Activity::Forward || activity == Activity::Update;
-    const std::size_t item =
-        label(task).kind == Label::Kind::Transfer ? result_.plan.transfers[label(task).item].payload.block : label(task).item;
+    const std::size_t item = label(task).kind == Label::Kind::Transfer
+                                 ? result_.plan.transfers[label(task).item].payload.block
+                                 : label(task).item;
     return {.activity = activity,
             .name = activity == Activity::Update && item == everything ? "update"
                     : layer                                            ? profile.layers[item].name
                                                                        : describe(result_.plan, item, profile),
             .tensors = layer ? "" : names_of(result_.plan.blocks[item], profile),
             .item = item,
-            .batch = label(task).batch,
+            .micro_batch = label(task).micro_batch,
             .bytes = bytes_of(task),
             .ready = clock(span(task).ready),
             .start = clock(span(task).start),
@@ -183,7 +185,7 @@ class RowMaker {
   }
 
   void add_memory() {
-    const bool known = result_.plan.step.shards_optimizer() || result_.memory.parts.activations;
+    const bool known = result_.plan.sharding.shards_optimizer() || result_.memory.parts.activations;
     if (!known || &episode_ != &result_.episodes.back()) return;
     for (const MemoryPoint& point : result_.memory.course)
       rows_.memory.push_back({add(episode_.start, point.at), point.bytes});

@@ -45,7 +45,7 @@ class StreamPainter : public BarPainter {
     const TimelineRow& row = timeline_.rows.streams[c];
     if (timeline_.micro_batches()) top = add_micro_batches(row, top);
     const double bars = top + 13;
-    for (std::uint32_t batch = 0; batch < timeline_.outcome.result.plan.step.accumulate; ++batch) {
+    for (std::uint32_t batch = 0; batch < timeline_.outcome.result.plan.sharding.accumulate; ++batch) {
       add_phase(row, Activity::Backward, batch, top);
       add_phase(row, Activity::Forward, batch, top);
     }
@@ -66,7 +66,7 @@ class StreamPainter : public BarPainter {
   void add_phase(const TimelineRow& row, Activity activity, std::uint32_t batch, double top) {
     Time sum{0}, from = never, to{0};
     for (const Bar& bar : row.bars) {
-      if (bar.activity != activity || bar.batch != batch) continue;
+      if (bar.activity != activity || bar.micro_batch != batch) continue;
       if (activity == Activity::Update && bar.item != everything) return;  // among the forward pass
       sum += bar.end - bar.start;
       from = std::min(from, bar.start);
@@ -87,24 +87,25 @@ class StreamPainter : public BarPainter {
   // Brackets as long as the passes of each; an iteration may begin in the midst of one.
   double add_micro_batches(const TimelineRow& row, double top) {
     struct Passes {
-      std::uint32_t batch = 0;
+      std::uint32_t micro_batch = 0;
       Interval time;
     };
     std::vector<Passes> all;
     for (const Bar& bar : row.bars) {
       if (bar.activity != Activity::Backward && bar.activity != Activity::Forward) continue;
-      if (all.empty() || all.back().batch != bar.batch) all.push_back({bar.batch, {timeline_.at(bar.start), 0}});
+      if (all.empty() || all.back().micro_batch != bar.micro_batch)
+        all.push_back({bar.micro_batch, {timeline_.at(bar.start), 0}});
       all.back().time.to = timeline_.at(bar.end);
     }
     const double y = top + 7;
     const Look look{.line = style::faint_ink, .width = 0.8};
-    for (const auto& [batch, time] : all) {
+    for (const auto& [micro_batch, time] : all) {
       const double from = x(time.from) + 1, to = x(time.to) - 1;
       if (to - from < 2) continue;
-      const std::string name = fmt::format("micro-batch {}", batch + 1);
+      const std::string name = fmt::format("micro-batch {}", micro_batch + 1);
       drawing_.add(Path{
           .points = {{from, y + 4}, {from, y}, {to, y}, {to, y + 4}}, .look = look, .meaning = {"micro-batch", name}});
-      for (const std::string& text : {name, std::to_string(batch + 1)}) {
+      for (const std::string& text : {name, std::to_string(micro_batch + 1)}) {
         const double width = text_width(text, style::small_size) + 8, middle = (from + to) / 2;
         if (width + 12 > to - from) continue;
         drawing_.add(Rectangle{{middle - width / 2, y - 6, width, 12}, {.fill = colour(0xFFFFFF)}, {}});

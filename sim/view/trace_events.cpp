@@ -192,8 +192,8 @@ class Writer {
       args.insert(args.begin(), {{"device", "0"}, {"stream", json(stream)}, {"correlation", json(++kernels_)}});
     }
     // Counted from 1, as people do; where there is but one, that goes without saying.
-    if (result_.plan.step.accumulate > 1 && bar.activity != Activity::Update)
-      args.emplace_back("micro_batch", json(bar.batch + 1));
+    if (result_.plan.sharding.accumulate > 1 && bar.activity != Activity::Update)
+      args.emplace_back("micro_batch", json(bar.micro_batch + 1));
     event.emplace_back("args", object(args));
     events_.push_back(object(event));
   }
@@ -266,8 +266,7 @@ class Writer {
       for (const LinksAlike& links : alike_) {
         double use = 0;
         for (const Flying& one : all)
-          if (one.span.start <= instant && instant < one.span.end)
-            use += one.rate * links.seconds_per_byte[one.call];
+          if (one.span.start <= instant && instant < one.span.end) use += one.rate * links.seconds_per_byte[one.call];
         busiest[links.kind] = std::max(busiest[links.kind], use);
       }
       for (std::size_t kind = 0; kind < kinds_.size(); ++kind)

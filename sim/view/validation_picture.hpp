@@ -1,7 +1,7 @@
 // Predicted against measured, a mark for every point.
 #pragma once
 
-#include "sim/experiment/validation.hpp"
+#include "sim/calibration/validation.hpp"
 #include "sim/picture/drawing.hpp"
 
 namespace allreplay {

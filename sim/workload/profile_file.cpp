@@ -23,7 +23,7 @@ constexpr std::int64_t most_parameters = 1'000'000'000'000;
 constexpr std::int64_t most_tokens = 1'000'000'000;
 constexpr double most_flops = 1e30;
 
-Time microseconds(double value, const Place& place) {
+Time microseconds(double value, const SourceLocation& place) {
   if (!(value >= 0 && value <= longest_us))
     throw InputError(place, fmt::format("{} us is not a layer's time", value), "0 to 1e12 microseconds");
   return to_time(value * 1e-6);
@@ -124,8 +124,8 @@ class CsvTable {
   const std::string& field(std::size_t row, const std::string& column) const {
     return rows_[row].fields[columns_.at(column)];
   }
-  Place place(std::size_t row) const { return {file_, fmt::format("line {}", rows_[row].line)}; }
-  Place place(std::size_t row, const std::string& column) const {
+  SourceLocation place(std::size_t row) const { return {file_, fmt::format("line {}", rows_[row].line)}; }
+  SourceLocation place(std::size_t row, const std::string& column) const {
     return {file_, fmt::format("line {}: {}", rows_[row].line, column)};
   }
 

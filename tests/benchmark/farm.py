@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a sweep costs in several processes: 100,000 cheap rows by --jobs, by shares at once, and by ranks of MPI, in one run.
 
-By hand: tests/benchmark/farm.py [PROGRAM] [ROWS]. Times by the clock and of all processors; figures: docs/performance.md.
+By hand: tests/benchmark/farm.py [PROGRAM] [ROWS]. Times by the clock and of all processors; figures: docs/dev/performance.md.
 """
 
 import json

@@ -1,4 +1,4 @@
-// What a collective costs to simulate (docs/performance.md): one run of each line is one collective, laid out
+// What a collective costs to simulate (docs/dev/performance.md): one run of each line is one collective, laid out
 // beforehand.
 //   Ring/star, Ring/fat-tree   a ring all-reduce of 100 MB among N, every message
 //   RingScattered              the same, the ranks starting at random within a millisecond; and every message simulated
@@ -80,7 +80,7 @@ void scattered(benchmark::State& state, const Topology& topology, bool simulated
   }
   std::sort(starts.begin(), starts.end());
   for (auto _ : state) {
-    const std::unique_ptr<Server> network = fabric->server_apart(parties);
+    const std::unique_ptr<Server> network = fabric->server_per_rank(parties);
     network->start(0, {.bytes = all_bytes}, Time(0));
     std::vector<TaskId> done;
     auto next = starts.begin();

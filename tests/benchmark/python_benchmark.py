@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the Python module costs: a call beside its simulation, importing it, threads, memory over many calls.
 
-Run by hand, with PYTHONPATH=build/release/python; docs/performance.md has the numbers.
+Run by hand, with PYTHONPATH=build/release/python; docs/dev/performance.md has the numbers.
 """
 
 import os

@@ -79,7 +79,7 @@ BENCHMARK(whole_simulation)->Unit(benchmark::kMicrosecond);
 void plan(benchmark::State& state, const char* name) {
   const Profile profile = synthetic(604);
   const StrategyOptions options;
-  for (auto _ : state) benchmark::DoNotOptimize(find_strategy(name, {}).draft({profile, cost, options}));
+  for (auto _ : state) benchmark::DoNotOptimize(find_strategy(name, {}).schedule({profile, cost, options}));
 }
 BENCHMARK_CAPTURE(plan, mg_wfbp, "mg-wfbp")->Unit(benchmark::kMicrosecond);
 BENCHMARK_CAPTURE(plan, optimal_merge, "optimal-merge")->Unit(benchmark::kMicrosecond);

@@ -70,7 +70,7 @@ BENCHMARK(recommend_offered)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 void best_stage_3(benchmark::State& state) {
   Scenario scenario = on(transformer(static_cast<std::size_t>(state.range(0)), 7), "best", 64);
-  scenario.options.strategy.step.zero = 3;
+  scenario.options.strategy.sharding.zero = 3;
   for (auto _ : state) benchmark::DoNotOptimize(plan_of(scenario));
 }
 BENCHMARK(best_stage_3)->ArgName("blocks")->Arg(6)->Arg(32)->Arg(128)->Unit(benchmark::kMillisecond);

@@ -49,7 +49,7 @@ double least_cut(const Topology& topology) {
 }  // namespace
 
 TEST_CASE("switches are as many as in BML's paper") {
-  // Reading 25: k·n^(k−1) for BCube(n, k), 5k²/4 for a k-port Fat-Tree.
+  // BML, section 3.1: N servers take k·N/n switches in BCube(n, k), 5·N/n of n ports in a Fat-Tree. N is nᵏ and n³/4.
   CHECK(facts("bcube", 9, R"("n": 3, "k": 2)").switches == 6);
   CHECK(facts("bcube", 1024, R"("n": 32, "k": 2)").switches == 64);
   CHECK(facts("fat-tree", 1024, R"("ports": 16)").switches == 320);

@@ -234,9 +234,9 @@ TEST_CASE("BCube: two links per digit that differs, the first digit first") {
   }
 }
 
-TEST_CASE("the parameter servers of BML's paper load BCube's links as reading 24 says") {
+TEST_CASE("the parameter servers of BML's paper load all links of BCube alike") {
   // On BCube(n, 2) with a share of 1/N on each server, push loads every link with (n − 1)/n of the bytes: of N² routes,
-  // (n − 1)/n · N pass each link.
+  // (n − 1)/n · N pass each link (docs/network.md, "BML's times").
   for (const int n : {3, 4, 7}) {
     const auto cube = build("bcube", 1, "\"n\": " + std::to_string(n) + ", \"k\": 2");
     for (const auto& [kind, counts] : loads(*cube)) CHECK(counts == std::set<int>{(n - 1) * n});

@@ -8,7 +8,7 @@ using namespace allreplay;
 
 namespace {
 
-const Place flag{"command line", "--flag"};
+const SourceLocation flag{"command line", "--flag"};
 constexpr auto outside = Level::Outside, inside = Level::Inside;
 
 Adjustment times(double factor) { return {factor, 0}; }

@@ -32,7 +32,7 @@ Heard run_one(const Common& common, int number) {
   Files& files = context.inputs.files;
   files.add("mine.csv", fmt::format("layer,params,forward_us,backward_us\na,1000000,10,{}\n", number));
   files.add("bars.svg", "");
-  common.strategies->add("own", draft_wfbp);
+  common.strategies->add("own", schedule_wfbp);
   call_command("compare",
                {{"--profile", {"mine.csv"}},
                 {"--cluster", {"k80-10gbe"}},
@@ -44,7 +44,7 @@ Heard run_one(const Common& common, int number) {
   context.console.warn(fmt::format("of {}", number));
   const std::string& csv = context.console.printed;
   const std::string untimed = csv.substr(0, csv.rfind("parameters="));  // wall_s comes later
-  return {untimed, files.text("bars.svg"), context.console.told};
+  return {untimed, files.text("bars.svg"), context.console.stderr_lines};
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 using namespace allreplay;
 
 TEST_CASE("a place is a file and a JSON pointer") {
-  const Place place = Place{"a.json", ""} / "network" / "x/y~z";
+  const SourceLocation place = SourceLocation{"a.json", ""} / "network" / "x/y~z";
   CHECK(place.path == "/network/x~1y~0z");
   CHECK(std::string(InputError(place, "is wrong", "be right").what()) ==
         "a.json: /network/x~1y~0z: is wrong (be right)");

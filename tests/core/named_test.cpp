@@ -9,7 +9,7 @@ namespace {
 
 enum class Colour { Red, Green, Blue };
 constexpr Word<Colour> colours[] = {{Colour::Red, "red"}, {Colour::Green, "green"}, {Colour::Blue, "blue"}};
-const Place place{"command line", "--colour"};
+const SourceLocation place{"command line", "--colour"};
 
 }  // namespace
 

@@ -6,7 +6,7 @@
 using namespace allreplay;
 
 namespace {
-const Place here{"file.json", "/x"};
+const SourceLocation here{"file.json", "/x"};
 }
 
 TEST_CASE("every documented unit is read") {
@@ -52,6 +52,30 @@ TEST_CASE("a bad quantity says where, what and how") {
   CHECK(error_message([] { parse_rate("2.5 Gb/s", here); }).ends_with("(\"2.5 Gbit/s\")"));
   CHECK(error_message([] { parse_rate("50 GBps", here); }).ends_with("(\"50 GB/s\")"));
   CHECK(error_message([] { parse_rate("5 lbps", here); }).find("units:") != std::string::npos);
+}
+
+TEST_CASE("one size, or a range") {
+  CHECK(parse_sizes("100 MB", here) == std::vector<Bytes>{100'000'000});
+  CHECK(parse_sizes("8B:64B:x2", here) == std::vector<Bytes>{8, 16, 32, 64});
+  CHECK(parse_sizes("1 KiB : 10 KiB:x4", here) == std::vector<Bytes>{1024, 4096});
+  CHECK(parse_sizes("8B:1GiB:x2", here).size() == 28);
+  CHECK(parse_sizes("1B:3B:x1.5", here) == std::vector<Bytes>{1, 2});
+}
+
+TEST_CASE("what is no size") {
+  CHECK_THROWS_AS(parse_sizes("8B:1GiB", here), InputError);
+  CHECK_THROWS_AS(parse_sizes("8B:1GiB:2", here), InputError);
+  CHECK(error_message([] { parse_sizes("8B:1GiB:x", here); }).find("is no range of sizes") == std::string::npos);
+  CHECK(error_message([] { parse_sizes("8B:1GiB:", here); }).find("is no range of sizes") != std::string::npos);
+  // The range ends where its text does, whatever stands behind that.
+  CHECK(error_message([] {
+          parse_sizes(std::string_view("8B:1GiB:x2").substr(0, 8), here);
+        }).find("is no range of sizes") != std::string::npos);
+  CHECK_THROWS_AS(parse_sizes("1GiB:8B:x2", here), InputError);
+  CHECK_THROWS_AS(parse_sizes("0B:8B:x2", here), InputError);
+  CHECK_THROWS_AS(parse_sizes("8B:1GiB:x1", here), InputError);
+  CHECK_THROWS_AS(parse_sizes("8B:1GiB:xb", here), InputError);
+  CHECK_THROWS_AS(parse_sizes("ten", here), InputError);
 }
 
 TEST_CASE("what is written is read back exactly") {

@@ -259,7 +259,7 @@ TEST_CASE("what needs one of those before it starts with the first") {
     for (const TaskId id : before) graph.precede(id, next);
     graph.precede(next, last);
     graph.precede(before[2], last);
-    if (one) graph.needs_one(next);
+    if (one) graph.wait_for_any(next);
     graph.link();
     const Timeline timeline =
         replay(graph, system({{"all", {.window = {.count = Window::unlimited}}, Phase::Compute, &parallel}}));

@@ -14,13 +14,13 @@ TEST_CASE("a schedule that was searched is told in words: what it gathers and re
   }
   Scenario scenario = scenario_of(profile, "best", 4, 1e-6, 1e-9);
   CHECK(chosen_schedule(run(scenario)).empty());  // of blocks alone there is nothing to tell
-  scenario.options.strategy.step.zero = 3;
+  scenario.options.strategy.sharding.zero = 3;
   const std::string whole = chosen_schedule(run(scenario));
   INFO(whole);
   CHECK(whole.starts_with("3 layers"));
   CHECK(whole.find(" gathers, ") != std::string::npos);
   CHECK(whole.find("among groups") == std::string::npos);  // there are none
-  scenario.options.strategy.step.shard_group = 2;
+  scenario.options.strategy.sharding.shard_group = 2;
   const std::string groups = chosen_schedule(run(scenario));
   INFO(groups);
   CHECK(groups.find(" all-reduces among groups") != std::string::npos);

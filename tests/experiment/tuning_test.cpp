@@ -19,7 +19,7 @@ struct Seen {
 };
 
 void check_trials(const Scenario& scenario, const std::vector<Range>& ranges, Seen& seen) {
-  const Tried tried = try_settings(scenario, {ranges, 16, TuneMethod::Bayes, 1}, 2);
+  const TuningTrace tried = try_settings(scenario, {ranges, 16, TuneMethod::Bayes, 1}, 2);
   std::set<double> times;
   for (const Trial& trial : tried.trials) {
     const Result alone = simulate(with_options(scenario, ranges, trial.values));
@@ -72,7 +72,7 @@ TEST_CASE("settings of one plan are told apart by what no plan says") {
   const Scenario scenario = scenario_of(profile, "bytescheduler", 2, 1e-3, 0);
   const std::vector<Range> ranges{parse_range("launch=0ms,1ms", *scenario.strategy, {}),
                                   parse_range("partition=1MiB:2MiB", *scenario.strategy, {})};
-  const Tried tried = try_settings(scenario, {ranges, 8, TuneMethod::Bayes, 1}, 1);
+  const TuningTrace tried = try_settings(scenario, {ranges, 8, TuneMethod::Bayes, 1}, 1);
   // 3 ms of computing, and the collective between the passes: two start-ups, and the launch.
   std::set<std::string> launches;
   for (const Trial& trial : tried.trials) {

@@ -12,8 +12,8 @@ using namespace allreplay;
 
 namespace {
 
-std::vector<Job> numbered(std::size_t count, const std::function<std::uint64_t(std::size_t)>& cost) {
-  std::vector<Job> jobs;
+std::vector<FarmJob> numbered(std::size_t count, const std::function<std::uint64_t(std::size_t)>& cost) {
+  std::vector<FarmJob> jobs;
   for (std::size_t i = 0; i < count; ++i) jobs.push_back({std::to_string(i), cost(i)});
   return jobs;
 }
@@ -90,7 +90,7 @@ TEST_CASE("what fails on a rank is told by rank 0, and what was done before is n
   };
   std::vector<std::size_t> taken;
   const auto lead = [&](Farm& farm) {
-    // Job 0 costs least and comes last: in the last chunk of one worker, behind 1.
+    // FarmJob 0 costs least and comes last: in the last chunk of one worker, behind 1.
     farm.run(numbered(3, [](std::size_t i) { return i == 2 ? 100u : 1u; }),
              [&](std::size_t job, const std::string&) { taken.push_back(job); });
   };

@@ -6,23 +6,24 @@
 
 #include <fmt/format.h>
 
-#include "tests/collective/logs.hpp"
+#include "tests/calibration/logs.hpp"
 #include "tests/fuzz/words.hpp"
 
-#include "sim/collective/calibration.hpp"
+#include "sim/calibration/calibration.hpp"
+#include "sim/calibration/measured_file.hpp"
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
 #include "sim/estimate/computation.hpp"
 #include "sim/estimate/device.hpp"
 #include "sim/estimate/transformer.hpp"
-#include "sim/experiment/measured_file.hpp"
 #include "sim/experiment/row.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep.hpp"
 #include "sim/html/sweep_result.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/search/plan_of.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
+#include "sim/training/possible.hpp"
 #include "sim/training/sharding.hpp"
 #include "sim/workload/profile_file.hpp"
 
@@ -100,11 +101,11 @@ void read_a_plan(const std::string& text) {
   given->plan = read_plan(Json::parse(text, here), profile);
   given->name = given->strategy.name = given->plan.strategy;
   given->strategy.split = uses_halves(given->plan);
-  if (given->plan.step.accumulate > 100) return;
+  if (given->plan.sharding.accumulate > 100) return;
   Scenario scenario = small_scenario(profile, "wfbp");
   scenario.given = given;
   scenario.strategy = &given->strategy;
-  scenario.options.strategy.step = given->plan.step;
+  scenario.options.strategy.sharding = given->plan.sharding;
   run(scenario);
 }
 
@@ -114,9 +115,9 @@ std::vector<std::string> plans() {
   for (const Strategy& strategy : strategies())
     for (const std::int64_t accumulate : {1, 2}) {
       Scenario scenario = small_scenario(profile, strategy.name);
-      scenario.options.strategy.step.accumulate = accumulate;
+      scenario.options.strategy.sharding.accumulate = accumulate;
       texts.push_back(write_plan(plan_of(scenario), profile));
-      scenario.options.strategy.step.zero = 1;
+      scenario.options.strategy.sharding.zero = 1;
       if (goes_with(scenario)) texts.push_back(write_plan(plan_of(scenario), profile));
     }
   texts.emplace_back(R"({"order": "priority", "window": {"bytes": 4000}, "stages": ["reduce-scatter", "all-gather"],

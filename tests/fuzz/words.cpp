@@ -52,7 +52,7 @@ std::vector<std::string> option_texts() {
 void read_an_option(const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos) return;
-  const Place place{said_on, "--option"};
+  const SourceLocation place{said_on, "--option"};
   Options options;
   options.set(text.substr(0, equals), text.substr(equals + 1), place);
   const std::string written = options.get(text.substr(0, equals));

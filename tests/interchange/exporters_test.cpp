@@ -15,7 +15,7 @@
 #include "sim/interchange/exporters/exporter.hpp"
 #include "sim/schedule/gradients.hpp"
 #include "sim/search/plan_of.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 using namespace allreplay;
 
@@ -49,12 +49,12 @@ Profile awkward_profile(Random& random) {
 }
 
 // Random merges, in the order of the backward pass.
-Draft random_draft(const Profile& profile, Random& random) {
+BucketSchedule random_draft(const Profile& profile, Random& random) {
   const auto list = gradients(profile);
   std::vector<std::size_t> ends;
   for (std::size_t i = 1; i <= list.size(); ++i)
     if (i == list.size() || random.below(2) == 0) ends.push_back(i);
-  Draft plan = merge("some", list, ends);
+  BucketSchedule plan = merge("some", list, ends);
   plan.barrier = random.below(2) == 0 ? Barrier::Iteration : Barrier::Layer;
   plan.order = static_cast<Order>(random.below(3));
   plan.split = random.below(4) == 0;
@@ -258,10 +258,10 @@ TEST_CASE("a Chakra export is an iteration: replayed by hand it lasts as long as
   for (int round = 0; round < 100; ++round) {
     // A ring of two: T(M) = 2·50 us + M·1 us.
     const Scenario scenario = scenario_of(random_profile(random, 10), "wfbp", 2, 50e-6, 1e-6);
-    Draft draft = random_draft(scenario.profile, random);
-    draft.split = false;
-    if (draft.order == Order::Priority) draft.order = Order::FirstReady;
-    const Plan plan = expand(std::move(draft), scenario.profile);
+    BucketSchedule schedule = random_draft(scenario.profile, random);
+    schedule.split = false;
+    if (schedule.order == Order::Priority) schedule.order = Order::FirstReady;
+    const Plan plan = expand(std::move(schedule), scenario.profile);
     const ChakraTrace trace = decode_chakra(export_chakra({scenario.profile, &plan, 2}).text, "file");
     const double simulated = simulate(scenario, plan).metrics.iteration_s;
     CHECK(static_cast<double>(makespan_us(trace, [](std::int64_t bytes) { return 100 + bytes; })) * 1e-6 ==
@@ -273,8 +273,8 @@ namespace {
 
 // A worker's time through a Chakra trace, each collective as long as it is alone: the longest path.
 double longest_path(const Json& json, const Scenario& scenario) {
-  const Communication on = communication_of(scenario);
-  const std::vector<NamedGroup> families = data_parallel_groups(scenario.options.strategy.step);
+  const Job on = job_of(scenario);
+  const std::vector<NamedGroup> families = data_parallel_groups(scenario.options.strategy.sharding);
   std::map<std::int64_t, double> ends;
   double last = 0;
   for (const Json& node : json.at("workload_graph").items()) {
@@ -318,8 +318,8 @@ TEST_CASE("which lane of a sharded step is listed first does not matter") {
   for (const char* name : {"fsdp2", "fsdp1", "megatron", "wfbp"}) {
     INFO(name);
     Scenario scenario = scenario_of(random_profile(random, 8), name, 8, 10e-6, 1e-9);
-    scenario.options.strategy.step.shard_group = 4;
-    if (name == std::string_view("wfbp")) scenario.options.strategy.step.zero = 1;
+    scenario.options.strategy.sharding.shard_group = 4;
+    if (name == std::string_view("wfbp")) scenario.options.strategy.sharding.zero = 1;
     Plan plan = plan_of(scenario);
     const auto longest = [&] {
       const ChakraTrace trace = decode_chakra(written("chakra", {scenario.profile, &plan, 8}).text, "trace");
@@ -339,7 +339,7 @@ TEST_CASE("a sharded step's longest path through its Chakra trace is the iterati
       Scenario scenario = scenario_of(random_profile(random, 8), name, 4, 10e-6, 1e-9);
       scenario.profile.own().update = to_time(static_cast<double>(random.below(1000)) * 1e-6);
       StrategyOptions& options = scenario.options.strategy;
-      options.step.accumulate = static_cast<std::int64_t>(1 + random.below(3));
+      options.sharding.accumulate = static_cast<std::int64_t>(1 + random.below(3));
       options.zero.reduce_bucket = options.megatron.bucket_size = 200'000;
       options.fsdp.copy = 1e9;
       if (name == std::string_view("megatron")) options.megatron.distributed_optimizer = false;  // else a second lane
@@ -358,8 +358,8 @@ TEST_CASE("what a sharded step's Chakra trace sends: every byte, among whom") {
       Scenario scenario = scenario_of(random_profile(random, 8), name, 8, 10e-6, 1e-9);
       StrategyOptions& options = scenario.options.strategy;
       const bool groups = name != std::string_view("zero-3") && random.below(2) == 0;
-      if (groups) options.step.shard_group = 4;
-      if (name == std::string_view("wfbp")) options.step.zero = 1;
+      if (groups) options.sharding.shard_group = 4;
+      if (name == std::string_view("wfbp")) options.sharding.zero = 1;
       const Plan plan = plan_of(scenario);
       const ChakraTrace trace = decode_chakra(written("chakra", {scenario.profile, &plan, 8}).text, "trace");
       Bytes scattered = 0, summed = 0;
@@ -417,7 +417,8 @@ TEST_CASE("the lowest ids are the compute stream's, then transfers' as a queue b
       for (const auto& [id, node] : collectives) {
         CHECK(id >= plan.program().size());
         CHECK(attribute<std::int64_t>(node->attributes, "comm_priority") == left--);
-        CHECK(node->name.find(describe(plan, plan.transfers[*next++].payload.block, scenario.profile)) != std::string::npos);
+        CHECK(node->name.find(describe(plan, plan.transfers[*next++].payload.block, scenario.profile)) !=
+              std::string::npos);
       }
     }
 }
@@ -431,8 +432,8 @@ TEST_CASE("a Chakra export says what is rounded, and how many lanes there are") 
     const std::vector<std::string> notes = export_chakra({profile, &plan, 4}).notes;
     return std::any_of(notes.begin(), notes.end(), [&](const auto& note) { return note.find(words) != note.npos; });
   };
-  Draft draft = merge("two", gradients(profile), std::vector<std::size_t>{1, 2});
-  Plan plan = expand(draft, profile);
+  BucketSchedule schedule = merge("two", gradients(profile), std::vector<std::size_t>{1, 2});
+  Plan plan = expand(schedule, profile);
   CHECK(!said(plan, "rounded"));  // whole microseconds
   CHECK(!said(plan, "lanes share the network"));
   plan.lanes.push_back(plan.lanes.front());

@@ -24,7 +24,7 @@ namespace importers_test {
 
 namespace {
 
-const Place nowhere{"test", ""};
+const SourceLocation nowhere{"test", ""};
 
 Imported import_text(const std::string& format, const std::string& text, ImportOptions options = {}) {
   ByteSource source("some/file." + format, text);

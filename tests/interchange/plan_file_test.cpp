@@ -55,19 +55,19 @@ TEST_CASE("a written plan is read back, with and without its short form") {
     std::vector<std::size_t> ends;
     for (std::size_t i = 1; i <= list.size(); ++i)
       if (i == list.size() || random.below(2) == 0) ends.push_back(i);
-    Draft draft = merge("some", list, ends);
-    draft.order = static_cast<Order>(random.below(3));
-    draft.barrier = static_cast<Barrier>(random.below(2));
-    draft.release = static_cast<Release>(random.below(2));
-    draft.split = random.below(2) == 0;
-    if (random.below(3) == 0) draft.tick = Time(static_cast<std::int64_t>(1 + random.below(1'000'000'000)));
-    if (draft.tick > Time(0)) draft.blocks.back().tick = static_cast<std::uint32_t>(random.below(100));
-    if (random.below(2) == 0) draft.window = {.count = Window::unlimited, .bytes = 12345};
-    Plan plan = expand(draft, profile);
-    if (random.below(2) == 0) plan.travel.reset();
+    BucketSchedule schedule = merge("some", list, ends);
+    schedule.order = static_cast<Order>(random.below(3));
+    schedule.barrier = static_cast<Barrier>(random.below(2));
+    schedule.release = static_cast<Release>(random.below(2));
+    schedule.split = random.below(2) == 0;
+    if (random.below(3) == 0) schedule.tick = Time(static_cast<std::int64_t>(1 + random.below(1'000'000'000)));
+    if (schedule.tick > Time(0)) schedule.blocks.back().tick = static_cast<std::uint32_t>(random.below(100));
+    if (random.below(2) == 0) schedule.window = {.count = Window::unlimited, .bytes = 12345};
+    Plan plan = expand(schedule, profile);
+    if (random.below(2) == 0) plan.queueing.reset();
     const Plan back = file.read(write_plan(plan, profile), profile);
     CHECK(back.strategy == "some");
-    CHECK(back.travel.has_value() == plan.travel.has_value());
+    CHECK(back.queueing.has_value() == plan.queueing.has_value());
     CHECK(back.transfers == plan.transfers);
     CHECK(back.lanes == plan.lanes);
     CHECK(back.program() == plan.program());
@@ -79,9 +79,9 @@ TEST_CASE("layers and tensors stand in a plan by their names, or by number where
   Profile profile = two_layers();
   const auto words = [&](const std::string& part) {
     const auto list = gradients(profile);
-    Draft draft = merge("some", list, std::vector<std::size_t>{1, 2});
-    Plan plan = expand(draft, profile);
-    plan.travel.reset();
+    BucketSchedule schedule = merge("some", list, std::vector<std::size_t>{1, 2});
+    Plan plan = expand(schedule, profile);
+    plan.queueing.reset();
     const std::string text = write_plan(plan, profile);
     INFO(text);
     return text.find(part) != std::string::npos;
@@ -99,7 +99,7 @@ TEST_CASE("a few lines by hand are a plan") {
   CHECK(plan.strategy == std::filesystem::path(file.name).stem().string());
   CHECK(plan.transfers.size() == 2);
   CHECK(plan.blocks[0].bytes() == 20);
-  CHECK(plan.travel->barrier == Barrier::Iteration);
+  CHECK(plan.queueing->barrier == Barrier::Iteration);
   // Two lanes: what version 1 could not say.
   const Plan lanes = file.read(R"({"strategy": "mine", "blocks": [)" + both + R"(],
     "lanes": [{"name": "one"}, {"name": "two", "order": "as-listed", "window": {"blocks": 2}}],
@@ -116,7 +116,7 @@ TEST_CASE("a few lines by hand are a plan") {
                   {"op": "reduce-scatter", "block": 0, "after": [{"backward": "b"}]}]})",
                               two_layers());
   CHECK(last.transfers[2].op == CollectiveOp::ReduceScatter);
-  CHECK_FALSE(lanes.travel);
+  CHECK_FALSE(lanes.queueing);
 }
 
 TEST_CASE("whole numbers of a plan are what is written, up to limits that are said") {
@@ -129,8 +129,8 @@ TEST_CASE("whole numbers of a plan are what is written, up to limits that are sa
   };
   const Plan last = file.read(plan("9223372036854775807", R"({"blocks": 9223372036854775807})"), profile);
   CHECK(last.blocks[0].priority == std::numeric_limits<std::int64_t>::max());
-  CHECK(last.travel->window.count == Window::unlimited);
-  CHECK(file.read(plan("-9223372036854775808", R"({"bytes": 9007199254740993})"), profile).travel->window.bytes ==
+  CHECK(last.queueing->window.count == Window::unlimited);
+  CHECK(file.read(plan("-9223372036854775808", R"({"bytes": 9007199254740993})"), profile).queueing->window.bytes ==
         9'007'199'254'740'993);
   CHECK(file.complaint(plan("9223372036854775808", R"({"blocks": 1})"), profile) ==
         "/blocks/0/priority: 9223372036854775808 is not a whole number from -9223372036854775808 to "

@@ -45,18 +45,19 @@ TESTS = {
     "compression": ["compression", "report"], "collective": ["collective", "report", "network", "training"], "network": ["network", "report", "training"],
     "schedule": ["schedule", "report", "search", "training", "interchange"], "estimate": ["estimate"], "training": ["training", "report", "search", "experiment"],
     "search": ["search", "report", "experiment"], "interchange": ["interchange"], "picture": ["picture", "view", "html"],
-    "experiment": ["html", "report", "experiment"], "farm": ["farm", "experiment"], "report": ["report", "html"], "view": ["view", "html"], "html": ["html"],
+    "experiment": ["html", "report", "experiment"], "calibration": ["calibration", "report"], "farm": ["farm", "experiment"], "report": ["report", "html"], "view": ["view", "html"], "html": ["html"],
 }
 # And the scripts that may: less than a minute of processor time altogether.
 SCRIPTS = {
     "core": ["validate", "compare", "cluster_words", "outputs", "screens", "tutorial"], "engine": ["compare", "sharding", "pictures", "tutorial"],
     "workload": ["validate", "compare", "models", "public_traces", "tutorial"], "estimate": ["schemas", "estimate_command", "tutorial"],
     "cluster": ["use_of_links", "compare", "cluster_words", "networks", "tutorial"], "compression": ["codec", "tutorial"],
-    "collective": ["use_of_links", "compare", "networks", "nccl_logs", "calibrate", "tutorial"],
+    "collective": ["use_of_links", "compare", "networks", "tutorial"],
+    "calibration": ["nccl_logs", "calibrate", "validate", "known_speed", "tutorial"],
     "network": ["use_of_links", "compare", "sharding", "networks", "public_traces", "tutorial"],
     "schedule": ["compare", "sharding", "public_traces", "plan", "tutorial"], "training": ["use_of_links", "compare", "sharding", "public_traces", "tutorial"],
     "search": ["compare", "recommend", "plan", "tutorial"], "interchange": ["export", "import", "public_traces", "tutorial"],
-    "picture": ["report_page", "plot", "pictures", "tutorial"], "experiment": ["validate", "compare", "report_page", "whatif", "recommend", "tutorial"],
+    "picture": ["report_page", "plot", "pictures", "tutorial"], "experiment": ["compare", "report_page", "whatif", "recommend", "tutorial"],
     "farm": ["shares"], "report": ["validate", "use_of_links", "compare", "codec", "screens", "whatif", "tutorial"],
     "view": ["use_of_links", "report_page", "plot", "pictures", "tutorial"], "html": ["report_page", "tutorial"],
 }

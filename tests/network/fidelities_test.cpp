@@ -58,7 +58,8 @@ TEST_CASE("an empty block and a single worker take no time") {
   }
 }
 
-// BML (Wang et al.), section 3, readings 23 and 24: times in T_F, the time of all bytes over one link, without latency.
+// BML (Wang et al.), section 3 (docs/network.md, "BML's times"): in T_F, the time of all bytes over one link, without
+// latency.
 TEST_CASE("the papers' gradient synchronisation times") {
   const Bytes bytes = 1'000'000'000;
   const LinkSpec links = link(0, 1e9);  // T_F = 1 s
@@ -98,7 +99,8 @@ TEST_CASE("the papers' gradient synchronisation times") {
   CHECK(time("ring", *fat_tree(16, 1024, links), 1024, Fidelity::Message) == Approx(1.998046875));
 }
 
-// gTop-k (Shi et al.), Table I with reading 19: α = 0.436 ms, β = 9e-6 ms/B, k = 0.001·100 MB; the block is 2k.
+// gTop-k (Shi et al.), Table I with docs/models.md, "gTop-k's constants": α = 0.436 ms, β = 9e-6 ms/B, k = 0.001·100
+// MB; the block is 2k.
 TEST_CASE("Top-k and gTop-k aggregation times of gTop-k") {
   const std::vector<std::pair<double, double>> printed = {{2.2, 4.5},   {6.3, 8.9},   {13.9, 13.4},
                                                           {28.7, 17.9}, {58.0, 22.4}, {116, 26.8}};

@@ -48,8 +48,7 @@ TEST_CASE("a ring by additions takes as long as every message simulated") {
         const std::string fabric = R"(, "leaves": 3, "hosts_per_leaf": 4, "spines": 2)";
         CHECK(check_alone("ring", 12, *on_links("leaf-spine", fabric, 12), gamma, bytes, op));
         // Edges carry several flows up where links are shared out, and around a torus ranks go the same way.
-        check_alone("ring", 12, *on_links("fat-tree", R"(, "ports": 4, "oversubscription": 3)", 12), gamma, bytes,
-                    op);
+        check_alone("ring", 12, *on_links("fat-tree", R"(, "ports": 4, "oversubscription": 3)", 12), gamma, bytes, op);
         check_alone("ring", 20, *on_links("torus", R"(, "dimensions": [4, 5])", 20), gamma, bytes, op);
       }
 }
@@ -85,7 +84,7 @@ TEST_CASE("so does a ring whose ranks start apart, met by others or not") {
     for (Meeting& meeting : meetings) {
       meeting.bytes = static_cast<std::int64_t>(random.below(3'000'000));
       const std::int64_t earliest = static_cast<std::int64_t>(random.below(40'000'000'000));
-      // Apart by up to a microsecond, a millisecond, ten; and some together.
+      // ScenarioLabels by up to a microsecond, a millisecond, ten; and some together.
       const std::uint64_t within =
           std::array<std::uint64_t, 3>{1'000'000, 1'000'000'000, 10'000'000'000}[random.below(3)];
       for (std::size_t party = 0; party < parties.size(); ++party)
@@ -94,7 +93,7 @@ TEST_CASE("so does a ring whose ranks start apart, met by others or not") {
     }
     INFO("case " << round << ": " << n << " ranks in " << parties.size() << " parties, " << meetings.size()
                  << " rings");
-    const auto fast = priced->server_apart(parties), slow_one = simulated->server_apart(parties);
+    const auto fast = priced->server_per_rank(parties), slow_one = simulated->server_per_rank(parties);
     CHECK(ends_of(*fast, meetings) == ends_of(*slow_one, meetings));
     if (meetings.size() == 1) CHECK(fast->events() == slow_one->events());
   }

@@ -2,8 +2,8 @@
 
 #include <regex>
 
+#include "tests/calibration/logs.hpp"
 #include "tests/catch.hpp"
-#include "tests/collective/logs.hpp"
 #include "tests/error_message.hpp"
 
 #include "sim/cluster/cluster.hpp"
@@ -62,7 +62,7 @@ TEST_CASE("the report names constants, errors, pieces and the better of the two"
 
 TEST_CASE("what a cluster file cannot hold") {
   CalibrationRequest request;
-  const Place place{"c", "--cluster-out"};
+  const SourceLocation place{"c", "--cluster-out"};
   const auto level = [](Bytes) { return 1e-3; };
   const Calibration flat =
       calibrate(read_measurements(test_logs::nccl_tests(test_logs::doublings(8, 4096), level, 8), "f", {}), request);

@@ -56,8 +56,8 @@ TEST_CASE("of trials that do not fit into memory none is the best so far once an
   Tuning tuning = run_tuning(given, {default_ranges(given), 4, TuneMethod::Grid, 1}, 1);
   REQUIRE(tuning.trials.size() >= 4);
   tuning.trials.resize(4);
-  const Measured costs[] = {{1.0, 95e9, false}, {2.0, 90e9, false}, {4.0, 80e9, true}, {3.0, 70e9, true}};
-  for (std::size_t i = 0; i < 4; ++i) static_cast<Measured&>(tuning.trials[i]) = costs[i];
+  const TrialResult costs[] = {{1.0, 95e9, false}, {2.0, 90e9, false}, {4.0, 80e9, true}, {3.0, 70e9, true}};
+  for (std::size_t i = 0; i < 4; ++i) static_cast<TrialResult&>(tuning.trials[i]) = costs[i];
   tuning.best = 3;
   const std::string csv = tuning_csv(tuning);
   // The smaller of two that do not fit, then what fits, then the faster that does.
@@ -178,7 +178,7 @@ TEST_CASE("what does not fit is marked at every size, and reaches no line") {
 
 TEST_CASE("one strategy asked for twice, with and without shards, has two names") {
   std::vector<Scenario> list{scenario("best"), scenario("best")};
-  list.back().options.strategy.step.zero = 3;
+  list.back().options.strategy.sharding.zero = 3;
   const std::vector<Advice> ranking = ranking_of(list);
   const std::string table = scaling_report({{ranking.front()}, ranking}, 0.01);
   const std::string whole = line_of(table, "best"), sharded = line_of(table, "best --zero 3");
@@ -202,12 +202,12 @@ TEST_CASE("settings in the words of frameworks") {
   CHECK(settings(ddp) == "DistributedDataParallel(model, bucket_cap_mb=40)");
   CHECK(settings(scenario("horovod")) == "HOROVOD_FUSION_THRESHOLD=134217728 HOROVOD_CYCLE_TIME=1");
   CHECK(settings(scenario("best")).empty());  // nobody's words
-  ddp.options.strategy.step.zero = 1;
+  ddp.options.strategy.sharding.zero = 1;
   CHECK(settings(ddp).empty());  // buckets as DistributedDataParallel's, but sharded
   Scenario zero = scenario("zero-2");
   CHECK(settings(zero).find("gradient_accumulation_steps") == std::string::npos);
   CHECK(settings(zero).find("\"allgather_bucket_size\": 500000000,") != std::string::npos);  // DeepSpeed's own
-  zero.options.strategy.step.accumulate = 2;
+  zero.options.strategy.sharding.accumulate = 2;
   CHECK(settings(zero).find("\"gradient_accumulation_steps\": 2}") != std::string::npos);
   CHECK(find_framework("pytorch", {}).strategies.front()->name == "optimal-merge");
   CHECK_THROWS_AS(find_framework("torch", {}), InputError);
@@ -218,8 +218,8 @@ TEST_CASE("what is to be pasted says mesh, types and wrapping, for every module"
   for (Layer& layer : one.profile.own().layers) layer.group = layer.name;
   one.profile.own().precision = "bf16";
   one.profile = with_element_bytes(one.profile, 4, 2);
-  one.options.strategy.step.shard_group = 4;
-  one.options.strategy.step.accumulate = 3;
+  one.options.strategy.sharding.shard_group = 4;
+  one.options.strategy.sharding.accumulate = 3;
   one.options.strategy.fsdp.reduce_every = false;
   one.options.strategy.fsdp.reshard = Reshard::All;
   const std::string code = settings_of(*one.strategy, one.options.strategy, one.profile);
@@ -247,7 +247,7 @@ TEST_CASE("what is to be pasted says mesh, types and wrapping, for every module"
 
 TEST_CASE("one that cannot be simulated is ruled out, and does not stop the others") {
   std::vector<Scenario> list{scenario("fsdp2"), scenario("zero-3")};
-  for (Scenario& one : list) one.options.strategy.step.shard_group = 4;
+  for (Scenario& one : list) one.options.strategy.sharding.shard_group = 4;
   std::vector<RuledOut> ruled_out;
   const auto ranking = recommend(list, {.budget = 4}, ruled_out);
   REQUIRE(ranking.size() == 1);

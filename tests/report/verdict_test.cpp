@@ -21,7 +21,7 @@ Outcome outcome(std::string_view strategy, const std::string& cluster, double it
 }
 
 std::string labels(const std::vector<Outcome>& outcomes) {
-  const Apart names = apart(outcomes);
+  const ScenarioLabels names = labels_of(outcomes);
   std::string text = names.title() + ": ";
   for (const Standing& one : in_order(outcomes)) text += (one.first ? "*" : "") + names.label(one.place) + "; ";
   return text;
@@ -67,8 +67,7 @@ TEST_CASE("what does not fit into memory does not win") {
   std::vector<Outcome> outcomes{outcome("ddp", "a", 100), outcome("zero-3", "a", 152), outcome("fsdp2", "a", 160)};
   for (Outcome& one : outcomes) one.scenario.options.memory.limit = 1000;
   outcomes[0].result.memory.peak = 1001;
-  CHECK(verdict(outcomes) ==
-        "Fastest: zero-3, 152 ms, 1.90x its lower bound. Next: fsdp2, 160 ms, 1.05x that.\n");
+  CHECK(verdict(outcomes) == "Fastest: zero-3, 152 ms, 1.90x its lower bound. Next: fsdp2, 160 ms, 1.05x that.\n");
   CHECK(labels(outcomes) == "p on a: 8 workers, ring, alpha-beta: *zero-3; fsdp2; ddp; ");
   for (Outcome& one : outcomes) one.result.memory.peak = 1001;
   CHECK(verdict(outcomes) == "Fastest: none, as nothing fits into memory.\n");

@@ -16,10 +16,10 @@ Plan plan_of_two() {
   Profile profile;
   for (const char* name : {"in", "out"}) profile.layers.push_back({name, Time(1), Time(2)});
   profile.tensors = {{"in.weight", 10, 40, 0}, {"out.weight", 5, 20, 1}};
-  Draft draft;
-  draft.strategy = "two";
-  draft.blocks = {{{{1, 0, 20}}, 7}, {{{0, 0, 40}}, 3}};
-  return expand(draft, profile);
+  BucketSchedule schedule;
+  schedule.strategy = "two";
+  schedule.blocks = {{{{1, 0, 20}}, 7}, {{{0, 0, 40}}, 3}};
+  return expand(schedule, profile);
 }
 
 }  // namespace
@@ -43,12 +43,12 @@ TEST_CASE("plans are alike until anything differs that is replayed") {
   const Plan plan = plan_of_two();
   Plan other = plan;
   other.strategy = "other";
-  other.travel.reset();
+  other.queueing.reset();
   CHECK(replayed_alike(plan, other));
   CHECK(digest_of(plan) == digest_of(other));
   const std::function<void(Plan&)> changes[] = {
-      [](Plan& one) { one.step.accumulate = 2; },
-      [](Plan& one) { one.step.shard_group = 2; },
+      [](Plan& one) { one.sharding.accumulate = 2; },
+      [](Plan& one) { one.sharding.shard_group = 2; },
       [](Plan& one) { std::swap(one.program().front(), one.program().back()); },
       [](Plan& one) { one.blocks[0].priority = 8; },
       [](Plan& one) { one.blocks[1].tick = 1; },
@@ -66,7 +66,7 @@ TEST_CASE("plans are alike until anything differs that is replayed") {
       [](Plan& one) { one.lanes[0].order = Order::AsListed; },
       [](Plan& one) { one.lanes[0].tick = Time(5); },
       [](Plan& one) { one.copy_rate = 1e9; },
-      [](Plan& one) { one.holding.whole_gradients = true; },
+      [](Plan& one) { one.memory_policy.whole_gradients = true; },
   };
   std::size_t number = 0;
   for (const auto& change : changes) {

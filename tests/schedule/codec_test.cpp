@@ -46,7 +46,7 @@ TEST_CASE("encoding and decoding of a million gradients") {
   const Bytes dense = 4'000'000;
   CHECK(compression("qsgd").encode(dense) == to_time(1100e-6));              // 100 us + 1e6 · 1 ns
   CHECK(compression("qsgd").decode(dense) == to_time(530e-6));               // 30 us + 1e6 · 0.5 ns
-  CHECK(compression("qsgd", {}, 8).decode(dense) == to_time(8 * 530e-6));    // a payload of each worker (reading 28)
+  CHECK(compression("qsgd", {}, 8).decode(dense) == to_time(8 * 530e-6));    // a payload of each worker
   CHECK(compression("onebit", {}, 8).decode(dense) == to_time(9 * 530e-6));  // and its own, for the error feedback
   // Options replace a stage's whole time.
   const CodecOptions options{.encode = to_time(7e-6), .decode = Time(0)};
@@ -81,8 +81,8 @@ TEST_CASE("planners price the wire bytes") {
   CHECK(BlockCost(CommCost(10e-6, 1e-9))(4'000'000) == to_time(4010e-6));
 }
 
-// gTop-k, Table I with its constants (reading 19): α = 0.436 ms, β = 9e-6 ms/B, 100 MB at a density of 0.001. In ms, as
-// the reading prints them.
+// gTop-k, Table I with its constants (docs/models.md, "gTop-k's constants"): α = 0.436 ms, β = 9e-6 ms/B, 100 MB at a
+// density of 0.001. In ms, to a tenth.
 TEST_CASE("the gTop-k paper's costs, from gradients to time") {
   Network network;
   network.alpha = 0.436e-3;

@@ -22,7 +22,7 @@ Profile layered(const std::vector<double>& backward_ms, const std::vector<Bytes>
   return profile;
 }
 
-std::vector<Bytes> sizes(const Draft& plan) {
+std::vector<Bytes> sizes(const BucketSchedule& plan) {
   std::vector<Bytes> sizes;
   for (const Block& block : plan.blocks) sizes.push_back(block.bytes());
   return sizes;
@@ -35,17 +35,17 @@ const StrategyOptions defaults;
 TEST_CASE("optimal-merge: among equals the larger block wins") {
   // Without start-up, T(p) + T(p') = T(p + p'), and all three are ready at 2 ms: every merge ends at 2 ms + 600 ns.
   const Profile together = layered({0, 0, 2}, {100, 200, 300});
-  CHECK(sizes(draft_optimal_merge({together, CommCost(0, 1e-9), defaults})) == std::vector<Bytes>{600});
+  CHECK(sizes(schedule_optimal_merge({together, CommCost(0, 1e-9), defaults})) == std::vector<Bytes>{600});
   // T = 1 ms whatever the bytes. Ready at 1, 2, 3 ms. Alone each ends at 2, 3, 4; {first two}, last: 3, 4; all: 4.
   const Profile spread = layered({1, 1, 1}, {100, 200, 300});
-  CHECK(sizes(draft_optimal_merge({spread, CommCost(1 * ms, 0), defaults})) == std::vector<Bytes>{600});
+  CHECK(sizes(schedule_optimal_merge({spread, CommCost(1 * ms, 0), defaults})) == std::vector<Bytes>{600});
 }
 
 TEST_CASE("mg-wfbp: a gain that is just eaten up by waiting is none") {
   // a = 1 ms. The second is ready exactly 1 ms after the first could start: the merge gains nothing, and is not made.
-  CHECK(sizes(draft_mg_wfbp({layered({1, 1}, {400, 300}), CommCost(1 * ms, 0), defaults})) ==
+  CHECK(sizes(schedule_mg_wfbp({layered({1, 1}, {400, 300}), CommCost(1 * ms, 0), defaults})) ==
         std::vector<Bytes>{300, 400});
-  CHECK(sizes(draft_mg_wfbp({layered({0.999, 1}, {400, 300}), CommCost(1 * ms, 0), defaults})) ==
+  CHECK(sizes(schedule_mg_wfbp({layered({0.999, 1}, {400, 300}), CommCost(1 * ms, 0), defaults})) ==
         std::vector<Bytes>{700});
 }
 
@@ -53,19 +53,21 @@ TEST_CASE("horovod: what just fits under the threshold is fused, a byte more is 
   StrategyOptions options;
   options.cycle = to_time(10 * ms);
   options.threshold = 100;
-  CHECK(sizes(draft_horovod({layered({1, 1}, {60, 40}), CommCost(0, 0), options})) == std::vector<Bytes>{100});
-  CHECK(sizes(draft_horovod({layered({1, 1}, {60, 44}), CommCost(0, 0), options})) == std::vector<Bytes>{44, 60});
+  CHECK(sizes(schedule_horovod({layered({1, 1}, {60, 40}), CommCost(0, 0), options})) == std::vector<Bytes>{100});
+  CHECK(sizes(schedule_horovod({layered({1, 1}, {60, 44}), CommCost(0, 0), options})) == std::vector<Bytes>{44, 60});
   // Ready at 10 and 20 ms, each at the end of its cycle: two cycles. At 10 and 10.001: likewise.
-  CHECK(sizes(draft_horovod({layered({10, 10}, {60, 40}), CommCost(0, 0), options})) == std::vector<Bytes>{40, 60});
-  CHECK(sizes(draft_horovod({layered({0.001, 10}, {60, 40}), CommCost(0, 0), options})) == std::vector<Bytes>{40, 60});
-  CHECK(sizes(draft_horovod({layered({9.999, 0.001}, {60, 40}), CommCost(0, 0), options})) == std::vector<Bytes>{100});
+  CHECK(sizes(schedule_horovod({layered({10, 10}, {60, 40}), CommCost(0, 0), options})) == std::vector<Bytes>{40, 60});
+  CHECK(sizes(schedule_horovod({layered({0.001, 10}, {60, 40}), CommCost(0, 0), options})) ==
+        std::vector<Bytes>{40, 60});
+  CHECK(sizes(schedule_horovod({layered({9.999, 0.001}, {60, 40}), CommCost(0, 0), options})) ==
+        std::vector<Bytes>{100});
 }
 
 TEST_CASE("ddp: a bucket that just reaches its cap is closed") {
   StrategyOptions options;
   options.first_bucket = 100;
   options.bucket_cap = 200;
-  CHECK(sizes(draft_ddp({layered({1, 1, 1, 1}, {4, 200, 40, 60}), CommCost(0, 0), options})) ==
+  CHECK(sizes(schedule_ddp({layered({1, 1, 1, 1}, {4, 200, 40, 60}), CommCost(0, 0), options})) ==
         std::vector<Bytes>{100, 200, 4});
 }
 

@@ -27,7 +27,7 @@ Profile backward(const std::vector<Bytes>& bytes, const std::vector<double>& rea
   return profile;
 }
 
-std::vector<Bytes> sizes(const Draft& plan) {
+std::vector<Bytes> sizes(const BucketSchedule& plan) {
   std::vector<Bytes> sizes;
   for (const Block& block : plan.blocks) sizes.push_back(block.bytes());
   return sizes;
@@ -42,18 +42,19 @@ TEST_CASE("ddp: a bucket closes once it reaches its cap, the first at 1 MiB") {
   // 0.5 + 0.75 reach 1 MiB; 20 + 4 do not reach 25, 20 + 4 + 8 do; the rest is the last bucket.
   const Profile profile = backward({mb / 2, mb * 3 / 4, 20 * mb, 4 * mb, 8 * mb, 3 * mb}, {1, 2, 3, 4, 5, 6});
   const StrategyOptions defaults;
-  const Draft plan = draft_ddp({profile, no_cost, defaults});
+  const BucketSchedule plan = schedule_ddp({profile, no_cost, defaults});
   CHECK(sizes(plan) == std::vector<Bytes>{mb * 5 / 4, 32 * mb, 3 * mb});
   CHECK(plan.order == Order::AsListed);
   // A cap that is given is the first bucket's, too: 0.5 + 0.75 + 20 reach 4 MiB.
   StrategyOptions small;
   small.bucket_cap = 4 * mb;
-  CHECK(sizes(draft_ddp({profile, no_cost, small})) == std::vector<Bytes>{mb * 85 / 4, 4 * mb, 8 * mb, 3 * mb});
+  CHECK(sizes(schedule_ddp({profile, no_cost, small})) == std::vector<Bytes>{mb * 85 / 4, 4 * mb, 8 * mb, 3 * mb});
   StrategyOptions usual;
   usual.bucket_cap = 25 * mb;
-  CHECK(sizes(draft_ddp({profile, no_cost, usual})) == std::vector<Bytes>{mb * 101 / 4, 11 * mb});
+  CHECK(sizes(schedule_ddp({profile, no_cost, usual})) == std::vector<Bytes>{mb * 101 / 4, 11 * mb});
   small.first_bucket = mb;
-  CHECK(sizes(draft_ddp({profile, no_cost, small})) == std::vector<Bytes>{mb * 5 / 4, 20 * mb, 4 * mb, 8 * mb, 3 * mb});
+  CHECK(sizes(schedule_ddp({profile, no_cost, small})) ==
+        std::vector<Bytes>{mb * 5 / 4, 20 * mb, 4 * mb, 8 * mb, 3 * mb});
 }
 
 TEST_CASE("horovod: what became ready since the last tick is fused up to the threshold") {
@@ -63,7 +64,7 @@ TEST_CASE("horovod: what became ready since the last tick is fused up to the thr
   // Cycles end at 5, 10, 15 ms. Ready at 0 (cycle 0: at once), 1, 4, 5 (cycle 1), 5.1, 9 (cycle 2), 14 (cycle 3).
   // In cycle 1, 40 + 40 fit and + 40 do not; in cycle 2, 150 exceeds the threshold and goes alone.
   const Profile profile = backward({8, 40, 40, 40, 150, 60, 12}, {0, 1, 4, 5, 5.1, 9, 14});
-  const Draft plan = draft_horovod({profile, no_cost, options});
+  const BucketSchedule plan = schedule_horovod({profile, no_cost, options});
   CHECK(sizes(plan) == std::vector<Bytes>{8, 80, 40, 150, 60, 12});
   CHECK(plan.tick == options.cycle);
   std::vector<std::uint32_t> ticks;
@@ -74,18 +75,18 @@ TEST_CASE("horovod: what became ready since the last tick is fused up to the thr
 
 TEST_CASE("buckets for PyTorch: whole tensors, the last of the model first, and nothing else") {
   const Profile profile = backward({40, 80, 120}, {1, 2, 3});
-  Draft draft;
-  draft.strategy = "by hand";
-  draft.window.count = 1;
-  draft.blocks = {{{{2, 0, 40}, {1, 0, 80}}, 0}, {{{0, 0, 120}}, 0}};
-  CHECK(pytorch_buckets(expand(draft, profile), profile) == std::vector<std::int64_t>{30, 30});  // of 4 bytes
-  Draft sliced = draft;                                                                          // two halves, in order
+  BucketSchedule schedule;
+  schedule.strategy = "by hand";
+  schedule.window.count = 1;
+  schedule.blocks = {{{{2, 0, 40}, {1, 0, 80}}, 0}, {{{0, 0, 120}}, 0}};
+  CHECK(pytorch_buckets(expand(schedule, profile), profile) == std::vector<std::int64_t>{30, 30});  // of 4 bytes
+  BucketSchedule sliced = schedule;  // two halves, in order
   sliced.blocks[1].slices = {{0, 0, 60}, {0, 60, 60}};
   CHECK(!pytorch_buckets(expand(sliced, profile), profile));
-  Draft otherwise = draft;  // whole, not in order
+  BucketSchedule otherwise = schedule;  // whole, not in order
   std::swap(otherwise.blocks[0].slices[0], otherwise.blocks[0].slices[1]);
   CHECK(!pytorch_buckets(expand(otherwise, profile), profile));
-  Draft lacking = draft;
+  BucketSchedule lacking = schedule;
   lacking.blocks.pop_back();
   CHECK(!pytorch_buckets(expand(lacking, profile), profile));
 }

@@ -30,7 +30,7 @@ BlockCost random_cost(Random& random) {
   return {cost, random_compression(random)};
 }
 
-Ends ends_of(const Draft& plan) {
+Ends ends_of(const BucketSchedule& plan) {
   Ends ends;
   std::size_t end = 0;
   for (const Block& block : plan.blocks) ends.push_back(end += block.slices.size());
@@ -99,12 +99,12 @@ TEST_CASE("the optimum for y groups equals brute force, and Algorithm 2 follows 
     for (std::size_t groups = 1; groups <= count; ++groups) {
       options.groups = static_cast<std::int64_t>(groups);
       options.grouping = Grouping::Optimal;
-      const Draft optimal = draft_mergecomp(request);
+      const BucketSchedule optimal = schedule_mergecomp(request);
       REQUIRE(optimal.blocks.size() == groups);
       REQUIRE(mergecomp_objective(request, ends_of(optimal)) == best[groups]);
 
       options.grouping = Grouping::Even;
-      const Draft even = draft_mergecomp(request);
+      const BucketSchedule even = schedule_mergecomp(request);
       REQUIRE(even.blocks.size() == groups);
       REQUIRE(mergecomp_objective(request, ends_of(even)) >= best[groups]);
 
@@ -116,7 +116,7 @@ TEST_CASE("the optimum for y groups equals brute force, and Algorithm 2 follows 
         expected = best[y];
         if (to_seconds(best[y - 1] - best[y]) < options.stop * to_seconds(best[y - 1])) break;
       }
-      const Time found = mergecomp_objective(request, ends_of(draft_mergecomp(request)));
+      const Time found = mergecomp_objective(request, ends_of(schedule_mergecomp(request)));
       REQUIRE(found == expected);
       REQUIRE(found <= best[1]);  // never worse than the whole model in one
     }
@@ -143,7 +143,7 @@ TEST_CASE("the even partition gives the first groups one tensor more") {
   StrategyOptions options;
   options.grouping = Grouping::Even;
   options.groups = 4;
-  CHECK(ends_of(draft_mergecomp({profile, CommCost(0, 0), options})) == Ends{3, 6, 9, 11});  // 11 = 3 + 3 + 3 + 2
+  CHECK(ends_of(schedule_mergecomp({profile, CommCost(0, 0), options})) == Ends{3, 6, 9, 11});  // 11 = 3 + 3 + 3 + 2
   options.groups = 100;  // no more groups than tensors
-  CHECK(draft_mergecomp({profile, CommCost(0, 0), options}).blocks.size() == 11);
+  CHECK(schedule_mergecomp({profile, CommCost(0, 0), options}).blocks.size() == 11);
 }

@@ -28,7 +28,7 @@ Profile tiny(const std::vector<double>& backward, const std::vector<Bytes>& byte
 }
 
 // When the last block ends, since the start of the backward pass: Eq. 7, block by block.
-Time end_of(const Draft& plan, const Profile& profile, const CommCost& cost) {
+Time end_of(const BucketSchedule& plan, const Profile& profile, const CommCost& cost) {
   std::vector<Time> ready(profile.tensors.size());
   for (const Gradient& gradient : gradients(profile)) ready[gradient.tensor] = gradient.ready;
   Time clock{0};
@@ -86,8 +86,8 @@ std::vector<Bytes> algorithm_1(const Profile& profile, double a_seconds, double 
   return blocks;
 }
 
-Draft planned(Draft (*strategy)(const PlanRequest&), const Profile& profile, const CommCost& cost) {
-  Draft plan = strategy({profile, cost, defaults});
+BucketSchedule planned(BucketSchedule (*strategy)(const PlanRequest&), const Profile& profile, const CommCost& cost) {
+  BucketSchedule plan = strategy({profile, cost, defaults});
   require_covered(expand(plan, profile), profile);
   return plan;
 }
@@ -100,13 +100,13 @@ CommCost random_cost(Random& random) {
 }  // namespace
 
 TEST_CASE("the counterexamples to MG-WFBP's Theorem 1") {
-  // Readings 9, with b = 1 s/B: (a, t_b, p) and the ends of Algorithm 1 and of the optimum.
+  // docs/models.md, "Algorithm 1 and the optimum", with b = 1 s/B.
   const Profile first = tiny({2, 1, 0}, {1, 1, 1});
-  CHECK(end_of(planned(draft_mg_wfbp, first, {2, 1}), first, {2, 1}) == to_time(8));
-  CHECK(end_of(planned(draft_optimal_merge, first, {2, 1}), first, {2, 1}) == to_time(7));
+  CHECK(end_of(planned(schedule_mg_wfbp, first, {2, 1}), first, {2, 1}) == to_time(8));
+  CHECK(end_of(planned(schedule_optimal_merge, first, {2, 1}), first, {2, 1}) == to_time(7));
   const Profile second = tiny({3, 2, 2, 0}, {1, 1, 1, 4});
-  CHECK(end_of(planned(draft_mg_wfbp, second, {3, 1}), second, {3, 1}) == to_time(17));
-  CHECK(end_of(planned(draft_optimal_merge, second, {3, 1}), second, {3, 1}) == to_time(13));
+  CHECK(end_of(planned(schedule_mg_wfbp, second, {3, 1}), second, {3, 1}) == to_time(17));
+  CHECK(end_of(planned(schedule_optimal_merge, second, {3, 1}), second, {3, 1}) == to_time(13));
 }
 
 TEST_CASE("one pass makes the same merges as Algorithm 1 with all its recalculations") {
@@ -115,7 +115,7 @@ TEST_CASE("one pass makes the same merges as Algorithm 1 with all its recalculat
     const Profile profile = random_profile(random, 12);
     const double a = static_cast<double>(random.below(2000)) * 1e-6, b = static_cast<double>(random.below(4)) * 1e-9;
     std::vector<Bytes> blocks;
-    for (const Block& block : planned(draft_mg_wfbp, profile, {a, b}).blocks) blocks.push_back(block.bytes());
+    for (const Block& block : planned(schedule_mg_wfbp, profile, {a, b}).blocks) blocks.push_back(block.bytes());
     REQUIRE(blocks == algorithm_1(profile, a, b));
   }
 }
@@ -127,12 +127,12 @@ TEST_CASE("optimal-merge equals brute force, and nothing beats it") {
     const Profile profile = random_profile(random, 6);
     if (profile.tensors.size() > 12) continue;
     const CommCost cost = random_cost(random);
-    const Time best = end_of(planned(draft_optimal_merge, profile, cost), profile, cost);
-    const Time merged = end_of(planned(draft_mg_wfbp, profile, cost), profile, cost);
+    const Time best = end_of(planned(schedule_optimal_merge, profile, cost), profile, cost);
+    const Time merged = end_of(planned(schedule_mg_wfbp, profile, cost), profile, cost);
     REQUIRE(best == brute_force(profile, cost));
     REQUIRE(best <= merged);
-    REQUIRE(merged <= end_of(planned(draft_wfbp, profile, cost), profile, cost));
-    REQUIRE(merged <= end_of(planned(draft_sync_easgd, profile, cost), profile, cost));
+    REQUIRE(merged <= end_of(planned(schedule_wfbp, profile, cost), profile, cost));
+    REQUIRE(merged <= end_of(planned(schedule_sync_easgd, profile, cost), profile, cost));
     REQUIRE(merged <= 2 * best);
     suboptimal += merged > best;
     ++checked;
@@ -147,7 +147,7 @@ TEST_CASE("a measured table needs no straight line to be merged optimally") {
   for (int checked = 0; checked < 100;) {
     const Profile profile = random_profile(random, 5);
     if (profile.tensors.size() > 12) continue;
-    REQUIRE(end_of(planned(draft_optimal_merge, profile, cost), profile, cost) == brute_force(profile, cost));
+    REQUIRE(end_of(planned(schedule_optimal_merge, profile, cost), profile, cost) == brute_force(profile, cost));
     ++checked;
   }
 }
@@ -156,11 +156,11 @@ TEST_CASE("what wfbp, s-sgd and sync-easgd send") {
   Random random(4, 0);
   const Profile profile = random_profile(random, 8);
   const CommCost cost(1e-3, 1e-9);
-  CHECK(planned(draft_wfbp, profile, cost).blocks.size() == profile.tensors.size());
-  CHECK(planned(draft_s_sgd, profile, cost).release == Release::Backward);
-  CHECK(planned(draft_sync_easgd, profile, cost).blocks.size() == 1);
+  CHECK(planned(schedule_wfbp, profile, cost).blocks.size() == profile.tensors.size());
+  CHECK(planned(schedule_s_sgd, profile, cost).release == Release::Backward);
+  CHECK(planned(schedule_sync_easgd, profile, cost).blocks.size() == 1);
   // Within a layer the last tensor comes first.
-  CHECK(planned(draft_wfbp, profile, cost).blocks.front().slices.front().tensor == profile.tensors.size() - 1);
+  CHECK(planned(schedule_wfbp, profile, cost).blocks.front().slices.front().tensor == profile.tensors.size() - 1);
 }
 
 TEST_CASE("DeAR takes whole layers, from the input on, until the next would reach its threshold") {
@@ -172,7 +172,7 @@ TEST_CASE("DeAR takes whole layers, from the input on, until the next would reac
   const auto sizes = [&](Bytes threshold) {
     options.threshold = threshold;
     std::vector<Bytes> all;
-    for (const Block& block : make_draft(find_strategy("dear", {}), {profile, cost, options}).blocks)
+    for (const Block& block : make_bucket_schedule(find_strategy("dear", {}), {profile, cost, options}).blocks)
       all.push_back(block.bytes());
     std::reverse(all.begin(), all.end());
     return all;

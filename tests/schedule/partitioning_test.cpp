@@ -31,7 +31,7 @@ TEST_CASE("ByteScheduler and P3 list slices by tensor, then offset, with the lay
   StrategyOptions options;
   options.partition = 400;
   options.credit = {.count = 7};
-  const Draft plan = make_draft(find_strategy("bytescheduler", {}), {profile, cost, options});
+  const BucketSchedule plan = make_bucket_schedule(find_strategy("bytescheduler", {}), {profile, cost, options});
   REQUIRE(plan.blocks.size() == 5);
   CHECK(plan.blocks[1].slices[0].offset == 400);
   CHECK(plan.blocks[3].slices[0].tensor == 1);
@@ -40,7 +40,7 @@ TEST_CASE("ByteScheduler and P3 list slices by tensor, then offset, with the lay
   CHECK(plan.order == Order::Priority);
   CHECK(plan.window.count == 7);
   CHECK(plan.barrier == Barrier::Layer);
-  const Draft p3 = make_draft(find_strategy("p3", {}), {profile, cost, options});
+  const BucketSchedule p3 = make_bucket_schedule(find_strategy("p3", {}), {profile, cost, options});
   CHECK(p3.window.count == 1);
   CHECK(p3.blocks.size() == 5);
   CHECK(make_plan(find_strategy("p3", {}), {profile, cost, StrategyOptions{}}).blocks.size() == 3);
@@ -53,7 +53,7 @@ TEST_CASE("DeAR fuses whole layers in forward order while they stay below the th
   const auto sizes = [&](Bytes threshold) {
     options.threshold = threshold;
     std::vector<Bytes> list;
-    for (const Block& block : make_draft(find_strategy("dear", {}), {profile, cost, options}).blocks)
+    for (const Block& block : make_bucket_schedule(find_strategy("dear", {}), {profile, cost, options}).blocks)
       list.push_back(block.bytes());
     return list;
   };
@@ -61,7 +61,7 @@ TEST_CASE("DeAR fuses whole layers in forward order while they stay below the th
   CHECK(sizes(500) == std::vector<Bytes>{400, 1100});
   CHECK(sizes(1500) == std::vector<Bytes>{400, 1100});  // their sum is not below
   CHECK(sizes(1501) == std::vector<Bytes>{1500});
-  const Draft plan = make_draft(find_strategy("dear", {}), {profile, cost, options});
+  const BucketSchedule plan = make_bucket_schedule(find_strategy("dear", {}), {profile, cost, options});
   CHECK(plan.blocks[0].priority == 0);
   CHECK(plan.split);
 }
@@ -70,7 +70,7 @@ TEST_CASE("P3 cuts 40,000 elements, of whatever type") {
   Profile profile = two_layers();
   const CommCost cost(1e-3, 1e-9);
   profile.tensors = {{"w", 100'000, 200'000, 0}};  // two bytes each
-  const Draft plan = make_draft(find_strategy("p3", {}), {profile, cost, StrategyOptions{}});
+  const BucketSchedule plan = make_bucket_schedule(find_strategy("p3", {}), {profile, cost, StrategyOptions{}});
   REQUIRE(plan.blocks.size() == 3);
   CHECK(plan.blocks[0].bytes() == 80'000);
 }

@@ -21,11 +21,11 @@ Profile three_layers() {
 }
 
 // A block of the output layer's tensors, and one of the input's.
-Draft two_blocks() {
-  Draft draft;
-  draft.strategy = "two";
-  draft.blocks = {{{{2, 0, 4}, {1, 0, 20}}, 7}, {{{0, 0, 40}}, 3}};
-  return draft;
+BucketSchedule two_blocks() {
+  BucketSchedule schedule;
+  schedule.strategy = "two";
+  schedule.blocks = {{{{2, 0, 4}, {1, 0, 20}}, 7}, {{{0, 0, 40}}, 3}};
+  return schedule;
 }
 
 std::string complaint_of(const Plan& plan) {
@@ -57,12 +57,13 @@ TEST_CASE("a draft is written out as transfers, and what waits for them") {
   REQUIRE(plan.program().size() == 6);
   CHECK(plan.program()[0] == Work{WorkKind::Backward, 2});
   CHECK(plan.program()[5] == Work{WorkKind::Forward, 2});
-  CHECK(plan.transfers == std::vector<Transfer>{of_all(CollectiveOp::AllReduce, plan, 0, 7), of_all(CollectiveOp::AllReduce, plan, 1, 3)});
+  CHECK(plan.transfers == std::vector<Transfer>{of_all(CollectiveOp::AllReduce, plan, 0, 7),
+                                                of_all(CollectiveOp::AllReduce, plan, 1, 3)});
   // Barrier iteration: the first forward waits for both.
   CHECK(plan.gates ==
         Gates{{work(0), transfer(0)}, {work(2), transfer(1)}, {transfer(0), work(3)}, {transfer(1), work(3)}});
 
-  Draft by_layer = two_blocks();
+  BucketSchedule by_layer = two_blocks();
   by_layer.barrier = Barrier::Layer;
   by_layer.release = Release::Backward;
   CHECK(expand(by_layer, profile).gates ==
@@ -70,10 +71,10 @@ TEST_CASE("a draft is written out as transfers, and what waits for them") {
 }
 
 TEST_CASE("a split draft is reductions, and gathers once they and the backward pass have ended") {
-  Draft draft = two_blocks();
-  draft.split = true;
-  draft.barrier = Barrier::Layer;
-  const Plan plan = expand(draft, three_layers());
+  BucketSchedule schedule = two_blocks();
+  schedule.split = true;
+  schedule.barrier = Barrier::Layer;
+  const Plan plan = expand(schedule, three_layers());
   constexpr std::int64_t first = std::numeric_limits<std::int64_t>::min();
   CHECK(plan.transfers == std::vector<Transfer>{of_all(CollectiveOp::ReduceScatter, plan, 0, first),
                                                 of_all(CollectiveOp::ReduceScatter, plan, 1, first),
@@ -91,24 +92,24 @@ TEST_CASE("a split draft is reductions, and gathers once they and the backward p
 }
 
 TEST_CASE("what a plan leaves out or sends twice is named by its first byte") {
-  Draft draft = two_blocks();
-  draft.blocks[0].slices[1] = {1, 0, 12};
-  CHECK(complaint_of(expand(draft, three_layers())) == "byte 12 of 'out.weight' is not reduced");
-  draft.blocks[1].slices.push_back({1, 8, 12});
-  CHECK(complaint_of(expand(draft, three_layers())) ==
+  BucketSchedule schedule = two_blocks();
+  schedule.blocks[0].slices[1] = {1, 0, 12};
+  CHECK(complaint_of(expand(schedule, three_layers())) == "byte 12 of 'out.weight' is not reduced");
+  schedule.blocks[1].slices.push_back({1, 8, 12});
+  CHECK(complaint_of(expand(schedule, three_layers())) ==
         "byte 8 of 'out.weight' is reduced twice: by transfer 0 (all-reduce of out.bias, out.weight[0+12]) and by "
         "transfer 1 (all-reduce of in.weight, out.weight[8+12])");
-  draft.blocks[1].slices.back() = {1, 0, 20};  // of the same first byte: who comes first in the plan is named first
-  CHECK(complaint_of(expand(draft, three_layers())) ==
+  schedule.blocks[1].slices.back() = {1, 0, 20};  // of the same first byte: who comes first in the plan is named first
+  CHECK(complaint_of(expand(schedule, three_layers())) ==
         "byte 0 of 'out.weight' is reduced twice: by transfer 0 (all-reduce of out.bias, out.weight[0+12]) and by "
         "transfer 1 (all-reduce of in.weight, out.weight)");
-  draft.blocks.pop_back();
-  draft.blocks[0].slices[1] = {1, 0, 20};
-  CHECK(complaint_of(expand(draft, three_layers())) == "byte 0 of 'in.weight' is not reduced");
+  schedule.blocks.pop_back();
+  schedule.blocks[0].slices[1] = {1, 0, 20};
+  CHECK(complaint_of(expand(schedule, three_layers())) == "byte 0 of 'in.weight' is not reduced");
 
-  draft = two_blocks();
-  draft.split = true;
-  Plan plan = expand(draft, three_layers());
+  schedule = two_blocks();
+  schedule.split = true;
+  Plan plan = expand(schedule, three_layers());
   plan.transfers.pop_back();
   std::erase_if(plan.gates, [](const Gate& gate) { return gate.before == transfer(3) || gate.after == transfer(3); });
   CHECK(complaint_of(plan) == "byte 0 of 'in.weight' is not brought to everybody");
@@ -132,9 +133,9 @@ TEST_CASE("a transfer that comes too early or too late is named") {
 }
 
 TEST_CASE("gathers come after their reductions, and nothing waits for itself") {
-  Draft draft = two_blocks();
-  draft.split = true;
-  Plan plan = expand(draft, three_layers());
+  BucketSchedule schedule = two_blocks();
+  schedule.split = true;
+  Plan plan = expand(schedule, three_layers());
   plan.gates[2] = {work(0), transfer(2)};  // instead of its reduce-scatter
   CHECK(complaint_of(plan) ==
         "transfer 2 (all-gather of out.bias, out.weight) may start before transfer 0 (reduce-scatter of out.bias, "
@@ -153,9 +154,9 @@ TEST_CASE("gathers come after their reductions, and nothing waits for itself") {
 TEST_CASE("a program that updates layer by layer updates every layer that has tensors, before its forward pass") {
   Profile profile = three_layers();
   profile.update = Time(6);
-  Draft draft = two_blocks();
-  draft.barrier = Barrier::Layer;
-  const Plan plan = expand(draft, profile);  // B B B, U of in, F, F, U of out, F
+  BucketSchedule schedule = two_blocks();
+  schedule.barrier = Barrier::Layer;
+  const Plan plan = expand(schedule, profile);  // B B B, U of in, F, F, U of out, F
   REQUIRE(plan.program()[3] == Work{WorkKind::Update, 0});
   REQUIRE(plan.program()[6] == Work{WorkKind::Update, 2});
   CHECK(!not_an_iteration(plan, profile));
@@ -180,7 +181,8 @@ TEST_CASE("what needs are follows from how the state is shared out") {
   CHECK(needs_of({.accumulate = 3}, profile) ==
         std::vector<Need>{{CollectiveOp::AllReduce, group_all, Gradients, 2, Backward, Forward}});
   profile.update = Time(6);
-  CHECK(needs_of({}, profile) == std::vector<Need>{{CollectiveOp::AllReduce, group_all, Gradients, 0, Backward, Update}});
+  CHECK(needs_of({}, profile) ==
+        std::vector<Need>{{CollectiveOp::AllReduce, group_all, Gradients, 0, Backward, Update}});
   for (const std::int64_t zero : {1, 2, 3})
     CHECK(needs_of({.zero = zero, .shard_group = 4}, profile) ==
           std::vector<Need>{{CollectiveOp::ReduceScatter, group_shard, Gradients, 0, Backward, Update},
@@ -196,22 +198,21 @@ TEST_CASE("whatever is drafted of all gradients covers the needs, and comes back
     std::vector<std::size_t> ends;
     for (std::size_t i = 1; i <= list.size(); ++i)
       if (i == list.size() || random.below(2) == 0) ends.push_back(i);
-    Draft draft = merge("some", list, ends);
-    draft.barrier = static_cast<Barrier>(random.below(2));
-    draft.release = static_cast<Release>(random.below(2));
-    draft.split = random.below(2) == 0;
-    const Plan plan = expand(draft, profile);
+    BucketSchedule schedule = merge("some", list, ends);
+    schedule.barrier = static_cast<Barrier>(random.below(2));
+    schedule.release = static_cast<Release>(random.below(2));
+    schedule.split = random.below(2) == 0;
+    const Plan plan = expand(schedule, profile);
     require_covered(plan, profile);
-    const Draft back = draft_of(plan);
-    CHECK(back.blocks.size() == draft.blocks.size());
-    CHECK(back.split == draft.split);
+    const BucketSchedule back = bucket_schedule_of(plan);
+    CHECK(back.blocks.size() == schedule.blocks.size());
+    CHECK(back.split == schedule.split);
     // One gate less, and it does not any more, unless another says as much.
     Plan broken = plan;
     const std::size_t gone = random.below(broken.gates.size());
     const Gate gate = broken.gates[gone];
     broken.gates.erase(broken.gates.begin() + static_cast<std::ptrdiff_t>(gone));
-    if (gate.work_before() && gate.transfer_after() && !draft.split)
-      CHECK(uncovered(broken, profile).has_value());
+    if (gate.work_before() && gate.transfer_after() && !schedule.split) CHECK(uncovered(broken, profile).has_value());
     if (gate.work_after()) CHECK(uncovered(broken, profile).has_value());
   }
 }
@@ -222,5 +223,5 @@ TEST_CASE("rows of strategies say whether their plans are split") {
   const Profile profile = random_profile(random, 8);
   const StrategyOptions options;
   for (const Strategy& strategy : strategies())
-    if (strategy.draft) CHECK(strategy.draft({profile, CommCost(1e-4, 1e-9), options}).split == strategy.split);
+    if (strategy.schedule) CHECK(strategy.schedule({profile, CommCost(1e-4, 1e-9), options}).split == strategy.split);
 }

@@ -138,7 +138,7 @@ TEST_CASE("fsdp2: gathers wait for the buffer, copies in for the reduction befor
               {"R1", "D1"}});
   // The update comes after D1 on the compute stream, and after all reductions.
   CHECK(four.words.before("U") == "R4 R3 R2 R1");
-  CHECK(four.plan.step.zero == 3);
+  CHECK(four.plan.sharding.zero == 3);
 }
 
 TEST_CASE("fsdp2: what is freed, how far ahead, how many behind") {
@@ -169,25 +169,25 @@ TEST_CASE("fsdp2: what is freed, how far ahead, how many behind") {
 TEST_CASE("fsdp2: a micro-batch waits for all of the one before") {
   const auto two = [](bool every) {
     return Planned("fsdp2", layers_of({1, 1}), [&](StrategyOptions& options) {
-      options.step.accumulate = 2;
+      options.sharding.accumulate = 2;
       options.fsdp.reduce_every = every;
     });
   };
   const Planned every = two(true);
   every.waits({{"G1", "start"}, {"G1/2", "D1 R2 R1"}, {"G2/2", "D1 R2 R1"}, {"D1/2", "R2/2"}, {"U", "R2/2 R1/2"}});
-  CHECK_FALSE(every.plan.holding.whole_gradients);
+  CHECK_FALSE(every.plan.memory_policy.whole_gradients);
   const Planned last = two(false);  // the first one has neither copies in nor reductions
   CHECK(last.words.program() == "C1 F1 C2 F2 B2 c1 B1 C1/2 F1/2 C2/2 F2/2 B2/2 D2/2 c1/2 B1/2 D1/2 U");
   last.waits({{"G1/2", "B1"}, {"U", "R2/2 R1/2"}});
-  CHECK(last.plan.holding.whole_gradients);
+  CHECK(last.plan.memory_policy.whole_gradients);
 }
 
 TEST_CASE("hybrid sharding: an all-reduce of the shard follows each reduction in a lane of its own") {
   for (const char* name : {"fsdp1", "fsdp2"}) {
     INFO(name);
     const Planned two(name, layers_of({1, 1}), [](StrategyOptions& options) {
-      options.step.shard_group = 2;
-      options.step.accumulate = 2;
+      options.sharding.shard_group = 2;
+      options.sharding.accumulate = 2;
     });
     CHECK(two.words.lane("replicate") == "A2 A1 A2/2 A1/2");
     two.waits({{"A2", "R2"}, {"U", "R2/2 A2/2 R1/2 A1/2"}});
@@ -209,7 +209,8 @@ TEST_CASE("hybrid sharding: an all-reduce of the shard follows each reduction in
       const auto wrong = uncovered(early, two.profile);
       REQUIRE(wrong);
       CHECK(wrong->what.starts_with(fmt::format("transfer {} (", std::get<TransferPoint>(after).index)));
-      CHECK(wrong->what.find(fmt::format(" may start before transfer {} (", std::get<TransferPoint>(before).index)) != std::string::npos);
+      CHECK(wrong->what.find(fmt::format(" may start before transfer {} (", std::get<TransferPoint>(before).index)) !=
+            std::string::npos);
       ++missed;
     }
     CHECK(missed == 4);  // of two tensors in two micro-batches
@@ -267,7 +268,7 @@ TEST_CASE("zero-1 without overlap: buckets in forward order, after the backward 
   const auto change = [](StrategyOptions& options) {
     options.zero.reduce_bucket = 500;
     options.zero.allgather_bucket = 350;
-    options.step.accumulate = 2;
+    options.sharding.accumulate = 2;
   };
   const Planned plan("zero-1", layers_of({100, 200, 300, 400}), change);
   CHECK(plan.words.program() == "F1 F2 F3 F4 B4 B3 B2 B1 F1/2 F2/2 F3/2 F4/2 B4/2 B3/2 B2/2 B1/2 U");
@@ -280,8 +281,8 @@ TEST_CASE("zero-1 without overlap: buckets in forward order, after the backward 
   plan.waits({{"G1+2+3", "start"}, {"G3+4", "start"}, {"F1", "G1+2+3 G3+4 G4"}, {"F2", ""}, {"F1/2", ""}});
   const Slice rest = plan.plan.block_of(plan.plan.transfers[2]).slices.front();
   CHECK(rest.offset == 400);
-  CHECK(plan.plan.step.zero == 1);
-  CHECK(plan.plan.holding.reduce_buffer == 500);
+  CHECK(plan.plan.sharding.zero == 1);
+  CHECK(plan.plan.memory_policy.reduce_buffer == 500);
 }
 
 TEST_CASE("zero-1 with overlap: backward buckets, each launched when the next gradient does not fit") {
@@ -294,8 +295,8 @@ TEST_CASE("zero-1 with overlap: backward buckets, each launched when the next gr
   CHECK(plan.words.lane("reduce") == "R4 R3+2 R1");
   // At the launch of the first nobody waits; all are awaited at the end.
   plan.waits({{"R4", "B3"}, {"B2", ""}, {"R3+2", "B1"}, {"R1", "B1"}, {"B1", ""}, {"U", "R4 R3+2 R1"}});
-  CHECK(plan.words.lane("gather") == "G1+2+3+4");  // all in one
-  CHECK(plan.plan.holding.reduce_buffer == 1000);  // two buckets, as many as there are elements
+  CHECK(plan.words.lane("gather") == "G1+2+3+4");        // all in one
+  CHECK(plan.plan.memory_policy.reduce_buffer == 1000);  // two buckets, as many as there are elements
 }
 
 TEST_CASE("zero-2: every micro-batch; the next task waits for this bucket, or with overlap for the one before") {
@@ -304,7 +305,7 @@ TEST_CASE("zero-2: every micro-batch; the next task waits for this bucket, or wi
       options.zero.reduce_bucket = 240;
       options.zero.overlap_comm = overlap;
       options.zero.whole_buckets = false;
-      options.step.accumulate = 2;
+      options.sharding.accumulate = 2;
     });
   };
   const Planned waiting = with(false);
@@ -383,7 +384,7 @@ TEST_CASE("zero-3: what stayed is freed after its backward pass, and makes room 
   const Planned plan("zero-3", layers_of({100, 300, 300}), [](StrategyOptions& options) {
     options.zero.persistence = 0;
     options.zero.max_live = 400;
-    options.step.accumulate = 2;  // max_reuse keeps all three of each
+    options.sharding.accumulate = 2;  // max_reuse keeps all three of each
   });
   CHECK(plan.words.lane("gather") == "G1 G2 G3 G1/2 G2/2 G3/2");
   plan.waits({{"G1", "start"}, {"G2", "start"}, {"G3", "F2"}, {"G1/2", "B1"}, {"G2/2", "B1"}, {"G3/2", "F2/2"}});
@@ -397,13 +398,13 @@ TEST_CASE("zero-3: small tensors are refreshed first, and never freed") {
     options.zero.max_reuse = 0;
     options.zero.max_live = 100;  // whom they do not count against
     options.zero.prefetch_bucket = 1;
-    options.step.accumulate = 2;
+    options.sharding.accumulate = 2;
   });
   // The second layer has nothing else; before it the first one's own is all that may be there.
   CHECK(plan.words.lane("gather") == "G1+2 G1 G3 G3' G1' G1/2 G3/2 G3'/2 G1'/2");
   plan.waits({{"G1+2", "start"}, {"G1", "start"}, {"F1", "G1+2 G1"}, {"F2", ""}, {"G1/2", "B1"}});
-  REQUIRE(plan.plan.holding.resident.has_value());
-  CHECK(plan.plan.blocks[*plan.plan.holding.resident].bytes() == 400);
+  REQUIRE(plan.plan.memory_policy.resident.has_value());
+  CHECK(plan.plan.blocks[*plan.plan.memory_policy.resident].bytes() == 400);
 }
 
 TEST_CASE("zero-3: what is never freed leaves the room that max_live says") {
@@ -424,7 +425,7 @@ TEST_CASE("zero-3: with overlap three buckets may be behind") {
       options.zero.reduce_bucket = 240;
       options.zero.overlap_comm = overlap;
       options.zero.persistence = 1000;  // no gathers between
-      options.step.accumulate = 2;
+      options.sharding.accumulate = 2;
     });
   };
   const Planned plan = with(true);
@@ -443,7 +444,7 @@ TEST_CASE("megatron: buckets close once full, and the next one's gather is issue
   const auto with = [](auto change) {
     return Planned("megatron", layers_of({240, 240, 240}), [&](StrategyOptions& options) {
       options.megatron.bucket_size = 240;
-      options.step.accumulate = 2;
+      options.sharding.accumulate = 2;
       change(options);
     });
   };
@@ -471,9 +472,9 @@ TEST_CASE("megatron: buckets close once full, and the next one's gather is issue
   const Planned whole = with([](StrategyOptions& options) { options.megatron.distributed_optimizer = false; });
   CHECK(whole.words.lane("gather").empty());
   CHECK(sizes(whole.plan, CollectiveOp::AllReduce) == std::vector<Bytes>{960, 960, 960});
-  CHECK(whole.plan.step.zero == 0);
+  CHECK(whole.plan.sharding.zero == 0);
 
-  const Planned groups = with([](StrategyOptions& options) { options.step.shard_group = 2; });
+  const Planned groups = with([](StrategyOptions& options) { options.sharding.shard_group = 2; });
   CHECK(groups.words.lane("reduce") == "R3/2 A3/2 R2/2 A2/2 R1/2 A1/2");
   groups.waits({{"A3/2", "R3/2"}, {"U", "R3/2 A3/2 R2/2 A2/2 R1/2 A1/2"}});
 
@@ -517,7 +518,7 @@ TEST_CASE("megatron: buckets grow with the workers, from 40 million elements on"
 TEST_CASE("zero under a plan: reduce-scatters, the update, all-gathers from the input on") {
   const auto with = [](std::int64_t zero, std::int64_t group, std::optional<Barrier> barrier = {}) {
     return Planned("wfbp", layers_of({1, 1}), [&](StrategyOptions& options) {
-      options.step = {.accumulate = 2, .zero = zero, .shard_group = group};
+      options.sharding = {.accumulate = 2, .zero = zero, .shard_group = group};
       options.barrier = barrier;
     });
   };
@@ -540,7 +541,7 @@ TEST_CASE("zero under a plan: reduce-scatters, the update, all-gathers from the 
 
 TEST_CASE("zero under a plan by priority: an earlier micro-batch goes first, whatever the keys") {
   const Planned plan("p3", layers_of({1, 1, 1}),
-                     [](StrategyOptions& options) { options.step = {.accumulate = 2, .zero = 2}; });
+                     [](StrategyOptions& options) { options.sharding = {.accumulate = 2, .zero = 2}; });
   std::map<std::string, std::int64_t> keys;
   for (std::size_t i = 0; i < plan.plan.transfers.size(); ++i)
     keys[plan.words.transfers()[i]] = plan.plan.transfers[i].priority;
@@ -551,7 +552,7 @@ TEST_CASE("zero under a plan by priority: an earlier micro-batch goes first, wha
   // Stage 1 reduces the last micro-batch alone: its blocks' keys are the plan's own.
   for (const std::int64_t accumulate : {1, 2}) {
     const Planned one("p3", layers_of({1, 0, 1, 1}),
-                      [&](StrategyOptions& options) { options.step = {.accumulate = accumulate, .zero = 1}; });
+                      [&](StrategyOptions& options) { options.sharding = {.accumulate = accumulate, .zero = 1}; });
     for (const Transfer& transfer : one.plan.transfers)
       if (transfer.op == CollectiveOp::ReduceScatter) CHECK(transfer.priority == one.plan.block_of(transfer).priority);
   }
@@ -563,7 +564,7 @@ TEST_CASE("without sharding an update is one task, or each layer's before its fo
     profile.update = Time(10);
     const Planned plan("wfbp", profile, [&](StrategyOptions& options) {
       options.barrier = barrier;
-      options.step.accumulate = 2;
+      options.sharding.accumulate = 2;
     });
     return plan.words.program() + "; R3: " + plan.words.before(barrier == Barrier::Layer ? "U3" : "U");
   };

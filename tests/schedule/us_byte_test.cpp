@@ -164,7 +164,7 @@ TEST_CASE("US-Byte's plan is complete, and lists its operations in order") {
     const CommCost cost = random_cost(random);
     StrategyOptions options;
     options.partition = random_partition(random);
-    const Draft plan = make_draft(find_strategy("us-byte", {}), {profile, cost, options});
+    const BucketSchedule plan = make_bucket_schedule(find_strategy("us-byte", {}), {profile, cost, options});
     CHECK(plan.order == Order::AsListed);
     CHECK(plan.barrier == Barrier::Layer);
     CHECK(plan.blocks.size() >= profile.tensors.size());
@@ -178,13 +178,14 @@ TEST_CASE("given and random orders of US-Byte's phases") {
   const CommCost cost(1e-4, 1e-9);
   StrategyOptions options;
   options.second_phase = {.kind = PhaseOrder::Kind::Given, .tensors = {3, 2, 1, 0}};
-  CHECK(draft_us_byte({profile, cost, options}).blocks.back().slices.front().tensor == 0);
+  CHECK(schedule_us_byte({profile, cost, options}).blocks.back().slices.front().tensor == 0);
   options.second_phase.tensors = {3, 2, 1};
-  CHECK_THROWS_AS(draft_us_byte({profile, cost, options}), InputError);
+  CHECK_THROWS_AS(schedule_us_byte({profile, cost, options}), InputError);
   options.second_phase.tensors = {3, 2, 1, 1};
-  CHECK_THROWS_AS(draft_us_byte({profile, cost, options}), InputError);
+  CHECK_THROWS_AS(schedule_us_byte({profile, cost, options}), InputError);
   options.second_phase = {.kind = PhaseOrder::Kind::Random, .seed = 7};
-  const Draft once = draft_us_byte({profile, cost, options}), again = draft_us_byte({profile, cost, options});
+  const BucketSchedule once = schedule_us_byte({profile, cost, options}),
+                       again = schedule_us_byte({profile, cost, options});
   REQUIRE(once.blocks.size() == again.blocks.size());
   for (std::size_t i = 0; i < once.blocks.size(); ++i)
     CHECK(once.blocks[i].slices.front().tensor == again.blocks[i].slices.front().tensor);

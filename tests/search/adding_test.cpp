@@ -1,4 +1,4 @@
-// A strategy added as docs/adding.md says: its file, its row, its test.
+// A strategy added as docs/dev/adding.md says: its file, its row, its test.
 #include <set>
 
 #include "tests/catch.hpp"
@@ -18,7 +18,7 @@ namespace {
 using namespace allreplay;
 
 TEST_CASE("a strategy is a function and a row: what it promises alone") {
-  const Strategy poseidon{.name = "poseidon", .summary = "a layer's gradients together", .draft = draft_poseidon};
+  const Strategy poseidon{.name = "poseidon", .summary = "a layer's gradients together", .schedule = schedule_poseidon};
   Random random(91, 0);
   for (int round = 0; round < 50; ++round) {
     Scenario scenario = scenario_of(random_profile(random, 12), "wfbp", 8, 50e-6, 1e-9);
@@ -43,7 +43,7 @@ TEST_CASE("Poseidon by hand") {
   for (const auto& [name, layer] : {std::pair("a.w", 0), {"a.b", 0}})
     profile.tensors.push_back({name, 250'000, 1'000'000, static_cast<LayerId>(layer)});
   profile.tensors.push_back({"b.w", 500'000, 2'000'000, 1});
-  const Strategy poseidon{.name = "poseidon", .summary = "", .draft = draft_poseidon};
+  const Strategy poseidon{.name = "poseidon", .summary = "", .schedule = schedule_poseidon};
   Scenario scenario = scenario_of(profile, "wfbp", 2, 0.5e-3, 1e-9);
   CHECK(simulate(scenario).metrics.iteration_s == Approx(12e-3));
   scenario.strategy = &poseidon;

@@ -8,7 +8,7 @@
 
 #include "sim/schedule/fsdp.hpp"
 #include "sim/schedule/needs.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 using namespace allreplay;
 
@@ -31,7 +31,7 @@ Scenario random_units(Random& random, std::size_t units) {
   }
   if (random.below(2) == 0) profile.update = to_time(static_cast<double>(random.below(1000)) * 1e-6);
   Scenario scenario = scenario_of(std::move(profile), "best", workers, alpha, beta);
-  ShardingConfig& step = scenario.options.strategy.step;
+  ShardingConfig& step = scenario.options.strategy.sharding;
   step.zero = 3;
   step.accumulate = static_cast<std::int64_t>(1 + random.below(2));
   if (random.below(2) == 0) step.shard_group = 2;
@@ -51,9 +51,9 @@ class BruteForce {
         profile_(scenario.profile),
         options_(scenario.options.strategy),
         units_(static_cast<std::int64_t>(profile_.layers.size())) {
-    options_.step.zero = 0;
+    options_.sharding.zero = 0;
     scenario_.strategy = &find_strategy("fsdp2", {});
-    scenario_.options.strategy.step.zero = 0;
+    scenario_.options.strategy.sharding.zero = 0;
   }
 
   // Bit i of `merge`: a unit begins behind layer i.
@@ -73,8 +73,7 @@ class BruteForce {
                 options_.fsdp.prefetch = prefetch;
                 options_.fsdp.reduce_buffers = buffers;
                 options_.fsdp.separate_lanes = separate;
-                each(plan_fsdp2({profile_, price_of_blocks(scenario_, communication_of(scenario_)), options_, true,
-                                 scenario_.workers}));
+                each(plan_fsdp2({profile_, price_of_blocks(job_of(scenario_)), options_, true, scenario_.workers}));
               }
     }
   }
@@ -136,8 +135,8 @@ TEST_CASE("best --zero 3 against every order of gathers and reductions in one la
   int replayed = 0;
   for (int round = 0; round < 12; ++round) {
     Scenario scenario = random_units(random, round < 2 ? 4 : 3);
-    scenario.options.strategy.step.accumulate = 1;
-    scenario.options.strategy.step.shard_group = 0;
+    scenario.options.strategy.sharding.accumulate = 1;
+    scenario.options.strategy.sharding.shard_group = 0;
     const double best = simulate(scenario).metrics.iteration_s;
     BruteForce all(scenario);
     all.each_plan([&](const Plan& plan) {
@@ -190,10 +189,10 @@ TEST_CASE("best --zero 3 leaves alone what is given: all of it, and only the fra
       scenario.options.set(option, value, {});
     double least = std::numeric_limits<double>::infinity();
     for (const char* name : {"fsdp2", "fsdp1", "zero-3"}) {
-      if (name == std::string_view("zero-3") && scenario.options.strategy.step.shard_group > 0) continue;
+      if (name == std::string_view("zero-3") && scenario.options.strategy.sharding.shard_group > 0) continue;
       Scenario other = scenario;
       other.strategy = &find_strategy(name, {});
-      other.options.strategy.step.zero = 0;
+      other.options.strategy.sharding.zero = 0;
       least = std::min(least, simulate(other).metrics.iteration_s);
     }
     INFO("round " << round);
@@ -216,10 +215,10 @@ TEST_CASE("best --zero 3 with jitter, or on links, is never worse than the frame
     }
     const double best = simulate(scenario).metrics.iteration_s;
     for (const char* name : {"fsdp2", "fsdp1", "zero-3"}) {
-      if (name == std::string_view("zero-3") && scenario.options.strategy.step.shard_group > 0) continue;
+      if (name == std::string_view("zero-3") && scenario.options.strategy.sharding.shard_group > 0) continue;
       Scenario other = scenario;
       other.strategy = &find_strategy(name, {});
-      other.options.strategy.step.zero = 0;
+      other.options.strategy.sharding.zero = 0;
       INFO("round " << round << ' ' << name);
       REQUIRE(best <= simulate(other).metrics.iteration_s);
     }

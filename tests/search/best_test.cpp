@@ -9,7 +9,7 @@
 
 #include "sim/schedule/needs.hpp"
 #include "sim/search/plan_of.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 #include "sim/training/sharding.hpp"
 
 using namespace allreplay;
@@ -46,7 +46,7 @@ void check_never_worse(const Scenario& scenario) {
 
 // Any slices in any order, one at a time or several.
 Plan random_plan(Random& random, const Profile& profile) {
-  Draft plan;
+  BucketSchedule plan;
   for (TensorId tensor = 0; tensor < profile.tensors.size(); ++tensor)
     for (Bytes sent = 0; sent < profile.tensors[tensor].bytes;) {
       const Bytes left = profile.tensors[tensor].bytes - sent;
@@ -99,9 +99,9 @@ TEST_CASE("best obeys a barrier that is given, at every stage") {
     for (const Barrier barrier : {Barrier::Iteration, Barrier::Layer})
       for (int round = 0; round < 3; ++round) {
         Scenario scenario = random_scenario(random);
-        scenario.options.strategy.step.zero = zero;
+        scenario.options.strategy.sharding.zero = zero;
         scenario.options.strategy.barrier = barrier;
-        CHECK(plan_of(scenario).travel->barrier == barrier);
+        CHECK(plan_of(scenario).queueing->barrier == barrier);
         check_never_worse(scenario);
       }
 }
@@ -111,7 +111,7 @@ TEST_CASE("best is the fastest that fits, where gradients wait for their reducti
   int limited = 0;
   for (int round = 0; round < 12; ++round) {
     Scenario scenario = random_scenario(random);
-    scenario.options.strategy.step.zero = 2;
+    scenario.options.strategy.sharding.zero = 2;
     std::vector<std::pair<double, double>> others;  // what they need and take
     for (const Strategy& strategy : strategies()) {
       Scenario other = scenario;
@@ -145,7 +145,7 @@ TEST_CASE("where transfers go one after another, no plan of all-reduces beats th
     scenario.options.sharing = Sharing::Serial;
     scenario.stragglers = {};
     const Plan urgent =
-        expand(draft_most_urgent(scenario.profile, communication_of(scenario).fabric->price(CollectiveOp::AllReduce)),
+        expand(schedule_most_urgent(scenario.profile, job_of(scenario).fabric->price(CollectiveOp::AllReduce)),
                scenario.profile);
     require_covered(urgent, scenario.profile);
     const double time = simulate(scenario, urgent).metrics.iteration_s;

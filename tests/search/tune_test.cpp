@@ -13,14 +13,14 @@ using namespace allreplay;
 
 namespace {
 
-const Place place{"command line", "--over"};
+const SourceLocation place{"command line", "--over"};
 
 const Strategy& bytescheduler() { return find_strategy("bytescheduler", {}); }
 
 // A valley over the logarithm of two counts, the bottom at (2^a, 2^b).
 Measure valley(double a, double b, std::set<std::vector<std::string>>* seen = nullptr) {
   return [=](const std::vector<std::vector<std::string>>& settings) {
-    std::vector<Measured> times;
+    std::vector<TrialResult> times;
     for (const auto& setting : settings) {
       if (seen) REQUIRE(seen->insert(setting).second);
       const double x = std::log2(std::stod(setting[0])) - a, y = std::log2(std::stod(setting[1])) - b;
@@ -117,7 +117,7 @@ TEST_CASE("Bayesian optimisation finds the valley, repeats itself, and never tri
   }
   const std::vector<Range> few{{"x", Range::Kind::Count, 1, 3}};
   const auto all = tune({few, 40, TuneMethod::Bayes, 1}, {"2"},
-                        [](const auto& settings) { return std::vector<Measured>(settings.size(), {1.0}); });
+                        [](const auto& settings) { return std::vector<TrialResult>(settings.size(), {1.0}); });
   CHECK(all.size() == 3);
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("the best so far is improved on in every coordinate") {
   std::vector<Range> four;
   for (const char* name : {"x", "y", "z", "w"}) four.push_back({name, Range::Kind::Count, 1, 1 << 20});
   const auto trials = tune({four, 60, TuneMethod::Bayes, 1}, {"2", "2", "2", "2"}, [](const auto& settings) {
-    std::vector<Measured> times;
+    std::vector<TrialResult> times;
     for (const auto& setting : settings) {
       double far = 0;
       for (std::size_t i = 0; i < 4; ++i)
@@ -167,7 +167,7 @@ TEST_CASE("choices among words") {
   // The best of two words and a count.
   const std::vector<Range> mixed{range, {"x", Range::Kind::Count, 1, 64}};
   const auto trials = tune({mixed, 40, TuneMethod::Bayes, 1}, {"but-last", "1"}, [](const auto& settings) {
-    std::vector<Measured> costs;
+    std::vector<TrialResult> costs;
     for (const auto& one : settings)
       costs.push_back({(one[0] == "all" ? 1.0 : 2.0) + 0.01 * std::abs(std::log2(std::stod(one[1])) - 3)});
     return costs;

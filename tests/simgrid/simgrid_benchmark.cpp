@@ -1,4 +1,4 @@
-// Collectives of 100 MB in SimGrid and in `message`, timed one after the other (docs/performance.md): an actor per
+// Collectives of 100 MB in SimGrid and in `message`, timed one after the other (docs/dev/performance.md): an actor per
 // rank, as SimGrid's users write them, on SimGrid's own star and Fat-Tree; CM02, no cross-traffic, all else as SimGrid
 // has it. Every line is a process of its own: there is one SimGrid per process.
 //   simgrid_benchmark [NAME…]      the lines whose names contain any of these (default: all)

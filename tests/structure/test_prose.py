@@ -10,7 +10,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import prose  # noqa: E402
 
-PAGES = [page for page in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]) if page.name != "CHANGELOG.md"]
+PAGES = [page for page in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]) if page.name != "CHANGELOG.md"]
 LONG = "word " * 30
 LINK = re.compile(r"\[[^]]*\]\([^)]*\)")
 
@@ -26,7 +26,7 @@ class Pages(unittest.TestCase):
         for page in PAGES:
             text = "\n".join(line for _, line, is_prose in prose.lines_of_prose(page.read_text(encoding="utf-8")) if is_prose)
             with self.subTest(page=page.name):
-                self.assertEqual(re.findall(r".*\bdocs/\w+\.md.*", LINK.sub("", text)), [], "a plain mention of a page (right: [name](name.md))")
+                self.assertEqual(re.findall(r".*\bdocs/[\w/]+\.md.*", LINK.sub("", text)), [], "a plain mention of a page (right: [name](name.md))")
 
 
 class Wrapping(unittest.TestCase):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The architecture, checked: who may include whom, and where each package may be used (docs/design.md)."""
+"""The architecture, checked: who may include whom, and where each package may be used (docs/dev/design.md)."""
 import re
 import sys
 import unittest
@@ -11,7 +11,7 @@ from program import ROOT  # noqa: E402
 
 SIM = ROOT / "sim"
 
-PAGE = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "dev" / "design.md").read_text(encoding="utf-8")
 
 
 def table(head):
@@ -83,7 +83,7 @@ class Structure(unittest.TestCase):
 
     def test_the_strategy_that_the_page_adds_is_the_one_that_is_tested(self):
         code = (ROOT / "docs" / "examples" / "poseidon.cpp").read_text(encoding="utf-8")
-        self.assertIn(f"```cpp\n{code}```", (ROOT / "docs" / "adding.md").read_text(encoding="utf-8"))
+        self.assertIn(f"```cpp\n{code}```", (ROOT / "docs" / "dev" / "adding.md").read_text(encoding="utf-8"))
         self.assertIn('#include "docs/examples/poseidon.cpp"', (ROOT / "tests" / "search" / "adding_test.cpp").read_text(encoding="utf-8"))
 
     def test_commands_speak_through_the_console(self):

@@ -179,7 +179,7 @@ class WhatIsSaid(KnownSpeed):
 @needs(TABLE)
 class Published(KnownSpeed):
     def test_llm_foundry(self):
-        """Each row's own tokens/s, in its own setting, on the presets that docs/validation.md uses."""
+        """Each row's own tokens/s, in its own setting, on the presets that docs/generated/validation.md uses."""
         with open(TABLE, encoding="utf-8", newline="") as stream:
             rows = [row for row in csv.DictReader(stream) if row["precision"] == "amp_bf16"]
         self.assertEqual(len(rows), 70)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/reproduction.md is what tools/reproduction.py makes of this program, and how claims are judged. Run: python3 tests/tools/test_reproduction.py"""
+"""docs/generated/reproduction.md is what tools/reproduction.py makes of this program, and how claims are judged. Run: python3 tests/tools/test_reproduction.py"""
 import json
 import re
 import subprocess
@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from program import PROGRAM, ROOT, needs_program  # noqa: E402
 
-PAGE = ROOT / "docs" / "reproduction.md"
+PAGE = ROOT / "docs" / "generated" / "reproduction.md"
 sys.path.insert(0, str(ROOT / "tools"))
 from claims import claim, findings  # noqa: E402
 from claims.sweeps import parsed  # noqa: E402

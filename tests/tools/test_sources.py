@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Three published measurements of one training, replayed: what their section of docs/validation.md claims (test_validate.py holds its text).
+"""Three published measurements of one training, replayed: what their section of docs/generated/validation.md claims (test_validate.py holds its text).
 
 ALLREPLAY_PROGRAM names the program (build/release/allreplay), ALLREPLAY_REFERENCE_DATA the folder of published profiles;
 what needs them is skipped where it is absent. Run: python3 tests/tools/test_sources.py

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""docs/validation.md is what tools/validate.py makes of this program and the published measurements, and no worse than it may be."""
+"""docs/generated/validation.md is what tools/validate.py makes of this program and the published measurements, and no worse than it may be."""
 import subprocess
 import sys
 import tempfile
@@ -25,7 +25,7 @@ class Validation(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             page = Path(folder) / "validation.md"
             subprocess.run([sys.executable, ROOT / "tools/validate.py", "--reference", REFERENCE, "--program", PROGRAM, "--out", page, "--pictures", folder], check=True)
-            self.assertEqual(page.read_text(), (ROOT / "docs/validation.md").read_text(), "run tools/validate.py again")
+            self.assertEqual(page.read_text(), (ROOT / "docs/generated/validation.md").read_text(), "run tools/validate.py again")
             picture = "validation_speedups.svg"
             self.assertEqual((Path(folder) / picture).read_text(), (ROOT / "docs/pictures" / picture).read_text(), "run tools/validate.py again")
 

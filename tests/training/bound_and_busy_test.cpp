@@ -48,7 +48,7 @@ TEST_CASE("a sharded step takes no less than what it sends on either of two netw
   // of half of each gradient, of which two send 2·1/2: 3 · 2000 B at 10 us/B. Then 60 ms, and 9 ms of computing.
   Scenario scenario = scenario_of(three_layers(), "fsdp2", 4, 0, 10e-6);
   scenario.cluster.network.node = NodeLevel{2, 0, 1e-15, 2, {"c.json", "/network/node"}};
-  scenario.options.strategy.step.shard_group = 2;
+  scenario.options.strategy.sharding.shard_group = 2;
   CHECK(*simulate(scenario).metrics.lower_bound_s == Approx(60 * ms));
   // And the same inside, with nothing that takes time between.
   std::swap(scenario.cluster.network.beta, scenario.cluster.network.node->beta);

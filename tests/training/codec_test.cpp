@@ -7,7 +7,7 @@
 
 #include "sim/schedule/mergecomp.hpp"
 #include "sim/search/plan_of.hpp"
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 using namespace allreplay;
 
@@ -134,8 +134,7 @@ TEST_CASE("mergecomp's iteration time is its objective") {
     std::vector<std::size_t> ends;
     for (const Block& block : result.plan.blocks)
       ends.push_back((ends.empty() ? 0 : ends.back()) + block.slices.size());
-    const PlanRequest request{slowest, price_of_blocks(scenario, communication_of(scenario)),
-                              scenario.options.strategy};
+    const PlanRequest request{slowest, price_of_blocks(job_of(scenario)), scenario.options.strategy};
     REQUIRE(to_time(result.metrics.iteration_s) == mergecomp_objective(request, ends));
   }
 }

@@ -3,7 +3,7 @@
 #include "tests/random_profile.hpp"
 #include "tests/training/scenario.hpp"
 
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 using namespace allreplay;
 
@@ -44,16 +44,17 @@ TEST_CASE("on an idle star the fidelities give the same iteration, with straggle
 TEST_CASE("collectives of groups go among as many workers as the scenario shares its state out to") {
   Random random(53, 0);
   Scenario scenario = on_star(random, "fsdp2", 8);
-  scenario.options.strategy.step.shard_group = 2;
+  scenario.options.strategy.sharding.shard_group = 2;
   scenario.collective = "ring";
   scenario.fidelity = "fluid";
   const Plan plan = plan_of(scenario);
-  const Communication communication = prepared_for(plan, communication_of(scenario));
+  const Job job = prepared_for(plan, job_of(scenario));
   // Of 10 MB at 1.25 GB/s each of two sends the half, 4 ms; a message starts up in 20 us, and 2 us on each of two
   // links. Replicas are four, and reduce a half each: in 2·3 messages of an eighth, 1 ms.
-  const Fabric& fabric = *communication.fabric;
+  const Fabric& fabric = *job.fabric;
   CHECK(to_seconds(fabric.alone(10'000'000, {CollectiveOp::AllGather, consecutive(2)})) == Approx(4e-3 + 24e-6));
-  CHECK(to_seconds(fabric.alone(5'000'000, {CollectiveOp::AllReduce, of_equal_place(2)})) == Approx(6 * (1e-3 + 24e-6)));
+  CHECK(to_seconds(fabric.alone(5'000'000, {CollectiveOp::AllReduce, of_equal_place(2)})) ==
+        Approx(6 * (1e-3 + 24e-6)));
 }
 
 TEST_CASE("reusing the price of a lone collective changes nothing") {

@@ -86,15 +86,15 @@ TEST_CASE("interference goes by the bytes on the wire: those of a shard, and of 
   profile.parameter_bytes = 2;
   Scenario scenario = scenario_of(profile, "wfbp", 2, 0, 1e-9);
   scenario.cluster.interference = Interference{.compute = 2, .at = 2e9};
-  scenario.options.strategy.step.zero = 1;
+  scenario.options.strategy.sharding.zero = 1;
   scenario.options.strategy.barrier = Barrier::Layer;
-  // B2 to 4. R2 from 4 to 8: B1 does 2 of its 4 ms by 8, and ends at 10; R1 to 14. G1 to 16, then G2 to 18: F1 does 1 of
-  // its 4 ms by 18, and ends at 21; F2 25.
+  // B2 to 4. R2 from 4 to 8: B1 does 2 of its 4 ms by 8, and ends at 10; R1 to 14. G1 to 16, then G2 to 18: F1 does 1
+  // of its 4 ms by 18, and ends at 21; F2 25.
   CHECK(iteration(scenario) == Approx(25e-3));
-  // Of four: A2 from 8 to 12, at half the rate: B1 does the other 2 ms in 3, and ends at 11. R1 from 12 to 16, A1 to 20,
-  // G1 to 22, G2 to 24: F1 does 1 by 24, and ends at 27; F2 31.
+  // Of four: A2 from 8 to 12, at half the rate: B1 does the other 2 ms in 3, and ends at 11. R1 from 12 to 16, A1 to
+  // 20, G1 to 22, G2 to 24: F1 does 1 by 24, and ends at 27; F2 31.
   scenario.workers = scenario.cluster.workers = 4;
-  scenario.options.strategy.step.shard_group = 2;
+  scenario.options.strategy.sharding.shard_group = 2;
   CHECK(iteration(scenario) == Approx(31e-3));
 }
 
@@ -219,7 +219,7 @@ TEST_CASE("servers are refused where nobody can say what they cost") {
   scenario.workers = 7;
   CHECK(complaint(scenario).find("do not fill nodes of 4") != std::string::npos);
   scenario = nodes(1);
-  scenario.options.strategy.step.zero = 1;
+  scenario.options.strategy.sharding.zero = 1;
   CHECK(complaint(scenario).find("shares out no state") != std::string::npos);
 }
 

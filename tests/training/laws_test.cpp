@@ -53,10 +53,10 @@ void check_causality(const Scenario& scenario, const Result& result) {
       const LayerId layer = scenario.profile->tensors[slice.tensor].layer;
       for (std::size_t c = 0; c < u.classes; ++c) {
         REQUIRE(timeline.spans[u.backward(c, layer)].end <= block.start);
-        if (result.plan.travel->release == Release::Backward)
+        if (result.plan.queueing->release == Release::Backward)
           REQUIRE(timeline.spans[u.backward(c, 0)].end <= block.start);
         REQUIRE(end <= timeline.spans[u.forward(c, layer)].start);
-        if (result.plan.travel->barrier == Barrier::Iteration) REQUIRE(end <= timeline.spans[u.forward(c, 0)].start);
+        if (result.plan.queueing->barrier == Barrier::Iteration) REQUIRE(end <= timeline.spans[u.forward(c, 0)].start);
       }
     }
   }
@@ -91,11 +91,11 @@ void check_window(const Result& result) {
     for (std::size_t other = 0; other < u.transfers(); ++other) {
       const Span& span = timeline.spans[u.transfer(other)];
       in_flight += span.start <= start && start < span.end;
-      if (result.plan.travel->order == Order::AsListed && other < index) REQUIRE(span.start <= start);
-      if (result.plan.travel->order == Order::FirstReady && span.ready < timeline.spans[u.transfer(index)].ready)
+      if (result.plan.queueing->order == Order::AsListed && other < index) REQUIRE(span.start <= start);
+      if (result.plan.queueing->order == Order::FirstReady && span.ready < timeline.spans[u.transfer(index)].ready)
         REQUIRE(span.start <= start);
     }
-    REQUIRE(in_flight <= result.plan.travel->window.count);
+    REQUIRE(in_flight <= result.plan.queueing->window.count);
   }
 }
 

@@ -5,7 +5,8 @@
 #include "tests/error_message.hpp"
 #include "tests/training/scenario.hpp"
 
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
+#include "sim/training/possible.hpp"
 
 using namespace allreplay;
 
@@ -109,12 +110,11 @@ TEST_CASE("hierarchical runs as one group where workers do not fill groups, and 
   Scenario scenario = of_messages("hierarchical", 6);  // a fat tree of 4 ports has two hosts at a switch
   scenario.cluster.network.topology = read_topology(Json::parse(
       R"({"kind": "fat-tree", "ports": 4, "link": {"latency": "2 us", "bandwidth": "10 Gbit/s"}})", "topology"));
-  CHECK(communication_of(scenario).choice.options.groups == 3);
-  CHECK(communication_of(scenario).warning.empty());
+  CHECK(job_of(scenario).choice.options.groups == 3);
+  CHECK(job_of(scenario).warning.empty());
   scenario.workers = 5;
-  CHECK(communication_of(scenario).choice.options.groups == 1);
-  CHECK(communication_of(scenario).warning ==
-        "5 workers do not fill groups of 2: hierarchical runs as one group, a ring");
+  CHECK(job_of(scenario).choice.options.groups == 1);
+  CHECK(job_of(scenario).warning == "5 workers do not fill groups of 2: hierarchical runs as one group, a ring");
 }
 
 TEST_CASE("where no host of a switch has another beside it, placement takes nothing from hierarchical") {
@@ -125,7 +125,7 @@ TEST_CASE("where no host of a switch has another beside it, placement takes noth
                          "link": {{"latency": "2 us", "bandwidth": "10 Gbit/s"}}}})",
                     4 / hosts, hosts),
         "topology"));
-    const std::string warning = communication_of(scenario).warning;
+    const std::string warning = job_of(scenario).warning;
     INFO(warning);
     CHECK(warning.starts_with("no consecutive workers sit together") == said);
   }

@@ -9,7 +9,7 @@ using namespace allreplay;
 
 namespace {
 
-const Place flag{"command line", "--links"};
+const SourceLocation flag{"command line", "--links"};
 
 // A layer of 4 MB, four workers on a star of 1 GB/s.
 Scenario on_a_star() {

@@ -114,9 +114,9 @@ TEST_CASE("no ready block of a deeper layer is admitted while one nearer to the 
           bytes += result.plan.blocks[other].bytes();
         }
       }
-      REQUIRE(count <= result.plan.travel->window.count);
+      REQUIRE(count <= result.plan.queueing->window.count);
       // Some one of them was admitted last, when the others were below the window.
-      if (count > 1) REQUIRE(bytes - *scenario.options.strategy.partition < result.plan.travel->window.bytes);
+      if (count > 1) REQUIRE(bytes - *scenario.options.strategy.partition < result.plan.queueing->window.bytes);
     }
   }
 }

@@ -82,7 +82,7 @@ TEST_CASE("fsdp2 in groups: the all-reduces among groups run beside the reductio
   // Four workers, two in a group: an all-reduce of half the bytes among two takes 1 us.
   Scenario scenario = on_ring(profile_of({{1, 2}, {1, 2}}, 2), "fsdp2", 4);
   scenario.options.strategy.fsdp.reshard = Reshard::None;
-  scenario.options.strategy.step.shard_group = 2;
+  scenario.options.strategy.sharding.shard_group = 2;
   const Result result =
       check(scenario, {10, 3, "G1 0-1 F1 1-2 G2 1-2 F2 2-3 B2 3-5 B1 5-7 R2 5-6 A2 6-7 R1 7-8 A1 8-9 U 9-10"});  // U/2
   CHECK(result.metrics.update_s / us == Approx(1));
@@ -92,7 +92,7 @@ TEST_CASE("fsdp2 in groups: the all-reduces among groups run beside the reductio
 
 TEST_CASE("fsdp2: the last micro-batch alone is reduced, and each gathers anew") {
   Scenario scenario = on_ring(profile_of({{1, 2}}), "fsdp2");
-  scenario.options.strategy.step.accumulate = 2;
+  scenario.options.strategy.sharding.accumulate = 2;
   scenario.options.strategy.fsdp.reduce_every = false;
   const Result result = check(scenario, {9, 3, "G1 0-1 F1 1-2 B1 2-4 G1/2 4-5 F1/2 5-6 B1/2 6-8 R1/2 8-9"});
   // 250 elements: a shard of the parameters in fp32, the gradients whole, two moments shared out.
@@ -189,7 +189,7 @@ TEST_CASE("megatron: each of its three overlaps") {
 
 TEST_CASE("wfbp with stages 1 and 2, two micro-batches") {
   Scenario scenario = on_ring(profile_of({{1, 1}, {1, 1}}, 2), "wfbp");
-  ShardingConfig& step = scenario.options.strategy.step;
+  ShardingConfig& step = scenario.options.strategy.sharding;
   step = {.accumulate = 2, .zero = 2};
   const std::string both = "B2 0-1 B1 1-2 R2 1-2 F1/2 2-3 R1 2-3 F2/2 3-4 B2/2 4-5 B1/2 5-6 R2/2 5-6 R1/2 6-7 U 7-8 ";
   check(scenario, {12, 3, both + "G1 8-9 G2 9-10 F1 10-11 F2 11-12"});

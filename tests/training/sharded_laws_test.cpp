@@ -79,12 +79,12 @@ Scenario random_sharded_scenario(Random& random, std::string_view strategy) {
   if (strategy == "fsdp2")
     options.fsdp.reshard = pick<Reshard>(random, {Reshard::ButLast, Reshard::All, Reshard::None});
   if (strategy == "fsdp1") options.fsdp.reshard = pick<Reshard>(random, {Reshard::All, Reshard::None});
-  options.step.accumulate = pick<std::int64_t>(random, {1, 1, 2, 3});
+  options.sharding.accumulate = pick<std::int64_t>(random, {1, 1, 2, 3});
   if (std::find(std::begin(planned), std::end(planned), strategy) != std::end(planned))
-    options.step.zero = 1 + static_cast<std::int64_t>(random.below(2));
-  const bool groups = options.step.zero > 0 || among(strategy, {"fsdp1", "fsdp2"}) ||
+    options.sharding.zero = 1 + static_cast<std::int64_t>(random.below(2));
+  const bool groups = options.sharding.zero > 0 || among(strategy, {"fsdp1", "fsdp2"}) ||
                       (strategy == "megatron" && options.megatron.distributed_optimizer);
-  if (groups) options.step.shard_group = size;
+  if (groups) options.sharding.shard_group = size;
   scenario.options.sharing = random.below(2) == 0 ? Sharing::Serial : Sharing::Fair;
   // Slow ones at the same place of each group.
   if (random.below(3) == 0)
@@ -108,7 +108,7 @@ void free_communication(Scenario& scenario) { scenario.cluster.network.alpha = s
 
 // Of an unslowed worker: K(t_f + t_b).
 double computing(const Scenario& scenario) {
-  return static_cast<double>(scenario.options.strategy.step.accumulate) *
+  return static_cast<double>(scenario.options.strategy.sharding.accumulate) *
          to_seconds(scenario.profile->forward() + scenario.profile->backward());
 }
 
@@ -116,17 +116,17 @@ double computing(const Scenario& scenario) {
 double update_of(const Scenario& scenario, std::string_view strategy) {
   const StrategyOptions& options = scenario.options.strategy;
   const bool shared = strategy != "megatron" || options.megatron.distributed_optimizer;
-  const double shards = shared ? static_cast<double>(options.step.group_of(scenario.workers)) : 1;
+  const double shards = shared ? static_cast<double>(options.sharding.group_of(scenario.workers)) : 1;
   return to_seconds(scaled(scenario.profile->update.value_or(Time(0)), 1 / shards));
 }
 
 // Whether gradients of that micro-batch are reduced.
 bool reduces(const Scenario& scenario, std::string_view strategy, std::int64_t batch) {
   const StrategyOptions& options = scenario.options.strategy;
-  const bool last = batch + 1 == options.step.accumulate;
+  const bool last = batch + 1 == options.sharding.accumulate;
   if (strategy == "fsdp2") return options.fsdp.reduce_every || last;
   if (among(strategy, {"fsdp1", "zero-2", "zero-3"})) return true;
-  return last || options.step.zero == 2;  // zero-1, megatron, stage 1
+  return last || options.sharding.zero == 2;  // zero-1, megatron, stage 1
 }
 
 // By micro-batch and tensor, the slices that transfers of a kind carry.
@@ -137,7 +137,7 @@ Carried carried(const Plan& plan, const Wanted& wanted) {
   for (const Transfer& transfer : plan.transfers)
     if (wanted(transfer))
       for (const Slice& slice : plan.block_of(transfer).slices)
-        all[{transfer.batch, slice.tensor}].push_back(slice);
+        all[{transfer.micro_batch, slice.tensor}].push_back(slice);
   return all;
 }
 
@@ -204,7 +204,7 @@ TEST_CASE("without computing an iteration is the chain of its transfers, where t
       scenario.profile.own().update.reset();
       for (Layer& layer : scenario.profile.own().layers) layer.forward = layer.backward = Time(0);
       StrategyOptions& options = scenario.options.strategy;
-      options.step.shard_group = 0;
+      options.sharding.shard_group = 0;
       options.fsdp.separate_lanes = false;
       *scenario.cluster.network.alpha += 1e-6;  // never all zero
       const Result result = simulate(scenario);
@@ -234,17 +234,17 @@ TEST_CASE("every byte is reduced once in each micro-batch that reduces, and gath
     for (TensorId id = 0; id < scenario.profile->tensors.size(); ++id) {
       const Tensor& tensor = scenario.profile->tensors[id];
       std::int64_t gathers = 0;
-      for (std::int64_t batch = 0; batch < options.step.accumulate; ++batch) {
+      for (std::int64_t batch = 0; batch < options.sharding.accumulate; ++batch) {
         const auto count = [&](const Carried& of) {
           const auto found = of.find({static_cast<std::uint32_t>(batch), id});
           return found == of.end() ? 0 : times(found->second, tensor);
         };
         REQUIRE(count(reduced) == (reduces(scenario, strategy, batch) ? 1 : 0));
-        REQUIRE(count(summed) == (options.step.shard_group > 0 ? count(reduced) : 0));
+        REQUIRE(count(summed) == (options.sharding.shard_group > 0 ? count(reduced) : 0));
         gathers += count(gathered);
         if (among(strategy, {"fsdp2", "fsdp1"})) {
           // Twice where the unit is freed between.
-          const bool last = tensor.layer >= plan.holding.units.back().first;
+          const bool last = tensor.layer >= plan.memory_policy.units.back().first;
           const bool kept = options.fsdp.reshard == Reshard::None || (options.fsdp.reshard == Reshard::ButLast && last);
           REQUIRE(count(gathered) == (kept ? 1 : 2));
         } else if (strategy == "zero-3" && tensor.elements > options.zero.persistence) {
@@ -265,7 +265,7 @@ TEST_CASE("nothing is reduced before it is made, or computed with before it is t
   for_all(205, 30, [](Scenario& scenario, std::string_view strategy) {
     const Result result = simulate(scenario);
     const Plan& plan = result.plan;
-    const Places places(plan.program());
+    const ProgramIndex places(plan.program());
     const auto layer_of = [&](const Slice& slice) { return scenario.profile->tensors[slice.tensor].layer; };
     for (std::size_t c = 0; c < result.unrolled.classes; ++c) {
       // By micro-batch and tensor: when its gathers are there, in their order.
@@ -275,18 +275,18 @@ TEST_CASE("nothing is reduced before it is made, or computed with before it is t
         const Span& span = span_of(result, result.unrolled.transfer(index));
         for (const Slice& slice : plan.block_of(transfer).slices) {
           if (is_gather(transfer))
-            arrivals[{transfer.batch, slice.tensor}].push_back(span);
+            arrivals[{transfer.micro_batch, slice.tensor}].push_back(span);
           else
-            REQUIRE(
-                span_of(result, result.unrolled.work(c, places(WorkKind::Backward, layer_of(slice), transfer.batch)))
-                    .end <= span.start);
+            REQUIRE(span_of(result,
+                            result.unrolled.work(c, places(WorkKind::Backward, layer_of(slice), transfer.micro_batch)))
+                        .end <= span.start);
         }
       }
       for (const auto& [key, spans] : arrivals) {
         const LayerId layer = scenario.profile->tensors[key.second].layer;
         const Span& forward = span_of(result, result.unrolled.work(c, places(WorkKind::Forward, layer, key.first)));
         const Span& backward = span_of(result, result.unrolled.work(c, places(WorkKind::Backward, layer, key.first)));
-        if (plan.step.zero < 3) {  // all pieces
+        if (plan.sharding.zero < 3) {  // all pieces
           if (scenario.options.strategy.barrier.value_or(Barrier::Iteration) == Barrier::Iteration)
             for (const Span& span : spans) REQUIRE(span.end <= forward.start);
           continue;
@@ -294,7 +294,7 @@ TEST_CASE("nothing is reduced before it is made, or computed with before it is t
         REQUIRE(spans.front().end <= forward.start);
         REQUIRE(spans.back().end <= backward.start);
         // Freed between: but fsdp2 gathers its last unit again while that computes (reshard=all).
-        const bool at_the_turn = strategy == "fsdp2" && layer >= plan.holding.units.back().first;
+        const bool at_the_turn = strategy == "fsdp2" && layer >= plan.memory_policy.units.back().first;
         if (spans.size() == 2 && !at_the_turn) REQUIRE(forward.end <= spans.back().start);
       }
     }
@@ -305,7 +305,7 @@ TEST_CASE("the update comes after all reductions, and gathers of what it made af
   for_all(206, 30, [](Scenario& scenario, std::string_view) {
     const Result result = simulate(scenario);
     const Plan& plan = result.plan;
-    const auto update = Places(plan.program()).find({WorkKind::Update, everything});
+    const auto update = ProgramIndex(plan.program()).find({WorkKind::Update, everything});
     REQUIRE(update.has_value());
     const bool from_backward = plan.program().front().kind == WorkKind::Backward;  // the gathers are in this period
     for (std::size_t c = 0; c < result.unrolled.classes; ++c) {
@@ -326,7 +326,7 @@ TEST_CASE("the update comes after all reductions, and gathers of what it made af
 TEST_CASE("one worker communicates nothing") {
   for_all(207, 20, [](Scenario& scenario, std::string_view strategy) {
     scenario.workers = scenario.cluster.workers = 1;
-    scenario.options.strategy.step.shard_group = 0;
+    scenario.options.strategy.sharding.shard_group = 0;
     scenario.stragglers.slow.clear();
     const Metrics metrics = simulate(scenario).metrics;
     REQUIRE(metrics.iteration_s == Approx(computing(scenario) + update_of(scenario, strategy)).epsilon(1e-12));
@@ -338,7 +338,7 @@ TEST_CASE("one worker communicates nothing") {
 
 TEST_CASE("groups of all workers are no groups, and groups of one are plain data parallelism's bytes") {
   for_all(208, 20, [](Scenario& scenario, std::string_view) {
-    ShardingConfig& step = scenario.options.strategy.step;
+    ShardingConfig& step = scenario.options.strategy.sharding;
     if (step.shard_group == 0) return;
     step.shard_group = scenario.workers;
     const Result grouped = simulate(scenario);
@@ -350,18 +350,18 @@ TEST_CASE("groups of all workers are no groups, and groups of one are plain data
     const Result whole = simulate(scenario);
     const auto elements = static_cast<double>(scenario.profile->elements());
     REQUIRE(whole.memory.parts.optimizer ==
-            (scenario.profile->parameter_bytes == 2 && whole.plan.holding.parameter == 0 ? 12 : 8) * elements);
+            (scenario.profile->parameter_bytes == 2 && whole.plan.memory_policy.parameter == 0 ? 12 : 8) * elements);
   });
 }
 
 TEST_CASE("without communication, micro-batches of a part of the work are as long as the whole") {
   for_all(209, 20, [](Scenario& scenario, std::string_view) {
     free_communication(scenario);
-    scenario.options.strategy.step.accumulate = 1;
+    scenario.options.strategy.sharding.accumulate = 1;
     const double whole = simulate(scenario).metrics.iteration_s;
     for (const std::int64_t parts : {2, 5}) {  // whole microseconds divide
       Scenario cut = scenario;
-      cut.options.strategy.step.accumulate = parts;
+      cut.options.strategy.sharding.accumulate = parts;
       for (Layer& layer : cut.profile.own().layers) {
         layer.forward /= parts;
         layer.backward /= parts;
@@ -378,13 +378,14 @@ TEST_CASE("stage 1 without an update is the split plan under the same barrier") 
     scenario.profile.own().update.reset();
     scenario.profile.own().parameter_bytes = 0;
     StrategyOptions& options = scenario.options.strategy;
-    options.step = {.accumulate = options.step.accumulate, .zero = 1};
+    options.sharding = {.accumulate = options.sharding.accumulate, .zero = 1};
     const double sharded = simulate(scenario).metrics.iteration_s;
-    options.step.zero = 0;
+    options.sharding.zero = 0;
     const Shared<Profile> profile = slowest_profile(scenario);
-    Draft draft = make_draft(*scenario.strategy, {profile, CommCost(0, 0), options, true, scenario.workers});
-    draft.split = true;
-    REQUIRE(simulate(scenario, expand(draft, profile, options.step)).metrics.iteration_s ==
+    BucketSchedule schedule =
+        make_bucket_schedule(*scenario.strategy, {profile, CommCost(0, 0), options, true, scenario.workers});
+    schedule.split = true;
+    REQUIRE(simulate(scenario, expand(schedule, profile, options.sharding)).metrics.iteration_s ==
             Approx(sharded).epsilon(1e-12));
   }
 }

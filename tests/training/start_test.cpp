@@ -66,14 +66,14 @@ TEST_CASE("a straggler at the leaf of a tree: the others are through when it com
   // Together, block 2 starts at 12 and block 1 at 20, and each takes 1 ms: F again at 21.
   const Result together = with(scenario, Start::Together);
   CHECK(together.metrics.iteration_s == Approx(21e-3));
-  // Apart, block 2 starts at 6. Rank 1 joins at 12, and three steps are left, 1 → 0, 0 → 2, 0 → 1 beside 2 → 3: until
-  // 12.75. Then block 1 starts, which the others have ready since 10; rank 1 joins at 20: F again at 20.75.
-  const Result apart = with(scenario, Start::Ranks);
-  CHECK(apart.metrics.iteration_s == Approx(20.75e-3));
-  CHECK(apart.metrics.comm_busy_s == Approx(14.75e-3));
+  // ScenarioLabels, block 2 starts at 6. Rank 1 joins at 12, and three steps are left, 1 → 0, 0 → 2, 0 → 1 beside 2 →
+  // 3: until 12.75. Then block 1 starts, which the others have ready since 10; rank 1 joins at 20: F again at 20.75.
+  const Result per_rank_start = with(scenario, Start::Ranks);
+  CHECK(per_rank_start.metrics.iteration_s == Approx(20.75e-3));
+  CHECK(per_rank_start.metrics.comm_busy_s == Approx(14.75e-3));
   // Counted from the first B2, at 3.
-  check_span(apart, 0, 3, 9.75);
-  check_span(apart, 1, 9.75, 17.75);
+  check_span(per_rank_start, 0, 3, 9.75);
+  check_span(per_rank_start, 1, 9.75, 17.75);
 }
 
 TEST_CASE("a straggler in a ring: nobody gains") {
@@ -82,10 +82,10 @@ TEST_CASE("a straggler in a ring: nobody gains") {
   Scenario scenario = on_idle_star(layers({{1, 4}, {2, 3}}), "wfbp", 4, "ring", 1e-3 / 6);
   scenario.stragglers.slow = {{1, 2}};
   CHECK(with(scenario, Start::Together).metrics.iteration_s == Approx(21e-3));
-  const Result apart = with(scenario, Start::Ranks);
-  CHECK(apart.metrics.iteration_s == Approx(21e-3));
-  check_span(apart, 0, 3, 10);
-  check_span(apart, 1, 10, 18);
+  const Result per_rank_start = with(scenario, Start::Ranks);
+  CHECK(per_rank_start.metrics.iteration_s == Approx(21e-3));
+  check_span(per_rank_start, 0, 3, 10);
+  check_span(per_rank_start, 1, 10, 18);
 }
 
 TEST_CASE("by priority, an urgent block can hold the window for a straggler, and the iteration is longer") {
@@ -95,8 +95,9 @@ TEST_CASE("by priority, an urgent block can hold the window for a straggler, and
   scenario.options.strategy.credit = {.count = 1};
   scenario.stragglers.slow = {{1, 4}};
   CHECK(with(scenario, Start::Together).metrics.iteration_s == Approx(21.8e-3));
-  // Apart, worker 0 has all blocks ready before the straggler's B3. When block 3 is done, at 5, block 1 goes before
-  // block 2, as the more urgent, and waits for the straggler until 12; block 2 follows 13-14, and F2 waits for it: 22.
+  // ScenarioLabels, worker 0 has all blocks ready before the straggler's B3. When block 3 is done, at 5, block 1 goes
+  // before block 2, as the more urgent, and waits for the straggler until 12; block 2 follows 13-14, and F2 waits for
+  // it: 22.
   CHECK(with(scenario, Start::Ranks).metrics.iteration_s == Approx(22e-3));
 }
 
@@ -119,12 +120,12 @@ TEST_CASE("where nobody is late, ranks start together") {
       if (strategy.name == "best") continue;
       Scenario scenario = on_topology(profile, strategy.name, 8, ten_gigabit_star, "ring", 10e-6);
       INFO(name << " " << strategy.name);
-      const Result together = with(scenario, Start::Together), apart = with(scenario, Start::Ranks);
-      CHECK(apart.metrics.iteration_s == together.metrics.iteration_s);
-      CHECK(apart.metrics.comm_busy_s == together.metrics.comm_busy_s);
-      CHECK(apart.metrics.lower_bound_s == together.metrics.lower_bound_s);
-      CHECK(apart.metrics.events == together.metrics.events);
-      CHECK(apart.memory.peak == together.memory.peak);
+      const Result together = with(scenario, Start::Together), per_rank_start = with(scenario, Start::Ranks);
+      CHECK(per_rank_start.metrics.iteration_s == together.metrics.iteration_s);
+      CHECK(per_rank_start.metrics.comm_busy_s == together.metrics.comm_busy_s);
+      CHECK(per_rank_start.metrics.lower_bound_s == together.metrics.lower_bound_s);
+      CHECK(per_rank_start.metrics.events == together.metrics.events);
+      CHECK(per_rank_start.memory.peak == together.memory.peak);
       ++compared;
     }
   }
@@ -143,10 +144,10 @@ TEST_CASE("workers that are alike and kept apart start together, too") {
       INFO(strategy.name << " " << collective);
       const Result together = with(scenario, Start::Together);
       scenario.fold = false;
-      const Result apart = with(scenario, Start::Ranks);
-      CHECK(apart.classes.size() == 8);
-      CHECK(apart.metrics.iteration_s == together.metrics.iteration_s);
-      CHECK(apart.metrics.comm_busy_s == together.metrics.comm_busy_s);
+      const Result per_rank_start = with(scenario, Start::Ranks);
+      CHECK(per_rank_start.classes.size() == 8);
+      CHECK(per_rank_start.metrics.iteration_s == together.metrics.iteration_s);
+      CHECK(per_rank_start.metrics.comm_busy_s == together.metrics.comm_busy_s);
     }
   }
 }
@@ -203,7 +204,7 @@ void check_transfers(const Result& result) {
 
 TEST_CASE("every strategy starts its transfers apart, in order, and no faster than can be") {
   Random random(42, 0);
-  int apart = 0, sooner = 0;
+  int per_rank_start = 0, sooner = 0;
   for (int round = 0; round < 6; ++round)
     for (const Strategy& strategy : strategies()) {
       if (strategy.name == "best") continue;
@@ -216,10 +217,10 @@ TEST_CASE("every strategy starts its transfers apart, in order, and no faster th
         REQUIRE(result.metrics.iteration_s >=
                 *result.metrics.lower_bound_s - 1e-12 * 50 * static_cast<double>(result.metrics.collectives));
       REQUIRE(result.metrics.comm_busy_s <= result.metrics.iteration_s * (1 + 1e-12));
-      ++apart;
+      ++per_rank_start;
       sooner += result.metrics.iteration_s < with(scenario, Start::Together).metrics.iteration_s;
     }
-  CHECK(apart > 60);
+  CHECK(per_rank_start > 60);
   CHECK(sooner > 0);
 }
 
@@ -255,9 +256,9 @@ TEST_CASE("one by one and in order, rings on a star never lose by starting apart
       scenario.cluster.network.topology = read_topology(Json::parse(ten_gigabit_star, "topology"));
       scenario.collective = "ring";
       INFO(strategy << " round " << round);
-      const Result together = with(scenario, Start::Together), apart = with(scenario, Start::Ranks);
-      REQUIRE(apart.metrics.iteration_s <=
-              together.metrics.iteration_s + 1e-12 * 20 * static_cast<double>(apart.metrics.collectives));
+      const Result together = with(scenario, Start::Together), per_rank_start = with(scenario, Start::Ranks);
+      REQUIRE(per_rank_start.metrics.iteration_s <=
+              together.metrics.iteration_s + 1e-12 * 20 * static_cast<double>(per_rank_start.metrics.collectives));
     }
 }
 

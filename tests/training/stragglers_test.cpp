@@ -51,10 +51,10 @@ TEST_CASE("folding identical workers changes nothing") {
     scenario.options.strategy.cycle = to_time(300e-6);
     const Metrics folded = simulate(scenario).metrics;
     scenario.fold = false;
-    const Metrics apart = simulate(scenario).metrics;
-    REQUIRE(folded.iteration_s == apart.iteration_s);
-    REQUIRE(folded.comm_busy_s == apart.comm_busy_s);
-    REQUIRE(folded.lower_bound_s == apart.lower_bound_s);
+    const Metrics per_rank_start = simulate(scenario).metrics;
+    REQUIRE(folded.iteration_s == per_rank_start.iteration_s);
+    REQUIRE(folded.comm_busy_s == per_rank_start.comm_busy_s);
+    REQUIRE(folded.lower_bound_s == per_rank_start.lower_bound_s);
   }
 }
 
@@ -87,19 +87,19 @@ TEST_CASE("a crew of workers does what each of them does on a stream of its own"
       scenario.options.iterations = 1 + static_cast<std::int64_t>(random.below(4));
       if (random.below(2) == 0) scenario.options.sharing = Sharing::Fair;
       INFO(strategy << ", " << scenario.options.iterations << " iterations");
-      const Result crew = simulate(scenario);
+      const Result batched = simulate(scenario);
       scenario.cluster.interference = Interference{1, {}};
-      const Result apart = simulate(scenario);
-      CHECK(crew.metrics.iteration_s == apart.metrics.iteration_s);
-      CHECK(crew.metrics.comm_busy_s == apart.metrics.comm_busy_s);
-      CHECK(crew.metrics.lower_bound_s == apart.metrics.lower_bound_s);
-      CHECK(crew.metrics.events == apart.metrics.events);
-      CHECK(crew.memory.peak == apart.memory.peak);
-      REQUIRE(crew.episodes.size() == 2);
+      const Result per_rank_start = simulate(scenario);
+      CHECK(batched.metrics.iteration_s == per_rank_start.metrics.iteration_s);
+      CHECK(batched.metrics.comm_busy_s == per_rank_start.metrics.comm_busy_s);
+      CHECK(batched.metrics.lower_bound_s == per_rank_start.metrics.lower_bound_s);
+      CHECK(batched.metrics.events == per_rank_start.metrics.events);
+      CHECK(batched.memory.peak == per_rank_start.memory.peak);
+      REQUIRE(batched.episodes.size() == 2);
       for (std::size_t i = 0; i < 2; ++i) {
-        CHECK(crew.episodes[i].start == apart.episodes[i].start);
-        CHECK(crew.episodes[i].timeline.events == apart.episodes[i].timeline.events);
-        const auto &one = crew.episodes[i].timeline.spans, &other = apart.episodes[i].timeline.spans;
+        CHECK(batched.episodes[i].start == per_rank_start.episodes[i].start);
+        CHECK(batched.episodes[i].timeline.events == per_rank_start.episodes[i].timeline.events);
+        const auto &one = batched.episodes[i].timeline.spans, &other = per_rank_start.episodes[i].timeline.spans;
         REQUIRE(one.size() == other.size());
         for (std::size_t id = 0; id < one.size(); ++id) {
           CHECK(one[id].ready == other[id].ready);
@@ -107,9 +107,9 @@ TEST_CASE("a crew of workers does what each of them does on a stream of its own"
           CHECK(one[id].end == other[id].end);
         }
       }
-      for (TaskId id = 0; id < crew.unrolled.labels.size(); ++id)
-        CHECK(crew.unrolled.graph.tasks()[id].duration == apart.unrolled.graph.tasks()[id].duration);
-      transfers += static_cast<int>(crew.unrolled.transfers);
+      for (TaskId id = 0; id < batched.unrolled.labels.size(); ++id)
+        CHECK(batched.unrolled.graph.tasks()[id].duration == per_rank_start.unrolled.graph.tasks()[id].duration);
+      transfers += static_cast<int>(batched.unrolled.transfers);
     }
   CHECK(transfers > 100);
 }

@@ -6,7 +6,7 @@
 #include "tests/error_message.hpp"
 #include "tests/training/scenario.hpp"
 
-#include "sim/training/communication.hpp"
+#include "sim/training/job.hpp"
 
 using namespace allreplay;
 
@@ -40,9 +40,9 @@ double detailed(std::string_view fidelity, const Shape& shape, std::string_view 
                 const Call& call = CollectiveOp::AllReduce) {
   Scenario scenario = on_nodes(shape, collective);
   scenario.fidelity = fidelity;
-  Communication communication = communication_of(scenario);
-  communication.setup.calls = {{call.op, call.group, &find_algorithm(collective, {})}};
-  return to_seconds(lay_on(communication.setup, *communication.topology)->alone(bytes, call));
+  Job job = job_of(scenario);
+  job.setup.calls = {{call.op, call.group, &find_algorithm(collective, {})}};
+  return to_seconds(lay_on(job.setup, *job.topology)->alone(bytes, call));
 }
 
 bool all_powers_of_two(const Shape& shape) {
@@ -54,17 +54,17 @@ bool all_powers_of_two(const Shape& shape) {
 constexpr const char* logarithmic[] = {"halving-doubling", "recursive-doubling", "all-gather", "topk-allgather",
                                        "binary-tree",      "gtopk-tree",         "broadcast"};
 
-// Where the closed form is below what the rounds take (docs/models.md): into a part empty last node, whose messages share
-// fewer ports of the others; and between nodes of one worker in a group each, whose own links inside are slower than
-// the ports.
+// Where the closed form is below what the rounds take (docs/models.md): into a part empty last node, whose messages
+// share fewer ports of the others; and between nodes of one worker in a group each, whose own links inside are slower
+// than the ports.
 bool is_below(const Shape& shape, std::string_view collective, const Call& call) {
   if (collective == "parameter-server" && shape.workers > shape.node && shape.workers % shape.node != 0) return true;
   return call.group.stride > 1 && call.group.stride % shape.node == 0 && shape.beta_in > shape.beta_out;
 }
 
 void require_equal(const Shape& shape, std::string_view collective, const Call& call = CollectiveOp::AllReduce) {
-  INFO(collective << " of " << shape.workers << " in nodes of " << shape.node << " with " << shape.rails
-                  << " ports: " << to_string(call.op) << " of " << call.group.ranks << " with stride " << call.group.stride);
+  INFO(collective << " of " << shape.workers << " in nodes of " << shape.node << " with " << shape.rails << " ports: "
+                  << to_string(call.op) << " of " << call.group.ranks << " with stride " << call.group.stride);
   const double rounds = detailed("fluid", shape, collective, call), form = closed(shape, collective, call);
   if (is_below(shape, collective, call))
     CHECK(rounds >= form * (1 - 1e-10));
@@ -108,7 +108,8 @@ TEST_CASE("so are their halves, and those of groups of workers") {
     for (const double inside : {0.1e-9, 20e-9}) {
       const Shape shape{workers, node, rails, inside, 8e-9};
       for (const char* name : {"ring", "hierarchical", "halving-doubling", "parameter-server", "binary-tree"})
-        for (const CollectiveOp op : {CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) require_equal(shape, name, op);
+        for (const CollectiveOp op : {CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
+          require_equal(shape, name, op);
       for (const std::int64_t shard : {2, 4, 8, 16})
         for (const Group& group : {consecutive(shard), of_equal_place(shard)}) {
           for (const char* name : {"ring", "parameter-server", "hierarchical"})
@@ -171,7 +172,7 @@ TEST_CASE("what two levels cannot do is refused in every fidelity alike") {
     return error_message([&] {
       Scenario scenario = on_nodes(shape, collective);
       scenario.fidelity = fidelity;
-      communication_of(scenario);
+      job_of(scenario);
     });
   };
   for (const char* fidelity : {"alpha-beta", "fluid", "message"})

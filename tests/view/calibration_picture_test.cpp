@@ -3,8 +3,8 @@
 #include <cmath>
 #include <map>
 
+#include "tests/calibration/logs.hpp"
 #include "tests/catch.hpp"
-#include "tests/collective/logs.hpp"
 #include "tests/picture/legible.hpp"
 
 using namespace allreplay;

@@ -180,8 +180,8 @@ Scenario sharded(const std::string& strategy, std::uint64_t seed, std::size_t la
   Random random(seed, 2);
   Scenario scenario = scenario_of(random_profile(random, layers), strategy, 8, 50e-6, 1e-9);
   scenario.profile.own().update = Time(400'000'000);
-  scenario.options.strategy.step.accumulate = 2;
-  scenario.options.strategy.step.shard_group = 4;
+  scenario.options.strategy.sharding.accumulate = 2;
+  scenario.options.strategy.sharding.shard_group = 4;
   scenario.options.strategy.fsdp.separate_lanes = true;
   return scenario;
 }
@@ -236,7 +236,7 @@ TEST_CASE("a plan with lanes has a row for each, in its order") {
 
   REQUIRE(rows.streams.size() == 1);
   std::map<std::pair<Activity, std::uint32_t>, std::size_t> bars;  // by micro-batch
-  for (const Bar& bar : rows.streams[0].bars) ++bars[{bar.activity, bar.batch}];
+  for (const Bar& bar : rows.streams[0].bars) ++bars[{bar.activity, bar.micro_batch}];
   for (const std::uint32_t batch : {0U, 1U}) {
     CHECK(bars[{Activity::Forward, batch}] == layers);
     CHECK(bars[{Activity::Backward, batch}] == layers);
@@ -305,7 +305,7 @@ TEST_CASE("sharded timelines are as long as the metrics say, too, and can be rea
         for (std::uint64_t seed = 1; seed <= 3; ++seed) {
           INFO(strategy.name << " --zero " << zero << " --accumulate " << accumulate << ", seed " << seed);
           Scenario scenario = sharded(std::string(strategy.name), seed, 6);
-          scenario.options.strategy.step = {accumulate, zero, zero > 0 ? 4 : 0};
+          scenario.options.strategy.sharding = {accumulate, zero, zero > 0 ? 4 : 0};
           scenario.stragglers.slow = {{2, 1.3}};
           const Outcome outcome = run(scenario);
           const Metrics& metrics = outcome.result.metrics;
@@ -323,7 +323,7 @@ TEST_CASE("sharded timelines are as long as the metrics say, too, and can be rea
 
 TEST_CASE("where every group is one worker, nothing is drawn of what does not travel") {
   Scenario scenario = sharded("fsdp2", 3);
-  scenario.options.strategy.step.shard_group = 8;  // nobody to replicate with
+  scenario.options.strategy.sharding.shard_group = 8;  // nobody to replicate with
   const Outcome outcome = run(scenario);
   const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
   REQUIRE(rows.network.size() == 2);
@@ -337,7 +337,7 @@ TEST_CASE("memory over time stands below plans that shard, and traces that know 
   CHECK(paths(timeline_picture({outcome_of("wfbp", 5)}), "memory").empty());
   for (const bool shards : {false, true}) {
     Scenario scenario = sharded(shards ? "fsdp2" : "wfbp", 5);
-    scenario.options.strategy.step.shard_group = 0;
+    scenario.options.strategy.sharding.shard_group = 0;
     if (!shards)
       for (Layer& layer : scenario.profile.own().layers) layer.activation_bytes = 3'000'000;
     const Outcome outcome = run(scenario);

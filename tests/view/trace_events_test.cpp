@@ -52,7 +52,7 @@ TEST_CASE("a sharded plan has a thread per lane, copies, the update, micro-batch
   Random random(42, 0);
   Scenario scenario = scenario_of(random_profile(random, 10), "fsdp2", 8, 50e-6, 1e-9);
   scenario.profile.own().update = Time(400'000'000);
-  scenario.options.strategy.step = {.accumulate = 2, .shard_group = 4};
+  scenario.options.strategy.sharding = {.accumulate = 2, .shard_group = 4};
   scenario.options.strategy.fsdp.separate_lanes = true;
   scenario.options.strategy.fsdp.copy = 10e9;
   const Outcome outcome = run(scenario);
@@ -192,10 +192,10 @@ TEST_CASE("no slice of a timeline is lost by whoever counts in cut nanoseconds: 
       for (const std::int64_t accumulate : {1, 2}) {
         Scenario scenario = awkward_scenario(random, strategy.name);
         scenario.fidelity = fidelity;
-        scenario.options.strategy.step.accumulate = accumulate;
+        scenario.options.strategy.sharding.accumulate = accumulate;
         const bool groups = strategy.name == std::string_view("fsdp2") || strategy.name == std::string_view("megatron");
-        if (groups && accumulate > 1) scenario.options.strategy.step.shard_group = 4;
-        if (strategy.name == std::string_view("wfbp") && accumulate > 1) scenario.options.strategy.step.zero = 1;
+        if (groups && accumulate > 1) scenario.options.strategy.sharding.shard_group = 4;
+        if (strategy.name == std::string_view("wfbp") && accumulate > 1) scenario.options.strategy.sharding.zero = 1;
         if (random.below(2) == 0) scenario.stragglers.slow = {{1, 1.234567}};
         INFO(strategy.name << " " << fidelity << " " << accumulate);
         const Outcome outcome = run(scenario);

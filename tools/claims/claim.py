@@ -1,4 +1,4 @@
-"""A claim of a paper beside what the simulator says, and the verdict: what docs/reproduction.md is made of."""
+"""A claim of a paper beside what the simulator says, and the verdict: what docs/generated/reproduction.md is made of."""
 from typing import NamedTuple
 
 REPRODUCED, DIRECTION, NOT_REPRODUCED, IMPOSSIBLE = "reproduced", "same direction", "not reproduced", "impossible under the paper's own model"

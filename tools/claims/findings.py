@@ -52,7 +52,7 @@ def algorithm1(sweeps):
     cascade = ", ".join(f"{name_of(sweeps, config, profile)} from {workers} workers ({972 * (workers - 1) / 15 / 1000:.1f} ms; its longest layer takes {1e3 * longest_gap(profile):.1f} ms)"
                         for profile, workers in single.items())
     trees = max(ratio for (_, _, collective), loss in losses.items() if collective != "ring" for ratio in loss.values())
-    return f"""MG-WFBP proves its Algorithm 1 optimal (Theorem 1); it is not ([models](models.md)). How much that costs, on 4 to 2048 workers:
+    return f"""MG-WFBP proves its Algorithm 1 optimal (Theorem 1); it is not ([models](../models.md)). How much that costs, on 4 to 2048 workers:
 
 {table(["network", "loses 1 % from", "loses most", "at 2048 workers"], rows)}
 
@@ -75,7 +75,7 @@ def lower_bound(sweeps):
     merged = max(ratio for (strategy, _, _), ratio in ratios.items() if strategy == "optimal-merge")
     ddp = max(ratio for (strategy, _, workers), ratio in ratios.items() if strategy == "ddp" and workers <= 128)
     tensors = min(ratio for (strategy, _, workers), ratio in ratios.items() if strategy in ("wfbp", "us-byte") and workers == 512)
-    return f"""Iteration over the lower bound of all lossless schedules on the same collective ([models](models.md)), 10 Gbit/s, ring; on 8 / 128 workers, options as they come:
+    return f"""Iteration over the lower bound of all lossless schedules on the same collective ([models](../models.md)), 10 Gbit/s, ring; on 8 / 128 workers, options as they come:
 
 {table(["strategy", *(name_of(sweeps, config, network) for network in networks)], rows)}
 
@@ -121,7 +121,7 @@ def compression(sweeps):
     by_size, by_gigabit = over_dense(sweeps, size, "workers"), over_dense(sweeps, gigabit, "workers")
     worst = {codec: [ratio for found in (by_speed, by_size) for (_, _, name), ratios in found.items() if name == codec for ratio in ratios.values()] for codec in ("fp16", "topk")}
     return f"""Compressed against uncompressed gradients, both in the best groups that MergeComp's exact search finds (at most 4), so that neither side pays for needless start-ups. The codecs' times
-on V100 and P102-100 are estimates ([compression](compression.md)); what compression does to convergence is not counted. In brackets: the largest gain.
+on V100 and P102-100 are estimates ([compression](../compression.md)); what compression does to convergence is not counted. In brackets: the largest gain.
 
 8 V100, Gbit/s at which the codec is ahead by a per cent or more (links of 10 to 100 Gbit/s):
 
@@ -214,7 +214,7 @@ def sharded_optimum(sweeps):
             for network in networks for workers in sizes[::2]]
     costs = {strategy: ratios((strategy, "1"), (strategy, None)) for strategy in shown}
     gains = {strategy: ratios((strategy, "1"), ("best", "1")) for strategy in ("wfbp", "mg-wfbp", "us-byte", "ddp")}
-    return f"""Under ZeRO-1 a gradient is reduce-scattered, and its parameter gathered after the update ([sharding](sharding.md)). No paper plans merges for that; here they come from the same planners, with the price of
+    return f"""Under ZeRO-1 a gradient is reduce-scattered, and its parameter gathered after the update ([sharding](../sharding.md)). No paper plans merges for that; here they come from the same planners, with the price of
 a reduce-scatter. Ring, 10 Gbit/s; milliseconds per iteration with all-reduces / with `--zero 1`:
 
 {table(["profile", "workers", *(f"`{strategy}`{how}" for strategy in shown for how in ("", ", ZeRO-1"))], rows)}
@@ -246,8 +246,8 @@ def sharded_frameworks(sweeps):
             for place in places]
     large = sorted({(name_of(sweeps, config, place[0]), strategy) for (place, strategy), one in row.items() if float(one["memory_bytes"]) > 80e9})
     ahead = [(over_best(place, strategy), strategy) for place in places for strategy in strategies if over_best(place, strategy) < 1 / ABOVE]
-    return f"""Estimated profiles of H100s ([estimation](estimation.md)), settings as shipped. An H100 has 80 GB, which {" and ".join(f"{network} with `{strategy}`" for network, strategy in large)} exceed. The iteration over that of `best --zero 3` / over the plan's own lower bound
-([sharding](sharding.md#lower-bound)):
+    return f"""Estimated profiles of H100s ([estimation](../estimation.md)), settings as shipped. An H100 has 80 GB, which {" and ".join(f"{network} with `{strategy}`" for network, strategy in large)} exceed. The iteration over that of `best --zero 3` / over the plan's own lower bound
+([sharding](../sharding.md#lower-bound)):
 
 {table(["case", "workers", *(f"`{strategy}`" for strategy in strategies)], rows)}
 

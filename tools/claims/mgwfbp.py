@@ -70,14 +70,14 @@ def simulated(sweeps):
         most = max(best, key=best.get)
         result.append(held("section 6.4", f"{name}: on large clusters \"the single-layer communication becomes the optimal\"", "yes",
                            f"the optimum is up to {percent(best[most] - 1, 0)} faster (at {most})", best[most] < 1.01,
-                           "Theorem 1 is false: Algorithm 1 merges a layer without asking whether the next will be merged onward ([models](models.md)); see Findings"))
+                           "Theorem 1 is false: Algorithm 1 merges a layer without asking whether the next will be merged onward ([models](../models.md)); see Findings"))
     always = all(ratio(sweeps, "mgwfbp_fig10", profile, strategy, workers) > 1 - 1e-9 for profile in NAMES for strategy in other for workers in WORKERS)
     result.append(held("section 6.4", "MG-WFBP \"always achieves the best speedup\" of the three", "always", "always" if always else "not always", always))
     trees = [(profile, workers) for profile in NAMES for workers in WORKERS if workers >= 128]
     for strategy, name in (("wfbp", "WFBP"), ("mg-wfbp", "MG-WFBP")):
         ahead = sum(ratio(sweeps, "mgwfbp_fig11", profile, "sync-easgd", workers, strategy) > 1 for profile, workers in trees)
         result.append(held("section 6.4, Fig. 11", f"double binary trees, 128 to 2048 workers: {name} outperforms SyncEASGD", "always", f"{ahead} of {len(trees)}",
-                           ahead == len(trees), "with the printed b = beta + gamma, which beats the wire ([models](models.md))"))
+                           ahead == len(trees), "with the printed b = beta + gamma, which beats the wire ([models](../models.md))"))
     gain = [ratio(sweeps, "mgwfbp_fig11", profile, "wfbp", workers) for profile, workers in trees]
     result.append(held("section 6.4, Fig. 11", "double binary trees: MG-WFBP outperforms WFBP", "always", f"by {percent(min(gain) - 1)} to {percent(max(gain) - 1)}",
                        min(gain) >= 1 and max(gain) > 1.001,

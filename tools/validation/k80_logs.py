@@ -1,4 +1,4 @@
-"""The all-reduce logs of the K80 cluster, calibrated: a section of docs/validation.md."""
+"""The all-reduce logs of the K80 cluster, calibrated: a section of docs/generated/validation.md."""
 
 NODES = (2, 4, 8)
 FITS = (("all", ()), ("from 12 KiB", ("--from", "12 KiB")), ("from 512 KiB", ("--from", "512 KiB")))
@@ -8,7 +8,7 @@ OTHERS = (("B-Caffe's formula, 2n·45.25 us and 2(n−1)/n·2.243 ns/B", (("181 
 
 TEXT = """## Real logs: calibration on 2, 4 and 8 K80 nodes
 
-What [`allreplay calibrate`](calibration.md) makes of `osu_allreduce` on the same cluster, 10 Gbit/s Ethernet, 266 sizes from 4 B to 1 MiB (published with B-Caffe):
+What [`allreplay calibrate`](../calibration.md) makes of `osu_allreduce` on the same cluster, 10 Gbit/s Ethernet, 266 sizes from 4 B to 1 MiB (published with B-Caffe):
 
 ```
 for n in 2 4 8; do allreplay calibrate allreduce$n.log --workers $n; done
@@ -39,7 +39,7 @@ The constants that others published for such clusters, where they can be compare
 B-Caffe's formula is one α and β for all numbers of nodes, and fits 8 nodes best (a 15 % below, b 21 % above); at 2 and 4 its start-ups are twice what the log says, as the
 library's are not proportional to n. MG-WFBP's constants are of another cluster, four nodes of four V100s under NCCL, and its workers are GPUs: two or four of them sit in one node,
 which would explain why their constants are the same for 10 Gbit/s Ethernet and 56 Gbit/s InfiniBand and eight times below what the wire needs. Only those of 8 and 16 workers (908
-us, 0.74 ns/B) include it; the last is still below the ring's 2(N−1)/N · 0.8 ns/B = 1.5 ns/B ([models](models.md)).
+us, 0.74 ns/B) include it; the last is still below the ring's 2(N−1)/N · 0.8 ns/B = 1.5 ns/B ([models](../models.md)).
 """
 
 

@@ -1,4 +1,4 @@
-"""The loss of throughput from few H100 to many under FSDP, predicted beside measured: a section of docs/validation.md.
+"""The loss of throughput from few H100 to many under FSDP, predicted beside measured: a section of docs/generated/validation.md.
 
 Trainings that differ in the number of GPUs alone are one setting. Its smallest run says how long computing takes: so long that the
 simulation of that run takes the time that was measured. From there on nothing is measured or fitted: the network is a preset,

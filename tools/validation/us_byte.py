@@ -10,7 +10,7 @@ TEXT = """## US-Byte: claims that do not follow from its own model
 Gao et al. simulate 128 nodes on 10 Gbit/s Ethernet (Fig. 18) and report US-Byte ahead of WFBP by 234-332 % and of ByteScheduler by 28-69 %: these
 would be 3.34 to 4.32 and 1.28 to 1.69 times US-Byte's iteration time. Below is what the paper's model gives (`configs/usbyte_fig18.json`:
 reconstructed single-GPU times, a ring, partitions of 4 MB, credit 2), by both readings of its all-reduce constants: as printed (they beat
-the wire: 0.0352 ns/B on 10 Gbit/s), and as they fit the link ([models](models.md)). Iteration time relative to US-Byte's:
+the wire: 0.0352 ns/B on 10 Gbit/s), and as they fit the link ([models](../models.md)). Iteration time relative to US-Byte's:
 
 {usbyte}
 

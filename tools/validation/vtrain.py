@@ -10,7 +10,7 @@ TEXT = """## GPT on one node of A100 (vTrain)
 recomputed, gradients reduced after the last backward pass in one piece (`sync-easgd`; the source: no bucketing). The all-reduce is NCCL's model on `a100x8-8x200gbps`; fp16 and
 {vocabulary:,} tokens are assumed. Layer times are estimated, twice:
 
-- *from data sheets*: `allreplay estimate` for an A100 of 80 GB, with its usual efficiency, which is the median of published trainings, these among them ([estimation](estimation.md));
+- *from data sheets*: `allreplay estimate` for an A100 of 80 GB, with its usual efficiency, which is the median of published trainings, these among them ([estimation](../estimation.md));
 - *one rate known*: for each number of layers and micro-batch the row with the fewest GPUs, and of these with the most micro-batches, says how fast an A100 is there, and `estimate` what is left for computing; it is
   not scored.
 

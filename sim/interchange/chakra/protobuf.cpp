@@ -113,7 +113,7 @@ void add_attributes(Message& message, const ChakraAttributes& attributes) {
 }
 
 // The next message, without its length. Throws InputError where the file ends before it does.
-std::string_view take_message(std::string_view& bytes, const Place& place) {
+std::string_view take_message(std::string_view& bytes, const SourceLocation& place) {
   const auto length = take_length(bytes);
   if (!length || *length > bytes.size())
     throw InputError(place, "the file ends inside this message, or is no Chakra trace", "all of an .et file");
@@ -123,7 +123,7 @@ std::string_view take_message(std::string_view& bytes, const Place& place) {
 }
 
 template <class Message>
-Message parse(std::string_view bytes, const Place& place) {
+Message parse(std::string_view bytes, const SourceLocation& place) {
   Message message;
   if (bytes.size() > std::numeric_limits<int>::max() ||
       !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
@@ -147,10 +147,10 @@ bool is_chakra_protobuf(std::string_view head) {
 
 ChakraTrace decode_chakra(std::string_view bytes, const std::string& file) {
   ChakraTrace trace;
-  const Place first{file, "metadata"};
+  const SourceLocation first{file, "metadata"};
   trace.metadata = attributes_of(parse<chakra::Metadata>(take_message(bytes, first), first).attributes());
   while (!bytes.empty()) {
-    const Place place{file, fmt::format("node {}", trace.nodes.size() + 1)};
+    const SourceLocation place{file, fmt::format("node {}", trace.nodes.size() + 1)};
     const auto node = parse<chakra::Node>(take_message(bytes, place), place);
     trace.nodes.push_back({node.id(),
                            node.name(),

@@ -66,7 +66,7 @@ std::vector<Bytes> bytes_by_layer(const ExportRequest& request) {
   const Plan& plan = *request.plan;
   std::vector<std::uint32_t> made(plan.transfers.size(), 0);  // the last work that each waits for
   for (const Gate& gate : plan.gates)
-    if (const auto *from = gate.work_before(); from && gate.transfer_after())
+    if (const auto* from = gate.work_before(); from && gate.transfer_after())
       made[gate.transfer_after()->index] = std::max(made[gate.transfer_after()->index], from->place);
   // Once for all micro-batches; of a copy or an update, the layer of the last pass before it.
   const auto layer_at = [&](std::uint32_t place) {
@@ -74,10 +74,10 @@ std::vector<Bytes> bytes_by_layer(const ExportRequest& request) {
     while (place > 0 && program[place].kind != WorkKind::Backward && program[place].kind != WorkKind::Forward) --place;
     return program[place].kind == WorkKind::Backward ? program[place].item : LayerId{0};
   };
-  const std::uint32_t last = static_cast<std::uint32_t>(plan.step.accumulate) - 1;
+  const std::uint32_t last = static_cast<std::uint32_t>(plan.sharding.accumulate) - 1;
   for (std::size_t index = 0; index < plan.transfers.size(); ++index) {
     const Transfer& one = plan.transfers[index];
-    if (one.op != CollectiveOp::AllGather && one.group != group_replica && one.batch == last)
+    if (one.op != CollectiveOp::AllGather && one.group != group_replica && one.micro_batch == last)
       bytes[layer_at(made[index])] += plan.block_of(one).bytes();
   }
   return bytes;
@@ -128,7 +128,7 @@ void add_notes_of_plan(const Plan& plan, const std::vector<Bytes>& bytes, std::v
   if (std::any_of(plan.transfers.begin(), plan.transfers.end(),
                   [](const Transfer& transfer) { return transfer.op != CollectiveOp::AllReduce; }))
     notes.push_back("reduce-scatters and all-gathers became all-reduces");
-  if (!(plan.step == ShardingConfig()))
+  if (!(plan.sharding == ShardingConfig()))
     notes.push_back(
         "shards, groups, micro-batches, gathers of parameters, the update and memory were left out: it is "
         "data parallelism without them; `--to chakra` carries them");

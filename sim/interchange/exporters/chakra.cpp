@@ -32,9 +32,9 @@ Plan without_ticks(Plan plan) {
 
 // Whether the plan shards, accumulates or updates: more than one backward and one forward pass and their blocks.
 bool is_a_step(const Plan& plan) {
-  return !(plan.step == ShardingConfig()) || std::any_of(plan.program().begin(), plan.program().end(), [](const Work& one) {
-    return one.kind != WorkKind::Forward && one.kind != WorkKind::Backward;
-  });
+  return !(plan.sharding == ShardingConfig()) ||
+         std::any_of(plan.program().begin(), plan.program().end(),
+                     [](const Work& one) { return one.kind != WorkKind::Forward && one.kind != WorkKind::Backward; });
 }
 
 // From 1 on, since 0 is ASTRA-sim's word for all workers: the groups of one family after those of another.
@@ -53,7 +53,8 @@ class Writer {
         plan_(plan),
         workers_(workers),
         worker_(worker),
-        unrolled_(unroll(profile, without_ticks(plan), {WorkerClass{1, {0}}}, nullptr, std::nullopt, plan.step.shards(workers))),
+        unrolled_(unroll(profile, without_ticks(plan), {WorkerClass{1, {0}}}, nullptr, std::nullopt,
+                         plan.sharding.shards(workers))),
         before_(unrolled_.labels.size()),
         nodes_(unrolled_.labels.size()) {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task)
@@ -139,8 +140,8 @@ class Writer {
     if (profile_.tokens_per_sample) metadata["tokens_per_sample"] = *profile_.tokens_per_sample;
     if (profile_.flops_per_sample) metadata["flops_per_sample"] = *profile_.flops_per_sample;
     if (!is_a_step(plan_)) return;
-    metadata["accumulate"] = plan_.step.accumulate;
-    metadata["shard_group"] = plan_.step.group_of(workers_);
+    metadata["accumulate"] = plan_.sharding.accumulate;
+    metadata["shard_group"] = plan_.sharding.group_of(workers_);
   }
 
   // The compute stream is a chain. Its ends, not its durations, are rounded to whole microseconds: errors do not add
@@ -155,7 +156,7 @@ class Writer {
   // COMP_NODE_<what>_<pass>; with micro-batches the number stands before the pass.
   std::string name_of_work(TaskId task) const {
     const auto& [kind, worker_class, item, batch] = label(task);
-    const std::string number = plan_.step.accumulate > 1 ? fmt::format("_{}", batch + 1) : "";
+    const std::string number = plan_.sharding.accumulate > 1 ? fmt::format("_{}", batch + 1) : "";
     const auto named = [&](const std::string& what, std::string_view pass) {
       return fmt::format("COMP_NODE_{}{}_{}", what, number, pass);
     };
@@ -238,8 +239,7 @@ class Writer {
   // What each worker gives: of a gather its share.
   std::int64_t comm_size(const Transfer& transfer) const {
     const auto ranks = static_cast<double>(plan_.groups[transfer.group].group.of(workers_).ranks);
-    return static_cast<std::int64_t>(
-        std::ceil(transfer.bytes / (transfer.op == CollectiveOp::AllGather ? ranks : 1)));
+    return static_cast<std::int64_t>(std::ceil(transfer.bytes / (transfer.op == CollectiveOp::AllGather ? ranks : 1)));
   }
 
   void add_transfer(TaskId task, const std::optional<std::uint64_t>& behind) {
@@ -247,13 +247,13 @@ class Writer {
     const auto& [kind, type] = looks(transfer.op);
     std::vector<std::uint64_t> waits = waits_for(task);
     if (behind) waits.push_back(*behind);
-    const std::string number = plan_.step.accumulate > 1 ? fmt::format("_{}", transfer.batch + 1) : "";
-    ChakraNode& node =
-        add(task, fmt::format("COMM_COLL_NODE_{}{}_{}", describe(plan_, transfer.payload.block, profile_), number, kind),
-            ChakraKind::Collective, std::move(waits));
+    const std::string number = plan_.sharding.accumulate > 1 ? fmt::format("_{}", transfer.micro_batch + 1) : "";
+    ChakraNode& node = add(
+        task, fmt::format("COMM_COLL_NODE_{}{}_{}", describe(plan_, transfer.payload.block, profile_), number, kind),
+        ChakraKind::Collective, std::move(waits));
     node.attributes["comm_type"] = static_cast<std::int64_t>(type);
     node.attributes["comm_size"] = comm_size(transfer);
-    if (plan_.step.shard_group > 0 && transfer.group != group_all)
+    if (plan_.sharding.shard_group > 0 && transfer.group != group_all)
       node.attributes["pg_name"] = std::to_string(group_number(plan_, transfer.group, workers_, worker_));
     add_priority(node, transfer);
   }
@@ -319,8 +319,9 @@ class Writer {
           lane.order != Order::Priority && lane.window.count == 1 && transfer.op != CollectiveOp::AllGather;
       if (one_by_one && last[transfer.lane]) waits.push_back(*last[transfer.lane]);
       const auto& [kind, type] = looks(transfer.op);
-      ChakraNode& node = add(task, fmt::format("COMM_COLL_NODE_{}_{}", describe(plan_, transfer.payload.block, profile_), kind),
-                             ChakraKind::Collective, std::move(waits));
+      ChakraNode& node =
+          add(task, fmt::format("COMM_COLL_NODE_{}_{}", describe(plan_, transfer.payload.block, profile_), kind),
+              ChakraKind::Collective, std::move(waits));
       node.attributes["comm_type"] = static_cast<std::int64_t>(type);
       node.attributes["comm_size"] = comm_size(transfer);
       add_priority(node, transfer);
@@ -362,17 +363,17 @@ std::vector<std::string> notes_of(const ExportRequest& request, const Plan& plan
   notes.push_back("durations are all there is of the work: no num_ops and no tensor_size, so a roofline must be off");
   if (request.collective == "parameter-server")
     notes.push_back("parameter-server: pushes to servers and pulls from them became collectives among the workers");
-  if (plan.step.shard_group > 0)
+  if (plan.sharding.shard_group > 0)
     notes.push_back(
         fmt::format("groups: pg_name is a number, of the shard group for each {0} consecutive workers, then of those "
                     "of equal place in them; this is worker {1}'s file, and --per-worker writes everybody's and the "
                     "file of groups",
-                    plan.step.shard_group, request.worker));
-  if (plan.step.accumulate > 1)
+                    plan.sharding.shard_group, request.worker));
+  if (plan.sharding.accumulate > 1)
     notes.push_back(
         fmt::format("{} micro-batches: names of passes end in _1_FWD, _1_BWD and so on, and `allreplay "
                     "import` reads each as a layer",
-                    plan.step.accumulate));
+                    plan.sharding.accumulate));
   if (is_a_step(plan)) notes.push_back("when memory is freed stands nowhere in the trace");
   notes.push_back(
       "tensors, batch size, device, precision, the update, activations and groups stand in attributes that other "
@@ -421,7 +422,7 @@ Built build(const ExportRequest& request) {
   Writer writer(request.profile, plan, request.workers, request.worker);
   ChakraTrace trace = writer.trace();
   return {std::move(trace), notes_of(request, plan, writer.vanished()),
-          plan.step.shard_group > 0 ? groups_text(plan, request.workers) : ""};
+          plan.sharding.shard_group > 0 ? groups_text(plan, request.workers) : ""};
 }
 
 JsonValue value_of(const ChakraValue& value) {

@@ -23,7 +23,7 @@ std::span<const Exporter> exporters() {
   return all;
 }
 
-const Exporter& find_exporter(std::string_view name, const Place& place) {
+const Exporter& find_exporter(std::string_view name, const SourceLocation& place) {
   return find_by_name(exporters(), name, place, "unknown format '{}'");
 }
 

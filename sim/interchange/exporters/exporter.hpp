@@ -42,7 +42,7 @@ struct Exporter {
 std::span<const Exporter> exporters();
 
 /// Throws InputError at `place`, naming the nearest known one.
-const Exporter& find_exporter(std::string_view name, const Place& place);
+const Exporter& find_exporter(std::string_view name, const SourceLocation& place);
 
 /// For formats that have layers, times and gradients alone: a note of what else the profile says, if it does.
 void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes);

@@ -73,7 +73,7 @@ struct Row {
   std::int64_t update_delay;
 };
 
-Phase read_phase(const std::vector<std::string_view>& fields, std::size_t at, const Place& place) {
+Phase read_phase(const std::vector<std::string_view>& fields, std::size_t at, const SourceLocation& place) {
   const Phase phase{parse_integer(fields[at], 0, most_cycles, place), fields[at + 1],
                     parse_integer(fields[at + 2], 0, most_cycles, place)};
   if (std::find(communications.begin(), communications.end(), phase.type) == communications.end())
@@ -82,7 +82,7 @@ Phase read_phase(const std::vector<std::string_view>& fields, std::size_t at, co
   return phase;
 }
 
-Row read_row(std::string_view line, const Place& place) {
+Row read_row(std::string_view line, const SourceLocation& place) {
   const std::vector<std::string_view> fields = words(line);
   if (fields.size() != columns)
     throw InputError(place, fmt::format("{} columns", fields.size()),
@@ -110,7 +110,7 @@ class WorkloadReader {
   }
 
   void add(std::string_view line, int number) {
-    const Place place{file_, fmt::format("line {}", number)};
+    const SourceLocation place{file_, fmt::format("line {}", number)};
     const Row row = read_row(line, place);
     Profile& profile = imported_.profile;
     if (profile.layers.empty())
@@ -161,7 +161,7 @@ class WorkloadReader {
 
  private:
   // The file's, where it says one; the user's, who may not contradict; or ASTRA-sim's own.
-  void set_clock(const Row& row, const Place& place) {
+  void set_clock(const Row& row, const SourceLocation& place) {
     reserved_ = row.reserved;
     const bool said = reserved_ < -1;
     clock_ = said ? -1e3 * static_cast<double>(reserved_) : given_.value_or(1e9);
@@ -192,11 +192,11 @@ class WorkloadReader {
     sum.bytes = std::min(sum.bytes + phase.bytes, most_cycles);
   }
 
-  Time time(std::int64_t cycles, const Place& place) const {
+  Time time(std::int64_t cycles, const SourceLocation& place) const {
     return measured_us(static_cast<double>(cycles) / clock_ * 1e6, place);
   }
 
-  std::int64_t elements(Bytes bytes, const Place& place) const {
+  std::int64_t elements(Bytes bytes, const SourceLocation& place) const {
     if (bytes % element_bytes_ != 0)
       throw InputError(place, fmt::format("{} bytes of gradients are no whole number of elements", bytes),
                        fmt::format("a multiple of {}, or another --precision", element_bytes_));
@@ -231,7 +231,7 @@ Imported read_astra_sim(ByteSource& source, const ImportOptions& options) {
   if (lines.size() < 2)
     throw InputError({source.file(), ""}, "is too short for a workload",
                      "a line with the parallelism, one with the number of layers, and one per layer");
-  const Place first{source.file(), fmt::format("line {}", lines[0].number)};
+  const SourceLocation first{source.file(), fmt::format("line {}", lines[0].number)};
   const Parallelism* parallelism = parallelism_of(lines[0].text);
   if (!parallelism) {
     std::vector<std::string> known;
@@ -244,7 +244,7 @@ Imported read_astra_sim(ByteSource& source, const ImportOptions& options) {
     throw InputError(first,
                      fmt::format("{} makes no data-parallel profile: {}", parallelism->name, parallelism->refuse),
                      "DATA, or a hybrid whose gradients are all-reduced");
-  const Place second{source.file(), fmt::format("line {}", lines[1].number)};
+  const SourceLocation second{source.file(), fmt::format("line {}", lines[1].number)};
   const auto count = static_cast<std::size_t>(parse_integer(words(lines[1].text)[0], 1, 1'000'000, second));
   if (lines.size() - 2 != count)
     throw InputError(second, fmt::format("{} layers, but {} lines follow", count, lines.size() - 2),

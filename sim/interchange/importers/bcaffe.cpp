@@ -32,7 +32,7 @@ std::string_view list_of(std::string_view line) {
   return trimmed(line.substr(open + 2));
 }
 
-std::vector<double> numbers(std::string_view list, const Place& place) {
+std::vector<double> numbers(std::string_view list, const SourceLocation& place) {
   if (list.size() < 2 || list.back() != ']')
     throw InputError(place, "the list is cut", "[index, elements, backward us, communication us]");
   std::vector<double> all;
@@ -53,7 +53,7 @@ std::vector<Iteration> read_iterations(std::string_view text, const std::string&
   for (const TextLine& line : text_lines(text)) {
     const std::string_view list = list_of(line.text);
     if (list.empty()) continue;
-    const Place place{file, fmt::format("line {}", line.number)};
+    const SourceLocation place{file, fmt::format("line {}", line.number)};
     const std::vector<double> row = numbers(list, place);
     if (row[0] == 0) iterations.emplace_back();
     const double expected = iterations.empty() ? 0 : static_cast<double>(iterations.back().size());

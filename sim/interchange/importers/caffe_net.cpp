@@ -16,7 +16,7 @@ struct Message {
   std::string key;
   std::vector<std::pair<std::string, std::string>> values;
   std::vector<Message> messages;
-  Place place;
+  SourceLocation place;
 
   std::vector<std::string> all(std::string_view name) const {
     std::vector<std::string> found;
@@ -117,7 +117,7 @@ class Parser {
 class CaffeLayer {
  public:
   CaffeLayer(const std::string& name, const Message& definition, const CaffeShape& bottom, const CaffeShape& top,
-             const Place& place)
+             const SourceLocation& place)
       : name_(name), definition_(definition), bottom_(bottom), top_(top), place_(place) {}
 
   std::vector<CaffeBlob> blobs() const {
@@ -195,7 +195,7 @@ class CaffeLayer {
   const std::string& name_;
   const Message& definition_;
   const CaffeShape &bottom_, &top_;
-  Place place_;
+  SourceLocation place_;
 };
 
 std::string last_part(const std::string& name) { return name.substr(name.rfind('/') + 1); }
@@ -231,7 +231,7 @@ class Net {
   }
 
  private:
-  Place place_of(const Message& definition) const { return {file_, definition.place.path}; }
+  SourceLocation place_of(const Message& definition) const { return {file_, definition.place.path}; }
 
   const Message* definition_of(const CaffeSetup& layer, const CaffeShape& bottom, const CaffeShape& top) {
     if (const auto found = defined_.find(layer.name); found != defined_.end()) return found->second;

@@ -23,7 +23,7 @@ bool is_logged(std::string_view line) {
 }
 
 // The number in "NUMBER ms." that follows `key`, if the line has that key.
-std::optional<double> milliseconds(std::string_view message, std::string_view key, const Place& place) {
+std::optional<double> milliseconds(std::string_view message, std::string_view key, const SourceLocation& place) {
   const std::size_t at = message.find(key);
   if (at == std::string_view::npos) return std::nullopt;
   const std::vector<std::string_view> fields = words(message.substr(at + key.size()));
@@ -42,7 +42,7 @@ class Log {
       return;
     }
     in_net_ = false;
-    const Place place{file_, fmt::format("line {}", line.number)};
+    const SourceLocation place{file_, fmt::format("line {}", line.number)};
     const std::string_view message = line.text.substr(line.text.find("] ") + 2);
     if (message.starts_with("Initializing net from parameters:")) {
       in_net_ = true;
@@ -111,11 +111,11 @@ class Log {
     std::string name;
     Time forward;
     std::optional<Time> backward;
-    Place place;
+    SourceLocation place;
   };
 
   // What Caffe says of the layer that it creates: "NAME <- BLOB", "NAME -> BLOB (in-place)", "Top shape: 128 3 …".
-  bool set_up(std::string_view message, const Place& place) {
+  bool set_up(std::string_view message, const SourceLocation& place) {
     if (set_up_.empty()) return false;
     CaffeSetup& layer = set_up_.back();
     if (message.starts_with("Top shape: ")) {
@@ -133,7 +133,7 @@ class Log {
   }
 
   // "128 3 224 224 (19267584)"
-  static CaffeShape shape(std::string_view text, const Place& place) {
+  static CaffeShape shape(std::string_view text, const SourceLocation& place) {
     CaffeShape shape;
     for (const std::string_view word : words(text.substr(0, text.find('('))))
       shape.push_back(parse_integer(word, 1, 1'000'000'000'000, place));

@@ -49,6 +49,12 @@ Time time_of(const ChakraNode& node) {
   return time;
 }
 
+// JSON does not say which numbers are no integers.
+std::optional<double> number(const ChakraAttributes& attributes, const std::string& name) {
+  if (const auto whole = attribute<std::int64_t>(attributes, name)) return static_cast<double>(*whole);
+  return attribute<double>(attributes, name);
+}
+
 std::optional<Bytes> activation_bytes_of(const ChakraNode& node) {
   const auto bytes = attribute<std::int64_t>(node.attributes, "activation_bytes");
   constexpr Bytes most = Bytes{1} << 53;
@@ -106,7 +112,7 @@ class TraceReader {
       profile.update = Time(*update);
     if (const auto tokens = attribute<std::int64_t>(trace_.metadata, "tokens_per_sample"); tokens && *tokens > 0)
       profile.tokens_per_sample = tokens;
-    if (const auto flops = attribute<double>(trace_.metadata, "flops_per_sample"); flops && *flops > 0)
+    if (const auto flops = number(trace_.metadata, "flops_per_sample"); flops && *flops > 0)
       profile.flops_per_sample = flops;
   }
 
@@ -205,7 +211,7 @@ class TraceReader {
     return !imported_.profile.tensors.empty();
   }
 
-  void add_tensor(const std::string& name, double elements, std::size_t layer, const Place& place) {
+  void add_tensor(const std::string& name, double elements, std::size_t layer, const SourceLocation& place) {
     if (const std::int64_t count = parameter_count(elements, place); count > 0)
       imported_.profile.tensors.push_back({name, count, 0, static_cast<LayerId>(position_[layer])});
   }

@@ -51,7 +51,7 @@ std::string stem(const std::string& file) {
 }
 
 // The layers with parameters get the names and the tensors of the model's.
-void match(Profile& profile, const Model& model, const Place& file) {
+void match(Profile& profile, const Model& model, const SourceLocation& file) {
   std::map<LayerId, std::int64_t> parameters;
   for (const Tensor& tensor : profile.tensors) parameters[tensor.layer] += tensor.elements;
   profile.tensors.clear();
@@ -81,7 +81,7 @@ void match(Profile& profile, const Model& model, const Place& file) {
   profile.model = model.name;
 }
 
-void set_forward(Imported& imported, const ImportOptions& options, const Place& file) {
+void set_forward(Imported& imported, const ImportOptions& options, const SourceLocation& file) {
   if (!imported.has_forward && !options.forward_ratio)
     throw InputError(file, "has no forward times", "give --forward-ratio R to set them to R times the backward times");
   if (!options.forward_ratio) return;
@@ -90,7 +90,7 @@ void set_forward(Imported& imported, const ImportOptions& options, const Place& 
       fmt::format("every layer's forward time was set to {:g} times its backward time", *options.forward_ratio));
 }
 
-void require_complete(const Profile& profile, const Place& file) {
+void require_complete(const Profile& profile, const SourceLocation& file) {
   if (profile.layers.empty()) throw InputError(file, "has no layers", "at least one layer with its times");
   if (profile.tensors.empty())
     throw InputError(file, "has no parameters: nothing would ever be communicated",
@@ -121,7 +121,7 @@ std::span<const Importer> importers() {
   return all;
 }
 
-const Importer& find_importer(std::string_view name, const Place& place) {
+const Importer& find_importer(std::string_view name, const SourceLocation& place) {
   return find_by_name(importers(), name, place, "unknown format '{}'");
 }
 
@@ -137,7 +137,7 @@ const Importer& recognise(const ByteSource& source) {
 }
 
 Imported import_profile(const Importer& importer, ByteSource& source, const ImportOptions& options) {
-  const Place file{source.file(), ""};
+  const SourceLocation file{source.file(), ""};
   Imported imported = importer.read(source, options);
   Profile& profile = imported.profile;
   if (options.match) {
@@ -173,7 +173,7 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   return imported;
 }
 
-std::string collectives_csv(const Imported& imported, const Place& file) {
+std::string collectives_csv(const Imported& imported, const SourceLocation& file) {
   if (imported.collectives.empty())
     throw InputError(file, "has no collective whose size is known", "a trace of a job of several ranks, with NCCL");
   const bool counted = std::all_of(imported.collectives.begin(), imported.collectives.end(),
@@ -185,13 +185,13 @@ std::string collectives_csv(const Imported& imported, const Place& file) {
   return text;
 }
 
-Time measured_us(double microseconds, const Place& place) {
+Time measured_us(double microseconds, const SourceLocation& place) {
   if (!(microseconds >= 0 && microseconds <= longest_us))
     throw InputError(place, fmt::format("{} us is not a measured time", microseconds), "0 to 3.6e9 us (an hour)");
   return to_time(microseconds * 1e-6);
 }
 
-std::int64_t parameter_count(double count, const Place& place) {
+std::int64_t parameter_count(double count, const SourceLocation& place) {
   if (!(count >= 0 && count <= most_parameters && count == std::floor(count)))
     throw InputError(place, fmt::format("{} is not a number of parameters", count), "a whole number, 0 to 1e12");
   return static_cast<std::int64_t>(count);

@@ -62,7 +62,7 @@ struct Importer {
 std::span<const Importer> importers();
 
 /// Throws InputError at `place`, naming the nearest known one.
-const Importer& find_importer(std::string_view name, const Place& place);
+const Importer& find_importer(std::string_view name, const SourceLocation& place);
 
 /// The first importer that recognises the source. Throws InputError.
 const Importer& recognise(const ByteSource& source);
@@ -73,13 +73,13 @@ const Importer& recognise(const ByteSource& source);
 Imported import_profile(const Importer& importer, ByteSource& source, const ImportOptions& options);
 
 /// CSV for `allreplay calibrate`. Throws InputError at `file` where there is nothing to write.
-std::string collectives_csv(const Imported& imported, const Place& file);
+std::string collectives_csv(const Imported& imported, const SourceLocation& file);
 
 /// For importers: a layer's time. Throws InputError unless it is between 0 and an hour: anything else is no
 /// measurement, or not in this unit.
-Time measured_us(double microseconds, const Place& place);
+Time measured_us(double microseconds, const SourceLocation& place);
 
 /// For importers: parameters in a tensor. Throws InputError unless it is a whole number between 0 and 1e12.
-std::int64_t parameter_count(double count, const Place& place);
+std::int64_t parameter_count(double count, const SourceLocation& place);
 
 }  // namespace allreplay

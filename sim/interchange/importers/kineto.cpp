@@ -31,7 +31,7 @@ std::string signature(const Attribution& known, const ProfiledIteration& iterati
 }
 
 // The steps that look like most do. Those that a profile's window cut lack layers, or the time of some.
-std::vector<Id> whole_steps(const Attribution& known, const Place& file) {
+std::vector<Id> whole_steps(const Attribution& known, const SourceLocation& file) {
   std::map<std::string, std::vector<Id>> alike;
   for (Id step = 0; step < known.iterations.size(); ++step)
     if (!known.iterations[step].layers.empty()) alike[signature(known, known.iterations[step])].push_back(step);
@@ -43,7 +43,7 @@ std::vector<Id> whole_steps(const Attribution& known, const Place& file) {
 }
 
 // Without marks only one pass can be told from the next.
-void require_one_pass(const Attribution& known, const Place& file) {
+void require_one_pass(const Attribution& known, const SourceLocation& file) {
   if (known.steps.marks != Marks::None || known.roots.gradients.empty()) return;
   const std::vector<Gradient>& gradients = known.roots.gradients.begin()->second;
   if (known.root(known.iterations[0].layers.back()).start > gradients.front().at)
@@ -72,7 +72,7 @@ bool has_no_shape(const Attribution& known, Id dims) { return known.trace.dims.t
 
 // The elements of each layer's tensors: those of its gradients, or of the model's layers where the trace has no shapes.
 std::vector<std::vector<std::int64_t>> elements(const Attribution& known, const ProfiledIteration& iteration,
-                                                const ImportOptions& options, const Place& file) {
+                                                const ImportOptions& options, const SourceLocation& file) {
   const auto without =
       std::find_if(iteration.gradients.begin(), iteration.gradients.end(), [&](const std::vector<Id>& gradients) {
         return std::any_of(gradients.begin(), gradients.end(), [&](Id dims) { return has_no_shape(known, dims); });
@@ -108,7 +108,7 @@ std::vector<std::vector<std::int64_t>> elements(const Attribution& known, const 
 }
 
 Profile profile_of(const Attribution& known, const WholeSteps& steps,
-                   const std::vector<std::vector<std::int64_t>>& elements_by_layer, const Place& file) {
+                   const std::vector<std::vector<std::int64_t>>& elements_by_layer, const SourceLocation& file) {
   const ProfiledIteration& first = known.iterations[steps.ids.front()];
   Profile profile;
   bool any_backward = false;
@@ -164,7 +164,7 @@ std::int64_t batch_size_of(const Attribution& known, const ProfiledIteration& fi
   return input.empty() || layer.copies ? 0 : input.front();
 }
 
-Imported imported_from(const Attribution& known, const ImportOptions& options, const Place& file) {
+Imported imported_from(const Attribution& known, const ImportOptions& options, const SourceLocation& file) {
   const WholeSteps steps{whole_steps(known, file), known.slowdown.result()};
   require_one_pass(known, file);
   const ProfiledIteration& first = known.iterations[steps.ids.front()];
@@ -201,7 +201,7 @@ bool is_kineto(std::string_view, std::string_view head) {
 }
 
 Imported read_kineto(ByteSource& source, const ImportOptions& options) {
-  const Place file{source.file(), ""};
+  const SourceLocation file{source.file(), ""};
   KinetoTrace trace = read_kineto_events(source);
   if (trace.kernels.empty()) throw InputError(file, "has no GPU kernels", "profile with ProfilerActivity.CUDA");
   return kineto::imported_from(kineto::attributed(std::move(trace)), options, file);

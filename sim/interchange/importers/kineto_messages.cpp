@@ -63,7 +63,7 @@ std::optional<MeasuredCollective> measured_collective(const KinetoMessage& messa
 }
 
 std::vector<std::vector<std::int64_t>> elements_by_order(std::span<const ShapelessLayer> layers, const Model& model,
-                                                         const Place& file) {
+                                                         const SourceLocation& file) {
   constexpr auto hint = "a trace of that model, or one with record_shapes=True";
   std::vector<std::vector<std::int64_t>> elements;
   for (const ModelLayer& layer : model.layers) {

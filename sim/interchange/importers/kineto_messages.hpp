@@ -25,6 +25,6 @@ struct ShapelessLayer {
 /// The elements of each layer's tensors: those of the model's layers with tensors, in order. Throws InputError at
 /// `file` where a layer has another number of gradients, or is of another kind than the model's tensors in its place.
 std::vector<std::vector<std::int64_t>> elements_by_order(std::span<const ShapelessLayer> layers, const Model& model,
-                                                         const Place& file);
+                                                         const SourceLocation& file);
 
 }  // namespace allreplay

@@ -58,7 +58,7 @@ std::string host_note(const Attribution& known, std::vector<Id> steps) {
 
 // The collective of a kernel: as it says itself, or as the annotation around its launch does.
 std::optional<MeasuredCollective> collective_of(const Attribution& known, std::size_t i, std::span<const Id> annotated,
-                                                const Place& file) {
+                                                const SourceLocation& file) {
   const KinetoTrace& trace = known.trace;
   const KinetoKernel& kernel = trace.kernels[i];
   if (const auto message = trace.messages.find(i); message != trace.messages.end())
@@ -84,7 +84,7 @@ std::optional<MeasuredCollective> collective_of(const Attribution& known, std::s
 // By their start; and how many there are of which the trace does not say enough.
 std::pair<std::vector<MeasuredCollective>, std::int64_t> collectives_of(const Attribution& known,
                                                                         const std::vector<Id>& steps,
-                                                                        const Place& file) {
+                                                                        const SourceLocation& file) {
   std::vector<Id> annotated;
   for (Id i = 0; i < known.trace.spans.size(); ++i)
     if (named(known.trace, known.trace.spans[i], "nccl:")) annotated.push_back(i);
@@ -138,7 +138,8 @@ std::vector<std::string> notes_on_time(const Attribution& known, const WholeStep
   return notes;
 }
 
-void add_communication(const Attribution& known, const WholeSteps& steps, const Place& file, Imported& imported) {
+void add_communication(const Attribution& known, const WholeSteps& steps, const SourceLocation& file,
+                       Imported& imported) {
   auto [collectives, unknown] = collectives_of(known, steps.ids, file);
   const std::vector<Interval> carried = busy(known, steps.ids, true);
   const std::int64_t hidden = shared_length(busy(known, steps.ids, false), carried);
@@ -180,7 +181,7 @@ std::vector<std::int64_t> first_shape(const std::string& dims) {
   return shape;
 }
 
-std::int64_t elements_of(const std::vector<std::int64_t>& shape, const Place& file) {
+std::int64_t elements_of(const std::vector<std::int64_t>& shape, const SourceLocation& file) {
   double count = 1;
   for (const std::int64_t extent : shape) count *= static_cast<double>(extent);
   return parameter_count(count, file);

@@ -33,12 +33,13 @@ struct WholeSteps {
 std::vector<std::string> notes_on_time(const Attribution& known, const WholeSteps& steps);
 
 /// The collectives of a job of several ranks, and notes on them. Throws InputError at `file` where a size is none.
-void add_communication(const Attribution& known, const WholeSteps& steps, const Place& file, Imported& imported);
+void add_communication(const Attribution& known, const WholeSteps& steps, const SourceLocation& file,
+                       Imported& imported);
 
 /// "32x3x224x224;64x3x7x7;" -> {32, 3, 224, 224}; empty where the trace says no shape.
 std::vector<std::int64_t> first_shape(const std::string& dims);
 
 /// Throws InputError at `file` where it is no number of parameters.
-std::int64_t elements_of(const std::vector<std::int64_t>& shape, const Place& file);
+std::int64_t elements_of(const std::vector<std::int64_t>& shape, const SourceLocation& file);
 
 }  // namespace allreplay::kineto

@@ -70,7 +70,7 @@ class GraphReader {
   bool has_stages() const { return has_stages_; }
 
  private:
-  Place place() const { return {file_, fmt::format("line {}", line_)}; }
+  SourceLocation place() const { return {file_, fmt::format("line {}", line_)}; }
 
   // The id, a description that may hold anything, the numbers, and perhaps a stage_id.
   void add_node(std::string_view line) {

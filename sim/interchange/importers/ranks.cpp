@@ -55,7 +55,7 @@ std::optional<double> deviation(std::span<const Imported> ranks) {
 
 void require_same_job(const Imported& first, const Imported& other, const std::string& file,
                       const std::string& before) {
-  const Place place{file, ""};
+  const SourceLocation place{file, ""};
   constexpr auto hint = "traces of several ranks of one data-parallel job";
   const Profile &a = first.profile, &b = other.profile;
   if (a.layers.size() != b.layers.size())

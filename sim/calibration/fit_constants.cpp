@@ -1,0 +1,376 @@
+#include "sim/calibration/fit_constants.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/calibration/least_squares.hpp"
+#include "sim/experiment/run.hpp"
+#include "sim/training/job.hpp"
+
+namespace allreplay {
+
+namespace {
+
+bool is_option(Constant constant) { return constant == Constant::Launch || constant == Constant::Update; }
+
+bool within_node(const Network& network, std::int64_t workers) {
+  return network.node && workers <= network.node->workers;
+}
+
+// Where alpha or beta of that level stands in a network.
+std::optional<double>& level_constant(Network& network, Constant constant, bool inside) {
+  if (inside) return constant == Constant::Alpha ? network.node->alpha : network.node->beta;
+  return constant == Constant::Alpha ? network.alpha : network.beta;
+}
+
+void require_levels(const Scenario& scenario, const MeasuredPoint& point, Constant constant) {
+  const Network& network = scenario.cluster.network;
+  if (!network.measured && network.table.empty() && network.tables.empty()) return;
+  throw InputError(
+      {point.place.file, point.place.path + ", calibrate"},
+      fmt::format("{} has no {}: it gives whole collectives", scenario.cluster.name, name_of(constant_words, constant)),
+      "a cluster with alpha and beta");
+}
+
+double start_of(const Scenario& scenario, Constant constant, bool inside) {
+  constexpr double some_launch = 20e-6, some_update = 1e-3, some_alpha = 10e-6, some_beta = 1e-9;
+  if (constant == Constant::Launch) return some_launch;
+  if (constant == Constant::Update) {
+    const double known = to_seconds(scenario.profile->update.value_or(Time(0)));
+    return known > 0 ? known : some_update;
+  }
+  Network network = scenario.cluster.network;
+  const double known = level_constant(network, constant, inside).value_or(0);
+  return known > 0 ? known : constant == Constant::Alpha ? some_alpha : some_beta;
+}
+
+Scenario resolved(const MeasuredPoint& point, const Request& request, Library& library) {
+  return request.strategy.empty() && point.bytes > 0 ? library.resolve_network(request) : library.resolve(request);
+}
+
+std::vector<FittedConstant> declared(const MeasuredFile& measured, Library& library) {
+  std::vector<FittedConstant> all;
+  for (std::size_t row = 0; row < measured.points.size(); ++row) {
+    const MeasuredPoint& point = measured.points[row];
+    if (point.scored()) continue;
+    const Scenario scenario = resolved(point, point.request, library);
+    for (const FitRequest& fit : point.fits) {
+      FittedConstant one{.constant = fit.constant};
+      if (!is_option(fit.constant)) {
+        require_levels(scenario, point, fit.constant);
+        one.inside = within_node(scenario.cluster.network, scenario.workers);
+      }
+      for (const std::string& column : fit.by) one.scope.emplace_back(column, point.cells.at(column));
+      const auto same = std::find_if(all.begin(), all.end(), [&](const FittedConstant& other) {
+        return other.constant == one.constant && other.inside == one.inside && other.scope == one.scope;
+      });
+      if (same != all.end()) {
+        same->rows.push_back(row);
+        continue;
+      }
+      one.value = start_of(scenario, one.constant, one.inside);
+      one.rows = {row};
+      all.push_back(std::move(one));
+    }
+  }
+  return all;
+}
+
+// Two that hold for one row would each have to be obeyed.
+void require_one_each(const MeasuredFile& measured, const std::vector<FittedConstant>& fitted) {
+  for (const MeasuredPoint& point : measured.points)
+    for (std::size_t i = 0; i < fitted.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        if (fitted[i].constant == fitted[j].constant && fitted[i].inside == fitted[j].inside &&
+            fitted[i].holds_for(point) && fitted[j].holds_for(point))
+          throw InputError(
+              point.place,
+              fmt::format("would have {} by two sets of rows", name_of(constant_words, fitted[i].constant)),
+              "the same columns behind `by` in all rows that fit it");
+}
+
+// Those that share a row that fits, directly or through others: by group, the places of constants.
+std::vector<std::vector<std::size_t>> groups_of(const MeasuredFile& measured,
+                                                const std::vector<FittedConstant>& fitted) {
+  std::vector<std::size_t> group(fitted.size());
+  std::iota(group.begin(), group.end(), std::size_t{0});
+  for (const MeasuredPoint& point : measured.points) {
+    if (point.scored()) continue;
+    std::optional<std::size_t> first;
+    for (std::size_t i = 0; i < fitted.size(); ++i) {
+      if (!fitted[i].holds_for(point)) continue;
+      if (!first) first = group[i];
+      const std::size_t other = group[i];
+      for (std::size_t& one : group)
+        if (one == other) one = *first;
+    }
+  }
+  std::map<std::size_t, std::vector<std::size_t>> members;
+  for (std::size_t i = 0; i < fitted.size(); ++i) members[group[i]].push_back(i);
+  std::vector<std::vector<std::size_t>> groups;
+  for (auto& [leader, list] : members) groups.push_back(std::move(list));
+  return groups;
+}
+
+// The errors of the rows that fit a group's constants. A row is simulated again only where one that it knows has
+// changed.
+class Misfit {
+ public:
+  Misfit(const MeasuredFile& measured, std::vector<FittedConstant> constants, Library& library)
+      : measured_(measured), constants_(std::move(constants)), library_(library) {
+    for (std::size_t row = 0; row < measured.points.size(); ++row) {
+      const MeasuredPoint& point = measured.points[row];
+      const auto fits = [&](const FittedConstant& one) { return one.holds_for(point); };
+      if (!point.scored() && std::any_of(constants_.begin(), constants_.end(), fits)) rows_.push_back(row);
+    }
+  }
+
+  const std::vector<std::size_t>& rows() const { return rows_; }
+
+  /// Where the constants `free` are so many times their starts. The others are the files' own, or as they start.
+  std::vector<double> errors(const std::vector<std::size_t>& free, const std::vector<double>& times,
+                             std::optional<std::size_t> at_start = std::nullopt) {
+    std::vector<FittedConstant> tried = constants_;
+    for (FittedConstant& one : tried) one.used = false;
+    for (std::size_t i = 0; i < free.size(); ++i) {
+      tried[free[i]].used = true;
+      tried[free[i]].value *= times[i];
+    }
+    if (at_start) tried[*at_start].used = true;
+    std::vector<double> errors;
+    for (const std::size_t row : rows_) errors.push_back(error_at(row, tried));
+    return errors;
+  }
+
+ private:
+  double error_at(std::size_t row, const std::vector<FittedConstant>& tried) {
+    const MeasuredPoint& point = measured_.points[row];
+    std::vector<double> key{static_cast<double>(row)};
+    for (const FittedConstant& one : tried)
+      if (one.holds_for(point)) key.push_back(one.used ? one.value : -1);
+    const auto [found, fresh] = known_.emplace(key, 0.0);
+    if (fresh)
+      found->second = error_of(predict(scenario_of(point, tried, library_), point, measured_.quantity).value,
+                               point.value, measured_.quantity);
+    return found->second;
+  }
+
+  const MeasuredFile& measured_;
+  std::vector<FittedConstant> constants_;
+  Library& library_;
+  std::vector<std::size_t> rows_;
+  std::map<std::vector<double>, double> known_;
+};
+
+double squares_of(const std::vector<double>& errors) {
+  return std::inner_product(errors.begin(), errors.end(), errors.begin(), 0.0);
+}
+
+// Along each constant by itself, from a thousandth to a thousand times the start.
+std::vector<double> best_of_grid(const Residuals& errors, std::size_t count) {
+  std::vector<double> best(count, 1.0);
+  double least = squares_of(errors(best));
+  for (std::size_t axis = 0; axis < count; ++axis) {
+    const std::vector<double> from = best;
+    for (int power = -10; power <= 10; ++power) {
+      std::vector<double> candidate = from;
+      candidate[axis] = std::exp2(power);
+      const double value = squares_of(errors(candidate));
+      if (!(value < least)) continue;
+      least = value;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+// The files' own constants, the best of the grid, and a tenth or ten times the former, alike for all of one name.
+std::vector<std::vector<double>> starts(const Residuals& errors, const std::vector<FittedConstant>& constants) {
+  std::set<Constant> names;
+  for (const FittedConstant& one : constants) names.insert(one.constant);
+  std::vector<std::vector<double>> all{std::vector<double>(constants.size(), 1.0),
+                                       best_of_grid(errors, constants.size())};
+  for (unsigned corner = 0; corner < 1u << names.size(); ++corner) {
+    std::vector<double>& start = all.emplace_back();
+    for (const FittedConstant& one : constants)
+      start.push_back(corner >> std::distance(names.begin(), names.find(one.constant)) & 1u ? 0.1 : 10);
+  }
+  return all;
+}
+
+// One group's constants: those that are free are fitted, the others are the files' own.
+class GroupFit {
+ public:
+  GroupFit(Misfit misfit, const std::vector<FittedConstant>& constants)
+      : misfit_(std::move(misfit)), open_(constants.size()), free_(constants.size()) {
+    std::iota(free_.begin(), free_.end(), std::size_t{0});
+    best_ = least_squares(errors_of(free_), starts(errors_of(free_), constants));
+    most_ = best_.squares + noise() * noise();
+    while (!free_.empty() && leave_one_to_the_files()) {
+    }
+  }
+
+  /// `one` is `members[place]`.
+  FittedConstant fitted(FittedConstant one, std::size_t place, const std::vector<std::size_t>& members) const {
+    const auto found = std::find(free_.begin(), free_.end(), place);
+    one.used = found != free_.end();
+    if (one.used) one.value *= best_.at[static_cast<std::size_t>(found - free_.begin())];
+    one.known = open_[place].empty();
+    for (const std::size_t other : open_[place])
+      if (other != place) one.not_told_from.push_back(members[other]);
+    return one;
+  }
+
+ private:
+  Residuals errors_of(const std::vector<std::size_t>& free, std::optional<std::size_t> at_start = std::nullopt) {
+    return [this, free, at_start](const std::vector<double>& times) { return misfit_.errors(free, times, at_start); };
+  }
+
+  // What a row is not told by: a thousandth, or less where the rows agree better with one another than that (by what
+  // the fit leaves of them, which is nothing where there are no more rows than constants). What is rounded is a
+  // millionth.
+  double noise() const {
+    constexpr double most = 1e-3, least = 1e-6;
+    if (misfit_.rows().size() <= free_.size()) return most;
+    const auto more = static_cast<double>(misfit_.rows().size() - free_.size());
+    return std::clamp(std::sqrt(best_.squares / more), least, most);
+  }
+
+  // The others fitted again, while the one at that place among the free ones is the files' own, or as it starts.
+  LeastSquares without(std::size_t place, bool at_start) {
+    std::vector<std::size_t> others = free_;
+    std::vector<double> from = best_.at;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(place));
+    from.erase(from.begin() + static_cast<std::ptrdiff_t>(place));
+    const Residuals errors = errors_of(others, at_start ? std::optional(free_[place]) : std::nullopt);
+    if (others.empty()) return {{}, squares_of(errors({}))};
+    return least_squares(errors, {from});
+  }
+
+  // What may be 0 is 0, unless it may as well be what it starts with.
+  void leave_0() {
+    constexpr double next_to_0 = 1e-3;
+    for (std::size_t i = 0; i < free_.size(); ++i) {
+      LeastSquares none = best_;
+      none.at[i] = 0;
+      none.squares = squares_of(errors_of(free_)(none.at));
+      if (best_.at[i] >= next_to_0 || none.squares > most_) continue;
+      LeastSquares rest = without(i, true);
+      rest.at.insert(rest.at.begin() + static_cast<std::ptrdiff_t>(i), 1.0);
+      best_ = rest.squares > most_ ? std::move(none) : std::move(rest);
+    }
+  }
+
+  // Of what the rows leave open, what they leave most open and do without. A constant counts as open where others can
+  // make up for twice of it, and it moves by a hundredth or more.
+  bool leave_one_to_the_files() {
+    constexpr double part = 0.01;
+    leave_0();
+    const auto shares = untold(errors_of(free_), best_.at, noise());
+    std::vector<std::size_t> open;
+    for (std::size_t i = 0; i < free_.size(); ++i)
+      if (best_.at[i] > 0 && shares[i][i] >= part * part) open.push_back(i);
+    for (const std::size_t i : open)
+      for (const std::size_t j : open)
+        if (i == j || std::abs(shares[i][j]) >= part) open_[free_[i]].insert(free_[j]);
+    std::stable_sort(open.begin(), open.end(),
+                     [&](std::size_t one, std::size_t other) { return shares[one][one] > shares[other][other]; });
+    for (const std::size_t i : open) {
+      LeastSquares rest = without(i, false);
+      if (rest.squares > most_) continue;
+      best_ = std::move(rest);
+      free_.erase(free_.begin() + static_cast<std::ptrdiff_t>(i));
+      return true;
+    }
+    return false;
+  }
+
+  Misfit misfit_;
+  std::vector<std::set<std::size_t>> open_;  // of each that the rows leave open: itself, and what may make up for it
+  std::vector<std::size_t> free_;
+  LeastSquares best_;  // of those
+  double most_ = 0;    // squares that are as good as the least
+};
+
+}  // namespace
+
+std::vector<FittedConstant> fit_group(const MeasuredFile& measured, const ConstantsToFit& all, std::size_t group,
+                                      Library& library) {
+  const std::vector<std::size_t>& members = all.groups[group];
+  std::vector<FittedConstant> fitted;
+  for (const std::size_t member : members) fitted.push_back(all.constants[member]);
+  Misfit misfit(measured, fitted, library);
+  if (misfit.rows().size() < members.size()) {
+    std::vector<std::string_view> names;
+    for (const FittedConstant& one : fitted) names.push_back(name_of(constant_words, one.constant));
+    throw InputError(measured.points[misfit.rows().front()].place,
+                     fmt::format("{} rows are to fit {} constants ({})", misfit.rows().size(), members.size(),
+                                 fmt::join(names, ", ")),
+                     "as many rows as constants, or more");
+  }
+  const GroupFit fit(std::move(misfit), fitted);
+  for (std::size_t i = 0; i < fitted.size(); ++i) fitted[i] = fit.fitted(fitted[i], i, members);
+  return fitted;
+}
+
+bool FittedConstant::holds_for(const MeasuredPoint& point) const {
+  return std::all_of(scope.begin(), scope.end(),
+                     [&](const auto& cell) { return point.cells.at(cell.first) == cell.second; });
+}
+
+Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstant>& fitted, Library& library) {
+  Request request = point.request;
+  const auto serves = [&](const FittedConstant& one) { return one.used && one.holds_for(point); };
+  for (const FittedConstant& one : fitted) {
+    if (!is_option(one.constant) || !serves(one)) continue;
+    const std::string name(name_of(constant_words, one.constant));
+    if (const auto own = point.cells.find(name); own != point.cells.end() && !own->second.empty()) continue;
+    request.options.push_back({name, fmt::format("{} s", one.value), point.place});
+  }
+  Scenario scenario = resolved(point, request, library);
+  for (const FittedConstant& one : fitted) {
+    Network& network = scenario.cluster.network;
+    if (is_option(one.constant) || !serves(one) || (one.inside && !network.node)) continue;
+    require_levels(scenario, point, one.constant);
+    level_constant(network, one.constant, one.inside) = one.value;
+  }
+  return scenario;
+}
+
+double error_of(double predicted, double measured, Quantity quantity) {
+  const double error = predicted / measured - 1;
+  return is_time(quantity) ? -error : error;
+}
+
+Predicted predict(const Scenario& scenario, const MeasuredPoint& point, Quantity quantity) {
+  if (quantity == Quantity::CollectiveTime) {
+    const Job job = job_of(scenario);
+    return {.value = to_seconds(job.fabric->alone(point.bytes, CollectiveOp::AllReduce)), .warning = job.warning};
+  }
+  const Outcome outcome = run(scenario);
+  const Metrics& metrics = outcome.result.metrics;
+  const double computing = metrics.iteration_s - metrics.exposed_comm_s;
+  const auto in_unit = [&](double seconds) {
+    if (is_time(quantity)) return seconds;
+    const double rate = quantity == Quantity::Throughput ? *metrics.samples_per_s : metrics.speedup;
+    return rate * metrics.iteration_s / seconds;
+  };
+  return {in_unit(metrics.iteration_s), in_unit(computing), in_unit(computing + metrics.comm_busy_s),
+          metrics.efficiency, outcome.result.warning};
+}
+
+ConstantsToFit constants_to_fit(const MeasuredFile& measured, Library& library) {
+  std::vector<FittedConstant> constants = declared(measured, library);
+  require_one_each(measured, constants);
+  auto groups = groups_of(measured, constants);
+  return {std::move(constants), std::move(groups)};
+}
+
+}  // namespace allreplay

@@ -1,0 +1,102 @@
+#include "sim/calibration/known_speed.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <boost/math/tools/toms748_solve.hpp>
+#include <fmt/format.h>
+
+namespace allreplay {
+
+namespace {
+
+constexpr double near_enough = 1e-9, promised = 1e-6;  // in parts of an iteration
+constexpr double longest = 1e6;                        // seconds: what a trace may say of a layer
+
+// Seconds of an iteration of that speed.
+double goal_of(const Scenario& setting, const KnownSpeed& known) {
+  const auto samples =
+      static_cast<double>(setting.options.strategy.sharding.accumulate * setting.profile->batch_size.value());
+  const double goal = samples / known.samples_per_s();
+  if (!(goal <= longest))
+    throw InputError(known.place, fmt::format("{} are an iteration of {:.3g} s", known.text(), goal),
+                     fmt::format("at most {:g} s", longest));
+  return goal;
+}
+
+// Runs the setting with one factor after another.
+class Search {
+ public:
+  Search(const Scenario& setting, double goal) : setting_(setting), goal_(goal) {}
+
+  /// How much longer than asked for an iteration is, in parts of it; 0 where the factor will do. The longer computing
+  /// takes the longer the iteration, as long as the plan stays the same.
+  double operator()(double factor) {
+    Scenario scenario = setting_;
+    for (Layer& layer : scenario.profile.own().layers) {
+      layer.forward = scaled(layer.forward, factor);
+      layer.backward = scaled(layer.backward, factor);
+    }
+    AtSpeed tried{factor, run(std::move(scenario))};
+    const double off = tried.outcome.result.metrics.iteration_s / goal_ - 1;
+    if (std::abs(off) < std::abs(least_off_)) {
+      least_off_ = off;
+      best = std::move(tried);
+    }
+    return std::abs(off) <= near_enough ? 0 : off;
+  }
+
+  bool found() const { return std::abs(least_off_) <= promised; }
+
+  AtSpeed best;  ///< of all that were tried
+
+ private:
+  const Scenario& setting_;
+  double goal_;
+  double least_off_ = std::numeric_limits<double>::infinity();
+};
+
+std::string hint(const Scenario& setting, const std::string& limit) {
+  return setting.workers > 1
+             ? limit
+             : fmt::format("{}; of several GPUs: --cluster and --strategy that it was measured with", limit);
+}
+
+}  // namespace
+
+std::string KnownSpeed::text(double other) const {
+  return other >= 1000 ? fmt::format("{:.0f} {}", other, unit) : fmt::format("{:.4g} {}", other, unit);
+}
+
+AtSpeed at_speed(const Scenario& setting, const KnownSpeed& known) {
+  constexpr double hardly = 1e-6;  // of what computing may take at most: the least that is tried
+  const double goal = goal_of(setting, known);
+  const double computing = static_cast<double>(setting.options.strategy.sharding.accumulate) *
+                           to_seconds(add(setting.profile->forward(), setting.profile->backward()));
+  Search search(setting, goal);
+  double low = hardly * goal / computing, high = goal / computing;
+  double at_low = search(low);
+  if (at_low > 0) {
+    const std::string limit = fmt::format("less than {}", known.text(known.value / (1 + at_low)));
+    throw InputError(known.place,
+                     fmt::format("no computing is fast enough for {}: without any an iteration takes {}", known.text(),
+                                 format_duration(goal * (1 + at_low))),
+                     hint(setting, limit));
+  }
+  double at_high = search(high);
+  while (at_high < 0) {  // all workers are faster than the profile says
+    low = high, at_low = at_high;
+    at_high = search(high *= 2);
+  }
+  std::uintmax_t most = 100;
+  const auto [below, above] =
+      boost::math::tools::toms748_solve([&](double factor) { return search(factor); }, low, high, at_low, at_high,
+                                        boost::math::tools::eps_tolerance<double>(), most);
+  if (search.found()) return std::move(search.best);
+  const auto speed_at = [&](double factor) { return known.text(known.value / (1 + search(factor))); };
+  throw InputError(known.place,
+                   fmt::format("{} lie in a gap: the plan of {} changes there", known.text(), setting.strategy->name),
+                   fmt::format("{} or {}", speed_at(above), speed_at(below)));
+}
+
+}  // namespace allreplay

@@ -1,0 +1,44 @@
+// The constants of two levels out of several logs, inside a node and across nodes: of closed forms, or of NCCL's model.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "sim/calibration/calibration.hpp"
+#include "sim/cluster/cluster.hpp"
+#include "sim/collective/comm_cost.hpp"
+
+namespace allreplay {
+
+/// How far the fitted levels are from one log: |fitted − measured| / measured.
+struct LevelErrors {
+  std::int64_t workers = 0, nodes = 0;
+  double median = 0, worst = 0;
+};
+
+struct LevelFit {
+  /// With node, alpha and beta fitted; or with nccl's scale.
+  Network network;
+  /// How many times the starting constants: bandwidth and latency inside, bandwidth and latency between nodes. Those of
+  /// a level without logs are 1, and `known` is false, as it is where something else hides them.
+  std::array<double, 4> factors{1, 1, 1, 1};
+  std::array<bool, 4> known{};
+  std::vector<LevelErrors> errors;  ///< of each log
+  double median = 0;                ///< the largest of their medians
+  std::vector<std::string> warnings;
+};
+
+/// Least squares of (T − t)/t over all rows of all logs, in the logarithms of four factors: by pattern search (Hooke
+/// and Jeeves 1961) from the best of a grid. `start` has node, its rails, and nccl with bandwidths where the algorithm
+/// is nccl, of which a factor that no link can have is warned of; of a closed form it needs no constants, the logs' own
+/// lines being the start. Inside a node only a log inside one node has a say, between nodes only those of several.
+/// REQUIRES: logs of one algorithm, each fitted by calibrate().
+LevelFit fit_levels(std::span<const Calibration> logs, const Network& start);
+
+/// What the fitted levels ask for the log's collective among its workers.
+CommCost level_price(const LevelFit& fit, const Calibration& log);
+
+}  // namespace allreplay

@@ -1,0 +1,261 @@
+// nccl-tests (all_reduce_perf, …): rows `size count type [redop] [root]`, then time, algbw, busbw, #wrong, out of place
+// and in place. Through mpirun or srun every line has a prefix, and with NCCL_DEBUG=INFO other lines stand between, or
+// even within rows, since a row is printed in pieces.
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "sim/calibration/log_text.hpp"
+#include "sim/cluster/cluster.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr Benchmark nccl_benchmarks[] = {{"all_reduce_perf", Purpose::AllReduce},
+                                         {"all_gather_perf", Purpose::AllGather},
+                                         {"reduce_scatter_perf", Purpose::ReduceScatter},
+                                         {"broadcast_perf", Purpose::Broadcast}};
+constexpr std::size_t block_columns = 4;  // time, algbw, busbw, #wrong
+constexpr std::array<std::string_view, 2> blocks = {"out-of-place", "in-place"};
+
+bool of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-' || c == '.'; }
+
+// What of a line stands before NCCL's own message, which begins `host:pid:tid [gpu] NCCL INFO`; all of it if none does.
+std::string_view before_chatter(std::string_view line) {
+  if (line.find(" NCCL ") == line.npos) return line;
+  for (std::size_t colon = line.find(':'); colon != line.npos; colon = line.find(':', colon + 1)) {
+    std::size_t end = colon + 1;
+    while (end < line.size() && digit(line[end])) ++end;
+    if (end == colon + 1 || end + 1 >= line.size() || line[end] != ':' || !digit(line[end + 1])) continue;
+    std::size_t begin = colon;
+    while (begin > 0 && of_name(line[begin - 1])) --begin;
+    while (begin < colon && !std::isalpha(static_cast<unsigned char>(line[begin]))) ++begin;  // a row's `-1` before it
+    return line.substr(0, begin);
+  }
+  return line;
+}
+
+// A line of the log as it would be without NCCL's messages within it; `index` is that of its first piece.
+struct LogLine {
+  std::size_t index;
+  std::string text;
+};
+
+std::vector<LogLine> joined_lines(std::string_view text) {
+  std::vector<LogLine> joined;
+  std::string open;
+  std::size_t index = 0, first = 0;
+  for (const std::string_view line : lines_of(text)) {
+    const std::string_view own = before_chatter(line);
+    const std::string_view content = without_prefix(own);
+    if (open.empty()) first = index;
+    if (own.size() == line.size()) {
+      joined.push_back({first, open.empty() ? std::string(line) : open + " " + std::string(content)});
+      open.clear();
+    } else if (!words_of(content).empty() && !content.starts_with('#')) {
+      open += (open.empty() ? "" : " ") + std::string(content);
+    }
+    ++index;
+  }
+  if (!open.empty()) joined.push_back({first, open});
+  return joined;
+}
+
+struct Header {
+  std::size_t columns = 13;  // size, count, type, redop, root, and two blocks
+  bool reduction = true;     // there is the column redop
+  bool counts_wrong = true;  // #wrong; before NCCL 2.13's tests it was error, the largest deviation
+};
+
+// The header of the table, `# size count type …`, or nothing.
+std::optional<Header> header_of(const std::vector<std::string_view>& words) {
+  const auto size = std::find(words.begin(), words.end(), "size");
+  const auto columns = static_cast<std::size_t>(words.end() - size);
+  if (columns < 3 + 2 * block_columns || size[1] != "count" || size[2] != "type") return std::nullopt;
+  return Header{columns, columns > 3 + 2 * block_columns && size[3] == "redop", words.back() != "error"};
+}
+
+// The ranks as the log's head lists them: `#  Rank  0 Group  0 Pid 1887 on worker-1 device 0 …`.
+class RankList {
+ public:
+  // Takes the line if it is one of the list's. Throws InputError for lists that contradict each other.
+  bool take(const std::vector<std::string_view>& words, const SourceLocation& place) {
+    const auto rank = std::find(words.begin(), words.end(), "Rank");
+    if (words.end() - rank < 4 || (rank[2] != "Group" && rank[2] != "Pid")) return false;
+    if (measured_) start_again();
+    const std::int64_t number = parse_integer(rank[1], 0, most_workers, place);
+    const std::int64_t group = rank[2] == "Group" ? parse_integer(rank[3], 0, most_workers, place) : 0;
+    const auto on = std::find(rank, words.end(), "on");
+    const std::string host(words.end() - on > 1 ? on[1] : "");
+    if (!ranks_.emplace(number, Listed{group, host}).second)
+      throw InputError(place, fmt::format("rank {} stands twice: the processes did not run together", number),
+                       "nccl-tests built with MPI=1");
+    return true;
+  }
+
+  void measured(const SourceLocation& place) {
+    if (measured_) return;
+    measured_ = true;
+    const std::int64_t now = size();
+    if (before_ > 0 && now != before_)
+      throw InputError(place, fmt::format("{} ranks follow a run of {}", now, before_), "one number of workers a file");
+  }
+
+  // Of one group, which is what a collective runs among.
+  std::int64_t size() const {
+    std::int64_t sum = 0;
+    for (const auto& [host, ranks] : by_host()) sum += ranks;
+    return sum;
+  }
+
+  // Of these on one host, at most; 0 where the list names none.
+  std::int64_t per_host() const {
+    std::int64_t most = 0;
+    for (const auto& [host, ranks] : by_host()) {
+      if (host.empty()) return 0;
+      most = std::max(most, ranks);
+    }
+    return most;
+  }
+
+ private:
+  struct Listed {
+    std::int64_t group;
+    std::string host;
+  };
+
+  // The ranks of the first group.
+  std::map<std::string, std::int64_t> by_host() const {
+    std::map<std::string, std::int64_t> hosts;
+    for (const auto& [number, rank] : ranks_)
+      if (rank.group == ranks_.begin()->second.group) ++hosts[rank.host];
+    return hosts;
+  }
+
+  void start_again() {
+    before_ = size();
+    ranks_.clear();
+    measured_ = false;
+  }
+
+  std::map<std::int64_t, Listed> ranks_;  // by number
+  std::int64_t before_ = 0;
+  bool measured_ = false;
+};
+
+std::size_t block_of(const LogRequest& request) {
+  const auto found = std::find(blocks.begin(), blocks.end(), request.time.empty() ? blocks[0] : request.time);
+  if (found == blocks.end())
+    throw InputError(request.place_of_time, fmt::format("nccl-tests measures no '{}'", request.time),
+                     "out-of-place or in-place");
+  return static_cast<std::size_t>(found - blocks.begin());
+}
+
+// A log that does not name its benchmark tells it by its rates: busbw is algbw times what the collective needs.
+class Rates {
+ public:
+  void add(std::string_view algbw, std::string_view busbw, std::optional<std::string_view> reduction) {
+    const double rate = number_in(algbw);
+    if (!(rate > algbw_)) return;  // the largest has the most digits
+    algbw_ = rate;
+    busbw_ = number_in(busbw);
+    reduces_ = reduction ? std::optional(*reduction != "none") : std::nullopt;
+  }
+
+  // Sets the log's purpose, if exactly one fits to 2 %.
+  void tell(MeasurementLog& log) const {
+    if (log.purpose || log.workers < 2 || algbw_ < 1) return;
+    const double share = static_cast<double>(log.workers - 1) / static_cast<double>(log.workers);
+    const struct {
+      Purpose purpose;
+      double factor;
+      bool reduces;
+    } all[] = {{Purpose::AllReduce, 2 * share, true},
+               {Purpose::AllGather, share, false},
+               {Purpose::ReduceScatter, share, true},
+               {Purpose::Broadcast, 1, false}};
+    std::optional<Purpose> found;
+    for (const auto& one : all) {
+      if (std::abs(busbw_ / algbw_ / one.factor - 1) > 0.02 || (reduces_ && *reduces_ != one.reduces)) continue;
+      if (found) return;
+      found = one.purpose;
+    }
+    if (!found) return;
+    log.purpose = found;
+    for (const Benchmark& one : nccl_benchmarks)
+      if (one.purpose == *found) log.benchmark = fmt::format("{}, by its busbw", one.word);
+  }
+
+ private:
+  static double number_in(std::string_view word) {
+    double number = 0;
+    std::from_chars(word.data(), word.data() + word.size(), number);
+    return std::isfinite(number) ? number : 0;
+  }
+
+  double algbw_ = 0, busbw_ = 0;
+  std::optional<bool> reduces_;
+};
+
+}  // namespace
+
+bool is_nccl_tests(std::string_view text) { return text.find("busbw") != text.npos && text.find("algbw") != text.npos; }
+
+void read_nccl_tests(std::string_view text, const LogRequest& request, MeasurementLog& log) {
+  const std::size_t block = block_of(request);
+  log.time = blocks[block];
+  log.total_gathered = true;
+  std::optional<Header> header;
+  RankList ranks;
+  Rates rates;
+  std::string type;
+  int wrong = 0;
+  for (const LogLine& line : joined_lines(text)) {
+    const SourceLocation place = line_of(log, line.index);
+    const std::string_view content = without_prefix(line.text);
+    const std::vector<std::string_view> words = words_of(content);
+    if (ranks.take(words, place)) continue;
+    for (const std::string_view word : words) {
+      const std::string_view program = word.substr(word.rfind('/') + 1);  // npos + 1 is 0
+      if (program.ends_with("_perf") || program.ends_with("_perf_mpi"))
+        set_benchmark(log, program, nccl_benchmarks, place);
+    }
+    if (const auto found = header_of(words)) header = found;
+    if (!header || !starts_like_a_row(content)) continue;
+    const std::vector<std::string_view> row = last_words(content, header->columns, place);
+    if (row.size() != words.size())
+      throw InputError(place, fmt::format("has {} columns", words.size()),
+                       fmt::format("the {} of the table's header", header->columns));
+    if (type.empty()) type = row[2];
+    if (type != row[2])
+      throw InputError(place, fmt::format("is of type {} after rows of {}", row[2], type), "one datatype a file");
+    const std::size_t first = row.size() - block_columns * (blocks.size() - block);
+    if (row[first] == "N/A")
+      throw InputError(place, fmt::format("has no {} time", blocks[block]),
+                       fmt::format("--time {}", blocks[1 - block]));
+    const Bytes bytes = parse_log_size(row[0], 1, place);
+    parse_log_size(row[1], 1, place);
+    const std::string_view errors = row[first + block_columns - 1];
+    wrong += errors != "N/A" && parse_number(errors, place) != 0 && header->counts_wrong;
+    rates.add(row[first + 1], row[first + 2], header->reduction ? std::optional(row[3]) : std::nullopt);
+    log.points.push_back({bytes, bytes > 0 ? parse_log_time(row[first], 1e-6, place) : 0});
+    ranks.measured(place);
+  }
+  log.workers = ranks.size();
+  log.per_host = ranks.per_host();
+  rates.tell(log);
+  if (log.workers == 1)
+    throw InputError({log.file, ""}, "was taken by one rank alone",
+                     "two ranks or more; many processes need nccl-tests built with MPI=1");
+  if (wrong > 0)
+    log.notes.push_back(fmt::format("nccl-tests found wrong results in {} of {} rows", wrong, log.points.size()));
+}
+
+}  // namespace allreplay

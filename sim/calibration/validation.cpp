@@ -1,0 +1,217 @@
+#include "sim/calibration/validation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "sim/farm/bytes.hpp"
+#include "sim/training/possible.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// A row that cannot be simulated is said before the others have taken their time.
+void require_all_possible(const MeasuredFile& measured, Library& library) {
+  for (const MeasuredPoint& point : measured.points) {
+    const Scenario scenario = scenario_of(point, {}, library);
+    require_possible(scenario);
+    if (measured.quantity == Quantity::CollectiveTime && scenario.workers < 2)
+      throw InputError(point.request.place_of_workers, "a collective among one worker sends nothing", "2 or more");
+    if (measured.quantity == Quantity::Throughput && !scenario.profile->batch_size)
+      throw InputError(point.request.place_of_profile, fmt::format("{} has no batch size", scenario.profile->name),
+                       "a trace with batch_size, or iteration_s measured");
+  }
+}
+
+ValidatedPoint validated(const MeasuredPoint& point, const Validation& of, Predicted prediction) {
+  const Quantity quantity = of.measured.quantity;
+  ValidatedPoint result{.predicted = std::move(prediction)};
+  const Predicted& predicted = result.predicted;
+  result.error = error_of(predicted.value, point.value, quantity);
+  if (!of.trains()) return result;
+  result.no_communication = error_of(predicted.no_communication, point.value, quantity);
+  result.no_overlap = error_of(predicted.no_overlap, point.value, quantity);
+  const double speed = is_time(quantity) ? predicted.value / point.value : point.value / predicted.value;
+  result.loss = ScalingLoss{1 - predicted.efficiency * speed, 1 - predicted.efficiency};
+  return result;
+}
+
+GroupScore score_of(const std::string& name, const Validation& of, const std::vector<std::size_t>& rows) {
+  GroupScore score{.name = name};
+  std::vector<double> errors, no_communication, no_overlap, losses, loss_errors;
+  for (const std::size_t row : rows) {
+    const ValidatedPoint& point = of.points[row];
+    errors.push_back(point.error);
+    no_communication.push_back(point.no_communication);
+    no_overlap.push_back(point.no_overlap);
+    if (!point.loss) continue;
+    losses.push_back(point.loss->measured);
+    loss_errors.push_back(std::abs(point.loss->predicted - point.loss->measured));
+  }
+  score.error = summary_of(errors);
+  if (losses.empty()) return score;
+  score.no_communication = summary_of(no_communication);
+  score.no_overlap = summary_of(no_overlap);
+  score.loss = quantile(losses, 0.5);
+  score.loss_error = quantile(loss_errors, 0.5);
+  score.loss_error_p90 = quantile(loss_errors, 0.9);
+  return score;
+}
+
+void score(Validation& of) {
+  std::vector<std::string> names;
+  std::map<std::string, std::vector<std::size_t>> rows;
+  std::vector<std::size_t> scored;
+  for (std::size_t row = 0; row < of.measured.points.size(); ++row) {
+    const MeasuredPoint& point = of.measured.points[row];
+    if (!point.scored()) continue;
+    scored.push_back(row);
+    std::vector<std::size_t>& list = rows[point.group];
+    if (list.empty()) names.push_back(point.group);
+    list.push_back(row);
+  }
+  for (const std::string& name : names) of.groups.push_back(score_of(name, of, rows[name]));
+  of.all = score_of("all", of, scored);
+}
+
+void compare_methods(Validation& of) {
+  std::vector<std::vector<std::string>> order;
+  std::map<std::vector<std::string>, std::vector<std::size_t>> settings;
+  for (std::size_t row = 0; row < of.measured.points.size(); ++row) {
+    const MeasuredPoint& point = of.measured.points[row];
+    if (!point.scored()) continue;
+    std::vector<std::string> key;
+    for (const char* column : {"profile", "forward_ratio", "cluster", "workers", "accumulate"}) {
+      const auto cell = point.cells.find(column);
+      key.push_back(cell == point.cells.end() ? "" : cell->second);
+    }
+    std::vector<std::size_t>& list = settings[key];
+    if (list.empty()) order.push_back(key);
+    list.push_back(row);
+  }
+  for (const std::vector<std::string>& key : order) {
+    Setting setting{.rows = settings[key], .contest = {}};
+    if (setting.rows.size() < 2) continue;
+    std::vector<Competitor> competitors;
+    for (const std::size_t row : setting.rows) {
+      const double measured = of.measured.points[row].value, predicted = of.points[row].predicted.value;
+      const bool time = is_time(of.measured.quantity);
+      competitors.push_back({time ? 1 / measured : measured, time ? 1 / predicted : predicted});
+    }
+    setting.contest = contest_of(competitors);
+    of.settings.push_back(std::move(setting));
+  }
+}
+
+// Of another process of a farm: the constants of a group, or a row with all constants.
+enum class Wanted : std::uint8_t { Fit, Predict };
+
+void pack_values(Packer& packer, const std::vector<FittedConstant>& constants) {
+  for (const FittedConstant& one : constants) {
+    packer.add(one.value).add(one.used).add(one.known).add(one.not_told_from.size());
+    for (const std::size_t other : one.not_told_from) packer.add(other);
+  }
+}
+
+void take_values(Unpacker& unpacker, std::vector<FittedConstant>& constants) {
+  for (FittedConstant& one : constants) {
+    one.value = unpacker.take<double>();
+    one.used = unpacker.take<bool>();
+    one.known = unpacker.take<bool>();
+    one.not_told_from.resize(unpacker.take<std::size_t>());
+    for (std::size_t& other : one.not_told_from) other = unpacker.take<std::size_t>();
+  }
+}
+
+std::vector<FittedConstant> constants_of_group(const ConstantsToFit& all, std::size_t group) {
+  std::vector<FittedConstant> constants;
+  for (const std::size_t member : all.groups[group]) constants.push_back(all.constants[member]);
+  return constants;
+}
+
+void fit(Validation& of, Library& library, Farm* farm) {
+  ConstantsToFit all = constants_to_fit(of.measured, library);
+  std::vector<std::vector<FittedConstant>> fitted;
+  std::vector<FarmJob> jobs;
+  for (std::size_t group = 0; group < all.groups.size(); ++group) {
+    fitted.push_back(farm ? constants_of_group(all, group) : fit_group(of.measured, all, group, library));
+    jobs.push_back({Packer().add(Wanted::Fit).add(group).bytes(), fitted.back().size()});
+  }
+  if (farm)
+    farm->run(jobs, [&](std::size_t group, const std::string& bytes) {
+      Unpacker unpacker(bytes);
+      take_values(unpacker, fitted[group]);
+    });
+  of.fitted = std::move(all.constants);
+  for (std::size_t group = 0; group < fitted.size(); ++group)
+    for (std::size_t i = 0; i < fitted[group].size(); ++i)
+      of.fitted[all.groups[group][i]] = std::move(fitted[group][i]);
+}
+
+std::vector<Predicted> predictions(const Validation& of, Library& library, Farm* farm) {
+  const std::vector<MeasuredPoint>& points = of.measured.points;
+  std::vector<Predicted> all;
+  if (!farm) {
+    for (const MeasuredPoint& point : points)
+      all.push_back(predict(scenario_of(point, of.fitted, library), point, of.measured.quantity));
+    return all;
+  }
+  all.resize(points.size());
+  std::vector<FarmJob> jobs;
+  for (std::size_t row = 0; row < points.size(); ++row) {
+    Packer packer;
+    pack_values(packer.add(Wanted::Predict).add(row), of.fitted);
+    jobs.push_back({packer.bytes()});
+  }
+  farm->run(jobs, [&](std::size_t row, const std::string& bytes) {
+    Unpacker unpacker(bytes);
+    Predicted& one = all[row];
+    for (double* value : {&one.value, &one.no_communication, &one.no_overlap, &one.efficiency})
+      *value = unpacker.take<double>();
+    one.warning = unpacker.take_text();
+  });
+  return all;
+}
+
+}  // namespace
+
+Validation validate(MeasuredFile measured, Farm* farm) {
+  if (farm && farm->workers() == 0) farm = nullptr;
+  Validation result{.measured = std::move(measured)};
+  Library library(result.measured.inputs);
+  require_all_possible(result.measured, library);
+  fit(result, library, farm);
+  std::vector<Predicted> predicted = predictions(result, library, farm);
+  for (std::size_t row = 0; row < predicted.size(); ++row)
+    result.points.push_back(validated(result.measured.points[row], result, std::move(predicted[row])));
+  score(result);
+  if (result.trains()) compare_methods(result);
+  return result;
+}
+
+Farm::Answer answer_validation(MeasuredFile measured) {
+  auto library = std::make_shared<Library>(measured.inputs);
+  ConstantsToFit all = constants_to_fit(measured, *library);
+  return [measured = std::move(measured), all = std::move(all), library](const std::string& work) {
+    Unpacker unpacker(work);
+    const auto wanted = unpacker.take<Wanted>();
+    const auto place = unpacker.take<std::size_t>();
+    Packer packer;
+    if (wanted == Wanted::Fit) {
+      pack_values(packer, fit_group(measured, all, place, *library));
+      return packer.bytes();
+    }
+    std::vector<FittedConstant> fitted = all.constants;
+    take_values(unpacker, fitted);
+    const MeasuredPoint& point = measured.points.at(place);
+    const Predicted one = predict(scenario_of(point, fitted, *library), point, measured.quantity);
+    packer.add(one.value).add(one.no_communication).add(one.no_overlap).add(one.efficiency).add_text(one.warning);
+    return packer.bytes();
+  };
+}
+
+}  // namespace allreplay

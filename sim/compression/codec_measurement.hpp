@@ -1,0 +1,70 @@
+// A codec at work on drawn vectors: bytes, times on this processor, and what is lost.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "sim/compression/exchange.hpp"
+#include "sim/core/named.hpp"
+
+namespace allreplay {
+
+/// How single elements of the gradients are drawn. All have mean 0; the tails grow heavier.
+enum class Distribution {
+  Normal,     ///< N(0, 1)
+  Laplace,    ///< ± an exponential
+  Lognormal,  ///< ± exp(N(0, 1))
+};
+
+inline constexpr Word<Distribution> distributions[] = {
+    {Distribution::Normal, "normal"}, {Distribution::Laplace, "laplace"}, {Distribution::Lognormal, "lognormal"}};
+
+inline constexpr Word<Residuals> residual_rules[] = {{Residuals::Conserving, "conserving"},
+                                                     {Residuals::AsPrinted, "as-printed"}};
+
+struct CodecRequest {
+  const CompressorKind* codec = nullptr;
+  CompressionOptions options;
+  std::int64_t elements = 0;
+  std::int64_t workers = 1;
+  std::int64_t iterations = 10;
+  std::int64_t repetitions = 5;  ///< of each measurement
+  Distribution distribution = Distribution::Normal;
+  double correlation = 0;  ///< between the workers' gradients, in [0, 1]
+  Residuals residuals = Residuals::Conserving;
+};
+
+/// What workers × elements may be at most: more than most networks have, and what fits in the memory of most
+/// machines (some twenty bytes each).
+constexpr std::int64_t most_elements = std::int64_t{1} << 27;
+
+/// One worker, one gradient x. Errors are relative: ‖y − x‖ / ‖x‖.
+struct RoundTrip {
+  std::size_t bytes = 0;
+  double encode_s = 0, decode_s = 0;  ///< measured here, the median of `repetitions`
+  double error = 0;                   ///< of decode(encode(x))
+  double cosine = 0;                  ///< of the angle between it and x: of a sign codec the direction is what counts
+  double mean_error = 0;              ///< of the mean over `iterations` round trips of x: with many, the bias
+  std::optional<double> mean_error_feedback;  ///< the same with error feedback, where the method has it
+};
+
+/// `workers` workers, `iterations` iterations with new gradients.
+struct Aggregated {
+  double bytes = 0;            ///< sent, and as many received, by the worker with the most, per iteration
+  double error = 0;            ///< of the first iteration's result against the true mean of the gradients
+  double total_error = 0;      ///< of the sum of all results against the sum of all true means
+  std::optional<double> lost;  ///< gtopk: Σ‖neither applied nor kept‖₁ / Σ‖applied‖₁ over the iterations
+};
+
+struct CodecReport {
+  CodecRequest request;
+  std::string device;  ///< the processor, as it calls itself
+  RoundTrip round_trip;
+  std::optional<Aggregated> aggregated;  ///< with several workers
+};
+
+/// REQUIRES: all within the bounds above, and a power of two of workers for gTop-k's tree.
+CodecReport measure_codec(const CodecRequest& request);
+
+}  // namespace allreplay

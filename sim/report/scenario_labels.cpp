@@ -1,0 +1,99 @@
+#include "sim/report/scenario_labels.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/training/job.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// "ring", "fluid". A network that cannot have them has no choice.
+std::pair<std::string, std::string> carried_by(const Scenario& scenario) {
+  try {
+    const CollectiveChoice choice = collective_of(scenario);
+    return {std::string(choice.algorithm->name), to_string(choice.fidelity)};
+  } catch (const InputError&) {
+    const Network& network = scenario.cluster.network;
+    return {scenario.collective.empty() ? network.collective : scenario.collective, scenario.fidelity};
+  }
+}
+
+const std::string& name_in(const Names& names, std::string_view what) {
+  return std::find_if(names.begin(), names.end(), [&](const auto& one) { return one.first == what; })->second;
+}
+
+std::string workers_text(const std::string& count) { return count + (count == "1" ? " worker" : " workers"); }
+
+}  // namespace
+
+Names identifying_names(const Scenario& scenario) {
+  const auto [collective, fidelity] = carried_by(scenario);
+  const std::string names[] = {scenario.profile->name,
+                               scenario.cluster.name,
+                               std::to_string(scenario.workers),
+                               collective,
+                               fidelity,
+                               scenario.codec ? scenario.codec->name : "none",
+                               std::string(scenario.strategy->name)};
+  static_assert(std::size(names) == std::size(named_by));
+  Names named;
+  for (std::size_t i = 0; i < std::size(names); ++i) named.emplace_back(named_by[i], names[i]);
+  return named;
+}
+
+ScenarioLabels::ScenarioLabels(std::vector<Names> all) : all_(std::move(all)) {}
+
+const std::string& ScenarioLabels::name(std::size_t scenario, std::string_view what) const {
+  return name_in(all_[scenario], what);
+}
+
+bool ScenarioLabels::differ_in(std::string_view what) const {
+  return std::any_of(all_.begin(), all_.end(), [&](const Names& one) { return name_in(one, what) != name(0, what); });
+}
+
+bool ScenarioLabels::on_one_network() const {
+  return std::none_of(all_.front().begin(), all_.front().end(),
+                      [&](const auto& one) { return one.first != "strategy" && differ_in(one.first); });
+}
+
+std::string ScenarioLabels::title() const {
+  std::string text = name(0, "profile"), rest;
+  if (!differ_in("cluster")) text += " on " + name(0, "cluster");
+  const auto add = [&](std::string_view what, const std::string& words) {
+    if (!differ_in(what) && !words.empty()) rest += (rest.empty() ? "" : ", ") + words;
+  };
+  add("workers", workers_text(name(0, "workers")));
+  add("collective", name(0, "collective"));
+  add("fidelity", name(0, "fidelity"));
+  add("codec", name(0, "codec") == "none" ? "" : name(0, "codec"));
+  return text + (rest.empty() ? "" : ": " + rest);
+}
+
+std::string ScenarioLabels::where(std::size_t scenario, const std::vector<std::string_view>& but) const {
+  std::string text;
+  const auto add = [&](std::string_view what, std::string_view before, const std::string& words) {
+    if (differ_in(what) && std::find(but.begin(), but.end(), what) == but.end()) text += std::string(before) + words;
+  };
+  const std::string& codec = name(scenario, "codec");
+  add("cluster", " on ", name(scenario, "cluster"));
+  add("collective", " with ", name(scenario, "collective"));
+  add("fidelity", ", ", name(scenario, "fidelity"));
+  add("codec", ", ", codec == "none" ? "no codec" : codec);
+  add("workers", ", ", workers_text(name(scenario, "workers")));
+  return text;
+}
+
+std::string ScenarioLabels::label(std::size_t scenario, const std::vector<std::string_view>& but) const {
+  return name(scenario, "strategy") + where(scenario, but);
+}
+
+ScenarioLabels labels_of(const std::vector<Outcome>& outcomes) {
+  std::vector<Names> all;
+  for (const Outcome& one : outcomes) all.push_back(identifying_names(one.scenario));
+  return ScenarioLabels(std::move(all));
+}
+
+}  // namespace allreplay

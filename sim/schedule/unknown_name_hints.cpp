@@ -1,0 +1,120 @@
+#include "sim/schedule/unknown_name_hints.hpp"
+
+#include <cctype>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "sim/collective/algorithm.hpp"
+#include "sim/core/named.hpp"
+#include "sim/schedule/codec.hpp"
+#include "sim/schedule/offer.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct Asked {
+  std::vector<std::string_view> words;
+  std::string_view wrong;
+  std::string_view right;
+};
+
+// Found by a whole word of a name, or by how one starts where that is long enough to mean nothing else.
+const std::vector<Asked>& absent() {
+  static const std::vector<Asked> all{
+      {{"tensor", "tp", "pipeline", "pp", "gpipe", "1f1b", "pipedream", "expert", "ep", "moe", "mixture", "context",
+        "cp", "sequence", "sp", "ulysses", "3d"},
+       "only data parallelism is simulated",
+       "fsdp2, zero-1 to zero-3 or megatron, on the trace of what one data-parallel rank computes"},
+      {{"amp", "autocast", "apex", "mixed", "half", "fp16", "bf16", "fp8"},
+       "precision is the trace's",
+       "--precision bf16, or gradient_dtype and parameter_dtype; --codec fp16 for the wire alone"},
+      {{"async", "asynchronous", "asp", "ssp", "stale", "localsgd", "gossip", "decentralized", "fedavg"},
+       "every iteration waits for the gradients of all workers",
+       "a synchronous strategy; --accumulate K communicates once in K passes"},
+      {{"offload", "offloading", "nvme"},
+       "what leaves the GPU is not simulated",
+       "fsdp2 or zero-1 to zero-3, which share the state out; `run` says what a worker holds"},
+      {{"checkpointing", "recompute", "recomputation", "remat"},
+       "what is computed again is the trace's",
+       "a trace measured with it, or made by `allreplay estimate --recompute RULE`"},
+  };
+  return all;
+}
+
+const std::vector<Asked>& elsewhere() {
+  static const std::vector<Asked> all{
+      {{"fsdp", "fsdp3"}, "which of PyTorch's?", "fsdp2, which is fully_shard, or fsdp1, FullyShardedDataParallel"},
+      {{"hsdp"}, "is FSDP in groups", "fsdp2 --shard-group F"},
+      {{"zero"}, "which stage?", "zero-1, zero-2 or zero-3"},
+      {{"accumulate", "accumulation"}, "goes with any strategy", "--accumulate K"},
+      {{"ps", "byteps"}, "is a collective", "--collective parameter-server, under any strategy"},
+      {{"allreduce"}, "is what strategies schedule", "--collective ring, for instance, under any strategy"},
+      {{"compress", "compression", "powersgd"}, "compression is a codec's", "--codec C, of `allreplay list codecs`"},
+      {{"tensorflow", "tf", "jax", "xla", "keras", "paddle"},
+       "no strategy here is that framework's own",
+       "one of `allreplay list strategies`, or its buckets as a plan file (--plan)"},
+  };
+  return all;
+}
+
+std::vector<std::string> words_in(std::string_view name) {
+  std::vector<std::string> words{""};
+  std::string joined;
+  for (const char c : name) {
+    const auto letter = static_cast<unsigned char>(c);
+    if (std::isalnum(letter) == 0) {
+      words.emplace_back();
+      continue;
+    }
+    words.back() += static_cast<char>(std::tolower(letter));
+    joined += static_cast<char>(std::tolower(letter));
+  }
+  words.push_back(joined);  // local-sgd is localsgd
+  return words;
+}
+
+const Asked* find(const std::vector<Asked>& all, std::string_view name) {
+  constexpr std::size_t enough = 6;
+  const std::vector<std::string> words = words_in(name);
+  for (const std::string& word : words)
+    for (const Asked& one : all)
+      for (const std::string_view key : one.words)
+        if (word == key) return &one;
+  for (const std::string& word : words)
+    for (const Asked& one : all)
+      for (const std::string_view key : one.words)
+        if (key.size() >= enough && word.starts_with(key)) return &one;
+  return nullptr;
+}
+
+[[noreturn]] void answer(std::string_view name, const SourceLocation& place, std::string_view wrong,
+                         std::string_view right) {
+  throw InputError(place, fmt::format("'{}': {}", name, wrong), right);
+}
+
+}  // namespace
+
+void hint_at_what_is_absent(std::string_view word, const SourceLocation& place) {
+  if (const Asked* asked = find(absent(), word)) answer(word, place, asked->wrong, asked->right);
+}
+
+void hint_at_what_is_no_strategy(std::string_view word, const SourceLocation& place) {
+  if (const Asked* asked = find(elsewhere(), word)) answer(word, place, asked->wrong, asked->right);
+  hint_at_what_is_absent(word, place);
+  if (row_named(algorithms(), word))
+    answer(word, place, "is a collective", fmt::format("--collective {}, under any strategy", word));
+  if (row_named(codecs(), word)) answer(word, place, "is a codec", fmt::format("--codec {}, under any strategy", word));
+  constexpr std::size_t enough = 5;  // torch
+  for (const Framework& framework : frameworks()) {
+    const bool part = word.size() >= enough && framework.name.find(word) != std::string_view::npos;
+    if (!part && word.find(framework.name) == std::string_view::npos) continue;
+    std::vector<std::string> own;
+    for (const Strategy* strategy : framework.strategies) own.emplace_back(strategy->name);
+    answer(word, place, fmt::format("which strategy of {}?", framework.name), choices(own));
+  }
+}
+
+}  // namespace allreplay

@@ -1,0 +1,48 @@
+#include "sim/training/collective_pricing.hpp"
+
+#include <chrono>
+
+#include "sim/training/job.hpp"
+
+namespace allreplay {
+
+double bus_factor(Purpose purpose, std::int64_t workers) {
+  const auto n = static_cast<double>(workers);
+  switch (purpose) {
+    case Purpose::AllReduce:
+    case Purpose::Selection:
+      return 2 * (n - 1) / n;
+    case Purpose::ReduceScatter:
+      return (n - 1) / n;
+    case Purpose::AllGather:
+      return n - 1;
+    default:
+      return 1;
+  }
+}
+
+CollectivePricing price_collective(const Scenario& scenario, const std::vector<Bytes>& sizes) {
+  constexpr CollectiveOp op = CollectiveOp::AllReduce;
+  const Job job = job_of(scenario);
+  const Algorithm& algorithm = *job.choice.algorithm;
+  const Fabric& fabric = *job.fabric;
+  const Network& network = scenario.cluster.network;
+  std::optional<NcclPrice> nccl;
+  if (algorithm.name == "nccl" && network.nccl && scenario.workers > 1) nccl.emplace(network, scenario.workers, op);
+  CollectivePricing pricing{{}, fabric.messages(op), job.warning};
+  for (const Bytes bytes : sizes) {
+    const std::int64_t events = fabric.pricing_events();
+    const auto begin = std::chrono::steady_clock::now();
+    CollectiveRow row{.bytes = bytes, .time_s = to_seconds(fabric.alone(bytes, op))};
+    row.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    row.events = fabric.pricing_events() - events;
+    row.messages = bytes > 0 ? pricing.messages : 0;
+    if (nccl) row.choice = nccl->choice(static_cast<double>(bytes));
+    if (row.time_s > 0) row.algbw_GBps = static_cast<double>(bytes) / row.time_s * 1e-9;
+    row.busbw_GBps = row.algbw_GBps * bus_factor(algorithm.purpose, scenario.workers);
+    pricing.rows.push_back(row);
+  }
+  return pricing;
+}
+
+}  // namespace allreplay

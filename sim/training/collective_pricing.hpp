@@ -1,0 +1,41 @@
+// A collective alone, by message size, as nccl-tests measures it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/collective/algorithm.hpp"
+#include "sim/collective/nccl.hpp"
+#include "sim/core/units.hpp"
+#include "sim/training/simulate.hpp"
+
+namespace allreplay {
+
+struct CollectiveRow {
+  Bytes bytes = 0;
+  double time_s = 0;
+  double algbw_GBps = 0;  ///< bytes / time, in 10⁹ B/s; 0 where no time passes
+  double busbw_GBps = 0;  ///< what of that a link carries: algbw times bus_factor()
+  std::int64_t messages = 0;
+  std::int64_t events = 0;           ///< inside the simulated network
+  double wall_s = 0;                 ///< that the simulation took
+  std::optional<NcclChoice> choice;  ///< of collective nccl
+};
+
+struct CollectivePricing {
+  std::vector<CollectiveRow> rows;
+  std::int64_t messages = 0;  ///< of one collective; an alpha-beta channel sends none
+  std::string warning;        ///< about the cluster's costs; "" if none
+};
+
+/// Bytes that the busiest port must carry per byte of the block (nccl-tests, doc/PERFORMANCE.md): 2(N−1)/N for an
+/// all-reduce, (N−1)/N for a reduce-scatter, 1 for a broadcast. nccl-tests gives an all-gather the size of all payloads
+/// together and (N−1)/N; our block is one worker's payload, so N − 1.
+double bus_factor(Purpose purpose, std::int64_t workers);
+
+/// Of the scenario's collective on its cluster; the profile and the strategy do not matter. Throws InputError.
+CollectivePricing price_collective(const Scenario& scenario, const std::vector<Bytes>& sizes);
+
+}  // namespace allreplay

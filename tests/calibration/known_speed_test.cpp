@@ -1,0 +1,114 @@
+// A speed that was measured comes back from the run of the setting in which it was.
+#include "sim/calibration/known_speed.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+#include "tests/training/scenario.hpp"
+
+using namespace allreplay;
+
+namespace known_speed_test {
+
+namespace {
+
+constexpr double ms = 1e-3;
+constexpr double batch = 8;
+
+// A layer of 1 ms forward and 2 ms backward with a tensor of 4000 B, and an update of 1 ms.
+Profile one_layer() {
+  Profile profile;
+  profile.name = "one";
+  profile.batch_size = static_cast<std::int64_t>(batch);
+  profile.update = to_time(1 * ms);
+  profile.layers.push_back({"l", to_time(1 * ms), to_time(2 * ms)});
+  profile.tensors.push_back({"t", 1000, 4000, 0});
+  return profile;
+}
+
+// On a ring of two an all-reduce takes two start-ups of 0.5 ms and 1 ms for its bytes, T = 2 ms, and nothing hides it:
+// with x for the factor an iteration takes K·3x + T + U = 3Kx + 3 ms.
+Scenario pair_of(std::string_view strategy = "wfbp") {
+  return scenario_of(one_layer(), strategy, 2, 0.5 * ms, 1 * ms / 4000);
+}
+
+// What a worker does where `count` micro-batches take so many ms.
+KnownSpeed speed(double iteration_ms, double count = 1) {
+  return {count * batch / (iteration_ms * ms), 1, "samples/s", {"command line", "--samples-per-second"}};
+}
+
+}  // namespace
+
+TEST_CASE("computing takes what communication and update leave of the iteration") {
+  const AtSpeed found = at_speed(pair_of(), speed(9));  // 3x + 3 = 9
+  CHECK(found.factor == Approx(2).epsilon(1e-8));
+  CHECK(found.outcome.result.metrics.iteration_s == Approx(9 * ms).epsilon(1e-8));
+  CHECK(*found.outcome.scenario.profile->update == to_time(1 * ms));
+  CHECK(speed_per_gpu(found.outcome.scenario, found.outcome.result.metrics).samples_per_s.value() ==
+        Approx(speed(9).value).epsilon(1e-8));
+}
+
+TEST_CASE("one worker has compute and update alone") {
+  CHECK(at_speed(scenario_of(one_layer(), "wfbp", 1, 1, 1), speed(7)).factor == Approx(2).epsilon(1e-8));  // 3x + 1 = 7
+}
+
+TEST_CASE("micro-batches are computed one after another, and reduced once") {
+  Scenario four = pair_of();
+  four.options.strategy.sharding.accumulate = 4;
+  CHECK(at_speed(four, speed(27, 4)).factor == Approx(2).epsilon(1e-8));  // 4·3x + 3 = 27
+}
+
+TEST_CASE("workers that all are faster than the profile says") {
+  Scenario fast = pair_of();
+  fast.stragglers.slow = {{0, 0.5}, {1, 0.5}};
+  CHECK(at_speed(fast, speed(9)).factor == Approx(13.0 / 3).epsilon(1e-8));  // 1.5x + 2 + 0.5 = 9
+}
+
+TEST_CASE("what communication alone does not allow is refused, with the limit") {
+  // 2667 = 8 / 3 ms: of T and U.
+  CHECK(error_message([&] { at_speed(pair_of(), speed(2.5)); }) ==
+        "command line: --samples-per-second: no computing is fast enough for 3200 samples/s: without any an iteration "
+        "takes 3 ms (less than 2667 samples/s)");
+  const std::string alone = error_message([&] { at_speed(scenario_of(one_layer(), "wfbp", 1, 1, 1), speed(0.8)); });
+  INFO(alone);
+  CHECK(
+      alone.ends_with("(less than 8000 samples/s; of several GPUs: --cluster and --strategy that it was measured "
+                      "with)"));
+  CHECK(at_speed(pair_of(), speed(3.01)).factor == Approx(0.01 / 3).epsilon(1e-5));  // just possible
+  CHECK(error_message([&] { at_speed(pair_of(), speed(2e9)); }).find("an iteration of 2e+06 s (at most") !=
+        std::string::npos);
+}
+
+TEST_CASE("a speed in a gap, where the plan changes, is refused with its neighbours") {
+  // Horovod sends at the first millisecond at which the gradient is there: ⌈2x⌉ + T + U + x ms. Up to x = 1 that is
+  // at most 6 ms, from there on more than 7: 8 samples take 1333 and 1143 a second.
+  Scenario scenario = pair_of("horovod");
+  scenario.options.set("cycle", "1 ms", {});
+  CHECK(error_message([&] { at_speed(scenario, speed(6.5)); }) ==
+        "command line: --samples-per-second: 1231 samples/s lie in a gap: the plan of horovod changes there (1143 "
+        "samples/s or 1333 samples/s)");
+  CHECK(at_speed(scenario, speed(5.9)).factor == Approx(0.9).epsilon(1e-8));
+}
+
+TEST_CASE("what any strategy makes of a profile comes back") {
+  Profile profile;
+  profile.name = "three";
+  profile.batch_size = 8;
+  profile.update = to_time(0.3 * ms);
+  for (LayerId layer = 0; layer < 3; ++layer) {
+    profile.layers.push_back({"l" + std::to_string(layer), to_time(1.1 * ms), to_time(2.3 * ms)});
+    profile.tensors.push_back({"t" + std::to_string(layer), 1000 + 700 * layer, 4 * (1000 + 700 * layer), layer});
+  }
+  for (const Strategy& strategy : strategies()) {
+    INFO(strategy.name);
+    const Scenario scenario = scenario_of(profile, strategy.name, 4, 0.02 * ms, 0.2 * ms / 4000);
+    Scenario faster = scenario;
+    faster.profile = slowed(profile, 0.7);
+    faster.profile.own().update = profile.update;
+    const double rate = speed_per_gpu(faster, run(faster).result.metrics).samples_per_s.value();
+    const AtSpeed found = at_speed(scenario, {rate, 1, "samples/s", {}});
+    CHECK(speed_per_gpu(found.outcome.scenario, found.outcome.result.metrics).samples_per_s.value() ==
+          Approx(rate).epsilon(1e-6));
+  }
+}
+
+}  // namespace known_speed_test
