@@ -2,7 +2,8 @@
 """Writes what pages and schemas repeat of the program's tables. Usage: tools/write_tables.py [PROGRAM]
 
 In the pages, between `<!-- allreplay list WHAT --markdown -->` and `<!-- end -->`; in docs/schema, the names of strategies,
-collectives and topologies, and the descriptions of options. A new option's own schema is written by hand.
+collectives and topologies, the descriptions of options, and how sweeps give them. A new option's own schema is written
+by hand.
 """
 
 import json
@@ -41,13 +42,33 @@ def names_of(text, program, wanted):
     return text
 
 
-def options_of(text, program):
-    """The schema of options with their help as descriptions."""
+def helps(program):
+    """By option, its help as a description."""
     for line in lines_of(program, "options")[2:]:
         name, about = line.split(None, 1)
-        about = json.dumps(f"{about}.", ensure_ascii=False)
+        yield name, json.dumps(f"{about}.", ensure_ascii=False)
+
+
+def options_of(text, program):
+    """The schema of options with their help as descriptions."""
+    for name, about in helps(program):
         text = re.sub(rf'(\n    "{name}": {{.*?"description": )"(?:[^"\\]|\\.)*"', lambda match, about=about: match[1] + about, text, count=1, flags=re.S)
     return text
+
+
+def sweep_of(text, program):
+    """The schema of sweeps with every option: one value, a range, or several."""
+    several = {name: f"""    "one_or_more_{name}": {{
+      "description": {about},
+      "anyOf": [
+        {{"$ref": "options.schema.json#/$defs/{name}"}},
+        {{"$ref": "#/$defs/range"}},
+        {{"type": "array", "minItems": 1, "items": {{"$ref": "#/$defs/one_or_more_{name}"}}}}
+      ]
+    }}""" for name, about in helps(program)}
+    given = [f'              "{name}": {{"$ref": "#/$defs/one_or_more_{name}"}}' for name in several]
+    text = re.sub(r'(?:^ +"\w+": {"\$ref": "#/\$defs/one_or_more_\w+"},?\n)+', lambda _: ",\n".join(given) + "\n", text, flags=re.M)
+    return re.sub(r'^    "one_or_more_.*?(?=^  },$)', lambda _: ",\n".join(several.values()) + "\n", text, flags=re.M | re.S)
 
 
 def files(program):
@@ -55,7 +76,8 @@ def files(program):
     for page in sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]):
         yield page, page_of(page.read_text(encoding="utf-8"), program)
     for name, wanted in NAMES.items():
-        yield SCHEMAS / name, names_of((SCHEMAS / name).read_text(encoding="utf-8"), program, wanted)
+        text = names_of((SCHEMAS / name).read_text(encoding="utf-8"), program, wanted)
+        yield SCHEMAS / name, sweep_of(text, program) if name == "sweep.schema.json" else text
     options = SCHEMAS / "options.schema.json"
     yield options, options_of(options.read_text(encoding="utf-8"), program)
 

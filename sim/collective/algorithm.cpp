@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/collective/two_level.hpp"
 #include "sim/core/named.hpp"
 
 namespace allreplay {
@@ -59,6 +60,49 @@ Coefficients broadcast(double n, const CollectiveOptions&) { return {std::log2(n
 Coefficients all_gather(double n, const CollectiveOptions&) { return {std::log2(n), n - 1, 0}; }
 
 Coefficients gtopk_tree(double n, const CollectiveOptions&) { return {2 * std::log2(n), 2 * std::log2(n), 0}; }
+
+// On two levels (docs/models.md).
+
+TransferCost ring_on_nodes(const NodeSymbols& s) {
+  return {2 * (s.N - s.n) * s.a_i + 2 * (s.n - 1) * s.a_o, 2 * (s.N - 1) / s.N * std::max(s.b_i, s.ring_share * s.b_o)};
+}
+
+double halves(const NodeSymbols& s) { return 2 * (s.g - 1) / s.g * s.b_i + 2 * (s.n - 1) / s.N * s.b_x(); }
+
+TransferCost hierarchical_on_nodes(const NodeSymbols& s) {
+  return {2 * (s.g - 1) * s.a_i + 2 * (s.n - 1) * s.a_o, halves(s)};
+}
+
+TransferCost halving_doubling_on_nodes(const NodeSymbols& s) {
+  return {2 * s.log_g * s.a_i + 2 * s.log_n * s.a_o, halves(s)};
+}
+
+TransferCost recursive_doubling_on_nodes(const NodeSymbols& s) {
+  return {s.log_g * s.a_i + s.log_n * s.a_o, s.log_g * s.b_i + s.log_n * s.b_x()};
+}
+
+TransferCost parameter_server_on_nodes(const NodeSymbols& s) {
+  const double inside = (s.N - 1) / s.N * s.b_i, outside = (s.N - s.g) / s.N * s.h * s.b_o;
+  const double last = (s.N - s.q) / s.N * s.h_last * s.b_o;  // `outside` where the last node is full
+  return {2 * s.a_o, 2 * std::max({inside, outside, last})};
+}
+
+TransferCost all_gather_on_nodes(const NodeSymbols& s) {
+  return {s.log_g * s.a_i + s.log_n * s.a_o, (s.g - 1) * s.b_i + (s.N - s.g) * s.b_x()};
+}
+
+TransferCost binary_tree_on_nodes(const NodeSymbols& s) {
+  return {2 * s.log_g * s.a_i + 2 * s.log_n * s.a_o,
+          2 * s.log_g * s.b_i + 2 * s.log_n * std::max(s.b_i, s.flows * s.b_o)};
+}
+
+TransferCost double_binary_tree_on_nodes(const NodeSymbols& s) {
+  return {2 * (s.g - 1) * s.a_i + 2 * s.log_n * s.a_o, 2 * std::max(s.b_i, s.c / s.r * s.b_o)};
+}
+
+TransferCost half(const TransferCost& whole) { return {whole.a / 2, whole.b / 2}; }
+TransferCost reduce_scatter_on_nodes(const NodeSymbols& s) { return half(ring_on_nodes(s)); }
+TransferCost broadcast_on_nodes(const NodeSymbols& s) { return half(binary_tree_on_nodes(s)); }
 
 Rank power_of_two(std::string_view name, std::int64_t workers, const SourceLocation& place) {
   if (!std::has_single_bit(static_cast<std::uint64_t>(workers)))
@@ -138,36 +182,36 @@ Rounds gtopk_messages(std::int64_t n, const Options&, CollectiveOp op, const Sou
 
 constexpr Algorithm all[] = {
     {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "2(N−1)α", "2(N−1)/N·β + (N−1)/N·γ", "any", "", "",
-     ring, Purpose::AllReduce, ring_messages},
+     ring, ring_on_nodes, Purpose::AllReduce, ring_messages},
     {"double-binary-tree", "two mirrored trees, half of the bytes each", "2α log N",
      "β + γ; with `tree_bandwidth=physical` 2β + γ", "any", "tree_bandwidth", "chunks", double_binary_tree,
-     Purpose::AllReduce, double_tree_messages},
+     double_binary_tree_on_nodes, Purpose::AllReduce, double_tree_messages},
     {"halving-doubling", "recursive halving, then recursive doubling", "2α log N", "2β − (2β + γ)/N + γ", "power of 2",
-     "", "", halving_doubling, Purpose::AllReduce, halving_messages},
+     "", "", halving_doubling, halving_doubling_on_nodes, Purpose::AllReduce, halving_messages, true, false, true},
     {"recursive-doubling", "log N exchanges of everything", "α log N", "(β + γ) log N", "power of 2", "", "",
-     recursive_doubling, Purpose::AllReduce, doubling_messages, false},
+     recursive_doubling, recursive_doubling_on_nodes, Purpose::AllReduce, doubling_messages, false},
     {"binary-tree", "reduce up and broadcast down one binomial tree", "2α log N", "(2β + γ) log N", "any", "", "",
-     binary_tree, Purpose::AllReduce, binomial_messages},
+     binary_tree, binary_tree_on_nodes, Purpose::AllReduce, binomial_messages},
     {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "2α",
      "2(N−1)/S·β + (N−1)/S·γ with S servers (N by default)", "any, S ≤ N", "servers", "servers", parameter_server,
-     Purpose::AllReduce, server_messages, true, true},
+     parameter_server_on_nodes, Purpose::AllReduce, server_messages, true, true},
     {"hierarchical", "reduce-scatter within groups, all-reduce across, all-gather within",
      "2(N/G − 1)α + 2(G − 1)α with G groups", "2(N−1)/N·β + (N−1)/N·γ", "multiple of G", "", "", hierarchical,
-     Purpose::AllReduce, hierarchical_messages},
+     hierarchical_on_nodes, Purpose::AllReduce, hierarchical_messages, true, false, true, true},
     {"bml", "a thread per level of a BCube: aggregation, then broadcast", "2kα on BCube(n,k)",
-     "2(N−1)/(kN)·β + (N−1)/N·γ", "nᵏ", "", "", bml, Purpose::AllReduce, bml_messages},
+     "2(N−1)/(kN)·β + (N−1)/N·γ", "nᵏ", "", "", bml, nullptr, Purpose::AllReduce, bml_messages},
     {"all-gather", "log N exchanges of all payloads held so far", "α log N", "(N−1)β, M being one worker's payload",
-     "any", "", "", all_gather, Purpose::AllGather, gather_messages, false},
+     "any", "", "", all_gather, all_gather_on_nodes, Purpose::AllGather, gather_messages, false},
     {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "α log N", "(N−1)β, likewise",
-     "any", "", "", all_gather, Purpose::AllGather, gather_messages, false},
+     "any", "", "", all_gather, all_gather_on_nodes, Purpose::AllGather, gather_messages, false},
     {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "2α log N", "2β log N, likewise",
-     "power of 2", "", "", gtopk_tree, Purpose::Selection, gtopk_messages},
+     "power of 2", "", "", gtopk_tree, binary_tree_on_nodes, Purpose::Selection, gtopk_messages},
     {"reduce-scatter", "the first half of ring", "(N−1)α", "(N−1)/N·(β + γ)", "any", "", "", reduce_scatter,
-     Purpose::ReduceScatter, scatter_messages, false},
+     reduce_scatter_on_nodes, Purpose::ReduceScatter, scatter_messages, false},
     {"nccl", "what NCCL's tuner would choose for each size, at its own prices",
-     "of the algorithm and the protocol chosen", "likewise", "any", "", "", nullptr, Purpose::AllReduce},
+     "of the algorithm and the protocol chosen", "likewise", "any", "", "", nullptr, nullptr, Purpose::AllReduce},
     {"broadcast", "down a binomial tree from rank 0", "α log N", "β log N", "any", "", "", broadcast,
-     Purpose::Broadcast, broadcast_messages, false},
+     broadcast_on_nodes, Purpose::Broadcast, broadcast_messages, false},
 };
 
 }  // namespace

@@ -52,6 +52,9 @@ struct Coefficients {
   double gamma = 0;
 };
 
+struct NodeSymbols;   // two_level.hpp
+struct TransferCost;  // likewise
+
 struct Algorithm {
   std::string_view name;
   std::string_view summary;
@@ -63,12 +66,16 @@ struct Algorithm {
   /// Dimensionless, for N >= 2 workers; logarithms are real, base 2, where N is no power of two. Null, as `rounds` is,
   /// for what no α and β price (nccl.hpp).
   Coefficients (*coefficients)(double workers, const CollectiveOptions& options);
+  /// The same on nodes of several workers; null where there is no closed form.
+  TransferCost (*on_nodes)(const NodeSymbols& symbols) = nullptr;
   Purpose purpose = Purpose::AllReduce;
   /// See rounds_of().
   Rounds (*rounds)(std::int64_t workers, const CollectiveOptions& options, CollectiveOp op,
                    const SourceLocation& place) = nullptr;
-  bool splits = true;    ///< message by message it has a reduce-scatter and an all-gather half
-  bool servers = false;  ///< blocks go to servers and back
+  bool splits = true;       ///< message by message it has a reduce-scatter and an all-gather half
+  bool servers = false;     ///< blocks go to servers and back
+  bool full_nodes = false;  ///< `on_nodes` serves no last node that is part empty
+  bool grouped = false;     ///< goes in groups of consecutive ranks, which nodes are
 };
 
 std::span<const Algorithm> algorithms();

@@ -152,7 +152,7 @@ std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers
 // A topology whose hosts are nodes for the collective: of kind rail for all, else for what is itself made of groups.
 const TopologySpec* nodes_drawn(const Network& network, const Algorithm& algorithm, const CollectiveOptions& options) {
   if (network.node || network.measured || !network.topology || network.topology->gpus_per_host == 1) return nullptr;
-  const bool grouped = algorithm.name == "hierarchical" && options.groups > 1;
+  const bool grouped = algorithm.grouped && options.groups > 1;
   return grouped || network.topology->kind == TopologyKind::Rail ? &*network.topology : nullptr;
 }
 

@@ -12,22 +12,8 @@ namespace {
 
 double ceil_div(std::int64_t a, std::int64_t b) { return static_cast<double>((a + b - 1) / b); }
 
-// The symbols of the table in docs/models.md.
-struct Symbols {
-  double N, n, g, q;          // workers, nodes, in a full node, in the last
-  double a_i, b_i, a_o, b_o;  // α and β, inside and outside
-  double h;                   // GPUs to a port of a full node
-  double h_last;              // the same of the last node
-  double c, r;                // collectives side by side, ports
-  double ring_share;          // of a port's β_o that the rings of a node pay: c/r where all nodes are full
-  double flows;               // messages of collectives side by side to a port: ⌈c/r⌉
-  double log_g, log_n;
-
-  double b_x() const { return std::max(b_i, h * b_o); }
-};
-
-Symbols symbols_of(const NodeLayout& layout, const TwoLevels& levels) {
-  Symbols s{};
+NodeSymbols symbols_of(const NodeLayout& layout, const TwoLevels& levels) {
+  NodeSymbols s{};
   s.N = static_cast<double>(layout.workers);
   s.n = static_cast<double>(layout.nodes);
   s.g = static_cast<double>(layout.per_node);
@@ -48,67 +34,9 @@ Symbols symbols_of(const NodeLayout& layout, const TwoLevels& levels) {
   return s;
 }
 
-TransferCost ring(const Symbols& s) {
-  return {2 * (s.N - s.n) * s.a_i + 2 * (s.n - 1) * s.a_o, 2 * (s.N - 1) / s.N * std::max(s.b_i, s.ring_share * s.b_o)};
-}
-
-double halves(const Symbols& s) { return 2 * (s.g - 1) / s.g * s.b_i + 2 * (s.n - 1) / s.N * s.b_x(); }
-
-TransferCost hierarchical(const Symbols& s) { return {2 * (s.g - 1) * s.a_i + 2 * (s.n - 1) * s.a_o, halves(s)}; }
-
-TransferCost halving_doubling(const Symbols& s) { return {2 * s.log_g * s.a_i + 2 * s.log_n * s.a_o, halves(s)}; }
-
-TransferCost recursive_doubling(const Symbols& s) {
-  return {s.log_g * s.a_i + s.log_n * s.a_o, s.log_g * s.b_i + s.log_n * s.b_x()};
-}
-
-TransferCost parameter_server(const Symbols& s) {
-  const double inside = (s.N - 1) / s.N * s.b_i, outside = (s.N - s.g) / s.N * s.h * s.b_o;
-  const double last = (s.N - s.q) / s.N * s.h_last * s.b_o;  // `outside` where the last node is full
-  return {2 * s.a_o, 2 * std::max({inside, outside, last})};
-}
-
-TransferCost all_gather(const Symbols& s) {
-  return {s.log_g * s.a_i + s.log_n * s.a_o, (s.g - 1) * s.b_i + (s.N - s.g) * s.b_x()};
-}
-
-TransferCost binary_tree(const Symbols& s) {
-  return {2 * s.log_g * s.a_i + 2 * s.log_n * s.a_o,
-          2 * s.log_g * s.b_i + 2 * s.log_n * std::max(s.b_i, s.flows * s.b_o)};
-}
-
-TransferCost double_binary_tree(const Symbols& s) {
-  return {2 * (s.g - 1) * s.a_i + 2 * s.log_n * s.a_o, 2 * std::max(s.b_i, s.c / s.r * s.b_o)};
-}
-
-TransferCost half(const TransferCost& whole) { return {whole.a / 2, whole.b / 2}; }
-TransferCost reduce_scatter(const Symbols& s) { return half(ring(s)); }
-TransferCost broadcast(const Symbols& s) { return half(binary_tree(s)); }
-
-struct ClosedForm {
-  std::string_view name;
-  TransferCost (*transfer)(const Symbols&);
-  bool partial = true;  // serves a last node that is part empty
-};
-
-constexpr ClosedForm closed_forms[] = {{"ring", ring},
-                                       {"hierarchical", hierarchical, false},
-                                       {"halving-doubling", halving_doubling, false},
-                                       {"recursive-doubling", recursive_doubling},
-                                       {"parameter-server", parameter_server},
-                                       {"all-gather", all_gather},
-                                       {"topk-allgather", all_gather},
-                                       {"binary-tree", binary_tree},
-                                       {"gtopk-tree", binary_tree},
-                                       {"double-binary-tree", double_binary_tree},
-                                       {"reduce-scatter", reduce_scatter},
-                                       {"broadcast", broadcast}};
-
-const ClosedForm& closed_form(const Algorithm& algorithm, const NodeLayout& layout, const CollectiveOptions& options,
-                              const SourceLocation& place) {
-  const auto form = std::find_if(std::begin(closed_forms), std::end(closed_forms),
-                                 [&](const ClosedForm& one) { return one.name == algorithm.name; });
-  if (form == std::end(closed_forms))
+void require_form(const Algorithm& algorithm, const NodeLayout& layout, const CollectiveOptions& options,
+                  const SourceLocation& place) {
+  if (!algorithm.on_nodes)
     throw InputError(place, fmt::format("{} has no closed form on nodes of several workers", algorithm.name),
                      "ring or hierarchical, for example");
   if (algorithm.servers && options.servers > 0)
@@ -118,12 +46,11 @@ const ClosedForm& closed_form(const Algorithm& algorithm, const NodeLayout& layo
     throw InputError(place, "servers on hosts of their own need to know who sums in a node", "local=true");
   if (algorithm.option == "tree_bandwidth" && options.tree_bandwidth == TreeBandwidth::Paper)
     throw InputError(place, "tree_bandwidth=paper knows no nodes", "tree_bandwidth=physical");
-  if (!form->partial && !layout.full())
+  if (algorithm.full_nodes && !layout.full())
     throw InputError(place,
                      fmt::format("{} cannot serve {} workers in nodes of {}: the last holds {}", algorithm.name,
                                  layout.workers, layout.per_node, layout.last),
                      fmt::format("a multiple of {}, or ring", layout.per_node));
-  return *form;
 }
 
 }  // namespace
@@ -171,8 +98,11 @@ NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stri
 
 TransferCost two_level_transfer(const Algorithm& algorithm, const NodeLayout& layout, const TwoLevels& levels,
                                 const CollectiveOptions& options, const SourceLocation& place) {
-  const Symbols symbols = symbols_of(layout, levels);
-  if (layout.nodes > 1 && layout.per_node > 1) return closed_form(algorithm, layout, options, place).transfer(symbols);
+  const NodeSymbols symbols = symbols_of(layout, levels);
+  if (layout.nodes > 1 && layout.per_node > 1) {
+    require_form(algorithm, layout, options, place);
+    return algorithm.on_nodes(symbols);
+  }
   CollectiveOptions flat = options;
   flat.groups = 1;  // of a hierarchy one level is left
   const Coefficients times = algorithm.coefficients(symbols.N, flat);

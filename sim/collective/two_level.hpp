@@ -1,6 +1,7 @@
 // The closed forms of collectives on two levels: nodes of workers with ports between them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -47,6 +48,20 @@ struct TwoLevels {
 /// a (s) and the part of b that is no reduction (s/B).
 struct TransferCost {
   double a = 0, b = 0;
+};
+
+/// What closed forms on two levels are made of: the symbols of the table in docs/models.md.
+struct NodeSymbols {
+  double N, n, g, q;          // workers, nodes, in a full node, in the last
+  double a_i, b_i, a_o, b_o;  // α and β, inside and outside
+  double h;                   // GPUs to a port of a full node
+  double h_last;              // the same of the last node
+  double c, r;                // collectives side by side, ports
+  double ring_share;          // of a port's β_o that the rings of a node pay: c/r where all nodes are full
+  double flows;               // messages of collectives side by side to a port: ⌈c/r⌉
+  double log_g, log_n;
+
+  double b_x() const { return std::max(b_i, h * b_o); }
 };
 
 /// With n = 1 the closed form of one level with what holds inside, with g = 1 that with what holds outside, where c

@@ -89,8 +89,23 @@ struct Partition {
   Bytes of(const Profile& profile) const;
 };
 
+/// How pictures show a strategy.
+struct StrategyLook {
+  std::string_view label;  ///< what they call it
+  std::size_t place = 0;   ///< its place among the looks of series, which no other has
+};
+
+/// How the plans of a strategy that shards in a way of its own do so.
+struct Shards {
+  std::int64_t stage = 0;  ///< ZeRO's
+  bool groups = false;     ///< they can, among groups of workers
+  /// Whether they shard with these options; nullptr: they do.
+  bool (*by)(const StrategyOptions& options) = nullptr;
+};
+
 struct Strategy {
   std::string_view name;
+  StrategyLook look;
   std::string_view summary;
   std::vector<std::string_view> options;  ///< those of StrategyOptions that it reads, as users name them
   Offer offer;
@@ -98,13 +113,18 @@ struct Strategy {
   Partition partition = {};                                    ///< its default `partition`
   DecodeAt decode_at = DecodeAt::Arrival;                      ///< its default
   bool split = false;                                          ///< its blocks travel in two halves
-  /// In the place of a schedule: those that shard in a way of their own.
+  /// In the place of a schedule: those that shard in a way of their own, and how.
   std::function<Plan(const PlanRequest&)> plan = nullptr;
+  Shards sharded = {};
   /// What planning compares, for those that look at tensors more than once; nullptr for the others.
   double (*comparisons)(const StrategyOptions& options, double tensors) = nullptr;
   Bytes threshold = 0;  ///< its default `threshold`; 0 if it reads none
 
   bool shards() const { return plan != nullptr; }
+  /// Of plans with these options. REQUIRES: shards().
+  Shards sharding(const StrategyOptions& chosen) const {
+    return sharded.by && !sharded.by(chosen) ? Shards{} : sharded;
+  }
   bool searched() const { return !schedule && !plan; }  ///< `best`
 
   /// How many slices its partition makes of the profile; 0 if it cuts nothing.

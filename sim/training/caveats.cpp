@@ -12,14 +12,15 @@ namespace {
 
 // What a topology makes of a collective against its name.
 std::string caveat(const Scenario& scenario, const CollectiveChoice& choice) {
-  if (choice.algorithm->name != "hierarchical") return "";
+  if (!choice.algorithm->grouped) return "";
   const std::int64_t size = workers_together(scenario.cluster.network, scenario.workers);
   const auto& spec = scenario.cluster.network.topology;
   if (size <= 1 && spec && !spec->placement.packed() && (hosts_of_a_switch(*spec) > 1 || spec->gpus_per_host > 1))
-    return "no consecutive workers sit together where they are placed: hierarchical runs as one group, a ring";
+    return fmt::format("no consecutive workers sit together where they are placed: {} runs as one group, a ring",
+                       choice.algorithm->name);
   if (size <= 1 || scenario.workers <= size || hierarchy_groups(scenario.workers, size) > 1) return "";
-  return fmt::format("{} workers do not fill groups of {}: hierarchical runs as one group, a ring", scenario.workers,
-                     size);
+  return fmt::format("{} workers do not fill groups of {}: {} runs as one group, a ring", scenario.workers, size,
+                     choice.algorithm->name);
 }
 
 std::string lower_case(std::string text) {

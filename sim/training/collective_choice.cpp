@@ -46,7 +46,7 @@ CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorith
   const auto& spec = scenario.cluster.network.topology;
   if (spec && spec->kind == TopologyKind::BCube) options.levels = spec->k;
   // Of nodes without a topology, closed forms know themselves.
-  if (algorithm.name == "hierarchical" && (spec || fidelity != Fidelity::AlphaBeta))
+  if (algorithm.grouped && (spec || fidelity != Fidelity::AlphaBeta))
     options.groups = hierarchy_groups(scenario.workers, workers_together(scenario.cluster.network, scenario.workers));
   return options;
 }

@@ -239,6 +239,11 @@ OptionRow with_default(OptionRow row, std::string_view default_text) {
   return row;
 }
 
+OptionRow of_step(OptionRow row) {
+  row.of_step = true;
+  return row;
+}
+
 const std::vector<OptionRow>& table() {
   static const std::vector<OptionRow> rows{
       optional_size<&Options::strategy, &S::bucket_cap>(
@@ -320,25 +325,26 @@ const std::vector<OptionRow>& table() {
        .reader = everybody,
        .kind = OptionKind::Duration,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.launch = any_time(v, p); },
-       .get = [](const Options& o) { return write_duration(o.launch); }},
+       .get = [](const Options& o) { return write_duration(o.launch); },
+       .of_step = true},
       choice<tree_bandwidths, &Options::collective, &CollectiveOptions::tree_bandwidth>(
           "tree_bandwidth", "b as printed in MG-WFBP's Table 2 (paper) or 2 beta + gamma (physical)"),
       count<1, many, &Options::collective, &CollectiveOptions::chunks>(
           "chunks", "into how many the bytes of each tree are cut, in fluid and message"),
       count<1, many, &Options::iterations>("iterations", "over how many iterations the period is averaged", {},
                                            "with jitter"),
-      count<1, many, &Options::strategy, &S::sharding, &ShardingConfig::accumulate>(
-          "accumulate", "K: micro-batches of an iteration", {}, everybody),
-      count<0, 3, &Options::strategy, &S::sharding, &ShardingConfig::zero>(
+      of_step(count<1, many, &Options::strategy, &S::sharding, &ShardingConfig::accumulate>(
+          "accumulate", "K: micro-batches of an iteration", {}, everybody)),
+      of_step(count<0, 3, &Options::strategy, &S::sharding, &ShardingConfig::zero>(
           "zero", "ZeRO's stage under any plan of blocks: 0 all-reduces, 1 and 2 shard (3: best)", {},
-          "all strategies that make blocks"),
-      with_default(count<0, most_workers, &Options::strategy, &S::sharding, &ShardingConfig::shard_group>(
+          "all strategies that make blocks")),
+      with_default(of_step(count<0, most_workers, &Options::strategy, &S::sharding, &ShardingConfig::shard_group>(
                        "shard_group", "G: the state is shared out among so many consecutive workers; 0: all", {},
-                       "with zero, fsdp1, fsdp2, megatron"),
+                       "with zero, fsdp1, fsdp2, megatron")),
                    "all workers"),
-      with_default(choice<barriers, &Options::strategy, &S::barrier>(
+      with_default(of_step(choice<barriers, &Options::strategy, &S::barrier>(
                        "barrier", "the next forward pass waits for all blocks (iteration) or layer by layer (layer)",
-                       "all strategies that make blocks"),
+                       "all strategies that make blocks")),
                    "the strategy's own"),
       {.name = "update",
        .about = "the optimizer's step of one worker that holds everything",
@@ -346,12 +352,13 @@ const std::vector<OptionRow>& table() {
        .default_text = "the trace's",
        .kind = OptionKind::Duration,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.update = any_time(v, p); },
-       .get = [](const Options& o) { return o.update ? write_duration(*o.update) : std::string(); }},
-      with_default(
-          choice<dtypes, &Options::dtypes, &Dtypes::gradient>("gradient_dtype", "of gradients on the wire", everybody),
-          "the trace's"),
-      with_default(choice<dtypes, &Options::dtypes, &Dtypes::parameter>("parameter_dtype", "of parameters on the wire",
-                                                                        everybody),
+       .get = [](const Options& o) { return o.update ? write_duration(*o.update) : std::string(); },
+       .of_step = true},
+      with_default(of_step(choice<dtypes, &Options::dtypes, &Dtypes::gradient>("gradient_dtype",
+                                                                               "of gradients on the wire", everybody)),
+                   "the trace's"),
+      with_default(of_step(choice<dtypes, &Options::dtypes, &Dtypes::parameter>(
+                       "parameter_dtype", "of parameters on the wire", everybody)),
                    "the trace's"),
       {.name = "state",
        .about = "the optimizer's state, bytes per element",
@@ -365,14 +372,16 @@ const std::vector<OptionRow>& table() {
                throw InputError(p, fmt::format("{} are no bytes of state per element", v), "0 to 1000, such as 8");
              o.memory.state = bytes;
            },
-       .get = [](const Options& o) { return o.memory.state ? fmt::format("{}", *o.memory.state) : std::string(); }},
+       .get = [](const Options& o) { return o.memory.state ? fmt::format("{}", *o.memory.state) : std::string(); },
+       .of_step = true},
       {.name = "memory",
        .about = "of a worker: what needs more does not fit",
        .reader = everybody,
        .default_text = "that of the trace's device, where the trace says activations, too; else no limit",
        .kind = OptionKind::Size,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.memory.limit = positive_size(v, p); },
-       .get = [](const Options& o) { return o.memory.limit ? write_size(*o.memory.limit) : std::string(); }},
+       .get = [](const Options& o) { return o.memory.limit ? write_size(*o.memory.limit) : std::string(); },
+       .of_step = true},
       {.name = "wrap",
        .about = "what a unit is: group (the trace's), layer, or layers up to a size",
        .default_text = "group where the trace names groups, else layer",
@@ -462,9 +471,12 @@ std::vector<std::string_view> named_readers(std::string_view option) {
 std::span<const OptionRow> option_rows() { return table(); }
 
 std::span<const std::string_view> step_options() {
-  static constexpr std::string_view names[] = {"launch",  "accumulate", "zero",           "shard_group",
-                                               "barrier", "update",     "gradient_dtype", "parameter_dtype",
-                                               "state",   "memory"};
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> all;
+    for (const OptionRow& row : table())
+      if (row.of_step) all.push_back(row.name);
+    return all;
+  }();
   return names;
 }
 

@@ -86,11 +86,12 @@ struct OptionRow {
   void (*set)(Options& options, const std::string& value, const SourceLocation& place);
   std::string (*get)(const Options& options);
   std::optional<Tuned> tuned;
+  bool of_step = false;  ///< of the training step itself: every strategy reads it
 };
 
 std::span<const OptionRow> option_rows();
 
-/// Those of the training step itself, which every strategy reads.
+/// The names of those of the training step.
 std::span<const std::string_view> step_options();
 
 /// "ddp, horovod": whose rows name the option; or when it counts.

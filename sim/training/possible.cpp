@@ -117,11 +117,11 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
 
 // Among full nodes alone is there a hierarchy. On other topologies it runs as a ring, and says so: caveat().
 void require_full_nodes(const Scenario& scenario, const Algorithm& algorithm) {
-  if (algorithm.name != "hierarchical" || !on_rails(scenario.cluster.network)) return;
+  if (!algorithm.grouped || !on_rails(scenario.cluster.network)) return;
   const std::int64_t size = workers_together(scenario.cluster.network, scenario.workers);
   if (scenario.workers <= size || scenario.workers % size == 0) return;
   throw InputError(place_of_collective(scenario),
-                   fmt::format("hierarchical cannot serve {} workers in nodes of {}: the last holds {}",
+                   fmt::format("{} cannot serve {} workers in nodes of {}: the last holds {}", algorithm.name,
                                scenario.workers, size, scenario.workers % size),
                    fmt::format("a multiple of {}, or ring", size));
 }

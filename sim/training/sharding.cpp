@@ -22,19 +22,14 @@ Call planned_call(const Scenario& scenario) {
 }
 
 std::int64_t stage_of(const Scenario& scenario) {
-  const std::string_view name = scenario.strategy->name;
   const StrategyOptions& options = scenario.options.strategy;
-  if (!scenario.strategy->shards()) return options.sharding.zero;
-  if (name == "zero-1" || name == "zero-2") return name == "zero-1" ? 1 : 2;
-  if (name == "megatron") return options.megatron.distributed_optimizer ? 1 : 0;
-  return 3;
+  return scenario.strategy->shards() ? scenario.strategy->sharding(options).stage : options.sharding.zero;
 }
 
 bool takes_groups(const Scenario& scenario) {
-  const std::string_view name = scenario.strategy->name;
-  return name == "fsdp1" || name == "fsdp2" ||
-         (name == "megatron" && scenario.options.strategy.megatron.distributed_optimizer) ||
-         (!scenario.strategy->plan && scenario.options.strategy.sharding.shards_optimizer());
+  const StrategyOptions& options = scenario.options.strategy;
+  return scenario.strategy->shards() ? scenario.strategy->sharding(options).groups
+                                     : options.sharding.shards_optimizer();
 }
 
 namespace {

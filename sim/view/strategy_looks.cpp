@@ -1,50 +1,31 @@
 #include "sim/view/strategy_looks.hpp"
 
-#include <iterator>
+#include <algorithm>
 #include <map>
 #include <set>
 
 #include "sim/core/named.hpp"
+#include "sim/schedule/strategy.hpp"
 
 namespace allreplay {
 
-namespace {
-
-struct StrategyLabel {
-  std::string_view name, label;
-};
-
-// A strategy's row is its place among the looks: a new one goes to the end, so that none changes.
-constexpr StrategyLabel strategy_labels[] = {
-    {"wfbp", "WFBP"},         {"sync-easgd", "SyncEASGD"},
-    {"mg-wfbp", "MG-WFBP"},   {"optimal-merge", "Optimal merge"},
-    {"s-sgd", "S-SGD"},       {"ddp", "DDP"},
-    {"horovod", "Horovod"},   {"bytescheduler", "ByteScheduler"},
-    {"us-byte", "US-Byte"},   {"p3", "P3"},
-    {"dear", "DeAR"},         {"mergecomp", "MergeComp"},
-    {"zero-1", "ZeRO-1"},     {"zero-2", "ZeRO-2"},
-    {"zero-3", "ZeRO-3"},     {"fsdp1", "FSDP1"},
-    {"fsdp2", "FSDP2"},       {"best", "Best found"},
-    {"megatron", "Megatron"},
-};
-
-}  // namespace
-
 std::string strategy_label(std::string_view name) {
-  const StrategyLabel* row = row_named(strategy_labels, name);
-  return std::string(row ? row->label : name);
+  const Strategy* row = row_named(strategies(), name);
+  return std::string(row ? row->look.label : name);
 }
 
 std::optional<std::size_t> look_place(std::string_view strategy) {
-  const StrategyLabel* row = row_named(strategy_labels, strategy);
-  if (!row) return std::nullopt;
-  return static_cast<std::size_t>(row - std::begin(strategy_labels));
+  const Strategy* row = row_named(strategies(), strategy);
+  return row ? std::optional(row->look.place) : std::nullopt;
 }
 
 std::vector<std::size_t> look_places(const std::vector<std::string>& series,
                                      const std::function<std::string(const std::string&)>& called) {
   std::map<std::string, std::size_t> own;
-  for (const StrategyLabel& row : strategy_labels) own.emplace(called(std::string(row.name)), *look_place(row.name));
+  for (const Strategy& row : strategies()) {
+    const auto [one, fresh] = own.emplace(called(std::string(row.name)), row.look.place);
+    if (!fresh) one->second = std::min(one->second, row.look.place);
+  }
   std::set<std::size_t> taken;
   for (const std::string& name : series)
     if (const auto strategy = own.find(name); strategy != own.end()) taken.insert(strategy->second);

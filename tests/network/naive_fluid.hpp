@@ -1,245 +1,205 @@
-// The fidelity `fluid` a second time, as plainly as can be: at every instant every collective is looked at, and the
-// whole future is tried again with every start.
+// The fidelity `fluid` a second time, from what docs/network.md says of it and as plainly as can be: every message of
+// every round goes its way and loads each link of the topology, all speeds are computed from scratch at every instant,
+// and the whole future is tried again with every start.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <optional>
 #include <vector>
 
+#include "sim/cluster/topology.hpp"
+#include "sim/collective/rounds.hpp"
 #include "sim/engine/server.hpp"
-#include "sim/network/max_min.hpp"
-#include "sim/network/round_load.hpp"
 
 namespace allreplay {
 
 class NaiveFluid final : public Server {
  public:
-  NaiveFluid(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
-             double alpha, double gamma);
+  /// A task's `call_id` is a place among `collectives`.
+  NaiveFluid(const std::vector<Rounds>& collectives, const Topology& topology, double alpha, double gamma) {
+    for (const Rounds& rounds : collectives) {
+      std::vector<RoundCost>& costs = collectives_.emplace_back();
+      for (const Round& round : rounds.rounds)
+        for (std::int64_t turn = 0; turn < round.repeat; ++turn)
+          costs.push_back(cost_of(rounds, round, turn, topology, alpha, gamma));
+    }
+  }
 
-  void start(TaskId id, const Task& task, Time now) override;
-  Time next_completion() const override;
-  void complete(Time now, std::vector<TaskId>& done) override;
+  void start(TaskId id, const Task& task, Time now) override {
+    const double at = static_cast<double>(now.count());
+    ahead_.reset();
+    run(state_, at);
+    Running running{id, collectives_[task.call_id], task.bytes};
+    if (task.bytes <= 0) running.round = running.costs->size();
+    begin_round(running, at);
+    state_.running.push_back(running);
+  }
+
+  Time next_completion() const override {
+    if (!ahead_) run(ahead_.emplace(state_), forever);
+    double end = forever;
+    for (const Running& running : ahead_->running)
+      if (running.ended()) end = std::min(end, running.at);
+    return end == forever ? never : Time(static_cast<std::int64_t>(end));
+  }
+
+  void complete(Time now, std::vector<TaskId>& done) override {
+    if (now != next_completion()) return;
+    state_ = *ahead_;
+    ahead_.reset();
+    std::erase_if(state_.running, [&](const Running& running) {
+      if (!running.ended() || running.at > static_cast<double>(now.count())) return false;
+      done.push_back(running.id);
+      return true;
+    });
+  }
+
   Load load() const override { return {static_cast<std::int64_t>(state_.running.size()), 0}; }
-  /// Rounds begun.
   std::int64_t events() const override { return state_.rounds; }
 
  private:
   static constexpr double forever = std::numeric_limits<double>::infinity();
-  static double whole(double ps) { return std::floor(ps + 0.5); }
 
-  enum class Step : std::uint8_t { Fresh, StartUp, Transfer, Reduction };
-
-  struct Running {
-    TaskId id;
-    const RoundLoads* loads;
-    double bytes;
-    std::size_t round;  // the distinct one,
-    std::int64_t turn;  // and which repetition
-    Step step;
-    double at;     // Fresh: its beginning; StartUp, Reduction: their end
-    double left;   // Transfer: ps at full speed
-    double speed;  // Transfer: the fraction of it
+  // Times are ps, and ps per byte of the block.
+  struct RoundCost {
+    double start_up = 0;
+    std::vector<double> links;  // how long each is busy
+    double busiest = 0;         // the longest of that
+    double reduction = 0;
   };
-  // Everything that time changes, so that the future can be tried on a copy. Times are ps since `origin_`; the
-  // beginnings of rounds are whole.
+  enum class Doing : std::uint8_t { StartUp, Move, Reduce };
+  struct Running {
+    Running(TaskId task, const std::vector<RoundCost>& rounds, double size) : id(task), costs(&rounds), bytes(size) {}
+    TaskId id;
+    const std::vector<RoundCost>* costs;
+    double bytes;
+    std::size_t round = 0;
+    Doing doing = Doing::StartUp;
+    double at = 0;     // StartUp, Reduce: when that ends
+    double left = 0;   // Move: for how long at full speed
+    double speed = 0;  // Move: the part of full speed
+
+    const RoundCost& cost() const { return (*costs)[round]; }
+    bool ended() const { return round == costs->size(); }
+  };
   struct State {
     double now = 0;
-    std::vector<Running> running;  // in the order of their starts
     std::int64_t rounds = 0;
-    bool speeds_stale = false;
+    std::vector<Running> running;
   };
 
-  bool run(State& state, double until) const;
-  void skip_rounds(State& state, Running& running, double until) const;
-  void settle_step(State& state, Running& running) const;
-  void set_speeds(State& state) const;
-  std::vector<double> speeds_of(const std::vector<std::pair<std::uint32_t, std::int64_t>>& shapes) const;
-  double start_up(const Running& running) const;
-  double reduction(const Running& running) const;
-  double relative(Time now) const { return static_cast<double>((now - origin_).count()); }
-
-  std::vector<std::shared_ptr<const RoundLoads>> collectives_;
-  std::shared_ptr<const Shapes> shapes_;
-  double alpha_, gamma_;  // ps, ps per byte
-  Time origin_{0};
-  State state_;
-  mutable std::optional<State> ahead_;  // the state at the next completion, if nothing starts before
-};
-
-inline NaiveFluid::NaiveFluid(std::vector<std::shared_ptr<const RoundLoads>> collectives,
-                              std::shared_ptr<const Shapes> shapes, double alpha, double gamma)
-    : collectives_(std::move(collectives)), shapes_(std::move(shapes)), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {}
-
-inline void NaiveFluid::start(TaskId id, const Task& task, Time now) {
-  if (state_.running.empty()) {
-    origin_ = now;
-    state_.now = 0;
+  static RoundCost cost_of(const Rounds& rounds, const Round& round, std::int64_t turn, const Topology& topology,
+                           double alpha, double gamma) {
+    RoundCost cost;
+    cost.links.assign(topology.links().size(), 0);
+    std::vector<double> reduced(rounds.ranks, 0);
+    double latency = 0;
+    for (Rank from = 0; from < rounds.ranks; ++from) {
+      std::vector<Send> sends;
+      round.sends(from, turn, sends);
+      for (const Send& send : sends) {
+        const double share = static_cast<double>(send.count) * rounds.piece_share;
+        std::vector<LinkId> path;
+        topology.route(from, send.to, path);
+        double on_the_way = 0;
+        for (const LinkId link : path) {
+          on_the_way += topology.links()[link].latency;
+          cost.links[link] += share / topology.links()[link].bandwidth * 1e12;
+        }
+        latency = std::max(latency, on_the_way);
+        if (send.reduce && rounds.reduction_costs) reduced[send.to] += share;
+      }
+    }
+    cost.busiest = *std::max_element(cost.links.begin(), cost.links.end());
+    cost.start_up = (alpha + latency) * 1e12;
+    cost.reduction = gamma * *std::max_element(reduced.begin(), reduced.end()) * 1e12;
+    return cost;
   }
-  ahead_.reset();
-  run(state_, relative(now));
-  const RoundLoads* loads = collectives_[task.call_id].get();
-  Running running{id, loads, task.bytes, 0, 0, Step::Fresh, relative(now), 0, 0};
-  if (task.bytes <= 0) running.round = loads->rounds.size();
-  state_.running.push_back(running);
-}
 
-inline Time NaiveFluid::next_completion() const {
-  if (state_.running.empty()) return never;
-  if (!ahead_) {
-    ahead_ = state_;
-    run(*ahead_, NaiveFluid::forever);
+  static void begin_round(Running& running, double at) {
+    running.doing = Doing::StartUp;
+    running.at = running.ended() ? at : at + running.cost().start_up;
   }
-  double end = NaiveFluid::forever;
-  for (const Running& running : ahead_->running)
-    if (running.round == running.loads->rounds.size()) end = std::min(end, running.at);
-  return add(origin_, from_picoseconds(end));
-}
 
-inline void NaiveFluid::complete(Time now, std::vector<TaskId>& done) {
-  if (now != next_completion()) return;
-  state_ = std::move(*ahead_);
-  ahead_.reset();
-  const double at = relative(now);
-  std::erase_if(state_.running, [&](const Running& running) {
-    if (running.round < running.loads->rounds.size() || running.at > at) return false;
-    done.push_back(running.id);
-    return true;
-  });
-}
+  // Until then, or until a collective has ended.
+  static void run(State& state, double until) {
+    for (;;) {
+      share_links(state.running);
+      double next = forever;
+      for (const Running& running : state.running) {
+        if (running.ended()) return;
+        next = std::min(next, end_of_doing(running, state.now));
+      }
+      if (next > until || next == forever) break;
+      go_on(state, std::max(state.now, next));
+    }
+    if (until != forever) go_on(state, std::max(state.now, until));
+  }
 
-inline double NaiveFluid::start_up(const Running& running) const {
-  return alpha_ + running.loads->rounds[running.round].latency * 1e12;
-}
+  static double end_of_doing(const Running& running, double now) {
+    return running.doing == Doing::Move ? now + running.left / running.speed : running.at;
+  }
 
-inline double NaiveFluid::reduction(const Running& running) const {
-  return gamma_ * running.loads->rounds[running.round].reduced * running.bytes;
-}
-
-// Goes on to `until`, or to the first instant at which a collective has ended; true if one has.
-inline bool NaiveFluid::run(State& state, double until) const {
-  for (;;) {
-    if (state.running.size() == 1 && state.running[0].step == Step::Fresh) skip_rounds(state, state.running[0], until);
-    bool ended = false;
+  static void go_on(State& state, double to) {
     for (Running& running : state.running) {
-      if (running.round == running.loads->rounds.size())
-        ended = true;
-      else if (running.step == Step::Fresh)
-        settle_step(state, running);
+      const bool over = end_of_doing(running, state.now) <= to;
+      if (running.doing == Doing::Move && !over) running.left -= (to - state.now) * running.speed;
+      if (!over) continue;
+      switch (running.doing) {
+        case Doing::StartUp:
+          ++state.rounds;
+          running.doing = Doing::Move;
+          running.left = running.cost().busiest * running.bytes;
+          break;
+        case Doing::Move:
+          running.doing = Doing::Reduce;
+          running.at = std::round(to + running.cost().reduction * running.bytes);
+          break;
+        case Doing::Reduce:
+          ++running.round;
+          begin_round(running, running.at);
+      }
     }
-    if (ended) return true;
-    if (state.speeds_stale) set_speeds(state);
+    state.now = to;
+  }
 
-    double next = NaiveFluid::forever;
-    for (const Running& running : state.running)
-      next = std::min(next, running.step == Step::Transfer ? state.now + running.left / running.speed : running.at);
-    const double to = std::max(state.now, std::min(next, until));
-    if (to < NaiveFluid::forever) {
-      for (Running& running : state.running)
-        if (running.step == Step::Transfer)
-          running.left =
-              state.now + running.left / running.speed <= to ? 0 : running.left - (to - state.now) * running.speed;
-      state.now = to;
+  // All that move are sped up alike until a link is full; those on it stay, and the others go on.
+  static void share_links(std::vector<Running>& all) {
+    std::vector<Running*> growing;
+    for (Running& running : all)
+      if (!running.ended() && running.doing == Doing::Move) growing.push_back(&running);
+    if (growing.empty()) return;
+    const std::size_t links = growing.front()->cost().links.size();
+    std::vector<double> used(links, 0);  // by those that stay: the part of a link's time
+    const auto use = [](const Running& running, std::size_t link) {
+      return running.cost().links[link] / running.cost().busiest;
+    };
+    while (!growing.empty()) {
+      std::vector<double> full_at(links, forever);
+      for (std::size_t link = 0; link < links; ++link) {
+        double uses = 0;
+        for (const Running* running : growing) uses += use(*running, link);
+        if (uses > 0) full_at[link] = (1 - used[link]) / uses;
+      }
+      const std::size_t full = std::min_element(full_at.begin(), full_at.end()) - full_at.begin();
+      std::vector<Running*> others;
+      for (Running* running : growing) {
+        if (use(*running, full) == 0) {
+          others.push_back(running);
+          continue;
+        }
+        running->speed = full_at[full];
+        for (std::size_t link = 0; link < links; ++link) used[link] += running->speed * use(*running, link);
+      }
+      growing = others;
     }
-    if (next > until || next == NaiveFluid::forever) return false;
-    for (Running& running : state.running)
-      if (running.step == Step::Transfer ? running.left <= 0 : running.at <= state.now) settle_step(state, running);
   }
-}
 
-// Whole rounds of a collective that is alone, as many as end by `until`.
-inline void NaiveFluid::skip_rounds(State& state, Running& running, double until) const {
-  const std::vector<RoundLoad>& rounds = running.loads->rounds;
-  while (running.round < rounds.size()) {
-    const double lasts = NaiveFluid::whole(start_up(running) + running.bytes * rounds[running.round].busiest * 1e12 +
-                                           reduction(running));
-    const std::int64_t turns = rounds[running.round].repeat - running.turn;
-    const double fit = std::floor((until - running.at) / lasts);
-    const std::int64_t skipped =
-        lasts > 0 && fit < static_cast<double>(turns) ? static_cast<std::int64_t>(std::max(0.0, fit)) : turns;
-    running.at += static_cast<double>(skipped) * lasts;
-    running.turn += skipped;
-    state.rounds += skipped;
-    state.now = std::max(state.now, running.at);
-    if (running.turn < rounds[running.round].repeat) return;
-    running.turn = 0;
-    ++running.round;
-  }
-}
-
-// The stage that it is in has ended: on to the next that takes time.
-inline void NaiveFluid::settle_step(State& state, Running& running) const {
-  const RoundLoad& load = running.loads->rounds[running.round];
-  switch (running.step) {
-    case Step::Fresh:
-      ++state.rounds;
-      running.step = Step::StartUp;
-      running.at += start_up(running);
-      if (running.at > state.now) return;
-      [[fallthrough]];
-    case Step::StartUp:
-      running.step = Step::Transfer;
-      running.left = running.bytes * load.busiest * 1e12;
-      running.speed = 1;
-      state.speeds_stale = true;
-      return;
-    case Step::Transfer:
-      running.step = Step::Reduction;
-      running.at = NaiveFluid::whole(state.now + reduction(running));
-      state.speeds_stale = true;
-      if (running.at > state.now) return;
-      [[fallthrough]];
-    case Step::Reduction:
-      running.step = Step::Fresh;
-      if (++running.turn < load.repeat) return;
-      running.turn = 0;
-      ++running.round;
-  }
-}
-
-inline void NaiveFluid::set_speeds(State& state) const {
-  state.speeds_stale = false;
-  const auto shape_of = [](const Running& running) { return running.loads->rounds[running.round].shape; };
-  // Mostly all are alike, and share equally.
-  std::int64_t count = 0;
-  bool alike = true;
-  std::uint32_t first = 0;
-  for (const Running& running : state.running) {
-    if (running.step != Step::Transfer) continue;
-    if (count++ == 0) first = shape_of(running);
-    alike = alike && shape_of(running) == first;
-  }
-  if (alike) {
-    for (Running& running : state.running) running.speed = 1 / static_cast<double>(count);
-    return;
-  }
-  std::vector<std::pair<std::uint32_t, std::int64_t>> shapes;
-  for (const Running& running : state.running) {
-    if (running.step != Step::Transfer) continue;
-    const auto place = std::lower_bound(shapes.begin(), shapes.end(), std::pair(shape_of(running), std::int64_t{0}));
-    if (place != shapes.end() && place->first == shape_of(running))
-      ++place->second;
-    else
-      shapes.insert(place, {shape_of(running), 1});
-  }
-  const std::vector<double> speeds = speeds_of(shapes);
-  for (Running& running : state.running) {
-    if (running.step != Step::Transfer) continue;
-    const auto place = std::lower_bound(shapes.begin(), shapes.end(), std::pair(shape_of(running), std::int64_t{0}));
-    running.speed = speeds[place - shapes.begin()];
-  }
-}
-
-inline std::vector<double> NaiveFluid::speeds_of(
-    const std::vector<std::pair<std::uint32_t, std::int64_t>>& shapes) const {
-  std::vector<SharedFlow> flows;
-  for (const auto& [shape, count] : shapes) flows.push_back({(*shapes_)[shape], static_cast<double>(count)});
-  std::vector<double> speeds = max_min_rates(std::vector<double>(shapes_->folded_links(), 1.0), flows);
-  for (double& speed : speeds) speed = std::min(speed, 1.0);
-  return speeds;
-}
+  std::vector<std::vector<RoundCost>> collectives_;
+  State state_;
+  mutable std::optional<State> ahead_;  // at the next end, if nothing starts before
+};
 
 }  // namespace allreplay
