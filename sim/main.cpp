@@ -61,14 +61,14 @@ void keep_freed_memory() {
 #endif
 }
 
-int run(int argc, char** argv) {
+int run(int argc, char** argv, allreplay::Context& context) {
   require_no_empty_argument(argc, argv);
   allreplay::CommandLine app = allreplay::command_line();
   allreplay::add_commands(app, argc > 1 ? argv[1] : "");
   const std::vector<std::string> words = allreplay::with_flags_as_options(app, {argv + 1, argv + argc});
   allreplay::require_known_words(app, words);
-  if (const auto wrong = app.parse(words)) {
-    allreplay::print_stderr("command line: " + *wrong);
+  if (const auto wrong = app.parse(words, context)) {
+    context.console.print_stderr("command line: " + *wrong);
     return bad_input;
   }
   require_printed();
@@ -80,14 +80,15 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   fill_closed_streams();
   keep_freed_memory();
-  allreplay::protect_inputs(true);
+  allreplay::Context context;
+  context.inputs.files.protect_inputs();
   for (const int signal : {SIGPIPE, SIGXFSZ}) std::signal(signal, SIG_IGN);  // errors of writing, as a full disk is
   allreplay::leave_in_order();
   try {
-    return run(argc, argv);
+    return run(argc, argv, context);
   } catch (...) {
     const allreplay::Failure failure = allreplay::current_failure();
-    allreplay::print_stderr(failure.text);
+    context.console.print_stderr(failure.text);
     return failure.is_fault ? fault : bad_input;
   }
 }

@@ -9,7 +9,7 @@
 
 /// Its lines, the header first, without the column wall_s: how long a simulation took differs from run to run.
 inline std::vector<std::string> untimed_rows(const std::string& file) {
-  const std::vector<allreplay::CsvRow> lines = allreplay::parse_csv(allreplay::read_output(file), file);
+  const std::vector<allreplay::CsvRow> lines = allreplay::parse_csv(allreplay::Files().read_output(file), file);
   std::vector<std::string> rows;
   for (const allreplay::CsvRow& line : lines) {
     rows.emplace_back();

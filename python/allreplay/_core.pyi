@@ -20,7 +20,7 @@ class Prices:
 
 class Answer:
     printed: str
-    told: list[str]
+    stderr_lines: list[str]
     written: list[bytes]
     replayed: Replayed
 

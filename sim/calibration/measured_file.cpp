@@ -148,11 +148,13 @@ class PointReader {
     return {point_.place.file, fmt::format("{}, {}", point_.place.path, column)};
   }
 
+  const Files& files() const { return measured_.inputs.files; }
+
   std::string named(std::string_view column, std::string_view folder) const {
-    const std::string name = beside(measured_.file, cell(column));
-    if (!locate_data(folder, name))
+    const std::string name = beside(files(), measured_.file, cell(column));
+    if (!files().locate_data(folder, name))
       throw InputError(place(column), fmt::format("no {} '{}'", column, cell(column)),
-                       suggest(cell(column), list_data(folder)));
+                       suggest(cell(column), files().list_data(folder)));
     return name;
   }
 
@@ -167,7 +169,8 @@ class PointReader {
     request.collective = cell("collective");
     request.fidelity = cell("fidelity");
     request.codec = cell("codec");
-    if (const std::string near = beside(measured_.file, request.codec); !request.codec.empty() && is_file(near))
+    if (const std::string near = beside(files(), measured_.file, request.codec);
+        !request.codec.empty() && files().is_file(near))
       request.codec = near;
     request.place_of_profile = place("profile");
     request.place_of_ratio = place("forward_ratio");
@@ -205,12 +208,14 @@ class PointReader {
 
 }  // namespace
 
-MeasuredFile read_measured_file(const std::string& file) { return parse_measured_file(read_file(file), file); }
+MeasuredFile read_measured_file(const Inputs& inputs, const std::string& file) {
+  return parse_measured_file(inputs, inputs.files.read(file), file);
+}
 
-MeasuredFile parse_measured_file(const std::string& text, const std::string& file) {
+MeasuredFile parse_measured_file(const Inputs& inputs, const std::string& text, const std::string& file) {
   const std::vector<CsvRow> rows = parse_csv(text, file);
   if (rows.empty()) throw InputError({file, ""}, "is empty", "a header and a row for each measured point");
-  MeasuredFile measured{.file = file};
+  MeasuredFile measured{.inputs = inputs, .file = file};
   for (const std::string& name : rows[0].fields) measured.columns.emplace_back(trim(name));
   const SourceLocation head = line_of(file, rows[0].line);
   require_columns(measured.columns, head);

@@ -48,6 +48,7 @@ struct MeasuredPoint {
 };
 
 struct MeasuredFile {
+  Inputs inputs;  ///< what the names in it mean
   std::string file;
   Quantity quantity = Quantity::IterationTime;
   std::vector<std::string> columns;
@@ -55,7 +56,7 @@ struct MeasuredFile {
 };
 
 /// Profiles, clusters and codecs stand relative to the file, or to the working directory. Throws InputError.
-MeasuredFile read_measured_file(const std::string& file);
-MeasuredFile parse_measured_file(const std::string& text, const std::string& file);
+MeasuredFile read_measured_file(const Inputs& inputs, const std::string& file);
+MeasuredFile parse_measured_file(const Inputs& inputs, const std::string& text, const std::string& file);
 
 }  // namespace allreplay

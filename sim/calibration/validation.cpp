@@ -182,7 +182,7 @@ std::vector<Predicted> predictions(const Validation& of, Library& library, Farm*
 Validation validate(MeasuredFile measured, Farm* farm) {
   if (farm && farm->workers() == 0) farm = nullptr;
   Validation result{.measured = std::move(measured)};
-  Library library;
+  Library library(result.measured.inputs);
   require_all_possible(result.measured, library);
   fit(result, library, farm);
   std::vector<Predicted> predicted = predictions(result, library, farm);
@@ -194,7 +194,7 @@ Validation validate(MeasuredFile measured, Farm* farm) {
 }
 
 Farm::Answer answer_validation(MeasuredFile measured) {
-  auto library = std::make_shared<Library>();
+  auto library = std::make_shared<Library>(measured.inputs);
   ConstantsToFit all = constants_to_fit(measured, *library);
   return [measured = std::move(measured), all = std::move(all), library](const std::string& work) {
     Unpacker unpacker(work);

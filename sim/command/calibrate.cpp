@@ -81,11 +81,12 @@ std::vector<std::string_view> constants() {
   return options;
 }
 
-std::vector<Calibration> calibrated_logs(const CalibrateArguments& arguments, CalibrationRequest request) {
+std::vector<Calibration> calibrated_logs(const Files& files, const CalibrateArguments& arguments,
+                                         CalibrationRequest request) {
   std::vector<Calibration> logs;
   for (std::size_t i = 0; i < arguments.files.size(); ++i) {
     const std::string& file = arguments.files[i];
-    logs.push_back(calibrate(read_measurements(read_file(file), file, log_request(arguments, i)), request));
+    logs.push_back(calibrate(read_measurements(files.read(file), file, log_request(arguments, i)), request));
     const Calibration &first = logs.front(), &last = logs.back();
     if (first.algorithm != last.algorithm || first.log.purpose != last.log.purpose)
       throw InputError({file, ""},
@@ -112,11 +113,11 @@ std::string name_of(const CalibrateArguments& arguments) {
 }
 
 // The two levels before anything is fitted: those of --cluster, or the layout alone.
-Network levels_of(const CalibrateArguments& arguments, std::int64_t smallest, bool nccl) {
+Network levels_of(const Inputs& inputs, const CalibrateArguments& arguments, std::int64_t smallest, bool nccl) {
   const auto node = given_count(arguments.node, "--node"), rails = given_count(arguments.rails, "--rails");
   Network network;
   if (!arguments.cluster.empty()) {
-    Library library;
+    Library library(inputs);
     network = library.cluster_named(arguments.cluster).network;
     if (!network.node || (nccl && !network.nccl))
       throw InputError(
@@ -138,9 +139,9 @@ Network levels_of(const CalibrateArguments& arguments, std::int64_t smallest, bo
   return network;
 }
 
-LevelOutcome outcome_of(const CalibrateArguments& arguments, std::span<const Calibration> logs) {
+LevelOutcome outcome_of(const Inputs& inputs, const CalibrateArguments& arguments, std::span<const Calibration> logs) {
   const bool nccl = !logs.front().algorithm->coefficients;
-  const Network start = levels_of(arguments, logs.front().workers(), nccl);
+  const Network start = levels_of(inputs, arguments, logs.front().workers(), nccl);
   const std::int64_t node = start.node->workers;
   LevelOutcome outcome{.logs = logs};
   if (!nccl && (logs.front().workers() > node || logs.back().workers() <= node)) {
@@ -161,8 +162,8 @@ LevelOutcome outcome_of(const CalibrateArguments& arguments, std::span<const Cal
   return outcome;
 }
 
-void execute_levels(const CalibrateArguments& arguments, const std::vector<Calibration>& logs) {
-  const LevelOutcome outcome = outcome_of(arguments, logs);
+void execute_levels(Context& context, const CalibrateArguments& arguments, const std::vector<Calibration>& logs) {
+  const LevelOutcome outcome = outcome_of(context.inputs, arguments, logs);
   const std::string cluster =
       arguments.cluster_out.empty() ? "" : levels_cluster(outcome, name_of(arguments), argument("--cluster-out"));
   if (!arguments.plot.empty()) {
@@ -177,50 +178,52 @@ void execute_levels(const CalibrateArguments& arguments, const std::vector<Calib
       const Drawing one = calibration_picture(log, other);
       drawing = drawing ? stacked(*drawing, one) : one;
     }
-    write_picture(arguments.plot, *drawing);
+    write_picture(context.files(), arguments.plot, *drawing);
   }
-  if (!cluster.empty()) write_file(arguments.cluster_out, cluster);
+  if (!cluster.empty()) context.files().write(arguments.cluster_out, cluster);
   for (const Calibration& log : logs)
-    for (const std::string& warning : log.warnings) warn(fmt::format("{}: {}", log.log.file, warning));
-  for (const std::string& warning : outcome.fit.warnings) warn(warning);
-  if (outcome.tables && !arguments.table) warn(fmt::format("tables are made, not levels: {}", outcome.why));
-  print("{}", arguments.json ? levels_json(outcome) : levels_text(outcome, screen()));
+    for (const std::string& warning : log.warnings) context.console.warn(fmt::format("{}: {}", log.log.file, warning));
+  for (const std::string& warning : outcome.fit.warnings) context.console.warn(warning);
+  if (outcome.tables && !arguments.table)
+    context.console.warn(fmt::format("tables are made, not levels: {}", outcome.why));
+  context.console.print("{}", arguments.json ? levels_json(outcome) : levels_text(outcome, screen()));
 }
 
-void execute_one(const CalibrateArguments& arguments, const Calibration& calibration, std::optional<double> line_rate) {
+void execute_one(Context& context, const CalibrateArguments& arguments, const Calibration& calibration,
+                 std::optional<double> line_rate) {
   for (const auto& [text, option] : {std::pair(arguments.cluster, "--cluster"), std::pair(arguments.rails, "--rails")})
     if (!text.empty())
       throw InputError(argument(option), "says nothing of one log of one level", "several logs, or --collective nccl");
-  if (!arguments.plot.empty()) write_picture(arguments.plot, calibration_picture(calibration));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, calibration_picture(calibration));
   if (!arguments.cluster_out.empty()) {
     const bool misses = calibration.line_misses() && calibration.algorithm->purpose == Purpose::AllReduce;
     if (misses && !arguments.table)
-      warn(fmt::format(
+      context.console.warn(fmt::format(
           "the line misses the measured times by {:.1f} % in the median: the table is written, which holds for {} "
           "among {} workers alone",
           calibration.overall.line_median * 100, calibration.algorithm->name, calibration.workers()));
     auto node = given_count(arguments.node, "--node");
     if (const std::int64_t hosted = calibration.log.per_host; !node && hosted > 0) node = hosted;
-    write_file(arguments.cluster_out,
-               calibration_cluster(calibration, name_of(arguments), arguments.table || misses, line_rate,
-                                   argument(arguments.table ? "--table" : "--cluster-out"), node));
+    context.files().write(arguments.cluster_out,
+                          calibration_cluster(calibration, name_of(arguments), arguments.table || misses, line_rate,
+                                              argument(arguments.table ? "--table" : "--cluster-out"), node));
   }
-  for (const std::string& warning : calibration.warnings) warn(warning);
-  print("{}", arguments.json ? calibration_json(calibration, arguments.table)
-                             : calibration_text(calibration, arguments.table, screen()));
+  for (const std::string& warning : calibration.warnings) context.console.warn(warning);
+  context.console.print("{}", arguments.json ? calibration_json(calibration, arguments.table)
+                                             : calibration_text(calibration, arguments.table, screen()));
 }
 
-void execute(const CalibrateArguments& arguments) {
+void execute(Context& context, const CalibrateArguments& arguments) {
   std::vector<std::string> inputs = arguments.files;
-  inputs.push_back(file_behind("topologies", arguments.cluster));
-  require_separate({{"--cluster-out", arguments.cluster_out}, {"--plot", arguments.plot}}, inputs);
+  inputs.push_back(file_behind(context.files(), "topologies", arguments.cluster));
+  require_separate(context.files(), {{"--cluster-out", arguments.cluster_out}, {"--plot", arguments.plot}}, inputs);
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   const CalibrationRequest request = calibration_request(arguments);
-  const std::vector<Calibration> logs = calibrated_logs(arguments, request);
+  const std::vector<Calibration> logs = calibrated_logs(context.files(), arguments, request);
   if (logs.size() == 1 && logs.front().algorithm->coefficients)
-    execute_one(arguments, logs.front(), request.line_rate);
+    execute_one(context, arguments, logs.front(), request.line_rate);
   else
-    execute_levels(arguments, logs);
+    execute_levels(context, arguments, logs);
 }
 
 }  // namespace
@@ -275,7 +278,7 @@ void add_calibrate(CommandLine& app) {
       "  allreplay compare --profile resnet50_p100_b64 --cluster mine.json\n"
       "  allreplay calibrate node.log --workers 8 two.log --workers 16 --rails 8 --cluster-out levels.json\n"
       "  allreplay calibrate node.log two.log --collective nccl --cluster h100x8-8x400gbps --cluster-out nccl.json");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

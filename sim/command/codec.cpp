@@ -16,7 +16,7 @@ struct CodecArguments {
   bool json = false;
 };
 
-CodecRequest request_of(const CodecArguments& arguments) {
+CodecRequest request_of(Console& console, const CodecArguments& arguments) {
   const auto number = [](const std::string& text, std::int64_t most, const char* option) {
     return parse_integer(text, 1, most, argument(option));
   };
@@ -36,7 +36,7 @@ CodecRequest request_of(const CodecArguments& arguments) {
   for (const OptionText& option : words.request("").options) {
     options.set(option.name, option.value, option.place);
     if (option.name != find_codec(arguments.codec, {}).option)
-      warn(fmt::format("{} changes nothing here: {} does not read it", option.name, arguments.codec));
+      console.warn(fmt::format("{} changes nothing here: {} does not read it", option.name, arguments.codec));
   }
   request.options = {options.codec.density, options.codec.bits,
                      static_cast<std::uint64_t>(parse_integer(arguments.seed, 0, INT64_MAX, argument("--seed")))};
@@ -56,9 +56,9 @@ CodecRequest request_of(const CodecArguments& arguments) {
   return request;
 }
 
-void execute(const CodecArguments& arguments) {
-  const CodecReport report = measure_codec(request_of(arguments));
-  print("{}", arguments.json ? codec_json(report) : codec_table(report, screen()));
+void execute(Context& context, const CodecArguments& arguments) {
+  const CodecReport report = measure_codec(request_of(context.console, arguments));
+  context.console.print("{}", arguments.json ? codec_json(report) : codec_table(report, screen()));
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ void add_codec(CommandLine& app) {
       "  allreplay codec --codec qsgd --elements 1000000 --option bits=4\n"
       "  allreplay codec --codec gtopk --elements 10000 --option density=0.01 --workers 16 --iterations 100 "
       "--residuals as-printed");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

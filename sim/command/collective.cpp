@@ -19,7 +19,7 @@ struct CollectiveArguments {
   bool json = false, links = false;
 };
 
-void execute(const CollectiveArguments& arguments) {
+void execute(Context& context, const CollectiveArguments& arguments) {
   ScenarioArguments words;
   words.cluster = arguments.cluster;
   words.cluster_words = arguments.cluster_words;
@@ -28,11 +28,12 @@ void execute(const CollectiveArguments& arguments) {
   words.fidelity = arguments.fidelity;
   words.options = arguments.options;
   words.changes = arguments.changes;
-  Library library;
+  Library library(context.inputs);
   const Scenario scenario = library.resolve_network(words.request(""));
   const std::vector<Bytes> sizes = parse_sizes(arguments.bytes, argument("--bytes"));
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
-  require_separate({{"--plot", arguments.plot}}, {file_behind("topologies", arguments.cluster)});
+  require_separate(context.files(), {{"--plot", arguments.plot}},
+                   {file_behind(context.files(), "topologies", arguments.cluster)});
   const CollectivePricing pricing = price_collective(scenario, sizes);
   const std::vector<CollectiveRow>& rows = pricing.rows;
   std::optional<LinkUsage> usage;  // of the largest
@@ -40,16 +41,17 @@ void execute(const CollectiveArguments& arguments) {
     usage =
         link_usage(scenario, rows.back().bytes, rows.back().time_s, argument(arguments.links ? "--links" : "--plot"));
   if (!arguments.plot.empty())
-    write_picture(arguments.plot, links_picture(*usage, *scenario.cluster.network.topology,
-                                                fmt::format("{}; {}", trim(collective_heading(scenario, pricing)),
-                                                            format_size(rows.back().bytes))));
-  warn(pricing.warning);
+    write_picture(context.files(), arguments.plot,
+                  links_picture(*usage, *scenario.cluster.network.topology,
+                                fmt::format("{}; {}", trim(collective_heading(scenario, pricing)),
+                                            format_size(rows.back().bytes))));
+  context.console.warn(pricing.warning);
   if (arguments.json)
-    print("{}", arguments.links ? with_member(collective_json(rows), "links", links_json(*usage)) + "\n"
-                                : collective_json(rows));
+    context.console.print("{}", arguments.links ? with_member(collective_json(rows), "links", links_json(*usage)) + "\n"
+                                                : collective_json(rows));
   else
-    print("{}{}{}", wrapped(collective_heading(scenario, pricing), screen().width), collective_table(rows, screen()),
-          arguments.links ? links_table(*usage, screen()) : "");
+    context.console.print("{}{}{}", wrapped(collective_heading(scenario, pricing), screen().width),
+                          collective_table(rows, screen()), arguments.links ? links_table(*usage, screen()) : "");
 }
 
 }  // namespace
@@ -76,7 +78,7 @@ void add_collective(CommandLine& app) {
       "algbw is bytes / time; busbw what of it a link carries (2(N-1)/N of algbw for an all-reduce).\n"
       "Example:\n  allreplay collective --cluster fat-tree-16 --workers 256 --collective ring --fidelity message "
       "--bytes 1MiB:1GiB:x4");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

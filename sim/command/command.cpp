@@ -70,15 +70,16 @@ std::string left_out(const std::string& name, const std::string& why, bool sever
   return fmt::format("{} {} left out: {}", name, several ? "are" : "is", why);
 }
 
-void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<void(Farm& farm)>& lead) {
+void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
+             const std::function<void(Farm& farm)>& lead) {
   Farm farm(mpi_transport());
   if (!farm.leads()) return farm.work(prepare);
-  if (farm.workers() == 0) print_stderr("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
+  if (farm.workers() == 0) console.print_stderr("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
   lead(farm);
 }
 
-Outcome run_with_progress(const Scenario& scenario) {
-  if (!scenario.stragglers.jitter || output_is_captured()) return run(scenario);
+Outcome run_with_progress(const Console& console, const Scenario& scenario) {
+  if (!scenario.stragglers.jitter || console.output_is_captured()) return run(scenario);
   Progress progress(std::string(scenario.strategy->name), static_cast<std::size_t>(scenario.options.iterations));
   return run(scenario, [&progress] { progress.advance(); });
 }
@@ -134,11 +135,11 @@ std::vector<std::string> worker_counts(const std::string& text) {
   return counts;
 }
 
-std::vector<std::string> one_by_one(const std::vector<std::string>& given, const std::string& option,
-                                    std::string_view folder) {
+std::vector<std::string> one_by_one(const Files& files, const std::vector<std::string>& given,
+                                    const std::string& option, std::string_view folder) {
   std::vector<std::string> all;
   for (const std::string& text : given) {
-    if (!folder.empty() && !file_behind(folder, text).empty()) {
+    if (!folder.empty() && !file_behind(files, folder, text).empty()) {
       all.push_back(text);
       continue;
     }
@@ -191,7 +192,7 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
   return request;
 }
 
-void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& outcome) {
+void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, const Outcome& outcome) {
   const NamedValues used = options_that_matter(outcome.scenario);
   for (const OptionText& option : arguments.request("").options) {
     const auto steps = step_options();
@@ -203,8 +204,8 @@ void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& out
         default_text || option.name == "sharing" || std::find(steps.begin(), steps.end(), option.name) != steps.end() ||
         std::any_of(used.begin(), used.end(), [&](const auto& one) { return one.first == option.name; });
     if (!counts)
-      warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name,
-                       outcome.scenario.strategy->name, outcome.result.collective));
+      console.warn(fmt::format("{} changes nothing here: {} on {} does not read it", option.name,
+                               outcome.scenario.strategy->name, outcome.result.collective));
   }
 }
 
@@ -236,12 +237,12 @@ void require_strategy_or_plan(const std::string& strategy, const std::string& pl
     throw InputError(argument("--plan"), "stands beside --strategy", "one of them");
 }
 
-void require_separate(const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
+void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs) {
   std::set<std::string> read;
-  for (const std::string& input : inputs) read.insert(file_identity(input));
+  for (const std::string& input : inputs) read.insert(files.identity(input));
   std::map<std::string, std::string> written;  // file: option
   for (const auto& [option, file] : outputs) {
-    const std::string identity = file_identity(file);
+    const std::string identity = files.identity(file);
     if (identity.empty()) continue;
     if (read.count(identity) > 0)
       throw InputError(argument(option), fmt::format("'{}' is what is read", file), "another file to write");
@@ -254,13 +255,13 @@ void require_separate(const std::vector<Output>& outputs, const std::vector<std:
   }
 }
 
-std::string file_behind(std::string_view folder, const std::string& name) {
-  return locate_data(folder, name).value_or("");
+std::string file_behind(const Files& files, std::string_view folder, const std::string& name) {
+  return files.locate_data(folder, name).value_or("");
 }
 
-std::vector<std::string> ScenarioArguments::files(std::vector<std::string> more) const {
+std::vector<std::string> ScenarioArguments::files(const Files& files, std::vector<std::string> more) const {
   for (const auto& [folder, name] : {std::pair("traces", profile), {"topologies", cluster}, {"models/codecs", codec}})
-    more.push_back(file_behind(folder, name));
+    more.push_back(file_behind(files, folder, name));
   return more;
 }
 

@@ -74,7 +74,7 @@ struct ScenarioArguments {
   bool has_cluster() const;
 
   /// The files behind --profile, --cluster and --codec, as far as there are any, after `more`.
-  std::vector<std::string> files(std::vector<std::string> more = {}) const;
+  std::vector<std::string> files(const Files& files, std::vector<std::string> more = {}) const;
 
   /// The request for one strategy, or for the plan in a file. Throws InputError at the option that is wrong.
   Request request(const std::string& strategy, const std::string& plan = "") const;
@@ -93,12 +93,12 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
                            SeveralArguments* several = nullptr);
 
 /// Warns of options that change nothing: whoever gave one of another strategy or collective believes otherwise.
-void warn_of_idle_options(const ScenarioArguments& arguments, const Outcome& outcome);
+void warn_of_idle_options(Console& console, const ScenarioArguments& arguments, const Outcome& outcome);
 
 /// One by one what was given as "a,b", or by itself. What names a file, or something in `folder`, stays whole, commas
 /// and all. Throws InputError at the option for what is empty.
-std::vector<std::string> one_by_one(const std::vector<std::string>& given, const std::string& option,
-                                    std::string_view folder = "");
+std::vector<std::string> one_by_one(const Files& files, const std::vector<std::string>& given,
+                                    const std::string& option, std::string_view folder = "");
 
 /// "16", "8:1024:x2" and "8:64:+8" as numbers of workers; "" is the cluster's own.
 std::vector<std::string> worker_counts(const std::string& text);
@@ -114,10 +114,10 @@ struct Output {
 };
 
 /// Throws InputError when a file to write is one of those to read, or another of those to write, whatever their names.
-void require_separate(const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
+void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
 /// The file that an option's value means; "" where it means none.
-std::string file_behind(std::string_view folder, const std::string& name);
+std::string file_behind(const Files& files, std::string_view folder, const std::string& name);
 
 /// A place on the command line.
 SourceLocation argument(const std::string& option);
@@ -143,10 +143,11 @@ class Incomplete : public std::runtime_error {
 
 /// Of a command that takes --engine mpi: runs `lead` on rank 0 of the MPI job, while the other ranks do what `prepare`
 /// says until it is done.
-void on_farm(const std::function<Farm::Answer()>& prepare, const std::function<void(Farm& farm)>& lead);
+void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
+             const std::function<void(Farm& farm)>& lead);
 
 /// Simulates; where that takes many iterations, and there are streams to say so, with its progress.
-Outcome run_with_progress(const Scenario& scenario);
+Outcome run_with_progress(const Console& console, const Scenario& scenario);
 
 /// Adds --engine to a command that runs on MPI, and nothing else but here; throws InputError for what is not mpi.
 void add_engine(Command command, std::string& engine);

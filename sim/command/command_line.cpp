@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include "sim/command/console.hpp"
 #include "sim/command/help.hpp"
 
 namespace allreplay {
@@ -106,7 +107,7 @@ Option Command::add_flag(const std::string& names, bool& value, const std::strin
 
 void Command::footer(const std::string& text) { record_->footer = text; }
 
-void Command::callback(std::function<void()> run) { record_->run = std::move(run); }
+void Command::callback(std::function<void(Context&)> run) { record_->run = std::move(run); }
 
 std::string Command::get_name() const { return record_->name; }
 
@@ -164,7 +165,7 @@ CLI::Option* parsed(CLI::App& command, const OptionRecord& option) {
 }
 
 // With its options where it may be called: those of all take longer to add than all else that a start does.
-void add(CLI::App& app, const CommandRecord& record, const std::vector<std::string>& words) {
+void add(CLI::App& app, const CommandRecord& record, const std::vector<std::string>& words, Context& context) {
   CLI::App& command = *app.add_subcommand(record.name, record.help);
   if (std::find(words.begin(), words.end(), record.name) == words.end()) return;
   std::map<const OptionRecord*, CLI::Option*> known;
@@ -180,34 +181,34 @@ void add(CLI::App& app, const CommandRecord& record, const std::vector<std::stri
     for (const OptionRecord* other : option->needs) one->needs(known.at(other));
     for (const OptionRecord* other : option->excludes) one->excludes(known.at(other));
   }
-  command.callback([&record, known = std::move(known)] {
+  command.callback([&record, &context, known = std::move(known)] {
     for (const OptionRecord& option : record.options)
       if (option.required && !option.unless.empty() && known.at(&option)->count() == 0 &&
           std::none_of(option.unless.begin(), option.unless.end(),
                        [&](const OptionRecord* other) { return known.at(other)->count() > 0; }))
         throw CLI::RequiredError(option.longest_name());
-    record.run();
+    record.run(context);
   });
 }
 
 }  // namespace
 
-std::optional<std::string> CommandLine::parse(std::vector<std::string> words) {
+std::optional<std::string> CommandLine::parse(std::vector<std::string> words, Context& context) {
   CLI::App app(description_, program_);
   app.set_version_flag("--version", version_);
   app.require_subcommand(1);
-  for (const auto& command : commands_) add(app, *command, words);
+  for (const auto& command : commands_) add(app, *command, words, context);
   try {
     std::reverse(words.begin(), words.end());  // as the parser wants them
     app.parse(std::move(words));
   } catch (const CLI::CallForVersion&) {
-    print("{}\n", version_);
+    context.console.print("{}\n", version_);
   } catch (const CLI::Success&) {  // --help, of the program or of a command
     const auto called = app.get_subcommands();
     const std::vector<CommandDefinition> commands = commands_of(*this);
     const std::size_t width = screen().width;
-    print("{}", called.empty() ? program_help(commands, description_, footer_, width)
-                               : command_help(*row_named(commands, called.front()->get_name()), width));
+    context.console.print("{}", called.empty() ? program_help(commands, description_, footer_, width)
+                                               : command_help(*row_named(commands, called.front()->get_name()), width));
   } catch (const CLI::ParseError& error) {
     const auto called = app.get_subcommands();
     return fmt::format("{} (see allreplay {}--help)", error.what(),
@@ -280,7 +281,7 @@ std::vector<std::string> long_names(const CommandRecord& command) {
 
 }  // namespace
 
-void CommandLine::call(std::string_view name, const std::vector<GivenOption>& options) {
+void CommandLine::call(std::string_view name, const std::vector<GivenOption>& options, Context& context) {
   const auto found =
       std::find_if(commands_.begin(), commands_.end(), [&](const auto& one) { return one->name == name; });
   if (found == commands_.end()) throw std::logic_error(fmt::format("no command {}", name));
@@ -297,7 +298,7 @@ void CommandLine::call(std::string_view name, const std::vector<GivenOption>& op
     set(*option, one.values);
   }
   require_together(command, given);
-  command.run();
+  command.run(context);
 }
 
 }  // namespace allreplay

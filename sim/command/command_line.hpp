@@ -14,6 +14,7 @@
 
 namespace allreplay {
 
+struct Context;
 struct OptionDefinition;
 
 /// What is known of an option, a flag or a positional.
@@ -56,7 +57,7 @@ class Option {
 struct CommandRecord {
   std::string name, help, footer;
   std::deque<OptionRecord> options;  ///< they stay where they are
-  std::function<void()> run;
+  std::function<void(Context&)> run;
 };
 
 /// A command, while its command line is there. What options are read into has to live as long.
@@ -68,7 +69,7 @@ class Command {
   Option add_option(const std::string& names, std::vector<std::string>& values, const std::string& help);
   Option add_flag(const std::string& names, bool& value, const std::string& help);
   void footer(const std::string& text);
-  void callback(std::function<void()> run);
+  void callback(std::function<void(Context&)> run);
 
   std::string get_name() const;
   std::string get_description() const;
@@ -99,11 +100,11 @@ class CommandLine {
   std::vector<Command> get_subcommands() const;  ///< in the order of their definition
 
   /// Runs the command that is called, or prints help. Returns what is wrong with the words, if anything is.
-  std::optional<std::string> parse(std::vector<std::string> words);
+  std::optional<std::string> parse(std::vector<std::string> words, Context& context);
 
   /// Runs a command with these options, once. Throws InputError where they are wrong, in the words that the same has on
   /// a command line.
-  void call(std::string_view command, const std::vector<GivenOption>& options);
+  void call(std::string_view command, const std::vector<GivenOption>& options, Context& context);
 
  private:
   std::string program_, description_, version_, footer_;

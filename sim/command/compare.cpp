@@ -36,15 +36,15 @@ struct CompareArguments {
   bool all() const { return says_all(strategies) || (strategies.empty() && plans.empty()); }
 };
 
-void print_csv(const std::vector<Outcome>& outcomes) {
-  print("{}\n", csv_header());
-  for (const Outcome& outcome : outcomes) print("{}\n", to_csv(row_of(outcome)));
+void print_csv(Console& console, const std::vector<Outcome>& outcomes) {
+  console.print("{}\n", csv_header());
+  for (const Outcome& outcome : outcomes) console.print("{}\n", to_csv(row_of(outcome)));
 }
 
-void print_json(const std::vector<Outcome>& outcomes) {
+void print_json(Console& console, const std::vector<Outcome>& outcomes) {
   std::vector<Row> rows;
   for (const Outcome& outcome : outcomes) rows.push_back(row_with_schedule(outcome));
-  print("{}\n", to_json(rows));
+  console.print("{}\n", to_json(rows));
 }
 
 // What is to be compared.
@@ -63,9 +63,9 @@ Choices choices_of(const std::vector<std::string>& words, std::string Request::*
   return choices;
 }
 
-Choices choices_of_workers(const std::vector<std::string>& given) {
+Choices choices_of_workers(const Files& files, const std::vector<std::string>& given) {
   Choices choices;
-  for (const std::string& some : one_by_one(given, "--workers"))
+  for (const std::string& some : one_by_one(files, given, "--workers"))
     for (const std::string& count : worker_counts(some))
       choices.emplace_back([count = parse_integer(count, 1, most_workers, argument("--workers"))](Request& request) {
         request.workers = count;
@@ -95,18 +95,19 @@ void require_known(const std::vector<std::string>& collectives, const std::vecto
   for (const std::string& one : fidelities) find_fidelity(one, argument("--fidelity"));
 }
 
-Requests requests_of(const CompareArguments& arguments) {
+Requests requests_of(const Files& files, const CompareArguments& arguments) {
   const auto& [clusters, workers, collectives, fidelities, codecs] = arguments.several;
-  const auto collective = one_by_one(collectives, "--collective"), fidelity = one_by_one(fidelities, "--fidelity");
+  const auto collective = one_by_one(files, collectives, "--collective"),
+             fidelity = one_by_one(files, fidelities, "--fidelity");
   require_known(collective, fidelity);
   Request base = arguments.scenario.request("");
   const auto options = std::exchange(base.options, {});  // a product has options of its own
   const Requests::Product product{
-      {choices_of(one_by_one(clusters, "--cluster", "topologies"), &Request::cluster),
-       choices_of_workers(workers),
+      {choices_of(one_by_one(files, clusters, "--cluster", "topologies"), &Request::cluster),
+       choices_of_workers(files, workers),
        choices_of(collective, &Request::collective),
        choices_of(fidelity, &Request::fidelity),
-       choices_of(one_by_one(codecs, "--codec", "models/codecs"), &Request::codec),
+       choices_of(one_by_one(files, codecs, "--codec", "models/codecs"), &Request::codec),
        {[base](Request& request) { request = base; }}},  // what the others change: choices are made from the last on
       ways_of(arguments)};
   constexpr std::size_t most = 10'000;
@@ -120,10 +121,10 @@ Requests requests_of(const CompareArguments& arguments) {
 }
 
 // Those that were named; else every strategy that goes with what else was asked for.
-Candidates candidates_of(const CompareArguments& arguments) {
-  const Requests requests = requests_of(arguments);
+Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments) {
+  const Requests requests = requests_of(inputs.files, arguments);
   const bool all = arguments.all();
-  Library library;
+  Library library(inputs);
   Candidates candidates;
   for (const Request& request : requests) {
     Scenario scenario = library.resolve(request);
@@ -157,19 +158,19 @@ class Complaints {
 
   [[noreturn]] void throw_first() const { throw InputError(*first_); }
 
-  void tell_all() const {
+  void tell_all(Console& console) const {
     for (const auto& [why, candidates] : all_) {
       const bool several = values_of(candidates, names_.front().size() - 1).size() > 1;
       if (is_every_combination(candidates)) {
         const std::string who = subject(candidates);
-        warn(left_out(who, why, several && !who.starts_with(everything)));
+        console.warn(left_out(who, why, several && !who.starts_with(everything)));
       } else {
         constexpr std::size_t most = 3;
         std::vector<std::string> each;
         for (const std::size_t one : candidates)
           if (each.size() < most) each.push_back(subject({one}));
         if (candidates.size() > most) each.push_back(fmt::format("{} more", candidates.size() - most));
-        warn(left_out(fmt::format("{}", fmt::join(each, "; ")), why, true));
+        console.warn(left_out(fmt::format("{}", fmt::join(each, "; ")), why, true));
       }
     }
   }
@@ -228,7 +229,7 @@ class Complaints {
 };
 
 // What one of them cannot do does not stop the others. Each is checked before the first is run.
-std::vector<Outcome> outcomes_of(const Candidates& candidates, const CompareArguments& arguments) {
+std::vector<Outcome> outcomes_of(Console& console, const Candidates& candidates, const CompareArguments& arguments) {
   Complaints complaints(candidates);
   std::vector<Scenario> chosen;
   std::vector<std::size_t> numbers;
@@ -246,7 +247,7 @@ std::vector<Outcome> outcomes_of(const Candidates& candidates, const CompareArgu
   SideBySide how{.jobs = threads_for(arguments.jobs), .keep_timelines = !arguments.timeline.empty()};
   constexpr std::uint64_t long_work = 2'000'000;  // some seconds
   std::optional<Progress> progress;
-  if (cost > long_work && !output_is_captured()) {
+  if (cost > long_work && !console.output_is_captured()) {
     progress.emplace("compare", steps);
     how.advance = [&] { progress->advance(); };
   }
@@ -259,36 +260,38 @@ std::vector<Outcome> outcomes_of(const Candidates& candidates, const CompareArgu
     else
       complaints.add(numbers[i], *attempts[i].wrong);
   if (outcomes.empty()) complaints.throw_first();
-  complaints.tell_all();
+  complaints.tell_all(console);
   return outcomes;
 }
 
 // Every file that is read.
-std::vector<std::string> compared_files(const CompareArguments& arguments) {
-  std::vector<std::string> files = arguments.scenario.files(arguments.plans);
-  for (const std::string& one : one_by_one(arguments.several.clusters, "--cluster", "topologies"))
-    files.push_back(file_behind("topologies", one));
-  for (const std::string& one : one_by_one(arguments.several.codecs, "--codec", "models/codecs"))
-    files.push_back(file_behind("models/codecs", one));
-  return files;
+std::vector<std::string> compared_files(const Files& files, const CompareArguments& arguments) {
+  std::vector<std::string> named = arguments.scenario.files(files, arguments.plans);
+  for (const std::string& one : one_by_one(files, arguments.several.clusters, "--cluster", "topologies"))
+    named.push_back(file_behind(files, "topologies", one));
+  for (const std::string& one : one_by_one(files, arguments.several.codecs, "--codec", "models/codecs"))
+    named.push_back(file_behind(files, "models/codecs", one));
+  return named;
 }
 
-void execute(const CompareArguments& arguments) {
+void execute(Context& context, const CompareArguments& arguments) {
   for (const auto& [file, option] : {std::pair(arguments.plot, "--plot"), {arguments.timeline, "--timeline"}}) {
     if (file.empty()) continue;
     require_picture(file, argument(option));
   }
-  require_separate({{"--plot", arguments.plot}, {"--timeline", arguments.timeline}}, compared_files(arguments));
-  const std::vector<Outcome> outcomes = outcomes_of(candidates_of(arguments), arguments);
-  if (!arguments.plot.empty()) write_picture(arguments.plot, draw(compare_chart(outcomes)));
-  if (!arguments.timeline.empty()) write_picture(arguments.timeline, timeline_picture(outcomes));
-  for (const Outcome& outcome : outcomes) warn(outcome.result.warning);
+  require_separate(context.files(), {{"--plot", arguments.plot}, {"--timeline", arguments.timeline}},
+                   compared_files(context.files(), arguments));
+  const std::vector<Outcome> outcomes =
+      outcomes_of(context.console, candidates_of(context.inputs, arguments), arguments);
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(outcomes)));
+  if (!arguments.timeline.empty()) write_picture(context.files(), arguments.timeline, timeline_picture(outcomes));
+  for (const Outcome& outcome : outcomes) context.console.warn(outcome.result.warning);
   if (arguments.json)
-    print_json(outcomes);
+    print_json(context.console, outcomes);
   else if (arguments.csv)
-    print_csv(outcomes);
+    print_csv(context.console, outcomes);
   else
-    print("{}", compare_report(outcomes, screen()));
+    context.console.print("{}", compare_report(outcomes, screen()));
 }
 
 }  // namespace
@@ -314,7 +317,7 @@ void add_compare(CommandLine& app) {
       "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe,v100-10gbe --collective "
       "ring,halving-doubling --workers 16,64 --strategies ddp,best\n"
       "  allreplay compare --profile resnet50_k80_b16 --cluster k80-10gbe --plot bars.svg --timeline timelines.svg");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

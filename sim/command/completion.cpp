@@ -309,7 +309,8 @@ void add_completion(CommandLine& app) {
   command.footer(
       "Example:\n  source <(allreplay completion bash)      # for this shell\n"
       "  allreplay completion bash > ~/.local/share/bash-completion/completions/allreplay");
-  command.callback([&app, shell] { print("{}", completion_script(commands_of(app), *shell)); });
+  command.callback(
+      [&app, shell](Context& context) { context.console.print("{}", completion_script(commands_of(app), *shell)); });
 }
 
 }  // namespace allreplay

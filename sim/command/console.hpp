@@ -1,6 +1,7 @@
 // What commands say: to the streams of the program or, where a program calls them as a library, to that.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -9,49 +10,55 @@
 #include <fmt/format.h>
 
 #include "sim/core/screen.hpp"
+#include "sim/experiment/request.hpp"
 #include "sim/experiment/run.hpp"
 
 namespace allreplay {
 
-/// Hears what the commands of this thread say while it lives; nothing goes to the streams then. Of several the
-/// last one made hears.
-class Listener {
+/// Where what a command says goes: to the program's streams; or, where a caller hears it, to what is kept here, and the
+/// streams are nobody's. One for each call of a command, and for one thread at a time.
+class Console {
  public:
-  Listener();
-  ~Listener();
-  Listener(const Listener&) = delete;
-  Listener& operator=(const Listener&) = delete;
+  explicit Console(bool is_captured = false) : is_captured_(is_captured) {}
+
+  bool output_is_captured() const { return is_captured_; }
+
+  /// On standard output.
+  void print_text(std::string_view text);
+  template <class... Values>
+  void print(fmt::format_string<Values...> format, Values&&... values) {
+    print_text(fmt::format(format, std::forward<Values>(values)...));
+  }
+
+  /// Text as it stands on standard error.
+  void print_aside(std::string_view text);
+
+  /// A line on standard error. A note or a warning is broken between words where that has a width
+  /// (width_of_standard_error()); an error never is, so that it is one line for whoever searches it, and its path can
+  /// be copied.
+  void print_stderr(std::string_view line);
+
+  /// "warning: …" on standard error, once for each text.
+  void warn(const std::string& text);
+
+  /// Gives what was simulated to whoever hears: its plan and its timeline do not stand in what is printed.
+  void hand_over(Outcome outcome);
 
   std::string printed;                    ///< on standard output
   std::vector<std::string> stderr_lines;  ///< on standard error: lines, without their ends
   std::vector<Outcome> outcomes;          ///< what hand_over() was called with
 
  private:
-  Listener* before_;
+  bool is_captured_;
+  std::set<std::string> warned_;
 };
 
-/// Whether a listener hears, and the streams are nobody's.
-bool output_is_captured();
+/// What a command is called with beside its options: what its files and names mean, and who hears it.
+struct Context {
+  Inputs inputs{};
+  Console console{};
 
-/// On standard output.
-void print_text(std::string_view text);
-template <class... Values>
-void print(fmt::format_string<Values...> format, Values&&... values) {
-  print_text(fmt::format(format, std::forward<Values>(values)...));
-}
-
-/// Text as it stands on standard error.
-void print_aside(std::string_view text);
-
-/// A line on standard error. A note or a warning is broken between words where that has a width
-/// (width_of_standard_error()); an error never is, so that it is one line for whoever searches it, and its path can be
-/// copied.
-void print_stderr(std::string_view line);
-
-/// "warning: …" on standard error, once for each text.
-void warn(const std::string& text);
-
-/// Gives what was simulated to whoever listens: its plan and its timeline do not stand in what is printed.
-void hand_over(Outcome outcome);
+  const Files& files() const { return inputs.files; }
+};
 
 }  // namespace allreplay

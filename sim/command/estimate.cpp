@@ -98,11 +98,11 @@ void refuse_words(const EstimateArguments& arguments) {
 }
 
 // What estimate builds comes first: its transformers have units and activations, which the files of models/ do not.
-std::string find_model(const std::string& name) {
-  if (const auto file = locate_data("models/transformers", name)) return *file;
-  if (const auto file = locate_data("models", name)) return *file;
-  std::vector<std::string> known = list_data("models");
-  for (const std::string& one : list_data("models/transformers")) known.push_back(one);
+std::string find_model(const Files& files, const std::string& name) {
+  if (const auto file = files.locate_data("models/transformers", name)) return *file;
+  if (const auto file = files.locate_data("models", name)) return *file;
+  std::vector<std::string> known = files.list_data("models");
+  for (const std::string& one : files.list_data("models/transformers")) known.push_back(one);
   throw InputError(argument("--model"), fmt::format("no model '{}', and no such file", name), suggest(name, known));
 }
 
@@ -113,7 +113,7 @@ std::string name_of(const std::string& file) {
   return folder.empty() ? "config" : folder;
 }
 
-Computation computation_of(const EstimateArguments& arguments) {
+Computation computation_of(Context& context, const EstimateArguments& arguments) {
   const auto tokens = [&](std::int64_t own) {
     return arguments.seq.empty() ? own : count(arguments.seq, "--seq", most_tokens);
   };
@@ -122,8 +122,8 @@ Computation computation_of(const EstimateArguments& arguments) {
     return build(t, tokens(t.tokens()), argument("--seq"));
   }
   refuse_words(arguments);
-  const std::string file = find_model(arguments.model);
-  const Json json = Json::read(file);
+  const std::string file = find_model(context.files(), arguments.model);
+  const Json json = Json::read(context.files(), file);
   if (!json.is_object()) json.fail("is no model", "a file of models/, or a config.json");
   if (json.find("layers") && json.at("layers").is_array()) {
     const Model model = read_model(json);
@@ -134,7 +134,7 @@ Computation computation_of(const EstimateArguments& arguments) {
   Transformer t = read_transformer(json);
   t.name = name_of(file);
   if (!t.left_out.empty())
-    print_stderr(
+    context.console.print_stderr(
         fmt::format("note: {} leaves out what its class has defaults for: {}", file, fmt::join(t.left_out, ", ")));
   return build(t, tokens(t.tokens()), argument("--seq"));
 }
@@ -178,12 +178,12 @@ void require(const std::string& text, const std::string& option, const std::stri
   if (text.empty()) throw InputError(argument(option), "is missing", right);
 }
 
-EstimateRequest request_of(const EstimateArguments& arguments) {
+EstimateRequest request_of(Context& context, const EstimateArguments& arguments) {
   require(arguments.device, "--device", "a name from `allreplay list devices`");
   require(arguments.batch, "--batch", "samples of one device in a mini-batch");
   EstimateRequest request;
-  request.work = computation_of(arguments);
-  request.device = read_device(arguments.device);
+  request.work = computation_of(context, arguments);
+  request.device = read_device(context.files(), arguments.device);
   request.precision = arguments.precision;
   if (request.precision.empty()) {
     const auto known = precisions_of(request.device);  // bf16 where there is, else fp32, unasked
@@ -295,57 +295,59 @@ std::string summary(const Estimate& made, const std::string& input, const Device
 }
 
 // `before`: what the trace that was rescaled says of its own source.
-void finish(const EstimateArguments& arguments, const Estimate& made, const Model& model, const std::string& table,
-            const std::string& before = "") {
+void finish(Context& context, const EstimateArguments& arguments, const Estimate& made, const Model& model,
+            const std::string& table, const std::string& before = "") {
   std::vector<std::string> notes = made.notes;
   if (!before.empty()) notes.push_back("before: " + before);
-  if (!arguments.out.empty()) write_file(arguments.out, trace_json(made.profile, notes, &model));
-  for (const std::string& note : made.notes) print_stderr("note: " + note);
-  print("{}{}", table,
-        wrapped(fmt::format("note: estimated, not measured ({})\n", made.profile.source), screen().width, 2));
+  if (!arguments.out.empty()) context.files().write(arguments.out, trace_json(made.profile, notes, &model));
+  for (const std::string& note : made.notes) context.console.print_stderr("note: " + note);
+  context.console.print(
+      "{}{}", table,
+      wrapped(fmt::format("note: estimated, not measured ({})\n", made.profile.source), screen().width, 2));
 }
 
-void rescale(const EstimateArguments& arguments) {
+void rescale(Context& context, const EstimateArguments& arguments) {
   refuse_beside_from(arguments);
-  require_separate({{"--out", arguments.out}}, {file_behind("traces", arguments.from), arguments.model});
-  const std::string file = find_data("traces", arguments.from, "profile");
-  const std::string text = read_file(file);
-  const Profile profile = parse_profile(text, file);
+  require_separate(context.files(), {{"--out", arguments.out}},
+                   {file_behind(context.files(), "traces", arguments.from), arguments.model});
+  const std::string file = context.files().find_data("traces", arguments.from, "profile");
+  const std::string text = context.files().read(file);
+  const Profile profile = parse_profile(context.files(), text, file);
   if (!profile.batch_size)
     throw InputError(argument("--from"), fmt::format("{} is no trace: it says neither batch nor device", file),
                      "a trace (JSON)");
-  Model model = model_of_trace(Json::parse(text, file));
+  Model model = model_of_trace(context.files(), Json::parse(text, file));
   Change change;
   if (!arguments.batch.empty()) change.batch = count(arguments.batch, "--batch");
   if (!arguments.seq.empty()) change.tokens = count(arguments.seq, "--seq", most_tokens);
-  if (!arguments.device.empty()) change.device = read_device(arguments.device);
-  if (!arguments.from_device.empty()) change.measured = read_device(arguments.from_device);
+  if (!arguments.device.empty()) change.device = read_device(context.files(), arguments.device);
+  if (!arguments.from_device.empty()) change.measured = read_device(context.files(), arguments.from_device);
   change.precision = arguments.precision;
   if (!change.batch && !change.tokens && !change.device && change.precision.empty())
     throw InputError(argument("--from"), "nothing is to change", "--batch, --device, --precision or --seq");
-  const Estimate made = rescaled(profile, model, change);
+  const Estimate made = rescaled(context.files(), profile, model, change);
   if (change.tokens) model = from_model(model, {file, "/model"}, *change.tokens).model();
-  const Outcome outcome = run(Library().resolve(alone(), made.profile));
-  finish(arguments, made, model, summary(made, model.input, change.device ? &*change.device : nullptr, outcome, false),
-         profile.source);
+  const Outcome outcome = run(Library(context.inputs).resolve(alone(), made.profile));
+  finish(context, arguments, made, model,
+         summary(made, model.input, change.device ? &*change.device : nullptr, outcome, false), profile.source);
 }
 
 // What tools/reconstruct_trace.py scales to a published total.
-void print_plain(const EstimateArguments& arguments) {
+void print_plain(Context& context, const EstimateArguments& arguments) {
   require(arguments.model, "--model", "a file of models/");
   require(arguments.device, "--device", "a name from `allreplay list devices`, or a file");
   require(arguments.batch, "--batch", "samples of one device in a mini-batch");
-  const std::string file = find_data("models", arguments.model, "model");
-  const Computation work = plain_computation(read_model(Json::read(file)), {file, ""});
-  const Rates rates = rates_of(read_device(arguments.device), "fp32", argument("--device"));
+  const std::string file = context.files().find_data("models", arguments.model, "model");
+  const Computation work = plain_computation(read_model(Json::read(context.files(), file)), {file, ""});
+  const Rates rates = rates_of(read_device(context.files(), arguments.device), "fp32", argument("--device"));
   std::vector<double> forward, backward;
   for (const ComputationLayer& layer : work.layers) {
     const LayerSeconds seconds = layer_seconds(layer, rates, count(arguments.batch, "--batch"));
     forward.push_back(seconds.forward);
     backward.push_back(seconds.backward);
   }
-  print_text(fmt::format("{{\"forward_s\": [{}],\n \"backward_s\": [{}]}}\n", fmt::join(forward, ", "),
-                         fmt::join(backward, ", ")));
+  context.console.print_text(fmt::format("{{\"forward_s\": [{}],\n \"backward_s\": [{}]}}\n", fmt::join(forward, ", "),
+                                         fmt::join(backward, ", ")));
 }
 
 // Where computing times follow from a speed: what else is to be known of that.
@@ -367,36 +369,38 @@ void note_known(const EstimateArguments& arguments, const EstimateRequest& reque
         format_size(needs), request.device.name, format_size(request.device.memory), known.text()));
 }
 
-void from_nothing(const EstimateArguments& arguments) {
-  require_separate({{"--out", arguments.out}},
-                   arguments.setting.files({file_behind("models/transformers", arguments.model),
-                                            file_behind("models", arguments.model),
-                                            file_behind("models/devices", arguments.device), arguments.plan}));
-  const EstimateRequest request = request_of(arguments);
+void from_nothing(Context& context, const EstimateArguments& arguments) {
+  require_separate(
+      context.files(), {{"--out", arguments.out}},
+      arguments.setting.files(context.files(),
+                              {file_behind(context.files(), "models/transformers", arguments.model),
+                               file_behind(context.files(), "models", arguments.model),
+                               file_behind(context.files(), "models/devices", arguments.device), arguments.plan}));
+  const EstimateRequest request = request_of(context, arguments);
   Estimate made = estimate(request);
   made.profile.name = made.profile.model;
   const std::optional<KnownSpeed> known = known_of(arguments, request);
-  Scenario setting = Library().resolve(setting_of(arguments), made.profile);
+  Scenario setting = Library(context.inputs).resolve(setting_of(arguments), made.profile);
   setting.peak = request.device.peak.at(request.precision);  // of a device that is a user's file, too
   const AtSpeed at = known ? at_speed(setting, *known) : AtSpeed{1, run(setting)};
   made.efficiency /= at.factor;
   made.profile.layers = at.outcome.scenario.profile->layers;
   made.profile.update = at.outcome.scenario.profile->update;
   if (known) note_known(arguments, request, *known, at.outcome, made);
-  warn(at.outcome.result.warning);
-  warn_of_idle_options(arguments.setting, at.outcome);
-  finish(arguments, made, request.work.model(),
+  context.console.warn(at.outcome.result.warning);
+  warn_of_idle_options(context.console, arguments.setting, at.outcome);
+  finish(context, arguments, made, request.work.model(),
          summary(made, request.work.input, &request.device, at.outcome, arguments.setting.has_cluster()));
 }
 
-void execute(const EstimateArguments& arguments) {
-  if (arguments.plain) return print_plain(arguments);
+void execute(Context& context, const EstimateArguments& arguments) {
+  if (arguments.plain) return print_plain(context, arguments);
   if (!arguments.precision.empty() && !element_bytes(arguments.precision))
     throw InputError(argument("--precision"), fmt::format("unknown precision '{}'", arguments.precision),
                      "fp32, tf32, fp16 or bf16");
-  if (!arguments.from.empty()) return rescale(arguments);
+  if (!arguments.from.empty()) return rescale(context, arguments);
   if (!arguments.from_device.empty()) throw InputError(argument("--from-device"), "without --from", "--device");
-  from_nothing(arguments);
+  from_nothing(context, arguments);
 }
 
 }  // namespace
@@ -438,7 +442,7 @@ void add_estimate(CommandLine& app) {
       "    --tokens-per-second 6667 --cluster h100x8-8x400gbps --workers 64 \\\n"
       "    --strategy fsdp2 --out mine.json\n"
       "  allreplay estimate --from resnet50_xeon_b8 --batch 16");
-  command.callback([a] { execute(*a); });
+  command.callback([a](Context& context) { execute(context, *a); });
 }
 
 }  // namespace allreplay

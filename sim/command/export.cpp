@@ -60,11 +60,11 @@ std::vector<std::string> files(const ExportArguments& arguments, const Exporter&
   return files;
 }
 
-void execute(const ExportArguments& arguments) {
+void execute(Context& context, const ExportArguments& arguments) {
   const Exporter& exporter = find_exporter(arguments.to, argument("--to"));
   require_meaning(arguments, exporter);
   const Request request = arguments.scenario.request(arguments.strategy, arguments.plan);
-  Library library;
+  Library library(context.inputs);
   Scenario scenario;
   std::optional<Plan> plan;
   if (!arguments.planned()) {
@@ -81,30 +81,33 @@ void execute(const ExportArguments& arguments) {
   for (const std::string& file : written) outputs.push_back({arguments.per_worker ? "--per-worker" : "--out", file});
   const bool groups = arguments.per_worker && plan && plan->sharding.shard_group > 0;
   if (groups) outputs.push_back({"--per-worker", groups_file(arguments)});
-  require_separate(outputs, arguments.scenario.files({arguments.plan}));
+  require_separate(context.files(), outputs, arguments.scenario.files(context.files(), {arguments.plan}));
   if (!arguments.clock.empty()) wanted.clock = parse_number(arguments.clock, argument("--clock")) * 1e9;
   if (!(wanted.clock >= 1e3 && wanted.clock <= 1e12))
     throw InputError(argument("--clock"), fmt::format("{} GHz is no clock", arguments.clock), "1e-6 to 1000");
   const Exported exported = exporter.write(wanted);
   for (const std::string& file : written) {
-    write_file(file, groups && wanted.worker > 0 ? exporter.write(wanted).text : exported.text);
+    context.files().write(file, groups && wanted.worker > 0 ? exporter.write(wanted).text : exported.text);
     ++wanted.worker;
   }
-  if (groups) write_file(groups_file(arguments), exported.groups);
-  for (const std::string& note : exported.notes) print_stderr("note: " + note);
-  print_aside(caveat(scenario.profile));
+  if (groups) context.files().write(groups_file(arguments), exported.groups);
+  for (const std::string& note : exported.notes) context.console.print_stderr("note: " + note);
+  context.console.print_aside(caveat(scenario.profile));
   if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
-    print_stderr("note: the cluster's stragglers and jitter were left out: every worker is the profile's");
+    context.console.print_stderr(
+        "note: the cluster's stragglers and jitter were left out: every worker is the profile's");
   if (groups)
-    print_stderr(fmt::format("note: {} says who is in which group: ASTRA-sim's --comm-group-configuration",
-                             groups_file(arguments)));
+    context.console.print_stderr(fmt::format(
+        "note: {} says who is in which group: ASTRA-sim's --comm-group-configuration", groups_file(arguments)));
   else if (written.size() > 1)
-    print_stderr(fmt::format("note: the {} files are equal: every worker does the same", written.size()));
-  print("{}",
-        fmt::format("{}: {} layers, forward {}, backward {}, {} of gradients{}\n", written.front(),
-                    scenario.profile->layers.size(), format_duration(to_seconds(scenario.profile->forward())),
-                    format_duration(to_seconds(scenario.profile->backward())), format_size(scenario.profile->bytes()),
-                    plan ? fmt::format(" in {} blocks of {}", plan->blocks.size(), plan->strategy) : ""));
+    context.console.print_stderr(
+        fmt::format("note: the {} files are equal: every worker does the same", written.size()));
+  context.console.print(
+      "{}",
+      fmt::format("{}: {} layers, forward {}, backward {}, {} of gradients{}\n", written.front(),
+                  scenario.profile->layers.size(), format_duration(to_seconds(scenario.profile->forward())),
+                  format_duration(to_seconds(scenario.profile->backward())), format_size(scenario.profile->bytes()),
+                  plan ? fmt::format(" in {} blocks of {}", plan->blocks.size(), plan->strategy) : ""));
 }
 
 }  // namespace
@@ -130,7 +133,7 @@ void add_export(CommandLine& app) {
       "  allreplay export --to astra-sim --profile resnet50_k80_b16 --out resnet50.txt\n"
       "  allreplay export --to chakra --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8 --strategy mg-wfbp "
       "--per-worker --out resnet50");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

@@ -211,17 +211,19 @@ void add_help(CommandLine& app) {
       "help", "what a command, a strategy, a collective, a codec or an option is, and which options it takes");
   command.add_option("topic", *topic, "its name, such as ddp, ring, topk, bucket_cap or compare (none: all commands)");
   command.footer("Examples:\n  allreplay help fsdp2\n  allreplay help bucket_cap");
-  command.callback([&app, topic] {
+  command.callback([&app, topic](Context& context) {
     const std::vector<CommandDefinition> commands = commands_of(app);
     const std::size_t width = screen().width;
-    if (topic->empty()) return print("{}", program_help(commands, app.get_description(), app.get_footer(), width));
-    if (const CommandDefinition* one = row_named(commands, *topic)) return print("{}", command_help(*one, width));
+    if (topic->empty())
+      return context.console.print("{}", program_help(commands, app.get_description(), app.get_footer(), width));
+    if (const CommandDefinition* one = row_named(commands, *topic))
+      return context.console.print("{}", command_help(*one, width));
     std::vector<std::string> known = help_topics();
     for (const std::string& name : names_of(commands)) known.push_back(name);
     const std::string text = topic_help(*topic, width);
     if (text.empty()) hint_at_what_is_no_strategy(*topic, argument("help"));
     if (text.empty()) fail_with_nearest(*topic, known, argument("help"), "nothing is called '{}'");
-    print("{}", text);
+    context.console.print("{}", text);
   });
 }
 

@@ -25,7 +25,7 @@ double positive(const std::string& text, const std::string& option) {
   return value;
 }
 
-ImportOptions options_of(const ImportArguments& arguments) {
+ImportOptions options_of(const Files& files, const ImportArguments& arguments) {
   ImportOptions options = arguments.options;
   if (!arguments.batch.empty())
     options.batch_size = parse_integer(arguments.batch, 1, 1'000'000'000, argument("--batch"));
@@ -38,7 +38,8 @@ ImportOptions options_of(const ImportArguments& arguments) {
   if (!arguments.clock.empty()) options.clock = positive(arguments.clock, "--clock") * 1e9;
   if (!options.precision.empty())
     choose_by_name(precisions, options.precision, argument("--precision"), "unknown precision '{}'");
-  if (!arguments.match.empty()) options.match = read_model(Json::read(find_data("models", arguments.match, "model")));
+  if (!arguments.match.empty())
+    options.match = read_model(Json::read(files, files.find_data("models", arguments.match, "model")));
   return options;
 }
 
@@ -68,9 +69,10 @@ std::string summary(const Profile& profile) {
                screen());
 }
 
-Imported import_file(const std::string& file, const std::string& from, const ImportOptions& options) {
+Imported import_file(const Files& files, const std::string& file, const std::string& from,
+                     const ImportOptions& options) {
   const Importer* importer = from.empty() ? nullptr : &find_importer(from, argument("--from"));
-  ByteSource source(file);
+  ByteSource source(files, file);
   if (!importer) importer = &recognise(source);
   require_read(*importer, options);
   try {
@@ -80,20 +82,22 @@ Imported import_file(const std::string& file, const std::string& from, const Imp
   }
 }
 
-void execute(const ImportArguments& arguments) {
-  const ImportOptions options = options_of(arguments);
+void execute(Context& context, const ImportArguments& arguments) {
+  const ImportOptions options = options_of(context.files(), arguments);
   std::vector<std::string> inputs = arguments.files;
-  inputs.push_back(file_behind("models", arguments.match));
-  require_separate({{"--out", arguments.out}, {"--communication-out", arguments.communication_out}}, inputs);
+  inputs.push_back(file_behind(context.files(), "models", arguments.match));
+  require_separate(context.files(), {{"--out", arguments.out}, {"--communication-out", arguments.communication_out}},
+                   inputs);
   std::vector<Imported> ranks;
-  for (const std::string& file : arguments.files) ranks.push_back(import_file(file, arguments.from, options));
+  for (const std::string& file : arguments.files)
+    ranks.push_back(import_file(context.files(), file, arguments.from, options));
   const Imported imported = ranks.size() == 1 ? std::move(ranks.front()) : merged_ranks(ranks, arguments.files);
   const std::string measured =
       arguments.communication_out.empty() ? "" : collectives_csv(imported, {arguments.files.front(), ""});
-  write_file(arguments.out, trace_json(imported.profile, imported.notes));
-  if (!measured.empty()) write_file(arguments.communication_out, measured);
-  for (const std::string& note : imported.notes) print_stderr("note: " + note);
-  print("{}", summary(imported.profile));
+  context.files().write(arguments.out, trace_json(imported.profile, imported.notes));
+  if (!measured.empty()) context.files().write(arguments.communication_out, measured);
+  for (const std::string& note : imported.notes) context.console.print_stderr("note: " + note);
+  context.console.print("{}", summary(imported.profile));
 }
 
 }  // namespace
@@ -127,7 +131,7 @@ void add_import(CommandLine& app) {
       "  allreplay import worker0.pt.trace.json.gz --match resnet50 --out traces/resnet50_mine.json\n"
       "  allreplay import rank0.json rank1.json --communication-out job.csv --out mine.json\n"
       "  allreplay import graph.txt --batch 128 --device V100 --out traces/vgg16_pipedream.json");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

@@ -30,7 +30,7 @@ std::string codes(const std::vector<std::string>& names) {
 // --- what the program knows: a line each, and a table of all that is to be said in the pages
 // --------------------------
 
-TextRows strategy_lines() {
+TextRows strategy_lines(const Files& /*files*/) {
   TextRows rows;
   for (const Strategy& strategy : strategies())
     rows.push_back({std::string(strategy.name),
@@ -53,7 +53,7 @@ TextRows strategy_table() {
   return rows;
 }
 
-TextRows collective_lines() {
+TextRows collective_lines(const Files& /*files*/) {
   TextRows rows;
   for (const Algorithm& one : algorithms()) rows.push_back({std::string(one.name), std::string(one.summary)});
   return rows;
@@ -67,10 +67,10 @@ TextRows collective_table() {
   return rows;
 }
 
-TextRows codec_lines() {
+TextRows codec_lines(const Files& files) {
   TextRows rows;
-  for (const std::string& name : list_data("models/codecs")) {
-    const CodecCosts costs = read_codec(Json::read(find_data("models/codecs", name, "codec")), name);
+  for (const std::string& name : files.list_data("models/codecs")) {
+    const CodecCosts costs = read_codec(Json::read(files, files.find_data("models/codecs", name, "codec")), name);
     rows.push_back({name, fmt::format("{}; {} on {}", costs.codec->summary, costs.origin, costs.device)});
   }
   return rows;
@@ -86,7 +86,7 @@ TextRows codec_table() {
   return rows;
 }
 
-TextRows topology_lines() {
+TextRows topology_lines(const Files& /*files*/) {
   TextRows rows;
   for (const KindSummary& kind : topology_kinds()) rows.push_back({std::string(kind.name), std::string(kind.summary)});
   return rows;
@@ -102,7 +102,7 @@ TextRows topology_table() {
   return rows;
 }
 
-TextRows option_lines() {
+TextRows option_lines(const Files& /*files*/) {
   TextRows rows;
   for (const OptionRow& option : option_rows()) rows.push_back({std::string(option.name), help_of(option)});
   return rows;
@@ -128,7 +128,7 @@ TextRows option_table() {
   return rows;
 }
 
-TextRows importer_lines() {
+TextRows importer_lines(const Files& /*files*/) {
   TextRows rows;
   for (const Importer& importer : importers())
     rows.push_back({std::string(importer.name), std::string(importer.summary)});
@@ -141,14 +141,14 @@ TextRows importer_table() {
   return rows;
 }
 
-TextRows exporter_lines() {
+TextRows exporter_lines(const Files& /*files*/) {
   TextRows rows;
   for (const Exporter& exporter : exporters())
     rows.push_back({std::string(exporter.name), std::string(exporter.summary)});
   return rows;
 }
 
-TextRows column_lines() {
+TextRows column_lines(const Files& /*files*/) {
   TextRows rows;
   for (const ColumnRow& column : columns()) rows.push_back({std::string(column.name), std::string(column.about)});
   return rows;
@@ -164,8 +164,8 @@ TextRows column_table() {
 // ---------------------------------------------------------------------------------------------
 
 // What a data file says of itself.
-std::string summary(const std::string& folder, const std::string& name) {
-  const Json json = Json::read(find_data(folder, name, "file"));
+std::string summary(const Files& files, const std::string& folder, const std::string& name) {
+  const Json json = Json::read(files, files.find_data(folder, name, "file"));
   for (const auto key : {"description", "reproduces"})
     if (const auto text = json.find(key)) return text->text();
   if (const auto device = json.find("device"))
@@ -174,36 +174,36 @@ std::string summary(const std::string& folder, const std::string& name) {
   return "";
 }
 
-TextRows data(const std::string& folder) {
+TextRows data(const Files& files, const std::string& folder) {
   TextRows rows;
-  for (const std::string& name : list_data(folder)) rows.push_back({name, summary(folder, name)});
+  for (const std::string& name : files.list_data(folder)) rows.push_back({name, summary(files, folder, name)});
   return rows;
 }
 
 // Those that `estimate` builds stand in a folder of their own; where a name is in both, they are one model.
-TextRows models() {
-  TextRows rows = data("models");
-  for (const std::string& name : list_data("models/transformers"))
-    if (!locate_data("models", name)) rows.push_back({name, summary("models/transformers", name)});
+TextRows models(const Files& files) {
+  TextRows rows = data(files, "models");
+  for (const std::string& name : files.list_data("models/transformers"))
+    if (!files.locate_data("models", name)) rows.push_back({name, summary(files, "models/transformers", name)});
   std::sort(rows.begin(), rows.end());
   return rows;
 }
 
 // With what the times were made from.
-TextRows profiles_with_sources() {
-  TextRows rows = data("traces");
+TextRows profiles_with_sources(const Files& files) {
+  TextRows rows = data(files, "traces");
   for (auto& row : rows)
-    if (const auto source = Json::read(find_data("traces", row[0], "file")).find("source"))
+    if (const auto source = Json::read(files, files.find_data("traces", row[0], "file")).find("source"))
       row[1] += ". " + source->text();
   return rows;
 }
 
 struct Listing {
   std::string_view name;
-  TextRows (*lines)();
+  TextRows (*lines)(const Files& files);
   TextRows (*table)() = nullptr;     // with its header; nullptr where no page repeats it
   std::string_view folder = "";  // whose files these are
-  TextRows (*verbose)() = nullptr;   // with what --verbose adds
+  TextRows (*verbose)(const Files& files) = nullptr;  // with what --verbose adds
 };
 
 constexpr Listing listings[] = {
@@ -212,11 +212,11 @@ constexpr Listing listings[] = {
     {"codecs", codec_lines, codec_table, "models/codecs"},
     {"topologies", topology_lines, topology_table},
     {"options", option_lines, option_table},
-    {"profiles", [] { return data("traces"); }, nullptr, "traces", profiles_with_sources},
-    {"clusters", [] { return data("topologies"); }, nullptr, "topologies"},
+    {"profiles", [](const Files& files) { return data(files, "traces"); }, nullptr, "traces", profiles_with_sources},
+    {"clusters", [](const Files& files) { return data(files, "topologies"); }, nullptr, "topologies"},
     {"models", models},
-    {"devices", [] { return data("models/devices"); }, nullptr, "models/devices"},
-    {"configs", [] { return data("configs"); }, nullptr, "configs"},
+    {"devices", [](const Files& files) { return data(files, "models/devices"); }, nullptr, "models/devices"},
+    {"configs", [](const Files& files) { return data(files, "configs"); }, nullptr, "configs"},
     {"importers", importer_lines, importer_table},
     {"exporters", exporter_lines},
     {"columns", column_lines, column_table},
@@ -227,28 +227,28 @@ struct ListArguments {
   bool names = false, markdown = false, verbose = false;
 };
 
-void execute(const ListArguments& arguments) {
+void execute(Context& context, const ListArguments& arguments) {
   const Listing& listing = find_by_name(listings, arguments.what, argument("list"), "nothing is called '{}'");
   if (arguments.markdown) {
     if (!listing.table)
       throw InputError(argument("--markdown"), fmt::format("no page repeats the {}", listing.name), "leave it out");
-    return print("{}", markdown_table(listing.table()));
+    return context.console.print("{}", markdown_table(listing.table()));
   }
   // Names alone need no file read: one that is damaged does not stop a shell's completion.
   if (arguments.names && !listing.folder.empty()) {
-    for (const std::string& name : list_data(listing.folder)) print("{}\n", name);
+    for (const std::string& name : context.files().list_data(listing.folder)) context.console.print("{}\n", name);
     return;
   }
   if (arguments.verbose && !listing.verbose)
     throw InputError(argument("--verbose"), fmt::format("there is no more to say of {}", listing.name), "leave it out");
-  TextRows rows = arguments.verbose ? listing.verbose() : listing.lines();
+  TextRows rows = arguments.verbose ? listing.verbose(context.files()) : listing.lines(context.files());
   if (arguments.names) {
-    for (const auto& row : rows) print("{}\n", row[0]);
+    for (const auto& row : rows) context.console.print("{}\n", row[0]);
     return;
   }
   Table table({"name", ""});
   for (const auto& row : rows) table.add({row[0], row[1]});
-  print("{}", table.text(screen()));
+  context.console.print("{}", table.text(screen()));
 }
 
 }  // namespace
@@ -265,7 +265,7 @@ void add_list(CommandLine& app) {
   const Option names = command.add_flag("--names", arguments->names, "only the names, one a line, for scripts");
   command.add_flag("--markdown", arguments->markdown, "the table that stands in the pages of docs/").excludes(names);
   command.add_flag("--verbose", arguments->verbose, "profiles: also what their times were made from").excludes(names);
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

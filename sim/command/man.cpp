@@ -134,7 +134,9 @@ std::string manual_page(const std::vector<CommandDefinition>& commands, const st
 void add_man(CommandLine& app) {
   Command command = app.add_subcommand("man", "print this program's manual page, for man(1)");
   command.footer("Example:\n  allreplay man > allreplay.1 && man ./allreplay.1");
-  command.callback([&app] { print("{}", manual_page(commands_of(app), app.get_description(), app.get_footer())); });
+  command.callback([&app](Context& context) {
+    context.console.print("{}", manual_page(commands_of(app), app.get_description(), app.get_footer()));
+  });
 }
 
 }  // namespace allreplay

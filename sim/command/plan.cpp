@@ -27,12 +27,13 @@ std::string code_of(const Scenario& scenario, const Plan& plan) {
   return pytorch_code(plan, *buckets);
 }
 
-void execute(const PlanArguments& arguments) {
-  Library library;
+void execute(Context& context, const PlanArguments& arguments) {
+  Library library(context.inputs);
   const Scenario scenario = library.resolve(arguments.scenario.request(arguments.strategy));
   const Plan plan = plan_of(scenario);
-  if (arguments.pytorch) return print("{}\n", code_of(scenario, plan));
-  print("{}", arguments.json ? write_plan(plan, scenario.profile) + "\n" : plan_report(scenario, plan, screen()));
+  if (arguments.pytorch) return context.console.print("{}\n", code_of(scenario, plan));
+  context.console.print(
+      "{}", arguments.json ? write_plan(plan, scenario.profile) + "\n" : plan_report(scenario, plan, screen()));
 }
 
 }  // namespace
@@ -48,7 +49,7 @@ void add_plan(CommandLine& app) {
                 "print Python to paste: the buckets, and what has PyTorch send them; where they are whole parameters")
       .excludes(json);
   command.footer("Example:\n  allreplay plan --profile googlenet_k80_b32 --cluster k80-10gbe --strategy mg-wfbp");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

@@ -14,10 +14,10 @@ struct PlotArguments {
 };
 
 // The defaults, changed by the configuration, changed by the command line.
-PlotOptions plot_options_of(const PlotArguments& arguments) {
+PlotOptions plot_options_of(const Files& files, const PlotArguments& arguments) {
   PlotOptions options;
   if (!arguments.config.empty()) {
-    const Json config = Json::read(find_data("configs", arguments.config, "sweep"));
+    const Json config = Json::read(files, files.find_data("configs", arguments.config, "sweep"));
     if (const auto plot = config.find("plot")) read_plot_options(options, *plot);
   }
   for (const std::string& change : arguments.changes) read_plot_option(options, change, argument("--set"));
@@ -26,17 +26,19 @@ PlotOptions plot_options_of(const PlotArguments& arguments) {
   return options;
 }
 
-void execute(const PlotArguments& arguments) {
+void execute(Context& context, const PlotArguments& arguments) {
   const auto dpi = parse_integer(arguments.dpi, 50, 1200, argument("--dpi"));
   std::vector<Output> outputs;
   for (const std::string& file : arguments.outputs) {
     require_picture(file, argument("--out"));
     outputs.push_back({"--out", file});
   }
-  require_separate(outputs, {arguments.file, file_behind("configs", arguments.config)});
-  const PlotOptions options = plot_options_of(arguments);
-  const Drawing drawing = draw(plot_figure(read_plot_table(arguments.file), options));
-  for (const std::string& file : arguments.outputs) write_picture(file, drawing, static_cast<double>(dpi) / 96);
+  require_separate(context.files(), outputs,
+                   {arguments.file, file_behind(context.files(), "configs", arguments.config)});
+  const PlotOptions options = plot_options_of(context.files(), arguments);
+  const Drawing drawing = draw(plot_figure(read_plot_table(context.files(), arguments.file), options));
+  for (const std::string& file : arguments.outputs)
+    write_picture(context.files(), file, drawing, static_cast<double>(dpi) / 96);
 }
 
 std::string kinds_in_help() {
@@ -71,7 +73,7 @@ void add_plot(CommandLine& app) {
                  "\nExample:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
                  "mgwfbp_fig10 --out fig10.svg\n  allreplay plot fig10.csv --config mgwfbp_fig10 --kind bars --set "
                  "'where={\"workers\": [64, 1024]}' --out bars.png");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

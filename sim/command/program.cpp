@@ -52,11 +52,11 @@ void add_commands(CommandLine& app, std::string_view called) {
     if (!command || command->tells_of_all || &one == command) one.add(app);
 }
 
-void call_command(const std::string& name, const std::vector<GivenOption>& options) {
+void call_command(const std::string& name, const std::vector<GivenOption>& options, Context& context) {
   find_by_name(commands(), name, argument(name), "no such command");
   CommandLine app = command_line();
   add_commands(app, name);
-  app.call(name, options);
+  app.call(name, options, context);
 }
 
 namespace {

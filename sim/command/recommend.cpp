@@ -52,7 +52,7 @@ bool searches_stage_3(const RecommendArguments& arguments, const Scenario& best)
 }
 
 // All that is wrong is found here, before the first is run.
-RecommendTask task_of(const RecommendArguments& arguments) {
+RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments) {
   RecommendTask task;
   auto& [sizes, requests, request] = task;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
@@ -60,9 +60,9 @@ RecommendTask task_of(const RecommendArguments& arguments) {
       parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
   request.jobs = threads_for(arguments.jobs);
   std::vector<std::string> counts;
-  for (const std::string& some : one_by_one({arguments.scenario.workers}, "--workers"))
+  for (const std::string& some : one_by_one(inputs.files, {arguments.scenario.workers}, "--workers"))
     for (std::string& count : worker_counts(some)) counts.push_back(std::move(count));
-  Library library;
+  Library library(inputs);
   for (const std::string& count : counts) {
     ScenarioArguments one = arguments.scenario;
     one.workers = count;
@@ -88,7 +88,7 @@ RecommendTask task_of(const RecommendArguments& arguments) {
     require_picture(arguments.plot, argument("--plot"));
     if (counts.size() > 1) throw InputError(argument("--plot"), "draws one number of workers", "--workers N");
   }
-  require_separate({{"--plot", arguments.plot}}, arguments.scenario.files());
+  require_separate(inputs.files, {{"--plot", arguments.plot}}, arguments.scenario.files(inputs.files));
   return task;
 }
 
@@ -129,30 +129,31 @@ void add_words(std::vector<std::vector<Advice>>& rankings, const RecommendTask& 
     }
 }
 
-void recommend_and_print(const RecommendArguments& arguments, Farm* farm) {
+void recommend_and_print(Context& context, const RecommendArguments& arguments, Farm* farm) {
   const double line = efficiency_line(arguments);
-  const RecommendTask task = task_of(arguments);
+  const RecommendTask task = task_of(context.inputs, arguments);
   std::vector<RuledOut> ruled_out;
   std::vector<std::vector<Advice>> sizes = recommend(task.sizes, task.request, ruled_out, farm);
   add_words(sizes, task);
-  for (const RuledOut& one : ruled_out) warn(left_out(one.strategy, one.why));
-  warn(sizes.front().front().tuned.result.warning);
+  for (const RuledOut& one : ruled_out) context.console.warn(left_out(one.strategy, one.why));
+  context.console.warn(sizes.front().front().tuned.result.warning);
   require_fitting(sizes);
-  if (!arguments.plot.empty()) write_picture(arguments.plot, draw(memory_chart(sizes.front())));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(memory_chart(sizes.front())));
   if (arguments.json)
-    print("{}\n", recommend_json(sizes));
+    context.console.print("{}\n", recommend_json(sizes));
   else
-    print("{}", sizes.size() == 1 ? recommend_report(sizes.front(), screen()) : scaling_report(sizes, line, screen()));
+    context.console.print(
+        "{}", sizes.size() == 1 ? recommend_report(sizes.front(), screen()) : scaling_report(sizes, line, screen()));
 }
 
-void execute(const RecommendArguments& arguments) {
+void execute(Context& context, const RecommendArguments& arguments) {
   require_mpi_or_none(arguments.engine);
-  if (arguments.engine.empty()) return recommend_and_print(arguments, nullptr);
+  if (arguments.engine.empty()) return recommend_and_print(context, arguments, nullptr);
   const auto prepare = [&] {
-    RecommendTask task = task_of(arguments);
+    RecommendTask task = task_of(context.inputs, arguments);
     return answer_advice(std::move(task.sizes), task.request);
   };
-  on_farm(prepare, [&](Farm& farm) { recommend_and_print(arguments, &farm); });
+  on_farm(context.console, prepare, [&](Farm& farm) { recommend_and_print(context, arguments, &farm); });
 }
 
 }  // namespace
@@ -182,7 +183,7 @@ void add_recommend(CommandLine& app) {
   command.footer(
       "Examples:\n  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe\n"
       "  allreplay recommend --profile resnet50_k80_b16 --cluster k80-10gbe --workers 8:1024:x2 --efficiency 0.9");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

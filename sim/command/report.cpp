@@ -13,22 +13,24 @@ struct ReportArguments {
   std::string file, config, out, timelines = "4";
 };
 
-void execute(const ReportArguments& arguments) {
+void execute(Context& context, const ReportArguments& arguments) {
   const auto most = parse_integer(arguments.timelines, 0, 1000, argument("--timelines"));
-  require_separate({{"--out", arguments.out}}, {arguments.file, file_behind("configs", arguments.config)});
-  const SweepResult result = read_sweep_result(arguments.file);
+  require_separate(context.files(), {{"--out", arguments.out}},
+                   {arguments.file, file_behind(context.files(), "configs", arguments.config)});
+  const SweepResult result = read_sweep_result(context.files(), arguments.file);
   PageTitle title;
   std::optional<Sweep> sweep;
   if (!arguments.config.empty()) {
-    title = page_title(arguments.config);
-    sweep = read_sweep(arguments.config);
+    title = page_title(context.files(), arguments.config);
+    sweep = read_sweep(context.inputs, arguments.config);
   }
-  title.heading = title_in_words(result, names_in_words(result, sweep));
-  const ChosenTimelines chosen = choose_timelines(result, sweep, static_cast<std::size_t>(most));
-  write_file(arguments.out, report_page(result, chosen, title));
+  title.heading = title_in_words(result, names_in_words(context.files(), result, sweep));
+  const ChosenTimelines chosen = choose_timelines(context.inputs, result, sweep, static_cast<std::size_t>(most));
+  context.files().write(arguments.out, report_page(result, chosen, title));
   for (const ChosenTimeline& one : chosen.timelines)
     if (const auto* problem = std::get_if<std::string>(&one.outcome))
-      warn(fmt::format("no timeline of {}: line {}: {}", arguments.file, result.rows[one.row].line, *problem));
+      context.console.warn(
+          fmt::format("no timeline of {}: line {}: {}", arguments.file, result.rows[one.row].line, *problem));
 }
 
 }  // namespace
@@ -47,7 +49,7 @@ void add_report(CommandLine& app) {
   command.footer(
       "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay report fig10.csv --config mgwfbp_fig10 "
       "--out fig10.html");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

@@ -24,40 +24,42 @@ struct RunArguments {
 
 bool is_trace(const std::string& file) { return std::filesystem::path(file).extension() == ".json"; }
 
-void write_timeline(const std::string& file, const Outcome& outcome, const LinkUsage* usage) {
+void write_timeline(const Files& files, const std::string& file, const Outcome& outcome, const LinkUsage* usage) {
   if (is_trace(file))
-    write_file(file, trace_events(outcome, usage));
+    files.write(file, trace_events(outcome, usage));
   else
-    write_picture(file, timeline_picture({outcome}));
+    write_picture(files, file, timeline_picture({outcome}));
 }
 
-void execute(const RunArguments& arguments) {
+void execute(Context& context, const RunArguments& arguments) {
   require_strategy_or_plan(arguments.strategy, arguments.plan);
   if (!arguments.timeline.empty() && !is_trace(arguments.timeline))
     require_picture(arguments.timeline, argument("--timeline"), ", or .json for ui.perfetto.dev");
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   if (!arguments.timeline.empty() || !arguments.plot.empty())
-    require_separate({{"--timeline", arguments.timeline}, {"--plot", arguments.plot}},
-                     arguments.scenario.files({arguments.plan}));
-  Library library;
-  Outcome outcome = run_with_progress(library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
+    require_separate(context.files(), {{"--timeline", arguments.timeline}, {"--plot", arguments.plot}},
+                     arguments.scenario.files(context.files(), {arguments.plan}));
+  Library library(context.inputs);
+  Outcome outcome = run_with_progress(context.console,
+                                      library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
   std::optional<LinkUsage> usage;
   if (arguments.links || !arguments.plot.empty())
     usage = link_usage(outcome.scenario, outcome.result, argument(arguments.links ? "--links" : "--plot"));
-  if (!arguments.timeline.empty()) write_timeline(arguments.timeline, outcome, usage ? &*usage : nullptr);
+  if (!arguments.timeline.empty())
+    write_timeline(context.files(), arguments.timeline, outcome, usage ? &*usage : nullptr);
   if (!arguments.plot.empty())
-    write_picture(arguments.plot,
+    write_picture(context.files(), arguments.plot,
                   links_picture(*usage, *outcome.scenario.cluster.network.topology,
                                 fmt::format("{}, {}", title(outcome.scenario), outcome.scenario.strategy->name)));
-  warn(outcome.result.warning);
-  warn_of_idle_options(arguments.scenario, outcome);
+  context.console.warn(outcome.result.warning);
+  warn_of_idle_options(context.console, arguments.scenario, outcome);
   if (arguments.json) {
     const std::string row = to_json(row_with_schedule(outcome));
-    print("{}\n", arguments.links ? with_member(row, "links", links_json(*usage)) : row);
+    context.console.print("{}\n", arguments.links ? with_member(row, "links", links_json(*usage)) : row);
   } else {
-    print("{}{}", run_report(outcome, screen()), arguments.links ? links_table(*usage, screen()) : "");
+    context.console.print("{}{}", run_report(outcome, screen()), arguments.links ? links_table(*usage, screen()) : "");
   }
-  hand_over(std::move(outcome));
+  context.console.hand_over(std::move(outcome));
 }
 
 }  // namespace
@@ -78,7 +80,7 @@ void add_run(CommandLine& app) {
   command.footer(
       "Example:\n  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --workers 64 --strategy mg-wfbp\n"
       "  allreplay run --profile resnet50_k80_b16 --cluster k80-10gbe --strategy wfbp --timeline wfbp.svg");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

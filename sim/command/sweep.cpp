@@ -30,12 +30,12 @@ class Printout {
     lines_[place] = json_ ? to_json(row.row) : to_csv(row.row);
   }
 
-  void print_all() const {
-    for (const auto& [place, warning] : warnings_) warn(warning);
-    if (json_) return print("{}\n", json_array(lines_));
-    if (!lines_.empty()) print("{}\n", csv_header());
-    for (const std::string& line : lines_) print("{}\n", line);
-    if (!table_.empty()) print("{}", table_.text(screen()));
+  void print_all(Console& console) const {
+    for (const auto& [place, warning] : warnings_) console.warn(warning);
+    if (json_) return console.print("{}\n", json_array(lines_));
+    if (!lines_.empty()) console.print("{}\n", csv_header());
+    for (const std::string& line : lines_) console.print("{}\n", line);
+    if (!table_.empty()) console.print("{}", table_.text(screen()));
   }
 
  private:
@@ -51,14 +51,14 @@ std::vector<Output> outputs_of(const std::string& out) {
   return {{"--out", out}, {"--out", out + ".rows"}, {"--out", out + ".lock"}, {"--out", out + ".slurm.lock"}};
 }
 
-std::vector<std::string> inputs_of(const SweepArguments& arguments, const Sweep& sweep) {
-  std::set<std::string> files{file_behind("configs", arguments.file)};
+std::vector<std::string> inputs_of(const Files& files, const SweepArguments& arguments, const Sweep& sweep) {
+  std::set<std::string> inputs{file_behind(files, "configs", arguments.file)};
   std::set<std::pair<std::string_view, std::string>> named;  // once each: looking them up takes longer than a row
   for (const Request request : sweep.requests)
     named.insert({{"traces", request.profile}, {"topologies", request.cluster}, {"models/codecs", request.codec}});
-  for (const auto& [folder, name] : named) files.insert(file_behind(folder, name));
-  files.insert(arguments.parts.begin(), arguments.parts.end());
-  return {files.begin(), files.end()};
+  for (const auto& [folder, name] : named) inputs.insert(file_behind(files, folder, name));
+  inputs.insert(arguments.parts.begin(), arguments.parts.end());
+  return {inputs.begin(), inputs.end()};
 }
 
 // Options that only one way of running reads, and those that do not go together.
@@ -94,11 +94,12 @@ void require_one_way(const SweepArguments& arguments) {
     if (given) throw InputError(argument(option), "there is no file for the rows", "give --out FILE.csv, too");
 }
 
-void merge(const SweepArguments& arguments) {
-  const Sweep sweep = arguments.sweep();
-  require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
+void merge(Context& context, const SweepArguments& arguments) {
+  const Sweep sweep = arguments.sweep(context.inputs);
+  require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, sweep));
   const auto missing = merge_sweep(sweep, arguments.parts, arguments.out, arguments.force);
-  if (missing.empty()) return print_stderr(fmt::format("{} rows in {}", sweep.requests.size(), arguments.out));
+  if (missing.empty())
+    return context.console.print_stderr(fmt::format("{} rows in {}", sweep.requests.size(), arguments.out));
   throw Incomplete(fmt::format("{}: {} (`allreplay sweep {} --resume --out {}` computes them)", arguments.out,
                                missing_rows(missing, sweep.requests.size()), shell_word(arguments.file),
                                shell_word(arguments.out)));
@@ -111,11 +112,11 @@ std::string file_of_share(std::string out, const Share& share) {
   return out;
 }
 
-void run_and_print(SweepArguments arguments, Farm* farm) {
+void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   SweepRun how;
   how.jobs = threads_for(arguments.jobs);
   how.farm = farm;
-  how.progress = !output_is_captured();
+  how.progress = !context.console.output_is_captured();
   if (!arguments.shard.empty()) {
     how.share = parse_share(arguments.shard);
     arguments.out = file_of_share(arguments.out, how.share);
@@ -123,9 +124,9 @@ void run_and_print(SweepArguments arguments, Farm* farm) {
   if (!arguments.out.empty()) how.out = arguments.out;
   how.resume = arguments.resume;
   how.force = arguments.force;
-  how.note = [](const std::string& text) { print_stderr("note: " + text); };
-  const Sweep sweep = arguments.sweep();
-  require_separate(outputs_of(arguments.out), inputs_of(arguments, sweep));
+  how.note = [&](const std::string& text) { context.console.print_stderr("note: " + text); };
+  const Sweep sweep = arguments.sweep(context.inputs);
+  require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, sweep));
   Printout printout(arguments.json, arguments.csv);
   std::optional<LastWords> last_words;  // from the first row on
   how.each = [&](std::size_t place, const SweptRow& row) {
@@ -136,44 +137,47 @@ void run_and_print(SweepArguments arguments, Farm* farm) {
   };
   const Swept swept = run_sweep(sweep, how);
   last_words.reset();
-  printout.print_all();
+  printout.print_all(context.console);
   if (how.out) {
     std::fflush(stdout);  // the table before what follows it
     const std::size_t kept = swept.rows - swept.simulated;
-    print_stderr(fmt::format("{} rows in {}{}", swept.rows, *how.out,
-                             kept > 0 ? fmt::format(" ({} were there already)", kept) : ""));
+    context.console.print_stderr(fmt::format("{} rows in {}{}", swept.rows, *how.out,
+                                             kept > 0 ? fmt::format(" ({} were there already)", kept) : ""));
   }
 }
 
-void execute(const SweepArguments& arguments) {
+void execute(Context& context, const SweepArguments& arguments) {
   if (arguments.engine == "mpi")
-    return on_farm([&] { return answer_rows(arguments.sweep()); },
-                   [&](Farm& farm) {
-                     require_one_way(arguments);
-                     run_and_print(arguments, &farm);
-                   });
+    return on_farm(
+        context.console, [&] { return answer_rows(arguments.sweep(context.inputs)); },
+        [&](Farm& farm) {
+          require_one_way(arguments);
+          run_and_print(context, arguments, &farm);
+        });
   require_one_way(arguments);
   if (arguments.engine == "slurm") {
-    require_separate(outputs_of(arguments.out), inputs_of(arguments, arguments.sweep()));
-    return sweep_on_slurm(arguments);
+    require_separate(context.files(), outputs_of(arguments.out),
+                     inputs_of(context.files(), arguments, arguments.sweep(context.inputs)));
+    return sweep_on_slurm(context, arguments);
   }
-  if (!arguments.parts.empty()) return merge(arguments);
-  run_and_print(arguments, nullptr);
+  if (!arguments.parts.empty()) return merge(context, arguments);
+  run_and_print(context, arguments, nullptr);
 }
 
 }  // namespace
 
 int SweepArguments::job_count() const { return parse_jobs(jobs); }
 
-Sweep SweepArguments::sweep() const {
-  return read_sweep(file, {.collective = collective,
-                           .fidelity = fidelity,
-                           .codec = codec,
-                           .place_of_collective = argument("--collective"),
-                           .place_of_fidelity = argument("--fidelity"),
-                           .place_of_codec = argument("--codec"),
-                           .reuse = !no_reuse,
-                           .changes = changes_of(changes)});
+Sweep SweepArguments::sweep(const Inputs& inputs) const {
+  return read_sweep(inputs, file,
+                    {.collective = collective,
+                     .fidelity = fidelity,
+                     .codec = codec,
+                     .place_of_collective = argument("--collective"),
+                     .place_of_fidelity = argument("--fidelity"),
+                     .place_of_codec = argument("--codec"),
+                     .reuse = !no_reuse,
+                     .changes = changes_of(changes)});
 }
 
 void add_sweep(CommandLine& app) {
@@ -208,7 +212,7 @@ void add_sweep(CommandLine& app) {
       "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
       "configs/mgwfbp_fig10.json --out fig10.png\n  mpirun -n 64 allreplay sweep mgwfbp_fig10 --engine mpi --out "
       "fig10.csv");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

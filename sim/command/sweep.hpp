@@ -20,13 +20,13 @@ struct SweepArguments {
   bool dry_run = false, detach = false;  ///< slurm
 
   int job_count() const;
-  Sweep sweep() const;
+  Sweep sweep(const Inputs& inputs) const;
 };
 
 /// "3/40", or "auto": what Slurm or MPI says of this process. Throws InputError.
 Share parse_share(const std::string& text);
 
 /// Hands the sweep in as an array job, and waits for it. Throws Incomplete where rows are missing in the end.
-void sweep_on_slurm(SweepArguments arguments);
+void sweep_on_slurm(Context& context, SweepArguments arguments);
 
 }  // namespace allreplay

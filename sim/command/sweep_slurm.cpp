@@ -38,10 +38,10 @@ struct Folder {
   bool exists() const { return fs::exists(fs::symlink_status(path)); }
 
   // A sweep of this user has made it; what carries no mark is somebody's own.
-  bool is_ours() const {
+  bool is_ours(const Files& files) const {
     struct stat facts {};
     return lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
-           fs::is_regular_file(fs::symlink_status(shares())) && read_output(shares()).starts_with(mark);
+           fs::is_regular_file(fs::symlink_status(shares())) && files.read_output(shares()).starts_with(mark);
   }
 
   static constexpr std::string_view mark = "allreplay sweep on Slurm 1\n";
@@ -64,8 +64,8 @@ void require_word(const char* option, const std::string& value) {
 
 class SlurmSweep {
  public:
-  explicit SlurmSweep(const SweepArguments& arguments)
-      : arguments_(arguments), folder_(arguments.out), sweep_(arguments.sweep()) {
+  SlurmSweep(Context& context, const SweepArguments& arguments)
+      : context_(context), arguments_(arguments), folder_(arguments.out), sweep_(arguments.sweep(context.inputs)) {
     require_word("--partition", arguments.partition);
     require_word("--time", arguments.time);
     if (!is_one_line(arguments.out) || arguments.out.find_first_of("\"\\") != std::string::npos ||
@@ -74,7 +74,7 @@ class SlurmSweep {
                        "a name without quotes, backslashes and {}");
     if (fs::exists(arguments.out) && !fs::is_regular_file(arguments.out))
       throw InputError({arguments.out, ""}, "is no file, and rows are kept in one", "name a file");
-    Library library;
+    Library library(context.inputs);
     rows_ = check_rows(sweep_, library);
     const std::size_t rows = rows_.costs.size(), most = most_array_tasks();
     constexpr std::size_t standard_tasks = 100;
@@ -89,21 +89,24 @@ class SlurmSweep {
     if (arguments_.dry_run) {
       std::vector<std::size_t> all(shares_.size());
       for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
-      print("# {}\n{}\n# {}\n{}", folder_.array(), array_script(all), folder_.merge(), merge_script());
+      context_.console.print("# {}\n{}\n# {}\n{}", folder_.array(), array_script(all), folder_.merge(), merge_script());
       return;
     }
     hand_in();
     if (arguments_.detach)
-      return print_stderr(fmt::format("job {}; come back with: {}", fmt::join(known_jobs(), ", "), come_back()));
+      return context_.console.print_stderr(
+          fmt::format("job {}; come back with: {}", fmt::join(known_jobs(), ", "), come_back()));
     wait();
     conclude();
   }
 
  private:
+  const Files& files() const { return context_.files(); }
+
   // Unless its jobs run.
   void hand_in() {
     const FileLock lock(folder_.path);
-    if (folder_.exists() && !folder_.is_ours())
+    if (folder_.exists() && !folder_.is_ours(files()))
       throw InputError({folder_.path, ""}, "is there, and no sweep made it", "another --out, or remove it");
     if (arguments_.resume) take_shares();
     const auto jobs = running();
@@ -118,7 +121,7 @@ class SlurmSweep {
   // An earlier call's, whatever --chunk says now.
   void take_shares() {
     if (!folder_.exists()) return;
-    const std::string text = read_output(folder_.shares()).substr(Folder::mark.size());
+    const std::string text = files().read_output(folder_.shares()).substr(Folder::mark.size());
     set_shares(static_cast<std::size_t>(parse_integer(text, 1, 100'000, {folder_.shares(), ""})));
   }
 
@@ -180,9 +183,9 @@ class SlurmSweep {
   }
 
   std::vector<std::string> known_jobs() const {
-    if (!is_file(folder_.jobs())) return {};
+    if (!files().is_file(folder_.jobs())) return {};
     std::vector<std::string> jobs;
-    std::string text = read_output(folder_.jobs());
+    std::string text = files().read_output(folder_.jobs());
     for (std::size_t end = 0; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1))
       jobs.push_back(text.substr(0, end));
     return jobs;
@@ -202,8 +205,9 @@ class SlurmSweep {
   // Rows of the share that its part does not have.
   std::vector<std::size_t> missing_of(std::size_t share) const {
     const std::vector<std::size_t>& rows = shares_[share];
-    if (!is_file(folder_.part(share))) return rows;
-    const KeptRows kept = read_rows(folder_.part(share), csv_header(), chosen(rows_.all, rows), read_output);
+    if (!files().is_file(folder_.part(share))) return rows;
+    const KeptRows kept =
+        read_rows(files(), folder_.part(share), csv_header(), chosen(rows_.all, rows), &Files::read_output);
     std::vector<std::size_t> missing;
     for (std::size_t i = 0; i < rows.size(); ++i)
       if (!kept.lines[i]) missing.push_back(rows[i]);
@@ -212,11 +216,11 @@ class SlurmSweep {
 
   // A folder for the parts: a fresh one, or that of an earlier call.
   void prepare_folder() {
-    if (!arguments_.force && !arguments_.resume) require_replaceable(arguments_.out, csv_header());
+    if (!arguments_.force && !arguments_.resume) require_replaceable(files(), arguments_.out, csv_header());
     if (folder_.exists() && arguments_.resume) return;
     fs::remove_all(folder_.path);
     fs::create_directory(folder_.path);
-    write_file(folder_.shares(), fmt::format("{}{}\n", Folder::mark, shares_.size()));
+    files().write(folder_.shares(), fmt::format("{}{}\n", Folder::mark, shares_.size()));
   }
 
   void submit() {
@@ -227,14 +231,14 @@ class SlurmSweep {
     fs::remove(folder_.merge_status());
     std::string jobs;
     if (!unfinished.empty()) {
-      write_file(folder_.array(), array_script(unfinished));
+      files().write(folder_.array(), array_script(unfinished));
       jobs = submit_job(folder_.array());
     }
-    write_file(folder_.merge(), merge_script());
+    files().write(folder_.merge(), merge_script());
     try {
       const std::string merge =
           jobs.empty() ? submit_job(folder_.merge()) : submit_job(folder_.merge(), {"--dependency=afterany:" + jobs});
-      write_file(folder_.jobs(), jobs.empty() ? merge + "\n" : jobs + "\n" + merge + "\n");
+      files().write(folder_.jobs(), jobs.empty() ? merge + "\n" : jobs + "\n" + merge + "\n");
     } catch (...) {
       if (!jobs.empty()) cancel_job(jobs);
       throw;
@@ -251,7 +255,7 @@ class SlurmSweep {
     for (auto pause = 200ms; !left || *left > 0; pause = std::min<std::chrono::milliseconds>(pause * 5 / 4, 10s)) {
       std::this_thread::sleep_for(pause);
       const auto now = tasks_left(jobs);
-      if (!now && !told) print_stderr("note: Slurm does not answer; waiting for it");
+      if (!now && !told) context_.console.print_stderr("note: Slurm does not answer; waiting for it");
       told = told || !now;
       for (; now && left && *left > *now; --*left) progress.advance();
       if (now) left = now;
@@ -269,23 +273,26 @@ class SlurmSweep {
       if (rows.empty()) continue;
       missing.insert(missing.end(), rows.begin(), rows.end());
       if (++incomplete <= most_told)
-        print_stderr(fmt::format("task {} failed: {} of its {} rows are missing; its log: {}", share, rows.size(),
-                                 shares_[share].size(), folder_.log(share)));
+        context_.console.print_stderr(fmt::format("task {} failed: {} of its {} rows are missing; its log: {}", share,
+                                                  rows.size(), shares_[share].size(), folder_.log(share)));
     }
-    if (incomplete > most_told) print_stderr(fmt::format("so did {} other tasks", incomplete - most_told));
+    if (incomplete > most_told)
+      context_.console.print_stderr(fmt::format("so did {} other tasks", incomplete - most_told));
     std::sort(missing.begin(), missing.end());
-    for (int tries = 0; tries < 20 && !is_file(folder_.merge_status()); ++tries)
+    for (int tries = 0; tries < 20 && !files().is_file(folder_.merge_status()); ++tries)
       std::this_thread::sleep_for(500ms);  // folders of other hosts are seen late
-    const std::string status = is_file(folder_.merge_status()) ? read_output(folder_.merge_status()) : "";
+    const std::string status =
+        files().is_file(folder_.merge_status()) ? files().read_output(folder_.merge_status()) : "";
     if (status != "0\n" && (status != "1\n" || missing.empty()))
       throw Incomplete(fmt::format("{}: the parts were not put together; the log: {} (`{}` tries again)",
                                    arguments_.out, folder_.merge_log(), come_back()));
     if (!missing.empty())
       throw Incomplete(fmt::format("{}: {} (`{}` computes them)", arguments_.out,
                                    missing_rows(missing, rows_.costs.size()), come_back()));
-    print_stderr(fmt::format("{} rows in {}", rows_.costs.size(), arguments_.out));
+    context_.console.print_stderr(fmt::format("{} rows in {}", rows_.costs.size(), arguments_.out));
   }
 
+  Context& context_;
   const SweepArguments& arguments_;
   Folder folder_;
   Sweep sweep_;
@@ -295,10 +302,10 @@ class SlurmSweep {
 
 }  // namespace
 
-void sweep_on_slurm(SweepArguments arguments) {
+void sweep_on_slurm(Context& context, SweepArguments arguments) {
   for (std::string* name : {&arguments.file, &arguments.out})
     if (name->starts_with('-')) name->insert(0, "./");  // no option of who reads it: ours, sbatch
-  SlurmSweep(arguments).run();
+  SlurmSweep(context, arguments).run();
 }
 
 }  // namespace allreplay

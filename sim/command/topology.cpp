@@ -31,10 +31,10 @@ std::string file_of_words(const TopologyArguments& arguments) {
   return cluster_file_of(words);
 }
 
-void execute(const TopologyArguments& arguments) {
-  Library library;
-  require_separate({{"--dot", arguments.dot}, {"--cluster-out", arguments.cluster_out}},
-                   {file_behind("topologies", arguments.cluster)});
+void execute(Context& context, const TopologyArguments& arguments) {
+  Library library(context.inputs);
+  require_separate(context.files(), {{"--dot", arguments.dot}, {"--cluster-out", arguments.cluster_out}},
+                   {file_behind(context.files(), "topologies", arguments.cluster)});
   const std::string file = arguments.cluster_out.empty() ? "" : file_of_words(arguments);
   ScenarioArguments words;
   words.cluster = arguments.cluster;
@@ -44,9 +44,9 @@ void execute(const TopologyArguments& arguments) {
   const Scenario scenario = library.resolve_network(words.request(""));
   Cluster cluster = scenario.cluster;
   cluster.workers = scenario.workers;
-  if (!file.empty()) write_file(arguments.cluster_out, file);
-  if (!arguments.dot.empty()) write_file(arguments.dot, topology_dot(cluster));
-  print("{}", arguments.json ? topology_json(cluster) : topology_table(cluster, screen()));
+  if (!file.empty()) context.files().write(arguments.cluster_out, file);
+  if (!arguments.dot.empty()) context.files().write(arguments.dot, topology_dot(cluster));
+  context.console.print("{}", arguments.json ? topology_json(cluster) : topology_table(cluster, screen()));
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ void add_topology(CommandLine& app) {
                      "write the cluster that stands here in words to this file");
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer("Example:\n  allreplay topology --cluster fat-tree-4 --dot fat-tree.dot && dot -Tsvg -O fat-tree.dot");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

@@ -28,9 +28,9 @@ struct TuneTask {
   TuneRequest request;
 };
 
-TuneTask task_of(const TuneArguments& arguments) {
-  require_separate({{"--out", arguments.out}}, arguments.scenario.files());
-  Library library;
+TuneTask task_of(const Inputs& inputs, const TuneArguments& arguments) {
+  require_separate(inputs.files, {{"--out", arguments.out}}, arguments.scenario.files(inputs.files));
+  Library library(inputs);
   TuneTask task{library.resolve(arguments.scenario.request(arguments.strategy)), {}};
   auto& [scenario, request] = task;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
@@ -56,27 +56,27 @@ TuneTask task_of(const TuneArguments& arguments) {
   return task;
 }
 
-void tune_and_print(const TuneArguments& arguments, Farm* farm) {
-  const auto [scenario, request] = task_of(arguments);
+void tune_and_print(Context& context, const TuneArguments& arguments, Farm* farm) {
+  const auto [scenario, request] = task_of(context.inputs, arguments);
   const Tuning tuning = run_tuning(scenario, request, threads_for(arguments.jobs), farm);
   if (const Outcome& least = tuning.tuned; !fits(least.scenario, least.result))
     nothing_fits(least.scenario, least.result.memory.peak, "the smallest that was tried");
-  if (!arguments.out.empty()) write_file(arguments.out, tuning_csv(tuning));
-  warn(tuning.given.result.warning);
+  if (!arguments.out.empty()) context.files().write(arguments.out, tuning_csv(tuning));
+  context.console.warn(tuning.given.result.warning);
   if (arguments.json)
-    print("{}\n", tuning_json(tuning));
+    context.console.print("{}\n", tuning_json(tuning));
   else
-    print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning, screen()));
+    context.console.print("{}", arguments.csv ? tuning_csv(tuning) : tuning_report(tuning, screen()));
 }
 
-void execute(const TuneArguments& arguments) {
+void execute(Context& context, const TuneArguments& arguments) {
   require_mpi_or_none(arguments.engine);
-  if (arguments.engine.empty()) return tune_and_print(arguments, nullptr);
+  if (arguments.engine.empty()) return tune_and_print(context, arguments, nullptr);
   const auto prepare = [&] {
-    TuneTask task = task_of(arguments);
+    TuneTask task = task_of(context.inputs, arguments);
     return answer_trials(std::move(task.scenario), std::move(task.request.ranges));
   };
-  on_farm(prepare, [&](Farm& farm) { tune_and_print(arguments, &farm); });
+  on_farm(context.console, prepare, [&](Farm& farm) { tune_and_print(context, arguments, &farm); });
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ void add_tune(CommandLine& app) {
       "partition=256KiB:32MiB --over credit=1:16\n"
       "  allreplay tune --profile resnet50_k80_b16 --cluster k80-10gbe --strategy ddp --out trials.csv\n"
       "  allreplay plot trials.csv --kind trials --out trials.svg");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

@@ -18,31 +18,34 @@ struct ValidateArguments {
 };
 
 // The CSV, and every file that it names.
-std::vector<std::string> inputs_of(const MeasuredFile& measured) {
-  std::set<std::string> files{measured.file};
+std::vector<std::string> inputs_of(const Files& files, const MeasuredFile& measured) {
+  std::set<std::string> named{measured.file};
   for (const MeasuredPoint& point : measured.points)
-    files.insert({file_behind("traces", point.request.profile), file_behind("topologies", point.request.cluster),
-                  file_behind("models/codecs", point.request.codec)});
-  return {files.begin(), files.end()};
+    named.insert({file_behind(files, "traces", point.request.profile),
+                  file_behind(files, "topologies", point.request.cluster),
+                  file_behind(files, "models/codecs", point.request.codec)});
+  return {named.begin(), named.end()};
 }
 
-void validate_and_print(const ValidateArguments& arguments, Farm* farm) {
+void validate_and_print(Context& context, const ValidateArguments& arguments, Farm* farm) {
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
-  MeasuredFile measured = read_measured_file(arguments.file);
-  require_separate({{"--out", arguments.out}, {"--plot", arguments.plot}}, inputs_of(measured));
+  MeasuredFile measured = read_measured_file(context.inputs, arguments.file);
+  require_separate(context.files(), {{"--out", arguments.out}, {"--plot", arguments.plot}},
+                   inputs_of(context.files(), measured));
   const Validation validation = validate(std::move(measured), farm);
-  if (!arguments.plot.empty()) write_picture(arguments.plot, validation_picture(validation));
-  if (!arguments.out.empty()) write_file(arguments.out, validation_csv(validation));
-  for (const ValidatedPoint& point : validation.points) warn(point.predicted.warning);
-  for (const std::string& note : not_told(validation)) warn(note);
-  print("{}", arguments.json ? validation_json(validation) : validation_text(validation, screen()));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, validation_picture(validation));
+  if (!arguments.out.empty()) context.files().write(arguments.out, validation_csv(validation));
+  for (const ValidatedPoint& point : validation.points) context.console.warn(point.predicted.warning);
+  for (const std::string& note : not_told(validation)) context.console.warn(note);
+  context.console.print("{}", arguments.json ? validation_json(validation) : validation_text(validation, screen()));
 }
 
-void execute(const ValidateArguments& arguments) {
+void execute(Context& context, const ValidateArguments& arguments) {
   require_mpi_or_none(arguments.engine);
-  if (arguments.engine.empty()) return validate_and_print(arguments, nullptr);
-  on_farm([&] { return answer_validation(read_measured_file(arguments.file)); },
-          [&](Farm& farm) { validate_and_print(arguments, &farm); });
+  if (arguments.engine.empty()) return validate_and_print(context, arguments, nullptr);
+  on_farm(
+      context.console, [&] { return answer_validation(read_measured_file(context.inputs, arguments.file)); },
+      [&](Farm& farm) { validate_and_print(context, arguments, &farm); });
 }
 
 }  // namespace
@@ -61,7 +64,7 @@ void add_validate(CommandLine& app) {
       "constants (\"beta by cluster workers; launch by strategy\") and are not scored. Every figure stands beside what "
       "no communication, and no overlap, would have predicted.\n"
       "Example:\n  allreplay validate measured.csv --plot measured.svg --out points.csv");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

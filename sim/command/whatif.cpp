@@ -25,27 +25,28 @@ WhatIfRequest request_of(const WhatIfArguments& arguments) {
   return how;
 }
 
-void ask_and_print(const WhatIfArguments& arguments, Farm* farm) {
+void ask_and_print(Context& context, const WhatIfArguments& arguments, Farm* farm) {
   const WhatIfRequest how = request_of(arguments);
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
-  require_separate({{"--plot", arguments.plot}}, arguments.scenario.files());
-  Library library;
+  require_separate(context.files(), {{"--plot", arguments.plot}}, arguments.scenario.files(context.files()));
+  Library library(context.inputs);
   const WhatIf answer = what_if(library, arguments.scenario.request(arguments.strategy), how, farm);
-  if (!arguments.plot.empty()) write_picture(arguments.plot, draw(what_if_chart(answer)));
-  warn(answer.base.outcome.result.warning);
-  print("{}", arguments.json ? what_if_json(answer) + "\n" : what_if_report(answer, screen()));
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(what_if_chart(answer)));
+  context.console.warn(answer.base.outcome.result.warning);
+  context.console.print("{}", arguments.json ? what_if_json(answer) + "\n" : what_if_report(answer, screen()));
 }
 
-void execute(const WhatIfArguments& arguments) {
+void execute(Context& context, const WhatIfArguments& arguments) {
   require_mpi_or_none(arguments.engine);
-  if (arguments.engine.empty()) return ask_and_print(arguments, nullptr);
+  if (arguments.engine.empty()) return ask_and_print(context, arguments, nullptr);
   on_farm(
+      context.console,
       [&] {
         WhatIfRequest how = request_of(arguments);
         how.jobs = 1;
-        return answer_questions(how);
+        return answer_questions(context.inputs, how);
       },
-      [&](Farm& farm) { ask_and_print(arguments, &farm); });
+      [&](Farm& farm) { ask_and_print(context, arguments, &farm); });
 }
 
 }  // namespace
@@ -66,7 +67,7 @@ void add_whatif(CommandLine& app) {
   command.footer(
       "Each row's flags make `allreplay run` say the same.\n"
       "Example:\n  allreplay whatif --profile resnet50_k80_b16 --cluster k80-10gbe --plot whatif.svg");
-  command.callback([arguments] { execute(*arguments); });
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
 }  // namespace allreplay

@@ -1,11 +1,11 @@
 #include "sim/core/file.hpp"
 
-#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
+#include <map>
 #include <mutex>
 #include <random>
 #include <set>
@@ -35,33 +35,6 @@ std::optional<Identity> identity_of(const std::string& file) {
   if (stat(file.c_str(), &facts) != 0) return std::nullopt;
   return Identity(facts.st_dev, facts.st_ino);
 }
-
-// Files that this process has read, on whatever thread.
-class KnownInputs {
- public:
-  void add(const Identity& file) {
-    const std::lock_guard guard(mutex_);
-    files_.insert(file);
-  }
-  bool has(const Identity& file) {
-    const std::lock_guard guard(mutex_);
-    return files_.count(file) > 0;
-  }
-
- private:
-  std::mutex mutex_;
-  std::set<Identity> files_;
-};
-
-KnownInputs& known_inputs() {
-  static KnownInputs known;
-  return known;
-}
-
-std::atomic<bool> inputs_are_protected{false};
-
-thread_local ReadDigest* current_digest = nullptr;
-thread_local MemoryFiles* memory_files = nullptr;
 
 [[noreturn]] void fail_to_read(const std::string& file, int error) {
   throw InputError({file, ""}, fmt::format("cannot be read: {}", std::strerror(error)), "check the path");
@@ -116,58 +89,63 @@ class PrivateFile {
 // The manifest of tools/get_public_traces.sh stands among the traces, and is none.
 bool is_data(std::string_view folder, const std::string& stem) { return folder != "traces" || stem != "public"; }
 
-std::vector<std::string>& added_homes() {
-  static std::vector<std::string> added;
-  return added;
-}
-
 // Of what was installed with the program; "" where nobody says which program this is.
-const std::string& installed_home() {
-  static const std::string home = [] {
-    std::error_code unknown;
-    const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
-    return unknown ? "" : (program.parent_path().parent_path() / "share" / "allreplay").string();
-  }();
-  return home;
-}
-
-std::vector<std::string> homes() {
-  std::vector<std::string> homes{"."};
-  if (const char* home = std::getenv("ALLREPLAY_HOME")) homes.emplace_back(home);
-  if (!installed_home().empty()) homes.push_back(installed_home());
-  homes.insert(homes.end(), added_homes().begin(), added_homes().end());
-  homes.emplace_back(ALLREPLAY_SOURCE_DIR);
-  return homes;
+std::string installed_home() {
+  std::error_code unknown;
+  const fs::path program = fs::read_symlink("/proc/self/exe", unknown);
+  return unknown ? "" : (program.parent_path().parent_path() / "share" / "allreplay").string();
 }
 
 }  // namespace
 
-ReadDigest::ReadDigest() { current_digest = this; }
-ReadDigest::~ReadDigest() { current_digest = nullptr; }
-void ReadDigest::add(std::string_view contents) { value_ = digest(contents, value_); }
-void ReadDigest::add_file(const std::string& file, std::string facts) {
-  sources_.read_.push_back({file, std::move(facts)});
-}
-void ReadDigest::add_located(std::string_view folder, const std::string& name, const std::string& file) {
-  sources_.located_.push_back({std::string(folder), name, file});
+// Handed on with the files, and used by several threads.
+struct Files::State {
+  std::vector<std::string> homes;
+  std::mutex mutex;  // of all that follows
+  std::map<std::string, std::shared_ptr<const std::string>> texts;
+  std::set<Identity> inputs;  // that were read
+  bool protects = false;
+
+  bool keeps(const Identity& file) {
+    const std::lock_guard guard(mutex);
+    return protects && inputs.contains(file);
+  }
+};
+
+Files::Files(std::vector<std::string> homes) : state_(std::make_shared<State>()) {
+  std::vector<std::string>& all = state_->homes;
+  all.emplace_back(".");
+  if (const char* home = std::getenv("ALLREPLAY_HOME")) all.emplace_back(home);
+  if (std::string home = installed_home(); !home.empty()) all.push_back(std::move(home));
+  all.insert(all.end(), homes.begin(), homes.end());
+  all.emplace_back(ALLREPLAY_SOURCE_DIR);
 }
 
-void note_read(int descriptor, std::string_view contents) {
+void Files::add(const std::string& name, std::string text) {
+  const std::lock_guard guard(state_->mutex);
+  state_->texts[name] = std::make_shared<const std::string>(std::move(text));
+}
+
+std::string Files::text(const std::string& name) const { return *in_memory(name); }
+
+std::shared_ptr<const std::string> Files::in_memory(const std::string& name) const {
+  const std::lock_guard guard(state_->mutex);
+  const auto found = state_->texts.find(name);
+  return found == state_->texts.end() ? nullptr : found->second;
+}
+
+Files Files::noting(ReadDigest& digest) const {
+  Files files = *this;
+  files.digest_ = &digest;
+  return files;
+}
+
+void Files::note_read(int descriptor) const {
   struct stat facts {};
-  if (fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode)) known_inputs().add({facts.st_dev, facts.st_ino});
-  if (current_digest) current_digest->add(contents);
+  if (fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) return;
+  const std::lock_guard guard(state_->mutex);
+  state_->inputs.insert({facts.st_dev, facts.st_ino});
 }
-
-MemoryFiles::MemoryFiles() : before_(std::exchange(memory_files, this)) {}
-MemoryFiles::~MemoryFiles() { memory_files = before_; }
-
-std::string* memory_file(const std::string& name) {
-  if (!memory_files) return nullptr;
-  const auto found = memory_files->texts_.find(name);
-  return found == memory_files->texts_.end() ? nullptr : &found->second;
-}
-
-void add_data_home(const std::string& folder) { added_homes().emplace_back(folder); }
 
 namespace {
 
@@ -177,12 +155,16 @@ std::string words_of(const struct stat& facts) {
                      facts.st_mtim.tv_nsec, facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
 }
 
-std::string read_contents(const std::string& file, std::uint64_t most, bool is_input) {
-  if (const std::string* text = memory_file(file)) {
-    if (current_digest && is_input) {
-      current_digest->add(*text);
-      current_digest->add_file(file, *text);
-    }
+}  // namespace
+
+std::string Files::contents(const std::string& file, std::uint64_t most, bool is_input) const {
+  const auto note = [&](std::string_view text, std::string facts_of_file) {
+    if (!digest_ || !is_input) return;
+    digest_->value = digest(text, digest_->value);
+    digest_->sources.read_.push_back({file, std::move(facts_of_file)});
+  };
+  if (const auto text = in_memory(file)) {
+    note(*text, *text);
     return *text;
   }
   const Descriptor source(open(file.c_str(), O_RDONLY | O_CLOEXEC));
@@ -194,7 +176,7 @@ std::string read_contents(const std::string& file, std::uint64_t most, bool is_i
   for (;;) {
     const std::size_t length = text.size();
     text.resize(length + piece);
-    const ssize_t got = read(source.number(), text.data() + length, piece);
+    const ssize_t got = ::read(source.number(), text.data() + length, piece);
     text.resize(length + (got > 0 ? static_cast<std::size_t>(got) : 0));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail_to_read(file, errno);
@@ -202,27 +184,33 @@ std::string read_contents(const std::string& file, std::uint64_t most, bool is_i
     if (text.size() > most)
       throw InputError({file, ""}, fmt::format("has more than {} MiB", most >> 20), "is it the file that was meant?");
   }
-  if (is_input) note_read(source.number(), text);
-  if (is_input && current_digest) current_digest->add_file(file, words_of(facts));
+  if (is_input) note_read(source.number());
+  note(text, words_of(facts));
   return text;
 }
 
-}  // namespace
-
-std::string read_file(const std::string& file, std::uint64_t most) { return read_contents(file, most, true); }
-std::string read_output(const std::string& file, std::uint64_t most) { return read_contents(file, most, false); }
-
-void protect_inputs(bool on) { inputs_are_protected = on; }
-
-bool was_read(const std::string& file) {
-  const auto identity = identity_of(file);
-  return inputs_are_protected && identity && known_inputs().has(*identity);
+std::string Files::read(const std::string& file, std::uint64_t most) const { return contents(file, most, true); }
+std::string Files::read_output(const std::string& file, std::uint64_t most) const {
+  return contents(file, most, false);
 }
 
-void write_file(const std::string& file, std::string_view text) {
-  if (std::string* memory = memory_file(file)) {
-    *memory = text;
-    return;
+void Files::protect_inputs() {
+  const std::lock_guard guard(state_->mutex);
+  state_->protects = true;
+}
+
+bool Files::was_read(const std::string& file) const {
+  const auto identity = identity_of(file);
+  return identity && state_->keeps(*identity);
+}
+
+void Files::write(const std::string& file, std::string_view text) const {
+  {
+    const std::lock_guard guard(state_->mutex);
+    if (const auto found = state_->texts.find(file); found != state_->texts.end()) {
+      found->second = std::make_shared<const std::string>(text);
+      return;
+    }
   }
   const std::string target = link_target(file);
   std::error_code unknown;
@@ -236,7 +224,7 @@ void write_file(const std::string& file, std::string_view text) {
     if (!write_all(old.number(), text) || !old.close()) fail_to_write(file, errno);
     return;
   }
-  if (there && inputs_are_protected && known_inputs().has({facts.st_dev, facts.st_ino}))
+  if (there && state_->keeps({facts.st_dev, facts.st_ino}))
     throw InputError({file, ""}, "is one of the files that were read", "another file to write");
   if (there && !is_still(target, old.number())) fail_to_write(file, EBUSY);
   if (there) lock_opened(old.number(), file, LockMode::Shared);
@@ -251,8 +239,8 @@ void write_file(const std::string& file, std::string_view text) {
   fail_to_write(file, error);
 }
 
-bool is_file(const std::string& name) {
-  if (memory_file(name)) return true;
+bool Files::is_file(const std::string& name) const {
+  if (in_memory(name)) return true;
   struct stat facts {};
   return stat(name.c_str(), &facts) == 0 &&
          (S_ISREG(facts.st_mode) || S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode));
@@ -272,18 +260,16 @@ std::string link_target(const std::string& file) {
   }
 }
 
-std::string file_identity(const std::string& file) {
+std::string Files::identity(const std::string& file) const {
   if (file.empty()) return "";
-  if (memory_file(file)) return "memory:" + file;
+  if (in_memory(file)) return "memory:" + file;
   if (const auto own = identity_of(file)) return fmt::format("{}:{}", own->first, own->second);
   const fs::path target = link_target(file);
   const auto folder = identity_of(target.has_parent_path() ? target.parent_path().string() : ".");
   return folder ? fmt::format("{}:{}/{}", folder->first, folder->second, target.filename().string()) : "";
 }
 
-namespace {
-
-std::optional<std::string> located(std::string_view folder, const std::string& name) {
+std::optional<std::string> Files::located(std::string_view folder, const std::string& name) const {
   if (name.empty()) return std::nullopt;
   if (is_file(name)) return name;
   const auto found = [&](const std::string& file) {
@@ -291,33 +277,31 @@ std::optional<std::string> located(std::string_view folder, const std::string& n
   };
   const auto normal = [](const std::string& file) { return fs::path(file).lexically_normal().string(); };
   if (name[0] == '/') return found(name + ".json") ? std::optional(normal(name + ".json")) : std::nullopt;
-  for (const std::string& home : homes())
+  for (const std::string& home : state_->homes)
     for (const char* ending : {"", ".json"})
       if (const std::string file = fmt::format("{}/{}/{}{}", home, folder, name, ending); found(file))
         return normal(file);
   return std::nullopt;
 }
 
-}  // namespace
-
-std::optional<std::string> locate_data(std::string_view folder, const std::string& name) {
+std::optional<std::string> Files::locate_data(std::string_view folder, const std::string& name) const {
   auto file = located(folder, name);
-  if (current_digest && file) current_digest->add_located(folder, name, *file);
+  if (digest_ && file) digest_->sources.located_.push_back({std::string(folder), name, *file});
   return file;
 }
 
-bool Sources::unchanged() const {
+bool Sources::unchanged(const Files& files) const {
   for (const auto& [folder, name, file] : located_)
-    if (located(folder, name) != file) return false;
+    if (files.located(folder, name) != file) return false;
   for (const auto& [file, facts] : read_) {
     struct stat now {};
-    const std::string* memory = memory_file(file);
+    const auto memory = files.in_memory(file);
     if (memory ? *memory != facts : stat(file.c_str(), &now) != 0 || words_of(now) != facts) return false;
   }
   return true;
 }
 
-std::string find_data(std::string_view folder, const std::string& name, std::string_view noun) {
+std::string Files::find_data(std::string_view folder, const std::string& name, std::string_view noun) const {
   if (!is_one_line(name))
     throw InputError({name, ""}, "is no name: it is not one line of text", "UTF-8 without control characters");
   if (auto file = locate_data(folder, name)) return *file;
@@ -329,9 +313,9 @@ std::string find_data(std::string_view folder, const std::string& name, std::str
                    suggest(name, list_data(folder)));
 }
 
-std::vector<std::string> list_data(std::string_view folder) {
+std::vector<std::string> Files::list_data(std::string_view folder) const {
   std::set<std::string> names;
-  for (const std::string& home : homes()) {
+  for (const std::string& home : state_->homes) {
     std::error_code absent;
     for (fs::directory_iterator entry(fs::path(home) / folder, absent), end; !absent && entry != end;
          entry.increment(absent)) {

@@ -13,7 +13,7 @@ namespace allreplay {
 
 namespace {
 
-// All that a handler reads stands ready: it may neither allocate nor use streams.
+// Global, and ready: a handler is handed a number alone, and may neither allocate nor use streams.
 struct Slot {
   enum State : int { Free, Filled, Ready };
   std::atomic<int> state{Free};

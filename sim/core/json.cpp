@@ -116,7 +116,7 @@ class DocumentBuilder : public nlohmann::json_sax<Value> {
 Json::Json(std::shared_ptr<const Document> document, const void* value, std::string path)
     : document_(std::move(document)), value_(value), path_(std::move(path)) {}
 
-Json Json::read(const std::string& file) { return parse(read_file(file), file); }
+Json Json::read(const Files& files, const std::string& file) { return parse(files.read(file), file); }
 
 Json Json::parse(std::string_view text, const std::string& file) {
   auto document = std::make_shared<Document>();

@@ -16,12 +16,14 @@
 
 namespace allreplay {
 
+class Files;
+
 /// A value in a parsed file. Cheap to copy; keeps its document alive. Every member function that reads throws
 /// InputError, with the file and the JSON pointer, when the value is not what was asked for.
 class Json {
  public:
   /// Throws InputError when the file cannot be read or is not JSON, or when an object has a key twice.
-  static Json read(const std::string& file);
+  static Json read(const Files& files, const std::string& file);
   static Json parse(std::string_view text, const std::string& file);
 
   bool is_object() const;

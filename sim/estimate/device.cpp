@@ -49,14 +49,14 @@ Device parse_device(const Json& json, const std::string& name) {
   return device;
 }
 
-Device read_device(const std::string& name) {
-  const std::string file = find_data(folder, name, "device");
-  return parse_device(Json::read(file), std::filesystem::path(file).stem().string());
+Device read_device(const Files& files, const std::string& name) {
+  const std::string file = files.find_data(folder, name, "device");
+  return parse_device(Json::read(files, file), std::filesystem::path(file).stem().string());
 }
 
-std::optional<Device> device_called(const std::string& name) {
-  for (const std::string& known : list_data(folder)) {
-    Device device = read_device(known);
+std::optional<Device> device_called(const Files& files, const std::string& name) {
+  for (const std::string& known : files.list_data(folder)) {
+    Device device = read_device(files, known);
     if (known == name || std::find(device.also.begin(), device.also.end(), name) != device.also.end()) return device;
   }
   return std::nullopt;

@@ -21,11 +21,11 @@ struct Device {
 };
 
 /// From a path, or a name found in models/devices/. Throws InputError.
-Device read_device(const std::string& name);
+Device read_device(const Files& files, const std::string& name);
 Device parse_device(const Json& json, const std::string& name);
 
 /// The shipped device of a trace: by its name, or by what traces call it; nothing where none is known.
-std::optional<Device> device_called(const std::string& name);
+std::optional<Device> device_called(const Files& files, const std::string& name);
 
 /// The precisions of it that traces have, best first: bf16, fp16, tf32, fp32.
 std::vector<std::string> precisions_of(const Device& device);

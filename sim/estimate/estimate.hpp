@@ -49,6 +49,6 @@ struct Change {
 
 /// The profile with each layer's times multiplied by the ratio of two rooflines, as the change has it and as it was.
 /// `model` is the profile's. Throws InputError at the option that asks for what cannot be.
-Estimate rescaled(const Profile& profile, const Model& model, const Change& change);
+Estimate rescaled(const Files& files, const Profile& profile, const Model& model, const Change& change);
 
 }  // namespace allreplay

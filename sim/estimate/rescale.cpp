@@ -34,7 +34,8 @@ bool says_macs(const Model& model) {
 
 class Rescaling {
  public:
-  Rescaling(const Profile& profile, const Model& model, const Change& change) : profile_(profile), model_(model) {
+  Rescaling(const Files& files, const Profile& profile, const Model& model, const Change& change)
+      : profile_(profile), model_(model) {
     if (!profile.batch_size)
       throw InputError(estimate_option("--from"), "says no batch size", "a trace; a CSV table has none");
     batch_ = *profile.batch_size;
@@ -46,7 +47,7 @@ class Rescaling {
       throw InputError(estimate_option("--seq"),
                        fmt::format("the model of {} does not say of how many tokens its samples are", profile.name),
                        "a model with \"input\": \"1024 tokens\"");
-    find_devices(change);
+    find_devices(files, change);
     if (old_ && says_macs(model)) by_rooflines();
   }
 
@@ -89,8 +90,8 @@ class Rescaling {
   }
 
   // Other rates need both devices; a batch alone is scaled without, in proportion.
-  void find_devices(const Change& change) {
-    auto from = change.measured ? change.measured : device_called(profile_.device);
+  void find_devices(const Files& files, const Change& change) {
+    auto from = change.measured ? change.measured : device_called(files, profile_.device);
     const bool rates_change = change.device || !change.precision.empty() || change.tokens;
     if (!from && rates_change)
       throw InputError(estimate_option("--from-device"),
@@ -157,8 +158,8 @@ class Rescaling {
 
 }  // namespace
 
-Estimate rescaled(const Profile& profile, const Model& model, const Change& change) {
-  return Rescaling(profile, model, change).result();
+Estimate rescaled(const Files& files, const Profile& profile, const Model& model, const Change& change) {
+  return Rescaling(files, profile, model, change).result();
 }
 
 }  // namespace allreplay

@@ -44,29 +44,29 @@ bool runs_nccl(const Scenario& scenario) {
 }
 
 template <Level level>
-void bandwidth(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+void bandwidth(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   change_bandwidth(scenario.cluster.network, level, rate_of(change), change.place);
 }
 
 template <Level level>
-void latency(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+void latency(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   change_latency(scenario.cluster.network, level, time_of(change), runs_nccl(scenario), change.place);
 }
 
-void rails(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+void rails(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   change_rails(scenario.cluster.network, parse_integer(change.value, 1, most_workers, change.place), change.place);
 }
 
-void node(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+void node(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   change_node(scenario.cluster.network, parse_integer(change.value, 1, most_workers, change.place), change.place);
 }
 
-void placement(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+void placement(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   change_placement(scenario.cluster.network, change.value, change.place);
 }
 
 // Layer times and activations in proportion; the update does not know of samples.
-void batch(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+void batch(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   Profile& profile = scenario.profile.own();
   if (!profile.batch_size)
     throw InputError(change.place, fmt::format("{} says no batch size", profile.name), "a trace; a CSV table has none");
@@ -92,7 +92,7 @@ void batch(Scenario& scenario, const ChangeText& change, const std::string& /*tr
 }
 
 // By the ratio of two rooflines of its device.
-void precision(Scenario& scenario, const ChangeText& change, const std::string& trace) {
+void precision(Scenario& scenario, const ChangeText& change, const ProfileFile& file) {
   const Profile& profile = scenario.profile;
   if (!element_bytes(change.value))
     throw InputError(change.place, fmt::format("unknown precision '{}'", change.value), choices(names_of(precisions)));
@@ -100,18 +100,18 @@ void precision(Scenario& scenario, const ChangeText& change, const std::string& 
   if (!profile.batch_size)
     throw InputError(change.place, fmt::format("{} says neither batch nor device", profile.name),
                      "a trace; a CSV table says neither");
-  if (!device_called(profile.device))
+  if (!device_called(*file.files, profile.device))
     throw InputError(change.place,
                      fmt::format("no device is known as '{}', which {} names", profile.device, profile.name),
                      "a trace of `allreplay estimate --from`, which can be told --from-device");
-  const Model model = model_of_trace(Json::parse(read_file(trace), trace));
-  Profile changed = rescaled(profile, model, {.precision = change.value}).profile;
+  const Model model = model_of_trace(*file.files, Json::read(*file.files, file.name));
+  Profile changed = rescaled(*file.files, profile, model, {.precision = change.value}).profile;
   changed.name = profile.name;
   scenario.profile = std::move(changed);
 }
 
 // "x0.5" of the slowness, or "none", or workers: "0:1.5,3:2".
-void stragglers(Scenario& scenario, const ChangeText& change, const std::string& /*trace*/) {
+void stragglers(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   Stragglers& all = scenario.stragglers;
   if (change.value == "none") {
     all = {};
@@ -171,12 +171,12 @@ constexpr ChangeRow rows[] = {
 
 std::span<const ChangeRow> change_rows() { return rows; }
 
-void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Changed what, const std::string& trace) {
+void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Changed what, const ProfileFile& file) {
   std::string said;
   for (const ChangeRow& row : rows)
     for (const ChangeText& change : changes) {
       if (row.changed != what || change.name != row.name) continue;
-      row.apply(scenario, change, trace);
+      row.apply(scenario, change, file);
       said += fmt::format("{}{} {}", said.empty() ? "" : ", ", change.name, beginning(change.value));
     }
   if (said.empty()) return;

@@ -21,13 +21,19 @@ struct ChangeText {
 /// What of a scenario a change concerns.
 enum class Changed : std::uint8_t { Network, Profile, Stragglers };
 
+/// The file behind a profile.
+struct ProfileFile {
+  const Files* files = nullptr;
+  std::string name;
+};
+
 /// All that there is to know of one. Adding one is a row.
 struct ChangeRow {
   std::string_view name;   ///< of the flag: "inner-bandwidth"
   std::string_view about;  ///< one line
   Changed changed = Changed::Network;
-  /// Throws InputError at the text's place. `trace`: the file of the profile, for those of the profile.
-  void (*apply)(Scenario& scenario, const ChangeText& change, const std::string& trace) = nullptr;
+  /// Throws InputError at the text's place. `file`: for those of the profile.
+  void (*apply)(Scenario& scenario, const ChangeText& change, const ProfileFile& file) = nullptr;
 };
 
 /// In the order in which they are applied.
@@ -35,7 +41,6 @@ std::span<const ChangeRow> change_rows();
 
 /// Applies those texts that concern `what`, those of one name one after another. What is changed says so in its name,
 /// and a profile in its origin and source, too. Throws InputError.
-void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Changed what,
-                   const std::string& trace = "");
+void apply_changes(Scenario& scenario, std::span<const ChangeText> changes, Changed what, const ProfileFile& file = {});
 
 }  // namespace allreplay

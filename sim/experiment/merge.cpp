@@ -7,12 +7,13 @@ namespace allreplay {
 
 std::vector<std::size_t> merge_sweep(const Sweep& sweep, const std::vector<std::string>& parts, const std::string& out,
                                      bool force) {
-  Library library;
+  Library library(sweep.inputs);
+  const Files& files = sweep.inputs.files;
   const FileRows all = check_rows(sweep, library).all;
   std::vector<std::optional<std::string>> lines(all.numbers.size());
   std::vector<const std::string*> holders(lines.size());
   for (const std::string& part : parts) {
-    const KeptRows kept = read_rows(part, csv_header(), all, read_file);
+    const KeptRows kept = read_rows(files, part, csv_header(), all, &Files::read);
     if (!kept.others.empty())
       throw InputError({part, ""}, fmt::format("holds rows that this sweep does not have: {}", kept.others),
                        "compute the part again, with --resume");
@@ -24,7 +25,7 @@ std::vector<std::size_t> merge_sweep(const Sweep& sweep, const std::vector<std::
       holders[row] = &part;
     }
   }
-  SweepFile file(out, csv_header(), all, {.resume = false, .force = force});
+  SweepFile file(files, out, csv_header(), all, {.resume = false, .force = force});
   std::vector<std::size_t> missing;
   for (std::size_t row = 0; row < lines.size(); ++row) {
     if (lines[row]) {

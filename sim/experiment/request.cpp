@@ -54,9 +54,9 @@ std::vector<std::string> run_flags(const Request& request) {
   return flags;
 }
 
-std::string beside(const std::string& file, const std::string& name) {
+std::string beside(const Files& files, const std::string& file, const std::string& name) {
   const std::string near = (std::filesystem::path(file).parent_path() / name).string();
-  return is_file(near) ? near : name;
+  return files.is_file(near) ? near : name;
 }
 
 struct Library::ClusterFile {
@@ -64,27 +64,28 @@ struct Library::ClusterFile {
   Json json;  // stragglers are read once the number of workers is known
 };
 
-thread_local std::unique_ptr<Library::Shelves> Library::kept_;
-
-void Library::keep_inputs() {
-  if (!kept_) kept_ = std::make_unique<Shelves>();
-}
-
-// What this library has; else what its thread has kept and would read the same again; else what is read now.
+// What this library has; else what an earlier one has kept and would read the same again; else what is read now.
 template <class Key, class Value, class Read>
 const Value& Library::known(Shelf<Key, Value> Shelves::*shelf, const Key& key, const Read& read) {
   auto& own = (shelves_.*shelf)[key];
   if (own) return own->value;
-  if (kept_)
-    if (const auto found = ((*kept_).*shelf).find(key);
-        found != ((*kept_).*shelf).end() && found->second->sources.unchanged())
-      return (own = found->second)->value;
-  const ReadDigest contents;
-  Value value = read();
-  own = std::make_shared<const Known<Value>>(Known<Value>{std::move(value), contents.value(), contents.sources()});
+  const auto found = [&]() -> std::shared_ptr<const Known<Value>> {
+    if (!inputs_.kept) return nullptr;
+    const std::lock_guard guard(inputs_.kept->mutex_);
+    const auto& kept = inputs_.kept->shelves_.*shelf;
+    const auto place = kept.find(key);
+    return place == kept.end() ? nullptr : place->second;
+  };
+  if (const auto kept = found(); kept && kept->sources.unchanged(inputs_.files)) return (own = kept)->value;
+  ReadDigest contents;
+  Value value = read(inputs_.files.noting(contents));
+  own = std::make_shared<const Known<Value>>(Known<Value>{std::move(value), contents.value, contents.sources});
+  if (!inputs_.kept) return own->value;
   constexpr std::size_t most = 64;  // so that a caller with ever new inputs does not fill the memory
-  if (kept_ && ((*kept_).*shelf).size() == most) ((*kept_).*shelf).clear();
-  if (kept_) ((*kept_).*shelf)[key] = own;
+  const std::lock_guard guard(inputs_.kept->mutex_);
+  auto& kept = inputs_.kept->shelves_.*shelf;
+  if (kept.size() >= most) kept.clear();
+  kept[key] = own;
   return own->value;
 }
 
@@ -93,8 +94,8 @@ const Shared<Profile>& Library::read(const Request& request) {
     throw InputError(request.place_of_ratio,
                      fmt::format("{} is not a ratio of forward to backward time", *request.forward_ratio),
                      "0 to 1000, such as 0.5");
-  return known(&Shelves::profiles, std::pair(request.profile, request.forward_ratio), [&] {
-    Profile read = read_profile(request.profile, request.forward_ratio);
+  return known(&Shelves::profiles, std::pair(request.profile, request.forward_ratio), [&](const Files& files) {
+    Profile read = read_profile(files, request.profile, request.forward_ratio);
     require_plain_name(read.name, {request.profile, ""});
     return Shared<Profile>(std::move(read));
   });
@@ -104,13 +105,14 @@ Shared<Profile> Library::profile(const Request& request) {
   Scenario scenario;
   scenario.profile = read(request);
   if (!request.changes.empty())
-    apply_changes(scenario, request.changes, Changed::Profile, find_data("traces", request.profile, "profile"));
+    apply_changes(scenario, request.changes, Changed::Profile,
+                  {&inputs_.files, inputs_.files.find_data("traces", request.profile, "profile")});
   return scenario.profile;
 }
 
 const Library::ClusterFile& Library::cluster(const std::string& name) {
-  return known(&Shelves::clusters, name, [&] {
-    const Json json = Json::read(find_data("topologies", name, "cluster"));
+  return known(&Shelves::clusters, name, [&](const Files& files) {
+    const Json json = Json::read(files, files.find_data("topologies", name, "cluster"));
     json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter", "interference"});
     ClusterFile file{read_cluster(json), json};
     require_plain_name(file.cluster.name, json.place() / "name");
@@ -121,7 +123,7 @@ const Library::ClusterFile& Library::cluster(const std::string& name) {
 const Library::ClusterFile& Library::cluster(const Request& request) {
   if (request.cluster_words.empty()) return cluster(request.cluster);
   const std::string text = cluster_file_of(request.cluster_words);
-  return known(&Shelves::clusters, text, [&] {
+  return known(&Shelves::clusters, text, [&](const Files&) {
     const Json json = Json::parse(text, "the cluster in words");
     return ClusterFile{read_cluster(json), json};
   });
@@ -146,27 +148,28 @@ std::string slug(std::string_view text) {
 }  // namespace
 
 // A file as it stands; a method for the profile's device where its times are known there, else wherever they are.
-std::string Library::codec_file(const Request& request, const std::string& device) {
-  const auto on_device = locate_data(codec_folder, fmt::format("{}_{}", request.codec, slug(device)));
-  const auto anywhere = on_device ? on_device : locate_data(codec_folder, request.codec);
+std::string Library::codec_file(const Request& request, const std::string& device) const {
+  const auto on_device = inputs_.files.locate_data(codec_folder, fmt::format("{}_{}", request.codec, slug(device)));
+  const auto anywhere = on_device ? on_device : inputs_.files.locate_data(codec_folder, request.codec);
   if (!anywhere) hint_at_what_is_absent(request.codec, request.place_of_codec);
   if (!anywhere)
     throw InputError(request.place_of_codec, fmt::format("no codec '{}'", request.codec),
-                     suggest(request.codec, list_data(codec_folder)));
+                     suggest(request.codec, inputs_.files.list_data(codec_folder)));
   return *anywhere;
 }
 
 const CodecCosts& Library::codec(const Request& request, const std::string& device) {
   const std::string file = codec_file(request, device);
-  return known(&Shelves::codecs, file, [&] {
+  return known(&Shelves::codecs, file, [&](const Files& files) {
     const std::string name = std::filesystem::path(file).stem().string();
     require_plain_name(name, {file, ""});
-    return read_codec(Json::read(file), name);
+    return read_codec(Json::read(files, file), name);
   });
 }
 
 const std::optional<Device>& Library::device(const Profile& profile) {
-  return known(&Shelves::devices, profile.device, [&] { return device_called(profile.device); });
+  return known(&Shelves::devices, profile.device,
+               [&](const Files& files) { return device_called(files, profile.device); });
 }
 
 std::uint64_t Library::digest_of(const Request& request) const {
@@ -224,10 +227,10 @@ Scenario Library::resolve_network(const Request& request) {
 
 namespace {
 
-std::shared_ptr<const GivenPlan> given_plan(const std::string& file, const Profile& profile) {
+std::shared_ptr<const GivenPlan> given_plan(const Files& files, const std::string& file, const Profile& profile) {
   auto given = std::make_shared<GivenPlan>();
   given->file = file;
-  given->plan = read_plan(file, profile);
+  given->plan = read_plan(files, file, profile);
   given->name = given->plan.strategy;
   given->strategy.name = given->name;
   given->strategy.summary = "a plan from a file";
@@ -254,23 +257,25 @@ void take_step(Scenario& scenario) {
   step = planned;
 }
 
-}  // namespace
-
 // What a profile keeps between its passes is most of what a worker holds: without it a limit would promise what nobody
 // knows. Nobody gave this one, so that it has no place.
-void Library::take_memory_of_device(Scenario& scenario) {
-  if (scenario.options.memory.limit || !scenario.profile->tells_activations()) return;
-  if (const std::optional<Device>& known = device(scenario.profile)) scenario.options.memory.limit = known->memory;
+void take_memory_of_device(Scenario& scenario) {
+  if (scenario.options.memory.limit || !scenario.profile->tells_activations() || !scenario.device) return;
+  scenario.options.memory.limit = scenario.device->memory;
 }
+
+}  // namespace
 
 Scenario Library::resolve(const Request& request) { return resolve(request, profile(request)); }
 
 Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   Scenario scenario = resolve_network(request);
   scenario.profile = std::move(profile);
-  if (const std::optional<Device>& known = device(scenario.profile))
+  if (const std::optional<Device>& known = device(scenario.profile)) {
+    scenario.device = {known->name, known->memory};
     if (const auto peak = known->peak.find(scenario.profile->precision); peak != known->peak.end())
       scenario.peak = peak->second;
+  }
   const Options& options = scenario.options;
   const auto bytes = [](const std::optional<Dtype>& dtype) {
     return dtype ? std::optional(bytes_of(*dtype)) : std::nullopt;
@@ -283,9 +288,9 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   scenario.stragglers = read_stragglers(cluster(request).json, scenario.workers);
   apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {
-    scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy);
+    scenario.strategy = &find_strategy(request.strategy, request.place_of_strategy, inputs_.strategies.get());
   } else {
-    scenario.given = given_plan(request.plan, scenario.profile);
+    scenario.given = given_plan(inputs_.files, request.plan, scenario.profile);
     scenario.strategy = &scenario.given->strategy;
     take_step(scenario);
   }

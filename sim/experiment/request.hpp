@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
@@ -50,13 +51,22 @@ void set_option(Request& request, const std::string& name, const std::string& va
 std::vector<std::string> run_flags(const Request& request);
 
 /// A file named in `file`: relative to that file's own folder where it is there, else as it stands.
-std::string beside(const std::string& file, const std::string& name);
+std::string beside(const Files& files, const std::string& file, const std::string& name);
+
+class KeptInputs;
+
+/// What the names of a request mean. Without more: the files of the system, and the strategies of the table.
+struct Inputs {
+  Files files{};
+  std::shared_ptr<const AddedStrategies> strategies = nullptr;
+  std::shared_ptr<KeptInputs> kept =
+      nullptr;  ///< what libraries share of what they read, while its files are unchanged
+};
 
 /// Reads each file once, however many scenarios use it. Not safe for use by several threads.
 class Library {
  public:
-  /// Lets the libraries that this thread makes from now on share what they read, as long as its files are unchanged.
-  static void keep_inputs();
+  explicit Library(Inputs inputs = {}) : inputs_(std::move(inputs)) {}
 
   /// Where nothing says how much memory a worker has, and the profile says what its passes keep there, it is that of
   /// the profile's device. Throws InputError for anything that is wrong with the request or its files.
@@ -79,14 +89,14 @@ class Library {
   const Cluster& cluster_named(const std::string& name);
 
  private:
+  friend class KeptInputs;
   struct ClusterFile;
   const ClusterFile& cluster(const std::string& name);
   const ClusterFile& cluster(const Request& request);
   const Shared<Profile>& read(const Request& request);
   const CodecCosts& codec(const Request& request, const std::string& device);
   const std::optional<Device>& device(const Profile& profile);
-  void take_memory_of_device(Scenario& scenario);
-  static std::string codec_file(const Request& request, const std::string& device);
+  std::string codec_file(const Request& request, const std::string& device) const;
 
   template <class Value>
   struct Known {
@@ -105,8 +115,16 @@ class Library {
   template <class Key, class Value, class Read>
   const Value& known(Shelf<Key, Value> Shelves::*shelf, const Key& key, const Read& read);
 
+  Inputs inputs_;
   Shelves shelves_;
-  static thread_local std::unique_ptr<Shelves> kept_;
+};
+
+/// What libraries have read and left for the next, a bounded number of values. For several threads.
+class KeptInputs {
+ private:
+  friend class Library;
+  std::mutex mutex_;
+  Library::Shelves shelves_;
 };
 
 }  // namespace allreplay

@@ -84,7 +84,8 @@ std::string said_twice(const std::vector<std::string>& identities) {
 }  // namespace
 
 Farm::Answer answer_rows(Sweep sweep) {
-  return [sweep = std::move(sweep), library = std::make_shared<Library>()](const std::string& work) {
+  auto library = std::make_shared<Library>(sweep.inputs);
+  return [sweep = std::move(sweep), library](const std::string& work) {
     const auto [row, inputs] = Unpacker(work).take<RowJob>();
     Scenario scenario = library->resolve(sweep.requests[row]);
     if (library->digest_of(sweep.requests[row]) != inputs)
@@ -101,7 +102,7 @@ Farm::Answer answer_rows(Sweep sweep) {
 std::string row_work(std::size_t row, std::uint64_t inputs) { return Packer().add(RowJob{row, inputs}).bytes(); }
 
 Swept run_sweep(const Sweep& sweep, const SweepRun& how) {
-  Library library;
+  Library library(sweep.inputs);
   return run_rows(sweep, check_rows(sweep, library), library, how);
 }
 
@@ -110,7 +111,7 @@ Swept run_rows(const Sweep& sweep, SweepRows rows, Library& library, const Sweep
   const std::vector<std::size_t> mine = share_out(how.share.count, rows.costs)[how.share.index];
   std::optional<SweepFile> file;
   if (how.out)
-    file.emplace(*how.out, csv_header(), chosen(rows.all, mine),
+    file.emplace(sweep.inputs.files, *how.out, csv_header(), chosen(rows.all, mine),
                  SweepFile::Existing{.resume = how.resume, .force = how.force});
   if (file && how.note && !file->remark().empty()) how.note(file->remark());
   rows.all.identities = {};                  // the file has those that it needs

@@ -23,9 +23,9 @@ std::vector<std::optional<Json>> choices(const Json& sweep, std::string_view key
   return all;
 }
 
-Requests::Choice profile_choice(const Json& json, const std::string& file) {
+Requests::Choice profile_choice(const Files& files, const Json& json, const std::string& file) {
   const Json name = json.is_object() ? json.at("profile") : json;
-  const std::string path = beside(file, name.text());
+  const std::string path = beside(files, file, name.text());
   std::optional<double> forward_ratio;
   SourceLocation place_of_ratio;
   if (json.is_object()) {
@@ -35,8 +35,8 @@ Requests::Choice profile_choice(const Json& json, const std::string& file) {
       place_of_ratio = ratio->place();
     }
   }
-  if (!locate_data("traces", path))
-    name.fail(fmt::format("no profile '{}'", name.text()), suggest(name.text(), list_data("traces")));
+  if (!files.locate_data("traces", path))
+    name.fail(fmt::format("no profile '{}'", name.text()), suggest(name.text(), files.list_data("traces")));
   return [=, place = json.place()](Request& request) {
     request.profile = path;
     request.place_of_profile = place;
@@ -86,10 +86,10 @@ std::vector<OptionText> option_values(const std::string& option, const Json& jso
 }
 
 // A strategy, or every one, with the values of its options.
-std::vector<Requests::Branch> strategy_branches(const Json& json) {
+std::vector<Requests::Branch> strategy_branches(const Inputs& inputs, const Json& json) {
   const Json name = json.is_object() ? json.at("name") : json;
   const bool all = name.text() == every_strategy;
-  if (!all) find_strategy(name.text(), name.place());
+  if (!all) find_strategy(name.text(), name.place(), inputs.strategies.get());
   Requests::Branch branch;
   if (json.is_object())
     for (const auto& [key, value] : json.members()) {
@@ -120,15 +120,16 @@ Requests::Choice choice_of(Words words, PlaceOf place_of, std::string text, Sour
 }
 
 // What the command line has decided, else the file's list.
-std::vector<Requests::Choice> word_choices(Words words, PlaceOf place_of, const std::string& decided,
-                                           const SourceLocation& place, const std::vector<std::optional<Json>>& list,
+std::vector<Requests::Choice> word_choices(const Files& files, Words words, PlaceOf place_of,
+                                           const std::string& decided, const SourceLocation& place,
+                                           const std::vector<std::optional<Json>>& list,
                                            const std::string& folder_of = "") {
   if (!decided.empty()) return {choice_of(words, place_of, decided, place)};
   std::vector<Requests::Choice> choices;
   for (const auto& one : list) {
     if (one)
-      choices.push_back(
-          choice_of(words, place_of, folder_of.empty() ? one->text() : beside(folder_of, one->text()), one->place()));
+      choices.push_back(choice_of(
+          words, place_of, folder_of.empty() ? one->text() : beside(files, folder_of, one->text()), one->place()));
     else
       choices.emplace_back([](Request&) {});
   }
@@ -189,45 +190,47 @@ Requests::Choice words_choice(const Json& json) {
   return [words = std::move(words)](Request& request) { request.cluster_words = words; };
 }
 
-Requests::Choice cluster_choice(const Json& json, const std::string& file) {
+Requests::Choice cluster_choice(const Files& files, const Json& json, const std::string& file) {
   require_cluster_keys(json);
   if (is_in_words(json)) return words_choice(json);
   const Json name = json.is_object() ? json.at("cluster") : json;
-  const std::string path = beside(file, name.text());
-  if (!locate_data("topologies", path))
-    name.fail(fmt::format("no cluster '{}'", name.text()), suggest(name.text(), list_data("topologies")));
+  const std::string path = beside(files, file, name.text());
+  if (!files.locate_data("topologies", path))
+    name.fail(fmt::format("no cluster '{}'", name.text()), suggest(name.text(), files.list_data("topologies")));
   return [=](Request& request) { request.cluster = path; };
 }
 
 // All that a sweep asks of one of its clusters.
-Requests::Product product_of(const Json& cluster, const Json& sweep, const SweepOverrides& instead) {
+Requests::Product product_of(const Inputs& inputs, const Json& cluster, const Json& sweep,
+                             const SweepOverrides& instead) {
+  const Files& files = inputs.files;
   const std::string file = sweep.place().file;
   const auto list = [&](std::string_view key) { return choices_of(cluster, sweep, key); };
   Requests::Product product;
-  product.lists.push_back({cluster_choice(cluster, file)});
+  product.lists.push_back({cluster_choice(files, cluster, file)});
   product.lists.push_back({[reuse = instead.reuse, changes = instead.changes](Request& request) {
     request.reuse = reuse;
     request.changes = changes;
   }});
   product.lists.push_back(worker_choices(list("workers")));
-  product.lists.push_back(word_choices(&Request::collective, &Request::place_of_collective, instead.collective,
+  product.lists.push_back(word_choices(files, &Request::collective, &Request::place_of_collective, instead.collective,
                                        instead.place_of_collective, list("collectives")));
-  product.lists.push_back(word_choices(&Request::fidelity, &Request::place_of_fidelity, instead.fidelity,
+  product.lists.push_back(word_choices(files, &Request::fidelity, &Request::place_of_fidelity, instead.fidelity,
                                        instead.place_of_fidelity, list("fidelities")));
-  product.lists.push_back(word_choices(&Request::codec, &Request::place_of_codec, instead.codec, instead.place_of_codec,
-                                       list("codecs"), file));
+  product.lists.push_back(word_choices(files, &Request::codec, &Request::place_of_codec, instead.codec,
+                                       instead.place_of_codec, list("codecs"), file));
   for (const auto& strategy : list("strategies"))
-    for (Requests::Branch& branch : strategy_branches(*strategy)) product.branches.push_back(std::move(branch));
+    for (Requests::Branch& branch : strategy_branches(inputs, *strategy)) product.branches.push_back(std::move(branch));
   return product;
 }
 
 }  // namespace
 
-Sweep read_sweep(const std::string& name, const SweepOverrides& instead) {
-  return read_sweep(Json::read(find_data("configs", name, "sweep")), instead);
+Sweep read_sweep(const Inputs& inputs, const std::string& name, const SweepOverrides& instead) {
+  return read_sweep(inputs, Json::read(inputs.files, inputs.files.find_data("configs", name, "sweep")), instead);
 }
 
-Sweep read_sweep(const Json& json, const SweepOverrides& instead) {
+Sweep read_sweep(const Inputs& inputs, const Json& json, const SweepOverrides& instead) {
   const std::string file = json.place().file;
   json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "collectives", "fidelities",
                    "codecs", "strategies", "plot"});
@@ -238,18 +241,19 @@ Sweep read_sweep(const Json& json, const SweepOverrides& instead) {
   for (const auto key : {"collectives", "fidelities", "codecs"})
     for (const auto& one : choices(json, key))
       if (one) one->text();
-  for (const auto& strategy : choices(json, "strategies")) strategy_branches(*strategy);
+  for (const auto& strategy : choices(json, "strategies")) strategy_branches(inputs, *strategy);
   Sweep sweep;
+  sweep.inputs = inputs;
   if (const auto given = json.find("name")) sweep.name = given->text();
   if (const auto plot = json.find("plot")) plot->members();  // an object; view/plot_options.cpp knows its keys
   if (const auto figure = json.find("reproduces")) sweep.reproduces = figure->text();
   std::vector<std::shared_ptr<const Requests::Product>> products;
   for (const auto& cluster : choices(json, "clusters"))
-    products.push_back(std::make_shared<Requests::Product>(product_of(*cluster, json, instead)));
+    products.push_back(std::make_shared<Requests::Product>(product_of(inputs, *cluster, json, instead)));
   for (const auto& profile : choices(json, "profiles"))
     for (const auto& product : products) {
       if (sweep.requests.size() + product->size() > most_rows) fail_as_too_many(json);
-      sweep.requests.add(product, profile_choice(*profile, file));
+      sweep.requests.add(product, profile_choice(inputs.files, *profile, file));
     }
   return sweep;
 }

@@ -18,6 +18,7 @@ struct Sweep {
   std::string name;
   std::string reproduces;  ///< the figure or table that it regenerates; may be empty
   Requests requests;
+  Inputs inputs;  ///< what the names in them mean
 };
 
 /// What the command line says instead of the file's lists; "" where it says nothing.
@@ -33,10 +34,10 @@ struct SweepOverrides {
 /// Reads and expands a sweep file: the values of an option vary fastest, then strategies, codecs, fidelities,
 /// collectives, workers, clusters and profiles. A cluster's entry may have lists of its own instead of the sweep's.
 /// Paths stand relative to the file, or to the working directory. Throws InputError.
-Sweep read_sweep(const std::string& name, const SweepOverrides& instead = {});
+Sweep read_sweep(const Inputs& inputs, const std::string& name, const SweepOverrides& instead = {});
 
 /// The same of a file's contents.
-Sweep read_sweep(const Json& json, const SweepOverrides& instead = {});
+Sweep read_sweep(const Inputs& inputs, const Json& json, const SweepOverrides& instead = {});
 
 /// A share of a sweep's rows: number `index`, from 0, of `count`.
 struct Share {

@@ -56,14 +56,14 @@ struct RowNote {
   }
 };
 
-using Read = std::string (*)(const std::string& file, std::uint64_t most);
+using Read = std::string (Files::*)(const std::string& file, std::uint64_t most) const;
 
 // Records by the numbers of their rows; the last of a row counts. None where there is no such file, or it holds
 // something else.
-std::map<std::size_t, RowNote> read_records(const std::string& path, Read read_text) {
+std::map<std::size_t, RowNote> read_records(const Files& files, const std::string& path, Read read_text) {
   std::map<std::size_t, RowNote> records;
   const std::string name = path + ".rows";
-  const std::string text = exists(name) ? read_text(name, 2 * most_result_bytes) : "";
+  const std::string text = exists(name) ? (files.*read_text)(name, 2 * most_result_bytes) : "";
   if (!text.starts_with(records_head)) return records;
   for (const std::string_view line : whole_lines(text)) {
     std::size_t number = 0;
@@ -244,8 +244,9 @@ class SweepFile::Output {
   Descriptor sink_;
 };
 
-SweepFile::SweepFile(const std::string& file, std::string header, FileRows rows, Existing existing)
-    : file_(file),
+SweepFile::SweepFile(Files files, const std::string& file, std::string header, FileRows rows, Existing existing)
+    : files_(std::move(files)),
+      file_(file),
       path_(link_target(file)),
       header_(std::move(header)),
       rows_of_file_(std::move(rows)),
@@ -256,19 +257,20 @@ SweepFile::SweepFile(const std::string& file, std::string header, FileRows rows,
     rows_->append(header_ + "\n");
     return;
   }
-  if (was_read(path_)) throw InputError({file_, ""}, "is one of the files that were read", "another file to write");
+  if (files_.was_read(path_))
+    throw InputError({file_, ""}, "is one of the files that were read", "another file to write");
   lock_.emplace(path_);  // of this name, and of the file itself
   rows_ = std::make_unique<Output>(file_, path_, 0);
   require_own_records(existing.force);
   if (existing.resume) {
-    KeptRows kept = read_rows(file_, header_, rows_of_file_, read_output);
+    KeptRows kept = read_rows(files_, file_, header_, rows_of_file_, &Files::read_output);
     kept_ = std::move(kept.lines);
     if (!kept.others.empty())
       remark_ = fmt::format("rows of {} that are computed again: {}", one_line(file_, 4096), kept.others);
   } else if (!existing.force) {
-    require_replaceable(file_, header_);
+    require_replaceable(files_, file_, header_);
   }
-  const std::string text = exists(path_) ? read_output(path_, most_result_bytes) : "";
+  const std::string text = exists(path_) ? files_.read_output(path_, most_result_bytes) : "";
 
   const std::string records = path_ + ".rows";
   const std::vector<std::string_view> lines = whole_lines(text);
@@ -280,10 +282,10 @@ SweepFile::SweepFile(const std::string& file, std::string header, FileRows rows,
   for (std::size_t i = 0; i < kept_.size(); ++i)
     if (kept_[i])
       kept_records += RowNote::line(rows_of_file_.numbers[i], rows_of_file_.inputs[i], *kept_[i], i >= next_);
-  if (goes_on) write_file(records, kept_records);  // before a row is cut off that stands in no other place
+  if (goes_on) files_.write(records, kept_records);  // before a row is cut off that stands in no other place
   rows_->cut(goes_on ? length : 0);
   if (!goes_on) rows_->append(header_ + "\n");
-  if (!goes_on) write_file(records, kept_records);
+  if (!goes_on) files_.write(records, kept_records);
   records_ = std::make_unique<Output>(records, records, O_NOFOLLOW);
   write_kept();
 }
@@ -297,15 +299,15 @@ void SweepFile::require_own_records(bool force) const {
   if (lstat(name.c_str(), &facts) != 0) return;
   if (!S_ISREG(facts.st_mode)) throw InputError({name, ""}, "is no file", "remove it: a sweep keeps its notes there");
   if (force || facts.st_size == 0) return;
-  if (!read_output(name, 2 * most_result_bytes).starts_with(records_head))
+  if (!files_.read_output(name, 2 * most_result_bytes).starts_with(records_head))
     throw InputError({name, ""}, "exists and holds no notes of a sweep", "another --out, or --force to replace it");
 }
 
 // By the digests in its notes: the rows may be of another sweep, with more rows than this one.
-void require_replaceable(const std::string& file, const std::string& header) {
+void require_replaceable(const Files& files, const std::string& file, const std::string& header) {
   const std::string path = link_target(file);
   if (!exists(path)) return;
-  const std::string text = read_output(path, most_result_bytes);
+  const std::string text = files.read_output(path, most_result_bytes);
   const auto refuse = [&](std::string_view what) {
     throw InputError({file, ""}, what, "another file, or --force to replace it");
   };
@@ -315,10 +317,10 @@ void require_replaceable(const std::string& file, const std::string& header) {
     refuse("exists and is no result of a sweep");
   if (lines.size() <= 1) return;
   const std::string name = path + ".rows";
-  if (!is_regular(name) || !read_output(name, 2 * most_result_bytes).starts_with(records_head))
+  if (!is_regular(name) || !files.read_output(name, 2 * most_result_bytes).starts_with(records_head))
     throw InputError({file, ""}, fmt::format("exists, and no sweep of this version wrote it: there is no {}", name),
                      "--force to replace it, --resume to compute its rows again in their places, or another file");
-  const auto records = read_records(path, read_output);
+  const auto records = read_records(files, path, &Files::read_output);
   auto record = records.begin();
   for (std::size_t i = 1; i < lines.size(); ++i) {
     while (record != records.end() && record->second.row != digest(lines[i])) ++record;
@@ -327,10 +329,11 @@ void require_replaceable(const std::string& file, const std::string& header) {
   }
 }
 
-KeptRows read_rows(const std::string& file, const std::string& header, const FileRows& rows, Read read) {
+KeptRows read_rows(const Files& files, const std::string& file, const std::string& header, const FileRows& rows,
+                   Read read) {
   const std::string path = link_target(file);
-  const std::string text = read == read_file || exists(path) ? read(path, most_result_bytes) : "";
-  const auto records = read_records(path, read);
+  const std::string text = read == &Files::read || exists(path) ? (files.*read)(path, most_result_bytes) : "";
+  const auto records = read_records(files, path, read);
   const auto lines = lines_by_row(file, text, header, rows, records);
   // By what they were made from: a sweep that has got more rows since counts them anew.
   std::multimap<std::uint64_t, const RowNote*> by_inputs;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/core/file.hpp"
 #include "sim/core/file_lock.hpp"
 #include "sim/experiment/row.hpp"
 
@@ -29,13 +30,13 @@ struct KeptRows {
   std::string others;  ///< how many others there are, and why they do not count; "" where there are none
 };
 
-/// Reads what a sweep has written, finished or not, gaps and all. `read` is read_output(), or read_file() where the
-/// file is an input. Throws InputError when it is of another sweep.
-KeptRows read_rows(const std::string& file, const std::string& header, const FileRows& rows,
-                   std::string (*read)(const std::string& file, std::uint64_t most));
+/// Reads what a sweep has written, finished or not, gaps and all. `read` is Files::read_output(), or Files::read()
+/// where the file is an input. Throws InputError when it is of another sweep.
+KeptRows read_rows(const Files& files, const std::string& file, const std::string& header, const FileRows& rows,
+                   std::string (Files::*read)(const std::string& file, std::uint64_t most) const);
 
 /// Throws InputError unless a sweep may write over the file: there is none, or a sweep wrote it and nobody changed it.
-void require_replaceable(const std::string& file, const std::string& header);
+void require_replaceable(const Files& files, const std::string& file, const std::string& header);
 
 /// Where the rows go that a sweep has finished. Rows stand in the order of the sweep; at any moment at most the last is
 /// cut. A line of FILE.rows holds a row's number, a digest of its inputs and one of the row, and stands there before
@@ -50,7 +51,7 @@ class SweepFile {
 
   /// Throws InputError when another process writes the file, when it is no sweep's, or not this one's, or cannot be
   /// written.
-  SweepFile(const std::string& file, std::string header, FileRows rows, Existing existing);
+  SweepFile(Files files, const std::string& file, std::string header, FileRows rows, Existing existing);
   ~SweepFile();
 
   /// By their places in FileRows.
@@ -74,6 +75,7 @@ class SweepFile {
   void require_own_records(bool force) const;
   void write_kept();
 
+  Files files_;
   std::string file_, path_;  // as it was named, and behind its links
   std::string header_;
   FileRows rows_of_file_;

@@ -396,8 +396,8 @@ WhatIf what_if(Library& library, Request request, const WhatIfRequest& how, Farm
   return Asking(library, how, farm).answer(std::move(request));
 }
 
-Farm::Answer answer_questions(const WhatIfRequest& how) {
-  return [wanted = advice_wanted(how), library = std::make_shared<Library>()](const std::string& work) {
+Farm::Answer answer_questions(const Inputs& inputs, const WhatIfRequest& how) {
+  return [wanted = advice_wanted(how), library = std::make_shared<Library>(inputs)](const std::string& work) {
     Unpacker unpacker(work);
     const auto asked = unpacker.take<Asked>();
     const Scenario scenario = library->resolve(unpack_request(unpacker));

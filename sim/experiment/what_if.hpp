@@ -42,6 +42,6 @@ struct WhatIfRequest {
 WhatIf what_if(Library& library, Request request, const WhatIfRequest& how, Farm* farm = nullptr);
 
 /// What these do: one changed scenario, or the advice on one strategy.
-Farm::Answer answer_questions(const WhatIfRequest& how);
+Farm::Answer answer_questions(const Inputs& inputs, const WhatIfRequest& how);
 
 }  // namespace allreplay

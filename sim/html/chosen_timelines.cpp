@@ -19,17 +19,17 @@ namespace {
 using Rerun = std::variant<Outcome, std::string>;
 
 // A name of the shipped data, or of a folder beside it. A CSV may come from anywhere: it opens no other files.
-void require_known(const std::string& name, std::string_view folder, std::string_view noun) {
-  const std::vector<std::string> known = list_data(folder);
+void require_known(const Files& files, const std::string& name, std::string_view folder, std::string_view noun) {
+  const std::vector<std::string> known = files.list_data(folder);
   if (std::find(known.begin(), known.end(), name) == known.end())
     throw InputError({std::string(noun), ""}, fmt::format("no {} is called '{}'", noun, name), suggest(name, known));
 }
 
 // Names a CSV holds, looked up again.
-Request request_by_name(const ResultRow& row) {
-  require_known(row.profile, "traces", "profile");
-  require_known(row.cluster, "topologies", "cluster");
-  if (!row.codec.empty()) require_known(row.codec, "models/codecs", "codec");
+Request request_by_name(const Files& files, const ResultRow& row) {
+  require_known(files, row.profile, "traces", "profile");
+  require_known(files, row.cluster, "topologies", "cluster");
+  if (!row.codec.empty()) require_known(files, row.codec, "models/codecs", "codec");
   Request request;
   request.profile = row.profile;
   request.cluster = row.cluster;
@@ -48,11 +48,12 @@ Request request_by_name(const ResultRow& row) {
 
 class Simulator {
  public:
-  Simulator(const SweepResult& result, const std::optional<Sweep>& sweep) : result_(result), sweep_(sweep) {}
+  Simulator(const Inputs& inputs, const SweepResult& result, const std::optional<Sweep>& sweep)
+      : result_(result), sweep_(sweep), files_(inputs.files), library_(inputs) {}
 
   Rerun rerun(const ResultRow& row) {
     try {
-      const auto scenario = sweep_ ? in_sweep(row) : library_.resolve(request_by_name(row));
+      const auto scenario = sweep_ ? in_sweep(row) : library_.resolve(request_by_name(files_, row));
       if (!scenario) return std::string("the configuration has no such row");
       Outcome outcome = run(*scenario);
       if (const double now = outcome.result.metrics.iteration_s; now != row.iteration_s)
@@ -91,12 +92,14 @@ class Simulator {
 
   const SweepResult& result_;
   const std::optional<Sweep>& sweep_;
+  Files files_;
   Library library_;
 };
 
 }  // namespace
 
-ChosenTimelines choose_timelines(const SweepResult& result, const std::optional<Sweep>& sweep, std::size_t most) {
+ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result, const std::optional<Sweep>& sweep,
+                                 std::size_t most) {
   std::vector<std::pair<std::size_t, bool>> candidates;
   for (const ResultGroup& group : result.groups) {
     const Rows& rows = group.by_workers.rbegin()->second;
@@ -108,7 +111,7 @@ ChosenTimelines choose_timelines(const SweepResult& result, const std::optional<
   chosen.left_out = candidates.size() - std::min(candidates.size(), most);
   candidates.resize(candidates.size() - chosen.left_out);
   Progress progress("timelines", candidates.size());
-  Simulator simulator(result, sweep);
+  Simulator simulator(inputs, result, sweep);
   for (const auto& [row, fastest] : candidates) {
     chosen.timelines.push_back({row, fastest, simulator.rerun(result.rows[row])});
     progress.advance();

@@ -27,6 +27,7 @@ struct ChosenTimelines {
 /// The fastest and the slowest row, of those that fit, at the largest size of each group, at most `most` rows in all. A
 /// row names its profile and cluster; `sweep`, where given, says which files these are. A row whose names lead nowhere,
 /// or to another iteration time than the row's, gets the reason instead of an outcome.
-ChosenTimelines choose_timelines(const SweepResult& result, const std::optional<Sweep>& sweep, std::size_t most);
+ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result, const std::optional<Sweep>& sweep,
+                                 std::size_t most);
 
 }  // namespace allreplay

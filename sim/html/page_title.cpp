@@ -17,39 +17,39 @@ namespace allreplay {
 namespace {
 
 // The file that a row of the CSV calls by this name; "" where nobody knows.
-std::string file_of(const std::string& name, std::string_view folder, const std::optional<Sweep>& sweep,
-                    std::string Request::*asked) {
+std::string file_of(const Files& files, const std::string& name, std::string_view folder,
+                    const std::optional<Sweep>& sweep, std::string Request::*asked) {
   if (sweep)
     for (const Request& request : sweep->requests)
       if (const std::filesystem::path path(request.*asked);
           path == name || path.stem() == name || path.filename() == name)
-        return locate_data(folder, request.*asked).value_or("");
-  const std::vector<std::string> known = list_data(folder);
+        return files.locate_data(folder, request.*asked).value_or("");
+  const std::vector<std::string> known = files.list_data(folder);
   if (std::find(known.begin(), known.end(), name) == known.end()) return "";
-  return locate_data(folder, name).value_or("");
+  return files.locate_data(folder, name).value_or("");
 }
 
 // "GoogLeNet with batch normalisation: 173 tensors, …" is GoogLeNet.
-std::string model_in_words(const std::string& file) {
+std::string model_in_words(const Files& files, const std::string& file) {
   if (std::filesystem::path(file).extension() != ".json") return "";
-  std::string text = model_of_trace(Json::read(file)).description;
+  std::string text = model_of_trace(files, Json::read(files, file)).description;
   for (const std::string_view end : {":", ",", " with ", " without ", " ("})
     text.resize(std::min(text.find(end), text.size()));
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));
   return text;
 }
 
-std::string network_in_words(const std::string& file) {
-  const auto description = Json::read(file).find("description");
+std::string network_in_words(const Files& files, const std::string& file) {
+  const auto description = Json::read(files, file).find("description");
   return description ? network_named_in(description->text()) : "";
 }
 
 template <typename Words>
-void add_words(std::map<std::string, std::string>& known, const std::string& name, const std::string& file,
-               const Words& words) {
+void add_words(const Files& files, std::map<std::string, std::string>& known, const std::string& name,
+               const std::string& file, const Words& words) {
   if (file.empty() || known.contains(name)) return;
   try {
-    if (const std::string text = words(file); !text.empty()) known.emplace(name, text);
+    if (const std::string text = words(files, file); !text.empty()) known.emplace(name, text);
   } catch (const InputError&) {  // a title is no place to complain of a file
   }
 }
@@ -79,8 +79,8 @@ std::string in_words_or_name(const std::map<std::string, std::string>& words, co
 
 }  // namespace
 
-PageTitle page_title(const std::string& config) {
-  const Json json = Json::read(find_data("configs", config, "sweep"));
+PageTitle page_title(const Files& files, const std::string& config) {
+  const Json json = Json::read(files, files.find_data("configs", config, "sweep"));
   PageTitle title;
   if (const auto name = json.find("name")) title.name = name->text();
   if (const auto text = json.find("reproduces")) title.reproduces = text->text();
@@ -100,14 +100,15 @@ std::string network_named_in(const std::string& text) {
   return "";
 }
 
-NamesInWords names_in_words(const SweepResult& result, const std::optional<Sweep>& sweep) {
+NamesInWords names_in_words(const Files& files, const SweepResult& result, const std::optional<Sweep>& sweep) {
   NamesInWords names;
   std::set<std::string> profiles, clusters;
   for (const ResultRow& row : result.rows) {
     if (profiles.insert(row.profile).second)
-      add_words(names.models, row.profile, file_of(row.profile, "traces", sweep, &Request::profile), model_in_words);
+      add_words(files, names.models, row.profile, file_of(files, row.profile, "traces", sweep, &Request::profile),
+                model_in_words);
     if (clusters.insert(row.cluster).second)
-      add_words(names.networks, row.cluster, file_of(row.cluster, "topologies", sweep, &Request::cluster),
+      add_words(files, names.networks, row.cluster, file_of(files, row.cluster, "topologies", sweep, &Request::cluster),
                 network_in_words);
   }
   return names;

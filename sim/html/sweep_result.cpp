@@ -143,9 +143,9 @@ bool is_number_column(const std::string& name) {
   return column && column->kind == ColumnKind::Number;
 }
 
-SweepResult read_sweep_result(const std::string& file) {
+SweepResult read_sweep_result(const Files& files, const std::string& file) {
   constexpr std::uint64_t most = std::uint64_t{512} << 20;  // as a sweep writes and resumes
-  return parse_sweep_result(read_file(file, most), file);
+  return parse_sweep_result(files.read(file, most), file);
 }
 
 SweepResult parse_sweep_result(const std::string& text, const std::string& file) {

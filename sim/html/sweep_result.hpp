@@ -49,7 +49,7 @@ struct SweepResult {
 bool is_number_column(const std::string& name);
 
 /// Reads what `allreplay sweep --out` writes. Columns that are not known are kept as text. Throws InputError.
-SweepResult read_sweep_result(const std::string& file);
+SweepResult read_sweep_result(const Files& files, const std::string& file);
 
 /// The same of a text, as if `file` held it.
 SweepResult parse_sweep_result(const std::string& text, const std::string& file);

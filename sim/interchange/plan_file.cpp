@@ -499,7 +499,9 @@ class PlanReader {
 
 std::string write_plan(const Plan& plan, const Profile& profile) { return PlanWriter(plan, profile).write(); }
 
-Plan read_plan(const std::string& file, const Profile& profile) { return read_plan(Json::read(file), profile); }
+Plan read_plan(const Files& files, const std::string& file, const Profile& profile) {
+  return read_plan(Json::read(files, file), profile);
+}
 
 Plan read_plan(const Json& json, const Profile& profile) {
   Plan plan = PlanReader(json, profile).read();

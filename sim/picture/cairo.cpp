@@ -198,8 +198,8 @@ std::string to_pdf(const Drawing& drawing) {
 double text_width(std::string_view text, double size, bool bold) {
   load_cairo();
   constexpr double large = 100;  // measured once in large, so that sizes are in proportion
-  thread_local const Surface surface = checked(cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1));
-  thread_local const Pen pen = pen_on(surface);
+  const Surface surface = checked(cairo_image_surface_create(CAIRO_FORMAT_A8, 1, 1));
+  const Pen pen = pen_on(surface);
   choose_font(pen.get(), large, bold, false);
   cairo_text_extents_t extents;
   cairo_text_extents(pen.get(), displayable(text).c_str(), &extents);

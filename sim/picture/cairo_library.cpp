@@ -8,6 +8,7 @@
 
 namespace allreplay {
 
+// Global, as what is linked would be. load_cairo() sets them once, behind a static that the language guards.
 #define ALLREPLAY_DEFINE(name) decltype(&::name) name = nullptr;
 ALLREPLAY_CAIRO_FUNCTIONS(ALLREPLAY_DEFINE)
 #undef ALLREPLAY_DEFINE

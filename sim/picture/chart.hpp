@@ -6,7 +6,7 @@
 //   chart.y = {.name = "time (ms)", .spacing = Spacing::Log10};
 //   chart.series.push_back({.name = "measured", .points = measured, .line = false});
 //   chart.series.push_back({.name = "a + b·M", .points = fitted, .markers = false});
-//   write_picture("fit.svg", draw(chart));
+//   write_picture(files, "fit.svg", draw(chart));
 #pragma once
 
 #include <optional>

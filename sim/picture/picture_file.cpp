@@ -39,10 +39,10 @@ void require_picture(const std::string& file, const SourceLocation& place, const
     throw InputError(place, fmt::format("'{}' has no ending of a picture", file), ".svg, .png, .pdf" + others);
 }
 
-void write_picture(const std::string& file, const Drawing& drawing, double pixels) {
+void write_picture(const Files& files, const std::string& file, const Drawing& drawing, double pixels) {
   const Format* format = format_of(file);
   if (!format) throw std::logic_error("no format for " + file);
-  write_file(file, format->write(drawing, pixels));
+  files.write(file, format->write(drawing, pixels));
 }
 
 }  // namespace allreplay

@@ -79,7 +79,7 @@ py::dict arrays(const py::object& self) {
   arrays["kind"] = column(reinterpret_cast<const std::uint8_t*>(&label->kind), labels.size(), sizeof(Label), self);
   arrays["worker_class"] = column(&label->worker_class, labels.size(), sizeof(Label), self);
   arrays["item"] = column(&label->item, labels.size(), sizeof(Label), self);
-  arrays["batch"] = column(&label->batch, labels.size(), sizeof(Label), self);
+  arrays["batch"] = column(&label->micro_batch, labels.size(), sizeof(Label), self);
   arrays["memory_at"] = times(result.memory.course, &MemoryPoint::at, self);
   arrays["memory_bytes"] = column(result.memory.course.empty() ? nullptr : &result.memory.course.data()->bytes,
                                   result.memory.course.size(), sizeof(MemoryPoint), self);
@@ -111,11 +111,13 @@ struct Answer {
   std::shared_ptr<Replayed> replayed;
 };
 
-// The class of Python's own that bad input is an instance of.
-py::object& input_error() {
-  static auto* const known = new py::object;  // lives as long as the interpreter
-  return *known;
-}
+// What the module keeps from call to call: whoever holds the interpreter's lock may change it.
+struct Package {
+  py::object input_error;  // the class of Python's own that bad input is an instance of
+  std::vector<std::string> homes;
+  std::shared_ptr<AddedStrategies> strategies = std::make_shared<AddedStrategies>();
+  std::shared_ptr<KeptInputs> kept = std::make_shared<KeptInputs>();
+};
 
 [[noreturn]] void raise(const py::object& error) {
   PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
@@ -123,43 +125,47 @@ py::object& input_error() {
 }
 
 // The exception that is being handled, in Python's terms; with the interpreter's lock.
-[[noreturn]] void raise_current() {
+[[noreturn]] void raise_current(const py::object& input_error) {
   try {
     throw;
   } catch (const py::error_already_set&) {
     throw;
   } catch (const InputError& error) {
-    raise(input_error()(error.what(), error.place().file, error.place().path, error.wrong(), error.right()));
+    raise(input_error(error.what(), error.place().file, error.place().path, error.wrong(), error.right()));
   } catch (const std::bad_alloc&) {
     PyErr_SetString(PyExc_MemoryError, current_failure().text.c_str());
     throw py::error_already_set();
   } catch (...) {
     const Failure failure = current_failure();
-    if (!failure.is_fault) raise(input_error()(failure.text, "", "", failure.text, ""));
+    if (!failure.is_fault) raise(input_error(failure.text, "", "", failure.text, ""));
     PyErr_SetString(PyExc_RuntimeError, failure.text.c_str());
     throw py::error_already_set();
   }
 }
 
-// Runs without the interpreter's lock, so that threads of Python simulate side by side.
-Answer call(const std::string& name, const std::vector<std::pair<std::string, std::vector<std::string>>>& options,
-            const std::vector<std::pair<std::string, std::string>>& inputs, const std::vector<std::string>& outputs) {
+using GivenWords = std::vector<std::pair<std::string, std::vector<std::string>>>;
+using GivenTexts = std::vector<std::pair<std::string, std::string>>;
+
+// Runs without the interpreter's lock, so that threads of Python simulate side by side: what it runs on are a context
+// of its own, and what of the package is made for several threads.
+Answer call(const Package& package, const std::string& name, const GivenWords& options, const GivenTexts& inputs,
+            const std::vector<std::string>& outputs) {
   std::vector<GivenOption> given;
   for (const auto& [option, values] : options) given.push_back({option, values});
-  MemoryFiles files;
+  Context context{{Files(package.homes), package.strategies, package.kept}, Console(true)};
+  Files& files = context.inputs.files;
   for (const auto& [file, text] : inputs) files.add(file, text);
   for (const std::string& file : outputs) files.add(file, "");
-  Listener listener;
   try {
     const py::gil_scoped_release others;
-    Library::keep_inputs();
-    call_command(name, given);
+    call_command(name, given, context);
   } catch (...) {
-    raise_current();
+    raise_current(package.input_error);
   }
-  Answer answer{std::move(listener.printed), std::move(listener.stderr_lines), {}, nullptr};
+  Console& console = context.console;
+  Answer answer{std::move(console.printed), std::move(console.stderr_lines), {}, nullptr};
   for (const std::string& file : outputs) answer.written.emplace_back(files.text(file));
-  if (!listener.outcomes.empty()) answer.replayed = std::make_shared<Replayed>(std::move(listener.outcomes.front()));
+  if (!console.outcomes.empty()) answer.replayed = std::make_shared<Replayed>(std::move(console.outcomes.front()));
   return answer;
 }
 
@@ -226,16 +232,16 @@ BucketSchedule scheduled(const std::string& name, const py::function& planner, c
   return bucket_schedule_of(std::move(plan));
 }
 
-void add_python_strategy(const std::string& name, const py::function& planner) {
+void add_python_strategy(const Package& package, const std::string& name, const py::function& planner) {
   const std::shared_ptr<py::function> kept(new py::function(planner), [](py::function* function) {
     if (!Py_IsInitialized()) return;  // the interpreter has ended, and its objects with it
     const py::gil_scoped_acquire lock;
     delete function;
   });
   try {
-    add_strategy(name, [name, kept](const PlanRequest& request) { return scheduled(name, *kept, request); });
+    package.strategies->add(name, [name, kept](const PlanRequest& request) { return scheduled(name, *kept, request); });
   } catch (...) {
-    raise_current();
+    raise_current(package.input_error);
   }
 }
 
@@ -284,12 +290,18 @@ PYBIND11_MODULE(_core, module) {
       .def_readonly("stderr_lines", &Answer::stderr_lines)
       .def_readonly("written", &Answer::written)
       .def_readonly("replayed", &Answer::replayed);
-  module.def("call", &call);
-  module.def("add_strategy", &add_python_strategy);
+  const auto package = std::make_shared<Package>();
+  module.def("call", [package](const std::string& name, const GivenWords& options, const GivenTexts& inputs,
+                               const std::vector<std::string>& outputs) {
+    return call(*package, name, options, inputs, outputs);
+  });
+  module.def("add_strategy", [package](const std::string& name, const py::function& planner) {
+    add_python_strategy(*package, name, planner);
+  });
   module.def("described", &described);
   module.def("option_names", [] { return names_of(option_rows()); });
   module.def("version", &version);
   module.def("version_and_commit", &version_and_commit);
-  module.def("add_data_home", &add_data_home);
-  module.def("set_input_error", [](const py::object& type) { input_error() = type; });
+  module.def("add_data_home", [package](const std::string& folder) { package->homes.push_back(folder); });
+  module.def("set_input_error", [package](const py::object& type) { package->input_error = type; });
 }

@@ -105,7 +105,7 @@ std::string limit_note(const Outcome& one, bool told) {
   const auto& [scenario, result, wall_s] = one;
   const auto& limit = scenario.options.memory.limit;
   const bool activations = result.memory.parts.activations.has_value();
-  const auto device = device_called(scenario.profile->device);
+  const auto& device = scenario.device;
   std::string note;
   if (device && limit == device->memory)
     note =

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <list>
-#include <mutex>
 
 #include <fmt/format.h>
 
@@ -178,75 +176,48 @@ std::span<const Strategy> strategies() {
   return all;
 }
 
-namespace {
-
-// Rows never move or go: scenarios point to them.
-class AddedStrategies {
- public:
-  void add(const std::string& name, std::function<BucketSchedule(const PlanRequest&)> schedule) {
-    const std::lock_guard guard(mutex_);
-    for (Added& one : all_)
-      if (one.name == name) {
-        one.schedule = std::make_shared<const std::function<BucketSchedule(const PlanRequest&)>>(std::move(schedule));
-        return;
-      }
-    Added& one = all_.emplace_back();
-    one.name = name;
-    one.schedule = std::make_shared<const std::function<BucketSchedule(const PlanRequest&)>>(std::move(schedule));
-    one.row.name = one.name;
-    one.row.summary = "added to the library";
-    one.row.schedule = [this, &one](const PlanRequest& request) { return (*latest(one))(request); };
-  }
-
-  const Strategy* find(std::string_view name) {
-    const std::lock_guard guard(mutex_);
-    for (const Added& one : all_)
-      if (one.name == name) return &one.row;
-    return nullptr;
-  }
-
-  std::vector<std::string> names() {
-    const std::lock_guard guard(mutex_);
-    return names_of(all_);
-  }
-
- private:
-  struct Added {
-    std::string name;
-    std::shared_ptr<const std::function<BucketSchedule(const PlanRequest&)>> schedule;
-    Strategy row;
-  };
-
-  std::shared_ptr<const std::function<BucketSchedule(const PlanRequest&)>> latest(const Added& one) {
-    const std::lock_guard guard(mutex_);
-    return one.schedule;
-  }
-
-  std::mutex mutex_;
-  std::list<Added> all_;
-};
-
-AddedStrategies& added_strategies() {
-  static AddedStrategies added;
-  return added;
-}
-
-}  // namespace
-
-void add_strategy(const std::string& name, std::function<BucketSchedule(const PlanRequest&)> schedule) {
+void AddedStrategies::add(const std::string& name, Scheduling schedule) {
   const SourceLocation place{fmt::format("strategy '{}'", name), ""};
   if (row_named(strategies(), name))
     throw InputError(place, "is the name of one that comes with the program", "a name of its own");
   if (name == every_strategy) throw InputError(place, "stands for every strategy", "a name of its own");
-  added_strategies().add(name, std::move(schedule));
+  const std::lock_guard guard(mutex_);
+  auto latest = std::make_shared<const Scheduling>(std::move(schedule));
+  for (Added& one : all_)
+    if (one.name == name) {
+      one.schedule = std::move(latest);
+      return;
+    }
+  Added& one = all_.emplace_back(Added{name, std::move(latest), {}});
+  one.row.name = one.name;
+  one.row.summary = "added to the library";
+  one.row.schedule = [this, &one](const PlanRequest& request) {
+    std::unique_lock lock(mutex_);
+    const auto schedule = one.schedule;  // kept until it has planned, whatever is added meanwhile
+    lock.unlock();
+    return (*schedule)(request);
+  };
 }
 
-const Strategy& find_strategy(std::string_view name, const SourceLocation& place) {
+const Strategy* AddedStrategies::find(std::string_view name) const {
+  const std::lock_guard guard(mutex_);
+  for (const Added& one : all_)
+    if (one.name == name) return &one.row;
+  return nullptr;
+}
+
+std::vector<std::string> AddedStrategies::names() const {
+  const std::lock_guard guard(mutex_);
+  return names_of(all_);
+}
+
+const Strategy& find_strategy(std::string_view name, const SourceLocation& place, const AddedStrategies* added) {
   if (const Strategy* known = row_named(strategies(), name)) return *known;
-  if (const Strategy* added = added_strategies().find(name)) return *added;
+  if (const Strategy* one = added ? added->find(name) : nullptr) return *one;
   hint_at_what_is_no_strategy(name, place);
   std::vector<std::string> known = names_of(strategies());
-  for (const std::string& one : added_strategies().names()) known.push_back(one);
+  if (added)
+    for (const std::string& one : added->names()) known.push_back(one);
   fail_with_nearest(name, known, place, "unknown strategy '{}'");
 }
 

@@ -3,6 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -133,12 +136,32 @@ inline constexpr double most_comparisons = 1e10;  ///< half a minute
 
 std::span<const Strategy> strategies();
 
-/// A strategy that is not in the table, found by its name as those are, from now on and on every thread. A name that
-/// was added before plans as `schedule` does from now on. Throws InputError for one of the table's.
-void add_strategy(const std::string& name, std::function<BucketSchedule(const PlanRequest&)> schedule);
+/// Strategies that are not in the table. Several threads may add and find them. Rows never move or go while this is
+/// there: scenarios point to them.
+class AddedStrategies {
+ public:
+  using Scheduling = std::function<BucketSchedule(const PlanRequest&)>;
 
-/// Throws InputError at `place`, naming the nearest known one.
-const Strategy& find_strategy(std::string_view name, const SourceLocation& place);
+  /// A name that was added before plans as `schedule` does from now on. Throws InputError for one of the table's.
+  void add(const std::string& name, Scheduling schedule);
+
+  const Strategy* find(std::string_view name) const;
+  std::vector<std::string> names() const;
+
+ private:
+  struct Added {
+    std::string name;
+    std::shared_ptr<const Scheduling> schedule;
+    Strategy row;
+  };
+
+  mutable std::mutex mutex_;
+  std::list<Added> all_;
+};
+
+/// In the table, or among those that were added, if any were. Throws InputError at `place`, naming the nearest known
+/// one.
+const Strategy& find_strategy(std::string_view name, const SourceLocation& place, const AddedStrategies* added = nullptr);
 
 /// What the strategy makes of sizes that are not given.
 StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options, const Profile& profile);

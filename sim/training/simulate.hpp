@@ -27,6 +27,12 @@ struct GivenPlan {
   Plan plan;
 };
 
+/// What is known of the device that a profile names.
+struct KnownDevice {
+  std::string name;
+  Bytes memory = 0;
+};
+
 struct Scenario {
   Shared<Profile> profile;
   Cluster cluster;
@@ -37,6 +43,7 @@ struct Scenario {
   const Strategy* strategy = nullptr;
   std::shared_ptr<const GivenPlan> given;  ///< whose strategy `strategy` is, then
   std::optional<CodecCosts> codec;         ///< none: gradients travel as they are
+  std::optional<KnownDevice> device;       ///< none: unknown
   std::optional<double> peak;              ///< FLOP/s of a worker in the profile's precision; none: unknown
   Options options;
   bool fold = true;       ///< identical workers are simulated once; results do not depend on it

@@ -94,9 +94,9 @@ double PlotTable::number(const PlotRow& row, const std::string& column) const {
   return value;
 }
 
-PlotTable read_plot_table(const std::string& file) {
+PlotTable read_plot_table(const Files& files, const std::string& file) {
   constexpr std::uint64_t most = std::uint64_t{512} << 20;  // as a sweep writes
-  const std::vector<CsvRow> csv = parse_csv(read_file(file, most), file);
+  const std::vector<CsvRow> csv = parse_csv(files.read(file, most), file);
   if (csv.empty()) throw InputError({file, ""}, "is empty", "the CSV of a sweep: a header and rows");
   PlotTable table{file, csv.front().fields, {}};
   const std::size_t columns = table.columns.size();

@@ -28,7 +28,7 @@ struct PlotTable {
 };
 
 /// What `allreplay sweep --out` or `tune --out` wrote, or any other CSV with a header. Throws InputError.
-PlotTable read_plot_table(const std::string& file);
+PlotTable read_plot_table(const Files& files, const std::string& file);
 
 /// Whether the row is one of those.
 bool selects(const PlotTable& table, const RowSelection& selection, const PlotRow& row);

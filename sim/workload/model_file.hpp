@@ -6,6 +6,6 @@
 namespace allreplay {
 
 /// Of the trace's key "model": an inline model, or a path, or a name found in models/. Throws InputError.
-Model model_of_trace(const Json& trace);
+Model model_of_trace(const Files& files, const Json& trace);
 
 }  // namespace allreplay

@@ -77,11 +77,11 @@ void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element,
         "every layer of the model, in its order");
 }
 
-Profile read_trace(const Json& trace) {
+Profile read_trace(const Files& files, const Json& trace) {
   trace.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "update",
                     "tokens_per_sample", "flops_per_sample", "layers", "details"});
   Profile profile;
-  const Model model = model_of_trace(trace);
+  const Model model = model_of_trace(files, trace);
   profile.model = model.name;
   profile.device = trace.at("device").text();
   profile.framework = trace.at("framework").text();
@@ -138,12 +138,12 @@ class CsvTable {
 
 }  // namespace
 
-Model model_of_trace(const Json& trace) {
+Model model_of_trace(const Files& files, const Json& trace) {
   const Json model = trace.at("model");
   if (model.is_object()) return read_model(model);
-  const auto file = locate_data("models", model.text());
-  if (!file) model.fail(fmt::format("no model '{}'", model.text()), suggest(model.text(), list_data("models")));
-  return read_model(Json::read(*file));
+  const auto file = files.locate_data("models", model.text());
+  if (!file) model.fail(fmt::format("no model '{}'", model.text()), suggest(model.text(), files.list_data("models")));
+  return read_model(Json::read(files, *file));
 }
 
 Profile read_table(const std::string& file, const std::string& text, bool forward_follows) {
@@ -172,19 +172,21 @@ Profile read_table(const std::string& file, const std::string& text, bool forwar
   return profile;
 }
 
-Profile read_profile(const std::string& name, std::optional<double> forward_ratio) {
-  const std::string file = find_data("traces", name, "profile");
+Profile read_profile(const Files& files, const std::string& name, std::optional<double> forward_ratio) {
+  const std::string file = files.find_data("traces", name, "profile");
   try {
-    return parse_profile(read_file(file), file, forward_ratio);
+    return parse_profile(files, files.read(file), file, forward_ratio);
   } catch (const TimeOverflow& error) {
     throw InputError({file, ""}, fmt::format("the layers' times together: {}", error.what()), "smaller times");
   }
 }
 
-Profile parse_profile(const std::string& text, const std::string& file, std::optional<double> forward_ratio) {
+Profile parse_profile(const Files& files, const std::string& text, const std::string& file,
+                      std::optional<double> forward_ratio) {
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   const bool json = (start != std::string::npos && text[start] == '{') || file.ends_with(".json");
-  Profile profile = json ? read_trace(Json::parse(text, file)) : read_table(file, text, forward_ratio.has_value());
+  Profile profile =
+      json ? read_trace(files, Json::parse(text, file)) : read_table(file, text, forward_ratio.has_value());
   profile.name = std::filesystem::path(file).stem().string();
   if (profile.model.empty()) profile.model = profile.name;
   if (forward_ratio)

@@ -14,10 +14,10 @@ namespace allreplay {
 ///
 /// `forward_ratio` R sets every layer's forward time to R times its backward time; a CSV row with a blank
 /// forward_us needs it. Throws InputError.
-Profile read_profile(const std::string& name, std::optional<double> forward_ratio = std::nullopt);
+Profile read_profile(const Files& files, const std::string& name, std::optional<double> forward_ratio = std::nullopt);
 
 /// The same of a text, as if `file` held it.
-Profile parse_profile(const std::string& text, const std::string& file,
+Profile parse_profile(const Files& files, const std::string& text, const std::string& file,
                       std::optional<double> forward_ratio = std::nullopt);
 
 /// The CSV table `text` of `file`; its name, model and whether it is complete are the caller's to set and check.

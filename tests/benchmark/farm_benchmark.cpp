@@ -64,7 +64,7 @@ void check(benchmark::State& state) {
   const Folder folder;
   for (auto _ : state) {
     Library library;
-    benchmark::DoNotOptimize(check_rows(read_sweep(folder("s.json")), library));
+    benchmark::DoNotOptimize(check_rows(read_sweep({}, folder("s.json")), library));
   }
   state.SetItemsProcessed(state.iterations() * 100'000);
 }
@@ -79,7 +79,7 @@ BENCHMARK(share_out_rows)->Name("share_out")->Arg(4)->Arg(1000)->Arg(100'000)->U
 
 void serve(benchmark::State& state) {
   const Folder folder;
-  const Sweep sweep = read_sweep(folder("s.json"));
+  const Sweep sweep = read_sweep({}, folder("s.json"));
   Library library;
   const SweepRows rows = check_rows(sweep, library);
   const std::string answer = answer_rows(sweep)(row_work(0, rows.all.inputs[0]));

@@ -43,11 +43,11 @@ class MadeUp {
     std::vector<double> seconds(rows_.size(), 1.0);
     write(seconds);
     Library library;
-    const MeasuredFile asked = read_measured_file(folder_("m.csv"));
+    const MeasuredFile asked = read_measured_file({}, folder_("m.csv"));
     for (std::size_t row = 0; row < rows_.size(); ++row)
       seconds[row] = predict(scenario_of(asked.points[row], truth_, library), asked.points[row], asked.quantity).value;
     write(seconds);
-    return validate(read_measured_file(folder_("m.csv")));
+    return validate(read_measured_file({}, folder_("m.csv")));
   }
 
   double truth(std::size_t place) const { return truth_[place].value; }
@@ -161,8 +161,8 @@ TEST_CASE("the ranks of a farm fit as one process does") {
   const Validation here = made.validated();
   Validation there;
   with_ranks(
-      2, [&](int) { return answer_validation(read_measured_file(here.measured.file)); },
-      [&](Farm& farm) { there = validate(read_measured_file(here.measured.file), &farm); });
+      2, [&](int) { return answer_validation(read_measured_file({}, here.measured.file)); },
+      [&](Farm& farm) { there = validate(read_measured_file({}, here.measured.file), &farm); });
   for (const std::size_t one : {0u, 1u}) {
     CHECK(there.fitted[one].used == here.fitted[one].used);
     CHECK(there.fitted[one].known == here.fitted[one].known);

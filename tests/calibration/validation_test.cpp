@@ -25,9 +25,9 @@ class Measurements : public OwnFolder {
     write("m.csv", text);
     return (*this)("m.csv");
   }
-  Validation validated(const std::string& text) const { return validate(read_measured_file(csv(text))); }
+  Validation validated(const std::string& text) const { return validate(read_measured_file({}, csv(text))); }
   std::string refused(const std::string& text) const {
-    const std::string file = csv(text), message = error_message([&] { validate(read_measured_file(file)); });
+    const std::string file = csv(text), message = error_message([&] { validate(read_measured_file({}, file)); });
     return message.starts_with(file + ": ") ? message.substr(file.size() + 2) : message;
   }
 };

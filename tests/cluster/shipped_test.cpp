@@ -3,9 +3,9 @@
 #include "sim/core/file.hpp"
 
 TEST_CASE("every shipped topology can be built for its workers, and reaches the last of them") {
-  for (const std::string& name : list_data("topologies")) {
+  for (const std::string& name : Files().list_data("topologies")) {
     CAPTURE(name);
-    const Json json = Json::read(find_data("topologies", name, "cluster"));
+    const Json json = Json::read(Files(), Files().find_data("topologies", name, "cluster"));
     const Cluster cluster = read_cluster(json);
     CHECK(cluster.name == name);
     CHECK(json.find("description"));

@@ -73,17 +73,17 @@ TEST_CASE("a file is written whole, through a private temporary") {
   folder.write("out.partial", "the user's own");
   fs::create_symlink(folder("victim"), folder("other.partial"));
   folder.write("victim", "precious");
-  write_file(folder("out"), "text");
-  write_file(folder("other"), "text");
-  CHECK(read_output(folder("out")) == "text");
-  CHECK(read_output(folder("out.partial")) == "the user's own");
-  CHECK(read_output(folder("victim")) == "precious");
+  Files().write(folder("out"), "text");
+  Files().write(folder("other"), "text");
+  CHECK(Files().read_output(folder("out")) == "text");
+  CHECK(Files().read_output(folder("out.partial")) == "the user's own");
+  CHECK(Files().read_output(folder("victim")) == "precious");
   CHECK(folder.files() == 5);  // the three that were there, and two; no temporary
 }
 
 TEST_CASE("a file that cannot be read says why, and is not read for ever") {
   // Of a process's memory nothing lies at 0.
-  CHECK(error_message([] { read_file("/proc/self/mem"); }).find("Input/output error") != std::string::npos);
+  CHECK(error_message([] { Files().read("/proc/self/mem"); }).find("Input/output error") != std::string::npos);
 }
 
 TEST_CASE("links stay links, and permissions stay") {
@@ -94,14 +94,15 @@ TEST_CASE("links stay links, and permissions stay") {
   fs::create_symlink("target/real", folder("link"));
   fs::create_symlink("target/fresh", folder("dangling"));
   fs::create_symlink("loop", folder("loop"));
-  write_file(folder("link"), "after");
-  write_file(folder("dangling"), "new");
+  Files().write(folder("link"), "after");
+  Files().write(folder("dangling"), "new");
   CHECK(fs::is_symlink(folder("link")));
-  CHECK(read_output(folder("target/real")) == "after");
+  CHECK(Files().read_output(folder("target/real")) == "after");
   CHECK(mode(folder("target/real")) == 0640);
   CHECK(fs::is_symlink(folder("dangling")));
-  CHECK(read_output(folder("target/fresh")) == "new");
-  CHECK(error_message([&] { write_file(folder("loop"), "x"); }).find("loop: cannot be written: ") != std::string::npos);
+  CHECK(Files().read_output(folder("target/fresh")) == "new");
+  CHECK(error_message([&] { Files().write(folder("loop"), "x"); }).find("loop: cannot be written: ") !=
+        std::string::npos);
   CHECK(link_target(folder("link")) == folder("target/real"));
 }
 
@@ -109,10 +110,10 @@ TEST_CASE("what cannot be written says so, and leaves nothing") {
   const Folder folder;
   fs::create_directories(folder("sub"));
   for (const std::string name : {"sub", "nowhere/out"})
-    CHECK(error_message([&] { write_file(folder(name), "x"); }).find(": cannot be written: ") != std::string::npos);
-  CHECK(error_message([&] { write_file(folder(std::string(300, 'x')), "x"); }).find(": cannot be written: ") !=
+    CHECK(error_message([&] { Files().write(folder(name), "x"); }).find(": cannot be written: ") != std::string::npos);
+  CHECK(error_message([&] { Files().write(folder(std::string(300, 'x')), "x"); }).find(": cannot be written: ") !=
         std::string::npos);
-  CHECK(error_message([&] { write_file("/dev/full", "x"); }) ==
+  CHECK(error_message([&] { Files().write("/dev/full", "x"); }) ==
         "/dev/full: cannot be written: No space left on device (check the folder, its rights and its space)");
   CHECK(folder.files() == 1);
 }
@@ -126,12 +127,12 @@ TEST_CASE("a file that may not grow so large is an error like a full disk") {
     const rlimit most{1000, 1000};
     if (setrlimit(RLIMIT_FSIZE, &most) != 0) _exit(3);
     for (const std::string name : {"out", "dangling", "new"})
-      if (error_message([&] { write_file(folder(name), std::string(2000, 'x')); }) !=
+      if (error_message([&] { Files().write(folder(name), std::string(2000, 'x')); }) !=
           folder(name) + ": cannot be written: File too large (check the folder, its rights and its space)")
         _exit(1);
   }));
   CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
-  CHECK(read_output(folder("out")) == "before");
+  CHECK(Files().read_output(folder("out")) == "before");
   CHECK(folder.files() == 2);  // the file and the link that were there
 }
 
@@ -142,7 +143,7 @@ TEST_CASE("a signal that ends the program leaves no temporary and no lock behind
       leave_in_order();
       const FileLock lock(folder("out"));
       const std::string text(std::size_t{64} << 20, 'x');
-      for (;;) write_file(folder("out"), text);  // nearly always one is on the way
+      for (;;) Files().write(folder("out"), text);  // nearly always one is on the way
     });
     const auto temporary = [&] {
       for (const auto& entry : fs::directory_iterator(folder("")))
@@ -174,16 +175,16 @@ TEST_CASE("a file that was read is not written over, by whatever name") {
   folder.write("in", "precious");
   fs::create_hard_link(folder("in"), folder("hard"));
   fs::create_symlink("in", folder("soft"));
-  CHECK_FALSE(was_read(folder("in")));
-  CHECK(read_file(folder("in")) == "precious");
-  protect_inputs(true);
+  Files files;
+  files.protect_inputs();
+  CHECK_FALSE(files.was_read(folder("in")));
+  CHECK(files.read(folder("in")) == "precious");
   for (const std::string name : {"in", "hard", "soft"}) {
-    CHECK(was_read(folder(name)));
-    CHECK(error_message([&] { write_file(folder(name), "x"); }) ==
+    CHECK(files.was_read(folder(name)));
+    CHECK(error_message([&] { files.write(folder(name), "x"); }) ==
           folder(name) + ": is one of the files that were read (another file to write)");
   }
-  protect_inputs(false);
-  CHECK(read_output(folder("in")) == "precious");
+  CHECK(Files().read_output(folder("in")) == "precious");
 }
 
 TEST_CASE("names of one file have one identity") {
@@ -193,24 +194,24 @@ TEST_CASE("names of one file have one identity") {
   fs::create_hard_link(folder("a"), folder("hard"));
   fs::create_symlink("a", folder("soft"));
   fs::create_directories(folder("sub"));
-  CHECK(file_identity(folder("a")) == file_identity(folder("hard")));
-  CHECK(file_identity(folder("a")) == file_identity(folder("soft")));
-  CHECK(file_identity(folder("a")) != file_identity(folder("b")));
-  CHECK(file_identity(folder("new")) == file_identity(folder("sub/../new")));
-  CHECK(file_identity(folder("new")) != file_identity(folder("newer")));
-  CHECK(file_identity(folder("new")) != file_identity(folder("sub/new")));
-  CHECK(file_identity(folder("nowhere/new")).empty());
+  CHECK(Files().identity(folder("a")) == Files().identity(folder("hard")));
+  CHECK(Files().identity(folder("a")) == Files().identity(folder("soft")));
+  CHECK(Files().identity(folder("a")) != Files().identity(folder("b")));
+  CHECK(Files().identity(folder("new")) == Files().identity(folder("sub/../new")));
+  CHECK(Files().identity(folder("new")) != Files().identity(folder("newer")));
+  CHECK(Files().identity(folder("new")) != Files().identity(folder("sub/new")));
+  CHECK(Files().identity(folder("nowhere/new")).empty());
 }
 
 TEST_CASE("reading stops at a limit, and says what cannot be read") {
   const Folder folder;
   folder.write("long", std::string(3 << 20, 'x'));
-  CHECK(read_file(folder("long"), 3 << 20).size() == 3 << 20);
-  CHECK(error_message([&] { read_file(folder("long"), (3 << 20) - 1); }) ==
+  CHECK(Files().read(folder("long"), 3 << 20).size() == 3 << 20);
+  CHECK(error_message([&] { Files().read(folder("long"), (3 << 20) - 1); }) ==
         folder("long") + ": has more than 2 MiB (is it the file that was meant?)");
-  CHECK(error_message([] { read_file("/dev/zero", 1 << 20); }).starts_with("/dev/zero: has more than 1 MiB"));
-  CHECK(error_message([&] { read_file(folder("")); }).find(": is a folder") != std::string::npos);
-  CHECK(error_message([&] { read_file(folder("absent")); }).find(": cannot be read: No such file") !=
+  CHECK(error_message([] { Files().read("/dev/zero", 1 << 20); }).starts_with("/dev/zero: has more than 1 MiB"));
+  CHECK(error_message([&] { Files().read(folder("")); }).find(": is a folder") != std::string::npos);
+  CHECK(error_message([&] { Files().read(folder("absent")); }).find(": cannot be read: No such file") !=
         std::string::npos);
 }
 
@@ -225,9 +226,9 @@ TEST_CASE("digests tell contents apart") {
   folder.write("one", "1");
   folder.write("two", "2");
   const auto of = [&](std::initializer_list<std::string> names) {
-    const ReadDigest contents;
-    for (const std::string& name : names) read_file(folder(name));
-    return contents.value();
+    ReadDigest contents;
+    for (const std::string& name : names) Files().noting(contents).read(folder(name));
+    return contents.value;
   };
   CHECK(of({"one", "two"}) == of({"one", "two"}));
   CHECK(of({"one", "two"}) != of({"two", "one"}));
@@ -268,7 +269,7 @@ TEST_CASE("a file that is added to is not replaced, by whatever name") {
     const Descriptor held(open(folder("out").c_str(), O_WRONLY));
     lock_opened(held.number(), folder("out"), LockMode::Exclusive);
     for (const std::string name : {"out", "hard", "soft"}) {
-      CHECK(error_message([&] { write_file(folder(name), "x"); }) ==
+      CHECK(error_message([&] { Files().write(folder(name), "x"); }) ==
             folder(name) + ": is being written by another process (wait for it, or name another file)");
       const Descriptor other(open(folder(name).c_str(), O_WRONLY));
       CHECK(error_message([&] {
@@ -276,9 +277,9 @@ TEST_CASE("a file that is added to is not replaced, by whatever name") {
             }).find("is being written by") != std::string::npos);
     }
   }
-  CHECK(read_output(folder("hard")) == "so far");
-  write_file(folder("hard"), "x");  // gone with who held it
-  CHECK(read_output(folder("hard")) == "x");
+  CHECK(Files().read_output(folder("hard")) == "so far");
+  Files().write(folder("hard"), "x");  // gone with who held it
+  CHECK(Files().read_output(folder("hard")) == "x");
   const Descriptor opened(open(folder("out").c_str(), O_RDONLY));
   CHECK(is_still(folder("soft"), opened.number()));
   CHECK_FALSE(is_still(folder("hard"), opened.number()));

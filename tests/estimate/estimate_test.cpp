@@ -14,11 +14,11 @@ using namespace allreplay;
 namespace {
 
 EstimateRequest request(const std::string& name, std::int64_t tokens, const std::string& device = "h100") {
-  Transformer t = read_transformer(Json::read(find_data("models/transformers", name, "transformer")));
+  Transformer t = read_transformer(Json::read(Files(), Files().find_data("models/transformers", name, "transformer")));
   t.name = name;
   EstimateRequest request;
   request.work = build(t, tokens > 0 ? tokens : t.tokens(), {"", ""});
-  request.device = read_device(device);
+  request.device = read_device(Files(), device);
   request.precision = "bf16";
   request.batch = 2;
   return request;
@@ -93,7 +93,7 @@ TEST_CASE("each layer's time is its work's: the last block's is the first's") {
 
 TEST_CASE("a convolutional network from models/") {
   EstimateRequest one = request("gpt2", 1024, "v100");
-  one.work = from_model(read_model(Json::read(find_data("models", "resnet50", "model"))), {"x", ""});
+  one.work = from_model(read_model(Json::read(Files(), Files().find_data("models", "resnet50", "model"))), {"x", ""});
   one.precision = "fp32";
   one.batch = 32;
   const Estimate made = estimate(one);
@@ -107,7 +107,7 @@ TEST_CASE("a convolutional network from models/") {
 
 TEST_CASE("an activation stands behind a layer, and none between it and its normalisation") {
   const Computation work =
-      plain_computation(read_model(Json::read(find_data("models", "resnet50", "model"))), {"x", ""});
+      plain_computation(read_model(Json::read(Files(), Files().find_data("models", "resnet50", "model"))), {"x", ""});
   CHECK(work.layers[0].operators.size() == 2);      // conv1, forward and backward: bn1 follows
   CHECK(work.layers[1].operators.size() == 4);      // bn1, and its activation's passes
   CHECK(work.layers.back().operators.size() == 2);  // fc, which the loss follows

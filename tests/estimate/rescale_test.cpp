@@ -12,7 +12,7 @@ using namespace allreplay;
 namespace {
 
 const Model& resnet() {
-  static const Model model = read_model(Json::read(find_data("models", "resnet50", "model")));
+  static const Model model = read_model(Json::read(Files(), Files().find_data("models", "resnet50", "model")));
   return model;
 }
 
@@ -20,7 +20,7 @@ const Model& resnet() {
 Profile estimated(const std::string& device, const std::string& precision, std::int64_t batch) {
   EstimateRequest request;
   request.work = from_model(resnet(), {"x", ""});
-  request.device = read_device(device);
+  request.device = read_device(Files(), device);
   request.precision = precision;
   request.batch = batch;
   Profile profile = estimate(request).profile;
@@ -35,19 +35,19 @@ double seconds(const Profile& profile) { return to_seconds(add(profile.forward()
 TEST_CASE("from one device to another and back is where it was") {
   const Profile start = estimated("v100", "fp32", 32);
   Change there, back;
-  there.device = read_device("h100");
+  there.device = read_device(Files(), "h100");
   there.precision = "bf16";
   there.batch = 64;
-  const Profile away = rescaled(start, resnet(), there).profile;
+  const Profile away = rescaled(Files(), start, resnet(), there).profile;
   CHECK(away.device == "h100");
   CHECK(away.origin == Origin::Estimated);
   CHECK(away.batch_size == 64);
   CHECK(away.bytes() * 2 == start.bytes());
   CHECK(seconds(away) < seconds(start));
-  back.device = read_device("v100");
+  back.device = read_device(Files(), "v100");
   back.precision = "fp32";
   back.batch = 32;
-  const Profile again = rescaled(away, resnet(), back).profile;
+  const Profile again = rescaled(Files(), away, resnet(), back).profile;
   for (std::size_t i = 0; i < start.layers.size(); ++i) {
     CHECK(std::abs((again.layers[i].forward - start.layers[i].forward).count()) <= 20);  // picoseconds, rounded twice
     CHECK(again.layers[i].activation_bytes == start.layers[i].activation_bytes);
@@ -58,25 +58,27 @@ TEST_CASE("from one device to another and back is where it was") {
 TEST_CASE("operations of a sample follow its length as an estimate's do, and no batch, device or precision") {
   const auto gpt2 = [](std::int64_t tokens) {
     EstimateRequest request;
-    Transformer transformer = read_transformer(Json::read(find_data("models/transformers", "gpt2", "transformer")));
+    Transformer transformer =
+        read_transformer(Json::read(Files(), Files().find_data("models/transformers", "gpt2", "transformer")));
     request.work = build(transformer, tokens, {"", ""});
-    request.device = read_device("h100");
+    request.device = read_device(Files(), "h100");
     request.precision = "bf16";
     return std::pair(estimate(request).profile, request.work.model());
   };
   const auto [shorter, model] = gpt2(256);
   Change change;
   change.tokens = 1024;
-  const Profile longer = rescaled(shorter, model, change).profile;
+  const Profile longer = rescaled(Files(), shorter, model, change).profile;
   CHECK(longer.tokens_per_sample == 1024);
   CHECK(longer.flops_per_sample.value() == Approx(gpt2(1024).first.flops_per_sample.value()).epsilon(1e-12));
   const Profile other =
-      rescaled(shorter, model, {.batch = 8, .device = read_device("a100-80gb"), .precision = "fp16"}).profile;
+      rescaled(Files(), shorter, model, {.batch = 8, .device = read_device(Files(), "a100-80gb"), .precision = "fp16"})
+          .profile;
   CHECK(other.tokens_per_sample == 256);
   CHECK(other.flops_per_sample == shorter.flops_per_sample);
   Model without = model;
   for (ModelLayer& layer : without.layers) layer.forward_macs.reset();
-  CHECK(!rescaled(shorter, without, change).profile.flops_per_sample);
+  CHECK(!rescaled(Files(), shorter, without, change).profile.flops_per_sample);
 }
 
 TEST_CASE("the ratio is the estimates', whatever was measured") {
@@ -86,7 +88,7 @@ TEST_CASE("the ratio is the estimates', whatever was measured") {
   for (Layer& layer : measured.layers) layer.forward = scaled(layer.forward, 1.5);
   Change change;
   change.batch = 64;
-  const Profile made = rescaled(measured, resnet(), change).profile;
+  const Profile made = rescaled(Files(), measured, resnet(), change).profile;
   for (std::size_t i = 0; i < made.layers.size(); ++i)
     CHECK(to_seconds(made.layers[i].forward) == Approx(1.5 * to_seconds(at64.layers[i].forward)).epsilon(1e-6));
   CHECK(made.origin == Origin::Estimated);
@@ -98,20 +100,20 @@ TEST_CASE("a batch alone is proportional on a device that is not known; all else
   profile.device = "Nameless 3000";
   Change change;
   change.batch = 16;
-  const Estimate made = rescaled(profile, resnet(), change);
+  const Estimate made = rescaled(Files(), profile, resnet(), change);
   CHECK(to_seconds(made.profile.forward()) ==
         Approx(to_seconds(profile.forward()) / 2).epsilon(1e-7));  // each layer to a picosecond
   CHECK(made.profile.device == "Nameless 3000");
-  change.device = read_device("h100");
+  change.device = read_device(Files(), "h100");
   CHECK(error_message([&] {
-          rescaled(profile, resnet(), change);
+          rescaled(Files(), profile, resnet(), change);
         }).find("--from-device: no device is known as 'Nameless 3000'") != std::string::npos);
-  change.measured = read_device("v100");
-  CHECK(rescaled(profile, resnet(), change).profile.device == "h100");
+  change.measured = read_device(Files(), "v100");
+  CHECK(rescaled(Files(), profile, resnet(), change).profile.device == "h100");
 }
 
 TEST_CASE("longer samples: attention grows with the square of the tokens, all else in proportion") {
-  const Model gpt2 = read_model(Json::read(find_data("models", "gpt2.json", "model")));
+  const Model gpt2 = read_model(Json::read(Files(), Files().find_data("models", "gpt2.json", "model")));
   const Computation half = from_model(gpt2, {"x", ""}, 512), whole = from_model(gpt2, {"x", ""});
   for (std::size_t i = 0; i < whole.layers.size(); ++i) {
     const double ratio = static_cast<double>(*whole.layers[i].model.forward_macs);

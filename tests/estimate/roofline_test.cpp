@@ -71,24 +71,24 @@ TEST_CASE("the update moves 28 bytes a parameter with Adam, 20 with momentum") {
 }
 
 TEST_CASE("shipped devices can be read, and know their own names") {
-  const auto names = list_data("models/devices");
+  const auto names = Files().list_data("models/devices");
   CHECK(names == std::vector<std::string>{"a100-40gb", "a100-80gb", "b200", "gh200", "h100", "h200", "k80", "p100",
                                           "rtx2080ti", "rtx3090", "v100"});
   std::set<std::string> called;
   for (const std::string& name : names) {
-    const Device device = read_device(name);
+    const Device device = read_device(Files(), name);
     CHECK(device.peak.contains("fp32"));
     for (const std::string& one : device.also) {
       CHECK(called.insert(one).second);
-      CHECK(device_called(one)->name == name);
+      CHECK(device_called(Files(), one)->name == name);
     }
   }
-  CHECK_FALSE(device_called("P102-100").has_value());
+  CHECK_FALSE(device_called(Files(), "P102-100").has_value());
 }
 
 TEST_CASE("a device without the precision says which it has") {
   CHECK(error_message([] {
-          rates_of(read_device("v100"), "bf16", {"command line", "--precision"});
+          rates_of(read_device(Files(), "v100"), "bf16", {"command line", "--precision"});
         }) == "command line: --precision: v100 has no bf16 (fp16, fp32)");
-  CHECK(rates_of(read_device("h100"), "bf16", {"", ""}).element == 2);
+  CHECK(rates_of(read_device(Files(), "h100"), "bf16", {"", ""}).element == 2);
 }

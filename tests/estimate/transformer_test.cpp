@@ -13,7 +13,7 @@ using namespace allreplay;
 namespace {
 
 Transformer preset(const std::string& name) {
-  Transformer t = read_transformer(Json::read(find_data("models/transformers", name, "transformer")));
+  Transformer t = read_transformer(Json::read(Files(), Files().find_data("models/transformers", name, "transformer")));
   t.name = name;
   return t;
 }
@@ -46,7 +46,7 @@ TEST_CASE("presets have the published parameters, to the last one") {
       {"llama2-7b", 6'738'415'616}, {"llama2-13b", 13'015'864'320}, {"llama2-70b", 68'976'648'192},
       {"llama3-8b", 8'030'261'248}, {"llama3-70b", 70'553'706'496}, {"llama3-405b", 405'853'388'800},
       {"vit-b", 86'567'656},        {"vit-l", 304'326'632},         {"vit-h", 632'045'800}};
-  CHECK(published.size() == list_data("models/transformers").size());
+  CHECK(published.size() == Files().list_data("models/transformers").size());
   for (const auto& [name, count] : published) {
     INFO(name);
     CHECK(built(name).parameters() == count);
@@ -59,7 +59,7 @@ TEST_CASE("built transformers are those of models/, layer by layer") {
   for (const auto& [name, twin] : twins) {
     INFO(name);
     const Model ours = built(name, twin.second).model();
-    const Model theirs = read_model(Json::read(find_data("models", twin.first + ".json", "model")));
+    const Model theirs = read_model(Json::read(Files(), Files().find_data("models", twin.first + ".json", "model")));
     REQUIRE(ours.layers.size() == theirs.layers.size());
     for (std::size_t i = 0; i < ours.layers.size(); ++i) {
       CHECK(ours.layers[i].name == theirs.layers[i].name);

@@ -28,13 +28,13 @@ class SharesFolder : public OwnFolder {
   }
   std::vector<std::string> rows(const std::string& name) const { return untimed_rows((*this)(name)); }
   void sweep(const std::string& out, Share share = {}, bool resume = false) const {
-    run_sweep(read_sweep((*this)("s.json")),
+    run_sweep(read_sweep({}, (*this)("s.json")),
               {.out = (*this)(out), .resume = resume, .progress = false, .share = share});
   }
   std::vector<std::size_t> merge(const std::vector<std::string>& parts, const std::string& out = "all.csv") const {
     std::vector<std::string> files;
     for (const std::string& part : parts) files.push_back((*this)(part));
-    return merge_sweep(read_sweep((*this)("s.json")), files, (*this)(out), false);
+    return merge_sweep(read_sweep({}, (*this)("s.json")), files, (*this)(out), false);
   }
 };
 
@@ -81,9 +81,9 @@ TEST_CASE("the parts of all shares are the whole, and a part is resumed on its o
       parts.push_back("part" + std::to_string(i) + ".csv");
       fs::remove(folder(parts.back()));
       folder.sweep(parts.back(), {i, count});
-      const std::string before = read_output(folder(parts.back()));
+      const std::string before = Files().read_output(folder(parts.back()));
       folder.sweep(parts.back(), {i, count}, true);
-      CHECK(read_output(folder(parts.back())) == before);  // wall times and all: nothing is computed again
+      CHECK(Files().read_output(folder(parts.back())) == before);  // wall times and all: nothing is computed again
       fs::resize_file(folder(parts.back()), before.size() * 2 / 3);
       folder.sweep(parts.back(), {i, count}, true);
     }
@@ -111,7 +111,7 @@ TEST_CASE("what parts lack is named, written around, and filled by resume") {
   CHECK(missing_rows({0, 1, 2, 7, 9, 10}, 40) == "6 of 40 rows are missing: 1-3, 8, 10-11");
 
   CHECK(folder.merge({"part1.csv"}, "hole.csv").size() == 11);
-  CHECK(run_sweep(read_sweep(folder("s.json")), {.out = folder("hole.csv"), .resume = true, .progress = false})
+  CHECK(run_sweep(read_sweep({}, folder("s.json")), {.out = folder("hole.csv"), .resume = true, .progress = false})
             .simulated == 11);
   CHECK(folder.rows("hole.csv") == one);
 }
@@ -129,7 +129,7 @@ TEST_CASE("parts that do not belong together are refused by name") {
   CHECK(refusal({"nothing.csv"}).starts_with(folder("nothing.csv") + ": "));
   CHECK(!fs::exists(folder("all.csv")));
 
-  const std::string text = read_output(folder("a.csv"));
+  const std::string text = Files().read_output(folder("a.csv"));
   std::string changed = text;
   changed[changed.rfind("0.")] = '7';
   folder.write("a.csv", changed);
@@ -148,9 +148,9 @@ TEST_CASE("parts that do not belong together are refused by name") {
 
 TEST_CASE("shares and a farm give the rows of one process, for every shipped sweep") {
   const SharesFolder folder;
-  for (const std::string& name : list_data("configs")) {
+  for (const std::string& name : Files().list_data("configs")) {
     INFO(name);
-    Sweep sweep = read_sweep(name);
+    Sweep sweep = read_sweep({}, name);
     // Up to 16 rows, from all over the sweep.
     std::vector<std::size_t> some;
     const std::size_t step = 1 + sweep.requests.size() / 16;
@@ -178,7 +178,7 @@ TEST_CASE("shares and a farm give the rows of one process, for every shipped swe
 TEST_CASE("a farm loses no row to a kill, whichever came first") {
   const SharesFolder folder;
   folder.sweep("one.csv");
-  const Sweep sweep = read_sweep(folder("s.json"));
+  const Sweep sweep = read_sweep({}, folder("s.json"));
   // Rank 0 ends after so many rows, the costly ones first: they stand behind gaps, in the notes.
   for (std::size_t most = 1; most < 12; most += 3) {
     fs::remove(folder("farm.csv"));

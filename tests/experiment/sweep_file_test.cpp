@@ -31,12 +31,13 @@ class Folder : public OwnFolder {
   // How many rows were simulated, and what was remarked.
   std::pair<std::size_t, std::string> sweep(bool resume, bool force = false) const {
     std::string remark;
-    const auto swept = run_sweep(read_sweep((*this)("sweep.json")), {.jobs = 2,
-                                                                     .out = (*this)("out.csv"),
-                                                                     .resume = resume,
-                                                                     .progress = false,
-                                                                     .force = force,
-                                                                     .note = [&](const auto& text) { remark = text; }});
+    const auto swept =
+        run_sweep(read_sweep({}, (*this)("sweep.json")), {.jobs = 2,
+                                                          .out = (*this)("out.csv"),
+                                                          .resume = resume,
+                                                          .progress = false,
+                                                          .force = force,
+                                                          .note = [&](const auto& text) { remark = text; }});
     return {swept.simulated, remark};
   }
 
@@ -62,9 +63,9 @@ std::string with_field(const std::string& text, std::size_t line, std::size_t co
 TEST_CASE("resume computes again what was made from other inputs, and nothing else") {
   const Folder folder;
   CHECK(folder.sweep(false) == std::pair(std::size_t{8}, std::string()));
-  const std::string before = read_output(folder("out.csv"));
+  const std::string before = Files().read_output(folder("out.csv"));
   CHECK(folder.sweep(true) == std::pair(std::size_t{0}, std::string()));
-  CHECK(read_output(folder("out.csv")) == before);
+  CHECK(Files().read_output(folder("out.csv")) == before);
 
   // The first profile is that of the first half of the rows; the second half has to survive the first's replacement.
   folder.write("profile.csv", replaced(profile, "60", "90"));
@@ -73,7 +74,7 @@ TEST_CASE("resume computes again what was made from other inputs, and nothing el
   CHECK(remark ==
         "rows of " + folder("out.csv") + " that are computed again: 4 (their inputs or this program changed)");
   const std::vector<std::string> resumed = folder.rows();
-  const std::string after = read_output(folder("out.csv"));
+  const std::string after = Files().read_output(folder("out.csv"));
   CHECK(after.substr(after.find("other,")) == before.substr(before.find("other,")));  // to the bit, wall time and all
   folder.sweep(false);
   CHECK(folder.rows() == resumed);
@@ -87,12 +88,12 @@ TEST_CASE("resume computes again what was made from other inputs, and nothing el
 TEST_CASE("resume keeps the rows that a sweep had before it got more of them") {
   const Folder folder;
   const std::string sizes = R"("workers": [2, 4])";
-  const std::string sweep = read_output(folder("sweep.json"));
+  const std::string sweep = Files().read_output(folder("sweep.json"));
   folder.sweep(false);
-  const std::string before = read_output(folder("out.csv"));
+  const std::string before = Files().read_output(folder("out.csv"));
   folder.write("sweep.json", replaced(sweep, sizes, R"("workers": [2, 3, 4])"));
   CHECK(folder.sweep(true) == std::pair(std::size_t{4}, std::string()));  // 2 profiles, 2 strategies
-  std::string left = read_output(folder("out.csv"));
+  std::string left = Files().read_output(folder("out.csv"));
   for (std::size_t start = 0, end = 0; start < before.size(); start = end + 1) {
     end = before.find('\n', start);
     left = replaced(left, before.substr(start, end + 1 - start), "");  // to the bit, wall time and all
@@ -115,7 +116,7 @@ TEST_CASE("resume computes again what was changed in the file") {
   const Folder folder;
   folder.sweep(false);
   const std::vector<std::string> right = folder.rows();
-  const std::string text = read_output(folder("out.csv"));
+  const std::string text = Files().read_output(folder("out.csv"));
   constexpr std::size_t iteration_s = 8;  // profile, cluster, strategy, workers, collective, fidelity, codec, origin
   for (const std::string wrong : {"garbage", "-1", "nan", "inf", "", "0", "1e999"})
     for (const std::size_t line : {1, 4, 8}) {
@@ -131,7 +132,7 @@ TEST_CASE("resume computes again what was changed in the file") {
 TEST_CASE("rows in another order are not the sweep's") {
   const Folder folder;
   folder.sweep(false);
-  const std::string text = read_output(folder("out.csv"));
+  const std::string text = Files().read_output(folder("out.csv"));
   const std::size_t first = text.find('\n') + 1, second = text.find('\n', first) + 1,
                     third = text.find('\n', second) + 1;
   folder.write("out.csv", text.substr(0, first) + text.substr(second, third - second) +
@@ -144,7 +145,7 @@ TEST_CASE("rows in another order are not the sweep's") {
 TEST_CASE("a file with other columns is not gone on with") {
   const Folder folder;
   folder.sweep(false);
-  folder.write("out.csv", replaced(read_output(folder("out.csv")), "profile,", "trace,"));
+  folder.write("out.csv", replaced(Files().read_output(folder("out.csv")), "profile,", "trace,"));
   CHECK(error_message([&] {
           folder.sweep(true);
         }).ends_with("line 1: has other columns than this version writes (sweep without --resume, to another file)"));
@@ -154,7 +155,7 @@ TEST_CASE("rows that nothing tells of are computed again") {
   const Folder folder;
   folder.sweep(false);
   const std::vector<std::string> right = folder.rows();
-  const std::string notes = read_output(folder("out.csv.rows"));
+  const std::string notes = Files().read_output(folder("out.csv.rows"));
   for (std::size_t cut = 0; cut < notes.size(); cut += 41) {  // wherever the notes break off
     folder.write("out.csv.rows", notes.substr(0, cut));
     folder.sweep(true);
@@ -170,11 +171,11 @@ TEST_CASE("rows that nothing tells of are computed again") {
 TEST_CASE("whatever a kill leaves, no row that was finished is lost") {
   const Folder folder;
   folder.sweep(false);
-  const std::string text = read_output(folder("out.csv"));
+  const std::string text = Files().read_output(folder("out.csv"));
   // Row 1 is stale; the later ones are kept in the notes while it is computed again. Then the process ends.
   folder.write("out.csv", with_field(text, 1, 8, "-1"));
   folder.sweep(true);
-  const std::string notes = read_output(folder("out.csv.rows"));
+  const std::string notes = Files().read_output(folder("out.csv.rows"));
   CHECK(notes.find(" other,") != std::string::npos);
   folder.write("out.csv", text.substr(0, text.find('\n') + 1));
   CHECK(folder.sweep(true).first == 1);  // row 1's record says what it was made from, and nothing has its text
@@ -185,7 +186,7 @@ TEST_CASE("a sweep does not replace what no sweep wrote, unless told so") {
   folder.sweep(false);
   const auto refusal = [&] { return error_message([&] { folder.sweep(false); }); };
   CHECK(refusal().empty());
-  const std::string text = read_output(folder("out.csv"));
+  const std::string text = Files().read_output(folder("out.csv"));
   folder.write("out.csv", with_field(text, 3, 8, "0.5"));
   CHECK(refusal() ==
         folder("out.csv") +
@@ -196,7 +197,7 @@ TEST_CASE("a sweep does not replace what no sweep wrote, unless told so") {
   folder.write("out.csv", "precious\n");
   CHECK(refusal() ==
         folder("out.csv") + ": exists and is no result of a sweep (another file, or --force to replace it)");
-  CHECK(read_output(folder("out.csv")) == "precious\n");
+  CHECK(Files().read_output(folder("out.csv")) == "precious\n");
   CHECK(folder.sweep(false, true).first == 8);
   CHECK(folder.rows().size() == 9);
   CHECK(refusal().empty());
@@ -208,12 +209,12 @@ TEST_CASE("a sweep's notes replace nobody else's file") {
   for (const bool resume : {false, true})
     CHECK(error_message([&] { folder.sweep(resume); }) ==
           folder("out.csv.rows") + ": exists and holds no notes of a sweep (another --out, or --force to replace it)");
-  CHECK(read_output(folder("out.csv.rows")) == "precious");
+  CHECK(Files().read_output(folder("out.csv.rows")) == "precious");
   fs::remove(folder("out.csv.rows"));
   folder.write("victim", "precious");
   fs::create_symlink("victim", folder("out.csv.rows"));
   CHECK(error_message([&] { folder.sweep(false, true); }).find("out.csv.rows: is no file") != std::string::npos);
-  CHECK(read_output(folder("victim")) == "precious");
+  CHECK(Files().read_output(folder("victim")) == "precious");
 }
 
 TEST_CASE("two sweeps do not write one file") {
@@ -225,7 +226,7 @@ TEST_CASE("two sweeps do not write one file") {
     CHECK_FALSE(fs::exists(folder("out.csv")));
     fs::create_symlink("out.csv", folder("link.csv"));  // by another name
     CHECK(error_message([&] {
-            run_sweep(read_sweep(folder("sweep.json")), {.out = folder("link.csv"), .progress = false});
+            run_sweep(read_sweep({}, folder("sweep.json")), {.out = folder("link.csv"), .progress = false});
           }).find("out.csv: is being written by ") != std::string::npos);
   }
   CHECK(folder.sweep(false).first == 8);
@@ -234,10 +235,11 @@ TEST_CASE("two sweeps do not write one file") {
 
 TEST_CASE("a sweep does not write over what it reads") {
   const Folder folder;
-  protect_inputs(true);
+  Inputs inputs;
+  inputs.files.protect_inputs();
   CHECK(error_message([&] {
-          run_sweep(read_sweep(folder("sweep.json")), {.out = folder("profile.csv"), .progress = false, .force = true});
+          run_sweep(read_sweep(inputs, folder("sweep.json")),
+                    {.out = folder("profile.csv"), .progress = false, .force = true});
         }) == folder("profile.csv") + ": is one of the files that were read (another file to write)");
-  protect_inputs(false);
-  CHECK(read_output(folder("profile.csv")) == profile);
+  CHECK(Files().read_output(folder("profile.csv")) == profile);
 }

@@ -32,7 +32,7 @@ class Folder : public OwnFolder {
 
 TEST_CASE("every combination is a row, strategies fastest") {
   const Folder folder;
-  const Sweep sweep = read_sweep(folder("sweep.json"));
+  const Sweep sweep = read_sweep({}, folder("sweep.json"));
   REQUIRE(sweep.requests.size() == 16);
   CHECK(sweep.requests[0].strategy == "wfbp");
   CHECK(sweep.requests[1].strategy == "ddp");
@@ -48,7 +48,7 @@ TEST_CASE("a cluster's entry may have lists of its own") {
                                "clusters": [{"cluster": "cluster.json", "workers": [16], "collectives": ["binary-tree", "halving-doubling"], "strategies": ["ddp"]},
                                             "cluster.json", {"cluster": "cluster.json", "fidelities": ["alpha-beta"]}]})");
   std::vector<std::string> found;
-  const Sweep sweep = read_sweep(folder("own.json"));
+  const Sweep sweep = read_sweep({}, folder("own.json"));
   for (const Request request : sweep.requests)
     found.push_back(std::to_string(*request.workers) + " " + request.collective + " " + request.strategy + " " +
                     request.fidelity);
@@ -62,7 +62,7 @@ TEST_CASE("what is wrong with a cluster's own lists is told where it stands") {
   const Folder folder;
   const auto complaint = [&](const std::string& cluster) {
     folder.write("bad.json", R"({"profiles": ["profile.csv"], "strategies": ["wfbp"], "clusters": [)" + cluster + "]}");
-    return error_message([&] { read_sweep(folder("bad.json")); });
+    return error_message([&] { read_sweep({}, folder("bad.json")); });
   };
   CHECK(complaint(R"({"cluster": "cluster.json", "collective": ["ring"]})").find("/clusters/0/collective: ") !=
         std::string::npos);
@@ -77,7 +77,7 @@ TEST_CASE("an option may take several values: a row each, the last option fastes
   folder.write("many.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["wfbp",
                                 {"name": "us-byte", "partition": ["1 kB", "2 kB"], "second_phase": ["sequential", {"each": "random:{}", "from": 3, "to": 4}]}]})");
   std::vector<std::string> found;
-  const Sweep sweep = read_sweep(folder("many.json"));
+  const Sweep sweep = read_sweep({}, folder("many.json"));
   for (const Request request : sweep.requests) {
     found.push_back(request.strategy);
     for (const OptionText& option : request.options) found.back() += " " + option.value;
@@ -94,7 +94,7 @@ TEST_CASE("what is wrong with an option's values is told where it stands") {
         "bad.json",
         R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": [{"name": "us-byte", "second_phase": )" +
             value + "}]}");
-    return error_message([&] { run_sweep(read_sweep(folder("bad.json")), {.progress = false}); });
+    return error_message([&] { run_sweep(read_sweep({}, folder("bad.json")), {.progress = false}); });
   };
   const std::string place = folder("bad.json") + ": /strategies/0/second_phase";
   CHECK(complaint("[]") == place + ": is empty (at least one value)");
@@ -119,13 +119,13 @@ TEST_CASE("a sweep of too many rows is refused") {
   const Folder folder;
   folder.write("bad.json", R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 4],
                                "strategies": [{"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": 60000}}]})");
-  CHECK(error_message([&] { read_sweep(folder("bad.json")); }).find("makes more than 100000 rows") !=
+  CHECK(error_message([&] { read_sweep({}, folder("bad.json")); }).find("makes more than 100000 rows") !=
         std::string::npos);
 }
 
 TEST_CASE("rows are the same, in the same order, whatever the number of jobs") {
   const Folder folder;
-  const Sweep sweep = read_sweep(folder("sweep.json"));
+  const Sweep sweep = read_sweep({}, folder("sweep.json"));
   run_sweep(sweep, {.jobs = 1, .out = folder("one.csv"), .progress = false});
   run_sweep(sweep, {.jobs = 4, .out = folder("four.csv"), .progress = false});
   CHECK(untimed_rows(folder("one.csv")).size() == 17);
@@ -134,9 +134,9 @@ TEST_CASE("rows are the same, in the same order, whatever the number of jobs") {
 
 TEST_CASE("resume continues after the last whole row, wherever the sweep was cut") {
   const Folder folder;
-  const Sweep sweep = read_sweep(folder("sweep.json"));
+  const Sweep sweep = read_sweep({}, folder("sweep.json"));
   run_sweep(sweep, {.out = folder("whole.csv"), .progress = false});
-  const std::string text = read_output(folder("whole.csv"));
+  const std::string text = Files().read_output(folder("whole.csv"));
   for (std::size_t cut = 0; cut <= text.size(); cut += 97) {
     std::ofstream(folder("cut.csv"), std::ios::binary) << text.substr(0, cut);
     run_sweep(sweep, {.jobs = 2, .out = folder("cut.csv"), .resume = true, .progress = false});
@@ -144,21 +144,22 @@ TEST_CASE("resume continues after the last whole row, wherever the sweep was cut
   }
   const auto nothing_left = run_sweep(sweep, {.out = folder("whole.csv"), .resume = true, .progress = false});
   CHECK(nothing_left.simulated == 0);
-  CHECK(read_output(folder("whole.csv")) == text);
+  CHECK(Files().read_output(folder("whole.csv")) == text);
   run_sweep(sweep, {.out = folder("fresh.csv"), .resume = true, .progress = false});
   CHECK(untimed_rows(folder("fresh.csv")) == untimed_rows(folder("whole.csv")));
 }
 
 TEST_CASE("resume refuses the file of another sweep, and leaves it alone") {
   const Folder folder;
-  run_sweep(read_sweep(folder("sweep.json")), {.out = folder("out.csv"), .progress = false});
-  const std::string before = read_output(folder("out.csv"));
+  run_sweep(read_sweep({}, folder("sweep.json")), {.out = folder("out.csv"), .progress = false});
+  const std::string before = Files().read_output(folder("out.csv"));
   folder.write("sweep.json",
                R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["s-sgd", "wfbp"]})");
   CHECK(error_message([&] {
-          run_sweep(read_sweep(folder("sweep.json")), {.out = folder("out.csv"), .resume = true, .progress = false});
+          run_sweep(read_sweep({}, folder("sweep.json")),
+                    {.out = folder("out.csv"), .resume = true, .progress = false});
         }) == folder("out.csv") + ": has 16 rows, the sweep 2 (the file of this sweep)");
-  CHECK(read_output(folder("out.csv")) == before);
+  CHECK(Files().read_output(folder("out.csv")) == before);
 }
 
 TEST_CASE("everything is checked before anything is written") {
@@ -167,21 +168,21 @@ TEST_CASE("everything is checked before anything is written") {
       "bad.json",
       R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "workers": [2, 0], "strategies": ["wfbp"]})");
   CHECK(error_message([&] {
-          run_sweep(read_sweep(folder("bad.json")), {.out = folder("bad.csv"), .progress = false});
+          run_sweep(read_sweep({}, folder("bad.json")), {.out = folder("bad.csv"), .progress = false});
         }).find("/workers/1: ") != std::string::npos);
   folder.write(
       "bad.json",
       R"({"profiles": ["profile.csv"], "clusters": ["cluster.json"], "strategies": ["wfbp", {"name": "ddp", "bucket_cap": "0 B"}]})");
   CHECK(error_message([&] {
-          run_sweep(read_sweep(folder("bad.json")), {.out = folder("bad.csv"), .progress = false});
+          run_sweep(read_sweep({}, folder("bad.json")), {.out = folder("bad.csv"), .progress = false});
         }).find("/strategies/1/bucket_cap: ") != std::string::npos);
   CHECK(!fs::exists(folder("bad.csv")));
 }
 
 TEST_CASE("every shipped sweep is read and its first rows run") {
-  for (const std::string& name : list_data("configs")) {
+  for (const std::string& name : Files().list_data("configs")) {
     INFO(name);
-    Sweep sweep = read_sweep(name);
+    Sweep sweep = read_sweep({}, name);
     REQUIRE(!sweep.requests.empty());
     std::vector<std::size_t> first(std::min<std::size_t>(sweep.requests.size(), 10));
     std::iota(first.begin(), first.end(), std::size_t{0});
@@ -192,20 +193,20 @@ TEST_CASE("every shipped sweep is read and its first rows run") {
 
 TEST_CASE("a sweep writes over its own earlier result, and over nothing else") {
   const Folder folder;
-  const Sweep sweep = read_sweep(folder("sweep.json"));
+  Inputs inputs;
+  inputs.files.protect_inputs();
+  const Sweep sweep = read_sweep(inputs, folder("sweep.json"));
   run_sweep(sweep, {.out = folder("out.csv"), .progress = false});
   CHECK_NOTHROW(run_sweep(sweep, {.out = folder("out.csv"), .progress = false}));
-  const std::string before = read_output(folder("sweep.json"));
-  protect_inputs(true);
+  const std::string before = Files().read_output(folder("sweep.json"));
   CHECK(error_message([&] { run_sweep(sweep, {.out = folder("sweep.json"), .progress = false}); }) ==
         folder("sweep.json") + ": is one of the files that were read (another file to write)");
-  protect_inputs(false);
-  CHECK(read_output(folder("sweep.json")) == before);
+  CHECK(Files().read_output(folder("sweep.json")) == before);
 }
 
 TEST_CASE("the command line's collective and fidelity stand instead of the file's lists") {
   const Folder folder;
-  const Sweep sweep = read_sweep(folder("sweep.json"), {.collective = "recursive-doubling"});
+  const Sweep sweep = read_sweep({}, folder("sweep.json"), {.collective = "recursive-doubling"});
   REQUIRE(sweep.requests.size() == 8);  // 4 sizes x 2 strategies; the file's two collectives are one
   for (const Request request : sweep.requests) CHECK(request.collective == "recursive-doubling");
 }

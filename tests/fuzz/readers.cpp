@@ -37,8 +37,8 @@ constexpr auto here = "fuzz";  // the file that texts are said to stand in
 std::vector<std::string> files_of(const char* folder) {
   constexpr std::size_t most = 20'000;
   std::vector<std::string> texts;
-  for (const std::string& name : list_data(folder)) {
-    std::string text = read_file(find_data(folder, name, "file"));
+  for (const std::string& name : Files().list_data(folder)) {
+    std::string text = Files().read(Files().find_data(folder, name, "file"));
     if (text.size() <= most) texts.push_back(std::move(text));
   }
   return texts;
@@ -65,7 +65,7 @@ Scenario small_scenario(const Profile& profile, std::string_view strategy) {
 }
 
 void read_a_profile(const std::string& text) {
-  const Profile profile = parse_profile(text, here);
+  const Profile profile = parse_profile(Files(), text, here);
   if (profile.layers.size() > 100 || profile.tensors.size() > 300) return;
   for (const char* strategy : {"mg-wfbp", "us-byte"}) run(small_scenario(profile, strategy));
 }
@@ -126,7 +126,7 @@ std::vector<std::string> plans() {
 }
 
 void read_a_sweep(const std::string& text) {
-  const Sweep sweep = read_sweep(Json::parse(text, "configs/fuzz"));  // beside what sweeps name
+  const Sweep sweep = read_sweep({}, Json::parse(text, "configs/fuzz"));  // beside what sweeps name
   Library library;
   if (sweep.requests.empty()) return;
   for (const std::size_t row : {std::size_t{0}, sweep.requests.size() - 1})
@@ -173,7 +173,7 @@ void read_a_model(const std::string& text) {
   from_model(model, {here, ""}, 0);
 }
 
-void read_a_measured_table(const std::string& text) { parse_measured_file(text, here); }
+void read_a_measured_table(const std::string& text) { parse_measured_file({}, text, here); }
 
 std::vector<std::string> measured_tables() {
   return {

@@ -46,7 +46,7 @@ int replay(const Importer& importer, const std::filesystem::path& folder) {
   int inputs = 0;
   Random random(1, 0);
   for (const std::string& file : files) {
-    const std::string text = read_file(file);
+    const std::string text = Files().read(file);
     exercise(importer, text);
     for (std::size_t cut = 0; cut < cuts; ++cut)
       exercise(importer, std::string_view(text).substr(0, text.size() * cut / cuts));

@@ -9,10 +9,10 @@ namespace {
 
 // What the real program writes for a shipped profile and cluster, of which `sweep` would make a CSV.
 SweepResult swept(const std::string& config) {
-  const Sweep sweep = read_sweep(written("config.json", config));
+  const Sweep sweep = read_sweep({}, written("config.json", config));
   const std::string out = written("swept.csv", "");
   run_sweep(sweep, {.out = out, .progress = false});
-  return read_sweep_result(out);
+  return read_sweep_result(Files(), out);
 }
 
 const std::string config = R"({"name": "x", "profiles": ["googlenet_k80_b32", "resnet50_k80_b16"],
@@ -22,7 +22,7 @@ const std::string config = R"({"name": "x", "profiles": ["googlenet_k80_b32", "r
 
 TEST_CASE("the fastest and the slowest of the largest size are simulated again, and agree") {
   const SweepResult result = swept(config);
-  const ChosenTimelines chosen = choose_timelines(result, std::nullopt, 3);
+  const ChosenTimelines chosen = choose_timelines({}, result, std::nullopt, 3);
   CHECK(chosen.left_out == 1);
   REQUIRE(chosen.timelines.size() == 3);
   for (const ChosenTimeline& one : chosen.timelines) {
@@ -32,7 +32,7 @@ TEST_CASE("the fastest and the slowest of the largest size are simulated again, 
     REQUIRE(std::holds_alternative<Outcome>(one.outcome));
     CHECK(std::get<Outcome>(one.outcome).result.metrics.iteration_s == row.iteration_s);
   }
-  CHECK(choose_timelines(result, std::nullopt, 0).timelines.empty());
+  CHECK(choose_timelines({}, result, std::nullopt, 0).timelines.empty());
 }
 
 TEST_CASE("options and collectives of a row are simulated, too") {
@@ -41,7 +41,7 @@ TEST_CASE("options and collectives of a row are simulated, too") {
     {"name": "us-byte", "second_phase": "random:7"}, {"name": "bytescheduler", "credit": "5 MB"}, "dear", "best"]})");
   for (const ResultRow& row : result.rows) {
     SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {0}}}}}};
-    const ChosenTimelines chosen = choose_timelines(one, std::nullopt, 1);
+    const ChosenTimelines chosen = choose_timelines({}, one, std::nullopt, 1);
     INFO(row.series);
     CHECK(std::holds_alternative<Outcome>(chosen.timelines.at(0).outcome));
   }
@@ -54,13 +54,13 @@ TEST_CASE("rows with codecs are simulated again, too") {
   for (const ResultRow& row : result.rows) {
     SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {0}}}}}};
     INFO(row.series);
-    CHECK(std::holds_alternative<Outcome>(choose_timelines(one, std::nullopt, 1).timelines.at(0).outcome));
+    CHECK(std::holds_alternative<Outcome>(choose_timelines({}, one, std::nullopt, 1).timelines.at(0).outcome));
   }
 }
 
 TEST_CASE("a row that cannot be simulated again says why") {
   const auto problem = [](const SweepResult& result, const std::optional<Sweep>& sweep) {
-    return std::get<std::string>(choose_timelines(result, sweep, 1).timelines.at(0).outcome);
+    return std::get<std::string>(choose_timelines({}, result, sweep, 1).timelines.at(0).outcome);
   };
   using Catch::Matchers::Contains;
   SweepResult result = swept(config);
@@ -69,18 +69,18 @@ TEST_CASE("a row that cannot be simulated again says why") {
              Contains("it now takes 395.9 ms an iteration, where the CSV says 791.9 ms"));
   for (ResultRow& row : result.rows) row.profile = "elsewhere";
   CHECK_THAT(problem(result, std::nullopt), Contains("no profile is called 'elsewhere'") && Contains("--config"));
-  CHECK_THAT(problem(result, read_sweep(written("config.json", config))),
+  CHECK_THAT(problem(result, read_sweep({}, written("config.json", config))),
              Contains("the configuration has no such row"));
 }
 
 TEST_CASE("the configuration says which files were meant") {
   const std::string profile = written("mine.csv", "layer,params,forward_us,backward_us\na,1000,,20\nb,3000000,,40\n");
-  const Sweep sweep = read_sweep(written("mine.json", R"({"profiles": [{"profile": ")" + profile +
-                                                          R"(", "forward_ratio": 0.5}], "clusters": ["k80-10gbe"],
+  const Sweep sweep = read_sweep({}, written("mine.json", R"({"profiles": [{"profile": ")" + profile +
+                                                              R"(", "forward_ratio": 0.5}], "clusters": ["k80-10gbe"],
     "strategies": ["wfbp", "sync-easgd"]})"));
   const std::string out = written("mine_out.csv", "");
   run_sweep(sweep, {.out = out, .progress = false});
-  const SweepResult result = read_sweep_result(out);
-  CHECK(std::holds_alternative<std::string>(choose_timelines(result, std::nullopt, 1).timelines.at(0).outcome));
-  CHECK(std::holds_alternative<Outcome>(choose_timelines(result, sweep, 1).timelines.at(0).outcome));
+  const SweepResult result = read_sweep_result(Files(), out);
+  CHECK(std::holds_alternative<std::string>(choose_timelines({}, result, std::nullopt, 1).timelines.at(0).outcome));
+  CHECK(std::holds_alternative<Outcome>(choose_timelines({}, result, sweep, 1).timelines.at(0).outcome));
 }

@@ -34,7 +34,7 @@ TEST_CASE("names in words are what the shipped files say, and no others are open
   const SweepResult result = result_of(row_on("k80-10gbe", "a", 8, 5, "ring", "googlenet_k80_b32") +
                                        row_on("star-64-10gbe", "a", 8, 5, "ring", "llama3-8b_h100_b1_bf16") +
                                        row_on("/etc/passwd", "a", 8, 5, "ring", "../mine"));
-  const NamesInWords names = names_in_words(result, std::nullopt);
+  const NamesInWords names = names_in_words(Files(), result, std::nullopt);
   CHECK(names.models == std::map<std::string, std::string>{{"googlenet_k80_b32", "GoogLeNet"},
                                                            {"llama3-8b_h100_b1_bf16", "LLaMA-3 8B"}});
   // star-64-10gbe says "one 10 Gbit/s switch", which names no network.

@@ -58,12 +58,12 @@ class Folder {
 /// The file of that name in that folder, with this text.
 inline std::string written(const std::string& name, const std::string& text) {
   static const Folder folder;
-  write_file(folder.file(name), text);
+  Files().write(folder.file(name), text);
   return folder.file(name);
 }
 
 inline SweepResult result_of(const std::string& rows) {
-  return read_sweep_result(written("result.csv", result_header + rows));
+  return read_sweep_result(Files(), written("result.csv", result_header + rows));
 }
 
 }  // namespace allreplay

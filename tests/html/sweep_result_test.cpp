@@ -45,7 +45,7 @@ SweepResult with_column(const std::string& rows, const std::string& name, const 
     text.insert(at, "," + cell);
     at += cell.size() + 2;
   }
-  return read_sweep_result(written("column.csv", text));
+  return read_sweep_result(Files(), written("column.csv", text));
 }
 
 }  // namespace
@@ -69,7 +69,7 @@ TEST_CASE("codecs are compared in one group, whatever collectives they bring") {
 
 TEST_CASE("complaints about a CSV name its line and column") {
   const auto complaint = [](const std::string& text) {
-    return error_message([&] { read_sweep_result(written("bad.csv", text)); });
+    return error_message([&] { read_sweep_result(Files(), written("bad.csv", text)); });
   };
   const std::string good = result_row("p", "a", 8, 5);
   const auto with = [&](const std::string& from, const std::string& to) {

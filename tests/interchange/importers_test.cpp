@@ -11,6 +11,7 @@
 #include "tests/own_folder.hpp"
 #include "tests/random_profile.hpp"
 
+#include "sim/core/file.hpp"
 #include "sim/interchange/importers/importer.hpp"
 #include "sim/interchange/importers/overlap.hpp"
 #include "sim/interchange/importers/ranks.hpp"
@@ -165,7 +166,7 @@ TEST_CASE("what the trace writer writes is read back the same") {
     for (Layer& layer : profile.layers)  // all digits: up to 100 seconds, to the picosecond
       layer.forward = Time(static_cast<std::int64_t>(random.below(100'000'000'000'000)));
     const std::vector<std::string> notes{"one", "a \"second\""};
-    check_same(parse_profile(trace_json(profile, notes), "x.json"), profile);
+    check_same(parse_profile(Files(), trace_json(profile, notes), "x.json"), profile);
   }
 }
 
@@ -179,15 +180,16 @@ TEST_CASE("gzip and plain files are read alike, and a cut one is an error") {
   const gzFile out = gzopen(zipped.c_str(), "wb");
   gzwrite(out, text.data(), static_cast<unsigned>(text.size()));
   gzclose(out);
-  CHECK(ByteSource(plain).rest() == text);
-  CHECK(ByteSource(zipped).rest() == text);
-  CHECK(ByteSource(zipped).head() == std::string_view(text).substr(0, ByteSource(zipped).head().size()));
-  CHECK(contains(error_message([&] { ByteSource(plain).rest(1000); }), "has more than 1000 bytes"));
+  CHECK(ByteSource(Files(), plain).rest() == text);
+  CHECK(ByteSource(Files(), zipped).rest() == text);
+  CHECK(ByteSource(Files(), zipped).head() ==
+        std::string_view(text).substr(0, ByteSource(Files(), zipped).head().size()));
+  CHECK(contains(error_message([&] { ByteSource(Files(), plain).rest(1000); }), "has more than 1000 bytes"));
   const auto size = std::filesystem::file_size(zipped);
   for (const auto keep : {size - 1, size / 2, std::uintmax_t{40}}) {
     std::filesystem::resize_file(zipped, keep);
     INFO(keep);
-    CHECK(contains(error_message([&] { ByteSource(zipped).rest(); }), "ends too early: it was cut"));
+    CHECK(contains(error_message([&] { ByteSource(Files(), zipped).rest(); }), "ends too early: it was cut"));
   }
 }
 

@@ -25,8 +25,8 @@ struct File {
       (std::filesystem::temp_directory_path() / ("plan_" + std::to_string(::getpid()) + ".json")).string();
   ~File() { std::filesystem::remove(name); }
   Plan read(const std::string& text, const Profile& profile) const {
-    write_file(name, text);
-    return read_plan(name, profile);
+    Files().write(name, text);
+    return read_plan(Files(), name, profile);
   }
   std::string complaint(const std::string& text, const Profile& profile) const {
     const std::string all = error_message([&] { read(text, profile); });

@@ -95,14 +95,14 @@ TEST_CASE("the format follows from the name") {
   for (const auto& [ending, start] : {std::pair(".svg", "<svg"), {".png", "\x89PNG"}, {".pdf", "%PDF"}}) {
     const std::string file = folder("picture") + ending;
     CHECK(is_picture(file));
-    write_picture(file, example());
-    CHECK(read_file(file).substr(0, 4) == start);
+    write_picture(Files(), file, example());
+    CHECK(Files().read(file).substr(0, 4) == start);
   }
   CHECK(!is_picture("picture"));
   CHECK(error_message([] {
           require_picture("x.gif", {"command line", "--plot"});
         }) == "command line: --plot: 'x.gif' has no ending of a picture (.svg, .png, .pdf)");
-  CHECK(error_message([] { write_picture("/nowhere/x.svg", example()); }) ==
+  CHECK(error_message([] { write_picture(Files(), "/nowhere/x.svg", example()); }) ==
         "/nowhere/x.svg: cannot be written: No such file or directory (check the folder, its rights and its space)");
 }
 

@@ -7,6 +7,7 @@
 #include "tests/training/scenario.hpp"
 #include "tests/training/tasks.hpp"
 
+#include "sim/core/file.hpp"
 #include "sim/workload/profile_file.hpp"
 
 using namespace allreplay;
@@ -113,7 +114,8 @@ TEST_CASE("where nobody is late, ranks start together") {
   // Of real profiles, under all strategies: to the last bit of all that is measured.
   int compared = 0;
   for (const char* name : {"resnet50_p100_b64", "vgg16_p100_b64"}) {
-    const Shared<Profile> profile = read_profile(ALLREPLAY_SOURCE_DIR "/traces/" + std::string(name) + ".json");
+    const Shared<Profile> profile =
+        read_profile(Files(), ALLREPLAY_SOURCE_DIR "/traces/" + std::string(name) + ".json");
     for (const Strategy& strategy : strategies()) {
       if (strategy.name == "best") continue;
       Scenario scenario = on_topology(profile, strategy.name, 8, ten_gigabit_star, "ring", 10e-6);

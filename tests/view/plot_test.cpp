@@ -35,9 +35,9 @@ std::string sweep(std::size_t models, std::size_t sizes) {
 }
 
 Drawing figure(const std::string& csv, PlotOptions options) {
-  MemoryFiles files;
+  Files files;
   files.add("rows.csv", csv);
-  return draw(plot_figure(read_plot_table("rows.csv"), std::move(options)));
+  return draw(plot_figure(read_plot_table(files, "rows.csv"), std::move(options)));
 }
 
 }  // namespace
@@ -78,9 +78,9 @@ TEST_CASE("what is no strategy takes the looks that the figure has left") {
 }
 
 TEST_CASE("an option of a row is a column of the table") {
-  MemoryFiles files;
+  Files files;
   files.add("rows.csv", "options,workers\ngroups=2;stop=0,8\n,8\nstop=1;workers=9,8\n");
-  const PlotTable table = read_plot_table("rows.csv");
+  const PlotTable table = read_plot_table(files, "rows.csv");
   CHECK(table.columns == std::vector<std::string>{"options", "workers", "groups", "stop"});
   CHECK(table.rows[0].cells == std::vector<std::string>{"groups=2;stop=0", "8", "2", "0"});
   CHECK(table.rows[1].cells == std::vector<std::string>{"", "8", "", ""});

@@ -30,7 +30,7 @@ const std::string trace = R"({"model": {"name": "m", "layers": [
 }  // namespace
 
 TEST_CASE("a trace joins times and tensors by layer") {
-  const Profile profile = read_profile(temporary("trace.json", trace));
+  const Profile profile = read_profile(Files(), temporary("trace.json", trace));
   CHECK(profile.model == "m");
   CHECK(profile.batch_size == 8);
   CHECK(profile.origin == Origin::Measured);
@@ -47,7 +47,7 @@ TEST_CASE("a layer of the model without times is a tensor without a layer") {
   std::string text = trace;
   text.replace(text.find("\"fc\", \"forward\""), 4, "\"fd\"");
   CHECK(error_message([&] {
-          read_profile(temporary("missing.json", text));
+          read_profile(Files(), temporary("missing.json", text));
         }).find("/layers: the layer 'fc' of the model 'm' has no times here") != std::string::npos);
 }
 
@@ -57,8 +57,8 @@ TEST_CASE("a trace may say update, tokens, operations, groups and activations, a
   text.replace(text.find("\"us\","), 5,
                "\"us\", \"update\": 2.5, \"tokens_per_sample\": 128, \"flops_per_sample\": 1.5e14,");
   text.replace(text.find("\"backward\": 3}"), 14, "\"backward\": 3, \"group\": \"g\", \"activation_bytes\": 7}");
-  const Profile profile = parse_profile(text, "m.json");
-  for (const Profile& one : {profile, parse_profile(trace_json(profile), "m.json")}) {
+  const Profile profile = parse_profile(Files(), text, "m.json");
+  for (const Profile& one : {profile, parse_profile(Files(), trace_json(profile), "m.json")}) {
     CHECK(one.origin == Origin::Estimated);
     CHECK(one.update == to_time(2.5e-6));
     CHECK(one.tokens_per_sample == 128);
@@ -72,7 +72,7 @@ TEST_CASE("a trace may say update, tokens, operations, groups and activations, a
   const auto refused = [&](const std::string& right, const std::string& wrong) {
     std::string other = text;
     other.replace(other.find(right), right.size(), wrong);
-    return error_message([&] { parse_profile(other, "m.json"); });
+    return error_message([&] { parse_profile(Files(), other, "m.json"); });
   };
   CHECK(refused("2.5,", "-1,").starts_with("m.json: /update: "));
   CHECK(refused("128,", "0,").starts_with("m.json: /tokens_per_sample: "));
@@ -84,7 +84,7 @@ TEST_CASE("a trace is written with its model's shapes and counts where the model
       R"({"name": "m", "input": "3x8x8", "layers": [{"name": "c", "forward_macs": 6, "activation_bytes": 8,
           "tensors": [{"name": "c.w", "shape": [2, 3]}]}]})",
       "m.json"));
-  Profile profile = parse_profile("layer,params,forward_us,backward_us\nc,6,1,2\n", "m.csv");
+  Profile profile = parse_profile(Files(), "layer,params,forward_us,backward_us\nc,6,1,2\n", "m.csv");
   profile.batch_size = 1;
   const Json written = Json::parse(trace_json(profile, {}, &model), "t.json");
   const Model read = read_model(written.at("model"));
@@ -97,29 +97,29 @@ TEST_CASE("a trace is written with its model's shapes and counts where the model
 TEST_CASE("a CSV has one fp32 tensor per row with parameters") {
   const std::string file =
       temporary("t.csv", "layer,params,forward_us,backward_us,extra\nc1,10,1,2,x\npool,0,3,4,y\n\"f,c\",5,5,6,z\n");
-  const Profile profile = read_profile(file);
+  const Profile profile = read_profile(Files(), file);
   REQUIRE(profile.tensors.size() == 2);
   CHECK(profile.tensors[1].name == "f,c");
   CHECK(profile.tensors[1].bytes == 20);
   CHECK(profile.tensors[1].layer == 2);
   CHECK(!profile.batch_size);
-  CHECK(read_profile(file, 0.5).forward() == to_time(6e-6));  // a given ratio sets every layer's forward time
+  CHECK(read_profile(Files(), file, 0.5).forward() == to_time(6e-6));  // a given ratio sets every layer's forward time
 }
 
 TEST_CASE("a blank forward time needs the ratio") {
   const std::string file = temporary("b.csv", "layer,params,forward_us,backward_us\nc1,10,,2\n");
-  CHECK(error_message([&] { read_profile(file); }).find("line 2: forward_us: is blank") != std::string::npos);
-  CHECK(read_profile(file, 0.5).forward() == to_time(1e-6));
+  CHECK(error_message([&] { read_profile(Files(), file); }).find("line 2: forward_us: is blank") != std::string::npos);
+  CHECK(read_profile(Files(), file, 0.5).forward() == to_time(1e-6));
 }
 
 TEST_CASE("every shipped model and trace is read") {
-  for (const std::string& name : list_data("models")) {
+  for (const std::string& name : Files().list_data("models")) {
     INFO(name);
-    CHECK(read_model(Json::read(find_data("models", name, "model"))).name == name);
+    CHECK(read_model(Json::read(Files(), Files().find_data("models", name, "model"))).name == name);
   }
-  for (const std::string& name : list_data("traces")) {
+  for (const std::string& name : Files().list_data("traces")) {
     INFO(name);
-    CHECK(read_profile(name).name == name);
+    CHECK(read_profile(Files(), name).name == name);
   }
 }
 
@@ -130,10 +130,10 @@ TEST_CASE("the real profiles are read, with the parameters that the models have"
     WARN("skipped: no published profiles in '" << folder << "' (ALLREPLAY_REFERENCE_DATA)");
     return;
   }
-  const Profile kineto = read_profile(folder + "resnet50_v100dgxs_b32_kineto.csv");
+  const Profile kineto = read_profile(Files(), folder + "resnet50_v100dgxs_b32_kineto.csv");
   CHECK(kineto.bytes() == 4 * 25'557'032);
   CHECK(to_seconds(kineto.backward()) == Approx(64.4354e-3));
-  const Profile espresso = read_profile(folder + "resnet50_v100_b32_espresso_pertensor.csv", 0.5);
+  const Profile espresso = read_profile(Files(), folder + "resnet50_v100_b32_espresso_pertensor.csv", 0.5);
   CHECK(espresso.tensors.size() == 161);
   CHECK(espresso.bytes() == kineto.bytes());
 }

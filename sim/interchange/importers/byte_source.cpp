@@ -27,13 +27,13 @@ struct ByteSource::Stream {
   gzFile file;
 };
 
-ByteSource::ByteSource(const std::string& file) : file_(file) {
+ByteSource::ByteSource(const Files& files, const std::string& file) : file_(file) {
   std::error_code impossible;
   if (std::filesystem::is_directory(file, impossible)) throw InputError({file, ""}, "is a folder", "name a file");
   const int descriptor = open(file.c_str(), O_RDONLY | O_CLOEXEC);
   const gzFile opened = descriptor < 0 ? nullptr : gzdopen(descriptor, "rb");
   if (!opened) throw InputError({file, ""}, fmt::format("cannot be read: {}", std::strerror(errno)), "check the path");
-  note_read(descriptor, {});
+  files.note_read(descriptor);
   stream_ = std::make_unique<Stream>(opened);
   gzbuffer(opened, piece_bytes);
   fill();

@@ -9,10 +9,12 @@
 
 namespace allreplay {
 
+class Files;
+
 class ByteSource {
  public:
   /// Opens `file`; what starts with gzip's magic bytes is decompressed. Throws InputError when it cannot be read.
-  explicit ByteSource(const std::string& file);
+  ByteSource(const Files& files, const std::string& file);
   /// The text itself, as if a file of this name held it.
   ByteSource(const std::string& file, std::string text);
   ~ByteSource();
