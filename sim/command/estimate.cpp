@@ -362,7 +362,12 @@ void note_known(const EstimateArguments& arguments, const EstimateRequest& reque
         fmt::format("{} is faster than the roofline allows ({:.0f} %): no such figure is known, check it",
                     known.place.path, 100 * made.efficiency));
   const auto needs = static_cast<Bytes>(outcome.result.memory.peak);
-  if (!arguments.setting.has_cluster() && needs > request.device.memory)
+  if (needs <= request.device.memory) return;
+  if (arguments.setting.has_cluster())
+    made.notes.push_back(fmt::format("in this setting a GPU needs {}, and {} has {}: were {} measured in another one?",
+                                     format_size(needs), request.device.name, format_size(request.device.memory),
+                                     known.text()));
+  else
     made.notes.push_back(fmt::format(
         "a GPU that holds everything needs {}, and {} has {}: the setting is missing in which {} were measured "
         "(--cluster, --workers, --strategy)",

@@ -78,8 +78,9 @@ Figure bars_figure(const PlotData& data) {
   const auto look = [&](const std::string& series) { return bar_look(series_look(looks.place(series))); };
   const Look compute{.fill = colour(0xD9D9D9)}, codec{.fill = colour(0x8C8C8C)};
   const auto of = [&](std::size_t row, const char* column) { return data.table.number(*data.rows[row], column); };
-  const auto total = [&](std::size_t row) {
-    return of(row, "forward_s") + of(row, "backward_s") + of(row, "codec_s") + of(row, "exposed_comm_s");
+  // All micro-batches, and the update.
+  const auto computing = [&](std::size_t row) {
+    return of(row, "iteration_s") - of(row, "codec_s") - of(row, "exposed_comm_s");
   };
   const std::string x_name = data.options.axis_name(data.options.x);
   Figure figure = figure_of(data, panels.size(), "time per iteration, by " + x_name);
@@ -87,19 +88,18 @@ Figure bars_figure(const PlotData& data) {
   for (const PlotPanel& panel : panels) {
     double longest = 0;
     for (const PlotSeries& series : panel.series)
-      for (const PlotPoint& point : series.points) longest = std::max(longest, total(point.row));
+      for (const PlotPoint& point : series.points) longest = std::max(longest, of(point.row, "iteration_s"));
     const FittingUnit unit = unit_of_duration(longest);
     ColumnChart chart{
         .x_name = x_name, .y = {.name = fmt::format("time per iteration ({})", unit.name)}, .names_within = true};
     chart.groups = groups_of(panel, [&](const std::string& series, std::size_t row) {
       coded = coded || of(row, "codec_s") > 0;
-      return ChartColumn{
-          series,
-          {{(of(row, "forward_s") + of(row, "backward_s")) / unit.size, compute, series + ", computation"},
-           {of(row, "codec_s") / unit.size, codec, series + ", compression"},
-           {of(row, "exposed_comm_s") / unit.size, look(series), series + ", exposed communication"}},
-          "",
-          !data.rows[row]->fits};
+      return ChartColumn{series,
+                         {{computing(row) / unit.size, compute, series + ", computation"},
+                          {of(row, "codec_s") / unit.size, codec, series + ", compression"},
+                          {of(row, "exposed_comm_s") / unit.size, look(series), series + ", exposed communication"}},
+                         "",
+                         !data.rows[row]->fits};
     });
     figure.panels.push_back(panel_of(panel.title, std::move(chart)));
   }

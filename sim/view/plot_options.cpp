@@ -130,7 +130,7 @@ const std::vector<PlotKindRow>& plot_kinds() {
       {PlotKind::Bars,
        "bars",
        "computation and, stacked on it, exposed communication",
-       {"forward_s", "backward_s", "codec_s", "exposed_comm_s"}},
+       {"iteration_s", "codec_s", "exposed_comm_s"}},
       {PlotKind::Columns, "columns", "any one number, written above its column", {}},
       {PlotKind::Histogram, "histogram", "how one number is distributed, with some rows marked", {}},
       {PlotKind::Trials,

@@ -1,4 +1,4 @@
-// Each addition of docs/adding.md, with the page's own code: its file, its row, its test.
+// Each addition of docs/dev/adding.md, with the page's own code: its file, its row, its test.
 #include <map>
 #include <set>
 

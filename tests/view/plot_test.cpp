@@ -42,6 +42,22 @@ Drawing figure(const std::string& csv, PlotOptions options) {
 
 }  // namespace
 
+TEST_CASE("bars are whole iterations: micro-batches and updates are computation") {
+  // Two micro-batches of 0.1 + 0.2 s and an update of 0.1 s, 0.05 s of a codec and 0.25 s exposed: 1 s.
+  const std::string csv =
+      "profile,strategy,workers,origin,iteration_s,forward_s,backward_s,exposed_comm_s,codec_s\n"
+      "model,ddp,8,estimated,1,0.1,0.2,0.25,0.05\n";
+  PlotOptions options;
+  options.kinds = {PlotKind::Bars};
+  std::map<std::string, double> heights;  // by part
+  for (const Shape& shape : figure(csv, options).shapes)
+    if (const auto* one = std::get_if<Rectangle>(&shape); one && one->meaning.kind == "part")
+      for (const char* part : {"computation", "compression", "exposed communication"})
+        if (one->meaning.title.find(part) != std::string::npos) heights[part] = one->box.height;
+  CHECK(heights["computation"] / heights["exposed communication"] == Approx(0.7 / 0.25));
+  CHECK(heights["compression"] / heights["exposed communication"] == Approx(0.05 / 0.25));
+}
+
 TEST_CASE("figures of every kind and many shapes can be read, and are the same again") {
   for (const PlotKindRow& kind : plot_kinds())
     for (const std::size_t models : {1U, 2U, 5U})
