@@ -193,9 +193,9 @@ void AddedStrategies::add(const std::string& name, Scheduling schedule) {
   one.row.summary = "added to the library";
   one.row.schedule = [this, &one](const PlanRequest& request) {
     std::unique_lock lock(mutex_);
-    const auto schedule = one.schedule;  // kept until it has planned, whatever is added meanwhile
+    const auto planner = one.schedule;  // kept until it has planned, whatever is added meanwhile
     lock.unlock();
-    return (*schedule)(request);
+    return (*planner)(request);
   };
 }
 

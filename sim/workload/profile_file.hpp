@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "sim/core/file.hpp"
 #include "sim/workload/profile.hpp"
 
 namespace allreplay {

@@ -159,7 +159,7 @@ std::int64_t times(std::vector<Slice> slices, const Tensor& tensor) {
 }
 
 bool is_gather(const Transfer& one) { return one.op == CollectiveOp::AllGather; }
-bool is_reduction(const Transfer& one) { return !is_gather(one) && one.group != group_replica; }
+bool reduces_shards(const Transfer& one) { return !is_gather(one) && one.group != group_replica; }
 bool is_replica(const Transfer& one) { return one.group == group_replica; }
 
 const Span& span_of(const Result& result, TaskId id) { return result.episodes.back().timeline.spans[id]; }
@@ -229,7 +229,7 @@ TEST_CASE("every byte is reduced once in each micro-batch that reduces, and gath
   for_all(204, 60, [](Scenario& scenario, std::string_view strategy) {
     const Plan plan = plan_of(scenario);
     const StrategyOptions& options = scenario.options.strategy;
-    const Carried reduced = carried(plan, is_reduction), gathered = carried(plan, is_gather),
+    const Carried reduced = carried(plan, reduces_shards), gathered = carried(plan, is_gather),
                   summed = carried(plan, is_replica);
     for (TensorId id = 0; id < scenario.profile->tensors.size(); ++id) {
       const Tensor& tensor = scenario.profile->tensors[id];
