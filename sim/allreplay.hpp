@@ -1,8 +1,9 @@
 // The library's header: profiles, clusters, plans, their simulation, and the timelines that come of it.
 //
 //   allreplay::Library library;  // reads files, each once
-//   const allreplay::Scenario scenario = library.resolve({.profile = "mine.json", .cluster = "k80-10gbe", .strategy =
-//   "ddp"}); const allreplay::Outcome outcome = allreplay::run(scenario);
+//   const allreplay::Scenario scenario =
+//       library.resolve({.profile = "mine.json", .cluster = "k80-10gbe", .strategy = "ddp"});
+//   const allreplay::Outcome outcome = allreplay::run(scenario);
 //
 // What is wrong with an input is thrown as allreplay::InputError. Versions with the same first number are compatible in
 // what the headers included here declare; link `allreplay::allreplay` of CMake's package `allreplay`.
