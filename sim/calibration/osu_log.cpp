@@ -21,11 +21,11 @@ constexpr Benchmark osu_benchmarks[] = {{"Allreduce", Purpose::AllReduce},
                                         {"Broadcast", Purpose::Broadcast},
                                         {"Bcast", Purpose::Broadcast}};
 
-struct Unit {
+struct TimeUnit {
   std::string_view name;
   double seconds;
 };
-constexpr Unit units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
+constexpr TimeUnit units[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
 
 struct OsuColumns {
   std::size_t count = 0, time = 0;
@@ -63,7 +63,7 @@ OsuColumns osu_columns(std::string_view header, const LogRequest& request, const
     const std::string name = lower(names[i]);
     if (!name.starts_with(wanted + " lat")) continue;
     const std::size_t open = name.find('('), close = name.find(')');
-    for (const Unit& unit : units)
+    for (const TimeUnit& unit : units)
       if (open < close && close != name.npos && name.substr(open + 1, close - open - 1) == unit.name)
         return {names.size(), i, unit.seconds};
     throw InputError(place, fmt::format("'{}' has no unit known here", names[i]), "us, ms or s");
