@@ -70,6 +70,7 @@ class Coverage {
     const std::vector<Need> needs = needs_of(plan_.sharding, profile_);
     for (const std::uint32_t batch : reduced_batches(needs.front()))
       if (auto wrong = unreduced(needs, batch)) return wrong;
+    if (auto wrong = untimely(needs.front())) return wrong;
     for (const Need& need : needs)
       if (need.payload == Payload::Kind::Parameters)
         if (auto wrong = gathers_in_time()) return wrong;
@@ -103,8 +104,18 @@ class Coverage {
         legs.push_back(std::move(leg));
       }
     }
-    if (auto wrong = too_early(legs.front().pieces, needs.front())) return wrong;
-    return too_late(legs.back().pieces);  // and so do those that these wait for
+    return std::nullopt;
+  }
+
+  // Of all that reduces, whether a need asks for it or not: what nothing waits for would be in flight for ever.
+  std::optional<Complaint> untimely(const Need& need) const {
+    const bool shards = need.op == CollectiveOp::ReduceScatter;
+    for (const auto& [slice, index] : pieces(reduces))
+      if (earliest_[index] <= made(slice, shards ? plan_.transfers[index].micro_batch : need.micro_batch))
+        return Complaint{fmt::format("{} may start before the backward pass of '{}' has made '{}'", name(index),
+                                     layer_of(slice.tensor), profile_.tensors[slice.tensor].name),
+                         fmt::format("after the backward pass of '{}', or a later one", layer_of(slice.tensor))};
+    return too_late(pieces(shards ? reduces : arrives));
   }
 
   // How a need is met.
@@ -253,15 +264,6 @@ class Coverage {
     for (const Work& update : {Work{WorkKind::Update, everything}, Work{WorkKind::Update, layer}})
       if (places_.find(update)) return update;
     return {WorkKind::Forward, layer, 0};
-  }
-
-  std::optional<Complaint> too_early(const std::vector<Piece>& pieces, const Need& need) const {
-    for (const auto& [slice, index] : pieces)
-      if (earliest_[index] <= made(slice, need.micro_batch))
-        return Complaint{fmt::format("{} may start before the backward pass of '{}' has made '{}'", name(index),
-                                     layer_of(slice.tensor), profile_.tensors[slice.tensor].name),
-                         fmt::format("after the backward pass of '{}', or a later one", layer_of(slice.tensor))};
-    return std::nullopt;
   }
 
   std::optional<Complaint> too_late(const std::vector<Piece>& pieces) const {

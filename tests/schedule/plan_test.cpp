@@ -174,6 +174,23 @@ TEST_CASE("a program that updates layer by layer updates every layer that has te
   CHECK(complaint([](Program& one) { one.push_back(one[6]); }) == "the program is not one iteration");
 }
 
+TEST_CASE("a sharded plan sends nothing that nobody waits for, though every byte is reduced") {
+  const Profile profile = three_layers();
+  const Plan plan = expand(two_blocks(), profile, {.zero = 1});
+  CHECK(complaint_of(plan) == "");
+  Plan stray = plan;  // one more sum among replicas, which no need of unsplit shards asks for
+  stray.transfers.push_back(plan.transfers.front());
+  stray.transfers.back().op = CollectiveOp::AllReduce;
+  stray.transfers.back().group = group_replica;
+  const std::size_t last = stray.transfers.size() - 1;
+  CHECK(complaint_of(stray).find("may start before the backward pass of 'out'") != std::string::npos);
+  stray.gates.push_back({work(0), transfer(last)});
+  CHECK(complaint_of(stray).find("may end after the update has started") != std::string::npos);
+  const ProgramIndex index(plan.program());
+  stray.gates.push_back({transfer(last), work(index(WorkKind::Update, everything, 0))});
+  CHECK(complaint_of(stray) == "");
+}
+
 TEST_CASE("what needs are follows from how the state is shared out") {
   Profile profile = three_layers();
   using enum Payload::Kind;
