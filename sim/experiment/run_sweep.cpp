@@ -38,18 +38,28 @@ void run_here(const Sweep& sweep, const std::vector<std::size_t>& missing, int j
   namespace tbb = oneapi::tbb;
   const auto threads = static_cast<std::size_t>(jobs);
   const tbb::global_control most(tbb::global_control::max_allowed_parallelism, threads);
-  std::size_t taken = 0, kept = 0;
-  const auto take = [&](tbb::flow_control& control) -> Scenario {
-    if (taken < missing.size()) return library.resolve(sweep.requests[missing[taken++]]);
-    control.stop();
-    return {};
+  // What is in flight lies here and only its number goes through: a pipeline that an error stops destroys no values.
+  struct InFlight {
+    Scenario scenario;
+    SweptRow row;
   };
-  const auto simulate_row = [](Scenario scenario) { return swept(std::move(scenario)); };
-  const auto keep_row = [&](const SweptRow& row) { keep(kept++, row); };
-  tbb::parallel_pipeline(2 * threads,
-                         tbb::make_filter<void, Scenario>(tbb::filter_mode::serial_in_order, take) &
-                             tbb::make_filter<Scenario, SweptRow>(tbb::filter_mode::parallel, simulate_row) &
-                             tbb::make_filter<SweptRow, void>(tbb::filter_mode::serial_in_order, keep_row));
+  std::vector<InFlight> in_flight(2 * threads);
+  std::size_t taken = 0;
+  const auto slot = [&](std::size_t number) -> InFlight& { return in_flight[number % in_flight.size()]; };
+  const auto take = [&](tbb::flow_control& control) -> std::size_t {
+    if (taken == missing.size()) return control.stop(), taken;
+    slot(taken).scenario = library.resolve(sweep.requests[missing[taken]]);
+    return taken++;
+  };
+  const auto simulate_row = [&](std::size_t number) {
+    slot(number).row = swept(std::move(slot(number).scenario));
+    return number;
+  };
+  const auto keep_row = [&](std::size_t number) { keep(number, slot(number).row); };
+  tbb::parallel_pipeline(in_flight.size(),
+                         tbb::make_filter<void, std::size_t>(tbb::filter_mode::serial_in_order, take) &
+                             tbb::make_filter<std::size_t, std::size_t>(tbb::filter_mode::parallel, simulate_row) &
+                             tbb::make_filter<std::size_t, void>(tbb::filter_mode::serial_in_order, keep_row));
 }
 
 // What rank 0 asks for: a row, and what it knows it to be made from.
