@@ -12,12 +12,11 @@
 
 namespace allreplay {
 
-std::vector<Need> needs_of(const ShardingConfig& sharding, const Profile& profile) {
+std::vector<Need> needs_of(const ShardingConfig& sharding) {
   using enum Payload::Kind;
   const auto last = static_cast<std::uint32_t>(sharding.accumulate - 1);
-  const WorkKind updated = profile.update > Time(0) ? WorkKind::Update : WorkKind::Forward;
   if (!sharding.shards_optimizer())
-    return {{CollectiveOp::AllReduce, group_all, Gradients, last, WorkKind::Backward, updated}};
+    return {{CollectiveOp::AllReduce, group_all, Gradients, last, WorkKind::Backward, WorkKind::Update}};
   std::vector<Need> needs{
       {CollectiveOp::ReduceScatter, group_shard, Gradients, last, WorkKind::Backward, WorkKind::Update}};
   if (sharding.shard_group > 0)
@@ -67,13 +66,13 @@ class Coverage {
           return Complaint{fmt::format("{} goes in groups, and the plan shards nothing", name(index)),
                            "\"step\": {\"zero\": 1}, or no axis"};
     if (auto wrong = circle()) return wrong;
-    const std::vector<Need> needs = needs_of(plan_.sharding, profile_);
+    const std::vector<Need> needs = needs_of(plan_.sharding);
     for (const std::uint32_t batch : reduced_batches(needs.front()))
       if (auto wrong = unreduced(needs, batch)) return wrong;
     if (auto wrong = untimely(needs.front())) return wrong;
     for (const Need& need : needs)
       if (need.payload == Payload::Kind::Parameters)
-        if (auto wrong = gathers_in_time()) return wrong;
+        if (auto wrong = gathers_in_time(need)) return wrong;
     return std::nullopt;
   }
 
@@ -111,11 +110,12 @@ class Coverage {
   std::optional<Complaint> untimely(const Need& need) const {
     const bool shards = need.op == CollectiveOp::ReduceScatter;
     for (const auto& [slice, index] : pieces(reduces))
-      if (earliest_[index] <= made(slice, shards ? plan_.transfers[index].micro_batch : need.micro_batch))
+      if (earliest_[index] <=
+          place_of(need.after, slice, shards ? plan_.transfers[index].micro_batch : need.micro_batch))
         return Complaint{fmt::format("{} may start before the backward pass of '{}' has made '{}'", name(index),
                                      layer_of(slice.tensor), profile_.tensors[slice.tensor].name),
                          fmt::format("after the backward pass of '{}', or a later one", layer_of(slice.tensor))};
-    return too_late(pieces(shards ? reduces : arrives));
+    return too_late(need, pieces(shards ? reduces : arrives));
   }
 
   // How a need is met.
@@ -255,20 +255,22 @@ class Coverage {
         latest_[order_[i]] = std::min(latest_[order_[i]], latest_[after]);
   }
 
-  // What makes a tensor's gradient, and what it is for: its layer's update where it has one, or its forward pass.
-  std::size_t made(const Slice& slice, std::uint32_t batch) const {
-    return places_(WorkKind::Backward, profile_.tensors[slice.tensor].layer, batch);
-  }
-  Work read_by(const Slice& slice) const {
+  // The work that a need of a tensor names: its layer's, or everybody's update. An update that takes no time may be
+  // left out of the program, and is then at the layer's next forward pass.
+  Work work_of(WorkKind kind, const Slice& slice, std::uint32_t batch) const {
     const LayerId layer = profile_.tensors[slice.tensor].layer;
+    if (kind != WorkKind::Update) return {kind, layer, batch};
     for (const Work& update : {Work{WorkKind::Update, everything}, Work{WorkKind::Update, layer}})
       if (places_.find(update)) return update;
     return {WorkKind::Forward, layer, 0};
   }
+  std::size_t place_of(WorkKind kind, const Slice& slice, std::uint32_t batch) const {
+    return *places_.find(work_of(kind, slice, batch));
+  }
 
-  std::optional<Complaint> too_late(const std::vector<Piece>& pieces) const {
+  std::optional<Complaint> too_late(const Need& need, const std::vector<Piece>& pieces) const {
     for (const auto& [slice, index] : pieces) {
-      const Work read = read_by(slice);
+      const Work read = work_of(need.before, slice, 0);
       if (latest_[index] <= *places_.find(read)) continue;
       if (read.kind == WorkKind::Update)
         return Complaint{fmt::format("{} may end after the update has started", name(index)), "before the update"};
@@ -308,8 +310,8 @@ class Coverage {
     return uses;
   }
 
-  std::optional<Complaint> gathers_in_time() const {
-    const std::size_t update = places_(WorkKind::Update, everything, 0);
+  std::optional<Complaint> gathers_in_time(const Need& need) const {
+    const std::size_t update = places_(need.after, everything, 0);
     const bool update_first = update < places_(WorkKind::Forward, 0, 0);
     // By use: a gather serves the first one that it cannot miss.
     const bool freed = plan_.sharding.shards_parameters();

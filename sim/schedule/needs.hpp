@@ -22,10 +22,10 @@ struct Need {
 };
 
 /// What follows from how the state is shared out, whatever the plan. Unsharded: gradients are summed among all after
-/// the last micro-batch's backward pass, before the update, or the next forward pass where nothing is updated. Sharded:
-/// they are reduced in the shard groups, the shards summed over the groups if there are several, and parameters are
-/// gathered after the update, before the first forward pass.
-std::vector<Need> needs_of(const ShardingConfig& sharding, const Profile& profile);
+/// the last micro-batch's backward pass, before the update (left out where it takes no time: before the layer's next
+/// forward pass). Sharded: they are reduced in the shard groups, the shards summed over the groups if there are
+/// several, and parameters are gathered after the update, before the first forward pass.
+std::vector<Need> needs_of(const ShardingConfig& sharding);
 
 /// What is wrong with a plan, and what would be right.
 struct Complaint {

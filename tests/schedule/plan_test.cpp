@@ -192,16 +192,12 @@ TEST_CASE("a sharded plan sends nothing that nobody waits for, though every byte
 }
 
 TEST_CASE("what needs are follows from how the state is shared out") {
-  Profile profile = three_layers();
   using enum Payload::Kind;
   using enum WorkKind;
-  CHECK(needs_of({.accumulate = 3}, profile) ==
-        std::vector<Need>{{CollectiveOp::AllReduce, group_all, Gradients, 2, Backward, Forward}});
-  profile.update = Time(6);
-  CHECK(needs_of({}, profile) ==
-        std::vector<Need>{{CollectiveOp::AllReduce, group_all, Gradients, 0, Backward, Update}});
+  CHECK(needs_of({.accumulate = 3}) ==
+        std::vector<Need>{{CollectiveOp::AllReduce, group_all, Gradients, 2, Backward, Update}});
   for (const std::int64_t zero : {1, 2, 3})
-    CHECK(needs_of({.zero = zero, .shard_group = 4}, profile) ==
+    CHECK(needs_of({.zero = zero, .shard_group = 4}) ==
           std::vector<Need>{{CollectiveOp::ReduceScatter, group_shard, Gradients, 0, Backward, Update},
                             {CollectiveOp::AllReduce, group_replica, Gradients, 0, Backward, Update},
                             {CollectiveOp::AllGather, group_shard, Parameters, 0, Update, Forward}});
