@@ -1,0 +1,87 @@
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "sim/command/command.hpp"
+#include "sim/jobs/nodes_of_job.hpp"
+#include "sim/report/goodput_report.hpp"
+#include "sim/report/links_report.hpp"
+#include "sim/report/report.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct GoodputArguments {
+  ScenarioArguments scenario;
+  std::string strategy, plan, mtbf, checkpoint, restart, interval = "optimal", repair, spares, horizon, seed = "0";
+  bool elastic = false, json = false;
+};
+
+Reliability reliability_of(const GoodputArguments& arguments) {
+  constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  const auto duration = [](const char* name, const std::string& text) {
+    return parse_long_duration(text, argument(name));
+  };
+  Reliability reliability{
+      .mtbf = duration("--mtbf", arguments.mtbf),
+      .checkpoint = duration("--checkpoint", arguments.checkpoint),
+      .restart = duration("--restart", arguments.restart),
+      .interval = parse_checkpoint_interval(arguments.interval, argument("--interval")),
+      .elastic = arguments.elastic,
+      .seed = static_cast<std::uint64_t>(parse_integer(arguments.seed, 0, most, argument("--seed")))};
+  if (!arguments.repair.empty()) reliability.repair = duration("--repair", arguments.repair);
+  if (!arguments.spares.empty())
+    reliability.spares = parse_integer(arguments.spares, 0, most_spares, argument("--spares"));
+  if (!arguments.horizon.empty()) reliability.horizon = duration("--horizon", arguments.horizon);
+  require_possible(reliability, argument("--mtbf"));
+  return reliability;
+}
+
+void execute(Context& context, const GoodputArguments& arguments) {
+  require_strategy_or_plan(arguments.strategy, arguments.plan);
+  const Reliability reliability = reliability_of(arguments);
+  Library library(context.inputs);
+  const Request request = arguments.scenario.request(arguments.strategy, arguments.plan);
+  const Outcome outcome = run_with_progress(context.console, library.resolve(request));
+  context.console.warn(outcome.result.warning);
+  warn_of_idle_options(context.console, arguments.scenario, outcome);
+  const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome), argument("--horizon"));
+  if (arguments.json)
+    context.console.print("{}\n",
+                          with_member(to_json(row_with_schedule(outcome)), "goodput", goodput_json(goodput).dump()));
+  else
+    context.console.print("{}, {}: an iteration takes {}\n{}", title(outcome.scenario), outcome.scenario.strategy->name,
+                          format_duration(outcome.result.metrics.iteration_s),
+                          goodput_report(goodput, reliability, screen()));
+}
+
+}  // namespace
+
+void add_goodput(CommandLine& app) {
+  auto arguments = std::make_shared<GoodputArguments>();
+  Command command = app.add_subcommand("goodput", "what failures and checkpoints leave of the throughput");
+  add_scenario_options(command, arguments->scenario);
+  add_strategy_or_plan(command, arguments->strategy, arguments->plan);
+  command.add_option("--mtbf", arguments->mtbf, "mean time between failures of one node, such as \"200 d\"").required();
+  command.add_option("--checkpoint", arguments->checkpoint, "how long computing waits for one, such as \"60 s\"")
+      .required();
+  command.add_option("--restart", arguments->restart, "from a failure to computing again, such as \"5 min\"")
+      .required();
+  command
+      .add_option("--interval", arguments->interval,
+                  "between checkpoints: a duration, a number of iterations, or optimal")
+      .capture_default_str();
+  command.add_option("--repair", arguments->repair, "until a node that failed is a spare (0 s)");
+  command.add_option("--spares", arguments->spares, "nodes that stand by (always one more)");
+  command.add_flag("--elastic", arguments->elastic, "also: go on with fewer nodes where none stands by");
+  command.add_option("--horizon", arguments->horizon, "how long to simulate (a thousand failures, in the mean)");
+  command.add_option("--seed", arguments->seed, "of the simulated failures").capture_default_str();
+  command.add_flag("--json", arguments->json, "print one JSON object");
+  command.footer(
+      "Example:\n  allreplay goodput --profile llama3-8b_h100_b1_bf16 --cluster dgx-8x8-100gbps --strategy fsdp2 \\\n"
+      "    --mtbf \"200 d\" --checkpoint \"60 s\" --restart \"5 min\"");
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
+}
+
+}  // namespace allreplay

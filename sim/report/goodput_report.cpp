@@ -1,0 +1,68 @@
+#include "sim/report/goodput_report.hpp"
+
+#include <fmt/format.h>
+
+#include "sim/core/units.hpp"
+#include "sim/report/table.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// "1.79 h": checkpoints and failures are hours apart.
+std::string long_text(double seconds) {
+  for (const auto& [unit, size] : {std::pair("d", 86400.), {"h", 3600.}, {"min", 60.}})
+    if (seconds >= 2 * size) return fmt::format("{:.4g} {}", seconds / size, unit);
+  return format_duration(seconds);
+}
+
+std::string operated_text(const Operated& operated, bool waits) {
+  const std::string waited =
+      waits ? fmt::format("; {} without enough nodes", long_text(operated.waited_s)) : std::string();
+  return fmt::format("{} useful, {} failure{}{}", percent(operated.useful_fraction), operated.failures,
+                     operated.failures == 1 ? "" : "s", waited);
+}
+
+}  // namespace
+
+std::string goodput_report(const Goodput& goodput, const Reliability& reliability, const Screen& screen) {
+  std::vector<std::pair<std::string, TableCell>> rows{
+      {"nodes", cell::count(goodput.nodes)},
+      {"a failure every", fmt::format("{} (of one node: {})", long_text(goodput.mtbf_s), long_text(reliability.mtbf))},
+      {"checkpoint every", fmt::format("{}: {} iteration{}", long_text(goodput.chosen.seconds),
+                                       goodput.interval_iterations, goodput.interval_iterations == 1 ? "" : "s")}};
+  Table intervals({"interval", "time between checkpoints", "useful, expected"});
+  for (const auto& [name, choice] : {std::pair("chosen", &goodput.chosen),
+                                     {"exact optimum", &goodput.optimal},
+                                     {"Daly", &goodput.daly},
+                                     {"Young", &goodput.young}})
+    intervals.add({name, long_text(choice->seconds), cell::percent(choice->useful_fraction, 3)});
+  const bool waits = reliability.spares.has_value();
+  std::vector<std::pair<std::string, TableCell>> after{{"simulated", operated_text(goodput.simulated, waits)}};
+  if (goodput.elastic) after.emplace_back("elastic", operated_text(*goodput.elastic, waits));
+  const std::string verdict = goodput.samples_per_s
+                                  ? fmt::format(": {:.4g} samples/s of {:.4g}", *goodput.samples_per_s,
+                                                *goodput.samples_per_s / goodput.chosen.useful_fraction)
+                                  : std::string();
+  return fmt::format("\n{}\n{}\n{}\n{} of the time is useful{}\n", facts(rows, screen), intervals.text(screen),
+                     facts(after, screen), percent(goodput.chosen.useful_fraction), verdict);
+}
+
+JsonValue goodput_json(const Goodput& goodput) {
+  JsonValue json = {{"mtbf_s", goodput.mtbf_s},
+                    {"nodes", goodput.nodes},
+                    {"interval_s", goodput.chosen.seconds},
+                    {"interval_iterations", goodput.interval_iterations},
+                    {"young_s", goodput.young.seconds},
+                    {"daly_s", goodput.daly.seconds},
+                    {"optimal_s", goodput.optimal.seconds},
+                    {"useful_fraction", goodput.chosen.useful_fraction},
+                    {"simulated_fraction", goodput.simulated.useful_fraction}};
+  if (goodput.elastic) json["elastic_fraction"] = goodput.elastic->useful_fraction;
+  json["failures"] = goodput.simulated.failures;
+  json["waited_s"] = goodput.simulated.waited_s;
+  json["samples_per_s"] = goodput.samples_per_s ? JsonValue(*goodput.samples_per_s) : JsonValue();
+  return json;
+}
+
+}  // namespace allreplay
