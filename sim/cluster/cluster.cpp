@@ -272,10 +272,10 @@ void require_placed_in_nodes(const Network& network) {
                      "packed, or a list of hosts");
 }
 
-Cluster read_cluster(const Json& json) {
+Cluster read_cluster(const Json& json, bool counts) {
   Cluster cluster;
   cluster.name = json.at("name").text();
-  cluster.workers = json.at("workers").integer(1, most_workers);
+  if (counts || json.find("workers")) cluster.workers = json.at("workers").integer(1, most_workers);
   cluster.network = read_network(json.at("network"));
   if (const auto interference = json.find("interference")) cluster.interference = read_interference(*interference);
   cluster.place = json.place();

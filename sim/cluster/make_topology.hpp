@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "sim/cluster/topology.hpp"
 #include "sim/cluster/topology_spec.hpp"
@@ -13,6 +14,9 @@ namespace allreplay {
 /// `double-binary-tree` and `rail` have as many hosts as workers need; the others what their sizes say. Throws
 /// InputError where they are too few, too many to hold, or cut off from each other.
 std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t workers);
+
+/// The same network with rank i on seats[i]; hosts that nobody was given follow. REQUIRES: each host once at most.
+std::shared_ptr<const Topology> seated(std::shared_ptr<const Topology> network, std::span<const NodeId> seats);
 
 /// What a collective between neighbouring ranks meets at worst.
 struct RouteBound {

@@ -13,9 +13,16 @@ SourceLocation place_of_collective(const Scenario& scenario) {
   return scenario.cluster.network.place / "collective";
 }
 
-std::int64_t workers_together(const Network& network, std::int64_t workers) {
+std::shared_ptr<const Topology> topology_of(const Scenario& scenario) {
+  return scenario.laid_on ? scenario.laid_on
+                          : make_topology(*topology_of(scenario.cluster.network), scenario.workers);
+}
+
+std::int64_t workers_together(const Scenario& scenario) {
+  const Network& network = scenario.cluster.network;
   if (network.node) return network.node->workers;
-  return make_topology(*network.topology, workers)->group_size();
+  return scenario.laid_on ? scenario.laid_on->group_size()
+                          : make_topology(*network.topology, scenario.workers)->group_size();
 }
 
 std::int64_t hierarchy_groups(std::int64_t workers, std::int64_t size) {
@@ -47,7 +54,7 @@ CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorith
   if (spec && spec->kind == TopologyKind::BCube) options.levels = spec->k;
   // Of nodes without a topology, closed forms know themselves.
   if (algorithm.grouped && (spec || fidelity != Fidelity::AlphaBeta))
-    options.groups = hierarchy_groups(scenario.workers, workers_together(scenario.cluster.network, scenario.workers));
+    options.groups = hierarchy_groups(scenario.workers, workers_together(scenario));
   return options;
 }
 

@@ -4,7 +4,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/cluster/make_topology.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/network/alpha_beta.hpp"
 #include "sim/network/launch.hpp"
@@ -102,7 +101,7 @@ Job job_of(Scenario of) {
     return made;
   }
   made.launch = scenario.options.launch;
-  made.topology = make_topology(*topology_of(scenario.cluster.network), scenario.workers);
+  made.topology = topology_of(scenario);
   made.setup = setup_of(scenario, made.choice);
   made.rounds = lay_on(made.setup, *made.topology);
   made.fabric = launched(made.rounds, made.launch);

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "sim/cluster/make_topology.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/schedule/needs.hpp"
 #include "sim/training/sharding.hpp"
@@ -118,7 +117,7 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
 // Among full nodes alone is there a hierarchy. On other topologies it runs as a ring, and says so: caveat().
 void require_full_nodes(const Scenario& scenario, const Algorithm& algorithm) {
   if (!algorithm.grouped || !on_rails(scenario.cluster.network)) return;
-  const std::int64_t size = workers_together(scenario.cluster.network, scenario.workers);
+  const std::int64_t size = workers_together(scenario);
   if (scenario.workers <= size || scenario.workers % size == 0) return;
   throw InputError(place_of_collective(scenario),
                    fmt::format("{} cannot serve {} workers in nodes of {}: the last holds {}", algorithm.name,
@@ -235,7 +234,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
     require_groups_served(scenario, choice);
     return choice;
   }
-  make_topology(*topology_of(network), scenario.workers);
+  topology_of(scenario);  // complains of one that cannot be
   if (scenario.workers <= 1) return choice;
   require_full_nodes(scenario, *choice.algorithm);
   const bool split = scenario.strategy && (scenario.strategy->split || shards_state(scenario)) && !choice.gathers();

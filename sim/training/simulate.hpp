@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
+#include "sim/cluster/topology.hpp"
 #include "sim/core/shared.hpp"
 #include "sim/network/fidelity.hpp"
 #include "sim/schedule/strategy.hpp"
@@ -48,6 +49,7 @@ struct Scenario {
   Options options;
   bool fold = true;       ///< identical workers are simulated once; results do not depend on it
   bool in_words = false;  ///< the options are those that the words of the strategy's framework mean
+  std::shared_ptr<const Topology> laid_on = nullptr;  ///< rank i sits on its host i; none: as the cluster's file says
   bool reuse = true;      ///< a collective that runs alone is priced once and reused (detailed fidelities)
   SourceLocation place_of_collective, place_of_fidelity,
       place_of_codec;                     ///< where complaints point, if not at the cluster

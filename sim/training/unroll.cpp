@@ -64,22 +64,23 @@ class Unroller {
   }
 
   TaskId add_timed(const Label& label, QueueId queue, std::int64_t rank) {
-    const Time time = nominal_time(label);
-    const double slowdown = classes_[label.worker_class].slowdown;
+    const WorkerClass& whose = classes_[label.worker_class];
+    const Time time = nominal_time(label, whose.profile ? *whose.profile : profile_);
+    const double slowdown = whose.slowdown;
     return add(label, {.queue = queue, .rank = rank, .duration = slowdown == 1 ? time : scaled(time, slowdown)}, time);
   }
 
-  Time nominal_time(const Label& label) const {
+  Time nominal_time(const Label& label, const Profile& profile) const {
     const auto block = [&] { return plan_.blocks[label.item].bytes(); };
     switch (label.kind) {
       case Label::Kind::Backward:
-        return profile_.layers[label.item].backward;
+        return profile.layers[label.item].backward;
       case Label::Kind::Forward:
-        return profile_.layers[label.item].forward;
+        return profile.layers[label.item].forward;
       case Label::Kind::Update:
-        return update_time(label.item);
+        return update_time(label.item, profile);
       case Label::Kind::CopyOut:
-        return copy_time(static_cast<double>(block()) * profile_.parameter_share());
+        return copy_time(static_cast<double>(block()) * profile.parameter_share());
       case Label::Kind::CopyIn:
         return copy_time(static_cast<double>(block()));
       case Label::Kind::Encode:
@@ -97,13 +98,13 @@ class Unroller {
   }
 
   // A layer's share goes by its bytes.
-  Time update_time(std::uint32_t item) const {
-    if (!profile_.update) return Time(0);
-    if (item == everything) return scaled(*profile_.update, 1 / static_cast<double>(shards_));
+  Time update_time(std::uint32_t item, const Profile& profile) const {
+    if (!profile.update) return Time(0);
+    if (item == everything) return scaled(*profile.update, 1 / static_cast<double>(shards_));
     Bytes bytes = 0;
-    for (const Tensor& tensor : profile_.tensors)
+    for (const Tensor& tensor : profile.tensors)
       if (tensor.layer == item) bytes += tensor.bytes;
-    return scaled(*profile_.update, static_cast<double>(bytes) / static_cast<double>(profile_.bytes()));
+    return scaled(*profile.update, static_cast<double>(bytes) / static_cast<double>(profile.bytes()));
   }
 
   Time copy_time(double bytes) const { return plan_.copy_rate ? to_time(bytes / *plan_.copy_rate) : Time(0); }

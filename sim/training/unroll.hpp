@@ -84,7 +84,7 @@ struct Unrolled {
   QueueId clock() const { return lane(lanes + (beside ? classes : 0)); }
 };
 
-/// Durations of compute and codec tasks are those of each class's slowdown; the lead-ins last no time. `shards`: among
+/// Durations of compute and codec tasks are those of each class's profile and slowdown; the lead-ins last no time. `shards`: among
 /// how many the state is shared out. `fabric`: numbers the transfers' calls; null: nobody asks. `per_rank_start`: classes start
 /// transfers apart; where there is but one, that is together. REQUIRES: the fabric offers the plan's calls.
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,

@@ -1,0 +1,30 @@
+// Jobs on one clock and one network, from 0 until enough is known (docs/jobs.md).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/jobs/seated_job.hpp"
+
+namespace allreplay {
+
+/// What the clock saw of one job.
+struct JobTimes {
+  std::vector<Time> begins;              ///< S(1), S(2), …: of iterations, on the job's last worker
+  std::size_t first = 0, count = 0;      ///< the iterations that are measured
+  std::optional<Time> end;               ///< of a job that ends
+};
+
+struct JobsTimes {
+  std::vector<JobTimes> jobs;
+  std::optional<Time> period;  ///< what repeats, where the run is steady
+  std::int64_t events = 0;
+};
+
+/// `jobs`: those that run. `disturbed`: background and events happen. Deterministic.
+JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const JobsCluster& cluster,
+                      bool disturbed = true);
+
+}  // namespace allreplay
