@@ -2,7 +2,8 @@
 //
 // The block is cut into equal pieces. A rank has one or more streams, independent threads of the algorithm (one, for
 // most). What a stream sends in a round needs all that came into that stream in the rounds before, reduced where it is
-// to be reduced, and nothing else; only a channel, where an algorithm has them, carries one message at a time.
+// to be reduced, and nothing else; only a channel, where an algorithm has them, carries one message at a time. All
+// messages of a round are on channels, or none.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,9 @@ struct Send {
 struct AllPairs {
   std::vector<Rank> from, to;
   bool reduce = false;
+
+  /// Whether these are more messages than senders, and than receivers: then nobody is done long before the others.
+  bool is_wall() const;
 };
 
 /// Of a round: all messages have so many pieces, and all are reduced or none. Where the round before says so, too, the
@@ -51,6 +55,7 @@ struct Round {
   std::function<void(Rank from, std::int64_t turn, std::vector<Send>& out)> sends;
   std::shared_ptr<const AllPairs> all_pairs = nullptr;  ///< what `sends` says, where it is that
   std::optional<Alike> alike = std::nullopt;            ///< likewise
+  bool wall = false;                                    ///< among groups: it is one in each (AllPairs::is_wall)
 };
 
 struct Rounds {
@@ -105,8 +110,8 @@ Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, CollectiveOp op
 /// REQUIRES: ranks = n^levels.
 Rounds bml_rounds(std::int64_t n, std::int64_t levels, CollectiveOp op);
 
-/// Binomial tree at rank 0: a reduction up (CollectiveOp::ReduceScatter), a broadcast down (CollectiveOp::AllGather), or both. In the
-/// broadcast a rank sends to one child after the other, the largest subtree first.
+/// Binomial tree at rank 0: a reduction up (CollectiveOp::ReduceScatter), a broadcast down (CollectiveOp::AllGather),
+/// or both. In the broadcast a rank sends to one child after the other, the largest subtree first.
 Rounds binomial_rounds(Rank ranks, CollectiveOp op);
 
 /// Two heap-ordered trees, the second the mirror of the first, half of the bytes each, in `chunks` per tree: up, and
