@@ -5,7 +5,7 @@
 #include <map>
 
 #include "sim/engine/cycles.hpp"
-#include "sim/jobs/shared_network.hpp"
+#include "sim/network/shared_network.hpp"
 #include "sim/training/unroll.hpp"
 
 namespace allreplay {
@@ -21,9 +21,10 @@ void add_opening(Cycle& cycle, const SeatedJob& job, const Unrolled& unrolled, Q
     const Profile& profile = one.profile ? *one.profile : *job.job.scenario.profile;
     std::int64_t rank = 0;
     for (const Layer& layer : profile.layers) {
-      const TaskId id = cycle.opening.add({.queue = first_queue + unrolled.stream(c),
-                                           .rank = rank++,
-                                           .duration = one.slowdown == 1 ? layer.forward : scaled(layer.forward, one.slowdown)});
+      const TaskId id =
+          cycle.opening.add({.queue = first_queue + unrolled.stream(c),
+                             .rank = rank++,
+                             .duration = one.slowdown == 1 ? layer.forward : scaled(layer.forward, one.slowdown)});
       if (rank > 1) cycle.opening.precede(id - 1, id);
     }
     cycle.from_opening.push_back({static_cast<TaskId>(cycle.opening.tasks().size() - 1), unrolled.lead_in(c)});
@@ -37,24 +38,32 @@ struct Player {
   Unrolled unrolled;
   std::vector<Stream> streams;
   Clock clock;
-  std::uint32_t first_server = 0;  // of its streams
-  std::vector<Random> random;      // by class
+  std::vector<std::uint32_t> compute, codec;  // servers, by class
+  std::vector<Random> random;                 // by class
 };
 
 class JobsClock final : public Observer {
  public:
-  JobsClock(std::span<const SeatedJob> jobs, const JobsFile& file, const JobsCluster& cluster, bool disturbed)
+  JobsClock(std::span<const SeatedJob> jobs, const JobsFile& file, bool disturbed)
       : file_(file), players_(jobs.size()), cycles_(jobs.size()) {
-    network_ = shared_network(jobs, cluster);
+    std::vector<Tenant> tenants;
+    for (const SeatedJob& one : jobs)
+      tenants.push_back({one.job.rounds.get(), &one.job.setup, one.job.topology.get(), one.job.launch});
+    network_ = shared_network(tenants);
     system_.servers.push_back({network_.server.get(), Phase::Communication});
     for (std::size_t i = 0; i < jobs.size(); ++i) add(i, jobs[i]);
     times_.jobs.resize(jobs.size());
     passes_.assign(jobs.size(), false);
     some_end_ = std::any_of(jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.iterations.has_value(); });
-    const bool random = std::any_of(jobs.begin(), jobs.end(),
-                                    [](const SeatedJob& job) { return job.job.scenario.stragglers.jitter.has_value(); });
+    const bool random = std::any_of(
+        jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.job.scenario.stragglers.jitter.has_value(); });
     const bool switches = std::any_of(file.background.begin(), file.background.end(),
                                       [](const Background& one) { return one.on.has_value(); });
+    if (disturbed)
+      for (const ClusterEvent& event : file.events)
+        for (const Time instant : {event.at, event.end()})
+          if (instant != never) changes_.push_back(instant);
+    std::sort(changes_.begin(), changes_.end());
     may_repeat_ = !some_end_ && !random && !(disturbed && (switches || !file.events.empty()));
   }
 
@@ -77,7 +86,8 @@ class JobsClock final : public Observer {
     for (TaskId id = 0; id < player.unrolled.labels.size(); ++id) {
       const Label& label = player.unrolled.labels[id];
       if (!is_of_worker(label)) continue;
-      const double slowdown = player.job->classes[label.worker_class].slowdown * jitter->draw(player.random[label.worker_class]);
+      const double slowdown =
+          player.job->classes[label.worker_class].slowdown * jitter->draw(player.random[label.worker_class]);
       tasks[id].duration = scaled(player.unrolled.nominal[id], slowdown);
     }
   }
@@ -91,12 +101,34 @@ class JobsClock final : public Observer {
     if (iterations && std::ssize(times.begins) == *iterations + 1) times.end = now;
   }
 
+  Time next_change() const override {
+    const auto next = std::upper_bound(changes_.begin(), changes_.end(), changed_);
+    return next == changes_.end() ? never : *next;
+  }
+
+  // What computes under other events than before.
+  std::vector<std::pair<std::uint32_t, double>> change(Time now) override {
+    changed_ = now;
+    std::vector<std::pair<std::uint32_t, double>> slowed;
+    for (Player& player : players_)
+      for (std::size_t c = 0; c < player.job->classes.size(); ++c) {
+        if (player.job->events[c].empty()) continue;
+        double factor = 1;
+        for (const std::size_t event : player.job->events[c])
+          if (file_.events[event].at <= now && now < file_.events[event].end()) factor *= *file_.events[event].slowdown;
+        slowed.emplace_back(player.compute[c], factor);
+        if (player.unrolled.beside) slowed.emplace_back(player.codec[c], factor);
+      }
+    return slowed;
+  }
+
   bool enough(Time now, const State& state) override {
     const bool looks = may_repeat_ && passes_[0];
     std::fill(passes_.begin(), passes_.end(), false);
-    if (some_end_) return std::all_of(times_.jobs.begin(), times_.jobs.end(), [&](const JobTimes& times) {
-      return times.end || !players_[static_cast<std::size_t>(&times - times_.jobs.data())].job->iterations;
-    });
+    if (some_end_)
+      return std::all_of(times_.jobs.begin(), times_.jobs.end(), [&](const JobTimes& times) {
+        return times.end || !players_[static_cast<std::size_t>(&times - times_.jobs.data())].job->iterations;
+      });
     if (looks && all_began()) {
       const auto [same, fresh] = seen_.emplace(state(), now);
       if (!fresh) {
@@ -131,7 +163,11 @@ class JobsClock final : public Observer {
       server_of.push_back(static_cast<std::uint32_t>(system_.servers.size()));
       system_.servers.push_back(use);
     }
-    player.first_server = server_of.front();
+    const std::size_t classes = job.classes.size();
+    player.compute.assign(server_of.begin(), server_of.begin() + static_cast<std::ptrdiff_t>(classes));
+    if (player.unrolled.beside)
+      player.codec.assign(server_of.begin() + static_cast<std::ptrdiff_t>(classes) + 1,
+                          server_of.begin() + static_cast<std::ptrdiff_t>(2 * classes) + 1);
     for (QueueUse queue : own.queues) {
       queue.server = server_of[queue.server];
       system_.queues.push_back(std::move(queue));
@@ -150,7 +186,8 @@ class JobsClock final : public Observer {
   }
 
   bool all_began() const {
-    return std::all_of(times_.jobs.begin(), times_.jobs.end(), [](const JobTimes& times) { return !times.begins.empty(); });
+    return std::all_of(times_.jobs.begin(), times_.jobs.end(),
+                       [](const JobTimes& times) { return !times.begins.empty(); });
   }
 
   // From when on iterations count: the last job has begun the one behind the warm-up.
@@ -184,10 +221,14 @@ class JobsClock final : public Observer {
       return;
     }
     times.first = static_cast<std::size_t>(first_at(times, times_.period ? since_ : *warm_));
-    times.count = times_.period ? static_cast<std::size_t>(first_at(times, add_period())) - times.first
-                                : static_cast<std::size_t>(file_.iterations);
+    times.count = static_cast<std::size_t>(file_.iterations);
+    if (!times_.period) return;
+    // Those that begin in the period; the next is as the first of them, a period later.
+    const auto end = static_cast<std::size_t>(first_at(times, allreplay::add(since_, *times_.period)));
+    times.count = end - times.first;
+    times.begins.resize(end);
+    if (times.count > 0) times.begins.push_back(allreplay::add(times.begins[times.first], *times_.period));
   }
-  Time add_period() const { return allreplay::add(since_, *times_.period); }
 
   const JobsFile& file_;
   std::deque<Player> players_;
@@ -200,13 +241,14 @@ class JobsClock final : public Observer {
   std::map<std::vector<std::int64_t>, Time> seen_;
   Time since_{0};
   std::optional<Time> warm_;
+  std::vector<Time> changes_;  // instants
+  Time changed_{-1};           // the latest that is in force
 };
 
 }  // namespace
 
-JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const JobsCluster& cluster,
-                      bool disturbed) {
-  return JobsClock(jobs, file, cluster, disturbed).run();
+JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, bool disturbed) {
+  return JobsClock(jobs, file, disturbed).run();
 }
 
 }  // namespace allreplay

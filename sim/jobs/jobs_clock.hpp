@@ -10,11 +10,19 @@
 
 namespace allreplay {
 
+/// For which share of a job's measured time it and another moved bytes over a link that was full.
+struct Contention {
+  LinkId link = 0;
+  std::size_t with = 0;
+  double share = 0;
+};
+
 /// What the clock saw of one job.
 struct JobTimes {
-  std::vector<Time> begins;              ///< S(1), S(2), …: of iterations, on the job's last worker
-  std::size_t first = 0, count = 0;      ///< the iterations that are measured
-  std::optional<Time> end;               ///< of a job that ends
+  std::vector<Time> begins;            ///< S(1), S(2), …: of iterations, on the job's last worker
+  std::size_t first = 0, count = 0;    ///< the iterations that are measured
+  std::optional<Time> end;             ///< of a job that ends
+  std::vector<Contention> contention;  ///< the largest share first
 };
 
 struct JobsTimes {
@@ -24,7 +32,6 @@ struct JobsTimes {
 };
 
 /// `jobs`: those that run. `disturbed`: background and events happen. Deterministic.
-JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const JobsCluster& cluster,
-                      bool disturbed = true);
+JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, bool disturbed = true);
 
 }  // namespace allreplay

@@ -153,58 +153,61 @@ JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& f
   return all;
 }
 
+SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& cluster, const JobEntry& entry,
+                     std::vector<NodeId> seats) {
+  SeatedJob seated{.name = entry.name, .seats = std::move(seats), .start = entry.start, .iterations = entry.iterations};
+  for (NodeId rank = 0; rank < seated.seats.size(); ++rank)
+    seated.hosts.push_back(cluster.seating.network->name(seated.seats[rank]));
+
+  Request request = entry.request;
+  request.cluster = shared_cluster;
+  Scenario scenario = library.resolve(request);
+  scenario.laid_on = allreplay::seated(cluster.seating.network, seated.seats);
+  scenario.cluster.workers = cluster.cluster.workers;
+  scenario.stragglers = entry.stragglers;
+  if (!scenario.stragglers.jitter) scenario.stragglers.jitter = cluster.stragglers.jitter;
+  for (const Slowdown& slow : cluster.stragglers.slow) {
+    const auto seat = std::find(seated.seats.begin(), seated.seats.end(), static_cast<NodeId>(slow.worker));
+    if (seat == seated.seats.end()) continue;
+    const std::int64_t rank = seat - seated.seats.begin();
+    auto& own = scenario.stragglers.slow;
+    const auto known = std::find_if(own.begin(), own.end(), [&](const Slowdown& one) { return one.worker == rank; });
+    if (known == own.end())
+      own.push_back({rank, slow.factor});
+    else
+      known->factor *= slow.factor;
+  }
+
+  const std::vector<WorkerKind> kinds = kinds_of(entry);
+  std::vector<Shared<Profile>> profiles;
+  for (const WorkerKind& kind : kinds) {
+    if (kind.profile.empty()) {
+      profiles.push_back(scenario.profile);
+      continue;
+    }
+    Request other = request;
+    other.profile = kind.profile;
+    other.place_of_profile = kind.place;
+    profiles.push_back(library.resolve(other).profile);
+    require_same_model(scenario.profile, profiles.back(), kind.place);
+  }
+  seated.batches = batches_of(entry, scenario.profile, profiles);
+
+  Job job = job_of(std::move(scenario));
+  seated.plan = plan_of(job);
+  seated.job = prepared_for(seated.plan, std::move(job));
+  set_classes(seated, file, cluster, kinds, profiles);
+  seated.computing = computing_of(seated);
+  seated.samples = samples_of(seated);
+  return seated;
+}
+
 std::vector<SeatedJob> seated_jobs(Library& library, const JobsFile& file, const JobsCluster& cluster,
                                    std::span<const SeatChoice> choices) {
-  const auto seats = seat_jobs(cluster.seating, file.jobs, choices);
+  auto seats = seat_jobs(cluster.seating, file.jobs, choices);
   std::vector<SeatedJob> all;
-  for (std::size_t number = 0; number < file.jobs.size(); ++number) {
-    const JobEntry& entry = file.jobs[number];
-    SeatedJob seated{.name = entry.name, .seats = seats[number], .start = entry.start, .iterations = entry.iterations};
-    for (NodeId rank = 0; rank < seated.seats.size(); ++rank)
-      seated.hosts.push_back(cluster.seating.network->name(seated.seats[rank]));
-
-    Request request = entry.request;
-    request.cluster = shared_cluster;
-    Scenario scenario = library.resolve(request);
-    scenario.laid_on = allreplay::seated(cluster.seating.network, seated.seats);
-    scenario.cluster.workers = cluster.cluster.workers;
-    scenario.stragglers = entry.stragglers;
-    if (!scenario.stragglers.jitter) scenario.stragglers.jitter = cluster.stragglers.jitter;
-    for (const Slowdown& slow : cluster.stragglers.slow) {
-      const auto seat = std::find(seated.seats.begin(), seated.seats.end(), static_cast<NodeId>(slow.worker));
-      if (seat == seated.seats.end()) continue;
-      const std::int64_t rank = seat - seated.seats.begin();
-      auto& own = scenario.stragglers.slow;
-      const auto known = std::find_if(own.begin(), own.end(), [&](const Slowdown& one) { return one.worker == rank; });
-      if (known == own.end())
-        own.push_back({rank, slow.factor});
-      else
-        known->factor *= slow.factor;
-    }
-
-    const std::vector<WorkerKind> kinds = kinds_of(entry);
-    std::vector<Shared<Profile>> profiles;
-    for (const WorkerKind& kind : kinds) {
-      if (kind.profile.empty()) {
-        profiles.push_back(scenario.profile);
-        continue;
-      }
-      Request other = request;
-      other.profile = kind.profile;
-      other.place_of_profile = kind.place;
-      profiles.push_back(library.resolve(other).profile);
-      require_same_model(scenario.profile, profiles.back(), kind.place);
-    }
-    seated.batches = batches_of(entry, scenario.profile, profiles);
-
-    Job job = job_of(std::move(scenario));
-    seated.plan = plan_of(job);
-    seated.job = prepared_for(seated.plan, std::move(job));
-    set_classes(seated, file, cluster, kinds, profiles);
-    seated.computing = computing_of(seated);
-    seated.samples = samples_of(seated);
-    all.push_back(std::move(seated));
-  }
+  for (std::size_t number = 0; number < file.jobs.size(); ++number)
+    all.push_back(seated_job(library, file, cluster, file.jobs[number], std::move(seats[number])));
   return all;
 }
 

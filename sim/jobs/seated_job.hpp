@@ -38,6 +38,10 @@ struct JobsCluster {
 /// Throws InputError where the cluster cannot carry several jobs.
 JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& file);
 
+/// A job of the file, or one like it, on these seats. Throws InputError.
+SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& cluster, const JobEntry& entry,
+                     std::vector<NodeId> seats);
+
 /// Each where `choices` put it. Throws InputError.
 std::vector<SeatedJob> seated_jobs(Library& library, const JobsFile& file, const JobsCluster& cluster,
                                    std::span<const SeatChoice> choices);
