@@ -121,6 +121,7 @@ void add_import(CommandLine& app) {
   command.add_option("--device", arguments->options.device, "what it ran on, where the file does not say");
   command.add_option("--framework", arguments->options.framework, "what ran it, where the file does not say");
   command.add_option("--precision", arguments->options.precision, "fp32 (default), tf32, fp16 or bf16");
+  command.add_option("--source", arguments->options.source, "where its times are from, in words (the file's name)");
   command.add_option("--forward-ratio", arguments->forward_ratio,
                      "set every layer's forward time to this times its backward time");
   command.add_option("--clock", arguments->clock, "GHz, of formats that count cycles (1)");
