@@ -7,6 +7,7 @@ needs them is skipped where it is absent. Run: python3 tests/command/test_import
 
 import gzip
 import json
+import math
 import re
 import sys
 import unittest
@@ -68,7 +69,7 @@ def total(trace, key):
 
 def parameters(trace):
     """Per layer of the model, and in all."""
-    counts = [sum(tensor["shape"][0] for tensor in layer["tensors"]) for layer in trace["model"]["layers"]]
+    counts = [sum(math.prod(tensor["shape"]) for tensor in layer["tensors"]) for layer in trace["model"]["layers"]]
     return counts, sum(counts)
 
 
