@@ -137,6 +137,14 @@ class PublicTraces(program.Case):
         for device in ("K80", "Titan X", "V100", "RTX 2080", "Titan RTX", "A100", "L4", "H100", "GH200", "MI100", "MI250", "MI300X"):
             self.assertIn(device, devices)
 
+    def test_the_page_beside_estimates(self):
+        subprocess.run([sys.executable, ROOT / "tools/gpu_profiles.py", "--out", "page.md"], cwd=self.folder, check=True,
+                       env={**os.environ, "ALLREPLAY_PROGRAM": str(PROGRAM)})
+        page = (ROOT / "docs/generated/gpu_profiles.md").read_text(encoding="utf-8")
+        self.assertEqual((self.folder / "page.md").read_text(encoding="utf-8"), page, "run tools/gpu_profiles.py again")
+        for trace in TRACES:
+            self.assertEqual(f"\n| `{trace['name']}` | " in page, "shipped" in trace)
+
     def originals(self):
         """A folder with the published originals, unpacked where they are kept packed."""
         folder = self.folder / "originals"
