@@ -246,7 +246,7 @@ def sharded_frameworks(sweeps):
             for place in places]
     large = sorted({(name_of(sweeps, config, place[0]), strategy) for (place, strategy), one in row.items() if float(one["memory_bytes"]) > 80e9})
     ahead = [(over_best(place, strategy), strategy) for place in places for strategy in strategies if over_best(place, strategy) < 1 / ABOVE]
-    return f"""Estimated profiles of H100s ([estimation](../estimation.md)), settings as shipped. An H100 has 80 GB, which {" and ".join(f"{network} with `{strategy}`" for network, strategy in large)} exceed. The iteration over that of `best --zero 3` / over the plan's own lower bound
+    return f"""H100s: a GPT in fp32 as [measured](gpu_profiles.md), the others in bf16 as [estimated](../estimation.md); settings as shipped. An H100 has 80 GB, which {" and ".join(f"{network} with `{strategy}`" for network, strategy in large)} exceed. The iteration over that of `best --zero 3` / over the plan's own lower bound
 ([sharding](../sharding.md#lower-bound)):
 
 {table(["case", "workers", *(f"`{strategy}`" for strategy in strategies)], rows)}
