@@ -39,7 +39,7 @@ while [ $# -gt 0 ]; do
 done
 
 # The manifest's entries as lines of fields, each ended by a unit separator (0x1F), which no field holds: name, importer, hardware,
-# licence, source; how many files, and of each its address, SHA-256, bytes, name; how many words of public_tables.py, and these; options…
+# licence, note; how many files, and of each its address, SHA-256, bytes, name; how many words of public_tables.py, and these; options…
 entries() {
   python3 -I - "$manifest" "$shipped" "${only[@]}" << 'PYTHON'
 import json, re, sys
@@ -61,14 +61,14 @@ for trace in traces:
     if only and trace["name"] not in only or shipped and not trace.get("shipped"):
         continue
     raw = f"{trace['repository'].replace('github.com', 'raw.githubusercontent.com')}/{trace['commit']}"
-    paths = [file["path"] for file in trace["files"]]
-    source = f"{trace['repository']} at {trace['commit']}: {', '.join(paths)} ({trace['licence']}); {trace['hardware']}"
+    source = f"{trace['repository']} at {trace['commit']} ({trace['licence']}); {trace['hardware']}"
+    note = "made of " + " and ".join(f"{file['path']} (SHA-256 {file['sha256']})" for file in trace["files"])
     if "note" in trace:
-        source += f"; {trace['note']}"
+        note += f"; {trace['note']}"
     files = [[f"{raw}/{file['path']}", file["sha256"], file["bytes"], file["path"].rsplit("/", 1)[-1]] for file in trace["files"]]
     table = trace.get("table", [])
-    print(trace["name"], trace["importer"], trace["hardware"], trace["licence"], source, len(files), *sum(files, []),
-          len(table), *table, *trace["options"], sep="\x1f", end="\x1f\n")
+    print(trace["name"], trace["importer"], trace["hardware"], trace["licence"], note, len(files), *sum(files, []),
+          len(table), *table, "--source", source, *trace["options"], sep="\x1f", end="\x1f\n")
 PYTHON
 }
 
@@ -119,7 +119,7 @@ made=$(mktemp --suffix .csv)
 trap 'rm -f "$made"' EXIT
 while IFS=$'\x1f' read -r -d $'\n' line; do
   IFS=$'\x1f' read -r -a field <<< "$line"
-  name=${field[0]} importer=${field[1]} hardware=${field[2]} licence=${field[3]} source=${field[4]} count=${field[5]}
+  name=${field[0]} importer=${field[1]} hardware=${field[2]} licence=${field[3]} note=${field[4]} count=${field[5]}
   field=("${field[@]:6}") files=()
   for ((; count > 0; --count)); do
     address=${field[0]} sha256=${field[1]} bytes=${field[2]} file=${field[3]}
@@ -148,5 +148,5 @@ while IFS=$'\x1f' read -r -d $'\n' line; do
     python3 -I tools/public_tables.py "${table[0]}" "${files[@]}" "${table[@]:1}" > "$made" || exit
     files=("$made")
   fi
-  "$program" import "${files[@]}" --from "$importer" --source "$source" --out "$out/$name.json" "${field[@]:1+${field[0]}}" < /dev/null || exit
+  "$program" import "${files[@]}" --from "$importer" --note "$note" --out "$out/$name.json" "${field[@]:1+${field[0]}}" < /dev/null || exit
 done <<< "$lines"

@@ -317,6 +317,13 @@ class BadInput(Import):
         self.assertEqual([(layer["forward"], layer["backward"]) for layer in trace["layers"]], [(1250, 2500), (0, 500)])
         self.assertIn("1 input node (9 ms of loading data)", notes)
 
+    def test_where_it_is_from_in_words(self):
+        done = self.run_program("import", self.write("graph", GRAPH), "--batch", 1, "--source", "a lab", "--note", "by\nhand", "--out", "trace.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        trace = json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))
+        self.assertEqual((trace["source"], trace["details"]["notes"][-1]), ("a lab", "by hand"))
+        self.assertEqual(done.stderr.splitlines()[-1], "note: by hand")
+
     def test_a_graph_with_a_cycle(self):
         self.refused(r"^graph: line \d: 'node\d' is on a cycle", self.write("graph", GRAPH + "\tnode3 -- node2\n"), "--batch", "1")
         self.refused("^graph: line 6: there is no node 'node9'", self.write("graph", GRAPH + "\tnode3 -- node9\n"), "--batch", "1")
