@@ -14,7 +14,7 @@ if(NOT CMAKE_CROSSCOMPILING)
   install(FILES ${pages}/allreplay.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
 endif()
 install(DIRECTORY models traces topologies configs DESTINATION ${CMAKE_INSTALL_DATADIR}/allreplay COMPONENT program
-        FILES_MATCHING PATTERN "*.json" PATTERN "*.csv")
+        FILES_MATCHING PATTERN "*.json" PATTERN "*.csv" PATTERN "LICENCES.txt")
 
 # --- the Python module
 if(TARGET allreplay_python)

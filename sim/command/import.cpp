@@ -4,6 +4,7 @@
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
 #include "sim/interchange/importers/importer.hpp"
 #include "sim/interchange/importers/ranks.hpp"
 #include "sim/report/table.hpp"
@@ -15,9 +16,11 @@ namespace {
 
 struct ImportArguments {
   std::vector<std::string> files;
-  std::string from, out, communication_out, batch, forward_ratio, clock, match;
+  std::string from, out, communication_out, batch, forward_ratio, clock, match, note;
   ImportOptions options;
 };
+
+constexpr std::size_t longest_note = 4000;  // bytes
 
 double positive(const std::string& text, const std::string& option) {
   const double value = parse_number(text, argument(option));
@@ -91,7 +94,8 @@ void execute(Context& context, const ImportArguments& arguments) {
   std::vector<Imported> ranks;
   for (const std::string& file : arguments.files)
     ranks.push_back(import_file(context.files(), file, arguments.from, options));
-  const Imported imported = ranks.size() == 1 ? std::move(ranks.front()) : merged_ranks(ranks, arguments.files);
+  Imported imported = ranks.size() == 1 ? std::move(ranks.front()) : merged_ranks(ranks, arguments.files);
+  if (!arguments.note.empty()) imported.notes.push_back(one_line(arguments.note, longest_note));
   const std::string measured =
       arguments.communication_out.empty() ? "" : collectives_csv(imported, {arguments.files.front(), ""});
   context.files().write(arguments.out, trace_json(imported.profile, imported.notes));
@@ -121,6 +125,8 @@ void add_import(CommandLine& app) {
   command.add_option("--device", arguments->options.device, "what it ran on, where the file does not say");
   command.add_option("--framework", arguments->options.framework, "what ran it, where the file does not say");
   command.add_option("--precision", arguments->options.precision, "fp32 (default), tf32, fp16 or bf16");
+  command.add_option("--source", arguments->options.source, "where its times are from, in words (the file's name)");
+  command.add_option("--note", arguments->note, "what else to keep in the trace's \"details\"");
   command.add_option("--forward-ratio", arguments->forward_ratio,
                      "set every layer's forward time to this times its backward time");
   command.add_option("--clock", arguments->clock, "GHz, of formats that count cycles (1)");

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct Model {
   std::vector<ModelLayer> layers;
   std::string description = {}, source = {}, input = {};  ///< as the file says; "" where it does not
 };
+
+/// The product of a shape's extents. REQUIRES: extents above 0. Nothing where it is above 10^12.
+std::optional<std::int64_t> element_count(std::span<const std::int64_t> shape);
 
 /// Reads a model object, from its own file or inline in a trace. Throws InputError.
 Model read_model(const Json& json);

@@ -2,6 +2,10 @@
 
 namespace allreplay {
 
+std::vector<std::int64_t> shape_of(const Tensor& tensor) {
+  return tensor.shape.empty() ? std::vector{tensor.elements} : tensor.shape;
+}
+
 Time Profile::forward() const {
   Time sum{0};
   for (const Layer& layer : layers) sum = add(sum, layer.forward);

@@ -29,7 +29,11 @@ struct Tensor {
   std::int64_t elements = 0;
   Bytes bytes = 0;
   LayerId layer = 0;
+  std::vector<std::int64_t> shape = {};  ///< whose product `elements` is; empty where nobody said
 };
+
+/// Its shape; of one that nobody said, a row of all its elements.
+std::vector<std::int64_t> shape_of(const Tensor& tensor);
 
 /// Where the times come from. Reconstructed ones were spread over the layers from a published total by a model;
 /// estimated ones are a model's alone, or another profile's carried elsewhere by one. Every output that used either

@@ -62,7 +62,7 @@ void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element,
     if (next < model.layers.size() && model.layers[next].name == name) {
       for (const ModelTensor& tensor : model.layers[next].tensors)
         profile.tensors.push_back({tensor.name, tensor.elements, tensor.elements * bytes_per_element,
-                                   static_cast<LayerId>(profile.layers.size())});
+                                   static_cast<LayerId>(profile.layers.size()), tensor.shape});
       ++next;
     }
     profile.layers.push_back({name, microseconds(item.at("forward").number(), item.at("forward").place()),
@@ -98,6 +98,19 @@ Profile read_trace(const Files& files, const Json& trace) {
   return profile;
 }
 
+// "1024x4096;4096": a weight of two extents and a bias of one.
+std::vector<std::vector<std::int64_t>> read_shapes(const std::string& text, const SourceLocation& place) {
+  if (text.find_first_not_of("0123456789x; ") != std::string::npos)
+    throw InputError(place, fmt::format("'{}' are no shapes", text), "such as 1024x4096;4096");
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const std::string_view shape : split(text, ";")) {
+    shapes.emplace_back();
+    for (const std::string_view extent : split(shape, "x"))
+      shapes.back().push_back(parse_integer(extent, 1, most_parameters, place));
+  }
+  return shapes;
+}
+
 class CsvTable {
  public:
   CsvTable(const std::string& file, std::vector<CsvRow> rows) : file_(file), rows_(std::move(rows)) {
@@ -120,7 +133,10 @@ class CsvTable {
             "as many as the header");
   }
 
-  std::size_t end() const { return rows_.size(); }  // rows 1 … end − 1 hold data
+  std::size_t end() const { return rows_.size(); }                // rows 1 … end − 1 hold data
+  bool blank(std::size_t row, const std::string& column) const {  // or without that column
+    return !columns_.contains(column) || field(row, column).empty();
+  }
   const std::string& field(std::size_t row, const std::string& column) const {
     return rows_[row].fields[columns_.at(column)];
   }
@@ -135,6 +151,30 @@ class CsvTable {
   std::vector<CsvRow> rows_;
   std::map<std::string, std::size_t> columns_;
 };
+
+// The tensors of the row's layer, which is added next: the first is named as the layer, the others #2, #3, … of it.
+void add_tensors(const CsvTable& table, std::size_t row, Profile& profile) {
+  const std::string& layer = table.field(row, "layer");
+  const auto params = parse_integer(table.field(row, "params"), 0, most_parameters, table.place(row, "params"));
+  const auto id = static_cast<LayerId>(profile.layers.size());
+  if (table.blank(row, "tensors")) {
+    if (params > 0) profile.tensors.push_back({layer, params, 4 * params, id});
+    return;
+  }
+  const SourceLocation place = table.place(row, "tensors");
+  const auto shapes = read_shapes(table.field(row, "tensors"), place);
+  std::int64_t left = params;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const auto elements = element_count(shapes[i]);
+    if (!elements || *elements > left)
+      throw InputError(place, fmt::format("hold more than the {} that params says", params), "as many");
+    left -= *elements;
+    profile.tensors.push_back(
+        {i == 0 ? layer : fmt::format("{}#{}", layer, i + 1), *elements, 4 * *elements, id, shapes[i]});
+  }
+  if (left > 0)
+    throw InputError(place, fmt::format("hold {} less than the {} that params says", left, params), "as many");
+}
 
 }  // namespace
 
@@ -161,13 +201,14 @@ Profile read_table(const std::string& file, const std::string& text, bool forwar
     const std::string& name = table.field(row, "layer");
     if (!names.insert(name).second)
       throw InputError(table.place(row, "layer"), fmt::format("a second layer '{}'", name), "each name once");
-    const auto params = parse_integer(table.field(row, "params"), 0, most_parameters, table.place(row, "params"));
-    if (params > 0) profile.tensors.push_back({name, params, 4 * params, static_cast<LayerId>(profile.layers.size())});
-    const bool blank = table.field(row, "forward_us").empty();
+    add_tensors(table, row, profile);
+    const bool blank = table.blank(row, "forward_us");
     if (blank && !forward_follows)
       throw InputError(table.place(row, "forward_us"), "is blank: the forward time was not measured",
                        "give --forward-ratio R to set it to R times the backward time");
     profile.layers.push_back({name, blank ? Time(0) : time(row, "forward_us"), time(row, "backward_us")});
+    if (!table.blank(row, "group")) profile.layers.back().group = table.field(row, "group");
+    if (!table.blank(row, "update_us")) profile.update = add(profile.update.value_or(Time(0)), time(row, "update_us"));
   }
   return profile;
 }

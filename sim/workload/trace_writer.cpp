@@ -18,13 +18,17 @@ std::string quoted(const std::string& text) {
   return {buffer.GetString(), buffer.GetSize()};
 }
 
+std::string tensor_text(const std::string& name, const std::vector<std::int64_t>& shape) {
+  return fmt::format(R"({{"name": {}, "shape": [{}]}})", quoted(name), fmt::join(shape, ", "));
+}
+
 std::string model_layers(const Profile& profile) {
   std::vector<std::string> lines;
   auto tensor = profile.tensors.begin();
   for (LayerId layer = 0; layer < profile.layers.size(); ++layer) {
     std::vector<std::string> tensors;
     for (; tensor != profile.tensors.end() && tensor->layer == layer; ++tensor)
-      tensors.push_back(fmt::format(R"({{"name": {}, "shape": [{}]}})", quoted(tensor->name), tensor->elements));
+      tensors.push_back(tensor_text(tensor->name, shape_of(*tensor)));
     lines.push_back(fmt::format(R"(  {{"name": {}, "tensors": [{}]}})", quoted(profile.layers[layer].name),
                                 fmt::join(tensors, ", ")));
   }
@@ -33,9 +37,7 @@ std::string model_layers(const Profile& profile) {
 
 std::string layer_text(const ModelLayer& layer) {
   std::vector<std::string> tensors;
-  for (const ModelTensor& tensor : layer.tensors)
-    tensors.push_back(
-        fmt::format(R"({{"name": {}, "shape": [{}]}})", quoted(tensor.name), fmt::join(tensor.shape, ", ")));
+  for (const ModelTensor& tensor : layer.tensors) tensors.push_back(tensor_text(tensor.name, tensor.shape));
   std::string counts;
   if (layer.forward_macs) counts += fmt::format(R"("forward_macs": {}, )", *layer.forward_macs);
   if (layer.activation_bytes) counts += fmt::format(R"("activation_bytes": {}, )", *layer.activation_bytes);

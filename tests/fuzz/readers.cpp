@@ -74,6 +74,8 @@ std::vector<std::string> profiles() {
   std::vector<std::string> texts = files_of("traces");
   texts.emplace_back("layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n");
   texts.emplace_back(
+      "layer,params,tensors,forward_us,backward_us,update_us,group\na,1020,50x20;20,10,20,1,g\nb,2,,30,60,,\n");
+  texts.emplace_back(
       R"({"model": {"name": "m", "layers": [{"name": "a", "tensors": [{"name": "w", "shape": [10]}]}, {"name": "b", "tensors": []}]},
 "device": "d", "framework": "f", "precision": "fp32", "origin": "measured", "batch_size": 8, "source": "s", "unit": "us", "update": 3,
 "layers": [{"name": "a", "forward": 1, "backward": 2}, {"name": "b", "forward": 1, "backward": 2, "group": "g", "activation_bytes": 100}]})");

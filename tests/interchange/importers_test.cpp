@@ -208,6 +208,9 @@ TEST_CASE("names become text, and each stands once") {
   CHECK(table.forward() == us(3));
   CHECK(table.origin == Origin::Imported);
   CHECK(table.source == "file.csv (csv)");
+  options.source = "a lab,\nlast year";
+  CHECK(import_text("csv", "layer,params,forward_us,backward_us\na,3,1,2\n", options).profile.source ==
+        "a lab, last year");
   CHECK(contains(complaint("csv", "layer,params,forward_us,backward_us\na,3,1,2\n"), "give --batch B"));
   CHECK(contains(complaint("csv", "layer,params,forward_us,backward_us\na,0,1,2\n", batch(1)), "has no parameters"));
   CHECK(contains(complaint("csv", "layer,params,forward_us,backward_us\na,1,0,0\n", batch(1)), "time is zero"));
