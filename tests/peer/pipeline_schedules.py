@@ -1,7 +1,7 @@
 """The peer, continued: schedules of pipelines, as rows of actions, and PyTorch's files of them.
 
-Written from the contract alone, like its neighbours. A row is a list of cells, a cell a tuple of words: one, or two that
-PyTorch runs as one. A word is an action (kinds F, B, I, W) or an instruction of a file (SEND_F, UNSHARD, ...).
+Written from the contract alone, like its neighbours. A row is a list of cells, a cell a tuple of words: one, or two
+that PyTorch runs as one. A word is an action (kinds F, B, I, W) or an instruction of a file (SEND_F, UNSHARD, ...).
 """
 
 import re
