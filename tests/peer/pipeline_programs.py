@@ -10,7 +10,6 @@ from collections import namedtuple
 from fractions import Fraction
 
 import coded
-import pipeline_schedules
 import reference
 import sharded
 from pipeline_scenario import PARTITIONED
@@ -180,7 +179,7 @@ class RankWriter:
                     self.exchange(place, messages)
                 self.act(place, word)
                 place += 1
-                if not pipeline_schedules.has_sends(self.s.rows):
+                if not self.s.with_sends:
                     self.send(word)
                 self.after_action(word, place - 1)
             elif word.kind.startswith("SEND"):
@@ -517,7 +516,7 @@ class Fsdp2Writer(RankWriter):
         return units
 
     def open(self):
-        self.gathered, self.open_holdings = {}, {}
+        self.gathered = {}
         if not self.told:
             for chunk in sorted(self.own, key=self.first_forward.get):
                 self.unshard(chunk)

@@ -97,7 +97,7 @@ class Scenario:
         self.blocking = self.options.get("p2p", "overlap") == "blocking"
         self.barrier = self.options.get("update_barrier", "stage" if self.by_layer else "all")
         self.tied = self.read_tied(trace)
-        self.channel_costs = {}
+        self.prices = {}
 
     def number(self, key, default=None):
         return int(self.options.get(key, default))
@@ -123,7 +123,7 @@ class Scenario:
             pipeline_schedules.check(self.rows, self.ranks)
         else:
             self.rows = pipeline_schedules.rows_of(name, self.ranks, self.number("accumulate", 1), chunks, group)
-        self.from_file = name in files
+        self.with_sends = pipeline_schedules.has_sends(self.rows)
         self.schedule, self.micro_batches = name, pipeline_schedules.micro_batches_of(self.rows)
         self.homes = pipeline_schedules.homes_of(self.rows)
         self.words = [flat(row) for row in self.rows]
@@ -218,9 +218,9 @@ class Scenario:
     def price(self, operation, group, rank):
         """(a, b) in ps and ps per byte of the whole; 0 and 0 over one worker."""
         key = operation, group, rank
-        if key not in self.channel_costs:
-            self.channel_costs[key] = self.priced(operation, self.groups(group, rank))
-        return self.channel_costs[key]
+        if key not in self.prices:
+            self.prices[key] = self.priced(operation, self.groups(group, rank))
+        return self.prices[key]
 
     def priced(self, operation, groups):
         size = len(groups[0])
@@ -246,7 +246,13 @@ class Scenario:
         return halved(operation, *two_levels(name, len(shape), shape[0], sharing, rails, inside, (alpha, beta), gamma))
 
     def of_network(self, key):
-        return duration_and(self.network, key)
+        """alpha, beta or gamma; of a measured line those that it came from."""
+        if "measured" not in self.network:
+            return duration_and(self.network, key)
+        line = self.network["measured"]
+        a, b, gamma = coded.duration(line["a"]), per_byte(line["b"]), per_byte(line.get("gamma", "0 s/B"))
+        start, byte, reduction = reference.coefficients(line["collective"], line["workers"])
+        return {"alpha": a / start, "beta": (b - reduction * gamma) / byte, "gamma": gamma}[key]
 
     def node_size(self):
         return self.network["node"]["workers"] if "node" in self.network else None

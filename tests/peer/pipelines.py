@@ -57,7 +57,6 @@ class Replay:
                 self.listeners[id(other), edge].append(item)
 
     def run(self):
-        self.changed = True
         for item in self.program.items:
             if not item.missing:
                 self.ready(item)
