@@ -69,6 +69,8 @@ def random_trace(pick, numbers, shape):
     if pick.random() < 0.3:
         for row, name in zip(rows, group_names(pick, shape.layers)):
             row |= {"group": name} if name else {}
+        for layer in model:  # whether a group without tensors is one that cuts fall between is a question of reading
+            layer["tensors"] = layer["tensors"] or [{"name": f"{layer['name']}.0", "shape": [240]}]
     trace = {"model": {"name": "random", "layers": model}, "device": "none", "framework": "none",
              "batch_size": pick.choice([1, 8]), "precision": pick.choice(["fp32", "fp32", "bf16"]),
              "origin": "measured", "source": "random", "unit": "us", "layers": rows}
@@ -243,7 +245,8 @@ def random_flags(pick, strategy, shape, options, network):
         del flags["chunks"]
     if options.get("p2p") == "blocking" or pick.random() < (0.3 if strategy == "fsdp2" else 0.6):
         return flags, {}
-    flags["schedule"] = "schedule.csv"
+    shape.micro_batches = min(shape.micro_batches, 5)
+    flags |= {"schedule": "schedule.csv", "micro-batches": str(shape.micro_batches)}
     flags.pop("chunks", None)
     options.pop("microbatch_group", None)
     if pick.random() < 0.5:
@@ -276,7 +279,7 @@ def random_rows(pick, shape, anywhere):
         homes = [*range(ranks), *(pick.randrange(ranks) for _ in range(ranks, count))]
         pick.shuffle(homes)
     split = {chunk for chunk in range(count) if pick.random() < 0.3}
-    left = [Word(kind, chunk, micro) for chunk in range(count) for micro in range(min(shape.micro_batches, 5))
+    left = [Word(kind, chunk, micro) for chunk in range(count) for micro in range(shape.micro_batches)
             for kind in ("FIW" if chunk in split else "FB")]
     rows, done = [[] for _ in range(ranks)], set()
     while left:

@@ -190,6 +190,9 @@ class RankWriter:
             self.exchange(place, messages)
         self.ended = self.step("end")
         self.close()
+        if self.s.blocking:  # what waits for the row's last task waits for its last exchange, too
+            for item in self.reductions:
+                item.after += [end(self.ended)] if end(self.computed) in item.after else []
 
     def act(self, place, word):
         layers = self.s.chunks[word.chunk]
