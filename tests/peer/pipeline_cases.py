@@ -102,19 +102,19 @@ def random_network(pick, numbers, shape):
     network = {"collective": pick.choice(COLLECTIVES), "fidelity": "alpha-beta", "gamma": numbers.per_byte()}
     network |= random_level(pick, numbers)
     if pick.random() < 0.4:
-        sizes = [size for size in divisors(shape.workers)[1:-1] if size % shape.stride == 0 or shape.stride % size == 0]
+        sizes = [size for size in range(1, shape.workers) if size % shape.stride == 0 or shape.stride % size == 0]
         inside = [size for size in sizes if size < shape.stride]  # gradients cross nodes
         size = pick.choice([*sizes, *3 * inside, shape.workers, 2 * shape.workers])
         network["node"] = {"workers": size} | random_level(pick, numbers)
         network["rails"] = min(pick.choice([1, 1, 2, size]), size)
         network["gamma"] = "0 ns/B"
-    elif pick.random() < 0.3:
+    elif not numbers.round and pick.random() < 0.15:
+        for key in ("alpha", "beta", "gamma"):
+            del network[key]
+        network["measured"] = {"collective": "ring", "workers": pick.choice([2, 4, 8]), "a": "120.5 us",
+                               "b": f"{pick.randint(1, 4000) / 1000} ns/B", "gamma": "0 ns/B"}
+    if pick.random() < 0.2:
         network["p2p"] = random_level(pick, numbers)
-        if not numbers.round and pick.random() < 0.5:
-            for key in ("alpha", "beta", "gamma"):
-                del network[key]
-            network["measured"] = {"collective": "ring", "workers": pick.choice([2, 4, 8]), "a": "120.5 us",
-                                   "b": f"{pick.randint(1, 4000) / 1000} ns/B", "gamma": "0 ns/B"}
     if pick.random() < 0.2:
         network["launch"] = numbers.duration()
     return network
@@ -239,7 +239,7 @@ def random_flags(pick, strategy, shape, options, network):
               if value > 1}
     flags |= random_cut(pick, shape)
     if strategy in BLOCKS:
-        zero = pick.choice([0, 0, 1, 2]) if strategy != "horovod" else pick.choice([0, 0, 1])
+        zero = pick.choice([0, 0, 1, 2])
         flags |= {"zero": str(zero)} if zero else {}
     if shape.width == pipeline_schedules.DEFAULT_CHUNKS.get(shape.schedule, 1) and pick.random() < 0.5:
         del flags["chunks"]
@@ -258,7 +258,7 @@ def random_flags(pick, strategy, shape, options, network):
 
 def random_file(pick, strategy, shape):
     """Rows in any order that can run, or like a schedule's; sends where they may be late; FSDP's words; blanks."""
-    rows = random_rows(pick, shape, strategy != "megatron" and pick.random() < 0.5)
+    rows = random_rows(pick, shape, pick.random() < 0.5)
     if pick.random() < 0.4:
         rows = with_sends(pick, rows)
     if strategy == "fsdp2" and pick.random() < 0.7:

@@ -98,6 +98,11 @@ class Scenario:
         self.barrier = self.options.get("update_barrier", "stage" if self.by_layer else "all")
         self.tied = self.read_tied(trace)
         self.prices = {}
+        for group in ("tp", "cp", "ep", "data"):  # all lie evenly in nodes, whether anything is sent in them or not
+            for rank in range(self.ranks):
+                self.price("all-reduce", group, rank)
+        node = self.node_size()
+        require(not node or self.workers <= node or 0 in (self.stride % node, node % self.stride), "node")
 
     def number(self, key, default=None):
         return int(self.options.get(key, default))
@@ -146,6 +151,8 @@ class Scenario:
             require(len(lengths) == count and min(lengths) >= 1 and sum(lengths) == len(self.layers), "stages")
         ends = list(itertools.accumulate(lengths, initial=0))
         self.chunks = [[index for unit in units[first:last] for index in unit] for first, last in zip(ends, ends[1:])]
+        for chunk in range(count - 1):
+            self.cut_bytes(chunk)
         self.own = [[chunk for chunk, home in enumerate(self.homes) if home == rank] for rank in range(self.ranks)]
 
     def read_tied(self, trace):
