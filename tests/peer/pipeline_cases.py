@@ -214,7 +214,7 @@ def drawn(pick, strategy):
     options = strategy_options(pick, strategy, numbers, total) | common_options(pick, numbers, strategy, shape)
     if network["collective"] == "double-binary-tree" and "node" in network:
         network["collective"] = "ring"
-    flags, files = random_flags(pick, strategy, shape, options, network)
+    flags, files = random_flags(pick, strategy, shape, options)
     cluster = {"name": "random", "workers": shape.workers, "network": network}
     if pick.random() < 0.2:  # the same in the cluster file
         keys = [key for key in SHAPE if key in flags and key != "stages" and not files]
@@ -231,7 +231,7 @@ def drawn(pick, strategy):
     return Case(trace, cluster, [*words, "--json"], files)
 
 
-def random_flags(pick, strategy, shape, options, network):
+def random_flags(pick, strategy, shape, options):
     """({flag: value}, files)."""
     flags = {"pp": str(shape.ranks), "schedule": shape.schedule, "micro-batches": str(shape.micro_batches),
              "chunks": str(shape.width)}

@@ -103,12 +103,9 @@ class ThePeer(unittest.TestCase):
     def test_laws(self):
         """The parts add up; the lower bound holds; nothing else is in flight longer than the iteration."""
         pick = random.Random(SEED)
-        for number in range(len(STRATEGIES)):
-            case = random_case(pick, STRATEGIES[number])
-            self.check_laws(case, case.simulate().answers)
-
-    def check_laws(self, case, given):
-        check_laws(self, given, case.describe())
+        for strategy in STRATEGIES:
+            case = random_case(pick, strategy)
+            check_laws(self, case.simulate().answers, case.describe())
 
     def test_a_file_is_the_schedule_that_it_was_written_from(self):
         pick, compared = random.Random(SEED + 1), 0
@@ -272,8 +269,8 @@ class Pipelines(program.Case):
                     continue
                 words = ["-s", strategy, *case.words[2:]]
                 given, complaint = self.given(Case(case.trace, case.cluster, words, case.files))
-                if complaint and ("barrier" in complaint or "tied" in complaint):  # not with this strategy's barrier
-                    continue
+                if complaint and complaint.startswith("exit 2") and ("barrier" in complaint or "tied" in complaint):
+                    continue  # not with this strategy's barrier
                 self.assertIsNone(complaint, f"{strategy}: {case.describe()}")
                 check_laws(self, given, f"{strategy}: {case.describe()}")
                 rivals.append((given["iteration_s"], strategy))
