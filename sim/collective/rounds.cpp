@@ -224,6 +224,70 @@ Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, CollectiveOp op
   return result;
 }
 
+Rounds all_to_all_rounds(Rank ranks) {
+  Rounds result{.ranks = ranks, .pieces = std::int64_t{ranks} * ranks, .piece_share = 1.0 / ranks};
+  std::vector<Rank> everybody(ranks);
+  std::iota(everybody.begin(), everybody.end(), Rank{0});
+  append(
+      result, 1,
+      [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        for (Rank to = 0; to < ranks; ++to)
+          if (to != from) out.push_back({.to = to, .first = std::int64_t{from} * ranks + to});
+      },
+      std::make_shared<AllPairs>(AllPairs{everybody, everybody, false}));
+  return result;
+}
+
+Rounds pat_rounds(Rank ranks, CollectiveOp op) {
+  // Before round k of the gathering rank i has i − m·2^(k+1) for all m that are no further than once around.
+  const Rank depth = static_cast<Rank>(std::bit_width(ranks - 1));
+  Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
+  const auto due = [=](Rank k) {
+    const std::int64_t distance = std::int64_t{1} << k, held = (ranks + distance - 1) / distance;
+    return Send{.count = held / 2, .step = -2 * distance};
+  };
+  if (op != CollectiveOp::AllGather)
+    for (Rank k = 0; k < depth; ++k)
+      append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        Send send = due(k);
+        send.to = static_cast<Rank>(modulo(from - (std::int64_t{1} << k), ranks));
+        send.first = send.to;
+        send.reduce = true;
+        out.push_back(send);
+      });
+  if (op != CollectiveOp::ReduceScatter)
+    for (Rank k = depth; k-- > 0;)
+      append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        Send send = due(k);
+        send.to = static_cast<Rank>(modulo(from + (std::int64_t{1} << k), ranks));
+        send.first = from;
+        out.push_back(send);
+      });
+  return result;
+}
+
+Rounds broadcast_chain_rounds(Rank ranks, std::int64_t chunks) {
+  Rounds result{.ranks = ranks, .pieces = chunks, .piece_share = 1 / static_cast<double>(chunks)};
+  for (std::int64_t round = 0; round < ranks + chunks - 2; ++round)
+    append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+      const std::int64_t chunk = round - from;
+      if (from + 1 < ranks && chunk >= 0 && chunk < chunks) out.push_back({.to = from + 1, .first = chunk});
+    });
+  return result;
+}
+
+Rounds in_network_rounds(Rank ranks, std::int64_t hosts, std::int64_t trees) {
+  // Of hierarchical: what goes around hosts. GPU p is then left with run p + 1 of its host's, of `hosts` pieces.
+  Rounds around = ring_rounds(ranks, hosts, CollectiveOp::AllReduce);
+  const std::int64_t gpus = ranks / hosts;
+  Rounds result{.ranks = ranks, .pieces = around.pieces, .piece_share = around.piece_share};
+  if (gpus > 1) result.rounds.push_back(around.rounds.front());
+  append(result, 1, [](auto&&...) {});
+  result.rounds.back().in_switches = {static_cast<std::uint32_t>(std::min(trees, gpus)), hosts};
+  if (gpus > 1) result.rounds.push_back(around.rounds.back());
+  return result;
+}
+
 Rounds bml_rounds(std::int64_t n, std::int64_t levels, CollectiveOp op) {
   // Thread t corrects the digits t, t + 1, … (mod k), so its pieces are numbered by their digits in that order, the
   // first the most significant: a set of pieces with the first w + 1 digits given is a run of n^(k−1−w).

@@ -15,7 +15,7 @@ namespace allreplay {
 
 /// A round, its first turn. In pieces.
 struct RoundTraffic {
-  std::vector<double> loads;  ///< by link; whole numbers
+  std::vector<double> loads;  ///< by link; whole numbers where each message goes one way
   std::int64_t messages = 0;
   std::int64_t most_reduced = 0;  ///< by one rank
   double most_latency = 0;        ///< of any route, with what the message costs beyond α; seconds
@@ -33,6 +33,7 @@ class TrafficCounter {
  private:
   bool count_all_pairs(const AllPairs& pairs);
   void count_sends(const Round& round);
+  void count_switches(const InSwitches& switches);
   void scale(const Alike& round);
   void met(double latency);
 

@@ -15,7 +15,7 @@ RoutedMessage routed(const Send& send, const Rounds& rounds, const Topology& top
   message.reduce = send.reduce && rounds.reduction_costs;
   message.share = static_cast<double>(send.count) * rounds.piece_share;
   message.route = static_cast<std::uint32_t>(links.size());
-  topology.route(from, send.to, links);
+  topology.route_part(from, send.to, send.stream, 0, links);
   message.hops = static_cast<std::uint32_t>(links.size() - message.route);
   double delay = alpha;
   for (std::size_t i = message.route; i < links.size(); ++i) delay += topology.links()[links[i]].latency;

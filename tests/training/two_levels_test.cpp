@@ -31,9 +31,9 @@ Scenario on_nodes(const Shape& shape, std::string_view collective) {
 
 double closed(const Shape& shape, std::string_view collective, const Call& call = CollectiveOp::AllReduce) {
   const Scenario scenario = on_nodes(shape, collective);
-  const GroupCosts priced = price_group(scenario.cluster.network, find_algorithm(collective, {}), call.group,
-                                        shape.workers, shape.workers, {.tree_bandwidth = TreeBandwidth::Physical});
-  return to_seconds(priced.costs[call.op](bytes));
+  const CallCost priced = price_call(scenario.cluster.network, {call.op, call.group, &find_algorithm(collective, {})},
+                                     shape.workers, shape.workers, {.tree_bandwidth = TreeBandwidth::Physical});
+  return to_seconds(priced.cost(bytes));
 }
 
 double detailed(std::string_view fidelity, const Shape& shape, std::string_view collective,
