@@ -2,7 +2,8 @@
 //
 // The block is cut into equal pieces. A rank has one or more streams, independent threads of the algorithm (one, for
 // most). What a stream sends in a round needs all that came into that stream in the rounds before, reduced where it is
-// to be reduced, and nothing else; only a channel, where an algorithm has them, carries one message at a time.
+// to be reduced, and nothing else; only a channel, where an algorithm has them, carries one message at a time. All
+// messages of a round are on channels, or none.
 #pragma once
 
 #include <cstdint>

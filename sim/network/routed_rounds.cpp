@@ -34,7 +34,7 @@ RoutedRounds::RoutedRounds(const Rounds& from, const Topology& topology, double 
       reduction_costs(from.reduction_costs) {
   std::vector<Send> sends;
   for (const Round& round : from.rounds) {
-    RoutedRound laid{round.repeat, {}, {}, std::vector<std::uint32_t>(slots, 0)};
+    RoutedRound laid{.repeat = round.repeat, .messages = {}, .first = {}, .receives = std::vector(slots, 0U)};
     laid.first.reserve(slots + 1);
     laid.first.push_back(0);
     for (Rank rank = 0; rank < ranks; ++rank) {
@@ -50,6 +50,7 @@ RoutedRounds::RoutedRounds(const Rounds& from, const Topology& topology, double 
         laid.first.push_back(static_cast<std::uint32_t>(laid.messages.size()));
       }
     }
+    laid.on_channels = !laid.messages.empty() && laid.messages.front().channel != no_channel;
     messages += round.repeat * static_cast<std::int64_t>(laid.messages.size());
     length += round.repeat;
     rounds.push_back(std::move(laid));

@@ -30,6 +30,11 @@ struct RoutedRound {
   std::vector<RoutedMessage> messages;  ///< by the sender's slot
   std::vector<std::uint32_t> first;     ///< where each slot's messages begin; one more at the end
   std::vector<std::uint32_t> receives;  ///< messages into each slot
+  bool on_channels = false;             ///< all are, or none
+
+  /// Messages that leave a slot, or come into one, when those of earlier rounds have.
+  std::uint32_t in_order_from(std::uint32_t slot) const { return on_channels ? 0 : first[slot + 1] - first[slot]; }
+  std::uint32_t in_order_into(std::uint32_t slot) const { return on_channels ? 0 : receives[slot]; }
 };
 
 struct RoutedRounds {
