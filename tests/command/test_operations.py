@@ -173,6 +173,10 @@ class Operations(program.Case):
                 flags = ["--collective", collective, "--fidelity", fidelity]
                 plain = self.row(cluster, *flags)["time_s"]
                 self.assertEqual(self.row(cluster, *flags, "--routing", "ecmp")["time_s"], plain)
+                (self.folder / "flows.json").write_text((self.folder / "c.json").read_text(encoding="utf-8").replace('"spines"', '"routing": "ecmp", "flows": 3, "spines"'),
+                                                        encoding="utf-8")
+                parts = self.row(["collective", "--cluster", "flows.json"], *flags)["time_s"]  # beside each other, and as fair
+                self.assertAlmostEqual(parts / plain, 1, delta=1e-6)
                 if fidelity == "fluid":
                     self.assertEqual(self.row(cluster, *flags, "--routing", "adaptive")["time_s"], plain)
 
