@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 namespace allreplay {
 
@@ -63,6 +65,17 @@ std::int64_t Rounds::length() const {
   return sum;
 }
 
+bool AllPairs::is_wall() const {
+  std::vector<Rank> senders = from, receivers = to, both;
+  std::sort(senders.begin(), senders.end());
+  std::sort(receivers.begin(), receivers.end());
+  std::set_intersection(senders.begin(), senders.end(), receivers.begin(), receivers.end(), std::back_inserter(both));
+  const std::size_t messages = senders.size() * receivers.size() - both.size();
+  const std::size_t send = senders.size() - (receivers.size() == 1 ? both.size() : 0);
+  const std::size_t receive = receivers.size() - (senders.size() == 1 ? both.size() : 0);
+  return messages > send && messages > receive;
+}
+
 Rounds among_groups(Rounds one, Rank all, Rank stride) {
   const Rank groups = all / one.ranks;
   return among_groups(std::vector{std::move(one)}, std::vector<std::uint32_t>(groups, 0), all, stride);
@@ -76,7 +89,8 @@ Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t>
   const auto shared = std::make_shared<const std::vector<std::uint32_t>>(std::move(kind_of));
   for (std::size_t number = 0; number < result.rounds.size(); ++number) {
     std::vector<decltype(Round::sends)> inner;
-    result.rounds[number].all_pairs = nullptr;
+    if (const auto pairs = std::exchange(result.rounds[number].all_pairs, nullptr))
+      result.rounds[number].wall = pairs->is_wall();
     result.rounds[number].alike.reset();
     for (const Rounds& kind : kinds)
       inner.push_back(number < kind.rounds.size() ? kind.rounds[number].sends : [](auto&&...) {});

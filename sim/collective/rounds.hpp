@@ -37,6 +37,9 @@ struct Send {
 struct AllPairs {
   std::vector<Rank> from, to;
   bool reduce = false;
+
+  /// Whether these are more messages than senders, and than receivers: then nobody is done long before the others.
+  bool is_wall() const;
 };
 
 /// Of a round: all messages have so many pieces, and all are reduced or none. Where the round before says so, too, the
@@ -61,6 +64,7 @@ struct Round {
   std::shared_ptr<const AllPairs> all_pairs = nullptr;   ///< what `sends` says, where it is that
   std::optional<Alike> alike = std::nullopt;             ///< likewise
   std::optional<InSwitches> in_switches = std::nullopt;  ///< in the place of messages between ranks
+  bool wall = false;                                     ///< among groups: it is one in each (AllPairs::is_wall)
 };
 
 struct Rounds {

@@ -7,7 +7,14 @@
 namespace allreplay {
 
 TrafficCounter::TrafficCounter(const Rounds& rounds, const Topology& topology, const LevelAlpha& levels)
-    : rounds_(rounds), topology_(topology), levels_(levels), routes_(topology.route_count()), received_(rounds.ranks) {}
+    : rounds_(rounds),
+      topology_(topology),
+      levels_(levels),
+      routes_(topology.route_count()),
+      received_(rounds.ranks),
+      sender_(std::size_t{rounds.ranks} * rounds.streams),
+      receiver_(sender_.size()),
+      latest_sender_(rounds.ranks) {}
 
 const RoundTraffic& TrafficCounter::count(const Round& round) {
   const std::optional<Alike> before = std::exchange(alike_, round.alike);
@@ -22,6 +29,7 @@ const RoundTraffic& TrafficCounter::count(const Round& round) {
       count_switches(*round.in_switches);
     else if (!round.all_pairs || !count_all_pairs(*round.all_pairs))
       count_sends(round);
+    traffic_.wall |= round.wall;
     most_received_ = *std::max_element(received_.begin(), received_.end());
   }
   const bool reduces = rounds_.reduction_costs && (!alike_ || alike_->reduce);
@@ -58,6 +66,7 @@ bool TrafficCounter::count_all_pairs(const AllPairs& pairs) {
     for (const LinkId link : path) latency += topology_.links()[link].latency;
     met(latency);
   }
+  traffic_.wall = pairs.is_wall();
   const auto senders = static_cast<std::int64_t>(pairs.from.size());
   for (const Rank rank : pairs.to) {
     traffic_.messages += senders - from[rank];
@@ -92,19 +101,59 @@ void TrafficCounter::count_switches(const InSwitches& switches) {
   }
   traffic_.least_latency = traffic_.most_latency;
   traffic_.messages = rounds_.ranks;
+  traffic_.wall = true;
 }
 
 void TrafficCounter::count_sends(const Round& round) {
+  std::fill(sender_.begin(), sender_.end(), false);
+  std::fill(receiver_.begin(), receiver_.end(), false);
+  std::fill(latest_sender_.begin(), latest_sender_.end(), rounds_.ranks);
+  bool twice = false;  // whether somebody sends to somebody
+  std::int64_t senders = 0, receivers = 0, both = 0;
   for (Rank rank = 0; rank < rounds_.ranks; ++rank) {
     sends_.clear();
     round.sends(rank, 0, sends_);
     for (const Send& send : sends_) {
       met(routes_->add(rank, send.to, send.stream, send.count, levels_.beyond(rank, send.to)));
       if (send.reduce || alike_) received_[send.to] += send.count;
+      sender_[rank * rounds_.streams + send.stream] = receiver_[send.to * rounds_.streams + send.into] = true;
+      receivers += latest_sender_[send.to] == rounds_.ranks ? 1 : 0;
+      twice |= latest_sender_[send.to] == rank;
+      latest_sender_[send.to] = rank;
     }
+    senders += sends_.empty() ? 0 : 1;
     traffic_.messages += static_cast<std::int64_t>(sends_.size());
   }
   routes_->take(traffic_.loads);
+  const auto all = [](const std::vector<bool>& slots) {
+    return std::find(slots.begin(), slots.end(), false) == slots.end();
+  };
+  traffic_.everybody = all(sender_) && all(receiver_);
+  for (Rank rank = 0; rank < rounds_.ranks; ++rank) {
+    const auto first = sender_.begin() + std::size_t{rank} * rounds_.streams;
+    const bool sends = std::find(first, first + rounds_.streams, true) != first + rounds_.streams;
+    both += sends && latest_sender_[rank] != rounds_.ranks ? 1 : 0;
+  }
+  const bool each_to_each = !twice && traffic_.messages == senders * receivers - both;
+  traffic_.wall = each_to_each && traffic_.messages > std::max(senders, receivers);
+}
+
+std::vector<Hop> TrafficCounter::hops(const Round& round, std::span<const double> busy) {
+  std::vector<Hop> hops;
+  hops.reserve(static_cast<std::size_t>(traffic_.messages));
+  for (Rank rank = 0; rank < rounds_.ranks; ++rank) {
+    sends_.clear();
+    round.sends(rank, 0, sends_);
+    for (const Send& send : sends_) {
+      Hop hop{rank * rounds_.streams + send.stream, send.to * rounds_.streams + send.into, send.channel,
+              levels_.beyond(rank, send.to)};
+      path_.clear();
+      hop.latency = topology_.shares(rank, send.to, send.stream, hop.latency, path_);
+      for (const LinkShare& part : path_) hop.busy = std::max(hop.busy, busy[part.link]);
+      hops.push_back(hop);
+    }
+  }
+  return hops;
 }
 
 }  // namespace allreplay

@@ -5,10 +5,12 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
 #include "sim/collective/rounds.hpp"
+#include "sim/network/critical_path.hpp"
 #include "sim/network/level_alpha.hpp"
 
 namespace allreplay {
@@ -20,6 +22,8 @@ struct RoundTraffic {
   std::int64_t most_reduced = 0;  ///< by one rank
   double most_latency = 0;        ///< of any route, with what the message costs beyond α; seconds
   double least_latency = std::numeric_limits<double>::infinity();
+  bool everybody = false;  ///< every slot sends and receives
+  bool wall = false;       ///< each of some ranks sends once to each other of some (AllPairs::is_wall)
 };
 
 class TrafficCounter {
@@ -29,6 +33,9 @@ class TrafficCounter {
 
   /// Good until the next is counted.
   const RoundTraffic& count(const Round& round);
+
+  /// The messages of the round counted latest. `busy`: how long it keeps each link busy, per byte of M.
+  std::vector<Hop> hops(const Round& round, std::span<const double> busy);
 
  private:
   bool count_all_pairs(const AllPairs& pairs);
@@ -44,6 +51,9 @@ class TrafficCounter {
   std::vector<std::int64_t> received_;  // by rank: pieces, to be reduced unless the round says that none is
   std::int64_t most_received_ = 0;
   std::vector<Send> sends_;
+  std::vector<bool> sender_, receiver_;  // by slot: whether it is one
+  std::vector<Rank> latest_sender_;      // by rank: who sent to it last
+  std::vector<LinkShare> path_;
   RoundTraffic traffic_;
   std::optional<Alike> alike_;  // of the round counted latest
 };
