@@ -67,8 +67,10 @@ std::string links_table(const LinkUsage& usage, const Screen& screen) {
   for (const HotLink& hot : hot_links)
     links.add({usage.name(hot.link), cell::percent(usage.utilisation(hot.link)), cell::bytes(usage.bytes(hot.link)),
                users_text(hot)});
-  return fmt::format("\nrouting: {}\n{}\n{}", described(usage.topology->routing()), kinds.text(screen),
-                     hot_links.empty() ? "no link is used\n" : links.text(screen));
+  const Topology& topology = *usage.topology;
+  const bool several = topology.way_count(0, static_cast<NodeId>(topology.hosts() - 1)) > 1;  // from end to end
+  return fmt::format("\n{}{}\n{}", several ? fmt::format("routing: {}\n\n", described(topology.routing())) : "",
+                     kinds.text(screen), hot_links.empty() ? "no link is used\n" : links.text(screen));
 }
 
 std::string links_json(const LinkUsage& usage) {
