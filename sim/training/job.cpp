@@ -27,7 +27,7 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
         "fluid, or fewer workers");
 }
 
-NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice) {
+NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice, const Topology& topology) {
   const Network& network = scenario.cluster.network;
   NetworkSetup setup;
   setup.fidelity = choice.fidelity;
@@ -37,8 +37,9 @@ NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice) 
     const double outside = setup.alpha, inside = node->alpha.value_or(outside);
     setup.alpha = std::min(inside, outside);
     setup.levels = {node->workers, inside - setup.alpha, outside - setup.alpha};
-  } else if (on_rails(network)) {
-    setup.levels.node_workers = network.topology->gpus_per_host;
+  } else if (on_rails(network) || (topology.gpus_per_host() > 1 && topology.group_size() == topology.gpus_per_host())) {
+    // Ranks that follow each other fill host after host: hosts are nodes.
+    setup.levels.node_workers = topology.gpus_per_host();
   }
   setup.rails = ports_of_a_node(network);
   setup.gamma = network.gamma;
@@ -102,7 +103,7 @@ Job job_of(Scenario of) {
   }
   made.launch = scenario.options.launch;
   made.topology = make_topology(*topology_of(scenario.cluster.network), scenario.workers);
-  made.setup = setup_of(scenario, made.choice);
+  made.setup = setup_of(scenario, made.choice, *made.topology);
   made.rounds = lay_on(made.setup, *made.topology);
   made.fabric = launched(made.rounds, made.launch);
   require_within_clock(scenario, {made.fabric->price(planned_call(scenario)), made.compression});
