@@ -210,6 +210,7 @@ TEST_CASE("what serves an operation") {
   CHECK(by("in-network", CollectiveOp::AllReduce) == "in-network");
   CHECK(by("all-gather", CollectiveOp::AllReduce).empty());
   CHECK(by("nccl", CollectiveOp::AllToAll) == "all-to-all");
+  CHECK(by("nccl", CollectiveOp::Broadcast) == "nccl");
   CHECK(by("ring", CollectiveOp::AllToAll).empty());
   CHECK(by("binary-tree", CollectiveOp::Broadcast) == "broadcast");
   CHECK(by("ring", CollectiveOp::Broadcast) == "chain");

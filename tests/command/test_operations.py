@@ -164,6 +164,17 @@ class Operations(program.Case):
         facts = json.loads(output("topology", "--cluster", "c.json", "--json", cwd=self.folder))
         self.assertEqual(list(facts.items())[-3:], [("routing", "d-mod-k"), ("nics", 1), ("planes", 1)])
 
+    def test_sweeps_vary_the_routing(self):
+        leaves = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2, "oversubscription": 4, "link": LINK}
+        self.cluster({"alpha": "0 us", "topology": leaves})
+        sweep = {"profiles": [str(program.ROOT / "traces" / "resnet50_k80_b16.json")], "clusters": ["c.json"], "fidelities": ["fluid"],
+                 "routing": ["d-mod-k", "adaptive"], "strategies": ["wfbp"]}
+        (self.folder / "s.json").write_text(json.dumps(sweep), encoding="utf-8")
+        output("sweep", "s.json", "--out", "rows.csv", cwd=self.folder)
+        rows = program.rows_of(self.folder / "rows.csv")
+        self.assertEqual([row["cluster"] for row in rows], ["c (routing d-mod-k)", "c (routing adaptive)"])
+        self.assertGreater(float(rows[0]["iteration_s"]), float(rows[1]["iteration_s"]))
+
     def test_one_way_is_every_routing(self):
         leaves = {"kind": "leaf-spine", "leaves": 4, "hosts_per_leaf": 2, "spines": 1, "oversubscription": 2, "link": LINK}
         for collective in ("ring", "parameter-server", "double-binary-tree"):
