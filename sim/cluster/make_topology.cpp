@@ -118,6 +118,7 @@ std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t w
   const bool bare = spec.kind != TopologyKind::Rail;  // its routes ask for the GPU: it has them itself
   if (spec.gpus_per_host > 1 && bare) topology = with_gpus(std::move(topology), spec);
   if (!spec.changes.empty()) topology = with_changes(std::move(topology), spec.changes);
+  topology->set_routing(spec.routing);  // complaints of failed links name it
   if (!spec.placement.packed()) topology = with_placement(std::move(topology), spec, workers);
   topology->set_routing(spec.routing);
   return topology;

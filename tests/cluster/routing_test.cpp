@@ -33,10 +33,10 @@ std::map<std::string, double> shares(const Topology& topology, NodeId from, Node
   return by_name;
 }
 
-constexpr std::string_view mesh = R"({"kind": "graph", "hosts": ["a", "b"], "switches": ["p", "q", "r", "s"],
+constexpr std::string_view mesh = R"({"kind": "graph", "hosts": ["a", "b", "c"], "switches": ["p", "q", "r", "s"],
   "link": {"latency": "1 us", "bandwidth": "1 GB/s"}, "routing": "adaptive",
   "links": [{"between": ["a", "q"]}, {"between": ["a", "p"]}, {"between": ["p", "r"]}, {"between": ["q", "r"]},
-            {"between": ["q", "s"]}, {"between": ["r", "b"]}, {"between": ["s", "b"]}]})";
+            {"between": ["q", "s"]}, {"between": ["r", "b"]}, {"between": ["s", "b"]}, {"between": ["r", "c"]}]})";
 
 }  // namespace
 
@@ -52,6 +52,7 @@ TEST_CASE("ways are numbered: by spine; by aggregation, then core; by links as l
                                  "h0 edge0 agg1 core2 agg3 edge2 h4", "h0 edge0 agg1 core3 agg3 edge2 h4"});
   // a's links: q first, then p; q's: r, then s.
   CHECK(ways(*make_topology(spec_of(mesh), 2), 0, 1) == std::vector<std::string>{"a q r b", "a q s b", "a p r b"});
+  CHECK(ways(*make_topology(spec_of(mesh), 3), 0, 2) == std::vector<std::string>{"a q r c", "a p r c"});
 }
 
 TEST_CASE("adaptive routing spreads a message evenly over its ways") {
