@@ -73,21 +73,22 @@ void require_same_nodes(const Json& workers, std::int64_t count, const TopologyS
 
 // Of what the topology says, too, where it has rails.
 std::int64_t read_rails(const Json& network, std::int64_t node_workers, const std::optional<TopologySpec>& topology) {
-  const bool has_rails = topology && topology->kind == TopologyKind::Rail;
+  const bool has_rails = topology && (topology->kind == TopologyKind::Rail || topology->nics);
   const auto json = network.find("rails");
-  if (!json) return has_rails ? topology->rails : 1;
+  if (!json) return has_rails ? topology->ports_of_host() : 1;
   const std::int64_t rails = json->integer(1, most_workers);
   if (rails > node_workers)
     json->fail(fmt::format("{} network ports among the {} workers of a node", rails, node_workers),
                fmt::format("at most {}", node_workers));
-  if (has_rails && rails != topology->rails)
-    json->fail(fmt::format("{} contradict the topology's {} rails", rails, topology->rails),
-               fmt::format("{}", topology->rails));
+  if (has_rails && rails != topology->ports_of_host())
+    json->fail(fmt::format("{} contradict the topology's {} {}", rails, topology->ports_of_host(),
+                           topology->nics ? "nics" : "rails"),
+               fmt::format("{}", topology->ports_of_host()));
   const bool drawn = has_rails || (topology && topology->kind == TopologyKind::Graph);
   if (topology && !drawn && rails > 1)
     json->fail(fmt::format("{} network ports contradict the topology, whose kind {} has none for single GPUs", rails,
                            kind_name(topology->kind)),
-               "a topology of kind rail, or none: \"node\" stands for one");
+               "\"nics\" in the topology, one of kind rail, or none: \"node\" stands for one");
   return rails;
 }
 
@@ -181,6 +182,20 @@ void require_one_cost(const Json& json) {
   }
 }
 
+// One for all, or by operation.
+void read_collective_name(const Json& json, Network& network) {
+  if (!json.is_object()) {
+    network.collective = json.text();
+    return;
+  }
+  json.allow_only({"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast"});
+  for (const auto& [operation, name] : json.members()) {
+    network.by_operation.emplace_back(operation, name.text());
+    if (operation == "all-reduce") network.collective = name.text();
+  }
+  if (network.by_operation.empty()) json.fail("names no collective", R"(such as {"all-reduce": "ring"}, or one name)");
+}
+
 Network read_network(const Json& json) {
   std::vector<std::string_view> keys{"alpha",     "beta",       "bandwidth", "gamma", "measured", "table", "topology",
                                      "line_rate", "collective", "tables",    "node",  "rails",    "nccl",  "fidelity"};
@@ -204,7 +219,7 @@ Network read_network(const Json& json) {
     rails->fail("counts the network ports of a node, and there is no node", "\"node\" beside it, or leave it out");
   if (json.find("nccl")) network.nccl = read_nccl(json);
   if (const auto rate = json.find("line_rate")) network.line_rate = positive(*rate, rate->rate());
-  if (const auto name = json.find("collective")) network.collective = name->text();
+  if (const auto name = json.find("collective")) read_collective_name(*name, network);
   if (const auto name = json.find("fidelity")) network.fidelity = name->text();
   for (const std::string_view key : network_options)
     if (const auto value = json.find(key))

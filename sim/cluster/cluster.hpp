@@ -74,6 +74,8 @@ struct Network {
   std::optional<TopologySpec> topology;  ///< beta may then be left to it
   std::optional<double> line_rate;       ///< of the named links, bytes per second: costs that beat it are warned of
   std::string collective = "ring";
+  std::vector<std::pair<std::string, std::string>>
+      by_operation;  ///< operation and collective, where the file tells them apart
   std::string fidelity = "alpha-beta";
   std::vector<std::pair<std::string, std::string>> options;  ///< defaults for this cluster: sharing, servers, …
   SourceLocation place;

@@ -77,6 +77,13 @@ NcclPrice::NcclPrice(const Network& network, const NodeLayout& layout, Collectiv
   alpha_ = network.alpha.value_or(0) * 1e6;
 }
 
+// Down the ring: one hop in a node, else as many of the net as there are ranks; without what stands between steps.
+double NcclPrice::broadcast_latency(int protocol) const {
+  const double base = setup_.node.latency * at(base_ring, protocol);
+  if (nodes_ <= 1) return base + setup_.node.latency * at(setup_.pcie ? pcie_ring : nvlink_ring, protocol);
+  return base + setup_.network.latency * workers_ * at(protocol == Simple ? net_tree : net_ring, protocol);
+}
+
 // Steps inside a node and between nodes; those between carry the network's latency, twice its alpha in Simple.
 NcclChoice NcclPrice::ring(int protocol, double bytes) const {
   const double rounds = op_ == CollectiveOp::AllReduce ? 2 : 1;
@@ -92,8 +99,10 @@ NcclChoice NcclPrice::ring(int protocol, double bytes) const {
   double bus = bus_;
   if (protocol == LL) bus = std::min(most_of_ll(setup_, nodes_), bus_ / 2);
   if (protocol == LL128) bus = std::min(0.92 * bus_, channels_ * at(ring_ll128, setup_.gpu));
-  return {"ring", protocol_names[static_cast<std::size_t>(protocol)], latency * 1e-6,
-          scale_ * bus * workers_ / steps * 1e9};
+  const bool broadcasts = op_ == CollectiveOp::Broadcast;
+  return {"ring", protocol_names[static_cast<std::size_t>(protocol)],
+          (broadcasts ? broadcast_latency(protocol) : latency) * 1e-6,
+          scale_ * bus * (broadcasts ? 1 : workers_ / steps) * 1e9};
 }
 
 NcclChoice NcclPrice::tree(int protocol, double bytes) const {
@@ -133,7 +142,7 @@ void NcclPrice::each_choice(double bytes, Visit visit) const {
     visit(ring(protocol, bytes));
     if (op_ == CollectiveOp::AllReduce) visit(tree(protocol, bytes));
   }
-  if (nvls_speed() > 0) visit(nvls());
+  if (nvls_speed() > 0 && op_ != CollectiveOp::Broadcast) visit(nvls());
 }
 
 NcclChoice NcclPrice::choice(double bytes) const {

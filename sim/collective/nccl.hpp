@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "sim/cluster/cluster.hpp"
-#include "sim/collective/comm_cost.hpp"
 #include "sim/collective/collective_op.hpp"
+#include "sim/collective/comm_cost.hpp"
 #include "sim/collective/two_level.hpp"
 
 namespace allreplay {
@@ -35,6 +35,7 @@ class NcclPrice final : public SizePrice {
   double least(double bytes) const override;
 
  private:
+  double broadcast_latency(int protocol) const;  // us
   NcclChoice ring(int protocol, double bytes) const;
   NcclChoice tree(int protocol, double bytes) const;
   NcclChoice nvls() const;

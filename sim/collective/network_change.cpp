@@ -136,19 +136,36 @@ void change_node(Network& network, std::int64_t workers, const SourceLocation& p
   if (network.node && network.node->rails > workers)
     throw InputError(place, fmt::format("{} workers share {} network ports", workers, network.node->rails),
                      fmt::format("at least {}, or --rails, too", network.node->rails));
+  if (has_gpus(network) && network.topology->nics && *network.topology->nics > workers)
+    throw InputError(place, fmt::format("{} workers share {} nics", workers, *network.topology->nics),
+                     fmt::format("at least {}, or --rails, too", *network.topology->nics));
   if (network.node) network.node->workers = workers;
   if (has_gpus(network)) network.topology->gpus_per_host = workers;
 }
 
 void change_rails(Network& network, std::int64_t rails, const SourceLocation& place) {
   require_priced_by_links(network, place);
-  if (!network.node && network.topology)
+  const bool nics = network.topology && network.topology->nics;
+  if (!network.node && network.topology && !nics)
     throw InputError(place, "the cluster's network has no nodes", R"(a cluster with "node")");
   const std::int64_t workers = node_workers_of(network);
   if (rails > workers)
     throw InputError(place, fmt::format("{} network ports among the {} of a node", rails, counted(workers, "worker")),
                      fmt::format("at most {}", workers));
   if (network.node) network.node->rails = rails;
+  if (!nics) return;
+  if (network.topology->planes > 1 || needs_planes(network.topology->kind)) network.topology->planes = rails;
+  network.topology->nics = rails;
+}
+
+void change_routing(Network& network, std::string_view text, const SourceLocation& place) {
+  if (!network.topology) {
+    parse_routing(text, TopologyKind::Rail, place);  // of nodes alone, which have one way
+    return;
+  }
+  Routing& routing = network.topology->routing;
+  routing.kind = parse_routing(text, network.topology->kind, place);
+  if (routing.kind != Routing::Kind::Ecmp) routing.flows = 1;
 }
 
 void change_placement(Network& network, std::string_view text, const SourceLocation& place) {

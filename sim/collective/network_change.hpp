@@ -39,6 +39,9 @@ void change_rails(Network& network, std::int64_t rails, const SourceLocation& pl
 /// Where ranks sit: what a topology's "placement" may be, as one text.
 void change_placement(Network& network, std::string_view text, const SourceLocation& place);
 
+/// Which of several ways messages take on a topology.
+void change_routing(Network& network, std::string_view text, const SourceLocation& place);
+
 /// How many workers a node has; 1 where there are no nodes.
 std::int64_t node_workers_of(const Network& network);
 

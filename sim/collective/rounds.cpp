@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <memory>
 #include <numeric>
+#include <utility>
 
 namespace allreplay {
 
@@ -63,6 +65,17 @@ std::int64_t Rounds::length() const {
   return sum;
 }
 
+bool AllPairs::is_wall() const {
+  std::vector<Rank> senders = from, receivers = to, both;
+  std::sort(senders.begin(), senders.end());
+  std::sort(receivers.begin(), receivers.end());
+  std::set_intersection(senders.begin(), senders.end(), receivers.begin(), receivers.end(), std::back_inserter(both));
+  const std::size_t messages = senders.size() * receivers.size() - both.size();
+  const std::size_t send = senders.size() - (receivers.size() == 1 ? both.size() : 0);
+  const std::size_t receive = receivers.size() - (senders.size() == 1 ? both.size() : 0);
+  return messages > send && messages > receive;
+}
+
 Rounds among_groups(Rounds one, Rank all, Rank stride) {
   const Rank groups = all / one.ranks;
   return among_groups(std::vector{std::move(one)}, std::vector<std::uint32_t>(groups, 0), all, stride);
@@ -76,7 +89,8 @@ Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t>
   const auto shared = std::make_shared<const std::vector<std::uint32_t>>(std::move(kind_of));
   for (std::size_t number = 0; number < result.rounds.size(); ++number) {
     std::vector<decltype(Round::sends)> inner;
-    result.rounds[number].all_pairs = nullptr;
+    if (const auto pairs = std::exchange(result.rounds[number].all_pairs, nullptr))
+      result.rounds[number].wall = pairs->is_wall();
     result.rounds[number].alike.reset();
     for (const Rounds& kind : kinds)
       inner.push_back(number < kind.rounds.size() ? kind.rounds[number].sends : [](auto&&...) {});
@@ -221,6 +235,70 @@ Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, CollectiveOp op
             if (to != from) out.push_back({.to = to, .first = server});
         },
         std::make_shared<AllPairs>(AllPairs{servers_on, everybody, false}));
+  return result;
+}
+
+Rounds all_to_all_rounds(Rank ranks) {
+  Rounds result{.ranks = ranks, .pieces = std::int64_t{ranks} * ranks, .piece_share = 1.0 / ranks};
+  std::vector<Rank> everybody(ranks);
+  std::iota(everybody.begin(), everybody.end(), Rank{0});
+  append(
+      result, 1,
+      [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        for (Rank to = 0; to < ranks; ++to)
+          if (to != from) out.push_back({.to = to, .first = std::int64_t{from} * ranks + to});
+      },
+      std::make_shared<AllPairs>(AllPairs{everybody, everybody, false}));
+  return result;
+}
+
+Rounds pat_rounds(Rank ranks, CollectiveOp op) {
+  // Before round k of the gathering rank i has i − m·2^(k+1) for all m that are no further than once around.
+  const Rank depth = static_cast<Rank>(std::bit_width(ranks - 1));
+  Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
+  const auto due = [=](Rank k) {
+    const std::int64_t distance = std::int64_t{1} << k, held = (ranks + distance - 1) / distance;
+    return Send{.count = held / 2, .step = -2 * distance};
+  };
+  if (op != CollectiveOp::AllGather)
+    for (Rank k = 0; k < depth; ++k)
+      append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        Send send = due(k);
+        send.to = static_cast<Rank>(modulo(from - (std::int64_t{1} << k), ranks));
+        send.first = send.to;
+        send.reduce = true;
+        out.push_back(send);
+      });
+  if (op != CollectiveOp::ReduceScatter)
+    for (Rank k = depth; k-- > 0;)
+      append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        Send send = due(k);
+        send.to = static_cast<Rank>(modulo(from + (std::int64_t{1} << k), ranks));
+        send.first = from;
+        out.push_back(send);
+      });
+  return result;
+}
+
+Rounds broadcast_chain_rounds(Rank ranks, std::int64_t chunks) {
+  Rounds result{.ranks = ranks, .pieces = chunks, .piece_share = 1 / static_cast<double>(chunks)};
+  for (std::int64_t round = 0; round < ranks + chunks - 2; ++round)
+    append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+      const std::int64_t chunk = round - from;
+      if (from + 1 < ranks && chunk >= 0 && chunk < chunks) out.push_back({.to = from + 1, .first = chunk});
+    });
+  return result;
+}
+
+Rounds in_network_rounds(Rank ranks, std::int64_t hosts, std::int64_t trees) {
+  // Of hierarchical: what goes around hosts. GPU p is then left with run p + 1 of its host's, of `hosts` pieces.
+  Rounds around = ring_rounds(ranks, hosts, CollectiveOp::AllReduce);
+  const std::int64_t gpus = ranks / hosts;
+  Rounds result{.ranks = ranks, .pieces = around.pieces, .piece_share = around.piece_share};
+  if (gpus > 1) result.rounds.push_back(around.rounds.front());
+  append(result, 1, [](auto&&...) {});
+  result.rounds.back().in_switches = {static_cast<std::uint32_t>(std::min(trees, gpus)), hosts};
+  if (gpus > 1) result.rounds.push_back(around.rounds.back());
   return result;
 }
 

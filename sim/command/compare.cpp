@@ -91,7 +91,8 @@ std::vector<Requests::Branch> ways_of(const CompareArguments& arguments) {
 
 // A word that nobody knows is wrong, whatever else there is to compare.
 void require_known(const std::vector<std::string>& collectives, const std::vector<std::string>& fidelities) {
-  for (const std::string& one : collectives) find_algorithm(one, argument("--collective"));
+  for (const std::string& one : collectives)
+    if (!names_a_file(one)) find_algorithm(one, argument("--collective"));
   for (const std::string& one : fidelities) find_fidelity(one, argument("--fidelity"));
 }
 

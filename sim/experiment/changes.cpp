@@ -65,6 +65,10 @@ void placement(Scenario& scenario, const ChangeText& change, const ProfileFile& 
   change_placement(scenario.cluster.network, change.value, change.place);
 }
 
+void routing(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
+  change_routing(scenario.cluster.network, change.value, change.place);
+}
+
 // Layer times and activations in proportion; the update does not know of samples.
 void batch(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   Profile& profile = scenario.profile.own();
@@ -162,6 +166,7 @@ constexpr ChangeRow rows[] = {
     {"rails", "how many network ports a node has", Changed::Network, rails},
     {"node", "how many workers a node has", Changed::Network, node},
     {"placement", "where ranks sit on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement},
+    {"routing", "which way messages take on a topology: d-mod-k, ecmp or adaptive", Changed::Network, routing},
     {"batch", "samples of a worker: layers take times and memory in proportion", Changed::Profile, batch},
     {"precision", "of the computation, by the device's roofline", Changed::Profile, precision},
     {"stragglers", "times their slowness, or none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers},

@@ -26,6 +26,13 @@ void require_plain_name(const std::string& name, const SourceLocation& place) {
                    "one line of text that starts with none of = + - @: spreadsheets take that for a formula");
 }
 
+// All that the request and its cluster name.
+std::vector<std::string> collectives_of(const Request& request, const Network& network) {
+  std::vector<std::string> names{request.collective, network.collective};
+  for (const auto& [operation, name] : network.by_operation) names.push_back(name);
+  return names;
+}
+
 }  // namespace
 
 void set_option(Request& request, const std::string& name, const std::string& value) {
@@ -129,6 +136,20 @@ const Library::ClusterFile& Library::cluster(const Request& request) {
   });
 }
 
+std::shared_ptr<const CollectiveFile> Library::collective_file(const std::string& file) {
+  return known(&Shelves::collectives, file, [&](const Files& files) {
+    auto read = read_collective(Json::read(files, file));
+    require_plain_name(read->name, {file, "/name"});
+    return read;
+  });
+}
+
+// A collective that the cluster's file names: where that is a file, from the cluster file's own folder.
+std::string Library::collective_beside(const Request& request, const std::string& name) const {
+  if (!names_a_file(name) || !request.cluster_words.empty()) return name;
+  return beside(inputs_.files, inputs_.files.find_data("topologies", request.cluster, "cluster"), name);
+}
+
 const Cluster& Library::cluster_named(const std::string& name) { return cluster(name).cluster; }
 
 namespace {
@@ -186,6 +207,12 @@ std::uint64_t Library::digest_of(const Request& request) const {
   for (const ChangeText& word : request.cluster_words) state = digest(word.value, digest(word.name, state));
   if (!request.codec.empty() && request.codec != "none")
     state = digest(shelves_.codecs.at(codec_file(request, profile.value->device))->digest, state);
+  const Network& network =
+      request.cluster_words.empty() ? shelves_.clusters.at(request.cluster)->value.cluster.network : Network();
+  for (const std::string& name : collectives_of(request, network))
+    if (names_a_file(name))
+      state = digest(
+          shelves_.collectives.at(name == request.collective ? name : collective_beside(request, name))->digest, state);
   state = digest(request.workers ? fmt::format("{}", *request.workers) : "", state);
   for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
   for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));
@@ -222,6 +249,11 @@ Scenario Library::resolve_network(const Request& request) {
   scenario.reuse = request.reuse;
   scenario.place_of_collective = request.place_of_collective;
   scenario.place_of_fidelity = request.place_of_fidelity;
+  Network& network = scenario.cluster.network;
+  network.collective = collective_beside(request, network.collective);
+  for (auto& [operation, name] : network.by_operation) name = collective_beside(request, name);
+  for (const std::string& name : collectives_of(request, network))
+    if (names_a_file(name)) scenario.collective_files.emplace(name, collective_file(name));
   return scenario;
 }
 

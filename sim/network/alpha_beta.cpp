@@ -10,9 +10,7 @@ namespace {
 // What has no bytes, or nobody to send them to, never touches the network.
 Channels channels_of(const ChannelCost& cost, const Task& task) { return task.bytes > 0 ? cost.channels : Channels{0}; }
 
-double rate_of(const Task& task, Time transfer) {
-  return transfer > Time(0) ? task.bytes / to_seconds(transfer) : 0;
-}
+double rate_of(const Task& task, Time transfer) { return transfer > Time(0) ? task.bytes / to_seconds(transfer) : 0; }
 
 }  // namespace
 

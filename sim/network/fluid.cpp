@@ -38,8 +38,11 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
   ahead_stopped_.reset();
   run(state_, relative(now), all_steps);
   const RoundLoads* loads = collectives_[task.call_id].get();
-  Running running{id, loads, task.bytes, 0, 0, Step::Fresh, relative(now)};
-  if (task.bytes <= 0) running.round = loads->rounds.size();
+  Running running{id, loads, task.bytes, {}, 0, 0, Step::Fresh, relative(now)};
+  if (task.bytes > 0)
+    running.pace = loads->pace(alpha_ * 1e-12, task.bytes);
+  else
+    running.round = loads->rounds.size();
   state_.running.push_back(running);
   state_.fresh.push_back(static_cast<std::uint32_t>(state_.running.size() - 1));
   if (rates_) see(now);
@@ -58,7 +61,7 @@ Load FluidNetwork::load() const {
   if (!rates_) return load;
   for (const std::uint32_t shape : seen_.shapes)
     for (const std::uint32_t who : seen_.moving[shape].who)
-      load.rate += seen_.moving[shape].speed / seen_.running[who].loads->per_byte(0);
+      load.rate += seen_.moving[shape].speed / (seen_.running[who].loads->per_byte(0) * seen_.running[who].pace.bytes);
   return load;
 }
 
@@ -114,7 +117,12 @@ void FluidNetwork::forget_ended(double at, std::vector<TaskId>& done) {
 }
 
 double FluidNetwork::start_up(const Running& running) const {
-  return alpha_ + running.loads->rounds[running.round].latency * 1e12;
+  return (alpha_ + running.loads->rounds[running.round].latency * 1e12) * running.pace.start_ups;
+}
+
+// At full speed.
+double FluidNetwork::moving_time(const Running& running) const {
+  return running.bytes * running.loads->rounds[running.round].busiest * 1e12 * running.pace.bytes;
 }
 
 double FluidNetwork::reduction(const Running& running) const {
@@ -178,8 +186,7 @@ void FluidNetwork::move_on(State& state, double to) const {
 void FluidNetwork::skip_rounds(State& state, Running& running, double until) const {
   const std::vector<RoundLoad>& rounds = running.loads->rounds;
   while (running.round < rounds.size()) {
-    const double lasts =
-        whole(start_up(running) + running.bytes * rounds[running.round].busiest * 1e12 + reduction(running));
+    const double lasts = whole(start_up(running) + moving_time(running) + reduction(running));
     const std::int64_t turns = rounds[running.round].repeat - running.turn;
     const double fit = std::floor((until - running.at) / lasts);
     const std::int64_t skipped =
@@ -203,7 +210,7 @@ std::int64_t FluidNetwork::pass_unmet(State& state, double until, std::int64_t s
     Running& running = state.running[next->who];
     const RoundLoad& round = running.loads->rounds[running.round];
     if (running.step != Step::StartUp || running.turn + 1 == round.repeat) return steps;
-    const double moved = next->at + running.bytes * round.busiest * 1e12;
+    const double moved = next->at + moving_time(running);
     const double end = whole(moved + reduction(running));
     const double over = std::max(moved, end), at = end + start_up(running);
     if (over >= state.waiting.second() || over > until || at <= over) return steps;
@@ -251,7 +258,7 @@ void FluidNetwork::wait(State& state, std::uint32_t who) const { state.waiting.p
 void FluidNetwork::move(State& state, std::uint32_t who) const {
   const Running& running = state.running[who];
   const RoundLoad& load = running.loads->rounds[running.round];
-  const double left = running.bytes * load.busiest * 1e12;
+  const double left = moving_time(running);
   Moving& moving = state.moving[load.shape];
   if (moving.left.empty())
     state.shapes.insert(std::lower_bound(state.shapes.begin(), state.shapes.end(), load.shape), load.shape);

@@ -1,9 +1,11 @@
 // The fidelity `fluid`: a collective's rounds in lockstep, each a flow with its load on every link.
 //
 // A round lasts α and its longest route latency, then its bytes, then γ for the most bytes that one rank reduces. Its
-// bytes take the busiest link's bytes / bandwidth when no other collective's are on their way; else it moves at a
-// fraction x of that speed, and the fractions are max-min fair: a round at x uses x·u of a link's bandwidth, u being 1
-// on its busiest link. A round's end is rounded to the picosecond.
+// bytes take the busiest link's bytes / bandwidth when no other collective's are on their way. Where ranks need not
+// wait for all others in every round, the start-ups and the bytes of all rounds take their part less
+// (RoundLoads::pace), so that a collective alone takes as long as its longest path. With others on their way it moves
+// at a fraction x of that speed, and the fractions are max-min fair: a round at x uses x·u of a link's bandwidth, u
+// being 1 on its busiest link. A round's end is rounded to the picosecond.
 //
 // Folding: a collective that is alone ends all its rounds at once, by multiplication; the rounds are taken apart only
 // when another one starts.
@@ -47,6 +49,7 @@ class FluidNetwork final : public Server {
     TaskId id;
     const RoundLoads* loads;
     double bytes;
+    Pace pace;
     std::size_t round;  // the distinct one,
     std::int64_t turn;  // and which repetition
     Step step;
@@ -89,6 +92,7 @@ class FluidNetwork final : public Server {
   const std::vector<double>& speeds_of(const std::vector<std::pair<std::uint32_t, std::int64_t>>& shapes) const;
   void forget_ended(double at, std::vector<TaskId>& done);
   double start_up(const Running& running) const;
+  double moving_time(const Running& running) const;
   double reduction(const Running& running) const;
   double relative(Time now) const { return static_cast<double>((now - origin_).count()); }
 

@@ -19,7 +19,8 @@ using Legs = std::vector<std::vector<CallId>>;
 /// Parties (join) have launchers of their own.
 class Launcher final : public Server {
  public:
-  /// `launch`: by call. `per_rank_start`: tasks start in parties, and go in one leg. REQUIRES: `launch` and `legs` outlive it.
+  /// `launch`: by call. `per_rank_start`: tasks start in parties, and go in one leg. REQUIRES: `launch` and `legs`
+  /// outlive it.
   Launcher(std::unique_ptr<Server> network, std::span<const Time> launch, const Legs& legs, bool per_rank_start = false)
       : network_(std::move(network)), launch_(launch), legs_(legs), per_rank_start_(per_rank_start) {}
 

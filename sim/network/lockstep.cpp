@@ -7,85 +7,95 @@ namespace allreplay {
 
 namespace {
 
-bool one_way(const RoutedRounds& rounds, std::size_t links) {
-  if (rounds.rounds.empty() || rounds.streams != 1 || rounds.channels > 0) return false;
-  const std::vector<RoutedMessage>& all = rounds.rounds[0].messages;
+// Whether every link carries messages of one sender alone, or of one receiver, and a slot sends and receives at most
+// one a round.
+bool never_meets(const RoutedRounds& rounds, std::size_t links) {
+  constexpr std::uint32_t nobody = 0xffffffff, several = nobody - 1;
+  std::vector<std::uint32_t> senders(links, nobody), receivers(links, nobody);
+  const auto meets = [](std::uint32_t& known, std::uint32_t one) {
+    if (known != one) known = known == nobody ? one : several;
+    return known == several;
+  };
   for (const RoutedRound& round : rounds.rounds) {
-    if (round.messages.size() != rounds.slots) return false;
+    if (round.on_channels) return false;
     for (std::uint32_t slot = 0; slot < rounds.slots; ++slot) {
-      if (round.first[slot] != slot || round.receives[slot] != 1) return false;
-      const auto one = rounds.route(round.messages[slot]), other = rounds.route(all[slot]);
-      if (one.empty() || round.messages[slot].delay != all[slot].delay ||
-          !std::equal(one.begin(), one.end(), other.begin(), other.end()))
-        return false;
+      if (round.receives[slot] > 1 || round.first[slot + 1] > round.first[slot] + 1) return false;
+      if (round.first[slot + 1] == round.first[slot]) continue;
+      const RoutedMessage& message = round.messages[round.first[slot]];
+      if (message.hops == 0) return false;
+      for (const LinkId link : rounds.route(message)) {
+        const bool sent = meets(senders[link], slot), received = meets(receivers[link], message.into);
+        if (sent && received) return false;
+      }
     }
   }
-  std::vector<bool> used(links, false);
-  for (const RoutedMessage& message : all)
-    for (const LinkId link : rounds.route(message)) {
-      if (used[link]) return false;
-      used[link] = true;
-    }
   return true;
 }
 
-// How long the message's bytes are on their way, alone.
-Time lasts(const RoutedMessage& message, std::span<const LinkId> route, std::span<const Link> links, double bytes) {
-  double rate = std::numeric_limits<double>::infinity();  // bytes per ps
-  for (const LinkId link : route) rate = std::min(rate, links[link].bandwidth * 1e-12);
-  const double left = bytes * message.share + message.carry * rate;
-  return from_picoseconds(std::max(0.0, left / rate));
+// A message that meets nobody. Its bytes take longer by what rounding its start-up has left out, unless they wait.
+struct Lone {
+  std::uint32_t from, into;
+  Time delay, takes, takes_after_waiting;
+  double reduction;  // ps
+};
+
+std::vector<Lone> lone_messages(const RoutedRounds& rounds, const RoutedRound& round, std::span<const Link> links,
+                                double gamma, double bytes) {
+  std::vector<Lone> result;
+  for (std::uint32_t slot = 0; slot < rounds.slots; ++slot) {
+    if (round.first[slot] == round.first[slot + 1]) continue;
+    const RoutedMessage& message = round.messages[round.first[slot]];
+    double rate = std::numeric_limits<double>::infinity();  // bytes per ps
+    for (const LinkId link : rounds.route(message)) rate = std::min(rate, links[link].bandwidth * 1e-12);
+    const auto lasts = [&](double left) { return from_picoseconds(std::max(0.0, left / rate)); };
+    const double own = bytes * message.share;
+    result.push_back({slot, message.into, message.delay, lasts(own + message.carry * rate), lasts(own),
+                      message.reduce ? own * gamma : 0});
+  }
+  return result;
 }
 
 struct Reduction {
   Time free{0};
   double carry = 0;
+
+  // When so many ps of it are over for what came at that time.
+  Time after(Time came, double lasts) {
+    if (came > free) *this = {came, 0};
+    lasts += carry;
+    const Time whole = from_picoseconds(lasts);
+    *this = {add(free, whole), lasts - static_cast<double>(whole.count())};
+    return free;
+  }
 };
 
 }  // namespace
 
 std::optional<Time> lockstep(const RoutedRounds& rounds, std::span<const Link> links, double gamma, double bytes,
                              std::span<const Time> starts) {
-  if (!one_way(rounds, links.size())) return std::nullopt;
-  const std::size_t ranks = rounds.ranks;
-  const bool per_rank_start = !starts.empty();
-  const std::vector<Time> from =
-      per_rank_start ? std::vector<Time>(starts.begin(), starts.end()) : std::vector(ranks, Time(0));
-  // By rank: when it sends, and when it may send again, less what a message waits before its bytes flow.
-  std::vector<Time> now = from, next(ranks), free(ranks, Time(0)), way(ranks);
-  std::vector<Reduction> reductions(ranks);
-  bool alone = true;
+  const bool in_line = rounds.streams == 1 || gamma == 0;  // else streams meet where a rank reduces
+  if (rounds.rounds.empty() || !in_line || !never_meets(rounds, links.size())) return std::nullopt;
+  // By slot: when it starts, when it has its data, and when what it sent and received last had left, and come.
+  std::vector<Time> from(rounds.slots, Time(0)), out = from, in = from;
+  if (!starts.empty())
+    for (std::uint32_t slot = 0; slot < rounds.slots; ++slot) from[slot] = starts[slot / rounds.streams];
+  std::vector<Time> ready = from, next = from;
+  std::vector<Reduction> reductions(rounds.slots);
   for (const RoutedRound& round : rounds.rounds) {
-    bool reduces = false;
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      const RoutedMessage& message = round.messages[rank];
-      way[rank] = lasts(message, rounds.route(message), links, bytes);
-      reduces |= message.reduce && gamma > 0;
-    }
+    const std::vector<Lone> messages = lone_messages(rounds, round, links, gamma, bytes);
     for (std::int64_t turn = 0; turn < round.repeat; ++turn) {
-      for (std::size_t rank = 0; rank < ranks; ++rank) {
-        const RoutedMessage& message = round.messages[rank];
-        alone &= now[rank] >= free[rank];
-        free[rank] = add(std::max(now[rank], free[rank]), way[rank]);
-        next[message.to] = std::max(add(free[rank], message.delay), from[message.to]);
+      for (const Lone& message : messages) {
+        const Time up = add(ready[message.from], message.delay), free = std::max(out[message.from], in[message.into]);
+        Time end = up >= free ? add(up, message.takes) : add(free, message.takes_after_waiting);
+        out[message.from] = in[message.into] = end;
+        end = std::max(end, from[message.into]);
+        if (message.reduction > 0) end = reductions[message.into].after(end, message.reduction);
+        next[message.into] = std::max(ready[message.into], end);
       }
-      if (!alone && !per_rank_start) return std::nullopt;
-      for (std::size_t rank = 0; reduces && rank < ranks; ++rank) {
-        const RoutedMessage& message = round.messages[rank];
-        if (!message.reduce) continue;
-        Reduction& reduction = reductions[message.to];
-        if (next[message.to] > reduction.free) reduction = {next[message.to], 0};
-        const double takes = reduction.carry + bytes * message.share * gamma;
-        const Time time = from_picoseconds(takes);
-        reduction = {add(reduction.free, time), takes - static_cast<double>(time.count())};
-        next[message.to] = reduction.free;
-      }
-      // What is only copied may be there before an earlier reduction has ended.
-      for (std::size_t rank = 0; rank < ranks; ++rank) next[rank] = std::max(next[rank], now[rank]);
-      std::swap(now, next);
+      for (const Lone& message : messages) ready[message.into] = next[message.into];
     }
   }
-  return *std::max_element(now.begin(), now.end());
+  return *std::max_element(ready.begin(), ready.end());
 }
 
 }  // namespace allreplay

@@ -1,7 +1,7 @@
-// Rings without an event queue. Where every rank sends to one other, always the same and over links that nobody else
-// uses, its messages meet only its own: if each has ended when the next begins, all have their links to themselves, and
-// a round is an addition for each rank. Where ranks start apart, messages leave one after another anyway. The
-// picoseconds are those of message.hpp.
+// Collectives without an event queue. Where every stream sends and receives at most one message a round, and no link
+// carries messages of several senders and of several receivers, a message waits for its own streams alone, since these
+// send and receive round by round: each has its links to itself, and a round is a sum and a maximum for each. Rings on
+// links of their own are of that kind, and on a star most others. The picoseconds are those of message.hpp.
 #pragma once
 
 #include <optional>

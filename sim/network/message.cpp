@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 namespace allreplay {
@@ -51,13 +52,23 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
     return;
   }
   running.next.assign(running.rounds->slots, 0);
+  running.out.assign(running.rounds->slots, {});
+  running.in.assign(running.rounds->slots, {});
+  if (running.bytes > 0) line_up(running);
   if (running.absent > 0) {
     running.here.assign(running.absent, false);
     running.held.resize(running.absent);
-    running.lines.resize(running.rounds->slots);
     return;
   }
   for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) advance(index, slot, now);
+}
+
+void MessageNetwork::line_up(Running& running) {
+  const RoutedRound& first = running.rounds->rounds.front();
+  for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) {
+    running.out[slot].left = first.in_order_from(slot);
+    running.in[slot].left = first.in_order_into(slot);
+  }
 }
 
 // The ranks take what has come for them, and send.
@@ -92,14 +103,8 @@ void MessageNetwork::complete(Time now, std::vector<TaskId>& done) {
 
 void MessageNetwork::handle(Instants::Event event, Time now) {
   switch (event.what % kinds) {
-    case Begin: {
-      Flow& flow = flows_[event.subject];
-      if (in_line(flow)) {
-        flow.updated = now;
-        if (running_[flow.running].lines[flow.slot].round != flow.round) return;
-      }
-      return begin(event.subject, now);
-    }
+    case Begin:
+      return leave_sender(event.subject, now);
     case Ends: {
       Flow& flow = flows_[event.subject];
       if (event.what / kinds != flow.version) return;
@@ -131,7 +136,7 @@ void MessageNetwork::advance(std::uint32_t index, std::uint32_t slot, Time now) 
     running.next[slot] = round + 1;
     const RoutedRound& laid = *running.at(round).round;
     for (std::uint32_t i = laid.first[slot]; i < laid.first[slot + 1]; ++i)
-      send(index, slot, laid.messages[i], round, now);
+      if (laid.messages[i].parts > 0) send(index, slot, laid.messages[i], round, now);
   }
 }
 
@@ -172,49 +177,82 @@ void MessageNetwork::send(std::uint32_t index, std::uint32_t slot, const RoutedM
   launch(index, slot, message, round, now);
 }
 
+// In all its parts.
 void MessageNetwork::launch(std::uint32_t index, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round,
                             Time now) {
   ++sent_;
-  const std::uint32_t id = new_flow();
-  Flow& flow = flows_[id];
-  flow.message = &message;
-  flow.left = running_[index].bytes * message.share;
-  flow.rate = 0;
-  flow.running = index;
-  flow.slot = slot;
-  flow.round = round;
-  if (in_line(flow)) {
-    flow.updated = never;
-    line_up(id);
+  const std::uint32_t whole = new_flow();
+  flows_[whole].coming = message.parts;
+  for (const RoutedMessage& part : std::span(&message, message.parts)) {
+    const std::uint32_t id = &part == &message ? whole : new_flow();
+    Flow& flow = flows_[id];
+    flow.whole = whole;
+    flow.message = &part;
+    flow.left = running_[index].bytes * part.share;
+    flow.rate = 0;
+    flow.running = index;
+    flow.slot = slot;
+    flow.round = round;
+    flow.updated = add(now, part.delay);
+    instants_.push(flow.updated, {id, Begin});
   }
-  instants_.push(add(now, message.delay), {id, Begin});
 }
 
-void MessageNetwork::line_up(std::uint32_t id) {
+// Once its start-up is over and its sender's earlier rounds have left.
+void MessageNetwork::leave_sender(std::uint32_t id, Time now) {
   const Flow& flow = flows_[id];
-  Line& line = running_[flow.running].lines[flow.slot];
-  if (line.leaving > 0 && line.round != flow.round) return line.queue.push_back(id);
-  line.round = flow.round;
-  ++line.leaving;
+  if (flow.message->channel != no_channel) return begin(id, now);
+  Running& running = running_[flow.running];
+  Line& line = running.out[flow.slot];
+  const bool goes = reach(running, line, flow.round, [&](const RoutedRound& r) { return r.in_order_from(flow.slot); });
+  return goes ? enter_receiver(id, now) : wait(line, id);
 }
 
-// After the last message of a round come those of the next.
-void MessageNetwork::leave_line(std::uint32_t id, Time now) {
-  Line& line = running_[flows_[id].running].lines[flows_[id].slot];
-  if (--line.leaving > 0 || line.queue.empty()) return;
-  line.round = flows_[line.queue[line.served]].round;
-  const std::size_t mine = leaving_.size();  // what begins may end at once, and let others begin
-  for (; line.served < line.queue.size() && flows_[line.queue[line.served]].round == line.round; ++line.served)
-    leaving_.push_back(line.queue[line.served]);
-  line.leaving = static_cast<std::uint32_t>(leaving_.size() - mine);
-  if (line.served == line.queue.size()) {
-    line.queue.clear();
-    line.served = 0;
+// And once those into its receiver have come.
+void MessageNetwork::enter_receiver(std::uint32_t id, Time now) {
+  const Flow& flow = flows_[id];
+  Running& running = running_[flow.running];
+  const std::uint32_t slot = flow.message->into;
+  Line& line = running.in[slot];
+  const bool goes = reach(running, line, flow.round, [&](const RoutedRound& r) { return r.in_order_into(slot); });
+  return goes ? begin(id, now) : wait(line, id);
+}
+
+// The line goes on to the round, over those that have no messages in it, if all before have passed. Whoever asks is of
+// that round, so that rounds in between are in progress, or over.
+template <class Count>
+bool MessageNetwork::reach(Running& running, Line& line, std::uint32_t round, const Count& count) {
+  while (line.left == 0 && line.round < round) {
+    line.round = std::max(line.round + 1, running.first);
+    line.left = count(*running.at(line.round).round);
   }
-  const std::size_t end = leaving_.size();
-  for (std::size_t i = mine; i < end; ++i)
-    if (flows_[leaving_[i]].updated != never) begin(leaving_[i], now);
-  leaving_.resize(mine);
+  return line.round == round;
+}
+
+// By rounds, among equals as they came.
+void MessageNetwork::wait(Line& line, std::uint32_t id) {
+  const std::uint32_t round = flows_[id].round;
+  flows_[id].behind = nobody;
+  if (line.head == nobody) {
+    line.head = line.tail = id;
+  } else if (flows_[line.tail].round <= round) {
+    line.tail = flows_[line.tail].behind = id;
+  } else {
+    std::uint32_t* place = &line.head;
+    while (flows_[*place].round <= round) place = &flows_[*place].behind;
+    flows_[id].behind = std::exchange(*place, id);
+  }
+}
+
+// One of the line's round has passed; behind the last come those of the next.
+template <class Count, class Next>
+void MessageNetwork::pass(Running& running, Line& line, const Count& count, const Next& next) {
+  if (--line.left > 0 || line.head == nobody) return;
+  const std::uint32_t round = flows_[line.head].round;
+  if (!reach(running, line, round, count)) return;
+  std::uint32_t id = line.head;
+  while (line.head != nobody && flows_[line.head].round == round) line.head = flows_[line.head].behind;
+  for (const std::uint32_t end = line.head; id != end;) next(std::exchange(id, flows_[id].behind));
 }
 
 void MessageNetwork::begin(std::uint32_t id, Time now) {
@@ -223,8 +261,27 @@ void MessageNetwork::begin(std::uint32_t id, Time now) {
   links_.add(id, running_[flow.running].rounds->route(*flow.message));
 }
 
-// All bytes are there: the channel is free, and they are received once their receiver has started.
+// All bytes are there: both ends are free for their next rounds.
 void MessageNetwork::arrive(std::uint32_t id, Time now) {
+  const Flow& flow = flows_[id];
+  const RoutedMessage& message = *flow.message;
+  if (message.channel == no_channel) {
+    Running& running = running_[flow.running];
+    const std::uint32_t from = flow.slot, into = message.into;
+    pass(
+        running, running.out[from], [=](const RoutedRound& round) { return round.in_order_from(from); },
+        [=, this](std::uint32_t next) { enter_receiver(next, now); });
+    pass(
+        running, running.in[into], [=](const RoutedRound& round) { return round.in_order_into(into); },
+        [=, this](std::uint32_t next) { begin(next, now); });
+  }
+  const std::uint32_t whole = flows_[id].whole;
+  if (id != whole) ended_flows_.push_back(id);
+  if (--flows_[whole].coming == 0) come(whole, now);
+}
+
+// With its last part a message is there: its channel is free, and it is received once its receiver has started.
+void MessageNetwork::come(std::uint32_t id, Time now) {
   const Flow& flow = flows_[id];
   const RoutedMessage& message = *flow.message;
   if (message.channel != no_channel) {
@@ -241,7 +298,6 @@ void MessageNetwork::arrive(std::uint32_t id, Time now) {
     }
   }
   if (!parties_.empty()) {
-    if (in_line(flows_[id])) leave_line(id, now);
     Running& running = running_[flows_[id].running];
     if (running.absent > 0 && !running.here[message.to]) return running.held[message.to].push_back(id);
   }
@@ -254,7 +310,7 @@ void MessageNetwork::receive(std::uint32_t id, Time now) {
   if (!message.reduce || gamma_ == 0) return deliver(id, now);
   Reducer& reducer = reducers_[message.to];
   if (now > reducer.free) reducer = {now, 0};
-  const double takes = reducer.carry + running_[flows_[id].running].bytes * message.share * gamma_;
+  const double takes = reducer.carry + running_[flows_[id].running].bytes * message.share * message.parts * gamma_;
   const Time lasts = from_picoseconds(takes);
   reducer = {add(reducer.free, lasts), takes - static_cast<double>(lasts.count())};
   instants_.push(reducer.free, {id, Reduced});
@@ -266,7 +322,9 @@ void MessageNetwork::deliver(std::uint32_t id, Time now) {
   const std::uint32_t index = flow.running;
   const std::uint32_t slot = flow.message->into;
   Running& running = running_[index];
-  if (--running.at(flow.round).missing[slot] == 0 && running.next[slot] == flow.round + 1) advance(index, slot, now);
+  std::uint32_t& missing = running.at(flow.round).missing[slot];
+  missing -= flow.message->parts;
+  if (missing == 0 && running.next[slot] == flow.round + 1) advance(index, slot, now);
   count_down(index);
 }
 
@@ -281,10 +339,10 @@ void MessageNetwork::share(Time now) {
   for (const std::uint32_t id : changed_) {
     Flow& flow = flows_[id];
     const double rate = links_.rate(id);
-    if (flow.rate == 0)
-      flow.left += flow.message->carry * rate;  // it began that much later than the instant said
-    else
+    if (flow.rate > 0)
       flow.left -= flow.rate * static_cast<double>((now - flow.updated).count());
+    else if (flow.updated == now)  // it waited for its start-up alone, and began that much later than the instant says
+      flow.left += flow.message->carry * rate;
     const bool waits = flow.rate > 0;
     flow.rate = rate;
     flow.updated = now;

@@ -2,12 +2,15 @@
 //
 // A message leaves when its data are there (rounds.hpp), takes α and its route's latencies, then shares its links with
 // all messages in flight, of this collective and others, by max-min fairness; at the receiver it waits for the
-// reductions that came before it there, and is reduced. Only instants are rounded, to the picosecond: what rounding an
-// instant leaves out is carried into the next step of the same message.
+// reductions that came before it there, and is reduced. One of several parts (ecmp) takes a start-up and links for
+// each, and has come with the last. Only instants are rounded, to the picosecond: what rounding an instant leaves out
+// is carried into the next step of the same message.
 //
-// Where ranks start apart, a rank sends nothing before it starts, and what comes for it waits. Its streams then have
-// the data of many rounds at once: their bytes leave round by round, as programs send them. A task ends when all have
-// started and have what they need.
+// Streams send and receive round by round: the bytes of a message on no channel begin to flow when those of all earlier
+// rounds have left its sender's stream and have come into its receiver's. Start-ups pass meanwhile.
+//
+// Where ranks start apart, a rank sends nothing before it starts, and what comes for it waits. A task ends when all
+// have started and have what they need.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +41,8 @@ class MessageNetwork final : public Server {
   std::int64_t events() const override { return sent_; }
 
  private:
+  static constexpr std::uint32_t nobody = 0xffffffff;
+
   // What of a round has not come in; kept from when the first slot sends in it until all slots have moved on.
   struct Progress {
     const RoutedRound* round = nullptr;
@@ -53,12 +58,11 @@ class MessageNetwork final : public Server {
     std::vector<Waiting> queue;
     std::size_t served = 0;  // of the queue
   };
-  // What a stream sends where ranks start apart: the bytes of one round after another.
+  // What leaves a stream, or comes into it, one round after another.
   struct Line {
-    std::uint32_t round = 0;           // whose bytes leave
-    std::uint32_t leaving = 0;         // how many messages of it have yet to
-    std::vector<std::uint32_t> queue;  // flows of later rounds, in their order
-    std::size_t served = 0;            // of the queue
+    std::uint32_t round = 0;                     // whose bytes pass
+    std::uint32_t left = 0;                      // how many messages of it have yet to
+    std::uint32_t head = nobody, tail = nobody;  // flows of later rounds that have started up, in their order
   };
   struct Running {
     TaskId id = 0;
@@ -72,11 +76,11 @@ class MessageNetwork final : public Server {
     std::size_t tail = 0;  // the distinct round, and which repetition, that `last` would be
     std::int64_t tail_turn = 0;
     std::vector<Channel> channels;
+    std::vector<Line> out, in;  // by slot
     // Where ranks start apart, and at the end, since few ask:
     std::uint32_t absent = 0;                      // how many have not started
     std::vector<bool> here;                        // by rank: whether it has
     std::vector<std::vector<std::uint32_t>> held;  // by rank: flows that are there, and wait for it to start
-    std::vector<Line> lines;                       // by slot
 
     Progress& at(std::uint32_t round) { return progress[round & mask]; }
   };
@@ -84,13 +88,16 @@ class MessageNetwork final : public Server {
     const RoutedMessage* message = nullptr;
     double left = 0;  // bytes, at `updated`
     double rate = 0;  // bytes per ps
-    Time updated{0};  // never: it stands in line, and is not yet to begin
+    Time updated{0};  // until its bytes flow: when its start-up is over
     std::uint32_t running = 0;
     std::uint32_t slot = 0;  // its sender's; of a channel's message nobody asks
     std::uint32_t round = 0;
-    std::uint32_t version = 0;  // of its event: an earlier one is void
-    Time end{0};                // with the present rate
-    Time wakes{0};              // when its event comes: never later than `end`, and then looked at again
+    std::uint32_t version = 0;      // of its event: an earlier one is void
+    std::uint32_t behind = nobody;  // who waits behind it in a line
+    std::uint32_t whole = 0;        // the flow of its message's first part, which stands for the whole,
+    std::uint32_t coming = 0;       // and there how many of the parts have not come
+    Time end{0};                    // with the present rate
+    Time wakes{0};                  // when its event comes: never later than `end`, and then looked at again
   };
   struct Reducer {
     Time free{0};
@@ -105,11 +112,17 @@ class MessageNetwork final : public Server {
   void leave(Running& running, std::uint32_t round);
   void send(std::uint32_t running, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round, Time now);
   void launch(std::uint32_t running, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round, Time now);
-  bool in_line(const Flow& flow) const { return !parties_.empty() && flow.message->channel == no_channel; }
-  void line_up(std::uint32_t flow);
-  void leave_line(std::uint32_t flow, Time now);
+  void line_up(Running& running);
+  void leave_sender(std::uint32_t flow, Time now);
+  void enter_receiver(std::uint32_t flow, Time now);
+  template <class Count>
+  bool reach(Running& running, Line& line, std::uint32_t round, const Count& count);
+  void wait(Line& line, std::uint32_t flow);
+  template <class Count, class Next>
+  void pass(Running& running, Line& line, const Count& count, const Next& next);
   void begin(std::uint32_t flow, Time now);
   void arrive(std::uint32_t flow, Time now);
+  void come(std::uint32_t flow, Time now);
   void receive(std::uint32_t flow, Time now);
   void deliver(std::uint32_t flow, Time now);
   void count_down(std::uint32_t running);
@@ -124,7 +137,7 @@ class MessageNetwork final : public Server {
   std::vector<Running> running_;
   std::vector<std::uint32_t> idle_running_;
   std::vector<Flow> flows_;
-  std::vector<std::uint32_t> free_flows_, ended_flows_, changed_, leaving_;
+  std::vector<std::uint32_t> free_flows_, ended_flows_, changed_;
   std::vector<Reducer> reducers_;  // by rank
   std::vector<std::uint32_t> finished_;
   std::int64_t sent_ = 0;

@@ -96,9 +96,10 @@ void Shapes::fold() {
     for (const auto& [shape, amount] : kept[link].row) shapes_[shape].push_back({link, amount});
 }
 
-RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& shapes, const LevelAlpha& levels) {
+RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& shapes, const LevelAlpha& levels)
+    : path(from.ranks * from.streams, from.channels) {
   const std::span<const Link> links = topology.links();
-  std::vector<double> total(links.size(), 0);
+  std::vector<double> total(links.size(), 0), busy(links.size(), 0);
   TrafficCounter counter(from, topology, levels);
   least_latency = from.rounds.empty() ? 0 : std::numeric_limits<double>::infinity();
   for (const Round& round : from.rounds) {
@@ -106,16 +107,24 @@ RoundLoads::RoundLoads(const Rounds& from, const Topology& topology, Shapes& sha
     RoundLoad sum{.repeat = round.repeat, .latency = traffic.most_latency};
     least_latency = std::min(least_latency, traffic.least_latency);
     Shape shape;
+    bool alike = traffic.least_latency == traffic.most_latency;
     for (LinkId link = 0; link < links.size(); ++link) {
+      busy[link] = traffic.loads[link] / links[link].bandwidth * from.piece_share;
       if (traffic.loads[link] == 0) continue;
       total[link] += traffic.loads[link] * static_cast<double>(round.repeat);
       shape.push_back({link, traffic.loads[link] / links[link].bandwidth});
       sum.busiest = std::max(sum.busiest, shape.back().amount);
+      alike &= links[link].bandwidth == links[shape.front().link].bandwidth;
     }
     for (LinkUse& use : shape) use.amount /= sum.busiest;
     sum.shape = shapes.number(std::move(shape));
     sum.busiest *= from.piece_share;
     sum.reduced = static_cast<double>(traffic.most_reduced) * from.piece_share;
+    PathRound hops{round.repeat, sum.latency, sum.busiest, traffic.wall, alike && traffic.everybody};
+    if (!hops.wall && !(hops.even && path.in_step())) hops.hops = counter.hops(round, busy);
+    for (Hop& hop : hops.hops)
+      if (alike) hop.latency = sum.latency, hop.busy = sum.busiest;
+    path.add(std::move(hops));
     rounds.push_back(sum);
     length += round.repeat;
     messages += round.repeat * traffic.messages;
@@ -135,6 +144,13 @@ double RoundLoads::per_byte(double gamma) const {
   for (const RoundLoad& round : rounds)
     sum += static_cast<double>(round.repeat) * (round.busiest + gamma * round.reduced);
   return sum;
+}
+
+Pace RoundLoads::pace(double alpha, double bytes) const {
+  const double a = start_up(alpha), b = per_byte(0) * bytes, saved = path.saving(alpha, bytes).of(bytes);
+  if (saved <= 0) return {a + b};
+  const double time = std::max(a + b - saved, busiest * bytes);
+  return {time, a > 0 ? std::max(0.0, time - b) / a : 1, b > 0 ? std::min(1.0, time / b) : 1};
 }
 
 }  // namespace allreplay

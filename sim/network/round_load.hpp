@@ -7,6 +7,7 @@
 
 #include "sim/cluster/topology.hpp"
 #include "sim/collective/rounds.hpp"
+#include "sim/network/critical_path.hpp"
 #include "sim/network/level_alpha.hpp"
 #include "sim/network/max_min.hpp"
 
@@ -49,6 +50,13 @@ struct RoundLoad {
   std::uint32_t shape = 0;
 };
 
+/// How fast a collective goes, alone: what is saved against lockstep is spread over its rounds.
+struct Pace {
+  double seconds = 0;    ///< all that is not reduction
+  double start_ups = 1;  ///< the part of lockstep's that the start-up of each round takes,
+  double bytes = 1;      ///< and its bytes
+};
+
 struct RoundLoads {
   /// Rank i on host i. The work is one route per message of a distinct round, whatever the repetitions.
   RoundLoads(const Rounds& rounds, const Topology& topology, Shapes& shapes, const LevelAlpha& levels = {});
@@ -59,9 +67,14 @@ struct RoundLoads {
   double least_latency = 0;  ///< of any message, likewise
   double busiest = 0;        ///< the busiest link's seconds over all rounds, per byte of M
 
-  // T(M) alone, in seconds: the sum over the rounds.
+  CriticalPath path;
+
+  // In lockstep, in seconds: the sums over the rounds.
   double start_up(double alpha) const;
   double per_byte(double gamma) const;
+
+  /// REQUIRES: more than no bytes.
+  Pace pace(double alpha, double bytes) const;
 };
 
 }  // namespace allreplay

@@ -99,8 +99,32 @@ Time RoundsFabric::alone(WireBytes bytes, const Call& call) const {
   return now;
 }
 
+namespace {
+
+// What a collective takes alone in `fluid`, whose rounds overlap.
+class PathPrice final : public SizePrice {
+ public:
+  PathPrice(std::shared_ptr<const RoundLoads> loads, double alpha, double gamma)
+      : loads_(std::move(loads)), alpha_(alpha), reduction_(loads_->per_byte(gamma) - loads_->per_byte(0)) {}
+
+  double seconds(double bytes) const override { return loads_->pace(alpha_, bytes).seconds + reduction_ * bytes; }
+  double start_up(double bytes) const override {
+    return loads_->pace(alpha_, bytes).start_ups * loads_->start_up(alpha_);
+  }
+  // Blocks one after another: none of the paths, whose longest is T, has less than no start-up.
+  double least(double bytes) const override { return seconds(bytes); }
+
+ private:
+  std::shared_ptr<const RoundLoads> loads_;
+  double alpha_, reduction_;  // s, s/B
+};
+
+}  // namespace
+
 CommCost RoundsFabric::price(const Call& call) const {
   const RoundLoads& loads = loads_of(call);
+  if (loads.path.saves(setup_.alpha))
+    return CommCost(std::make_shared<PathPrice>(loads_[id_of(call)], setup_.alpha, setup_.gamma));
   return {loads.start_up(setup_.alpha), loads.per_byte(setup_.gamma)};
 }
 

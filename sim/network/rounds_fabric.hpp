@@ -38,8 +38,8 @@ struct NetworkSetup {
 /// Lays the collectives on the topology once, for any number of servers and prices.
 class RoundsFabric : public Fabric {
  public:
-  /// What `fluid` takes for a collective alone, a + b·M but for a rounding per round: the planners' price in both
-  /// fidelities, and exact in `fluid`.
+  /// What `fluid` takes for a collective alone, but for a rounding per round: the planners' price in both fidelities.
+  /// a + b·M where its rounds go in lockstep; else no line.
   CommCost price(const Call& call = CollectiveOp::AllReduce) const override;
   Time alone(WireBytes bytes,
              const Call& call = CollectiveOp::AllReduce) const override;  ///< simulated, and remembered

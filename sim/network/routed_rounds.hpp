@@ -13,6 +13,7 @@
 
 namespace allreplay {
 
+/// A message, or where it travels in several equal parts (ecmp) the first of these; the others follow it.
 struct RoutedMessage {
   Rank to = 0;
   std::uint32_t into = 0;   ///< the receiver's slot: rank · streams + stream
@@ -20,16 +21,22 @@ struct RoutedMessage {
   std::uint32_t hops = 0;
   std::uint32_t channel = no_channel;
   bool reduce = false;
-  double share = 0;  ///< of the block's bytes
-  Time delay{0};     ///< α and the latencies, to the nearest picosecond,
-  double carry = 0;  ///< and what that leaves out
+  double share = 0;         ///< of the block's bytes: the part's
+  Time delay{0};            ///< α and the latencies, to the nearest picosecond,
+  double carry = 0;         ///< and what that leaves out
+  std::uint32_t parts = 1;  ///< of which the first stands for the whole; 0: one of the others
 };
 
 struct RoutedRound {
   std::int64_t repeat = 1;
-  std::vector<RoutedMessage> messages;  ///< by the sender's slot
+  std::vector<RoutedMessage> messages;  ///< in their parts, by the sender's slot
   std::vector<std::uint32_t> first;     ///< where each slot's messages begin; one more at the end
-  std::vector<std::uint32_t> receives;  ///< messages into each slot
+  std::vector<std::uint32_t> receives;  ///< likewise, into each slot
+  bool on_channels = false;             ///< all are, or none
+
+  /// Messages that leave a slot, or come into one, when those of earlier rounds have.
+  std::uint32_t in_order_from(std::uint32_t slot) const { return on_channels ? 0 : first[slot + 1] - first[slot]; }
+  std::uint32_t in_order_into(std::uint32_t slot) const { return on_channels ? 0 : receives[slot]; }
 };
 
 struct RoutedRounds {

@@ -86,7 +86,8 @@ class Search {
         options_(job.scenario.options.strategy),
         step_(options_.sharding),
         fair_(job.scenario.options.sharing == Sharing::Fair || job.choice.detailed()),
-        splits_(!job.choice.detailed() && !job.choice.gathers() && !step_.shards_optimizer()),
+        splits_(!job.choice.detailed() && job.choice.has_halves() && !job.choice.gathers() &&
+                !step_.shards_optimizer()),
         memory_varies_(job.scenario.options.memory.limit && step_.shards_gradients()),
         on_(as_searched(step_.shards_optimizer() ? prepared_for_blocks(profile_, cost_, options_, job) : job)) {
     if (step_.shards_optimizer()) return;  // what the shards allow depends on the plan

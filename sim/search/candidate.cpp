@@ -56,7 +56,7 @@ bool affordable(const Scenario& scenario) {
 
 std::vector<Scenario> others(const Scenario& scenario) {
   const CollectiveChoice choice = collective_of(scenario);
-  const bool halves = !choice.detailed() || choice.algorithm->splits || choice.gathers();
+  const bool halves = choice.has_halves() || choice.gathers();
   std::vector<Scenario> all;
   for (const Strategy& strategy : strategies()) {
     if (strategy.searched() || (strategy.split && !halves)) continue;

@@ -27,7 +27,7 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
         "fluid, or fewer workers");
 }
 
-NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice) {
+NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice, const Topology& topology) {
   const Network& network = scenario.cluster.network;
   NetworkSetup setup;
   setup.fidelity = choice.fidelity;
@@ -37,17 +37,17 @@ NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice) 
     const double outside = setup.alpha, inside = node->alpha.value_or(outside);
     setup.alpha = std::min(inside, outside);
     setup.levels = {node->workers, inside - setup.alpha, outside - setup.alpha};
-    setup.rails = node->rails;
-  } else if (on_rails(network)) {
-    setup.levels.node_workers = network.topology->gpus_per_host;
-    setup.rails = network.topology->rails;
+  } else if (on_rails(network) || (topology.gpus_per_host() > 1 && topology.group_size() == topology.gpus_per_host())) {
+    // Ranks that follow each other fill host after host: hosts are nodes.
+    setup.levels.node_workers = topology.gpus_per_host();
   }
+  setup.rails = ports_of_a_node(network);
   setup.gamma = network.gamma;
   setup.options = choice.options;
   setup.reuse = scenario.reuse;
   setup.rates = asks_for_rates(scenario);
   setup.calls = {planned_call(scenario)};
-  setup.calls.front().algorithm = choice.algorithm;
+  setup.calls.front().algorithm = &choice.of(setup.calls.front().op);
   setup.place = place_of_collective(scenario);
   return setup;
 }
@@ -60,9 +60,9 @@ std::vector<ServerLeg> legs_of(const Scenario& scenario, const CollectiveChoice&
 
 ChannelCost price_of(const Call& call, const Scenario& scenario, const CollectiveChoice& choice) {
   if (call.group.ranks == 1) return {CommCost(0, 0), Channels{0}};
-  const GroupCosts priced = price_group(scenario.cluster.network, *call.algorithm, call.group, scenario.workers,
-                                        scenario.cluster.workers, choice.options);
-  return {priced.costs[call.op], priced.channels};
+  const auto [cost, channels] =
+      price_call(scenario.cluster.network, call, scenario.workers, scenario.cluster.workers, choice.options);
+  return {cost, channels};
 }
 
 std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, Time launch, Legs legs = {}) {
@@ -103,7 +103,7 @@ Job job_of(Scenario of) {
   }
   made.launch = scenario.options.launch;
   made.topology = make_topology(*topology_of(scenario.cluster.network), scenario.workers);
-  made.setup = setup_of(scenario, made.choice);
+  made.setup = setup_of(scenario, made.choice, *made.topology);
   made.rounds = lay_on(made.setup, *made.topology);
   made.fabric = launched(made.rounds, made.launch);
   require_within_clock(scenario, {made.fabric->price(planned_call(scenario)), made.compression});
@@ -122,7 +122,7 @@ Job prepared_for(const Plan& plan, Job job) {
   const std::size_t known = calls.size();
   for (Call& call : calls_of(plan))
     if (!job.fabric->offers(call)) {
-      call.algorithm = job.choice.algorithm;
+      call.algorithm = &job.choice.of(call.op);
       calls.push_back(std::move(call));
     }
   if (calls.size() > known) {

@@ -17,6 +17,7 @@ bool shards_state(const Scenario& scenario) {
 }
 
 Call planned_call(const Scenario& scenario) {
+  if (scenario.operation) return *scenario.operation;
   if (!shards_state(scenario)) return CollectiveOp::AllReduce;
   return {CollectiveOp::ReduceScatter, data_parallel_groups(scenario.options.strategy.sharding)[group_shard].group};
 }

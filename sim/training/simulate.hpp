@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/cluster/cluster.hpp"
+#include "sim/collective/collective_file.hpp"
 #include "sim/core/shared.hpp"
 #include "sim/network/fidelity.hpp"
 #include "sim/schedule/strategy.hpp"
@@ -38,8 +40,10 @@ struct Scenario {
   Cluster cluster;
   Stragglers stragglers;
   std::int64_t workers = 1;
-  std::string collective;  ///< "": the cluster's
-  std::string fidelity;    ///< "": the cluster's
+  std::string collective;                 ///< "": the cluster's
+  std::optional<CollectiveOp> operation;  ///< asked of the collective alone; none: what it does by itself
+  std::map<std::string, std::shared_ptr<const CollectiveFile>> collective_files;  ///< by name, of those that are files
+  std::string fidelity;                                                           ///< "": the cluster's
   const Strategy* strategy = nullptr;
   std::shared_ptr<const GivenPlan> given;  ///< whose strategy `strategy` is, then
   std::optional<CodecCosts> codec;         ///< none: gradients travel as they are

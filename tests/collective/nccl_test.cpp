@@ -93,6 +93,15 @@ TEST_CASE("a GPU a node has the trees' latency between nodes") {
         26.8 + 1024 / (10e3 / 3.8 * 0.85 * 0.9 / 2));  // t = min(46, 1·10)
 }
 
+TEST_CASE("a broadcast goes down a ring") {
+  // In a node base and one hop, between nodes base and a hop of the net for each rank; all of the bus, no overheads:
+  // 370 GB/s inside, less than eight ports of 50.
+  const Network a100 = network(NcclSetup::Gpu::Ampere);
+  check(a100, 8, CollectiveOp::Broadcast, 1e9, "ring/Simple", 8.4 + 3.4 + 1e9 / 370e3);
+  check(a100, 64, CollectiveOp::Broadcast, 40e9, "ring/Simple", 8.4 + 64 * 14 + 40e9 / 370e3);
+  check(a100, 64, CollectiveOp::Broadcast, 8, "ring/LL", 6.6 + 64 * 2.7 + 8 / 20.4e3);
+}
+
 TEST_CASE("factors scale a level's bandwidth and latency") {
   Network a100 = network(NcclSetup::Gpu::Ampere);
   a100.nccl->node = {0.5, 2};

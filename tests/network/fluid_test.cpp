@@ -70,7 +70,7 @@ TEST_CASE("fluid goes the way that it goes without short cuts") {
         NaiveFluid naive(collectives, *topology, alpha, gamma);
         const Timeline one = replayed(traffic, network), other = replayed(traffic, naive);
         INFO(name << ", window " << traffic.window << ", alpha " << alpha << ", gamma " << gamma);
-        CHECK(one.events == other.events);
+        CHECK(network.events() == naive.events());
         // The two sum in different orders, so that an end of a round may be rounded to neighbouring picoseconds: a
         // difference of one picosecond for each round that has ended. Where none falls so close, there is none.
         std::int64_t worst = 0;

@@ -1,12 +1,15 @@
 // The fidelity `fluid` a second time, from what docs/network.md says of it and as plainly as can be: every message of
 // every round goes its way and loads each link of the topology, all speeds are computed from scratch at every instant,
-// and the whole future is tried again with every start.
+// the whole future is tried again with every start, and the longest path is walked message by message, in time.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "sim/cluster/topology.hpp"
@@ -20,19 +23,26 @@ class NaiveFluid final : public Server {
   /// A task's `call_id` is a place among `collectives`.
   NaiveFluid(const std::vector<Rounds>& collectives, const Topology& topology, double alpha, double gamma) {
     for (const Rounds& rounds : collectives) {
-      std::vector<RoundCost>& costs = collectives_.emplace_back();
+      Collective& collective = collectives_.emplace_back();
+      collective.slots = rounds.ranks * rounds.streams;
       for (const Round& round : rounds.rounds)
         for (std::int64_t turn = 0; turn < round.repeat; ++turn)
-          costs.push_back(cost_of(rounds, round, turn, topology, alpha, gamma));
+          collective.rounds.push_back(cost_of(rounds, round, turn, topology, alpha, gamma));
     }
   }
+
+  /// How long a collective takes alone, in ps, without its reductions.
+  double alone(std::size_t collective, double bytes) const { return alone(collectives_[collective], bytes); }
 
   void start(TaskId id, const Task& task, Time now) override {
     const double at = static_cast<double>(now.count());
     ahead_.reset();
     run(state_, at);
-    Running running{id, collectives_[task.call_id], task.bytes};
-    if (task.bytes <= 0) running.round = running.costs->size();
+    Running running{id, collectives_[task.call_id].rounds, task.bytes};
+    if (task.bytes <= 0)
+      running.round = running.costs->size();
+    else
+      set_pace(running, collectives_[task.call_id]);
     begin_round(running, at);
     state_.running.push_back(running);
   }
@@ -68,6 +78,18 @@ class NaiveFluid final : public Server {
     std::vector<double> links;  // how long each is busy
     double busiest = 0;         // the longest of that
     double reduction = 0;
+    struct Message {
+      std::uint32_t from, into, channel;  // slots
+      double start_up;
+      std::vector<LinkId> path;
+    };
+    std::vector<Message> messages;
+    bool uniform = true;  // all start up alike, and use links alike
+    bool all_pairs = false;
+  };
+  struct Collective {
+    std::uint32_t slots = 0;
+    std::vector<RoundCost> rounds;
   };
   enum class Doing : std::uint8_t { StartUp, Move, Reduce };
   struct Running {
@@ -77,9 +99,10 @@ class NaiveFluid final : public Server {
     double bytes;
     std::size_t round = 0;
     Doing doing = Doing::StartUp;
-    double at = 0;     // StartUp, Reduce: when that ends
-    double left = 0;   // Move: for how long at full speed
-    double speed = 0;  // Move: the part of full speed
+    double at = 0;                    // StartUp, Reduce: when that ends
+    double left = 0;                  // Move: for how long at full speed
+    double speed = 0;                 // Move: the part of full speed
+    double start_ups = 1, moves = 1;  // the part of its own time that each takes
 
     const RoundCost& cost() const { return (*costs)[round]; }
     bool ended() const { return round == costs->size(); }
@@ -96,6 +119,9 @@ class NaiveFluid final : public Server {
     cost.links.assign(topology.links().size(), 0);
     std::vector<double> reduced(rounds.ranks, 0);
     double latency = 0;
+    std::set<std::pair<Rank, Rank>> pairs;
+    std::set<Rank> senders, receivers;
+    std::set<double> start_ups, bandwidths;
     for (Rank from = 0; from < rounds.ranks; ++from) {
       std::vector<Send> sends;
       round.sends(from, turn, sends);
@@ -107,20 +133,95 @@ class NaiveFluid final : public Server {
         for (const LinkId link : path) {
           on_the_way += topology.links()[link].latency;
           cost.links[link] += share / topology.links()[link].bandwidth * 1e12;
+          bandwidths.insert(topology.links()[link].bandwidth);
         }
+        cost.messages.push_back({from * rounds.streams + send.stream, send.to * rounds.streams + send.into,
+                                 send.channel, (alpha + on_the_way) * 1e12, path});
+        start_ups.insert(on_the_way);
+        senders.insert(from);
+        receivers.insert(send.to);
+        pairs.insert({from, send.to});
         latency = std::max(latency, on_the_way);
         if (send.reduce && rounds.reduction_costs) reduced[send.to] += share;
       }
     }
     cost.busiest = *std::max_element(cost.links.begin(), cost.links.end());
     cost.start_up = (alpha + latency) * 1e12;
+    cost.uniform = start_ups.size() == 1 && bandwidths.size() == 1;
+    std::size_t possible = 0;
+    for (const Rank from : senders) possible += receivers.size() - receivers.count(from);
+    cost.all_pairs = pairs.size() == cost.messages.size() && pairs.size() == possible &&
+                     pairs.size() > std::max(senders.size(), receivers.size());
     cost.reduction = gamma * *std::max_element(reduced.begin(), reduced.end()) * 1e12;
     return cost;
   }
 
+  // Every slot's times, round by round.
+  static double longest_path(const Collective& collective, double bytes) {
+    std::vector<double> ready(collective.slots, 0), out = ready, in = ready;
+    std::map<std::uint32_t, double> channels;
+    for (const RoundCost& round : collective.rounds) {
+      const double longest = *std::max_element(round.links.begin(), round.links.end()) * bytes;
+      double longest_start_up = 0, least_start_up = forever, least_move = forever;
+      std::vector<double> ends;
+      std::set<std::uint32_t> active;
+      bool on_channels = false;
+      for (const RoundCost::Message& message : round.messages) {
+        double move = 0;
+        for (const LinkId link : message.path) move = std::max(move, round.links[link] * bytes);
+        if (round.uniform) move = longest;
+        const bool channel = message.channel != no_channel;
+        const double begin =
+            channel ? std::max(ready[message.from], channels[message.channel]) + message.start_up
+                    : std::max({ready[message.from] + message.start_up, out[message.from], in[message.into]});
+        ends.push_back(begin + move);
+        on_channels |= channel;
+        active.insert({message.from, message.into});
+        longest_start_up = std::max(longest_start_up, message.start_up);
+        least_start_up = std::min(least_start_up, message.start_up);
+        least_move = std::min(least_move, move);
+      }
+      if (round.all_pairs) {
+        const double last = *std::max_element(ready.begin(), ready.end()) + longest_start_up + longest;
+        ready.assign(ready.size(), last);
+        out.assign(out.size(), 0);
+        in.assign(in.size(), 0);
+        continue;
+      }
+      for (std::uint32_t slot = 0; slot < collective.slots && !on_channels; ++slot)
+        if (active.count(slot) == 0) ready[slot] += least_start_up + least_move;
+      for (std::size_t i = 0; i < ends.size(); ++i) {
+        const RoundCost::Message& message = round.messages[i];
+        for (double* time : {&ready[message.into], &out[message.from], &in[message.into]})
+          *time = std::max(*time, ends[i]);
+        if (message.channel != no_channel) channels[message.channel] = ends[i];
+      }
+    }
+    return *std::max_element(ready.begin(), ready.end());
+  }
+
+  static double alone(const Collective& collective, double bytes) {
+    std::vector<double> busy(collective.rounds.front().links.size(), 0);
+    for (const RoundCost& round : collective.rounds)
+      for (std::size_t link = 0; link < busy.size(); ++link) busy[link] += round.links[link] * bytes;
+    return std::max(longest_path(collective, bytes), *std::max_element(busy.begin(), busy.end()));
+  }
+
+  static void set_pace(Running& running, const Collective& collective) {
+    double start_ups = 0, moves = 0;
+    for (const RoundCost& round : collective.rounds) {
+      start_ups += round.start_up;
+      moves += round.busiest * running.bytes;
+    }
+    const double time = alone(collective, running.bytes);
+    if (time >= (start_ups + moves) * (1 - 1e-12)) return;
+    if (moves > 0) running.moves = std::min(1.0, time / moves);
+    if (start_ups > 0) running.start_ups = std::max(0.0, time - moves) / start_ups;
+  }
+
   static void begin_round(Running& running, double at) {
     running.doing = Doing::StartUp;
-    running.at = running.ended() ? at : at + running.cost().start_up;
+    running.at = running.ended() ? at : at + running.cost().start_up * running.start_ups;
   }
 
   // Until then, or until a collective has ended.
@@ -151,7 +252,7 @@ class NaiveFluid final : public Server {
         case Doing::StartUp:
           ++state.rounds;
           running.doing = Doing::Move;
-          running.left = running.cost().busiest * running.bytes;
+          running.left = running.cost().busiest * running.bytes * running.moves;
           break;
         case Doing::Move:
           running.doing = Doing::Reduce;
@@ -197,7 +298,7 @@ class NaiveFluid final : public Server {
     }
   }
 
-  std::vector<std::vector<RoundCost>> collectives_;
+  std::vector<Collective> collectives_;
   State state_;
   mutable std::optional<State> ahead_;  // at the next end, if nothing starts before
 };

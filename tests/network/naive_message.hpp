@@ -13,28 +13,30 @@
 
 namespace allreplay {
 
+// Which messages on no channel wait for those of earlier rounds: none, as a fluid of all would have it; those that the
+// same stream sends; and those that go into the same stream, too, which is how it is.
+enum class InOrder : std::uint8_t { Nothing, Out, OutAndIn };
+
 class NaiveNetwork {
  public:
   NaiveNetwork(const Topology& topology, double alpha, double gamma)
       : topology_(topology), alpha_(alpha * 1e12), gamma_(gamma * 1e12) {}
 
   /// A collective of so many bytes, started at so many ps, or by each rank at its own time: until then it sends
-  /// nothing, and what comes for it waits; then the bytes of its streams leave round by round. Its number is its place
-  /// among them.
-  void start(const Rounds& rounds, double bytes, double at) {
-    start(rounds, bytes, std::vector<double>(rounds.ranks, at), false);
+  /// nothing, and what comes for it waits. Its number is its place among them.
+  void start(const Rounds& rounds, double bytes, double at, InOrder in_order = InOrder::OutAndIn) {
+    start(rounds, bytes, std::vector<double>(rounds.ranks, at), in_order);
   }
-  void start(const Rounds& rounds, double bytes, const std::vector<double>& at, bool in_order = true) {
+  void start(const Rounds& rounds, double bytes, const std::vector<double>& at, InOrder in_order = InOrder::OutAndIn) {
     std::map<std::uint32_t, std::vector<std::size_t>> into;  // by slot: messages of the rounds before
     std::map<std::uint32_t, std::size_t> last;               // by channel
-    std::map<std::uint32_t, std::vector<std::size_t>> sent;  // by slot: messages of the last round in which it sent any
+    std::map<std::uint32_t, std::vector<std::size_t>> out;   // by slot: what it sent in the rounds before
     const std::size_t collective = ends_.size();
     ends_.push_back(*std::max_element(at.begin(), at.end()));
     for (const Round& round : rounds.rounds)
       for (std::int64_t turn = 0; turn < round.repeat; ++turn) {
         const std::size_t first = messages_.size();
-        std::vector<std::uint32_t> receivers;
-        std::map<std::uint32_t, std::vector<std::size_t>> now;
+        std::vector<std::uint32_t> senders, receivers;
         for (Rank from = 0; from < rounds.ranks; ++from) {
           std::vector<Send> sends;
           round.sends(from, turn, sends);
@@ -43,12 +45,15 @@ class NaiveNetwork {
             message.collective = collective;
             message.earliest = at[from];
             message.received = at[send.to];
-            message.waits_for = into[from * rounds.streams + send.stream];
+            senders.push_back(from * rounds.streams + send.stream);
+            receivers.push_back(send.to * rounds.streams + send.into);
+            message.waits_for = into[senders.back()];
             if (send.channel != no_channel && last.count(send.channel)) message.after = last[send.channel];
             if (send.channel != no_channel) last[send.channel] = messages_.size();
-            if (in_order && send.channel == no_channel) {
-              message.behind = sent[from * rounds.streams + send.stream];
-              now[from * rounds.streams + send.stream].push_back(messages_.size());
+            if (send.channel == no_channel && in_order != InOrder::Nothing) message.behind = out[senders.back()];
+            if (send.channel == no_channel && in_order == InOrder::OutAndIn) {
+              const std::vector<std::size_t>& in = into[receivers.back()];
+              message.behind.insert(message.behind.end(), in.begin(), in.end());
             }
             message.to = send.to;
             message.left = bytes * static_cast<double>(send.count) * rounds.piece_share;
@@ -61,11 +66,12 @@ class NaiveNetwork {
               message.delay += topology_.links()[link].latency * 1e12;
             }
             messages_.push_back(message);
-            receivers.push_back(send.to * rounds.streams + send.into);
           }
         }
-        for (std::size_t i = 0; i < receivers.size(); ++i) into[receivers[i]].push_back(first + i);
-        for (const auto& [slot, messages] : now) sent[slot] = messages;
+        for (std::size_t i = 0; i < receivers.size(); ++i) {
+          out[senders[i]].push_back(first + i);
+          into[receivers[i]].push_back(first + i);
+        }
       }
   }
 
@@ -135,8 +141,9 @@ class NaiveNetwork {
   static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
   struct Message {
     std::size_t collective = 0;
-    double earliest = 0, received = 0;  // when its sender starts, and its receiver
-    std::vector<std::size_t> waits_for, behind;
+    double earliest = 0, received = 0;   // when its sender starts, and its receiver
+    std::vector<std::size_t> waits_for;  // until they are reduced
+    std::vector<std::size_t> behind;     // until all their bytes are there
     std::size_t after = nothing;
     Rank to = 0;
     double left = 0, reduction = 0, delay = 0, at = 0;

@@ -59,11 +59,13 @@ TEST_CASE("a ring takes as long as the busiest link of its steps") {
     CHECK(alone("h0,h1,h4,h5,h2,h3,h6,h7") == to_time(28e-3));
     CHECK(alone("h4,h5,h6,h7,h0,h1,h2,h3") == to_time(14e-3));  // the leaves exchanged
   }
-  // With 1 us a link and 5 us a message every step waits for a way of four links, wherever ranks sit: 9 us.
+  // With 1 us a link and 5 us a message a way of four links starts up in 9 us, one of two in 7. Packed, a slice crosses
+  // at every fourth step: in 14, four times. Spread, at each.
   const auto fluid = [&](std::string_view placement) {
     return lay_on(setup("ring", 8, Fidelity::Fluid, 5e-6), *two_leaves(placement, 1e-6))->alone(bytes);
   };
-  CHECK(fluid("packed") == to_time(14 * 9e-6 + 14e-3));
+  const Time rounded = fluid("packed") - to_time(4 * 9e-6 + 10 * 7e-6 + 14e-3);
+  CHECK((rounded >= Time(-7) && rounded <= Time(7)));  // half a picosecond a step
   CHECK(fluid("spread") == to_time(14 * 9e-6 + 28e-3));
 }
 

@@ -183,7 +183,8 @@ TEST_CASE("a graph, and links that changed") {
     {"between": ["e", "d"], "latency": "0.4 us", "bandwidth": "1 GB/s"}]})";
   for (const std::int64_t workers : {5, 4, 2}) {
     const auto topology = make_topology(spec_of(graph), workers);
-    CHECK(check_rounds(parameter_server_rounds(static_cast<Rank>(workers), workers, CollectiveOp::AllReduce), *topology) == 2);
+    CHECK(check_rounds(parameter_server_rounds(static_cast<Rank>(workers), workers, CollectiveOp::AllReduce),
+                       *topology) == 2);
   }
   const std::pair<std::string, int> changes[] = {
       {R"({"between": ["h0", "s0"], "bandwidth": "1 MB/s"})", 2},

@@ -1,0 +1,224 @@
+#include "sim/network/critical_path.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace allreplay {
+
+namespace {
+
+constexpr double unbound = std::numeric_limits<double>::infinity();
+constexpr double any_size = 1e18;  // bytes: what saves nothing of so many saves nothing of fewer
+
+Saving operator+(const Saving& a, const Saving& b) { return {a.start_up + b.start_up, a.per_byte + b.per_byte}; }
+Saving operator-(const Saving& a, const Saving& b) { return {a.start_up - b.start_up, a.per_byte - b.per_byte}; }
+Saving operator*(double times, const Saving& one) { return {times * one.start_up, times * one.per_byte}; }
+
+// What takes one instead of the round's longest.
+Saving gain(const PathRound& round, const Hop& hop) { return {round.latency - hop.latency, round.busy - hop.busy}; }
+
+}  // namespace
+
+// How much earlier than lockstep, at the present round: a slot has its data; what it sent last has left, what it
+// received last has come; what was sent last on a channel has come.
+struct CriticalPath::State {
+  double alpha, bytes;
+  std::vector<Saving> ready, out, in, channel;
+  std::vector<Saving> ends{};             // of a round's hops
+  std::vector<std::int64_t> active_in{};  // by slot: the latest round in which it sent or received
+  std::int64_t round = 0;
+
+  const Saving& less(const Saving& a, const Saving& b) const { return b.of(bytes) < a.of(bytes) ? b : a; }
+  void lower(Saving& one, const Saving& other) const { one = less(one, other); }
+  // What lockstep takes for a round.
+  Saving lockstep(const PathRound& round) const { return {alpha + round.latency, round.busy}; }
+  // How much earlier a hop's bytes begin than lockstep would have them begin.
+  Saving begins(const PathRound& round, const Hop& hop) const {
+    const Saving started{round.latency - hop.latency, 0}, start_up{alpha + round.latency, 0};
+    if (hop.channel != no_channel) return less(ready[hop.from], channel[hop.channel]) + started;
+    return less(ready[hop.from] + started, less(out[hop.from], in[hop.into]) + start_up);
+  }
+};
+
+void CriticalPath::add(PathRound round) {
+  in_step_ = in_step_ && (round.wall || round.even);
+  latency_ += static_cast<double>(round.repeat) * round.latency;
+  busy_ += static_cast<double>(round.repeat) * round.busy;
+  length_ += round.repeat;
+  cycles_.push_back(round.repeat > 1 ? cycles_of(round.hops, slots_) : Cycles{});
+  rounds_.push_back(std::move(round));
+}
+
+// Orders the hops, if that is how they go.
+CriticalPath::Cycles CriticalPath::cycles_of(std::vector<Hop>& hops, std::uint32_t slots) {
+  constexpr std::uint32_t nobody = 0xffffffff;
+  if (hops.size() != slots || hops.front().channel != no_channel) return {};
+  std::vector<std::uint32_t> from(slots, nobody);
+  std::vector<bool> receives(slots, false);
+  for (std::uint32_t i = 0; i < slots; ++i) {
+    if (from[hops[i].from] != nobody || receives[hops[i].into]) return {};
+    from[hops[i].from] = i;
+    receives[hops[i].into] = true;
+  }
+  Cycles cycles;
+  std::vector<Hop> ordered;
+  ordered.reserve(slots);
+  for (std::uint32_t first = 0; first < slots; ++first) {
+    for (std::uint32_t slot = first; from[slot] != nobody;) {
+      ordered.push_back(hops[std::exchange(from[slot], nobody)]);
+      slot = ordered.back().into;
+    }
+    if (ordered.size() > (cycles.ends.empty() ? 0 : cycles.ends.back()))
+      cycles.ends.push_back(static_cast<std::uint32_t>(ordered.size()));
+  }
+  for (const Hop& hop : ordered) cycles.busy.push_back(hop.busy);
+  std::sort(cycles.busy.begin(), cycles.busy.end());
+  cycles.busy.erase(std::unique(cycles.busy.begin(), cycles.busy.end()), cycles.busy.end());
+  hops = std::move(ordered);
+  return cycles;
+}
+
+bool CriticalPath::saves(double alpha) const { return !in_step_ && found(alpha, any_size).of(any_size) > 0; }
+
+// Between two sizes of one line there is no other, since the longest path's time is convex. Sizes are halved, from
+// powers of two on, so that the same ones are asked whatever was asked before.
+Saving CriticalPath::saving(double alpha, double bytes) const {
+  constexpr int halvings = 4;
+  constexpr double rounding = 1e-13;
+  if (bytes <= 0 || !saves(alpha)) return {};
+  double low = std::exp2(std::floor(std::log2(bytes))), high = 2 * low;
+  for (int i = 0; i <= halvings; ++i) {
+    const Saving below = found(alpha, low), above = found(alpha, high);
+    const auto meet = [&](double at) {
+      const double lockstep = static_cast<double>(length_) * alpha + latency_ + busy_ * at;
+      return std::abs(below.of(at) - above.of(at)) <= rounding * lockstep;
+    };
+    if (meet(low) && meet(high)) return below;
+    (bytes < (low + high) / 2 ? high : low) = (low + high) / 2;
+  }
+  return found(alpha, bytes);
+}
+
+Saving CriticalPath::found(double alpha, double bytes) const {
+  const auto known = found_.find({alpha, bytes});
+  if (known != found_.end()) return known->second;
+  return found_.emplace(std::pair(alpha, bytes), find(alpha, bytes)).first->second;
+}
+
+Saving CriticalPath::find(double alpha, double bytes) const {
+  State state{alpha,
+              bytes,
+              std::vector(slots_, Saving{}),
+              std::vector(slots_, Saving{}),
+              std::vector(slots_, Saving{}),
+              std::vector(channels_, Saving{})};
+  state.active_in.assign(slots_, -1);
+  bool in_step = true;
+  for (std::size_t i = 0; i < rounds_.size(); ++i) {
+    const PathRound& round = rounds_[i];
+    if (in_step && (round.wall || round.even)) continue;
+    in_step = false;
+    const Cycles& cycles = cycles_[i];
+    const auto hops = static_cast<double>(slots_), turns = static_cast<double>(round.repeat);
+    if (round.wall)
+      pass_wall(state);
+    else if (!cycles.ends.empty() && static_cast<double>(cycles.busy.size()) * (hops + turns) < hops * turns)
+      go_around(state, round, cycles);
+    else
+      for (std::int64_t turn = 0; turn < round.repeat; ++turn) pass(state, round);
+  }
+  Saving least = state.ready.front();
+  for (const Saving& one : state.ready) state.lower(least, one);
+  return least.of(bytes) > 0 ? least : Saving{};
+}
+
+// All go on when the last is ready, each takes what the longest takes, and nobody waits for what was before.
+void CriticalPath::pass_wall(State& state) const {
+  Saving last = state.ready.front();
+  for (const Saving& one : state.ready) state.lower(last, one);
+  std::fill(state.ready.begin(), state.ready.end(), last);
+  std::fill(state.out.begin(), state.out.end(), Saving{unbound, 0});
+  std::fill(state.in.begin(), state.in.end(), Saving{unbound, 0});
+}
+
+// A round, message by message.
+void CriticalPath::pass(State& state, const PathRound& round) const {
+  const std::int64_t number = state.round++;
+  state.ends.clear();
+  bool on_channels = false;
+  double least_latency = unbound, least_busy = unbound;
+  for (const Hop& hop : round.hops) {
+    state.ends.push_back(state.begins(round, hop) + Saving{0, round.busy - hop.busy});
+    state.active_in[hop.from] = state.active_in[hop.into] = number;
+    on_channels |= hop.channel != no_channel;
+    least_latency = std::min(least_latency, hop.latency);
+    least_busy = std::min(least_busy, hop.busy);
+  }
+  const Saving lockstep = state.lockstep(round), idles{round.latency - least_latency, round.busy - least_busy};
+  for (std::uint32_t slot = 0; slot < slots_; ++slot) {
+    const bool waits = !on_channels && state.active_in[slot] != number;
+    state.ready[slot] = state.ready[slot] + (waits ? idles : lockstep);
+    state.out[slot] = state.out[slot] + lockstep;
+    state.in[slot] = state.in[slot] + lockstep;
+  }
+  for (Saving& channel : state.channel) channel = channel + lockstep;
+  for (std::size_t i = 0; i < round.hops.size(); ++i) {
+    const Hop& hop = round.hops[i];
+    state.lower(state.ready[hop.into], state.ends[i]);
+    state.lower(state.out[hop.from], state.ends[i]);
+    state.lower(state.in[hop.into], state.ends[i]);
+    if (hop.channel != no_channel) state.lower(state.channel[hop.channel], state.ends[i]);
+  }
+}
+
+// Round after round around cycles. A path goes over some hops, one after another, and for the other rounds waits at the
+// slowest of them for those that were sent before: for each speed, the best window that has a hop of that speed (one
+// that has a slower one, too, claims to wait too little, and loses against itself).
+void CriticalPath::go_around(State& state, const PathRound& round, const Cycles& cycles) const {
+  const std::int64_t turns = round.repeat;
+  const Saving lockstep = state.lockstep(round);
+  std::vector<Saving> gained, first, best;  // up to a hop; when its first message begins, less that; when its last ends
+  std::vector<std::pair<double, std::int64_t>> windows;  // by where they begin
+  std::uint32_t begin = 0;
+  for (const std::uint32_t end : cycles.ends) {
+    const std::int64_t length = end - begin, laps = (turns - 1 + length - 1) / length, all = (laps + 1) * length;
+    const Hop* hops = &round.hops[begin];
+    gained.assign(1, {});
+    first.clear();
+    best.assign(static_cast<std::size_t>(length), {unbound, 0});
+    for (std::int64_t i = 0; i < all; ++i) {
+      const Hop& hop = hops[i % length];
+      first.push_back(state.begins(round, hop) - Saving{round.latency - hop.latency, 0} - gained.back());
+      gained.push_back(gained.back() + gain(round, hop));
+    }
+    for (const double busy : cycles.busy) {
+      const Saving waits{lockstep.start_up, round.busy - busy};
+      const double wait = waits.of(state.bytes);
+      windows.clear();
+      std::size_t oldest = 0;
+      std::int64_t begun = 0;
+      for (std::int64_t i = 0; i < all; ++i) {
+        if (hops[i % length].busy == busy)
+          for (; begun <= i; ++begun) {
+            const double value = first[begun].of(state.bytes) + static_cast<double>(begun) * wait;
+            while (windows.size() > oldest && windows.back().first >= value) windows.pop_back();
+            windows.emplace_back(value, begun);
+          }
+        while (oldest < windows.size() && windows[oldest].second <= i - turns) ++oldest;
+        if (i < all - length || oldest == windows.size()) continue;
+        const std::int64_t from = windows[oldest].second;
+        state.lower(best[i % length],
+                    first[from] + gained[i + 1] + static_cast<double>(turns - 1 - (i - from)) * waits);
+      }
+    }
+    for (std::int64_t i = 0; i < length; ++i) {
+      Saving& ready = state.ready[hops[i].into];
+      ready = state.less(best[i], ready + static_cast<double>(turns) * lockstep);
+      state.out[hops[i].from] = state.in[hops[i].into] = best[i];
+    }
+    begin = end;
+  }
+}
+
+}  // namespace allreplay
