@@ -19,7 +19,8 @@ constexpr std::array<const char*, 4> names = {"bandwidth inside a node", "start-
 Network scaled(Network network, const Factors& factors) {
   if (network.nccl) {
     network.nccl->node = {factors[0], factors[1]};
-    network.nccl->network = {factors[2], factors[3]};
+    network.nccl->network.bandwidth = factors[2];
+    network.nccl->network.latency = factors[3];
     return network;
   }
   network.node->beta = *network.node->beta / factors[0];

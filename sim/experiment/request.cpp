@@ -113,7 +113,8 @@ Shared<Profile> Library::profile(const Request& request) {
 const Library::ClusterFile& Library::cluster(const std::string& name) {
   return known(&Shelves::clusters, name, [&](const Files& files) {
     const Json json = Json::read(files, files.find_data("topologies", name, "cluster"));
-    json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter", "interference"});
+    json.allow_only(
+        {"name", "description", "source", "workers", "network", "stragglers", "spread", "jitter", "interference"});
     ClusterFile file{read_cluster(json), json};
     require_plain_name(file.cluster.name, json.place() / "name");
     return file;
@@ -219,6 +220,7 @@ Scenario Library::resolve_network(const Request& request) {
   scenario.collective = request.collective;
   scenario.fidelity = request.fidelity;
   apply_changes(scenario, request.changes, Changed::Network);
+  settle_alpha(scenario.cluster.network, scenario.workers);
   scenario.reuse = request.reuse;
   scenario.place_of_collective = request.place_of_collective;
   scenario.place_of_fidelity = request.place_of_fidelity;

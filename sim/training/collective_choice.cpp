@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/collective/network_change.hpp"
 #include "sim/collective/parameter_server.hpp"
 
 namespace allreplay {
@@ -53,11 +54,19 @@ CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorith
 
 }  // namespace
 
-CollectiveChoice collective_of(const Scenario& scenario) {
+std::string collective_named(const Scenario& scenario) {
   const std::string_view coded = scenario.codec ? scenario.codec->codec->collective : "";
-  const std::string name = !scenario.collective.empty() ? scenario.collective
-                           : !coded.empty()             ? std::string(coded)
-                                                        : scenario.cluster.network.collective;
+  const Network& network = scenario.cluster.network;
+  if (!scenario.collective.empty()) return scenario.collective;
+  if (!coded.empty()) return std::string(coded);
+  if (!network.collective.empty()) return network.collective;
+  const bool nodes = scenario.workers > node_workers_of(network);
+  const std::string_view own = scenario.strategy && nodes ? scenario.strategy->collective : "";
+  return std::string(own.empty() ? "ring" : own);
+}
+
+CollectiveChoice collective_of(const Scenario& scenario) {
+  const std::string name = collective_named(scenario);
   const Algorithm& algorithm = find_algorithm(name, place_of_collective(scenario));
   const Fidelity fidelity = fidelity_of(scenario, algorithm);
   CollectiveOptions options = options_on(scenario, algorithm, fidelity);
