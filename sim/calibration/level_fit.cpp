@@ -125,6 +125,12 @@ std::array<bool, level_constants> in_reach(std::span<const Calibration> logs, co
   return known;
 }
 
+// Of both levels alone.
+std::array<bool, level_constants> of_levels(std::array<bool, level_constants> known) {
+  for (std::size_t axis = tree_bandwidth_outside; axis < level_constants; ++axis) known[axis] = false;
+  return known;
+}
+
 // The search for the factors, in their logarithms.
 class LevelSearch {
  public:
@@ -132,6 +138,9 @@ class LevelSearch {
       : logs_(logs), base_(std::move(base)), known_(in_reach(logs, base_, nccl)), best_(level_constants, 0.0) {
     least_ = cost(best_);
     search_grid();
+    const auto all = std::exchange(known_, of_levels(known_));
+    descend();
+    known_ = all;
     search_between_nodes();
     descend();
     if (!nccl || !known_[bandwidth_outside]) return;

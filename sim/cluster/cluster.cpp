@@ -255,7 +255,7 @@ Network read_network(const Json& json) {
   if (json.find("nccl")) network.nccl = read_nccl(json);
   if (const auto server = json.find("server")) network.server = read_server(*server);
   if (const auto rate = json.find("line_rate")) network.line_rate = positive(*rate, rate->rate());
-  if (!network.table.empty() || !network.tables.empty()) network.collective = "ring";  // what was measured is one
+  network.names_collective = json.find("collective") || !network.table.empty() || !network.tables.empty();
   if (const auto name = json.find("collective")) network.collective = name->text();
   if (const auto name = json.find("fidelity")) network.fidelity = name->text();
   for (const std::string_view key : network_options)

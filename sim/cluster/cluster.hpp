@@ -100,7 +100,8 @@ struct Network {
   std::optional<NcclSetup> nccl;
   std::optional<TopologySpec> topology;  ///< beta may then be left to it
   std::optional<double> line_rate;       ///< of the named links, bytes per second: costs that beat it are warned of
-  std::string collective;                ///< "": ring, or what the strategy asks for
+  std::string collective = "ring";
+  bool names_collective = true;  ///< false: a strategy that has one of its own goes before
   std::string fidelity = "alpha-beta";
   std::vector<std::pair<std::string, std::string>> options;  ///< defaults for this cluster: sharing, servers, …
   SourceLocation place;

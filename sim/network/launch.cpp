@@ -73,7 +73,7 @@ void Launcher::start_launched(Time now) {
   }
 }
 
-LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Time of_tensor, Legs legs)
+LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs, Time of_tensor)
     : Fabric(inside->calls(), inside->workers()),
       inside_(std::move(inside)),
       of_tensor_(of_tensor),

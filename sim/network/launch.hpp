@@ -79,7 +79,7 @@ class LaunchedFabric final : public Fabric {
  public:
   /// `launch`: what each leg takes that has anybody to talk to; `of_tensor`: and more for each tensor. `legs`: of calls
   /// that go in several; the others are legs themselves.
-  LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Time of_tensor, Legs legs);
+  LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs, Time of_tensor = Time(0));
 
   CommCost price(const Call& call) const override;
   Time alone(WireBytes bytes, const Call& call) const override;

@@ -59,10 +59,9 @@ std::string collective_named(const Scenario& scenario) {
   const Network& network = scenario.cluster.network;
   if (!scenario.collective.empty()) return scenario.collective;
   if (!coded.empty()) return std::string(coded);
-  if (!network.collective.empty()) return network.collective;
   const bool nodes = scenario.workers > node_workers_of(network);
   const std::string_view own = scenario.strategy && nodes ? scenario.strategy->collective : "";
-  return std::string(own.empty() ? "ring" : own);
+  return network.names_collective || own.empty() ? network.collective : std::string(own);
 }
 
 CollectiveChoice collective_of(const Scenario& scenario) {

@@ -67,7 +67,7 @@ ChannelCost price_of(const Call& call, const Scenario& scenario, const Collectiv
 
 std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, const Options& options, Legs legs = {}) {
   if (options.launch == Time(0) && options.launch_tensor == Time(0) && legs.empty()) return fabric;
-  return std::make_shared<LaunchedFabric>(std::move(fabric), options.launch, options.launch_tensor, std::move(legs));
+  return std::make_shared<LaunchedFabric>(std::move(fabric), options.launch, std::move(legs), options.launch_tensor);
 }
 
 // On channels of closed forms. What goes in legs goes all the way there, and back.

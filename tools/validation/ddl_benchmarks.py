@@ -1,72 +1,55 @@
-"""ResNet-50 by seven methods on three networks (HKBU's ddl-benchmarks): constants from two methods' rows, all others predicted, cause by cause."""
+"""ResNet-50 by seven methods on three networks (HKBU's ddl-benchmarks): constants from three methods' rows, all others predicted, cause by cause."""
 
 import csv
 import json
 from pathlib import Path
 from typing import NamedTuple
 
-from .scored import percent, read_csv, score_table, signed
+from .scored import WHERE, percent, read_csv, score_table, signed
 
 ROOT = Path(__file__).resolve().parents[2]
-ONE_GPU = 253.1  # samples/s of one GPU: one measurement, repeated for all networks and methods
-BATCH = 64
 NETWORKS = {"10GbE with TCP/IP": "v100x4-pcie-10gbe", "100GbE with TCP/IP": "v100x4-pcie-100gbe", "100GbIB with RDMA": "v100x4-pcie-100gbib"}
 LABELS = {"10GbE with TCP/IP": "10GbE", "100GbE with TCP/IP": "100GbE", "100GbIB with RDMA": "InfiniBand"}
 METHODS = {"BSP-A2A": "sync-easgd", "WFBP-A2A": "wfbp", "MG-WFBP": "mg-wfbp", "ByteScheduler-A2A": "bytescheduler",
            "BSP-PS": "sync-easgd", "WFBP-PS": "wfbp", "ByteScheduler-PS": "bytescheduler"}
-INTERFERENCE = {"compute": 1.3, "at": "10 GB/s"}  # what BERT-Base asks for on these nodes
-LINK_FIT, LAUNCH_FIT = "BSP-A2A", "ByteScheduler-A2A"
+LINK_FIT, LAUNCH_FIT, SERVER_FIT, INTERFERENCE_FIT = "BSP-A2A", "ByteScheduler-A2A", "BSP-PS", "WFBP-A2A"
+BYTEPS_PARTITION = "4096000 B"  # of all three methods on servers
 
 
 class Known(NamedTuple):
     """What a prediction knows of the cluster; each cause is one of these."""
-    links: str = "names"  # or "presets", or "fitted"
+    links: str = "names"  # or "fitted"
     update: bool = False
     launch: bool = False
     barrier: bool = False
     servers: bool = False
-    interference: bool = False
+    byteps: bool = False
+    interference: str = ""  # the rate at which it is what the rows of INTERFERENCE_FIT on one node ask for
 
 
 CAUSES = [("links by their names, each method as its paper has it", {}),
           ("the real speed of a link, from BSP-A2A", {"links": "fitted"}),
           ("the optimizer's update, which nothing hides", {"update": True}),
-          ("a library's own cost per collective, from ByteScheduler-A2A on one node", {"launch": True}),
+          ("a library's own cost per tensor, from ByteScheduler-A2A on one node", {"launch": True}),
           ("scripts that synchronise: no overlap with the next forward pass", {"barrier": True}),
-          ("servers on hosts of their own, and sums inside a node first", {"servers": True})]
-EVERYTHING = Known("fitted", True, True, True, True)
+          ("servers on hosts of their own, and sums inside a node first", {"servers": True}),
+          ("BytePS as it is: partitions, and links of servers' own, from BSP-PS", {"byteps": True})]
+EVERYTHING = Known("fitted", True, True, True, True, True)
 
 
 class Benchmark:
-    """The measured rows, and the files that predict them."""
+    """The measured rows of a model, and the files that predict them."""
+    name = measured = ""
+    batch = 64
+    one_gpu = 0.0  # samples/s: one measurement, repeated for all networks and methods
 
-    def __init__(self, scorer, reference, profile):
+    def __init__(self, scorer, reference):
         self.scorer = scorer
-        self.rows = [row for row in read_csv(reference / "measured" / "ddl_benchmarks_resnet50.csv") if not row["suspect"] and row["gpus"] != "1"]
-        self.update = self.update_s()
-        self.layers = self.layer_times(profile)
+        self.rows = [row for row in read_csv(reference / "measured" / self.measured) if not row["suspect"] and row["gpus"] != "1"]
 
-    def update_s(self):
-        """Of SGD with momentum on the GPU that the authors' paper names, by roofline."""
-        self.scorer.run("estimate", "--model", "resnet50", "--device", "rtx2080ti", "--precision", "fp32", "--batch", BATCH, "--optimizer", "sgd",
-                        "--out", self.scorer.folder / "estimated.json")
-        return 1e-6 * json.loads((self.scorer.folder / "estimated.json").read_text(encoding="utf-8"))["update"]
-
-    def layer_times(self, profile):
-        """Traces whose iteration on one GPU takes what was measured, without and with the update: {update or not: name}."""
-        rows = read_csv(profile)
-        total = 1e-6 * sum(float(row["forward_us"]) + float(row["backward_us"]) for row in rows)
-        names = {}
-        for update in (False, True):
-            scale = (BATCH / ONE_GPU - (self.update if update else 0)) / total
-            table = self.scorer.folder / f"layers-{int(update)}.csv"
-            with open(table, "w", newline="", encoding="utf-8") as stream:
-                writer = csv.writer(stream)
-                writer.writerow(["layer", "params", "forward_us", "backward_us"])
-                writer.writerows([row["layer"], row["params"], float(row["forward_us"]) * scale, float(row["backward_us"]) * scale] for row in rows)
-            names[update] = f"resnet50-{int(update)}.json"
-            self.scorer.run("import", table, "--batch", BATCH, "--match", "resnet50", "--out", self.scorer.folder / names[update])
-        return names
+    def profile(self, known):
+        """The trace on which a prediction goes by, and the update beside it."""
+        raise NotImplementedError
 
     def cluster(self, network, known):
         """The preset, or its links by their names: 16 lanes of PCIe 3 as NCCL counts them, and the port's line rate."""
@@ -76,14 +59,17 @@ class Benchmark:
             found["node"]["bandwidth"] = "12 GB/s"
             del found["beta"]
             found["bandwidth"] = found["line_rate"]
-        return self.scorer.cluster(name, 16, found, **({"interference": INTERFERENCE} if known.interference else {}))
+        return self.scorer.cluster(name, 16, found, **({"interference": {"compute": 1, "at": known.interference}} if known.interference else {}))
 
     def point(self, row, known):
         """The row as `validate` reads it; None for one that fits what is not fitted."""
         method, workers = row["method"], int(row["gpus"])
-        point = {"profile": self.layers[known.update], "cluster": self.cluster(row["network"], known), "workers": workers, "strategy": METHODS[method],
-                 "collective": "", "barrier": "iteration" if known.barrier else "", "update": f"{self.update!r} s" if known.update else "",
-                 "samples_per_s": row["samples_per_s"], "group": method, "calibrate": ""}
+        point = {**self.profile(known), "cluster": self.cluster(row["network"], known), "workers": workers, "strategy": METHODS[method],
+                 "collective": "", "barrier": "iteration" if known.barrier else "", "samples_per_s": row["samples_per_s"], "group": method, "calibrate": ""}
+        if method.endswith("-PS") and known.byteps:
+            point["partition"] = BYTEPS_PARTITION
+            if method != "ByteScheduler-PS":
+                point.update(strategy="byteps", release="backward" if method == SERVER_FIT else "layer")
         if method.endswith("-PS") and workers > 4:  # on one node there are no servers
             point["collective"] = "parameter-server"
             if known.servers:
@@ -91,14 +77,53 @@ class Benchmark:
         if method == LINK_FIT:
             point["calibrate"] = "beta by cluster" if workers == 4 else "beta by cluster workers"
             return point if known.links == "fitted" else None
+        if method == SERVER_FIT:
+            point["calibrate"] = "server by cluster"
+            return point if known.byteps else None
         if method == LAUNCH_FIT and workers == 4:
-            point["calibrate"] = "launch by group"
+            point["calibrate"] = "launch_tensor by group"
             return point if known.launch else None
+        if method == INTERFERENCE_FIT and workers == 4 and known.interference:
+            point["calibrate"] = "interference"
         return point
 
     def score(self, name, known):
         points = [self.point(row, known) for row in self.rows]
-        return self.scorer.score(name, [point for point in points if point])
+        return self.scorer.score(name, [point for point in points if point], *WHERE)
+
+
+class ResNet50(Benchmark):
+    """Layer times are a V100's, scaled so that an iteration on one GPU takes what was measured, without and with the update."""
+    name, measured, one_gpu = "resnet50", "ddl_benchmarks_resnet50.csv", 253.1
+
+    def __init__(self, scorer, reference):
+        super().__init__(scorer, reference)
+        self.update = self.update_s()
+        self.layers = self.layer_times(reference / "profiles" / "resnet50_v100dgxs_b32_kineto.csv")
+
+    def profile(self, known):
+        return {"profile": self.layers[known.update], "update": f"{self.update!r} s" if known.update else ""}
+
+    def update_s(self):
+        """Of SGD with momentum on the GPU that the authors' paper names, by roofline."""
+        self.scorer.run("estimate", "--model", "resnet50", "--device", "rtx2080ti", "--precision", "fp32", "--batch", self.batch, "--optimizer", "sgd",
+                        "--out", self.scorer.folder / "estimated.json")
+        return 1e-6 * json.loads((self.scorer.folder / "estimated.json").read_text(encoding="utf-8"))["update"]
+
+    def layer_times(self, profile):
+        rows = read_csv(profile)
+        total = 1e-6 * sum(float(row["forward_us"]) + float(row["backward_us"]) for row in rows)
+        names = {}
+        for update in (False, True):
+            scale = (self.batch / self.one_gpu - (self.update if update else 0)) / total
+            table = self.scorer.folder / f"layers-{int(update)}.csv"
+            with open(table, "w", newline="", encoding="utf-8") as stream:
+                writer = csv.writer(stream)
+                writer.writerow(["layer", "params", "forward_us", "backward_us"])
+                writer.writerows([row["layer"], row["params"], float(row["forward_us"]) * scale, float(row["backward_us"]) * scale] for row in rows)
+            names[update] = f"resnet50-{int(update)}.json"
+            self.scorer.run("import", table, "--batch", self.batch, "--match", "resnet50", "--out", self.scorer.folder / names[update])
+        return names
 
 
 TEXT = """## ResNet-50 on nodes of four GPUs, three networks, seven methods (ddl-benchmarks)
