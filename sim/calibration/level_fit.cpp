@@ -137,16 +137,24 @@ class LevelSearch {
   LevelSearch(std::span<const Calibration> logs, Network base, bool nccl)
       : logs_(logs), base_(std::move(base)), known_(in_reach(logs, base_, nccl)), best_(level_constants, 0.0) {
     least_ = cost(best_);
+    had_rendezvous_ = base_.nccl && base_.nccl->rendezvous;
+    // Either both levels come first, or what is of NCCL between nodes does: one may take what is the other's.
+    LevelSearch other = *this;
     search_grid();
     const auto all = std::exchange(known_, of_levels(known_));
     descend();
     known_ = all;
     search_between_nodes();
     descend();
-    if (!nccl || !known_[bandwidth_outside]) return;
-    turn(&NcclSetup::ll128);
-    turn(&NcclSetup::two_node_tree);
+    other.search_between_nodes();
+    other.search_between_nodes();
+    other.search_grid();
+    other.descend();
+    if (other.least_ < least_) *this = std::move(other);
   }
+
+  double squares_left() const { return least_; }
+  bool spans_nodes() const { return known_[bandwidth_outside]; }
 
   const Network& base() const { return base_; }
   const std::array<bool, level_constants>& known() const { return known_; }
@@ -165,6 +173,7 @@ class LevelSearch {
       fit.warnings.push_back(fmt::format("the logs say nothing of the {}: {}", names[axis],
                                          axis <= latency_outside ? "something else is slower" : "it leaves no trace"));
       if (axis == rendezvous_time && !had_rendezvous_) base_.nccl->rendezvous.reset();
+      if (axis > latency_outside) raise(axis, slack);
     }
   }
 
@@ -176,6 +185,23 @@ class LevelSearch {
     if (!(value < least_)) return;
     least_ = value;
     best_ = std::move(candidate);
+  }
+
+  // What nobody can tell from less is as near to what is believed as leaves no trace: elsewhere it may count.
+  void raise(std::size_t axis, double slack) {
+    const double most = cost(best_) + slack;
+    Factors at = best_;
+    const auto fits = [&](double value) {
+      at[axis] = value;
+      return cost(at) <= most;
+    };
+    double good = best_[axis], end = 0;
+    if (fits(end)) good = end;
+    while (std::abs(end - good) > 1e-3) {
+      const double middle = (good + end) / 2;
+      (fits(middle) ? good : end) = middle;
+    }
+    best_[axis] = good;
   }
 
   void search_grid() {
@@ -197,15 +223,15 @@ class LevelSearch {
     for (const std::size_t axis : {tree_bandwidth_outside, ll_bandwidth_outside})
       if (known_[axis]) scan(axis);
     const double before = least_;
-    had_rendezvous_ = base_.nccl->rendezvous.has_value();
-    if (!had_rendezvous_) base_.nccl->rendezvous = NcclRendezvous{2048, 10e-6};
+    const bool there = base_.nccl->rendezvous.has_value();
+    if (!there) base_.nccl->rendezvous = NcclRendezvous{2048, 10e-6};
     scan(rendezvous_time);
-    if (!had_rendezvous_ && !(least_ < before)) base_.nccl->rendezvous.reset();
+    if (!there && !(least_ < before)) base_.nccl->rendezvous.reset();
   }
 
   void scan(std::size_t axis) {
     const Factors start = best_;
-    for (int step = -6; step <= 3; ++step) {
+    for (const int step : {0, -1, 1, -2, 2, -3, 3, -4, -5, -6}) {  // of equals the nearest to what is believed
       Factors candidate = start;
       candidate[axis] = 0.5 * step;
       take(std::move(candidate));
@@ -216,14 +242,6 @@ class LevelSearch {
     best_ = pattern_search([&](const Factors& at) { return cost(at); }, best_,
                            std::vector<bool>(known_.begin(), known_.end()));
     least_ = cost(best_);
-  }
-
-  // A flag of NCCL's stays turned where the squares fall by a tenth.
-  void turn(bool NcclSetup::*flag) {
-    const LevelSearch before = *this;
-    base_.nccl.value().*flag = !(base_.nccl.value().*flag);
-    descend();
-    if (!(least_ < 0.9 * before.least_)) *this = before;
   }
 
   std::span<const Calibration> logs_;
@@ -242,6 +260,16 @@ LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
   const bool nccl = !logs.front().algorithm->coefficients;
   if (!nccl) start_from_lines(base, logs);
   LevelSearch search(logs, base, nccl);
+  // A flag of NCCL's stays turned where the squares fall by a tenth.
+  for (bool NcclSetup::*const flag : {&NcclSetup::ll128, &NcclSetup::two_node_tree}) {
+    if (!nccl || !search.spans_nodes()) break;
+    Network turned = base;
+    turned.nccl.value().*flag = !(turned.nccl.value().*flag);
+    LevelSearch other(logs, turned, nccl);
+    if (!(other.squares_left() < 0.9 * search.squares_left())) continue;
+    search = std::move(other);
+    base = std::move(turned);
+  }
   search.drop_untold(fit);
   fit.known = search.known();
   const Factors factors = search.factors();

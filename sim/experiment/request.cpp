@@ -8,6 +8,7 @@
 #include "sim/collective/network_change.hpp"
 #include "sim/core/digest.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/plan_file.hpp"
@@ -237,9 +238,11 @@ std::shared_ptr<const GivenPlan> given_plan(const Files& files, const std::strin
   given->strategy.name = given->name;
   given->strategy.summary = "a plan from a file";
   given->strategy.split = uses_halves(given->plan);
-  // When a codec decodes is not the plan's to say: it stays the strategy's default.
-  for (const Strategy& one : strategies())
-    if (one.name == given->name) given->strategy.decode_at = one.decode_at;
+  // When a codec decodes, and on what blocks travel, is not the plan's to say: it stays the strategy's default.
+  if (const Strategy* one = row_named(strategies(), given->name)) {
+    given->strategy.decode_at = one->decode_at;
+    given->strategy.collective = one->collective;
+  }
   return given;
 }
 

@@ -58,7 +58,7 @@ class Scorer:
             writer = csv.DictWriter(stream, columns, restval="")
             writer.writeheader()
             writer.writerows(rows)
-        return self.json("validate", file, *arguments)
+        return self.json("validate", file, *(() if "time_s" in columns else WHERE), *arguments)
 
 
 def score_line(label, group):
