@@ -5,6 +5,7 @@ Run: python3 tests/command/test_real_clusters.py
 """
 import csv
 import json
+import math
 import sys
 import unittest
 from pathlib import Path
@@ -185,6 +186,42 @@ class RealClusters(program.Case):
         done = self.run_program("run", "--profile", "trace.csv", "--cluster", "cluster.json", "--strategy", "byteps", "--fidelity", "fluid")
         self.assertEqual(done.returncode, 2)
         self.assertIn("/network/server: fluid runs on the topology's links", done.stderr)
+
+    def test_composer_is_fsdp1_that_gathers_late(self):
+        self.cluster(nodes(4, "5 GB/s", "1 GB/s", 1), 8)
+        self.write("trace.csv", TWO + "l2,3000000,500.0,700.0\n")
+        of = lambda *words: json.loads(self.output("plan", "--profile", "trace.csv", "--cluster", "cluster.json", "--strategy", *words, "--json"))
+        composer, fsdp1, early = of("composer"), of("fsdp1", "--option", "backward_prefetch=post"), of("fsdp1")
+        self.assertEqual({**composer, "strategy": "fsdp1"}, fsdp1)
+        self.assertNotEqual(early, fsdp1)
+        done = self.run_program("run", "--profile", "trace.csv", "--cluster", "cluster.json", "--strategy", "composer", "--option", "reshard=but-last")
+        self.assertIn("composer has no but-last", done.stderr)
+
+    def estimated(self, *words):
+        self.output("estimate", "--model", "bert-base", "--device", "v100", "--precision", "fp32", "--batch", "8", *words, "--out", "made.json")
+        return json.loads((self.folder / "made.json").read_text(encoding="utf-8"))
+
+    def test_head_of_bert(self):
+        plain, mlm = self.estimated(), self.estimated("--head", "mlm")
+        elements = lambda trace: sum(math.prod(tensor["shape"]) for layer in trace["model"]["layers"] for tensor in layer["tensors"])
+        # h² + h, 2h, V and 2h + 2 beside 109,482,240, the decoder being the embedding, which stays with the first layer.
+        self.assertEqual((elements(plain), elements(mlm)), (109_482_240, 109_482_240 + 768 * 768 + 768 + 2 * 768 + 30522 + 2 * 768 + 2))
+        self.assertEqual(elements(mlm), 110_106_428)
+        layers = {layer["name"]: layer for layer in mlm["model"]["layers"]}
+        self.assertEqual([layer["name"] for layer in mlm["model"]["layers"][-4:]],
+                         ["cls.predictions.transform.dense", "cls.predictions.transform.LayerNorm", "cls.predictions.decoder", "cls.seq_relationship"])
+        # 2h² + 2hV FLOPs of each of 512 tokens.
+        self.assertEqual(layers["cls.predictions.transform.dense"]["forward_macs"] + layers["cls.predictions.decoder"]["forward_macs"], 512 * (768 * 768 + 768 * 30522))
+        for words, message in ((("--model", "llama3-8b", "--device", "h100", "--batch", "1", "--head", "mlm"), "--head: llama3-8b fills no masked tokens"),
+                               (("--model", "resnet50", "--device", "v100", "--batch", "1", "--head", "mlm"), "--head: "),
+                               (("--model", "bert-base", "--device", "v100", "--batch", "1", "--head", "cls"), "--head: unknown 'cls'")):
+            done = self.run_program("estimate", *words)
+            self.assertEqual((done.returncode, len(done.stderr.splitlines())), (2, 1), done.stderr)
+            self.assertIn(message, done.stderr)
+
+    def test_unfused_adam(self):
+        fused, unfused = (self.estimated("--optimizer", optimizer)["update"] for optimizer in ("adam", "adam-unfused"))
+        self.assertAlmostEqual(unfused / fused, 76 / 28, delta=0.01)  # bytes of a parameter; and the start of a kernel
 
     # What rows fit: rows that the program itself made, with constants that the file's clusters do not have.
 

@@ -43,9 +43,9 @@ class Benchmark:
     batch = 64
     one_gpu = 0.0  # samples/s: one measurement, repeated for all networks and methods
 
-    def __init__(self, scorer, reference):
+    def __init__(self, scorer, reference, rows=None):
         self.scorer = scorer
-        self.rows = [row for row in read_csv(reference / "measured" / self.measured) if not row["suspect"] and row["gpus"] != "1"]
+        self.rows = rows if rows is not None else [row for row in read_csv(reference / "measured" / self.measured) if not row["suspect"] and row["gpus"] != "1"]
 
     def profile(self, known):
         """The trace on which a prediction goes by, and the update beside it."""
