@@ -83,15 +83,13 @@ std::string p3(const StrategyOptions& options, const Profile& profile) {
                      parameters(profile, options.partition.value_or(p3_partition.of(profile))));
 }
 
+// Its own credit bounds only what is summed inside a node: of ours it has no word for any but the default, nor one for
+// gradients that wait for the whole pass.
 std::string byteps(const StrategyOptions& options, const Profile&) {
+  const StrategyOptions own;
+  const Window& credit = options.credit;
+  if (credit.count != own.credit.count || credit.bytes != own.credit.bytes || options.release != own.release) return "";
   return fmt::format("BYTEPS_PARTITION_BYTES={}", options.partition.value_or(byteps_partition.bytes));
-}
-
-// Its own credit bounds only what is summed inside a node: no number of ours is it.
-StrategyOptions with_credit_of_ours(StrategyOptions options, const Profile&) {
-  options.credit = StrategyOptions().credit;
-  options.release = StrategyOptions().release;
-  return options;
 }
 
 std::string dear(const StrategyOptions& options, const Profile&) {
@@ -237,7 +235,7 @@ constinit const Offer offer_s_sgd{"", false, no_overlap}, offer_wfbp{"", false, 
     offer_sync_easgd{"", false, one_all_reduce}, offer_optimal_merge{"pytorch", false},
     offer_ddp{"pytorch", true, ddp, of_one_cap}, offer_horovod{"horovod", true, horovod},
     offer_bytescheduler{"bytescheduler", false, bytescheduler, in_elements}, offer_us_byte{"us-byte", false, us_byte},
-    offer_p3{"mxnet-p3", false, p3, whole_slices}, offer_byteps{"byteps", false, byteps, with_credit_of_ours},
+    offer_p3{"mxnet-p3", false, p3, whole_slices}, offer_byteps{"byteps", false, byteps},
     offer_dear{"dear", false, dear}, offer_fsdp2{"pytorch", true, fsdp2}, offer_fsdp1{"pytorch", true, fsdp1},
     offer_composer{"composer", true, composer}, offer_zero1{"deepspeed", true, zero1},
     offer_zero2{"deepspeed", true, zero2}, offer_zero3{"deepspeed", true, zero3},
