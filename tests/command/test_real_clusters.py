@@ -89,6 +89,21 @@ class RealClusters(program.Case):
                 self.cluster(network, workers, **more)
                 self.assertAlmostEqual(self.seconds(trace, *words), 1e-3 * milliseconds, delta=1e-9 * milliseconds)
 
+    def test_launch_of_a_tensor(self):
+        self.cluster({**MEASURED, "launch_tensor": "1 ms"}, 8)
+        self.write("trace.csv", TWO)
+        of = lambda *words: json.loads(self.output("run", "--profile", "trace.csv", "--cluster", "cluster.json", "--strategy", *words, "--json"))
+        # Upper: ready at 2, launched at 3, there at 8; lower: launched at 9, there at 14; forward 2. The bound has one launch: backward 4, 1 + 1 + 4, forward 2.
+        found = of("wfbp")
+        self.assertAlmostEqual(found["iteration_s"], 16e-3, delta=1e-9)
+        self.assertAlmostEqual(found["lower_bound_s"], 12e-3, delta=1e-9)
+        # One block of two tensors: launched from 4 to 6, a reduce-scatter of 0.5 + 4 to 10.5; its gather pays no launch: to 15; forward 2.
+        self.assertAlmostEqual(of("dear")["iteration_s"], 17e-3, delta=1e-9)
+        # Planners count it.
+        self.assertAlmostEqual(of("optimal-merge", "--launch", "2 ms")["iteration_s"], min(of(one, "--launch", "2 ms")["iteration_s"] for one in ("wfbp", "sync-easgd")), delta=1e-9)
+        # Nobody to talk to, nothing to launch.
+        self.assertAlmostEqual(of("wfbp", "--workers", "1")["iteration_s"], 6e-3, delta=1e-9)
+
     def test_collectives(self):
         for name, (network, workers, size, seconds, choice) in COLLECTIVES.items():
             with self.subTest(name):
