@@ -10,8 +10,9 @@ namespace {
 
 // The options that belong to a cluster as much as to a run, as given after --option.
 constexpr std::string_view network_options[] = {
-    "sharing", "servers", "server_hosts", "local",  "chunks", "tree_bandwidth", "launch",         "accumulate",
-    "zero",    "barrier", "shard_group",  "update", "state",  "memory",         "gradient_dtype", "parameter_dtype"};
+    "sharing", "servers",       "server_hosts", "local",          "chunks",         "tree_bandwidth",
+    "launch",  "launch_tensor", "accumulate",   "zero",           "barrier",        "shard_group",
+    "update",  "state",         "memory",       "gradient_dtype", "parameter_dtype"};
 
 double positive(const Json& json, double value) {
   if (value <= 0) json.fail(fmt::format("{} is not above zero", json.dump()), "a positive value");
@@ -112,6 +113,36 @@ NodeLevel read_node(const Json& network, bool links, const std::optional<Topolog
   return node;
 }
 
+// A number, or one for each of several numbers of nodes: the first of them, until settle_alpha().
+void read_alpha(const Json& json, Network& network) {
+  if (!json.is_array()) {
+    network.alpha = json.duration();
+    return;
+  }
+  for (const Json& item : json.items()) {
+    item.allow_only({"nodes", "alpha"});
+    const AlphaOfNodes one{item.at("nodes").integer(1, most_workers), item.at("alpha").duration()};
+    const std::int64_t before = network.alpha_of_nodes.empty() ? 0 : network.alpha_of_nodes.back().nodes;
+    if (one.nodes <= before)
+      item.at("nodes").fail(fmt::format("{} nodes do not exceed the {} before", one.nodes, before),
+                            "numbers of nodes in increasing order");
+    network.alpha_of_nodes.push_back(one);
+  }
+  if (network.alpha_of_nodes.empty()) json.fail("has no start-up", R"({"nodes": 2, "alpha": "120 us"}, for instance)");
+  network.alpha = network.alpha_of_nodes.front().alpha;
+}
+
+ServerLinks read_server(const Json& json) {
+  json.allow_only({"alpha", "beta", "bandwidth"});
+  ServerLinks server;
+  if (json.find("beta") && json.find("bandwidth")) json.at("bandwidth").fail("repeats beta", "one of the two");
+  if (const auto alpha = json.find("alpha")) server.alpha = alpha->duration();
+  if (const auto beta = json.find("beta")) server.beta = beta->per_byte();
+  if (const auto rate = json.find("bandwidth")) server.beta = 1 / positive(*rate, rate->rate());
+  if (!server.alpha && !server.beta) json.fail("says nothing of the servers' links", "alpha, beta or bandwidth");
+  return server;
+}
+
 // Which of the words a key holds; the first where there is no such key.
 std::size_t one_of(const Json& json, std::string_view key, const std::vector<std::string>& words) {
   const auto value = json.find(key);
@@ -122,17 +153,37 @@ std::size_t one_of(const Json& json, std::string_view key, const std::vector<std
   return static_cast<std::size_t>(found - words.begin());
 }
 
-LevelScale read_scale(const Json& json) {
-  json.allow_only({"bandwidth", "latency"});
-  LevelScale scale;
-  if (const auto factor = json.find("bandwidth")) scale.bandwidth = positive(*factor, factor->number());
-  if (const auto factor = json.find("latency")) scale.latency = positive(*factor, factor->number());
-  return scale;
+void read_factor(const Json& json, std::string_view key, double& factor) {
+  if (const auto value = json.find(key)) factor = positive(*value, value->number());
+}
+
+void read_scale(const Json& json, LevelScale& scale) {
+  read_factor(json, "bandwidth", scale.bandwidth);
+  read_factor(json, "latency", scale.latency);
+}
+
+void read_scales(const Json& json, NcclSetup& nccl) {
+  json.allow_only({"node", "network"});
+  if (const auto level = json.find("node")) {
+    level->allow_only({"bandwidth", "latency"});
+    read_scale(*level, nccl.node);
+  }
+  if (const auto level = json.find("network")) {
+    level->allow_only({"bandwidth", "latency", "tree", "ll"});
+    read_scale(*level, nccl.network);
+    read_factor(*level, "tree", nccl.network.tree);
+    read_factor(*level, "ll", nccl.network.ll);
+  }
+}
+
+NcclRendezvous read_rendezvous(const Json& json) {
+  json.allow_only({"from", "time"});
+  return {json.at("from").size(), json.at("time").duration()};
 }
 
 NcclSetup read_nccl(const Json& network) {
   const Json json = network.at("nccl");
-  json.allow_only({"gpu", "link", "cpu", "channels", "nvls", "ll128", "scale"});
+  json.allow_only({"gpu", "link", "cpu", "channels", "nvls", "ll128", "two_node_tree", "rendezvous", "scale"});
   for (const char* level : {"node", "alpha"})
     if (!network.find(level))
       json.fail(fmt::format("stands in a network without \"{}\"", level),
@@ -145,11 +196,9 @@ NcclSetup read_nccl(const Json& network) {
   if (const auto channels = json.find("channels")) nccl.channels = channels->integer(1, 1024);
   if (const auto flag = json.find("nvls")) nccl.nvls = flag->boolean();
   if (const auto flag = json.find("ll128")) nccl.ll128 = flag->boolean();
-  if (const auto scale = json.find("scale")) {
-    scale->allow_only({"node", "network"});
-    if (const auto level = scale->find("node")) nccl.node = read_scale(*level);
-    if (const auto level = scale->find("network")) nccl.network = read_scale(*level);
-  }
+  if (const auto flag = json.find("two_node_tree")) nccl.two_node_tree = flag->boolean();
+  if (const auto rendezvous = json.find("rendezvous")) nccl.rendezvous = read_rendezvous(*rendezvous);
+  if (const auto scale = json.find("scale")) read_scales(*scale, nccl);
   nccl.place = json.place();
   return nccl;
 }
@@ -197,14 +246,15 @@ void read_collective_name(const Json& json, Network& network) {
 }
 
 Network read_network(const Json& json) {
-  std::vector<std::string_view> keys{"alpha",     "beta",       "bandwidth", "gamma", "measured", "table", "topology",
-                                     "line_rate", "collective", "tables",    "node",  "rails",    "nccl",  "fidelity"};
+  std::vector<std::string_view> keys{"alpha", "beta",     "bandwidth", "gamma",      "measured",
+                                     "table", "topology", "line_rate", "collective", "tables",
+                                     "node",  "rails",    "nccl",      "fidelity",   "server"};
   keys.insert(keys.end(), std::begin(network_options), std::end(network_options));
   json.allow_only(keys);
   require_one_cost(json);
   Network network;
   network.place = json.place();
-  if (const auto alpha = json.find("alpha")) network.alpha = alpha->duration();
+  if (const auto alpha = json.find("alpha")) read_alpha(*alpha, network);
   if (const auto beta = json.find("beta")) network.beta = beta->per_byte();
   if (const auto rate = json.find("bandwidth")) network.beta = 1 / positive(*rate, rate->rate());
   if (const auto gamma = json.find("gamma")) network.gamma = gamma->per_byte();
@@ -218,7 +268,9 @@ Network read_network(const Json& json) {
   else if (const auto rails = json.find("rails"))
     rails->fail("counts the network ports of a node, and there is no node", "\"node\" beside it, or leave it out");
   if (json.find("nccl")) network.nccl = read_nccl(json);
+  if (const auto server = json.find("server")) network.server = read_server(*server);
   if (const auto rate = json.find("line_rate")) network.line_rate = positive(*rate, rate->rate());
+  network.names_collective = json.find("collective") || !network.table.empty() || !network.tables.empty();
   if (const auto name = json.find("collective")) read_collective_name(*name, network);
   if (const auto name = json.find("fidelity")) network.fidelity = name->text();
   for (const std::string_view key : network_options)

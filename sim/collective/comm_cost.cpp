@@ -93,6 +93,11 @@ LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& opti
   return {measured.a / at.alpha, beta, measured.gamma};
 }
 
+LinkCosts links_of_servers(const Network& network, LinkCosts own) {
+  if (!network.server) return own;
+  return {network.server->alpha.value_or(own.alpha), network.server->beta.value_or(own.beta), own.gamma};
+}
+
 namespace {
 
 LinkCosts links_of(const Network& network, std::int64_t workers, const CollectiveOptions& options) {
@@ -175,6 +180,13 @@ std::int64_t node_workers(const Network& network, const TopologySpec* drawn) {
   return network.node ? network.node->workers : drawn ? drawn->gpus_per_host : 1;
 }
 
+TwoLevels with_servers(const Network& network, TwoLevels levels) {
+  const LinkCosts outside = links_of_servers(network, {levels.alpha_out, levels.beta_out});
+  levels.alpha_out = outside.alpha;
+  levels.beta_out = outside.beta;
+  return levels;
+}
+
 // A beta in the file goes before the topology's links between hosts.
 TwoLevels levels_of(const Network& network, const TopologySpec& drawn, std::int64_t workers) {
   const double alpha = network.alpha.value_or(0), beta_in = 1 / drawn.inner.bandwidth;
@@ -196,8 +208,11 @@ void require_equal_links(const Network& network) {
 // α's, and β's part of b.
 TransferCost transfer_of(const Network& network, const Algorithm& algorithm, const NodeLayout& layout, std::int64_t all,
                          const LinkCosts& links, const Coefficients& times, const CollectiveOptions& options) {
-  if (const TopologySpec* drawn = nodes_drawn(network, algorithm, options))
-    return two_level_transfer(algorithm, layout, levels_of(network, *drawn, all), options, drawn->place);
+  if (const TopologySpec* drawn = nodes_drawn(network, algorithm, options)) {
+    const TwoLevels levels = levels_of(network, *drawn, all);
+    return two_level_transfer(algorithm, layout, algorithm.servers ? with_servers(network, levels) : levels, options,
+                              drawn->place);
+  }
   if (!network.node || network.measured) return {times.alpha * links.alpha, times.beta * links.beta};
   const NodeLevel& node = *network.node;
   const TwoLevels levels{node.alpha.value_or(0), node.beta.value_or(0), links.alpha, links.beta, node.rails};
@@ -230,7 +245,8 @@ CommCost price_op(const Network& network, const Algorithm& algorithm, Collective
     return CommCost(std::make_shared<const NcclPrice>(network, layout, op));
   }
   if (network.measured) require_reach(network, network.measured->workers, workers, network.measured->place);
-  const LinkCosts links = links_of(network, all, options);
+  const LinkCosts own = links_of(network, all, options),
+                  links = algorithm.servers ? links_of_servers(network, own) : own;
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
   const auto [a, transfer, gamma] = transfer_of(network, algorithm, layout, all, links, times, options);
   const double reduction = gamma.value_or(times.gamma) * links.gamma;
@@ -284,7 +300,12 @@ std::string carried(const Network& network, std::int64_t workers) {
   }
   if (network.tables.empty()) return "";
   const std::int64_t least = network.tables.front().workers, most = network.tables.back().workers;
-  if (workers >= least && workers <= most) return "";
+  if (workers >= least && workers <= most) {
+    const auto [low, high] = neighbours(network.tables, workers);
+    const bool measured = low->workers == workers || high->workers == workers;
+    return measured ? ""
+                    : fmt::format("interpolated between the tables of {} and {} workers", low->workers, high->workers);
+  }
   return fmt::format("tables of {} to {} workers are extrapolated to {}", least, most, workers);
 }
 

@@ -79,6 +79,9 @@ struct LinkCosts {
   double alpha = 0, beta = 0, gamma = 0;
 };
 
+/// What pushes and pulls have in the place of the network's own between hosts.
+LinkCosts links_of_servers(const Network& network, LinkCosts own);
+
 /// α and β out of a measured a and b (docs/models.md, "Measured constants"), by the coefficients of its collective:
 /// α = a/c_α, β = (b − c_γ·γ)/c_β. Throws InputError at `place_of_gamma` when γ leaves less than nothing of b.
 LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options,

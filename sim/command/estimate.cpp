@@ -24,7 +24,7 @@ constexpr std::int64_t most = 1'000'000'000;
 constexpr std::int64_t most_tokens = 10'000'000;
 
 struct EstimateArguments {
-  std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, out;
+  std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, head, out;
   std::string mfu, tokens_per_second, samples_per_second;
   std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
   ScenarioArguments setting;
@@ -113,12 +113,21 @@ std::string name_of(const std::string& file) {
   return folder.empty() ? "config" : folder;
 }
 
+// Whether the model is BERT with what pre-training adds.
+void take_head(Transformer& t, const EstimateArguments& arguments) {
+  if (arguments.head.empty()) return;
+  t.mlm = index_of(arguments.head, "--head", {"none", "mlm"}) == 1;
+  if (t.mlm && t.family != Family::Bert)
+    throw InputError(argument("--head"), fmt::format("{} fills no masked tokens", t.name), "none, or a BERT");
+}
+
 Computation computation_of(Context& context, const EstimateArguments& arguments) {
   const auto tokens = [&](std::int64_t own) {
     return arguments.seq.empty() ? own : count(arguments.seq, "--seq", most_tokens);
   };
   if (arguments.model.empty()) {
-    const Transformer t = of_words(arguments);
+    Transformer t = of_words(arguments);
+    take_head(t, arguments);
     return build(t, tokens(t.tokens()), argument("--seq"));
   }
   refuse_words(arguments);
@@ -127,12 +136,16 @@ Computation computation_of(Context& context, const EstimateArguments& arguments)
   if (!json.is_object()) json.fail("is no model", "a file of models/, or a config.json");
   if (json.find("layers") && json.at("layers").is_array()) {
     const Model model = read_model(json);
+    if (!arguments.head.empty() && index_of(arguments.head, "--head", {"none", "mlm"}) == 1)
+      throw InputError(argument("--head"), fmt::format("{} has the layers that its file gives", model.name),
+                       "a transformer, such as bert-base");
     return from_model(model, {file, ""}, tokens(0));
   }
   if (!json.find("family") && !json.find("model_type"))
     json.fail("has neither layers nor a model_type", "a file of models/, or a Hugging Face config.json");
   Transformer t = read_transformer(json);
   t.name = name_of(file);
+  take_head(t, arguments);
   if (!t.left_out.empty())
     context.console.print_stderr(
         fmt::format("note: {} leaves out what its class has defaults for: {}", file, fmt::join(t.left_out, ", ")));
@@ -194,7 +207,8 @@ EstimateRequest request_of(Context& context, const EstimateArguments& arguments)
     request.recompute =
         static_cast<Recompute>(index_of(arguments.recompute, "--recompute", {"none", "selective", "full"}));
   if (!arguments.optimizer.empty())
-    request.work.adaptive = index_of(arguments.optimizer, "--optimizer", {"adam", "sgd"}) == 0;
+    request.work.optimizer =
+        static_cast<Optimizer>(index_of(arguments.optimizer, "--optimizer", {"adam", "adam-unfused", "sgd"}));
   return request;
 }
 
@@ -230,7 +244,8 @@ Request setting_of(const EstimateArguments& arguments) {
 void refuse_beside_from(const EstimateArguments& arguments) {
   for (const auto& [text, name] :
        {std::pair{&arguments.model, "--model"}, std::pair{&arguments.recompute, "--recompute"},
-        std::pair{&arguments.optimizer, "--optimizer"}, std::pair{&arguments.mfu, "--mfu"},
+        std::pair{&arguments.optimizer, "--optimizer"}, std::pair{&arguments.head, "--head"},
+        std::pair{&arguments.mfu, "--mfu"},
         std::pair{&arguments.tokens_per_second, "--tokens-per-second"},
         std::pair{&arguments.samples_per_second, "--samples-per-second"}, std::pair{&arguments.family, "--family"},
         std::pair{&arguments.layers, "--layers"}, std::pair{&arguments.hidden, "--hidden"},
@@ -421,7 +436,8 @@ void add_estimate(CommandLine& app) {
   command.add_option("--seq", a->seq, "tokens of a sample (the model's positions)");
   command.add_option("--precision", a->precision, "fp32, tf32, fp16, bf16 (bf16, else fp32)");
   command.add_option("--recompute", a->recompute, "in backward: none (default), selective, full");
-  command.add_option("--optimizer", a->optimizer, "adam or sgd (transformers adam, else sgd)");
+  command.add_option("--optimizer", a->optimizer, "adam, adam-unfused, sgd (transformers adam, else sgd)");
+  command.add_option("--head", a->head, "of BERT: none (default), or mlm, which pre-training adds");
   command.add_option("--mfu", a->mfu, "as measured: model FLOPs over the peak, such as 45%");
   command.add_option("--tokens-per-second", a->tokens_per_second, "as measured: of one GPU of the setting");
   command.add_option("--samples-per-second", a->samples_per_second, "the same, in samples");

@@ -33,7 +33,7 @@ Seconds roofline(const EstimateRequest& request, const Rates& rates) {
     seconds.forward.push_back(one.forward);
     seconds.backward.push_back(one.backward + again);
   }
-  seconds.update = update_seconds(rates, static_cast<double>(request.work.parameters()), request.work.adaptive);
+  seconds.update = update_seconds(rates, static_cast<double>(request.work.parameters()), request.work.optimizer);
   return seconds;
 }
 

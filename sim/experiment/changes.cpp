@@ -9,6 +9,7 @@
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/estimate/estimate.hpp"
+#include "sim/training/collective_choice.hpp"
 #include "sim/workload/model_file.hpp"
 
 namespace allreplay {
@@ -39,9 +40,7 @@ Adjustment time_of(const ChangeText& change) {
 }
 
 // Whether NCCL's own latencies are those that count.
-bool runs_nccl(const Scenario& scenario) {
-  return (scenario.collective.empty() ? scenario.cluster.network.collective : scenario.collective) == "nccl";
-}
+bool runs_nccl(const Scenario& scenario) { return collective_named(scenario) == "nccl"; }
 
 template <Level level>
 void bandwidth(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
@@ -129,6 +128,8 @@ void stragglers(Scenario& scenario, const ChangeText& change, const ProfileFile&
     }
     if (all.jitter && (all.jitter->sigma *= *factor) > 10)
       throw InputError(change.place, fmt::format("a relative deviation of {}", all.jitter->sigma), "a smaller factor");
+    if (all.spread && (all.spread->sigma *= *factor) > 1)
+      throw InputError(change.place, fmt::format("a spread of sigma {}", all.spread->sigma), "a smaller factor");
     return;
   }
   all.slow.clear();

@@ -8,6 +8,7 @@
 #include "sim/collective/network_change.hpp"
 #include "sim/core/digest.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/plan_file.hpp"
@@ -120,7 +121,8 @@ Shared<Profile> Library::profile(const Request& request) {
 const Library::ClusterFile& Library::cluster(const std::string& name) {
   return known(&Shelves::clusters, name, [&](const Files& files) {
     const Json json = Json::read(files, files.find_data("topologies", name, "cluster"));
-    json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter", "interference"});
+    json.allow_only(
+        {"name", "description", "source", "workers", "network", "stragglers", "spread", "jitter", "interference"});
     ClusterFile file{read_cluster(json), json};
     require_plain_name(file.cluster.name, json.place() / "name");
     return file;
@@ -246,6 +248,7 @@ Scenario Library::resolve_network(const Request& request) {
   scenario.collective = request.collective;
   scenario.fidelity = request.fidelity;
   apply_changes(scenario, request.changes, Changed::Network);
+  settle_alpha(scenario.cluster.network, scenario.workers);
   scenario.reuse = request.reuse;
   scenario.place_of_collective = request.place_of_collective;
   scenario.place_of_fidelity = request.place_of_fidelity;
@@ -267,9 +270,11 @@ std::shared_ptr<const GivenPlan> given_plan(const Files& files, const std::strin
   given->strategy.name = given->name;
   given->strategy.summary = "a plan from a file";
   given->strategy.split = uses_halves(given->plan);
-  // When a codec decodes is not the plan's to say: it stays the strategy's default.
-  for (const Strategy& one : strategies())
-    if (one.name == given->name) given->strategy.decode_at = one.decode_at;
+  // When a codec decodes, and on what blocks travel, is not the plan's to say: it stays the strategy's default.
+  if (const Strategy* one = row_named(strategies(), given->name)) {
+    given->strategy.decode_at = one->decode_at;
+    given->strategy.collective = one->collective;
+  }
   return given;
 }
 

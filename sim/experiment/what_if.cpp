@@ -94,7 +94,7 @@ void append_network(std::vector<Question>& all, const Scenario& scenario) {
 
 void append_training(std::vector<Question>& all, const Outcome& base) {
   const Scenario& scenario = base.scenario;
-  if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
+  if (scenario.stragglers.any())
     all.push_back(change(Kind::Stragglers, "half the stragglers' slowness", "stragglers", "x0.5"));
   const Tensor& tensor = scenario.profile->tensors.front();
   if (tensor.bytes > 2 * tensor.elements)

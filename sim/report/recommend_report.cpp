@@ -124,7 +124,7 @@ std::string limits(const Advice& advice) {
     return "";  // sharded, what is sent is the schedule's own
   const double compute = m.forward_s + m.backward_s,
                all = to_seconds(job_of(scenario).fabric->price(planned_call(scenario))(scenario.profile->bytes()));
-  const double factor = slowest(worker_classes(scenario.stragglers, scenario.workers));
+  const double factor = slowest_factor(scenario);
   std::string text =
       fmt::format("Computing takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
                   factor > 1 ? " on the slowest worker" : "", format_duration(all));

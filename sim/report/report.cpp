@@ -195,8 +195,6 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
   const std::string batches = count > 1 ? fmt::format("{} x ", count) : "";
   const TableCell exposed(fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
                                       percent(m.exposed_comm_s / m.iteration_s)));
-  const Stragglers& stragglers = scenario.stragglers;
-  const bool waits_for_slow_workers = !stragglers.slow.empty() || stragglers.jitter;
   std::vector<std::pair<std::string, TableCell>> lines{
       {"strategy", std::string(scenario.strategy->name)},
       {"codec", codec_text(scenario)},
@@ -207,7 +205,7 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
       {"  backward", batches + format_duration(m.backward_s)},
       {"  update", m.update_s > 0 ? format_duration(m.update_s) : ""},
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
-      {waits_for_slow_workers ? "  exposed, and waiting for the slow" : "  exposed communication",
+      {scenario.stragglers.any() ? "  exposed, and waiting for the slow" : "  exposed communication",
        exposed.with(exposed_cell(m).tone)},
       {"communication in flight",
        fmt::format("{} in {}", format_duration(m.comm_busy_s), counted(m.collectives, "collective"))},

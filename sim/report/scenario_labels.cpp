@@ -16,8 +16,7 @@ std::pair<std::string, std::string> carried_by(const Scenario& scenario) {
     const CollectiveChoice choice = collective_of(scenario);
     return {std::string(choice.algorithm->name), to_string(choice.fidelity)};
   } catch (const InputError&) {
-    const Network& network = scenario.cluster.network;
-    return {scenario.collective.empty() ? network.collective : scenario.collective, scenario.fidelity};
+    return {collective_named(scenario), scenario.fidelity};
   }
 }
 

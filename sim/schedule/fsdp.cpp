@@ -244,7 +244,7 @@ class Fsdp2 : Fsdp {
 
 class Fsdp1 : Fsdp {
  public:
-  explicit Fsdp1(const PlanRequest& request) : Fsdp("fsdp1", request, Reshard::All) {}
+  Fsdp1(std::string_view name, const PlanRequest& request) : Fsdp(name, request, Reshard::All) {}
 
   Plan make() {
     lane_ = build_.add_lane("gather and reduce");
@@ -301,6 +301,12 @@ class Fsdp1 : Fsdp {
 }  // namespace
 
 Plan plan_fsdp2(const PlanRequest& request) { return Fsdp2(request).make(); }
-Plan plan_fsdp1(const PlanRequest& request) { return Fsdp1(request).make(); }
+Plan plan_fsdp1(const PlanRequest& request) { return Fsdp1("fsdp1", request).make(); }
+
+Plan plan_composer(const PlanRequest& request) {
+  StrategyOptions options = request.options;
+  options.fsdp.backward_prefetch = BackwardPrefetch::Post;
+  return Fsdp1("composer", {request.profile, request.cost, options, request.splits, request.workers}).make();
+}
 
 }  // namespace allreplay

@@ -14,5 +14,7 @@ std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap);
 
 Plan plan_fsdp2(const PlanRequest& request);
 Plan plan_fsdp1(const PlanRequest& request);
+/// Composer's way with it: a unit is gathered once the one before it has computed (BACKWARD_POST).
+Plan plan_composer(const PlanRequest& request);
 
 }  // namespace allreplay

@@ -50,7 +50,7 @@ const std::vector<Asked>& elsewhere() {
       {{"hsdp"}, "is FSDP in groups", "fsdp2 --shard-group F"},
       {{"zero"}, "which stage?", "zero-1, zero-2 or zero-3"},
       {{"accumulate", "accumulation"}, "goes with any strategy", "--accumulate K"},
-      {{"ps", "byteps"}, "is a collective", "--collective parameter-server, under any strategy"},
+      {{"ps"}, "is a collective", "--collective parameter-server, under any strategy, or the strategy byteps"},
       {{"allreduce"}, "is what strategies schedule", "--collective ring, for instance, under any strategy"},
       {{"compress", "compression", "powersgd"}, "compression is a codec's", "--codec C, of `allreplay list codecs`"},
       {{"tensorflow", "tf", "jax", "xla", "keras", "paddle"},

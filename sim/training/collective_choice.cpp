@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/collective/network_change.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/core/named.hpp"
 
@@ -134,16 +135,25 @@ void choose_for_plans(const Scenario& scenario, const std::string& name, bool by
 
 }  // namespace
 
+std::string collective_named(const Scenario& scenario) {
+  const std::string_view coded = scenario.codec ? scenario.codec->codec->collective : "";
+  const Network& network = scenario.cluster.network;
+  if (!scenario.collective.empty()) return scenario.collective;
+  if (!coded.empty()) return std::string(coded);
+  const bool nodes = scenario.workers > node_workers_of(network);
+  const std::string_view own = scenario.strategy && nodes ? scenario.strategy->collective : "";
+  return network.names_collective || own.empty() ? network.collective : std::string(own);
+}
+
 CollectiveChoice collective_of(const Scenario& scenario) {
   const Network& network = scenario.cluster.network;
-  const std::string_view coded = scenario.codec ? scenario.codec->codec->collective : "";
+  const bool named = !scenario.collective.empty() || (scenario.codec && !scenario.codec->codec->collective.empty());
+  const bool by_operation = !named && !network.by_operation.empty();
   CollectiveChoice choice;
   if (scenario.operation)
     choose_for(scenario, *scenario.operation, choice);
-  else if (!scenario.collective.empty() || !coded.empty())
-    choose_for_plans(scenario, scenario.collective.empty() ? std::string(coded) : scenario.collective, false, choice);
   else
-    choose_for_plans(scenario, network.collective, !network.by_operation.empty(), choice);
+    choose_for_plans(scenario, collective_named(scenario), by_operation, choice);
   choice.options = scenario.options.collective;
   for (const Algorithm* algorithm : {choice.algorithm, choice.reduce_scatter, choice.all_gather}) {
     choice.fidelity = fidelity_of(scenario, *algorithm);

@@ -1,6 +1,7 @@
 // Which collective carries a scenario's transfers, and in which fidelity: names resolved.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,7 +11,9 @@
 
 namespace allreplay {
 
-/// The scenario's own words, or else the codec's, or else the cluster's.
+/// Its name: in the scenario's own words, or else the codec's, or the cluster's, or the strategy's own, or ring.
+std::string collective_named(const Scenario& scenario);
+
 struct CollectiveChoice {
   const Algorithm* algorithm = nullptr;                              ///< of all-reduces, or of the operation
   const Algorithm *reduce_scatter = nullptr, *all_gather = nullptr;  ///< of plans' halves

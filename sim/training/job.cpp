@@ -65,9 +65,9 @@ ChannelCost price_of(const Call& call, const Scenario& scenario, const Collectiv
   return {cost, channels};
 }
 
-std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, Time launch, Legs legs = {}) {
-  if (launch == Time(0) && legs.empty()) return fabric;
-  return std::make_shared<LaunchedFabric>(std::move(fabric), launch, std::move(legs));
+std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, const Options& options, Legs legs = {}) {
+  if (options.launch == Time(0) && options.launch_tensor == Time(0) && legs.empty()) return fabric;
+  return std::make_shared<LaunchedFabric>(std::move(fabric), options.launch, std::move(legs), options.launch_tensor);
 }
 
 // On channels of closed forms. What goes in legs goes all the way there, and back.
@@ -86,7 +86,7 @@ std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const Collec
   }
   return launched(std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
                                                     scenario.options.sharing, asks_for_rates(scenario)),
-                  scenario.options.launch, std::move(legs));
+                  scenario.options, std::move(legs));
 }
 
 }  // namespace
@@ -101,11 +101,10 @@ Job job_of(Scenario of) {
     made.fabric = on_channels(scenario, made.choice);
     return made;
   }
-  made.launch = scenario.options.launch;
   made.topology = make_topology(*topology_of(scenario.cluster.network), scenario.workers);
   made.setup = setup_of(scenario, made.choice, *made.topology);
   made.rounds = lay_on(made.setup, *made.topology);
-  made.fabric = launched(made.rounds, made.launch);
+  made.fabric = launched(made.rounds, scenario.options);
   require_within_clock(scenario, {made.fabric->price(planned_call(scenario)), made.compression});
   require_bearable(scenario, made.choice, *made.fabric);
   return made;
@@ -113,7 +112,8 @@ Job job_of(Scenario of) {
 
 BlockCost price_of_blocks(const Job& job) {
   return {job.fabric->price(planned_call(job.scenario)),
-          compression_of(job.scenario, *job.choice.algorithm, slowest_factor(job.scenario))};
+          compression_of(job.scenario, *job.choice.algorithm, slowest_factor(job.scenario)),
+          job.fabric->launch_of_tensor()};
 }
 
 Job prepared_for(const Plan& plan, Job job) {
@@ -127,7 +127,7 @@ Job prepared_for(const Plan& plan, Job job) {
     }
   if (calls.size() > known) {
     job.rounds = lay_on(job.setup, *job.topology);
-    job.fabric = launched(job.rounds, job.launch);
+    job.fabric = launched(job.rounds, job.scenario.options);
   }
   return job;
 }

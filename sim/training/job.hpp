@@ -18,7 +18,6 @@ struct Job {
   std::shared_ptr<const Fabric> fabric;
   std::optional<Compression> compression;  ///< of a worker that nothing slows
   std::string warning;                     ///< costs that no such network can have; "" if none
-  Time launch{0};
   // The detailed fidelities only:
   NetworkSetup setup;
   std::shared_ptr<const Topology> topology;

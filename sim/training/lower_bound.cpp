@@ -84,7 +84,9 @@ LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabr
   if (per_rank_start) return busiest_link(plan, fabric);
   // Plans of blocks of gradients begin with the backward pass that makes them.
   if (!plan.sharding.shards_optimizer() && plan.program().front().kind == WorkKind::Backward)
-    return LowerBound(profile, [&](Bytes bytes) { return least_time(fabric, plan, bytes); });
+    return LowerBound(profile, [&](Bytes bytes) {
+      return bytes > 0 ? add(fabric.launch_of_tensor(), least_time(fabric, plan, bytes)) : Time(0);
+    });
   LowerBound bound;
   bound.all = sending(plan, fabric);
   return bound;

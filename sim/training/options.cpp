@@ -28,6 +28,7 @@ constexpr Word<TreeBandwidth> tree_bandwidths[] = {{TreeBandwidth::Paper, "paper
 constexpr Word<ServerHosts> server_hosts[] = {{ServerHosts::Colocated, "colocated"},
                                               {ServerHosts::Dedicated, "dedicated"}};
 constexpr Word<Barrier> barriers[] = {{Barrier::Iteration, "iteration"}, {Barrier::Layer, "layer"}};
+constexpr Word<Release> releases[] = {{Release::Layer, "layer"}, {Release::Backward, "backward"}};
 constexpr Word<bool> yes_or_no[] = {{true, "true"}, {false, "false"}};
 constexpr Word<Dtype> dtypes[] = {{Dtype::Fp32, "fp32"}, {Dtype::Bf16, "bf16"}, {Dtype::Fp16, "fp16"}};
 constexpr Word<Reshard> reshards[] = {{Reshard::ButLast, "but-last"}, {Reshard::All, "all"}, {Reshard::None, "none"}};
@@ -279,6 +280,8 @@ const std::vector<OptionRow>& table() {
              return credit.bytes == Window::unlimited ? std::to_string(credit.count) : write_size(credit.bytes);
            },
        .tuned = Tuned{1, 64}},
+      choice<releases, &Options::strategy, &S::release>(
+          "release", "blocks are ready after their layer's backward pass (layer) or after the whole one (backward)"),
       {.name = "first_phase",
        .about = "greedy (Algorithm 2), sequential, random:SEED, or the tensors as 3/1/2, counted from the input",
        .default_text = "greedy",
@@ -326,6 +329,13 @@ const std::vector<OptionRow>& table() {
        .kind = OptionKind::Duration,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.launch = any_time(v, p); },
        .get = [](const Options& o) { return write_duration(o.launch); },
+       .of_step = true},
+      {.name = "launch_tensor",
+       .about = "what a library spends on each tensor besides, when it is first launched",
+       .reader = everybody,
+       .kind = OptionKind::Duration,
+       .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.launch_tensor = any_time(v, p); },
+       .get = [](const Options& o) { return write_duration(o.launch_tensor); },
        .of_step = true},
       choice<tree_bandwidths, &Options::collective, &CollectiveOptions::tree_bandwidth>(
           "tree_bandwidth", "b as printed in MG-WFBP's Table 2 (paper) or 2 beta + gamma (physical)"),

@@ -45,6 +45,7 @@ struct Options {
   MemoryOptions memory;
   Start start = Start::Together;
   Time launch{0};                                ///< of each collective, on its lane
+  Time launch_tensor{0};                         ///< of each tensor, when it is first launched
   std::map<std::string, SourceLocation> places;  ///< of the options that were set
   std::int64_t iterations = 100;                 ///< replayed when there is jitter; without it the period is exact
 

@@ -156,8 +156,13 @@ void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
                      "a power of two, or --collective topk-allgather");
 }
 
-// Legs have channels, and those have closed forms.
+// Legs have channels, and those have closed forms; links of servers are no topology's.
 void require_servers(const Scenario& scenario, const CollectiveChoice& choice) {
+  if (choice.algorithm->servers && choice.detailed() && scenario.cluster.network.server)
+    throw InputError(
+        scenario.cluster.network.place / "server",
+        fmt::format("{} runs on the topology's links and knows none of servers", to_string(choice.fidelity)),
+        "the fidelity alpha-beta");
   if (!goes_in_legs(*choice.algorithm, choice.options)) return;
   const bool local = choice.options.local;
   const SourceLocation place = scenario.options.place_of(local ? "local" : "server_hosts");

@@ -79,8 +79,10 @@ void require_sharding(const Scenario& scenario) {
     if (options.sharding.shards_optimizer())
       refuse(scenario, "zero", "nothing: the strategy is a way of sharding already");
     if (options.barrier) refuse(scenario, "barrier", "nothing: what waits for what is the framework's");
-    if (scenario.strategy->name == "fsdp1" && options.fsdp.reshard == Reshard::ButLast)
-      throw InputError(scenario.options.place_of("reshard"), "fsdp1 has no but-last", "all or none");
+    const bool but_last = scenario.strategy->name == "fsdp2" || !reads(*scenario.strategy, "reshard");
+    if (!but_last && options.fsdp.reshard == Reshard::ButLast)
+      throw InputError(scenario.options.place_of("reshard"), fmt::format("{} has no but-last", scenario.strategy->name),
+                       "all or none");
     return;
   }
   if (options.sharding.shards_optimizer() && scenario.strategy->split)

@@ -170,7 +170,8 @@ class Training {
     return sum;
   }
 
-  // Where no two workers are alike there are too many tasks for the engine: one worker's are replayed, in a batch of all.
+  // Where no two workers are alike there are too many tasks for the engine: one worker's are replayed, in a batch of
+  // all.
 
   // Those of one worker, without the order of its program, which the batch has. False where another order is asked for.
   bool link_one() {
@@ -392,7 +393,9 @@ Result simulate(const Job& job, const Plan& plan) {
   if (scenario.workers == 1 && !plan.sharding.shards_optimizer())
     alone = Plan{.sharding = plan.sharding, .roles = plan.roles, .lanes = plan.lanes};
   const Plan& sent = alone ? *alone : plan;
-  Training training(job, sent, worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles));
+  Training training(job, sent,
+                    worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles,
+                                   scenario.options.start != Start::Ranks));
   const Period period = scenario.stragglers.jitter
                             ? mean_period(training, scenario.options.iterations, scenario.after_iteration)
                             : steady_period(training);

@@ -12,7 +12,7 @@ class Unroller {
  public:
   Unroller(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes, const Fabric* fabric,
            const std::optional<Compression>& compression, std::int64_t shards, bool per_rank_start)
-      : profile_(profile), plan_(plan), classes_(classes), compression_(compression), shards_(shards) {
+      : profile_(profile), plan_(plan), classes_(classes), fabric_(fabric), compression_(compression), shards_(shards) {
     all_.classes = classes.size();
     all_.lead_ins = {0};
     for (const WorkerClass& one : classes)
@@ -134,7 +134,33 @@ class Unroller {
     return Label::Kind::LeadIn;
   }
 
+  // By transfer: how many tensors are first launched with it. Of one lane what has priority goes first, else what is
+  // listed first; what travels as another stage of a block was launched before.
+  std::vector<std::int64_t> first_launches() const {
+    std::vector<std::int64_t> counts(plan_.transfers.size(), 0);
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
+      if (is_reduction(plan_.transfers[index].op)) order.push_back(index);
+    const auto key = [&](std::uint32_t index) {
+      const Transfer& one = plan_.transfers[index];
+      const bool priority = plan_.lanes[one.lane].order == Order::Priority;
+      return std::pair(one.micro_batch, priority ? one.priority : 0);
+    };
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+    std::vector<bool> launched(profile_.tensors.size(), false);
+    for (const std::uint32_t index : order)
+      for (const Slice& slice : plan_.block_of(plan_.transfers[index]).slices)
+        if (!launched[slice.tensor]) {
+          launched[slice.tensor] = true;
+          ++counts[index];
+        }
+    return counts;
+  }
+
   void add_transfers() {
+    const Time of_tensor = fabric_ ? fabric_->launch_of_tensor() : Time(0);
+    const std::vector<std::int64_t> tensors =
+        of_tensor > Time(0) ? first_launches() : std::vector<std::int64_t>(plan_.transfers.size(), 0);
     std::vector<std::int64_t> ranks(plan_.lanes.size(), 0);
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& transfer = plan_.transfers[index];
@@ -144,6 +170,7 @@ class Unroller {
            .priority = transfer.priority,
            .bytes =
                compression_ ? WireBytes(compression_->wire_bytes(plan_.block_of(transfer).bytes())) : transfer.bytes,
+           .duration = multiplied(of_tensor, tensors[index]),
            .call_id = call_id(transfer)});
     }
     departures_.resize(plan_.transfers.size() * parties());
@@ -272,6 +299,7 @@ class Unroller {
   const Profile& profile_;
   const Plan& plan_;
   const std::vector<WorkerClass>& classes_;
+  const Fabric* fabric_;
   const std::optional<Compression>& compression_;
   std::int64_t shards_;
   std::map<std::pair<CollectiveOp, std::uint32_t>, CallId> call_ids_;  // by operation and group

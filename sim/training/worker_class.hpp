@@ -15,9 +15,11 @@ struct WorkerClass {
   std::uint32_t role = 0;             ///< of the plan: whose program they run
 };
 
-/// Workers of one role that are slowed alike. With jitter no two workers are alike. `fold` = false keeps all apart: results must not change (a test).
+/// Workers of one role that are slowed alike. With jitter no two workers are alike. `fold` = false keeps all apart:
+/// results must not change (a test). `together`: every transfer starts on all of them once the last is ready, so that
+/// of a spread the slowest suffices.
 std::vector<WorkerClass> worker_classes(const Stragglers& stragglers, std::int64_t workers, bool fold = true,
-                                        const std::vector<Role>& roles = std::vector<Role>(1));
+                                        const std::vector<Role>& roles = std::vector<Role>(1), bool together = true);
 
 /// The largest slowdown of any worker.
 double slowest(const std::vector<WorkerClass>& classes);

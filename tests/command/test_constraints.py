@@ -18,10 +18,10 @@ from program import listed, needs_program, run  # noqa: E402
 
 # Of every option a value that is not its default, as results write it; and what it takes that anything reads it.
 VALUES = {
-    "bucket_cap": "10 MiB", "first_bucket": "2 MiB", "threshold": "10 MiB", "cycle": "2 ms", "partition": "2 MB", "credit": "8 MB",
+    "bucket_cap": "10 MiB", "first_bucket": "2 MiB", "threshold": "10 MiB", "cycle": "2 ms", "partition": "2 MB", "credit": "8 MB", "release": "backward",
     "first_phase": "sequential", "second_phase": "random:3", "groups": "5", "stop": "0.1", "grouping": "even",
     "density": "0.01", "bits": "4", "encode": "3 ms", "decode": "3 ms", "codec_stream": "side", "decode_at": "encode",
-    "sharing": "fair", "start": "ranks", "servers": "3", "server_hosts": "dedicated", "local": "true", "launch": "100 us",
+    "sharing": "fair", "start": "ranks", "servers": "3", "server_hosts": "dedicated", "local": "true", "launch": "100 us", "launch_tensor": "100 us",
     "tree_bandwidth": "paper", "chunks": "4", "iterations": "7",
     "accumulate": "3", "zero": "1", "shard_group": "4", "barrier": "iteration", "update": "5 ms", "gradient_dtype": "bf16",
     "parameter_dtype": "fp16", "state": "4", "memory": "150 MB",
