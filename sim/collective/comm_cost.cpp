@@ -250,10 +250,10 @@ GroupCosts price_group(const Network& network, const Algorithm& algorithm, const
                        std::int64_t table_workers, const CollectiveOptions& options) {
   const TopologySpec* drawn = nodes_drawn(network, algorithm, options);
   const bool nodes = network.node || drawn;
-  const auto [ranks, stride, repeats, members] = group.of(workers);
-  const NodeLayout layout = ranks == 1 || ranks == workers || !nodes
-                                ? layout_of(ranks, node_workers(network, drawn))
-                                : layout_on(workers, ranks, stride, node_workers(network, drawn),
+  const Group whole = group.of(workers);
+  const NodeLayout layout = whole.ranks == 1 || whole.repeats == 1 || !nodes
+                                ? layout_of(whole.ranks, node_workers(network, drawn))
+                                : layout_on(whole.workers(), whole.ranks, whole.stride, node_workers(network, drawn),
                                             network.node ? network.node->place : drawn->place);
   GroupCosts priced{price_ops(network, algorithm, layout, workers, table_workers, options), channel_inside};
   if (nodes && layout.nodes > 1)

@@ -30,7 +30,7 @@ RoundsFabric::RoundsFabric(const NetworkSetup& setup, const Topology& topology)
 
 Rounds RoundsFabric::rounds_of_call(const Call& looked_for, std::int64_t hosts_beside) const {
   const Call& call = calls()[id_of(looked_for)];
-  const auto [ranks, stride, repeats, members] = call.group;
+  const auto [ranks, stride, repeats, first, members] = call.group;
   if (ranks == 1) return {.ranks = static_cast<Rank>(setup_.workers)};  // one worker sends nothing
   CollectiveOptions options = setup_.options;
   options.rails = setup_.rails;

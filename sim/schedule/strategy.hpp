@@ -118,7 +118,9 @@ struct Strategy {
   Shards sharded = {};
   /// What planning compares, for those that look at tensors more than once; nullptr for the others.
   double (*comparisons)(const StrategyOptions& options, double tensors) = nullptr;
-  Bytes threshold = 0;  ///< its default `threshold`; 0 if it reads none
+  Bytes threshold = 0;                   ///< its default `threshold`; 0 if it reads none
+  Barrier barrier = Barrier::Iteration;  ///< its schedules'
+  bool in_pipelines = true;              ///< it plans the chunks of a pipeline, too
 
   bool shards() const { return plan != nullptr; }
   /// Of plans with these options. REQUIRES: shards().
@@ -161,7 +163,8 @@ class AddedStrategies {
 
 /// In the table, or among those that were added, if any were. Throws InputError at `place`, naming the nearest known
 /// one.
-const Strategy& find_strategy(std::string_view name, const SourceLocation& place, const AddedStrategies* added = nullptr);
+const Strategy& find_strategy(std::string_view name, const SourceLocation& place,
+                              const AddedStrategies* added = nullptr);
 
 /// What the strategy makes of sizes that are not given.
 StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options, const Profile& profile);

@@ -43,6 +43,7 @@ Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
 // What a topology, and nodes, decide for a collective that runs on them.
 CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorithm, Fidelity fidelity) {
   CollectiveOptions options = scenario.options.collective;
+  if (scenario.options.parallel.pipeline()) options.chunks = CollectiveOptions{}.chunks;  // those are the pipeline's
   const auto& spec = scenario.cluster.network.topology;
   if (spec && spec->kind == TopologyKind::BCube) options.levels = spec->k;
   // Of nodes without a topology, closed forms know themselves.

@@ -6,6 +6,7 @@
 
 #include "sim/cluster/make_topology.hpp"
 #include "sim/collective/parameter_server.hpp"
+#include "sim/collective/send_cost.hpp"
 #include "sim/network/alpha_beta.hpp"
 #include "sim/network/launch.hpp"
 #include "sim/training/caveats.hpp"
@@ -89,12 +90,53 @@ std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const Collec
                   scenario.options.launch, std::move(legs));
 }
 
+// A pipeline's groups, and sends between its ranks. What ranks hold alike costs them alike.
+void add_pipeline_calls(const Scenario& scenario, const CollectiveChoice& choice, const ParallelSetup& setup,
+                        std::vector<Call>& calls, ChannelCosts& costs) {
+  const Degrees& degrees = setup.degrees;
+  const GroupCosts priced = price_group(scenario.cluster.network, *choice.algorithm, degrees.gradients(),
+                                        scenario.workers, scenario.cluster.workers, choice.options);
+  for (std::int64_t rank = 0; rank < degrees.pp; ++rank)
+    for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) {
+      calls.emplace_back(op, degrees.gradients(rank), choice.algorithm);
+      costs.push_back({priced.costs[op], degrees.of_gradients() > 1 ? priced.channels : Channels{0}});
+    }
+  for (const auto& [from, to] : pairs_of(*setup.pipeline, setup.profile)) {
+    const LinkCosts send =
+        send_costs(scenario.cluster.network, from, to, degrees.of_rank(), scenario.workers, choice.options);
+    calls.emplace_back(CollectiveOp::Send, degrees.pairs(from, to), choice.algorithm);
+    costs.push_back({CommCost(send.alpha, send.beta)});
+    calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), choice.algorithm);
+    costs.push_back({tied_cost(scenario.cluster.network, *choice.algorithm, send, choice.options)});
+  }
+}
+
+Job pipeline_job(Job made) {
+  const Scenario& scenario = made.scenario;
+  made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice));
+  std::vector<Call> calls;
+  ChannelCosts costs;
+  add_pipeline_calls(scenario, made.choice, *made.parallel, calls, costs);
+  auto channels = std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
+                                                    scenario.options.sharing, asks_for_rates(scenario));
+  made.beneath = channels;
+  made.launch = scenario.options.launch;
+  made.fabric = launched(std::move(channels), made.launch);
+  made.warning = parallel_caveats(scenario);
+  return made;
+}
+
 }  // namespace
 
 Job job_of(Scenario of) {
   Job made{.scenario = std::move(of)};
   const Scenario& scenario = made.scenario;
   made.choice = require_possible(scenario);
+  if (scenario.options.parallel.pipeline()) return pipeline_job(std::move(made));
+  if (scenario.options.parallel.any() && !made.choice.detailed()) {
+    made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice));
+    made.scenario.profile = Shared<Profile>(made.parallel->profile);
+  }
   made.compression = compression_of(scenario, *made.choice.algorithm, 1);
   made.warning = caveats_of(scenario, made.choice, made.compression);
   if (!made.choice.detailed()) {

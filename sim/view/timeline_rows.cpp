@@ -25,7 +25,11 @@ Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& p
     case Label::Kind::LeadIn:   // never drawn
     case Label::Kind::Tick:     // likewise
     case Label::Kind::Arrival:  // likewise
+    case Label::Kind::Mark:     // likewise
+    case Label::Kind::Origin:   // likewise
     case Label::Kind::Backward:
+    case Label::Kind::BackwardInput:
+    case Label::Kind::BackwardWeight:
       return Activity::Backward;
     case Label::Kind::Forward:
       return Activity::Forward;
