@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/collective/collective_op.hpp"
+#include "sim/collective/group.hpp"
 #include "sim/core/units.hpp"
 
 namespace allreplay {
@@ -74,6 +75,13 @@ Rounds among_groups(Rounds one, Rank all, Rank stride);
 /// `kinds[kind_of[j]]`. REQUIRES: kinds differ in whom ranks send to, and in how many rounds that follow, alone.
 Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t> kind_of, Rank all, Rank stride);
 
+/// The rounds `one` in each group of a family at once, which need not hold all of `all` ranks. REQUIRES: nothing is
+/// left open in it, and `one` has as many ranks as a group.
+Rounds among_part(const Rounds& one, const Group& group, Rank all);
+
+/// From the first of each group's two members to the second, all bytes.
+Rounds send_rounds(const Group& pairs, Rank all);
+
 /// How many of a collective's ranks lie in each node, in order.
 using InNodes = std::vector<Rank>;
 
@@ -105,8 +113,8 @@ Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, CollectiveOp op
 /// REQUIRES: ranks = n^levels.
 Rounds bml_rounds(std::int64_t n, std::int64_t levels, CollectiveOp op);
 
-/// Binomial tree at rank 0: a reduction up (CollectiveOp::ReduceScatter), a broadcast down (CollectiveOp::AllGather), or both. In the
-/// broadcast a rank sends to one child after the other, the largest subtree first.
+/// Binomial tree at rank 0: a reduction up (CollectiveOp::ReduceScatter), a broadcast down (CollectiveOp::AllGather),
+/// or both. In the broadcast a rank sends to one child after the other, the largest subtree first.
 Rounds binomial_rounds(Rank ranks, CollectiveOp op);
 
 /// Two heap-ordered trees, the second the mirror of the first, half of the bytes each, in `chunks` per tree: up, and

@@ -29,7 +29,8 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   words.options = arguments.options;
   words.changes = arguments.changes;
   Library library(context.inputs);
-  const Scenario scenario = library.resolve_network(words.request(""));
+  Scenario scenario = library.resolve_network(words.request(""));
+  scenario.options.parallel = {};  // of all workers, whatever they train
   const std::vector<Bytes> sizes = parse_sizes(arguments.bytes, argument("--bytes"));
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   require_separate(context.files(), {{"--plot", arguments.plot}},

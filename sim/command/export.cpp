@@ -7,6 +7,7 @@
 #include "sim/interchange/exporters/exporter.hpp"
 #include "sim/report/report.hpp"
 #include "sim/search/plan_of.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -72,6 +73,7 @@ void execute(Context& context, const ExportArguments& arguments) {
     scenario.workers = request.workers.value_or(1);
   } else {
     scenario = library.resolve(request);
+    refuse_pipelines(scenario, "export");
     plan = plan_of(scenario);
   }
   ExportRequest wanted{scenario.profile, plan ? &*plan : nullptr, scenario.workers};

@@ -86,13 +86,19 @@ class Balance {
   std::vector<std::vector<char>> reaches_;
 };
 
+// Layers, or the runs of those that name one group; a layer without a name joins the run before it, or the first.
 std::vector<Unit> units_to_cut(const Profile& profile) {
-  const bool groups =
-      std::any_of(profile.layers.begin(), profile.layers.end(), [](const Layer& one) { return !one.group.empty(); });
-  if (groups) return units_of(profile, {.by = Wrap::By::Group});
-  std::vector<Unit> layers;
-  for (LayerId layer = 0; layer < profile.layers.size(); ++layer) layers.push_back({layer, layer});
-  return layers;
+  std::vector<Unit> units;
+  if (!has_groups(profile)) {
+    for (LayerId layer = 0; layer < profile.layers.size(); ++layer) units.push_back({layer, layer});
+    return units;
+  }
+  const std::vector<bool> begins = begins_of_groups(profile, {profile.name, "/layers"});
+  for (LayerId layer = 0; layer < profile.layers.size(); ++layer) {
+    if (units.empty() || begins[layer]) units.push_back({layer, layer});
+    units.back().last = layer;
+  }
+  return units;
 }
 
 std::vector<Chunk> joined(const std::vector<Unit>& units, const std::vector<std::size_t>& lengths) {

@@ -111,8 +111,42 @@ void add_pipeline_calls(const Scenario& scenario, const CollectiveChoice& choice
   }
 }
 
+std::vector<Call> calls_of_pipeline(const Scenario& scenario, const CollectiveChoice& choice) {
+  const Degrees degrees = degrees_of(scenario);
+  std::vector<Call> calls = layer_calls(scenario, choice);
+  const bool shards = shards_state(scenario) || scenario.strategy->searched();
+  for (std::int64_t rank = 0; rank < degrees.pp; ++rank)
+    for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
+      if (shards || op == CollectiveOp::AllReduce) calls.emplace_back(op, degrees.gradients(rank), choice.algorithm);
+  const Pipeline pipeline = pipeline_of(scenario);
+  for (const auto& [from, to] : pairs_of(pipeline, scenario.profile))
+    calls.emplace_back(CollectiveOp::Send, degrees.pairs(from, to), choice.algorithm);
+  if (const auto& tied = scenario.profile->tied) {
+    const std::uint32_t from = rank_of_layer(pipeline, scenario.profile->tensors[tied->first].layer),
+                        to = rank_of_layer(pipeline, scenario.profile->tensors[tied->second].layer);
+    if (from != to) calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), choice.algorithm);
+  }
+  return calls;
+}
+
+// On the topology, which ranks share.
+Job detailed_pipeline_job(Job made) {
+  const Scenario& scenario = made.scenario;
+  made.launch = scenario.options.launch;
+  made.topology = make_topology(*topology_of(scenario.cluster.network), scenario.workers);
+  made.setup = setup_of(scenario, made.choice);
+  made.setup.calls = calls_of_pipeline(scenario, made.choice);
+  made.rounds = lay_on(made.setup, *made.topology);
+  made.beneath = made.rounds;
+  made.fabric = launched(made.rounds, made.launch);
+  made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
+  made.warning = parallel_caveats(scenario);
+  return made;
+}
+
 Job pipeline_job(Job made) {
   const Scenario& scenario = made.scenario;
+  if (made.choice.detailed()) return detailed_pipeline_job(std::move(made));
   made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice));
   std::vector<Call> calls;
   ChannelCosts costs;
@@ -146,8 +180,14 @@ Job job_of(Scenario of) {
   made.launch = scenario.options.launch;
   made.topology = make_topology(*topology_of(scenario.cluster.network), scenario.workers);
   made.setup = setup_of(scenario, made.choice);
+  if (scenario.options.parallel.any())
+    for (Call& call : layer_calls(scenario, made.choice)) made.setup.calls.push_back(std::move(call));
   made.rounds = lay_on(made.setup, *made.topology);
   made.fabric = launched(made.rounds, made.launch);
+  if (scenario.options.parallel.any()) {
+    made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
+    made.scenario.profile = Shared<Profile>(made.parallel->profile);
+  }
   require_within_clock(scenario, {made.fabric->price(planned_call(scenario)), made.compression});
   require_bearable(scenario, made.choice, *made.fabric);
   return made;
@@ -159,7 +199,7 @@ BlockCost price_of_blocks(const Job& job) {
 }
 
 Job prepared_for(const Plan& plan, Job job) {
-  if (!job.choice.detailed()) return job;
+  if (!job.choice.detailed() || job.scenario.options.parallel.pipeline()) return job;
   std::vector<Call>& calls = job.setup.calls;
   const std::size_t known = calls.size();
   for (Call& call : calls_of(plan))

@@ -93,6 +93,11 @@ Degrees degrees_of(const Scenario& scenario) {
                     scenario.options.place_of("ep"));
 }
 
+Pipeline pipeline_of(const Scenario& scenario) {
+  return pipeline_of(parallel_of(scenario), degrees_of(scenario), scenario.options.strategy.sharding.accumulate,
+                     scenario.profile, places_of(scenario));
+}
+
 std::vector<Call> layer_calls(const Scenario& scenario, const CollectiveChoice& choice) {
   const Degrees degrees = degrees_of(scenario);
   std::vector<Call> calls;
@@ -140,7 +145,10 @@ void require_barriers(const Scenario& scenario) {
     throw InputError(scenario.options.place_of("update_barrier"),
                      "update_barrier=all has every update wait for all ranks, and barrier=layer no layer for its rank",
                      "update_barrier=stage, or barrier=iteration");
-  if (scenario.profile->tied)
+  if (!scenario.profile->tied) return;
+  const Pipeline pipeline = pipeline_of(scenario);
+  const auto rank = [&](TensorId tensor) { return rank_of_layer(pipeline, scenario.profile->tensors[tensor].layer); };
+  if (rank(scenario.profile->tied->first) != rank(scenario.profile->tied->second))
     throw InputError(scenario.options.place_of("barrier"),
                      "tied tensors are summed when all is reduced, and with barrier=layer nothing waits for that",
                      "barrier=iteration");
@@ -160,6 +168,13 @@ void require_p2p(const Scenario& scenario) {
 
 }  // namespace
 
+void refuse_pipelines(const Scenario& scenario, std::string_view what) {
+  if (!parallel_of(scenario).pipeline()) return;
+  throw InputError(scenario.options.place_of("pp"),
+                   fmt::format("pp {}, and {} does not know pipelines yet", parallel_of(scenario).pp, what),
+                   "pp 1; or run, compare, sweep or plan");
+}
+
 void require_strategy_of_pipelines(const Scenario& scenario) {
   if (!parallel_of(scenario).pipeline() || scenario.given) return;
   if (!scenario.strategy->in_pipelines)
@@ -171,17 +186,20 @@ void require_strategy_of_pipelines(const Scenario& scenario) {
 void require_parallel(const Scenario& scenario, const CollectiveChoice& choice) {
   const Degrees degrees = degrees_of(scenario);
   const Network& network = scenario.cluster.network;
-  for (const Group& group : {degrees.gradients(), degrees.tensor(), degrees.context(), degrees.expert()})
+  std::vector<Group> groups{degrees.gradients()};
+  for (const Call& call : layer_calls(scenario, choice)) groups.push_back(call.group);
+  for (const Group& group : groups)
     require_even(network, group, degrees.of_rank(), scenario.workers, place_of_workers(scenario));
   if (!choice.detailed())
     price_group(network, *choice.algorithm, degrees.gradients(), scenario.workers, scenario.cluster.workers,
                 choice.options);
   if (!parallel_of(scenario).pipeline()) return;
   require_options_of_pipelines(scenario, choice);
+  if (choice.detailed() && scenario.cluster.interference)
+    refuse_in_pipeline(scenario.cluster.place / "interference", "interference", "the fidelity alpha-beta");
   require_p2p(scenario);
   if (!choice.detailed()) send_costs(network, 0, 1, degrees.of_rank(), scenario.workers, choice.options);
-  const Pipeline pipeline = pipeline_of(parallel_of(scenario), degrees, scenario.options.strategy.sharding.accumulate,
-                                        scenario.profile, places_of(scenario));
+  const Pipeline pipeline = pipeline_of(scenario);
   if (scenario.strategy->name == "fsdp2")
     require_parameter_words(pipeline.rows, pipeline.index,
                             parallel_of(scenario).given ? SourceLocation{parallel_of(scenario).given->file, ""}
@@ -206,8 +224,7 @@ ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& c
     layer.backward = add(layer.backward, to_time(backward));
   }
   if (!parallel_of(scenario).pipeline()) return setup;
-  setup.pipeline = pipeline_of(parallel_of(scenario), setup.degrees, scenario.options.strategy.sharding.accumulate,
-                               setup.layers_alone, places_of(scenario));
+  setup.pipeline = pipeline_of(scenario);
   setup.sends = send_bytes(*setup.pipeline, parallel_of(scenario), setup.layers_alone);
   return setup;
 }

@@ -23,11 +23,17 @@ struct ParallelSetup {
 
 Degrees degrees_of(const Scenario& scenario);
 
+/// Throws InputError where pp is above 1: `what` does not know pipelines.
+void refuse_pipelines(const Scenario& scenario, std::string_view what);
+
 /// Throws InputError for a strategy, or its barrier, that does not go with a pipeline.
 void require_strategy_of_pipelines(const Scenario& scenario);
 
 /// Throws InputError for what does not go with pipelines, by its name.
 void require_parallel(const Scenario& scenario, const CollectiveChoice& choice);
+
+/// REQUIRES: pp is above 1.
+Pipeline pipeline_of(const Scenario& scenario);
 
 /// `fabric`: prices collectives inside layers in the detailed fidelities; null in alpha-beta.
 ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& choice, const Fabric* fabric = nullptr);

@@ -80,15 +80,17 @@ class PipelineReplay {
     TaskGraph graph;
     const auto size = static_cast<TaskId>(tasks());
     graph.name = once_.graph.name;
-    std::int64_t ranks = 0, priorities = 0;
+    std::vector<std::int64_t> ranks;  // by queue: how many tasks it has
+    std::int64_t priorities = 0;
     for (const Task& task : once_.graph.tasks()) {
-      ranks = std::max(ranks, task.rank + 1);
-      if (task.queue != once_.clock()) priorities = std::max(priorities, task.priority + 1);
+      ranks.resize(std::max<std::size_t>(ranks.size(), task.queue + 1));
+      ++ranks[task.queue];
+      if (!of_clock(task)) priorities = std::max(priorities, task.priority + 1);
     }
     for (std::size_t i = 0; i < count; ++i)
       for (Task task : once_.graph.tasks()) {
-        task.rank += static_cast<std::int64_t>(i) * ranks;
-        if (!once_.ticks || task.queue != once_.clock()) task.priority += static_cast<std::int64_t>(i) * priorities;
+        task.rank += static_cast<std::int64_t>(i) * ranks[task.queue];
+        if (!of_clock(task)) task.priority += static_cast<std::int64_t>(i) * priorities;
         graph.add(task);
       }
     for (std::size_t i = 0; i < count; ++i) {
@@ -104,6 +106,9 @@ class PipelineReplay {
     graph.link();
     return graph;
   }
+
+  // Its priorities are numbers of origins.
+  bool of_clock(const Task& task) const { return once_.ticks && task.queue == once_.clock(); }
 
   TaskId task_of(const PlanPoint& point) const {
     if (const auto* work = std::get_if<WorkPoint>(&point)) return once_.work(work->role, work->place);
@@ -172,7 +177,7 @@ class PipelineReplay {
     std::vector<std::pair<Time, Time>> flights;
     for (std::size_t i = 0; i < iterations; ++i)
       for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
-        if (plan_.transfers[index].op != CollectiveOp::Send) {
+        if (is_of_data(plan_.transfers[index])) {
           const Span& span = spans[i * tasks() + once_.transfer(index)];
           flights.emplace_back(std::max(span.start, from), std::min(span.end, to));
         }
@@ -196,15 +201,24 @@ class PipelineReplay {
     return timeline;
   }
 
+  // A reduction or a gather: no send, and nothing that is tied.
+  bool is_of_data(const Transfer& one) const { return plan_.groups[one.group].group.members.empty(); }
+
   // Which of them carry reductions and gathers; the others carry sends, and what is tied.
   std::set<std::uint32_t> channels_of_gradients() const {
     std::set<std::uint32_t> channels;
     for (const Transfer& one : plan_.transfers)
-      if (plan_.groups[one.group].group.members.empty()) channels.insert(plan_.lanes[one.lane].channel);
+      if (is_of_data(one)) channels.insert(plan_.lanes[one.lane].channel);
     return channels;
   }
 
+  // In the detailed fidelities all lanes share one network.
   std::vector<std::unique_ptr<Server>> channels() const {
+    if (job_.choice.detailed()) {
+      std::vector<std::unique_ptr<Server>> one;
+      one.push_back(job_.fabric->server());
+      return one;
+    }
     std::uint32_t count = 0;
     for (const Lane& lane : plan_.lanes) count = std::max(count, lane.channel + 1);
     const std::set<std::uint32_t> gradients = channels_of_gradients();
@@ -224,10 +238,12 @@ class PipelineReplay {
     // A send of no length settles as a task of no length does, before a reduction is chosen.
     const std::set<std::uint32_t> gradients = channels_of_gradients();
     std::vector<std::uint32_t> servers;
+    const bool shared = job_.choice.detailed();
     for (std::uint32_t channel = 0; channel < channels.size(); ++channel)
-      servers.push_back(serve(*channels[channel], gradients.contains(channel) ? Phase::Communication : Phase::Compute));
+      servers.push_back(
+          serve(*channels[channel], shared || gradients.contains(channel) ? Phase::Communication : Phase::Compute));
     for (const Lane& lane : plan_.lanes)
-      system.queues.push_back({lane.name, {lane.order, lane.window}, servers[lane.channel]});
+      system.queues.push_back({lane.name, {lane.order, lane.window}, servers[shared ? 0 : lane.channel]});
     if (const auto& interference = job_.scenario.cluster.interference)
       for (const std::uint32_t channel : gradients)
         system.influences.push_back(felt(*interference, servers[channel], {role_of_channel(channel)}));
