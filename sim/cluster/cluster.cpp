@@ -203,6 +203,30 @@ NcclSetup read_nccl(const Json& network) {
   return nccl;
 }
 
+MessageCost read_message_cost(const Json& json) {
+  json.allow_only({"alpha", "beta", "bandwidth"});
+  MessageCost cost{json.at("alpha").duration(), 0};
+  const auto beta = json.find("beta"), rate = json.find("bandwidth");
+  if (beta.has_value() == rate.has_value()) json.fail("does not say how fast bytes move", "beta, or bandwidth");
+  cost.beta = beta ? beta->per_byte() : 1 / positive(*rate, rate->rate());
+  return cost;
+}
+
+// Options by another way: who reads them checks them.
+std::vector<std::pair<std::string, std::string>> read_parallel(const Json& json) {
+  json.allow_only({"pp", "tp", "cp", "ep", "schedule", "chunks", "stages"});
+  std::vector<std::pair<std::string, std::string>> options;
+  for (const auto& [key, value] : json.members()) {
+    std::string text = value.is_string() ? value.text() : value.dump();
+    if (value.is_array()) {  // of numbers
+      text.clear();
+      for (const Json& one : value.items()) text += (text.empty() ? "" : ",") + one.dump();
+    }
+    options.emplace_back(key, std::move(text));
+  }
+  return options;
+}
+
 // What the keys mean together.
 void require_consistent(const Json& json, const Network& network) {
   if (network.nccl && !(network.node->beta > 0.0 && network.beta > 0.0))
@@ -248,7 +272,7 @@ void read_collective_name(const Json& json, Network& network) {
 Network read_network(const Json& json) {
   std::vector<std::string_view> keys{"alpha", "beta",     "bandwidth", "gamma",      "measured",
                                      "table", "topology", "line_rate", "collective", "tables",
-                                     "node",  "rails",    "nccl",      "fidelity",   "server"};
+                                     "node",  "rails",    "nccl",      "fidelity",   "server", "p2p"};
   keys.insert(keys.end(), std::begin(network_options), std::end(network_options));
   json.allow_only(keys);
   require_one_cost(json);
@@ -269,6 +293,7 @@ Network read_network(const Json& json) {
     rails->fail("counts the network ports of a node, and there is no node", "\"node\" beside it, or leave it out");
   if (json.find("nccl")) network.nccl = read_nccl(json);
   if (const auto server = json.find("server")) network.server = read_server(*server);
+  if (const auto p2p = json.find("p2p")) network.p2p = read_message_cost(*p2p);
   if (const auto rate = json.find("line_rate")) network.line_rate = positive(*rate, rate->rate());
   network.names_collective = json.find("collective") || !network.table.empty() || !network.tables.empty();
   if (const auto name = json.find("collective")) read_collective_name(*name, network);
@@ -345,6 +370,7 @@ Cluster read_cluster(const Json& json) {
   cluster.workers = json.at("workers").integer(1, most_workers);
   cluster.network = read_network(json.at("network"));
   if (const auto interference = json.find("interference")) cluster.interference = read_interference(*interference);
+  if (const auto parallel = json.find("parallel")) cluster.parallel = read_parallel(*parallel);
   cluster.place = json.place();
   return cluster;
 }

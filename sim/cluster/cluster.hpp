@@ -84,6 +84,11 @@ struct NcclSetup {
   SourceLocation place;
 };
 
+/// What one message from a worker to another costs: seconds, and seconds per byte.
+struct MessageCost {
+  double alpha = 0, beta = 0;
+};
+
 /// The communication side of a cluster file. Names (collective, fidelity) are checked by who knows them; `place`
 /// is where a complaint about them points.
 struct Network {
@@ -98,6 +103,7 @@ struct Network {
   std::optional<NodeLevel> node;
   std::optional<ServerLinks> server;
   std::optional<NcclSetup> nccl;
+  std::optional<MessageCost> p2p;        ///< of sends between the ranks of a pipeline; none: as any message
   std::optional<TopologySpec> topology;  ///< beta may then be left to it
   std::optional<double> line_rate;       ///< of the named links, bytes per second: costs that beat it are warned of
   std::string collective = "ring";
@@ -121,6 +127,8 @@ struct Cluster {
   std::int64_t workers = 0;
   Network network;
   std::optional<Interference> interference;
+  /// Of "parallel": degrees and schedule, as options have them, and where each stands.
+  std::vector<std::pair<std::string, std::string>> parallel;
   SourceLocation place;
 };
 

@@ -273,10 +273,10 @@ CallCost price_call(const Network& network, const Call& call, std::int64_t worke
                     const CollectiveOptions& options) {
   const TopologySpec* drawn = nodes_drawn(network, *call.algorithm, options);
   const bool nodes = network.node || drawn;
-  const auto [ranks, stride, repeats, members] = call.group.of(workers);
-  const NodeLayout layout = ranks == 1 || ranks == workers || !nodes
-                                ? layout_of(ranks, node_workers(network, drawn))
-                                : layout_on(workers, ranks, stride, node_workers(network, drawn),
+  const Group whole = call.group.of(workers);
+  const NodeLayout layout = whole.ranks == 1 || whole.repeats == 1 || !nodes
+                                ? layout_of(whole.ranks, node_workers(network, drawn))
+                                : layout_on(whole.workers(), whole.ranks, whole.stride, node_workers(network, drawn),
                                             network.node ? network.node->place : drawn->place);
   CallCost priced{price_op(network, *call.algorithm, call.op, layout, workers, table_workers, options), channel_inside};
   if (nodes && layout.nodes > 1)

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace allreplay {
@@ -108,6 +109,62 @@ Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t>
   result.ranks = all;
   result.channels = channels * (all / size);
   return result;
+}
+
+namespace {
+
+// Who is where in the groups of a family.
+struct Seat {
+  std::int64_t group = 0, place = 0;
+};
+
+std::optional<Seat> seat_of(std::int64_t worker, const Group& group) {
+  for (std::size_t place = 0; place < group.members.size(); ++place)
+    if (const std::int64_t index = worker - group.members[place]; index >= 0 && index < group.repeats)
+      return Seat{index, static_cast<std::int64_t>(place)};
+  const std::int64_t inside = worker - group.first;
+  if (!group.members.empty() || inside < 0 || inside >= group.workers()) return std::nullopt;
+  return Seat{group.index_of(worker), inside / group.stride % group.ranks};
+}
+
+Rank worker_at(const Seat& seat, const Group& group) {
+  if (!group.members.empty())
+    return static_cast<Rank>(group.members[static_cast<std::size_t>(seat.place)] + seat.group);
+  const std::int64_t first =
+      seat.group / group.stride * group.stride * group.ranks + seat.group % group.stride + group.first;
+  return static_cast<Rank>(first + seat.place * group.stride);
+}
+
+}  // namespace
+
+Rounds among_part(const Rounds& one, const Group& group, Rank all) {
+  Rounds result = one;
+  result.ranks = all;
+  result.channels = one.channels * static_cast<std::uint32_t>(group.repeats);
+  for (Round& round : result.rounds) {
+    round.all_pairs = nullptr;
+    round.alike.reset();
+    round.sends = [group, channels = one.channels, inner = round.sends](Rank from, std::int64_t turn,
+                                                                        std::vector<Send>& out) {
+      const auto seat = seat_of(from, group);
+      if (!seat) return;
+      const std::size_t before = out.size();
+      inner(static_cast<Rank>(seat->place), turn, out);
+      for (std::size_t i = before; i < out.size(); ++i) {
+        out[i].to = worker_at({seat->group, out[i].to}, group);
+        if (out[i].channel != no_channel) out[i].channel += static_cast<std::uint32_t>(seat->group) * channels;
+      }
+    };
+  }
+  return result;
+}
+
+Rounds send_rounds(const Group& pairs, Rank all) {
+  Rounds one{.ranks = 2};
+  one.rounds.push_back({.sends = [](Rank from, std::int64_t, std::vector<Send>& out) {
+    if (from == 0) out.push_back({.to = 1});
+  }});
+  return among_part(one, pairs, all);
 }
 
 Rounds ring_rounds(Rank ranks, std::int64_t groups, CollectiveOp op) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/collective/collective_op.hpp"
+#include "sim/collective/group.hpp"
 #include "sim/core/units.hpp"
 
 namespace allreplay {
@@ -87,6 +88,13 @@ Rounds among_groups(Rounds one, Rank all, Rank stride);
 /// The same where groups lie in nodes differently: group j, counted by its first rank, sends the rounds
 /// `kinds[kind_of[j]]`. REQUIRES: kinds differ in whom ranks send to, and in how many rounds that follow, alone.
 Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t> kind_of, Rank all, Rank stride);
+
+/// The rounds `one` in each group of a family at once, which need not hold all of `all` ranks. REQUIRES: nothing is
+/// left open in it, and `one` has as many ranks as a group.
+Rounds among_part(const Rounds& one, const Group& group, Rank all);
+
+/// From the first of each group's two members to the second, all bytes.
+Rounds send_rounds(const Group& pairs, Rank all);
 
 /// How many of a collective's ranks lie in each node, in order.
 using InNodes = std::vector<Rank>;

@@ -40,6 +40,7 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   if (!arguments.operation.empty())
     scenario.operation =
         choose_by_name(operations, arguments.operation, argument("--operation"), "unknown operation '{}'").value;
+  scenario.options.parallel = {};  // of all workers, whatever they train
   const std::vector<Bytes> sizes = parse_sizes(arguments.bytes, argument("--bytes"));
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   require_separate(context.files(), {{"--plot", arguments.plot}},

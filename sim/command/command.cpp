@@ -74,7 +74,8 @@ void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
              const std::function<void(Farm& farm)>& lead) {
   Farm farm(mpi_transport());
   if (!farm.leads()) return farm.work(prepare);
-  if (farm.workers() == 0) console.print_stderr("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
+  if (farm.workers() == 0)
+    console.print_stderr("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
   lead(farm);
 }
 
@@ -94,6 +95,21 @@ void require_mpi_or_none(const std::string& engine) {
 }
 
 namespace {
+
+// Options of parallelism that have flags of their own, and stand in the help of each command.
+struct ParallelFlag {
+  const char *option, *flag, *about;
+};
+constexpr ParallelFlag parallel_flags[] = {
+    {"pp", "--pp", "ranks of a pipeline (1)"},
+    {"tp", "--tp", "workers of a tensor-parallel group (1, or the trace's); the profile is one worker's"},
+    {"cp", "--cp", "workers of a context-parallel group (1, or the trace's)"},
+    {"ep", "--ep", "workers of an expert-parallel group (1)"},
+    {"schedule", "--schedule", "of the pipeline (1f1b): a name from `allreplay list schedules`, or PyTorch's file"},
+    {"chunks", "--chunks", "of the model, on each rank of the pipeline (the schedule's)"},
+    {"stages", "--stages", "how layers are cut into chunks (balanced): equal, or 3,4,3"},
+    {"accumulate", "--micro-batches", "the same as --accumulate"},
+};
 
 std::int64_t one_number_of_workers(const std::string& text) {
   if (text.find_first_of(":,") != std::string::npos)
@@ -188,6 +204,9 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
   for (const auto& [name, value] : flags) {
     if (!value->empty()) request.options.push_back({name, *value, argument(flag_of(name))});
   }
+  for (const ParallelFlag& one : parallel_flags)
+    if (const auto given = parallel.find(one.flag); given != parallel.end() && !given->second.empty())
+      request.options.push_back({one.option, given->second, argument(one.flag)});
   request.changes = changes_of(changes);
   return request;
 }
@@ -302,6 +321,9 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
       "compress gradients (none); a name from `allreplay list codecs`, or a file");
   command.add_option("--accumulate", arguments.accumulate, "micro-batches of an iteration (1)");
   command.add_option("--zero", arguments.zero, "shard under a plan of blocks: ZeRO's stage 1 or 2 (0); 3 with best");
+  for (const ParallelFlag& one : parallel_flags)
+    command.add_option(one.flag, arguments.parallel[one.flag], one.about)
+        .group("Parallelism beside that of data: N / (pp x tp x cp) is left for data");
   command.add_option("--shard-group", arguments.shard_group, "shard among so many consecutive workers (all)");
   command.add_option(
       "--memory", arguments.memory,

@@ -36,6 +36,7 @@ void add_estimate(CommandLine& app);
 void add_export(CommandLine& app);
 void add_report(CommandLine& app);
 void add_list(CommandLine& app);
+void add_schedule(CommandLine& app);
 void add_help(CommandLine& app);        ///< of all commands of `app`, which has to live on
 void add_man(CommandLine& app);         ///< likewise
 void add_completion(CommandLine& app);  ///< likewise
@@ -66,8 +67,9 @@ std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments);
 struct ScenarioArguments {
   std::string profile, cluster, workers, collective, fidelity, codec, forward_ratio;
   ClusterWordArguments cluster_words;
-  std::vector<std::string> options;                   ///< key=value
-  std::string accumulate, zero, shard_group, memory;  ///< options that have flags of their own
+  std::vector<std::string> options;                          ///< key=value
+  std::string accumulate, zero, shard_group, memory;         ///< options that have flags of their own
+  std::map<std::string, std::string, std::less<>> parallel;  ///< likewise: degrees and schedule, by option
   ChangeArguments changes;
   bool no_reuse = false;
 

@@ -8,6 +8,7 @@
 #include "sim/report/report.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/collective_choice.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -73,6 +74,7 @@ void execute(Context& context, const ExportArguments& arguments) {
     scenario.workers = request.workers.value_or(1);
   } else {
     scenario = library.resolve(request);
+    refuse_pipelines(scenario, "export");
     plan = plan_of(scenario);
   }
   ExportRequest wanted{scenario.profile, plan ? &*plan : nullptr, scenario.workers};

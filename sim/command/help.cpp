@@ -78,6 +78,10 @@ std::string value_of(const OptionRow& option) {
       return "group|layer|SIZE";
     case OptionKind::Rate:
       return "RATE";
+    case OptionKind::Schedule:
+      return "SCHEDULE|FILE";
+    case OptionKind::Cut:
+      return "balanced|equal|N/N/...";
     case OptionKind::Choice:
       break;
   }

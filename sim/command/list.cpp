@@ -198,11 +198,25 @@ TextRows profiles_with_sources(const Files& files) {
   return rows;
 }
 
+TextRows schedule_lines(const Files& /*files*/) {
+  TextRows rows;
+  for (const ScheduleRow& one : schedules()) rows.push_back({std::string(one.name), std::string(one.summary)});
+  return rows;
+}
+
+TextRows schedule_table() {
+  TextRows rows{{"schedule", "what it does", "chunks a rank"}};
+  for (const ScheduleRow& one : schedules())
+    rows.push_back(
+        {code(one.name), std::string(one.summary), fmt::format("{}{}", one.chunks, one.any_chunks ? " or more" : "")});
+  return rows;
+}
+
 struct Listing {
   std::string_view name;
   TextRows (*lines)(const Files& files);
-  TextRows (*table)() = nullptr;     // with its header; nullptr where no page repeats it
-  std::string_view folder = "";  // whose files these are
+  TextRows (*table)() = nullptr;                      // with its header; nullptr where no page repeats it
+  std::string_view folder = "";                       // whose files these are
   TextRows (*verbose)(const Files& files) = nullptr;  // with what --verbose adds
 };
 
@@ -217,6 +231,7 @@ constexpr Listing listings[] = {
     {"models", models},
     {"devices", [](const Files& files) { return data(files, "models/devices"); }, nullptr, "models/devices"},
     {"configs", [](const Files& files) { return data(files, "configs"); }, nullptr, "configs"},
+    {"schedules", schedule_lines, schedule_table},
     {"importers", importer_lines, importer_table},
     {"exporters", exporter_lines},
     {"columns", column_lines, column_table},

@@ -10,6 +10,7 @@
 #include "sim/report/recommend_report.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/training/sharding.hpp"
 #include "sim/view/memory_picture.hpp"
 
@@ -72,6 +73,7 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
       Request asked = one.request(name);
       asked.place_of_strategy = argument("--strategies");
       Scenario scenario = library.resolve(asked);
+      refuse_pipelines(scenario, "recommend");
       if (!arguments.named() && !goes_with(scenario)) continue;  // by what else was asked for
       sizes.back().push_back(std::move(scenario));
       requests.back().push_back(asked);

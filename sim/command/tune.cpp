@@ -4,6 +4,7 @@
 #include "sim/core/file.hpp"
 #include "sim/report/tuning_report.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/parallel_setup.hpp"
 
 namespace allreplay {
 
@@ -32,6 +33,7 @@ TuneTask task_of(const Inputs& inputs, const TuneArguments& arguments) {
   require_separate(inputs.files, {{"--out", arguments.out}}, arguments.scenario.files(inputs.files));
   Library library(inputs);
   TuneTask task{library.resolve(arguments.scenario.request(arguments.strategy)), {}};
+  refuse_pipelines(task.scenario, "tune");
   auto& [scenario, request] = task;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = static_cast<std::uint64_t>(

@@ -69,6 +69,7 @@ class Rescaling {
       const Ratio ratio = found != ratios_.end() ? found->second : otherwise(layer.name, more, wider);
       layer.forward = scaled(layer.forward, ratio.forward);
       layer.backward = scaled(layer.backward, ratio.backward);
+      scale_parallel_parts(layer, more * wider, ratio.backward);
       if (layer.activation_bytes)
         layer.activation_bytes = static_cast<Bytes>(static_cast<double>(*layer.activation_bytes) * more * wider + 0.5);
     }

@@ -85,6 +85,7 @@ void batch(Scenario& scenario, const ChangeText& change, const ProfileFile& /*fi
   for (Layer& layer : profile.layers) {
     layer.forward = scaled(layer.forward, more);
     layer.backward = scaled(layer.backward, more);
+    scale_parallel_parts(layer, more, more);
     if (layer.activation_bytes)
       layer.activation_bytes = static_cast<Bytes>(std::llround(static_cast<double>(*layer.activation_bytes) * more));
   }

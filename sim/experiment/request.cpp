@@ -122,7 +122,7 @@ const Library::ClusterFile& Library::cluster(const std::string& name) {
   return known(&Shelves::clusters, name, [&](const Files& files) {
     const Json json = Json::read(files, files.find_data("topologies", name, "cluster"));
     json.allow_only(
-        {"name", "description", "source", "workers", "network", "stragglers", "spread", "jitter", "interference"});
+        {"name", "description", "source", "workers", "network", "stragglers", "spread", "jitter", "interference", "parallel"});
     ClusterFile file{read_cluster(json), json};
     require_plain_name(file.cluster.name, json.place() / "name");
     return file;
@@ -232,6 +232,49 @@ void require_room(const Cluster& in_words, std::int64_t workers, const SourceLoc
                      fmt::format("at most {}, or --nodes {}", in_words.workers, nodes_for(workers, gpus)));
 }
 
+// A schedule that is no name is a file, beside the cluster's where that says it. It says how many micro-batches there
+// are, where nobody else does.
+void read_schedule(const Files& files, const std::string& cluster_file, Scenario& scenario) {
+  ParallelOptions& parallel = scenario.options.parallel;
+  if (row_named(schedules(), parallel.schedule)) return;
+  const SourceLocation place = scenario.options.place_of("schedule");
+  const std::string file =
+      place.path.starts_with("/parallel") ? beside(files, cluster_file, parallel.schedule) : parallel.schedule;
+  if (!files.is_file(file)) find_by_name(schedules(), parallel.schedule, place, "unknown schedule '{}'");
+  auto given = std::make_shared<GivenRows>();
+  given->file = file;
+  given->rows = parse_rows(files.read(file), file);
+  if (!scenario.options.places.contains("accumulate"))
+    for (const ActionRow& row : given->rows)
+      for (const Action& one : row)
+        if (computes(one.kind))
+          scenario.options.strategy.sharding.accumulate =
+              std::max<std::int64_t>(scenario.options.strategy.sharding.accumulate, one.micro_batch + std::int64_t{1});
+  parallel.given = std::move(given);
+}
+
+// A profile may say of how many workers it is one.
+void take_degrees_of_profile(Scenario& scenario) {
+  const auto& taken = scenario.profile->tensor_and_context;
+  if (!taken) return;
+  const auto take = [&](const char* name, std::int64_t& degree, std::int64_t own) {
+    if (scenario.options.places.contains(name) && degree != own)
+      throw InputError(
+          scenario.options.place_of(name),
+          fmt::format("{} {}, and {} was taken with {} {}", name, degree, scenario.profile->name, name, own),
+          fmt::format("{} {}, or none", name, own));
+    degree = own;
+  };
+  take("tp", scenario.options.parallel.tp, taken->first);
+  take("cp", scenario.options.parallel.cp, taken->second);
+}
+
+// Of a pipeline's ranks each has groups of its own; without one they are the plan's.
+void set_stride(Scenario& scenario) {
+  const ParallelOptions& parallel = scenario.options.parallel;
+  if (!parallel.pipeline()) scenario.options.strategy.sharding.stride = parallel.tp;
+}
+
 }  // namespace
 
 Scenario Library::resolve_network(const Request& request) {
@@ -244,7 +287,9 @@ Scenario Library::resolve_network(const Request& request) {
                      fmt::format("1 to {}", most_workers));
   if (!request.cluster_words.empty()) require_room(named, scenario.workers, request.place_of_workers);
   for (const auto& [name, value] : named.network.options) scenario.options.set(name, value, named.network.place / name);
+  for (const auto& [name, value] : named.parallel) scenario.options.set(name, value, named.place / "parallel" / name);
   for (const OptionText& option : request.options) scenario.options.set(option.name, option.value, option.place);
+  read_schedule(inputs_.files, named.place.file, scenario);
   scenario.collective = request.collective;
   scenario.fidelity = request.fidelity;
   apply_changes(scenario, request.changes, Changed::Network);
@@ -291,7 +336,9 @@ void take_step(Scenario& scenario) {
   check("accumulate", step.accumulate, planned.accumulate);
   check("zero", step.zero, planned.zero);
   check("shard_group", step.shard_group, planned.shard_group);
+  const std::int64_t stride = step.stride;
   step = planned;
+  step.stride = stride;
 }
 
 // What a profile keeps between its passes is most of what a worker holds: without it a limit would promise what nobody
@@ -322,6 +369,8 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
         with_element_bytes(*scenario.profile, bytes(options.dtypes.gradient), bytes(options.dtypes.parameter));
   if (options.update) scenario.profile.own().update = options.update;
   take_memory_of_device(scenario);
+  take_degrees_of_profile(scenario);
+  set_stride(scenario);
   scenario.stragglers = read_stragglers(cluster(request).json, scenario.workers);
   apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {

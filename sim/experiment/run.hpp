@@ -26,4 +26,7 @@ std::string chosen_schedule(const Outcome& outcome);
 /// The row of an outcome, and behind it `schedule` where that says anything: what `run` and `compare` write as JSON.
 Row row_with_schedule(const Outcome& outcome);
 
+/// An array of the ranks of a pipeline: their chunks, times and memory.
+std::string stages_json(const ParallelResult& parallel);
+
 }  // namespace allreplay

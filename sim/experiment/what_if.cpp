@@ -17,6 +17,7 @@
 #include "sim/experiment/wire_format.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/training/sharding.hpp"
 
 namespace allreplay {
@@ -179,7 +180,9 @@ class Asking {
   }
 
   void take_base() {
-    result_.base = row_from("", base_, run(library_.resolve(base_)));
+    const Scenario base = library_.resolve(base_);
+    refuse_pipelines(base, "whatif");
+    result_.base = row_from("", base_, run(base));
     result_.base.gain = 0;
   }
 

@@ -81,7 +81,9 @@ LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch
   legs_.resize(calls().size());
   for (CallId id = 0; id < legs_.size(); ++id) {
     if (legs_[id].empty()) legs_[id] = {id};
-    launch_.push_back(calls()[id].group.ranks > 1 ? std::optional(launch) : std::nullopt);
+    // Sends, and what is tied, are between members of their own, and launched by nobody.
+    const Group& group = calls()[id].group;
+    launch_.push_back(group.ranks > 1 && group.members.empty() ? std::optional(launch) : std::nullopt);
   }
 }
 

@@ -61,6 +61,7 @@ class RoundsFabric : public Fabric {
   /// What the network takes for a collective that is alone, where that needs no simulation.
   virtual std::optional<Time> known(WireBytes /*bytes*/, const Call& /*call*/) const { return std::nullopt; }
   std::vector<InNodes> groups_in_nodes(const Group& group) const;
+  Rounds rounds_of_part(const Call& call, std::int64_t hosts_beside) const;
 
   NetworkSetup setup_;
   std::shared_ptr<Shapes> shapes_;

@@ -8,6 +8,12 @@
 
 namespace allreplay {
 
+bool has_groups(const Profile& profile);
+
+/// Whether each layer begins a group of another name than those before it. Throws InputError at `place` where there are
+/// none, and for one that is not consecutive.
+std::vector<bool> begins_of_groups(const Profile& profile, const SourceLocation& place);
+
 /// In forward order; every unit has tensors, unless the profile has none. Throws InputError for groups that are asked
 /// for and not there, or that are not consecutive.
 std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap);

@@ -122,6 +122,8 @@ struct Strategy {
   Bytes threshold = 0;  ///< its default `threshold`; 0 if it reads none
   /// Among several nodes, where nobody names a collective; "": ring, as everywhere else.
   std::string_view collective = {};
+  Barrier barrier = Barrier::Iteration;  ///< its schedules'
+  bool in_pipelines = true;              ///< it plans the chunks of a pipeline, too
 
   bool shards() const { return plan != nullptr; }
   /// Of plans with these options. REQUIRES: shards().

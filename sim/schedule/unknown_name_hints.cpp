@@ -24,10 +24,6 @@ struct Asked {
 // Found by a whole word of a name, or by how one starts where that is long enough to mean nothing else.
 const std::vector<Asked>& absent() {
   static const std::vector<Asked> all{
-      {{"tensor", "tp", "pipeline", "pp", "gpipe", "1f1b", "pipedream", "expert", "ep", "moe", "mixture", "context",
-        "cp", "sequence", "sp", "ulysses", "3d"},
-       "only data parallelism is simulated",
-       "fsdp2, zero-1 to zero-3 or megatron, on the trace of what one data-parallel rank computes"},
       {{"amp", "autocast", "apex", "mixed", "half", "fp16", "bf16", "fp8"},
        "precision is the trace's",
        "--precision bf16, or gradient_dtype and parameter_dtype; --codec fp16 for the wire alone"},
@@ -47,6 +43,12 @@ const std::vector<Asked>& absent() {
 const std::vector<Asked>& elsewhere() {
   static const std::vector<Asked> all{
       {{"fsdp", "fsdp3"}, "which of PyTorch's?", "fsdp2, which is fully_shard, or fsdp1, FullyShardedDataParallel"},
+      {{"pipeline", "gpipe", "1f1b", "pipedream", "interleaved", "zbv", "dualpipe"},
+       "is how the ranks of a pipeline take turns",
+       "--pp P --schedule NAME, of `allreplay list schedules`, under a strategy"},
+      {{"tensor", "expert", "moe", "mixture", "context", "sequence", "sp", "ulysses", "3d"},
+       "is a degree beside data parallelism",
+       "--tp T, --cp C or --ep E, under a strategy, on the trace of one worker of such groups"},
       {{"hsdp"}, "is FSDP in groups", "fsdp2 --shard-group F"},
       {{"zero"}, "which stage?", "zero-1, zero-2 or zero-3"},
       {{"accumulate", "accumulation"}, "goes with any strategy", "--accumulate K"},

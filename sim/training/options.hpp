@@ -12,6 +12,7 @@
 #include "sim/collective/algorithm.hpp"
 #include "sim/core/error.hpp"
 #include "sim/network/alpha_beta.hpp"
+#include "sim/pipeline/parallelism.hpp"
 #include "sim/schedule/strategy.hpp"
 
 namespace allreplay {
@@ -39,6 +40,7 @@ struct Options {
   StrategyOptions strategy;
   CollectiveOptions collective;
   CodecOptions codec;
+  ParallelOptions parallel;
   Sharing sharing = Sharing::Serial;
   Dtypes dtypes;
   std::optional<Time> update;  ///< instead of the trace's
@@ -60,13 +62,31 @@ struct Options {
 };
 
 /// What an option's value is.
-enum class OptionKind : std::uint8_t { Size, Duration, Count, CountOrSize, Share, Choice, Order, Wrap, Rate };
+enum class OptionKind : std::uint8_t {
+  Size,
+  Duration,
+  Count,
+  CountOrSize,
+  Share,
+  Choice,
+  Order,
+  Wrap,
+  Rate,
+  Schedule,
+  Cut
+};
 inline constexpr Word<OptionKind> option_kinds[] = {
-    {OptionKind::Size, "a size"},    {OptionKind::Duration, "a duration"},
-    {OptionKind::Count, "a number"}, {OptionKind::Share, "a share"},
-    {OptionKind::Choice, "a word"},  {OptionKind::CountOrSize, "a number, or a size"},
-    {OptionKind::Order, "an order"}, {OptionKind::Wrap, "a word, or a size"},
+    {OptionKind::Size, "a size"},
+    {OptionKind::Duration, "a duration"},
+    {OptionKind::Count, "a number"},
+    {OptionKind::Share, "a share"},
+    {OptionKind::Choice, "a word"},
+    {OptionKind::CountOrSize, "a number, or a size"},
+    {OptionKind::Order, "an order"},
+    {OptionKind::Wrap, "a word, or a size"},
     {OptionKind::Rate, "a rate"},
+    {OptionKind::Schedule, "a name, or a file"},
+    {OptionKind::Cut, "a word, or numbers"},
 };
 
 /// What `tune` may make of an option, on a logarithmic scale: counts, bytes or seconds.
@@ -77,7 +97,8 @@ struct Tuned {
 /// All that there is to know of an option. Adding one is a field of Options' parts and a row.
 struct OptionRow {
   std::string_view name;
-  std::string_view about;         ///< one line, without who reads it and its default
+  std::string_view other_name = "";  ///< by which it is known, too
+  std::string_view about;            ///< one line, without who reads it and its default
   std::string_view reader;        ///< where no strategy's, codec's or collective's row names the option: when it counts
   std::string_view default_text;  ///< the default in words, where get() has none
   std::string (*default_text_of)(const Strategy& strategy) =
@@ -91,6 +112,9 @@ struct OptionRow {
 };
 
 std::span<const OptionRow> option_rows();
+
+/// By its name, or its other one; nullptr.
+const OptionRow* option_named(std::string_view name);
 
 /// The names of those of the training step.
 std::span<const std::string_view> step_options();

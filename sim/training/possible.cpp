@@ -8,6 +8,7 @@
 #include "sim/cluster/make_topology.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/schedule/needs.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/training/sharding.hpp"
 
 namespace allreplay {
@@ -266,8 +267,24 @@ void require_groups_served(const Scenario& scenario, const CollectiveChoice& cho
 
 }  // namespace
 
+namespace {
+
+// With more than data parallelism groups are what is priced, and never everybody.
+CollectiveChoice require_parallel_possible(const Scenario& scenario, CollectiveChoice choice) {
+  require_carried(scenario, *choice.algorithm);
+  require_interference(scenario, choice);
+  require_bearable(scenario);
+  require_bearable_step(scenario);
+  require_parallel(scenario, choice);
+  require_sharding(scenario);
+  return choice;
+}
+
+}  // namespace
+
 CollectiveChoice require_possible(const Scenario& scenario) {
   CollectiveChoice choice = collective_of(scenario);
+  if (scenario.options.parallel.any()) return require_parallel_possible(scenario, std::move(choice));
   const bool split = scenario.strategy && (scenario.strategy->split || shards_state(scenario)) && !choice.gathers();
   if (split && scenario.workers > 1) require_halves(scenario, choice);
   if (scenario.given && scenario.strategy->split && choice.gathers())

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/training/job.hpp"
+#include "sim/training/parallel_setup.hpp"
 
 namespace allreplay {
 
@@ -18,8 +19,12 @@ bool shards_state(const Scenario& scenario) {
 
 Call planned_call(const Scenario& scenario) {
   if (scenario.operation) return *scenario.operation;
-  if (!shards_state(scenario)) return CollectiveOp::AllReduce;
-  return {CollectiveOp::ReduceScatter, data_parallel_groups(scenario.options.strategy.sharding)[group_shard].group};
+  if (scenario.options.parallel.pipeline())
+    return {shards_state(scenario) ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
+            degrees_of(scenario).gradients()};
+  const auto groups = data_parallel_groups(scenario.options.strategy.sharding);
+  if (!shards_state(scenario)) return {CollectiveOp::AllReduce, groups[group_all].group};
+  return {CollectiveOp::ReduceScatter, groups[group_shard].group};
 }
 
 std::int64_t stage_of(const Scenario& scenario) {
@@ -43,9 +48,10 @@ namespace {
 void require_groups(const Scenario& scenario) {
   const std::int64_t group = scenario.options.strategy.sharding.shard_group;
   if (group == 0) return;
-  if (scenario.workers % group != 0)
+  const std::int64_t workers = scenario.workers / scenario.options.strategy.sharding.stride;
+  if (workers % group != 0)
     throw InputError(scenario.options.place_of("shard_group"),
-                     fmt::format("groups of {} do not divide {} workers", group, scenario.workers),
+                     fmt::format("groups of {} do not divide {} workers", group, workers),
                      "a divisor of the number of workers");
   if (!scenario.given && !takes_groups(scenario))
     refuse(scenario, "shard_group",
@@ -65,6 +71,7 @@ bool goes_with(const Scenario& scenario) {
 
 void require_sharding(const Scenario& scenario) {
   if (!scenario.strategy) return;
+  require_strategy_of_pipelines(scenario);
   require_groups(scenario);
   const StrategyOptions& options = scenario.options.strategy;
   if (scenario.codec && !scenario.strategy->plan && scenario.options.places.contains("zero") && shards_state(scenario))

@@ -14,6 +14,7 @@
 #include "sim/training/job.hpp"
 #include "sim/training/lower_bound.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/pipeline_replay.hpp"
 
 namespace allreplay {
 
@@ -382,6 +383,7 @@ Shared<Profile> slowest_profile(const Scenario& scenario) {
 }
 
 Result simulate(const Job& job, const Plan& plan) {
+  if (plan.pipeline()) return simulate_pipeline(job, plan);
   const Scenario& scenario = job.scenario;
   Result result;
   result.collective = job.choice.algorithm->name;
@@ -408,6 +410,7 @@ Result simulate(const Job& job, const Plan& plan) {
   result.classes = training.classes();
   result.episodes = training.take_episodes();
   result.unrolled = training.take_unrolled();
+  if (job.parallel) add_parallel_result(job, sent, result);
   return result;
 }
 

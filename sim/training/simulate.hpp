@@ -102,13 +102,35 @@ struct MemoryUse {
   std::vector<MemoryPoint> course;  ///< of the worker that needs most
 };
 
+/// A rank of a pipeline, in an iteration.
+struct StageResult {
+  struct OwnChunk {
+    std::uint32_t chunk = 0, first = 0, layers = 0;
+  };
+  std::vector<OwnChunk> chunks;
+  double compute_s = 0, layer_comm_s = 0, update_s = 0, bubble_s = 0;
+  MemoryUse memory;
+};
+
+/// Beside data parallelism: where the time of an iteration goes, and in which ranks.
+struct ParallelResult {
+  Degrees degrees;
+  std::string schedule;
+  std::optional<std::int64_t> chunks;  ///< a rank; none where they hold unequal numbers
+  std::int64_t micro_batches = 1;
+  double bubble_s = 0, exposed_dp_s = 0, exposed_p2p_s = 0, layer_comm_s = 0;
+  std::vector<StageResult> stages;  ///< by rank
+  bool repeats = true;              ///< the period was found; else a mean
+};
+
 struct Result {
   std::string collective;
   Fidelity fidelity = Fidelity::AlphaBeta;
   std::string warning;  ///< about the cluster's costs; "" if none
   Plan plan;
   Metrics metrics;
-  MemoryUse memory;  ///< of a worker
+  MemoryUse memory;                        ///< of a worker; in a pipeline of the one that needs most
+  std::optional<ParallelResult> parallel;  ///< none where there is data parallelism alone
   // For pictures:
   Unrolled unrolled;
   std::vector<WorkerClass> classes;

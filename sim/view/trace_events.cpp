@@ -202,6 +202,7 @@ class Writer {
   static std::string kernel_of(const Bar& bar) {
     const std::string op = bar.activity == Activity::ReduceScatter ? "ReduceScatter"
                            : bar.activity == Activity::AllGather   ? "AllGather"
+                           : bar.activity == Activity::Send        ? "Send"
                                                                    : "AllReduce";
     return fmt::format("ncclKernel_{} {}", op, bar.name);
   }

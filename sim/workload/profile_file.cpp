@@ -50,13 +50,66 @@ double read_flops(const Json& json) {
   return flops;
 }
 
+template <class Words>
+auto read_word_of(const Words& words, const Json& json) {
+  return choose_by_name(words, json.text(), json.place(), "'{}' is none of these").value;
+}
+
+// What pipelines, and parallelism inside layers, ask of a layer.
+void read_parallel_parts(const Json& json, Layer& layer) {
+  if (const auto weights = json.find("backward_weight")) {
+    layer.backward_weight = microseconds(weights->number(), weights->place());
+    if (*layer.backward_weight > layer.backward) weights->fail("is more than backward", "a part of backward");
+  }
+  if (const auto bytes = json.find("output_bytes")) layer.output_bytes = bytes->integer(0, most_bytes);
+  const auto list = json.find("collectives");
+  if (!list) return;
+  for (const Json& one : list->items()) {
+    one.allow_only({"op", "group", "bytes", "pass"});
+    layer.collectives.push_back(
+        {read_word_of(layer_collective_ops, one.at("op")), read_word_of(layer_collective_groups, one.at("group")),
+         one.at("bytes").integer(0, most_bytes), read_word_of(layer_collective_passes, one.at("pass"))});
+  }
+}
+
+TensorId read_tied(const Json& json, const Profile& profile) {
+  const std::string name = json.text();
+  const auto named = [&](const Tensor& one) { return one.name == name; };
+  const auto found = std::find_if(profile.tensors.begin(), profile.tensors.end(), named);
+  if (found == profile.tensors.end())
+    json.fail(fmt::format("the model has no tensor '{}'", name), suggest(name, names_of(profile.tensors)));
+  return static_cast<TensorId>(found - profile.tensors.begin());
+}
+
+void read_parallel_parts(const Json& trace, Profile& profile) {
+  if (const auto tied = trace.find("tied")) {
+    const auto names = tied->items();
+    if (names.size() != 2) tied->fail(fmt::format("names {} tensors", names.size()), "two");
+    profile.tied = {read_tied(names[0], profile), read_tied(names[1], profile)};
+    const Tensor &one = profile.tensors[profile.tied->first], &other = profile.tensors[profile.tied->second];
+    if (profile.tied->first == profile.tied->second) tied->fail(fmt::format("ties '{}' to itself", one.name), "two");
+    if (one.elements != other.elements)
+      tied->fail(fmt::format("'{}' has {} elements, and '{}' {}", one.name, one.elements, other.name, other.elements),
+                 "two tensors with equally many");
+  }
+  if (const auto parallel = trace.find("parallel")) {
+    parallel->allow_only({"tp", "cp"});
+    const auto degree = [&](const char* key) {
+      const auto value = parallel->find(key);
+      return value ? value->integer(1, 1 << 24) : 1;
+    };
+    profile.tensor_and_context = {degree("tp"), degree("cp")};
+  }
+}
+
 // The times of the trace's layers, and the model's tensors on them. A layer of the model needs one in the trace, in
 // the same order; layers that only the trace has (activations, pooling) add time and no gradient.
 void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element, Profile& profile) {
   std::size_t next = 0;  // the model's layer that has not been met
   std::set<std::string> names;
   for (const Json& item : trace.at("layers").items()) {
-    item.allow_only({"name", "forward", "backward", "group", "activation_bytes"});
+    item.allow_only(
+        {"name", "forward", "backward", "group", "activation_bytes", "backward_weight", "output_bytes", "collectives"});
     const std::string name = item.at("name").text();
     if (!names.insert(name).second) item.at("name").fail(fmt::format("a second layer '{}'", name), "each name once");
     if (next < model.layers.size() && model.layers[next].name == name) {
@@ -70,6 +123,7 @@ void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element,
     Layer& layer = profile.layers.back();
     if (const auto group = item.find("group")) layer.group = read_group(*group);
     if (const auto bytes = item.find("activation_bytes")) layer.activation_bytes = bytes->integer(0, most_bytes);
+    read_parallel_parts(item, layer);
   }
   if (next < model.layers.size())
     trace.at("layers").fail(
@@ -79,7 +133,7 @@ void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element,
 
 Profile read_trace(const Files& files, const Json& trace) {
   trace.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "update",
-                    "tokens_per_sample", "flops_per_sample", "layers", "details"});
+                    "tokens_per_sample", "flops_per_sample", "layers", "details", "tied", "parallel"});
   Profile profile;
   const Model model = model_of_trace(files, trace);
   profile.model = model.name;
@@ -95,6 +149,7 @@ Profile read_trace(const Files& files, const Json& trace) {
   if (const auto tokens = trace.find("tokens_per_sample")) profile.tokens_per_sample = tokens->integer(1, most_tokens);
   if (const auto flops = trace.find("flops_per_sample")) profile.flops_per_sample = read_flops(*flops);
   join_layers(trace, model, read_precision(trace.at("precision")), profile);
+  read_parallel_parts(trace, profile);
   return profile;
 }
 

@@ -60,7 +60,15 @@ std::string extras(const Layer& layer) {
   std::string text;
   if (!layer.group.empty()) text += fmt::format(R"(, "group": {})", quoted(layer.group));
   if (layer.activation_bytes) text += fmt::format(R"(, "activation_bytes": {})", *layer.activation_bytes);
-  return text;
+  if (layer.backward_weight) text += fmt::format(R"(, "backward_weight": {})", write_us(*layer.backward_weight));
+  if (layer.output_bytes) text += fmt::format(R"(, "output_bytes": {})", *layer.output_bytes);
+  if (layer.collectives.empty()) return text;
+  std::vector<std::string> list;
+  for (const LayerCollective& one : layer.collectives)
+    list.push_back(fmt::format(R"({{"op": "{}", "group": "{}", "bytes": {}, "pass": "{}"}})",
+                               name_of(layer_collective_ops, one.op), name_of(layer_collective_groups, one.group),
+                               one.bytes, name_of(layer_collective_passes, one.backward)));
+  return text + fmt::format(R"(, "collectives": [{}])", fmt::join(list, ", "));
 }
 
 // What only some traces say of themselves.
@@ -69,6 +77,11 @@ std::string extras(const Profile& profile) {
   if (profile.update) text += fmt::format(R"(, "update": {})", write_us(*profile.update));
   if (profile.tokens_per_sample) text += fmt::format(R"(, "tokens_per_sample": {})", *profile.tokens_per_sample);
   if (profile.flops_per_sample) text += fmt::format(R"(, "flops_per_sample": {})", *profile.flops_per_sample);
+  if (profile.tied)
+    text += fmt::format(R"(, "tied": [{}, {}])", quoted(profile.tensors[profile.tied->first].name),
+                        quoted(profile.tensors[profile.tied->second].name));
+  if (const auto& degrees = profile.tensor_and_context)
+    text += fmt::format(R"(, "parallel": {{"tp": {}, "cp": {}}})", degrees->first, degrees->second);
   return text;
 }
 

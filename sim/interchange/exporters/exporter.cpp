@@ -39,6 +39,8 @@ void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes, 
       facts.push_back(fmt::format("{} (of {})", name, counted(count, "layer")));
   };
   add("activation_bytes", [](const Layer& layer) { return layer.activation_bytes.has_value(); });
+  add("output_bytes", [](const Layer& layer) { return layer.output_bytes.has_value(); });
+  add("collectives", [](const Layer& layer) { return !layer.collectives.empty(); });
   if (!with_groups) add("group", [](const Layer& layer) { return !layer.group.empty(); });
   if (!facts.empty())
     notes.push_back(
