@@ -33,6 +33,7 @@ void add_whatif(CommandLine& app);
 void add_import(CommandLine& app);
 void add_estimate(CommandLine& app);
 void add_export(CommandLine& app);
+void add_diagnose(CommandLine& app);
 void add_report(CommandLine& app);
 void add_list(CommandLine& app);
 void add_help(CommandLine& app);        ///< of all commands of `app`, which has to live on

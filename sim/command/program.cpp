@@ -18,13 +18,28 @@ namespace allreplay {
 namespace {
 
 constexpr CommandRow all_commands[] = {
-    {"run", add_run},           {"compare", add_compare},     {"sweep", add_sweep},
-    {"plan", add_plan},         {"topology", add_topology},   {"collective", add_collective},
-    {"codec", add_codec},       {"calibrate", add_calibrate}, {"validate", add_validate},
-    {"tune", add_tune},         {"recommend", add_recommend}, {"whatif", add_whatif},
-    {"estimate", add_estimate}, {"import", add_import},       {"export", add_export},
-    {"plot", add_plot},         {"report", add_report},       {"list", add_list},
-    {"help", add_help, true},   {"man", add_man, true},       {"completion", add_completion, true},
+    {"run", add_run},
+    {"compare", add_compare},
+    {"sweep", add_sweep},
+    {"plan", add_plan},
+    {"topology", add_topology},
+    {"collective", add_collective},
+    {"codec", add_codec},
+    {"calibrate", add_calibrate},
+    {"validate", add_validate},
+    {"tune", add_tune},
+    {"recommend", add_recommend},
+    {"whatif", add_whatif},
+    {"estimate", add_estimate},
+    {"import", add_import},
+    {"export", add_export},
+    {"diagnose", add_diagnose},
+    {"plot", add_plot},
+    {"report", add_report},
+    {"list", add_list},
+    {"help", add_help, true},
+    {"man", add_man, true},
+    {"completion", add_completion, true},
 };
 
 }  // namespace
