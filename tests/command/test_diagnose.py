@@ -224,6 +224,36 @@ class Kineto(Diagnose):
                 self.assertEqual(got["worst_workers"], [[factors.index(max(factors)), 0]])
                 self.assertAlmostEqual(got["replay_error"], 0)
 
+    def test_a_job_on_cpus_that_averages_its_gradients_itself(self):
+        """Without Kineto and without marks of steps: a list of events. Behind a backward pass of 200 us each rank waits for
+        two all-reduces, of 50 and 30 us from the last start on, and updates in 20: 300 f + 100 us, with the slower f. Both are
+        launched behind the pass, so its second part is empty."""
+        factors = (1, 1.5)
+        for rank, f in enumerate(factors):
+            events, last = [], 300 * max(factors)
+            for base in (1000, 2000):
+                def add(name, tid, ts, dur):
+                    events.append({"name": name, "ph": "X", "ts": base + ts + 70 * rank, "dur": dur, "tid": tid, "pid": "CPU functions", "args": {}})
+
+                add("Optimizer.zero_grad#SGD.zero_grad", 1, -20, 5)
+                add("aten::zero_", 1, -19, 3)
+                add("aten::linear", 1, 0, 90 * f)
+                add("aten::cross_entropy_loss", 1, 90 * f, 10 * f)
+                add("autograd::engine::evaluate_function: AddmmBackward0", 1, 100 * f, 200 * f)
+                for launch, end in ((300 * f, last + 50), (last + 50, last + 80)):
+                    add("c10d::allreduce_", 1, launch, 2)
+                    add("gloo:all_reduce", 2, launch, end - launch)
+                    add("aten::div_", 1, end, 0)
+                add("Optimizer.step#SGD.step", 1, last + 80, 20)
+            self.write(f"rank{rank}.json", json.dumps(events))
+        got = self.json("rank0.json", "rank1.json")
+        for key in ("measured_s", "replayed_s"):
+            for step in got[key]:
+                self.assertAlmostEqual(step, (300 * 1.5 + 100) * 1e-6)
+        self.assertEqual((len(got["steps"]), got["suspects"], got["worst_workers"]), (2, ["worker"], [[1, 0]]))
+        self.assertAlmostEqual(got["stage_compute_s"]["0"]["forward-compute"], 125e-6)
+        self.assertAlmostEqual(got["stage_compute_s"]["0"]["backward-compute"], 125e-6)  # of 250 and of nothing
+
     def test_files_in_any_order_and_steps(self):
         files = self.traces((1, 1.5))
         self.assertEqual(self.json(*files), self.json(*files[::-1]))

@@ -28,7 +28,7 @@ struct LaunchedCollective {
 
 // What a step's thread of time is made of.
 struct StepPieces {
-  std::vector<Piece> forward, backward, copies;  // copies: into what is communicated, and out of it
+  std::vector<Piece> forward, backward;
   std::vector<LaunchedCollective> collectives;
   std::vector<Interval> updates;  // on the CPU: Optimizer.step
   std::vector<Piece> others;      // kernels
@@ -105,12 +105,11 @@ class StepReader {
     const Root& root = known_.root(root_id);
     if (root.step == none) return;
     StepPieces& pieces = pieces_[root.step];
-    if (root.copies)
-      pieces.copies.push_back(piece);
-    else if (backward_[root_id])
+    if (backward_[root_id] &&
+        (!root.copies || root.outer != none))  // a copy within a node goes into what is communicated
       pieces.backward.push_back(piece);
-    else if (root.thread == known_.roots.forward_thread && firsts_[root.step] != none && lasts_[root.step] != none &&
-             root_id >= firsts_[root.step] && root_id <= lasts_[root.step])
+    else if (!root.copies && root.thread == known_.roots.forward_thread && firsts_[root.step] != none &&
+             lasts_[root.step] != none && root_id >= firsts_[root.step] && root_id <= lasts_[root.step])
       pieces.forward.push_back(piece);
   }
 
@@ -207,9 +206,6 @@ class StepReader {
 
   // On a GPU a part ends with the last kernel that was launched before the collective.
   void cut_backward(StepPieces& pieces, RankStep& result) const {
-    const std::int64_t last = pieces.collectives.empty() ? never_ns : pieces.collectives.back().launch;
-    for (const Piece& copy : pieces.copies)
-      if (copy.launch < last) pieces.backward.push_back(copy);
     const Interval all = around(pieces.backward);
     std::sort(pieces.backward.begin(), pieces.backward.end(),
               [](const Piece& a, const Piece& b) { return a.launch < b.launch; });
