@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __version__: str = _core.version()
 __all__ = [
     "Bar", "Cluster", "Document", "InputError", "Need", "Picture", "Plan", "Prices", "Profile", "Result", "Rows", "SimulationWarning",
-    "Timeline", "calibrate", "call", "codec", "collective", "compare", "estimate", "import_trace", "names", "plan", "plot",
+    "Timeline", "calibrate", "call", "codec", "collective", "compare", "diagnose", "estimate", "import_trace", "names", "plan", "plot",
     "recommend", "run", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
 ]
 
@@ -101,6 +101,12 @@ def whatif(profile: Given, cluster: Given | None = None, strategy: str | None = 
 def validate(file: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     """Holds simulations against measured iteration times: a CSV of them."""
     result: dict[str, Any] = call("validate", file, **options)
+    return result
+
+
+def diagnose(*timelines: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
+    """Replays what the workers of a running job did, and says who slows it down."""
+    result: dict[str, Any] = call("diagnose", *timelines, **options)
     return result
 
 
@@ -234,6 +240,6 @@ if not TYPE_CHECKING:
 
 
 for _name in ("run", "compare", "sweep", "recommend", "calibrate", "plan", "topology", "collective", "codec", "tune",
-                 "estimate", "validate", "whatif"):
+                 "diagnose", "estimate", "validate", "whatif"):
     globals()[_name].__doc__ += "\n\n" + _documented(_name)
 import_trace.__doc__ = (import_trace.__doc__ or "") + "\n\n" + _documented("import")

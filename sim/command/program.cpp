@@ -22,7 +22,7 @@ constexpr CommandRow all_commands[] = {
     {"plan", add_plan},         {"topology", add_topology},   {"collective", add_collective},
     {"codec", add_codec},       {"calibrate", add_calibrate}, {"validate", add_validate},
     {"tune", add_tune},         {"recommend", add_recommend}, {"whatif", add_whatif},
-    {"goodput", add_goodput},   {"schedule", add_schedule},
+    {"goodput", add_goodput},   {"schedule", add_schedule},   {"diagnose", add_diagnose},
     {"estimate", add_estimate}, {"import", add_import},       {"export", add_export},
     {"plot", add_plot},         {"report", add_report},       {"list", add_list},
     {"help", add_help, true},   {"man", add_man, true},       {"completion", add_completion, true},
