@@ -245,8 +245,7 @@ void refuse_beside_from(const EstimateArguments& arguments) {
   for (const auto& [text, name] :
        {std::pair{&arguments.model, "--model"}, std::pair{&arguments.recompute, "--recompute"},
         std::pair{&arguments.optimizer, "--optimizer"}, std::pair{&arguments.head, "--head"},
-        std::pair{&arguments.mfu, "--mfu"},
-        std::pair{&arguments.tokens_per_second, "--tokens-per-second"},
+        std::pair{&arguments.mfu, "--mfu"}, std::pair{&arguments.tokens_per_second, "--tokens-per-second"},
         std::pair{&arguments.samples_per_second, "--samples-per-second"}, std::pair{&arguments.family, "--family"},
         std::pair{&arguments.layers, "--layers"}, std::pair{&arguments.hidden, "--hidden"},
         std::pair{&arguments.heads, "--heads"}, std::pair{&arguments.kv_heads, "--kv-heads"},

@@ -76,7 +76,8 @@ std::string error_table(const Validation& validation, const Screen& screen) {
   std::vector<TableColumn> columns{"group", "points", "median", "90\u00A0%", "worst", "bias", "too fast"};
   const bool smaller = validation.all.smaller.has_value();
   if (smaller)
-    columns.insert(columns.end(), {"of them", "next smaller: median", "90\u00A0%", "predicted there: median", "90\u00A0%"});
+    columns.insert(columns.end(),
+                   {"of them", "next smaller: median", "90\u00A0%", "predicted there: median", "90\u00A0%"});
   if (validation.trains())
     columns.insert(columns.end(), {"no comm.: median", "90\u00A0%", "no overlap: median", "90\u00A0%", "scaling loss",
                                    "its error", "90\u00A0%"});

@@ -247,7 +247,9 @@ TEST_CASE("bad calibrations are said in one line") {
   const auto refused = [&](const std::string& calibrate) {
     return files.refused(columns + "p.csv,c.json,4,sync-easgd,,0.008," + calibrate + "\n" + other);
   };
-  CHECK(refused("gamma") == "line 2, calibrate: 'gamma' is no constant that rows fit (launch, alpha, beta, update, server, launch_tensor, interference or spread)");
+  CHECK(refused("gamma") ==
+        "line 2, calibrate: 'gamma' is no constant that rows fit (launch, alpha, beta, update, server, launch_tensor, "
+        "interference or spread)");
   CHECK(refused("beta per cluster") ==
         "line 2, calibrate: 'per' is no way of saying for which rows beta holds (beta "
         "by cluster workers, for instance)");

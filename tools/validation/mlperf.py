@@ -10,7 +10,7 @@ GPUS = {"A100": ("a100-80gb", "a100x8-8x200gbps"), "H100": ("h100", "h100x8-8x40
 STAND_IN = "ssd"  # whose own layers no model here has: bytes and rate alone
 MOST_SPREAD = 20  # per cent among a system's runs
 
-TEXT = """## MLPerf Training: ResNet-50 and RetinaNet on 8 to 2,048 GPUs
+TEXT = """## MLPerf Training on 8 to 2,048 GPUs
 
 Step times of systems submitted to MLPerf Training v2.1 to v5.1. A series is one benchmark, round, submitter and GPU; its smallest system, one node of 8, says how fast computing is, and is not scored: {points} larger systems of
 {series} series are. Layer times are `allreplay estimate`'s in fp16 at the rate of the smallest system, for the batch of the larger one by the ratio of two rooflines (the batch of a GPU falls as GPUs rise), communication is `ddp` of

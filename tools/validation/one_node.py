@@ -12,7 +12,7 @@ GROUPS = 16  # thousands of micro-batches are simulated as so many larger ones: 
 
 PHASES = {"128": "phase 1 (128 tokens)", "512": "phase 2 (512 tokens)"}
 
-TEXT = """## BERT-Large in one node: what the slowest GPU costs (NVIDIA)
+TEXT = """## BERT-Large in one node: what the slowest GPU costs
 
 Pre-training in mixed fp16 on DGX-1, DGX-2 and DGX A100, as NVIDIA's DeepLearningExamples publish it: {points} rows of 4, 8 and 16 GPUs, each beside the same setting on one GPU, whose rate says how fast computing is. With 32
 micro-batches an iteration and more, sending takes a thousandth of the time; {measured} points of the throughput per GPU are lost all the same, in the mean. What models that is a spread of GPUs. One sigma is fitted to
