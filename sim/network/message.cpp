@@ -37,7 +37,7 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   running.rounds = collectives_[task.call_id].get();
   running.bytes = task.bytes;
   running.absent = parties_.empty() ? 0 : running.rounds->ranks;
-  running.left = running.absent + (task.bytes > 0 ? running.rounds->messages : 0);
+  running.left = running.absent + (task.bytes > 0 ? running.rounds->deliveries : 0);
   running.first = running.last = 0;
   running.tail = 0;
   running.tail_turn = 0;
@@ -180,7 +180,7 @@ void MessageNetwork::send(std::uint32_t index, std::uint32_t slot, const RoutedM
 // In all its parts.
 void MessageNetwork::launch(std::uint32_t index, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round,
                             Time now) {
-  ++sent_;
+  sent_ += message.copies;
   const std::uint32_t whole = new_flow();
   flows_[whole].coming = message.parts;
   for (const RoutedMessage& part : std::span(&message, message.parts)) {
@@ -258,7 +258,8 @@ void MessageNetwork::pass(Running& running, Line& line, const Count& count, cons
 void MessageNetwork::begin(std::uint32_t id, Time now) {
   const Flow& flow = flows_[id];
   if (flow.message->hops == 0) return arrive(id, now);
-  links_.add(id, running_[flow.running].rounds->route(*flow.message));
+  const RoutedRounds& rounds = *running_[flow.running].rounds;
+  links_.add(id, rounds.route(*flow.message), rounds.crowds_on(*flow.message));
 }
 
 // All bytes are there: both ends are free for their next rounds.

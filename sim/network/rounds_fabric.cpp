@@ -177,9 +177,11 @@ MessageFabric::MessageFabric(const NetworkSetup& setup, const Topology& topology
   for (const Call& call : calls())
     routed_.push_back(std::make_shared<RoutedRounds>(rounds_of_call(call, topology.group_size()), topology, setup.alpha,
                                                      setup.levels));
+  if (setup.fold && setup.gamma == 0) folded_ = allreplay::fold(routed_, links_);
 }
 
 std::unique_ptr<Server> MessageFabric::network() const {
+  if (folded_) return std::make_unique<MessageNetwork>(folded_->collectives, folded_->links, 0);
   return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma);
 }
 

@@ -13,6 +13,7 @@
 #include "sim/collective/algorithm.hpp"
 #include "sim/network/fabric.hpp"
 #include "sim/network/fidelity.hpp"
+#include "sim/network/folding.hpp"
 #include "sim/network/level_alpha.hpp"
 
 namespace allreplay {
@@ -28,6 +29,7 @@ struct NetworkSetup {
   double gamma = 0;  ///< seconds per byte reduced
   CollectiveOptions options;
   bool reuse = true;        ///< collectives that run alone are priced once
+  bool fold = true;         ///< messages that are alike are simulated once
   bool rates = false;       ///< somebody asks how fast bytes move: all are simulated, in fluid
   SourceLocation place;     ///< of complaints about the collective
   std::vector<Call> calls;  ///< each with its algorithm
@@ -95,6 +97,7 @@ class MessageFabric final : public RoundsFabric {
 
   std::vector<Link> links_;
   std::vector<std::shared_ptr<const RoutedRounds>> routed_;  // by call
+  std::optional<FoldedRounds> folded_;
 };
 
 /// The groups of `hierarchical` among so many ranks, `stride` apart, where `beside` consecutive ones lie side by side:

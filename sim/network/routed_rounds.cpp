@@ -59,6 +59,16 @@ RoutedRounds::RoutedRounds(const Rounds& from, const Topology& topology, double 
     rounds.push_back(std::move(laid));
   }
   links.shrink_to_fit();
+  deliveries = messages;
+}
+
+RoutedRounds RoutedRounds::without_messages(std::uint32_t so_many) const {
+  RoutedRounds result = *this;
+  result.slots = so_many;
+  result.rounds.clear();
+  result.links.clear();
+  result.deliveries = 0;
+  return result;
 }
 
 }  // namespace allreplay

@@ -21,6 +21,7 @@ struct RoutedMessage {
   std::uint32_t hops = 0;
   std::uint32_t channel = no_channel;
   bool reduce = false;
+  std::int64_t copies = 1;  ///< for how many it stands, where they are folded (folding.hpp)
   double share = 0;         ///< of the block's bytes: the part's
   Time delay{0};            ///< α and the latencies, to the nearest picosecond,
   double carry = 0;         ///< and what that leaves out
@@ -47,12 +48,28 @@ struct RoutedRounds {
     return std::span(links).subspan(message.route, message.hops);
   }
 
+  /// How many messages are on each link of that route, of those for which the message stands; empty: it is one.
+  std::span<const std::uint32_t> crowds_on(const RoutedMessage& message) const {
+    return crowds.empty() ? std::span<const std::uint32_t>() : std::span(crowds).subspan(message.route, message.hops);
+  }
+  /// The same with so many slots, and no message yet.
+  RoutedRounds without_messages(std::uint32_t slots) const;
+
+  /// Whether messages go several ways.
+  bool in_parts() const {
+    for (const RoutedRound& round : rounds)
+      if (!round.messages.empty()) return round.messages.front().parts != 1;
+    return false;
+  }
+
   std::uint32_t ranks, streams, slots, channels;
   bool reduction_costs;
   std::vector<RoutedRound> rounds;
   std::vector<LinkId> links;
-  std::int64_t messages = 0;  ///< of the whole collective
-  std::int64_t length = 0;    ///< rounds, each repetition counted
+  std::vector<std::uint32_t> crowds;
+  std::int64_t messages = 0;    ///< of the whole collective,
+  std::int64_t deliveries = 0;  ///< and as many as are simulated
+  std::int64_t length = 0;      ///< rounds, each repetition counted
 };
 
 }  // namespace allreplay
