@@ -71,14 +71,14 @@ void Launcher::start_launched(Time now) {
   }
 }
 
-LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs)
+LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs,
+                               bool (*is_launched)(const Call& call))
     : Fabric(inside->calls(), inside->workers()), inside_(std::move(inside)), legs_(std::move(legs)) {
   legs_.resize(calls().size());
   for (CallId id = 0; id < legs_.size(); ++id) {
     if (legs_[id].empty()) legs_[id] = {id};
-    // Sends, and what is tied, are between members of their own, and launched by nobody.
-    const Group& group = calls()[id].group;
-    launch_.push_back(group.ranks > 1 && group.members.empty() ? launch : Time(0));
+    const bool launched = calls()[id].group.ranks > 1 && (!is_launched || is_launched(calls()[id]));
+    launch_.push_back(launched ? launch : Time(0));
   }
 }
 

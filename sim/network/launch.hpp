@@ -19,7 +19,8 @@ using Legs = std::vector<std::vector<CallId>>;
 /// Parties (join) have launchers of their own.
 class Launcher final : public Server {
  public:
-  /// `launch`: by call. `per_rank_start`: tasks start in parties, and go in one leg. REQUIRES: `launch` and `legs` outlive it.
+  /// `launch`: by call. `per_rank_start`: tasks start in parties, and go in one leg. REQUIRES: `launch` and `legs`
+  /// outlive it.
   Launcher(std::unique_ptr<Server> network, std::span<const Time> launch, const Legs& legs, bool per_rank_start = false)
       : network_(std::move(network)), launch_(launch), legs_(legs), per_rank_start_(per_rank_start) {}
 
@@ -74,8 +75,9 @@ class Launcher final : public Server {
 class LaunchedFabric final : public Fabric {
  public:
   /// `launch`: what each leg takes that has anybody to talk to. `legs`: of calls that go in several; the others are
-  /// legs themselves.
-  LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs);
+  /// legs themselves. `is_launched`: which calls are; null: all.
+  LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs,
+                 bool (*is_launched)(const Call& call) = nullptr);
 
   CommCost price(const Call& call) const override;
   Time alone(WireBytes bytes, const Call& call) const override;

@@ -66,9 +66,10 @@ ChannelCost price_of(const Call& call, const Scenario& scenario, const Collectiv
   return {priced.costs[call.op], priced.channels};
 }
 
-std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, Time launch, Legs legs = {}) {
+std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, Time launch, Legs legs = {},
+                                       bool (*is_launched)(const Call& call) = nullptr) {
   if (launch == Time(0) && legs.empty()) return fabric;
-  return std::make_shared<LaunchedFabric>(std::move(fabric), launch, std::move(legs));
+  return std::make_shared<LaunchedFabric>(std::move(fabric), launch, std::move(legs), is_launched);
 }
 
 // On channels of closed forms. What goes in legs goes all the way there, and back.
@@ -138,7 +139,8 @@ Job detailed_pipeline_job(Job made) {
   made.setup.calls = calls_of_pipeline(scenario, made.choice);
   made.rounds = lay_on(made.setup, *made.topology);
   made.beneath = made.rounds;
-  made.fabric = launched(made.rounds, made.launch);
+  // Sends, and what is tied, go between members, and are launched by nobody.
+  made.fabric = launched(made.rounds, made.launch, {}, [](const Call& call) { return call.group.members.empty(); });
   made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
   made.warning = parallel_caveats(scenario);
   return made;
