@@ -39,7 +39,7 @@ __version__: str = _core.version()
 __all__ = [
     "Bar", "Cluster", "Document", "InputError", "Need", "Picture", "Plan", "Prices", "Profile", "Result", "Rows", "SimulationWarning",
     "Timeline", "calibrate", "call", "codec", "collective", "compare", "diagnose", "estimate", "import_trace", "names", "plan", "plot",
-    "recommend", "run", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
+    "recommend", "run", "schedule", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
 ]
 
 _core.set_input_error(InputError)
@@ -168,6 +168,12 @@ def collective(cluster: Given | None = None, **options: Any) -> Table:
     return _table(call("collective", cluster=cluster, **options))
 
 
+def schedule(name: str, pp: int, micro_batches: int, **options: Any) -> str:
+    """What each rank of a pipeline does, as PyTorch's schedule files have it."""
+    result: str = call("schedule", name, pp=pp, micro_batches=micro_batches, **options)
+    return result
+
+
 def codec(codec: str, elements: int, **options: Any) -> dict[str, Any]:
     """Runs one codec on random gradients: bytes, times on this processor, errors."""
     result: dict[str, Any] = call("codec", codec=codec, elements=elements, **options)
@@ -239,7 +245,7 @@ if not TYPE_CHECKING:
         return globals()[name]
 
 
-for _name in ("run", "compare", "sweep", "recommend", "calibrate", "plan", "topology", "collective", "codec", "tune",
+for _name in ("run", "compare", "sweep", "recommend", "calibrate", "plan", "topology", "schedule", "collective", "codec", "tune",
                  "diagnose", "estimate", "validate", "whatif"):
     globals()[_name].__doc__ += "\n\n" + _documented(_name)
 import_trace.__doc__ = (import_trace.__doc__ or "") + "\n\n" + _documented("import")

@@ -21,7 +21,15 @@ NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& 
   Options options = scenario.options;
   options.collective = choice.options;
   options.strategy = with_defaults(*scenario.strategy, options.strategy, scenario.profile);
+  const bool pipeline = options.parallel.pipeline();
+  if (pipeline && scenario.strategy->name == "fsdp2") {  // what its runtime has there
+    options.strategy.fsdp.reshard = Reshard::None;
+    options.strategy.fsdp.reduce_every = false;
+  }
   const auto append = [&](std::string_view name) {
+    if (pipeline ? name == "prefetch" || name == "reduce_buffers"
+                 : name == "reduce_grad" || name == "align_grad_reduce")
+      return;
     const std::string value = options.get(name);
     if (!value.empty()) values.emplace_back(name, value);
   };

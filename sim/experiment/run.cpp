@@ -42,7 +42,7 @@ std::string chosen_schedule(const Outcome& outcome) {
   const auto& [scenario, result, wall_s] = outcome;
   const Plan& plan = result.plan;
   const bool searched = !scenario.given && !scenario.strategy->schedule && !scenario.strategy->plan;
-  if (!searched || !plan.sharding.shards_parameters() || plan.pipeline()) return "";
+  if (!searched || !plan.sharding.shards_parameters() || plan.pipeline) return "";
   const auto count = [&](CollectiveOp op) {
     return std::count_if(plan.transfers.begin(), plan.transfers.end(),
                          [&](const Transfer& one) { return one.op == op; });

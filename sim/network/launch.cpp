@@ -73,7 +73,8 @@ void Launcher::start_launched(Time now) {
   }
 }
 
-LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs, Time of_tensor)
+LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs, Time of_tensor,
+                               bool (*is_launched)(const Call& call))
     : Fabric(inside->calls(), inside->workers()),
       inside_(std::move(inside)),
       of_tensor_(of_tensor),
@@ -81,9 +82,8 @@ LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch
   legs_.resize(calls().size());
   for (CallId id = 0; id < legs_.size(); ++id) {
     if (legs_[id].empty()) legs_[id] = {id};
-    // Sends, and what is tied, are between members of their own, and launched by nobody.
-    const Group& group = calls()[id].group;
-    launch_.push_back(group.ranks > 1 && group.members.empty() ? std::optional(launch) : std::nullopt);
+    const bool launched = calls()[id].group.ranks > 1 && (!is_launched || is_launched(calls()[id]));
+    launch_.push_back(launched ? std::optional(launch) : std::nullopt);
   }
 }
 

@@ -78,8 +78,9 @@ class Launcher final : public Server {
 class LaunchedFabric final : public Fabric {
  public:
   /// `launch`: what each leg takes that has anybody to talk to; `of_tensor`: and more for each tensor. `legs`: of calls
-  /// that go in several; the others are legs themselves.
-  LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs, Time of_tensor = Time(0));
+  /// that go in several; the others are legs themselves. `is_launched`: which calls are; null: all.
+  LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs, Time of_tensor = Time(0),
+                 bool (*is_launched)(const Call& call) = nullptr);
 
   CommCost price(const Call& call) const override;
   Time alone(WireBytes bytes, const Call& call) const override;

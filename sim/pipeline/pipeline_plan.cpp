@@ -43,6 +43,7 @@ class PipelinePlanner {
         barrier_(request.options.barrier.value_or(request.strategy.barrier)) {
     plan_.strategy = request.strategy.name;
     plan_.sharding = options_.sharding;
+    plan_.pipeline = true;
     plan_.groups.clear();
     plan_.roles.clear();
     plan_.together = request.parallel.update_barrier.value_or(

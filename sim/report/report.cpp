@@ -195,6 +195,9 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
   const std::string batches = count > 1 ? fmt::format("{} x ", count) : "";
   const TableCell exposed(fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
                                       percent(m.exposed_comm_s / m.iteration_s)));
+  const auto parallel_time = [&](double ParallelResult::*part) {
+    return result.parallel ? format_duration((*result.parallel).*part) : std::string();
+  };
   std::vector<std::pair<std::string, TableCell>> lines{
       {"strategy", std::string(scenario.strategy->name)},
       {"codec", codec_text(scenario)},
@@ -207,6 +210,10 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
       {scenario.stragglers.any() ? "  exposed, and waiting for the slow" : "  exposed communication",
        exposed.with(exposed_cell(m).tone)},
+      {"  of it reductions and gathers", parallel_time(&ParallelResult::exposed_dp_s)},
+      {"  of it sends between ranks", parallel_time(&ParallelResult::exposed_p2p_s)},
+      {"  of it inside layers", parallel_time(&ParallelResult::layer_comm_s)},
+      {"  bubble", parallel_time(&ParallelResult::bubble_s)},
       {"communication in flight",
        fmt::format("{} in {}", format_duration(m.comm_busy_s), counted(m.collectives, "collective"))},
       {"speed-up", fmt::format("{:.2f} of {} ({} efficiency)", m.speedup, scenario.workers, percent(m.efficiency))},

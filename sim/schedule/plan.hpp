@@ -165,6 +165,7 @@ struct Plan {
   std::vector<Transfer> transfers;
   std::vector<Gate> gates;
   std::vector<Lane> lanes;
+  bool pipeline = false;  ///< roles are ranks of a pipeline, each with layers of its own
   /// Pipelines: all roles start an iteration at once, when all that came before it has ended.
   bool together = false;
   std::optional<double> copy_rate;  ///< of CopyOut and CopyIn, bytes per second; none: they take no time
@@ -175,8 +176,6 @@ struct Plan {
   /// What everybody runs. REQUIRES: there is one role.
   const std::vector<Work>& program() const { return roles.front().program; }
   std::vector<Work>& program() { return roles.front().program; }
-  /// Whether roles are ranks of a pipeline, each with layers of its own.
-  bool pipeline() const { return roles.size() > 1; }
 
   /// The bytes of the transfer's block. REQUIRES: it has one.
   const Block& block_of(const Transfer& transfer) const { return blocks[transfer.payload.block]; }

@@ -66,9 +66,11 @@ ChannelCost price_of(const Call& call, const Scenario& scenario, const Collectiv
   return {cost, channels};
 }
 
-std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, const Options& options, Legs legs = {}) {
+std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, const Options& options, Legs legs = {},
+                                       bool (*is_launched)(const Call& call) = nullptr) {
   if (options.launch == Time(0) && options.launch_tensor == Time(0) && legs.empty()) return fabric;
-  return std::make_shared<LaunchedFabric>(std::move(fabric), options.launch, std::move(legs), options.launch_tensor);
+  return std::make_shared<LaunchedFabric>(std::move(fabric), options.launch, std::move(legs), options.launch_tensor,
+                                          is_launched);
 }
 
 // On channels of closed forms. What goes in legs goes all the way there, and back.
@@ -138,7 +140,9 @@ Job detailed_pipeline_job(Job made) {
   made.setup.calls = calls_of_pipeline(scenario, made.choice);
   made.rounds = lay_on(made.setup, *made.topology);
   made.beneath = made.rounds;
-  made.fabric = launched(made.rounds, scenario.options);
+  // Sends, and what is tied, go between members, and are launched by nobody.
+  made.fabric =
+      launched(made.rounds, scenario.options, {}, [](const Call& call) { return call.group.members.empty(); });
   made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
   made.warning = parallel_caveats(scenario);
   return made;

@@ -382,7 +382,6 @@ const std::vector<OptionRow>& table() {
            "in which order the ranks of a pipeline run their chunks: a name of `list schedules`, or PyTorch's file",
        .reader = in_pipelines,
        .kind = OptionKind::Schedule,
-       .words = names_of(schedules()),
        .set =
            [](Options& o, const std::string& v, const SourceLocation& p) {
              if (v.empty()) throw InputError(p, "is empty", "a name of `allreplay list schedules`, or a file");
@@ -394,7 +393,6 @@ const std::vector<OptionRow>& table() {
        .about = "how layers are cut into chunks: by time (balanced), by number (equal), or so many layers each, 3/4/3",
        .reader = in_pipelines,
        .kind = OptionKind::Cut,
-       .words = {"balanced", "equal"},
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.parallel.stages = parse_cut(v, p); },
        .get = [](const Options& o) { return write_cut(o.parallel.stages); },
        .of_step = true},

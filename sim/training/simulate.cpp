@@ -383,7 +383,7 @@ Shared<Profile> slowest_profile(const Scenario& scenario) {
 }
 
 Result simulate(const Job& job, const Plan& plan) {
-  if (plan.pipeline()) return simulate_pipeline(job, plan);
+  if (plan.pipeline) return simulate_pipeline(job, plan);
   const Scenario& scenario = job.scenario;
   Result result;
   result.collective = job.choice.algorithm->name;

@@ -22,7 +22,7 @@ class Unroller {
     all_.lanes = plan.lanes.size();
     all_.transfers = plan.transfers.size();
     all_.decodes = compression && compression->decode_at() == DecodeAt::Arrival;
-    all_.per_rank_start = per_rank_start && classes.size() > 1 && !plan.pipeline();
+    all_.per_rank_start = per_rank_start && classes.size() > 1 && !plan.pipeline;
     all_.beside = compression && compression->stream() == CodecStream::Side;
     for (const Lane& lane : plan.lanes) all_.ticks = all_.ticks || lane.tick > Time(0);
     const std::size_t works = all_.lead_in(all_.classes), tasks = works + all_.transfers;  // of most plans all
@@ -121,7 +121,7 @@ class Unroller {
   }
 
   double share_of_role(std::uint32_t role) const {
-    if (!plan_.pipeline()) return 1;
+    if (!plan_.pipeline) return 1;
     std::vector<bool> own(profile_.layers.size(), false);
     for (const Work& work : plan_.roles[role].program)
       if (work.kind == WorkKind::Forward) own[work.item] = true;
@@ -255,7 +255,7 @@ class Unroller {
   void add_gate(const Gate& gate) {
     if (gate.next) return;  // there is no next one
     const bool between = gate.transfer_before() && gate.transfer_after();
-    if (plan_.pipeline()) {  // classes are roles, and a gate names its own
+    if (plan_.pipeline) {  // classes are roles, and a gate names its own
       all_.graph.precede(end_of(gate.before, role_of(gate.before)), start_of(gate.after, role_of(gate.after)));
       return;
     }

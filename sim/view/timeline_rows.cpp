@@ -119,7 +119,7 @@ class RowMaker {
     for (std::size_t row = 0; row < tasks.size(); ++row) {
       const WorkerClass& of = result_.classes[row % unrolled_.classes];
       const std::string name =
-          result_.plan.pipeline() ? result_.plan.roles[of.role].name : class_name(of, unrolled_.classes == 1);
+          result_.plan.pipeline ? result_.plan.roles[of.role].name : class_name(of, unrolled_.classes == 1);
       rows_.streams[row].name = row < unrolled_.classes ? name : "codec of " + name;
       std::stable_sort(tasks[row].begin(), tasks[row].end(), [&](TaskId a, TaskId b) {
         return std::pair(span(a).start, span(a).end) < std::pair(span(b).start, span(b).end);

@@ -213,7 +213,7 @@ class Writer {
                  {"what", json(name_of(bar))},
                  {"bytes", json(bar.bytes)},
                  {"waited_us", us(nanoseconds(bar.start) - nanoseconds(bar.ready))},
-                 {"tensors", json(result_.plan.blocks[bar.item].slices.size())}});
+                 {"tensors", json(bar.item == Payload::just_bytes ? 0 : result_.plan.blocks[bar.item].slices.size())}});
   }
 
   // It starts inside a slice, and ends at the start of another.

@@ -37,14 +37,12 @@ std::vector<std::string> option_texts() {
   std::vector<std::string> texts;
   for (const OptionRow& row : option_rows()) {
     const std::string value = row.get(Options());
-    const char* otherwise =
-        row.kind == OptionKind::Size       ? "4 MB"
-        : row.kind == OptionKind::Duration ? "5 ms"
-        : row.kind == OptionKind::Rate     ? "10 GB/s"
-        : row.kind == OptionKind::Wrap     ? "layer"
-        : row.kind == OptionKind::Choice || row.kind == OptionKind::Schedule || row.kind == OptionKind::Cut
-            ? row.words.front().c_str()
-            : "1";
+    const char* otherwise = row.kind == OptionKind::Size       ? "4 MB"
+                            : row.kind == OptionKind::Duration ? "5 ms"
+                            : row.kind == OptionKind::Rate     ? "10 GB/s"
+                            : row.kind == OptionKind::Wrap     ? "layer"
+                            : row.kind == OptionKind::Choice   ? row.words.front().c_str()
+                                                               : "1";
     texts.push_back(fmt::format("{}={}", row.name, value.empty() ? otherwise : value));
     for (const std::string& word : row.words) texts.push_back(fmt::format("{}={}", row.name, word));
   }
