@@ -125,6 +125,12 @@ constexpr ColumnRow all[] = {
     {"mfu", "model FLOPs/s of a worker / its device's dense peak; null (empty) where either is unknown",
      [](const Record& r) { return optional_cell(speed_per_gpu(r.scenario, r.metrics).mfu); }, number, !identifies,
      may_be_empty, later},
+    {"fits", "whether memory_bytes fits into --memory, or the device's; null (empty) without a limit",
+     [](const Record& r) {
+       const auto& limit = r.scenario.options.memory.limit;
+       return limit ? Cell(r.memory.peak <= static_cast<double>(*limit)) : Cell();
+     },
+     words, !identifies, may_be_empty, later},
 };
 
 Row row_of(const Record& record, bool identity_only) {

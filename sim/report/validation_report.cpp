@@ -7,6 +7,7 @@
 #include "sim/core/csv.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {
@@ -14,7 +15,7 @@ namespace allreplay {
 namespace {
 
 std::string count_of(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  return counted(static_cast<std::int64_t>(count), noun);
 }
 
 std::string scope_text(const FittedConstant& one) {
@@ -33,10 +34,9 @@ std::string name_in(const Validation& validation, std::size_t place) {
 }
 
 std::string names_of(const Validation& validation, const std::vector<std::size_t>& places) {
-  std::string text;
-  for (std::size_t i = 0; i < places.size(); ++i)
-    text += fmt::format("{}{}", i == 0 ? "" : i + 1 < places.size() ? ", " : " and ", name_in(validation, places[i]));
-  return text;
+  std::vector<std::string> names;
+  for (const std::size_t place : places) names.push_back(name_in(validation, place));
+  return listed(names, names.size());
 }
 
 TableCell value_cell(const Validation& validation, const FittedConstant& one) {
@@ -66,8 +66,8 @@ std::string constant_table(const Validation& validation, const Screen& screen) {
 std::string error_table(const Validation& validation, const Screen& screen) {
   std::vector<TableColumn> columns{"group", "points", "median", "90\u00A0%", "worst", "bias", "too fast"};
   if (validation.trains())
-    columns.insert(columns.end(),
-                   {"no comm.: median", "90\u00A0%", "no overlap: median", "90\u00A0%", "scaling loss", "its error", "90\u00A0%"});
+    columns.insert(columns.end(), {"no comm.: median", "90\u00A0%", "no overlap: median", "90\u00A0%", "scaling loss",
+                                   "its error", "90\u00A0%"});
   Table table(columns);
   const auto add = [&](const GroupScore& group) {
     const ErrorSummary& error = group.error;

@@ -1,6 +1,7 @@
 // Strategies: pure functions from a profile and the cost of communication to a plan.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -78,6 +79,7 @@ struct Offer {
   std::string (*words)(const StrategyOptions& options, const Profile& profile) = nullptr;
   /// What the words mean, where they cannot say the options themselves.
   StrategyOptions (*meant)(StrategyOptions options, const Profile& profile) = nullptr;
+  std::array<std::string_view, 2> switched_on = {};  ///< options that are on here, and off as the framework comes
 };
 
 /// The size of slices where users say none: in bytes, or in elements of whatever type. Neither: nothing is cut.
@@ -161,7 +163,8 @@ class AddedStrategies {
 
 /// In the table, or among those that were added, if any were. Throws InputError at `place`, naming the nearest known
 /// one.
-const Strategy& find_strategy(std::string_view name, const SourceLocation& place, const AddedStrategies* added = nullptr);
+const Strategy& find_strategy(std::string_view name, const SourceLocation& place,
+                              const AddedStrategies* added = nullptr);
 
 /// What the strategy makes of sizes that are not given.
 StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options, const Profile& profile);

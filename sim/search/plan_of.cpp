@@ -6,27 +6,10 @@
 
 namespace allreplay {
 
-namespace {
-
-// Where nothing fits into a limit that nobody gave, the device's, the best that there is: it will be marked.
-Plan searched_plan(const Job& job) {
-  const Options& options = job.scenario.options;
-  if (!options.memory.limit || options.places.contains("memory")) return find_best(job);
-  try {
-    return find_best(job);
-  } catch (const NothingFits&) {
-    Job unlimited = job;
-    unlimited.scenario.options.memory.limit.reset();
-    return find_best(unlimited);
-  }
-}
-
-}  // namespace
-
 Plan plan_of(const Job& job) {
   const Scenario& scenario = job.scenario;
   if (scenario.given) return scenario.given->plan;
-  if (scenario.strategy->searched()) return searched_plan(job);
+  if (scenario.strategy->searched()) return find_best(job);
   const Shared<Profile> profile = slowest_profile(scenario);
   return make_plan(*scenario.strategy,
                    {profile, price_of_blocks(job), scenario.options.strategy, !job.choice.gathers(), scenario.workers});

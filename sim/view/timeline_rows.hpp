@@ -28,7 +28,7 @@ struct Bar {
   std::string name;                 ///< "conv1", "block 3 (fc.weight, fc.bias)"
   std::string tensors;              ///< of a block: "fc.weight, fc.bias"
   std::size_t item = 0;             ///< the layer, from 0 at the input; or the plan's block
-  std::uint32_t micro_batch = 0;          ///< the micro-batch, from 0
+  std::uint32_t micro_batch = 0;    ///< the micro-batch, from 0
   Bytes bytes = 0;                  ///< of a collective, as they travel
   Time ready{0}, start{0}, end{0};  ///< on the common clock of all iterations
 };

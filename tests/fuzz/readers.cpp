@@ -19,7 +19,7 @@
 #include "sim/experiment/row.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep.hpp"
-#include "sim/html/sweep_result.hpp"
+#include "sim/report/sweep_result.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/job.hpp"
