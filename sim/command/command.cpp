@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <map>
 #include <set>
 #include <system_error>
@@ -18,6 +21,7 @@
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/network/fidelity.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/schedule/unknown_name_hints.hpp"
 
 namespace allreplay {
@@ -46,7 +50,22 @@ bool says_all(const std::vector<std::string>& strategies) {
   return all;
 }
 
-int parse_jobs(const std::string& text) { return static_cast<int>(parse_integer(text, 1, 1024, argument("--jobs"))); }
+namespace {
+
+constexpr std::int64_t most_jobs = 1024;
+
+}  // namespace
+
+void add_jobs(Command command, std::string& jobs, std::string_view what) {
+  command
+      .add_option("-j,--jobs", jobs,
+                  fmt::format("how many {} at a time, at most {}; results do not depend on it", what, most_jobs))
+      .capture_default_str();
+}
+
+int parse_jobs(const std::string& text) {
+  return static_cast<int>(parse_integer(text, 1, most_jobs, argument("--jobs")));
+}
 
 int threads_for(const std::string& jobs) {
   const int count = parse_jobs(jobs);
@@ -68,6 +87,12 @@ int threads_for(const std::string& jobs) {
 
 std::string left_out(const std::string& name, const std::string& why, bool several) {
   return fmt::format("{} {} left out: {}", name, several ? "are" : "is", why);
+}
+
+void note_left_out(Console& console, const std::vector<std::string>& strategies) {
+  if (strategies.empty()) return;
+  console.print_stderr(fmt::format("note: left out of all strategies, since the options given are not for {}: {}",
+                                   strategies.size() == 1 ? "it" : "them", listed(strategies, strategies.size())));
 }
 
 void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
@@ -244,6 +269,26 @@ std::vector<ChangeText> changes_of(const ChangeArguments& arguments) {
   return changes;
 }
 
+WinningRule WinningArguments::rule() const {
+  const SourceLocation place = argument("--tie");
+  const bool percent = tie.ends_with('%');
+  const double value = parse_number(std::string(trim(std::string_view(tie).substr(0, tie.size() - percent))), place);
+  const double share = percent ? value / 100 : value;
+  if (!(share >= 0 && share < 1))
+    throw InputError(place, fmt::format("'{}' is no share of a time", tie), "from 0 to below 1, such as 0.02 or 2%");
+  if (!now.empty()) find_strategy(now, argument("--now"));
+  return {share, now};
+}
+
+void add_winning_options(Command command, WinningArguments& arguments) {
+  command
+      .add_option("--tie", arguments.tie,
+                  "what is slower than the fastest by no more than this is as fast; of these what is simplest to run "
+                  "wins: what runs now, then a framework's default, then the fewest options changed")
+      .capture_default_str();
+  command.add_option("--now", arguments.now, "the strategy that runs now, which wins ties (unknown)");
+}
+
 void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan) {
   command.add_option("-s,--strategy", strategy, "see `allreplay list strategies`");
   command.add_option("--plan", plan, "instead: a plan from a file, as `allreplay plan --json` writes it");
@@ -261,6 +306,9 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
   for (const std::string& input : inputs) read.insert(files.identity(input));
   std::map<std::string, std::string> written;  // file: option
   for (const auto& [option, file] : outputs) {
+    if (file.starts_with("--"))
+      throw InputError(argument(option), fmt::format("'{}' is an option, and no file", file),
+                       fmt::format("{} FILE, or ./{} for a file of that name", option, file));
     const std::string identity = files.identity(file);
     if (identity.empty()) continue;
     if (read.count(identity) > 0)
@@ -272,6 +320,18 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
                                                : fmt::format("'{}' is the file of {}, too", file, other->second),
                        "another file to write");
   }
+}
+
+void write_own(const Files& files, const Output& output, const std::string& text, std::string_view mark, bool force) {
+  if (!force && std::filesystem::is_regular_file(output.file) && !files.was_read(output.file)) {
+    std::ifstream there(output.file, std::ios::binary);
+    const std::string before{std::istreambuf_iterator<char>(there), {}};
+    if (!before.empty() && before.find(mark) == std::string::npos)
+      throw InputError(argument(output.option),
+                       fmt::format("'{}' is there already, and another kind of file", output.file),
+                       "another name, or --force to replace it");
+  }
+  files.write(output.file, text);
 }
 
 std::string file_behind(const Files& files, std::string_view folder, const std::string& name) {

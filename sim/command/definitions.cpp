@@ -40,6 +40,8 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--codec", {.name = "CODEC", .list = "codecs", .file = true}},
       {"--config", {.name = "CONFIG", .list = "configs", .file = true}},
       {"--strategy", {.name = "STRATEGY", .list = "strategies"}},
+      {"--now", {.name = "STRATEGY", .list = "strategies"}},
+      {"--tie", {.name = "SHARE"}},
       {"--strategies", {.name = "STRATEGY,...", .list = "strategies"}},
       {"--collective", {.name = "COLLECTIVE", .list = "collectives"}},
       {"--fidelity", {.name = "FIDELITY", .words = names_of(fidelities)}},

@@ -11,6 +11,7 @@
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
 #include "sim/estimate/transformer.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
 #include "sim/workload/model_file.hpp"
 #include "sim/workload/profile_file.hpp"
@@ -29,7 +30,7 @@ struct EstimateArguments {
   std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
   ScenarioArguments setting;
   std::string strategy, plan;
-  bool plain = false;
+  bool plain = false, force = false;
 };
 
 std::int64_t count(const std::string& text, const std::string& option, std::int64_t limit = most) {
@@ -313,7 +314,9 @@ void finish(Context& context, const EstimateArguments& arguments, const Estimate
             const std::string& table, const std::string& before = "") {
   std::vector<std::string> notes = made.notes;
   if (!before.empty()) notes.push_back("before: " + before);
-  if (!arguments.out.empty()) context.files().write(arguments.out, trace_json(made.profile, notes, &model));
+  if (!arguments.out.empty())
+    write_own(context.files(), {"--out", arguments.out}, trace_json(made.profile, notes, &model),
+              "\"origin\": \"estimated\"", arguments.force);
   for (const std::string& note : made.notes) context.console.print_stderr("note: " + note);
   context.console.print(
       "{}{}", table,
@@ -448,6 +451,7 @@ void add_estimate(CommandLine& app) {
   command.add_option("--ffn", a->ffn, "inner width (four times the width)");
   command.add_option("--vocab", a->vocab, "rows of the embedding");
   command.add_option("--out", a->out, "the trace to write (none)");
+  command.add_flag("--force", a->force, help_on_force);
   command.add_flag("--plain", a->plain, "print the plain roofline's seconds of a model file's layers in fp32, as JSON");
   add_setting_options(command, a->setting, {Changed::Network, Changed::Stragglers});
   add_strategy_or_plan(command, a->strategy, a->plan);

@@ -97,8 +97,7 @@ void add_tune(CommandLine& app) {
   command.add_option("--method", arguments->method, "bayes (Gaussian process, expected improvement) or grid")
       .capture_default_str();
   command.add_option("--seed", arguments->seed, "of the random choices of bayes").capture_default_str();
-  command.add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")
-      .capture_default_str();
+  add_jobs(command, arguments->jobs, "trials");
   add_engine(command, arguments->engine);
   command.add_option("--out", arguments->out, "write the trials to this CSV file");
   const Option json = command.add_flag("--json", arguments->json, "print one JSON object");

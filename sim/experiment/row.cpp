@@ -173,6 +173,12 @@ constexpr ColumnRow all[] = {
     of_parallel("exposed_p2p_s", "seconds that sends between ranks add", parallel_cell<&ParallelResult::exposed_p2p_s>),
     of_parallel("layer_comm_s", "seconds of collectives inside layers; the mean of the ranks",
                 parallel_cell<&ParallelResult::layer_comm_s>),
+    {"fits", "whether memory_bytes fits into --memory, or the device's; null (empty) without a limit",
+     [](const Record& r) {
+       const auto& limit = r.scenario.options.memory.limit;
+       return limit ? Cell(r.memory.peak <= static_cast<double>(*limit)) : Cell();
+     },
+     words, !identifies, may_be_empty, later},
 };
 
 Row row_of(const Record& record, bool identity_only) {

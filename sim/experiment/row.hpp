@@ -19,7 +19,7 @@ using NamedValues = std::vector<std::pair<std::string, std::string>>;
 using NamedNumbers = std::vector<std::pair<std::string, double>>;
 
 /// What stands in a column; monostate where there is nothing to say (null, or an empty field).
-using Cell = std::variant<std::monostate, std::string, std::int64_t, double, NamedValues, NamedNumbers>;
+using Cell = std::variant<std::monostate, std::string, std::int64_t, double, NamedValues, NamedNumbers, bool>;
 
 struct Column {
   std::string_view name;  ///< of a ColumnRow

@@ -8,6 +8,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/search/plan_of.hpp"
+#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -30,6 +31,23 @@ Outcome run(Scenario scenario, std::function<void()> after_iteration) {
   outcome.scenario.after_iteration = nullptr;
   outcome.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return outcome;
+}
+
+Outcome run_among_others(const Scenario& scenario, std::function<void()> after_iteration) try {
+  return run(scenario, after_iteration);
+} catch (const NothingFits&) {
+  Scenario unlimited = scenario;
+  unlimited.options.memory.limit.reset();
+  Outcome outcome = run(std::move(unlimited), std::move(after_iteration));
+  outcome.scenario = scenario;
+  return outcome;
+}
+
+std::string strategy_text(const Scenario& scenario) {
+  const std::string name(scenario.strategy->name);
+  if (!scenario.strategy->searched() || scenario.given) return name;
+  const std::int64_t stage = scenario.options.strategy.sharding.zero;
+  return stage == 0 ? name + " without shards" : fmt::format("{} --zero {}", name, stage);
 }
 
 Row row_of(const Outcome& outcome) {

@@ -234,7 +234,7 @@ class Asking {
   void append_fastest(std::string_view framework, std::vector<Answered> answers, const std::vector<Scenario>& scenarios,
                       std::vector<Question>& all) try {
     std::vector<RuledOut> ruled_out;
-    const std::vector<Advice> ranking = ranked(std::move(answers), scenarios, ruled_out);
+    const std::vector<Advice> ranking = ranked(std::move(answers), scenarios, WinningRule{}, ruled_out);
     for (const RuledOut& one : ruled_out)
       result_.left_out.push_back(fmt::format("{}: {}: {}", framework, one.strategy, one.why));
     const Scenario& tuned = ranking.front().tuned.scenario;

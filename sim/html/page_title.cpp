@@ -9,7 +9,7 @@
 
 #include "sim/core/file.hpp"
 #include "sim/core/json.hpp"
-#include "sim/html/words.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/workload/model_file.hpp"
 
 namespace allreplay {

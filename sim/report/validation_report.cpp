@@ -7,6 +7,7 @@
 #include "sim/core/csv.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {
@@ -14,7 +15,7 @@ namespace allreplay {
 namespace {
 
 std::string count_of(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  return counted(static_cast<std::int64_t>(count), noun);
 }
 
 std::string scope_text(const FittedConstant& one) {
@@ -33,10 +34,9 @@ std::string name_in(const Validation& validation, std::size_t place) {
 }
 
 std::string names_of(const Validation& validation, const std::vector<std::size_t>& places) {
-  std::string text;
-  for (std::size_t i = 0; i < places.size(); ++i)
-    text += fmt::format("{}{}", i == 0 ? "" : i + 1 < places.size() ? ", " : " and ", name_in(validation, places[i]));
-  return text;
+  std::vector<std::string> names;
+  for (const std::size_t place : places) names.push_back(name_in(validation, place));
+  return listed(names, names.size());
 }
 
 bool is_per_byte(const FittedConstant& one) {

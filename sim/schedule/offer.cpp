@@ -239,7 +239,7 @@ constinit const Offer offer_s_sgd{"", false, no_overlap}, offer_wfbp{"", false, 
     offer_dear{"dear", false, dear}, offer_fsdp2{"pytorch", true, fsdp2}, offer_fsdp1{"pytorch", true, fsdp1},
     offer_composer{"composer", true, composer}, offer_zero1{"deepspeed", true, zero1},
     offer_zero2{"deepspeed", true, zero2}, offer_zero3{"deepspeed", true, zero3},
-    offer_megatron{"megatron", true, megatron};
+    offer_megatron{"megatron", true, megatron, nullptr, {"distributed_optimizer", "overlap_grad_reduce"}};
 
 std::vector<Framework> frameworks() {
   std::vector<Framework> all;

@@ -195,7 +195,7 @@ std::span<const Strategy> strategies() {
        .sharded = {1, true, shares_the_optimizer}},
       {"best",
        {"Best found", 17},
-       "the best plan that a search finds, starting from all other strategies",
+       "the best plan that a search finds among those without shards, or at --zero's stage",
        {"partition", "credit", "bucket_cap", "first_bucket", "threshold", "cycle"},
        {},
        nullptr},

@@ -1,6 +1,7 @@
 // Strategies: pure functions from a profile and the cost of communication to a plan.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -79,6 +80,7 @@ struct Offer {
   std::string (*words)(const StrategyOptions& options, const Profile& profile) = nullptr;
   /// What the words mean, where they cannot say the options themselves.
   StrategyOptions (*meant)(StrategyOptions options, const Profile& profile) = nullptr;
+  std::array<std::string_view, 2> switched_on = {};  ///< options that are on here, and off as the framework comes
 };
 
 /// The size of slices where users say none: in bytes, or in elements of whatever type. Neither: nothing is cut.

@@ -9,19 +9,6 @@ namespace allreplay {
 
 namespace {
 
-// Where nothing fits into a limit that nobody gave, the device's, the best that there is: it will be marked.
-Plan searched_plan(const Job& job) {
-  const Options& options = job.scenario.options;
-  if (!options.memory.limit || options.places.contains("memory")) return find_best(job);
-  try {
-    return find_best(job);
-  } catch (const NothingFits&) {
-    Job unlimited = job;
-    unlimited.scenario.options.memory.limit.reset();
-    return find_best(unlimited);
-  }
-}
-
 // Of a pipeline's the best of all other strategies, each as it comes.
 Plan plan_of_pipeline(const Job& job) {
   const Scenario& scenario = job.scenario;
@@ -38,7 +25,7 @@ Plan plan_of(const Job& job) {
   const Scenario& scenario = job.scenario;
   if (scenario.given) return scenario.given->plan;
   if (scenario.options.parallel.pipeline()) return plan_of_pipeline(job);
-  if (scenario.strategy->searched()) return searched_plan(job);
+  if (scenario.strategy->searched()) return find_best(job);
   const Shared<Profile> profile = slowest_profile(scenario);
   return make_plan(*scenario.strategy, {profile, price_of_blocks(job), scenario.options.strategy, !job.choice.gathers(),
                                         scenario.workers / scenario.options.strategy.sharding.stride});

@@ -129,7 +129,7 @@ class Screens(program.Case):
         hundred = self.run_program(*compare, env={**os.environ, "COLUMNS": "100"}).stdout
         self.assertEqual(self.on_a_terminal(*compare, NO_COLOR="1"), hundred)
         coloured = self.on_a_terminal(*compare)
-        self.assertIn("\033[1;32mddp\033[0m", coloured)  # the fastest of the three
+        self.assertIn("\033[1;32mddp\033[0m", coloured)  # the winner of the three
         self.assertIn("\033[33m", coloured)  # what is exposed
         self.assertEqual(re.sub(r"\033\[[0-9;]*m", "", coloured), hundred)
         self.assertEqual(self.on_a_terminal(*compare, TERM="dumb"), hundred)

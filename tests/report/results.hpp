@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sim/core/file.hpp"
-#include "sim/html/sweep_result.hpp"
+#include "sim/report/sweep_result.hpp"
 
 namespace allreplay {
 
@@ -56,14 +56,14 @@ class Folder {
 };
 
 /// The file of that name in that folder, with this text.
-inline std::string written(const std::string& name, const std::string& text) {
+inline std::string result_file(const std::string& name, const std::string& text) {
   static const Folder folder;
   Files().write(folder.file(name), text);
   return folder.file(name);
 }
 
 inline SweepResult result_of(const std::string& rows) {
-  return read_sweep_result(Files(), written("result.csv", result_header + rows));
+  return read_sweep_result(Files(), result_file("result.csv", result_header + rows));
 }
 
 }  // namespace allreplay

@@ -1,8 +1,8 @@
-#include "sim/html/sweep_result.hpp"
+#include "sim/report/sweep_result.hpp"
 
 #include "tests/catch.hpp"
 #include "tests/error_message.hpp"
-#include "tests/html/results.hpp"
+#include "tests/report/results.hpp"
 
 using namespace allreplay;
 
@@ -12,7 +12,8 @@ TEST_CASE("rows of one profile, cluster, collective and fidelity are a group, by
                 result_row("p", "a", 4, 3) + result_row("p", "c", 8, 4));
   REQUIRE(result.groups.size() == 2);
   CHECK(result.groups[0].rows == std::vector<std::size_t>{0, 2, 3, 4});
-  CHECK(result.groups[0].by_workers.at(8) == std::vector<std::size_t>{2, 4, 0});  // equals in the order of the file
+  CHECK(result.groups[0].by_workers.at(8).rows ==
+        std::vector<std::size_t>{2, 4, 0});  // equals in the order of the file
   CHECK(result.groups[1].rows == std::vector<std::size_t>{1});
   CHECK(result.rows[0].line == 2);
   CHECK_FALSE(result.rows[0].cells[16] != "");  // samples_per_s may be empty
@@ -45,7 +46,7 @@ SweepResult with_column(const std::string& rows, const std::string& name, const 
     text.insert(at, "," + cell);
     at += cell.size() + 2;
   }
-  return read_sweep_result(Files(), written("column.csv", text));
+  return read_sweep_result(Files(), result_file("column.csv", text));
 }
 
 }  // namespace
@@ -69,7 +70,7 @@ TEST_CASE("codecs are compared in one group, whatever collectives they bring") {
 
 TEST_CASE("complaints about a CSV name its line and column") {
   const auto complaint = [](const std::string& text) {
-    return error_message([&] { read_sweep_result(Files(), written("bad.csv", text)); });
+    return error_message([&] { read_sweep_result(Files(), result_file("bad.csv", text)); });
   };
   const std::string good = result_row("p", "a", 8, 5);
   const auto with = [&](const std::string& from, const std::string& to) {
