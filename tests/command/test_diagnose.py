@@ -295,7 +295,8 @@ class Kineto(Diagnose):
         self.refused(one, one, names=["rank0.json", "rank 0"])
         self.refused(one, self.write("cut.json", (self.folder / two).read_text(encoding="utf-8")[:-90]), names=["cut.json"])
         for old, new, words in ((Trace(1, (1, 1.5)).text(), '{"traceEvents": []}', ["rank1.json", "no step"]), ("Optimizer.step", "fsdp::step", ["rank1.json", "FSDP"]),
-                                ("ncclDevKernel", "kernel", ["in common"]), ("ProfilerStep#", "ProfilerStep#1", ["in common"])):
+                                ("ncclDevKernel", "kernel", ["in common"]), ("ProfilerStep#", "ProfilerStep#1", ["in common"]),
+                                ("ProfilerStep#6", "ProfilerStep#5", ["rank1.json", "step 5 twice"])):
             text = Trace(1, (1, 1.5)).text()
             self.refused(one, self.write("rank1.json", text.replace(old, new)), names=words)
 
