@@ -152,7 +152,7 @@ class Asking {
   Asking(Diagnosis& known, const std::function<std::function<void()>(std::size_t)>& progress) : known_(known) {
     for (const JobOp& op : known.job.graph.ops)
       kinds_[asked_name(op.kind)] |= std::uint32_t{1} << static_cast<unsigned>(op.kind);
-    const std::size_t first = 2 + 2 * kinds_.size() + known.job.graph.replicas + known.job.graph.stages;
+    const std::size_t first = 2 + 2 * kinds_.size() + known.job.graph.stages;
     advance_ = progress(rounds_of(known.job, first) + rounds_of(known.job, 3));
   }
 
@@ -161,7 +161,6 @@ class Asking {
     std::vector<Question> questions{{}, {.inverted = true}};
     for (const auto& [name, kinds] : kinds_)
       for (const bool inverted : {false, true}) questions.push_back({.kinds = kinds, .inverted = inverted});
-    for (std::int64_t replica = 0; replica < graph.replicas; ++replica) questions.push_back({.replica = replica});
     for (std::int64_t stage = 0; stage < graph.stages; ++stage) questions.push_back({.stage = stage});
     const auto times = ask(questions);
     known_.replayed_s = times[0];
@@ -174,9 +173,10 @@ class Asking {
       known_.by_kind.push_back({std::string(name), mean(times[next]) / ideal_, part_of_waste(mean(times[next + 1]))});
       next += 2;
     }
-    for (auto* answers : {&known_.by_replica, &known_.by_stage})
-      for (std::uint32_t i = 0; i < (answers == &known_.by_replica ? graph.replicas : graph.stages); ++i)
-        answers->push_back(mean(times[next++]) / ideal_);
+    for (std::uint32_t stage = 0; stage < graph.stages; ++stage)
+      known_.by_stage.push_back(mean(times[next++]) / ideal_);
+    for (const std::vector<double>& steps : in_seconds(replica_times(known_.job, known_.durations)))
+      known_.by_replica.push_back(mean(steps) / ideal_);
     for (const double stage : known_.by_stage)
       for (const double replica : known_.by_replica) known_.by_worker.push_back(std::min(replica, stage));
     known_.worst_workers = worst_of(known_);
@@ -194,12 +194,15 @@ class Asking {
   }
 
  private:
-  // Seconds, [question][step].
-  std::vector<std::vector<double>> ask(const std::vector<Question>& questions) const {
-    auto times = step_times(known_.job, known_.durations, questions, advance_);
+  static std::vector<std::vector<double>> in_seconds(std::vector<std::vector<double>> times) {
     for (auto& steps : times)
       for (double& time : steps) time *= seconds;
     return times;
+  }
+
+  // Seconds, [question][step].
+  std::vector<std::vector<double>> ask(const std::vector<Question>& questions) const {
+    return in_seconds(step_times(known_.job, known_.durations, questions, advance_));
   }
 
   double part_of_waste(double mended) const {

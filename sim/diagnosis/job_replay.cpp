@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "sim/calibration/fit.hpp"
@@ -67,9 +68,67 @@ std::size_t rounds_of(const MeasuredSteps& job, std::size_t questions) {
   return (questions + lanes - 1) / lanes * job.steps.size();
 }
 
+namespace {
+
+using Lanes = std::array<double, lanes>;
+
+// When the ops end in each lane, and with them the step.
+template <class Duration>
+Lanes replay_lanes(const JobGraph& graph, const std::vector<std::uint32_t>& last, std::vector<Lanes>& end,
+                   const Duration& duration) {
+  for (std::size_t group = 0; group < graph.groups(); ++group) {
+    Lanes start;
+    start.fill(graph.earliest[group]);
+    for (const std::uint32_t before : graph.followed_by(group))
+      for (std::size_t lane = 0; lane < lanes; ++lane) start[lane] = std::max(start[lane], end[before][lane]);
+    for (std::uint32_t op = graph.group_first[group]; op < graph.group_first[group + 1]; ++op)
+      for (std::size_t lane = 0; lane < lanes; ++lane) end[op][lane] = start[lane] + duration(op, lane);
+  }
+  Lanes latest = end[last.front()];
+  for (const std::uint32_t op : last)
+    for (std::size_t lane = 0; lane < lanes; ++lane) latest[lane] = std::max(latest[lane], end[op][lane]);
+  return latest;
+}
+
+// The graph of the first replicas alone.
+JobGraph first_replicas(const JobGraph& graph, std::uint32_t replicas) {
+  JobGraph some{.replicas = std::min(replicas, graph.replicas), .stages = graph.stages};
+  some.group_first = some.before_first = {0};
+  std::vector<std::uint32_t> place(graph.ops.size());
+  for (std::size_t group = 0; group < graph.groups(); ++group) {
+    const std::size_t before = some.ops.size();
+    for (std::uint32_t op = graph.group_first[group]; op < graph.group_first[group + 1]; ++op) {
+      if (graph.ops[op].replica >= replicas) continue;
+      place[op] = static_cast<std::uint32_t>(some.ops.size());
+      some.ops.push_back(graph.ops[op]);
+      some.group_of.push_back(static_cast<std::uint32_t>(some.group_first.size() - 1));
+    }
+    if (some.ops.size() == before) continue;
+    some.group_first.push_back(static_cast<std::uint32_t>(some.ops.size()));
+    some.earliest.push_back(graph.earliest[group]);
+    for (const std::uint32_t op : graph.followed_by(group))
+      if (graph.ops[op].replica < replicas) some.before.push_back(place[op]);
+    some.before_first.push_back(static_cast<std::uint32_t>(some.before.size()));
+  }
+  return some;
+}
+
+// The ops of each replica, in an order that all share.
+std::vector<std::vector<std::uint32_t>> ops_by_replica(const JobGraph& graph) {
+  std::vector<std::vector<std::uint32_t>> ops(graph.replicas);
+  for (std::uint32_t op = 0; op < graph.ops.size(); ++op) ops[graph.ops[op].replica].push_back(op);
+  const auto key = [&](std::uint32_t op) {
+    return std::tuple(graph.ops[op].stage, graph.ops[op].kind, graph.ops[op].seq);
+  };
+  for (auto& one : ops)
+    std::sort(one.begin(), one.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  return ops;
+}
+
+}  // namespace
+
 std::vector<std::vector<double>> step_times(const MeasuredSteps& job, const JobDurations& durations,
                                             std::span<const Question> questions, const std::function<void()>& advance) {
-  using Lanes = std::array<double, lanes>;
   const JobGraph& graph = job.graph;
   const std::size_t size = graph.ops.size();
   const std::vector<std::uint32_t> last = last_ops(graph);
@@ -85,25 +144,35 @@ std::vector<std::vector<double>> step_times(const MeasuredSteps& job, const JobD
     }
     for (std::size_t step = 0; step < job.steps.size(); ++step) {
       const double* own = durations.own.data() + step * size;
-      for (std::size_t group = 0; group < graph.groups(); ++group) {
-        Lanes start;
-        start.fill(graph.earliest[group]);
-        for (const std::uint32_t before : graph.followed_by(group))
-          for (std::size_t lane = 0; lane < lanes; ++lane) start[lane] = std::max(start[lane], end[before][lane]);
-        for (std::size_t op = graph.group_first[group]; op < graph.group_first[group + 1]; ++op) {
-          const double ideal = durations.ideal[static_cast<std::size_t>(graph.ops[op].kind)];
-          for (std::size_t lane = 0; lane < lanes; ++lane)
-            end[op][lane] = start[lane] + ((keeps[op] >> lane & 1) != 0 ? own[op] : ideal);
-        }
-      }
-      for (std::size_t lane = 0; lane < count; ++lane) {
-        double latest = end[last.front()][lane];
-        for (const std::uint32_t op : last) latest = std::max(latest, end[op][lane]);
-        times[first + lane].push_back(latest);
-      }
+      const Lanes ends = replay_lanes(graph, last, end, [&](std::uint32_t op, std::size_t lane) {
+        return (keeps[op] >> lane & 1) != 0 ? own[op] : durations.ideal_of(graph.ops[op].kind);
+      });
+      for (std::size_t lane = 0; lane < count; ++lane) times[first + lane].push_back(ends[lane]);
       advance();
     }
   }
+  return times;
+}
+
+std::vector<std::vector<double>> replica_times(const MeasuredSteps& job, const JobDurations& durations) {
+  const JobGraph graph = first_replicas(job.graph, 2);  // the one that keeps its own, and any other
+  const auto ops = ops_by_replica(job.graph);
+  const auto first_ops = ops_by_replica(graph)[0];
+  std::vector<std::uint32_t> number(graph.ops.size());  // of the first replica's ops
+  for (std::uint32_t i = 0; i < first_ops.size(); ++i) number[first_ops[i]] = i;
+  const std::vector<std::uint32_t> last = last_ops(graph);
+  std::vector<Lanes> end(graph.ops.size());
+  std::vector<std::vector<double>> times(job.graph.replicas);
+  for (std::size_t first = 0; first < times.size(); first += lanes)
+    for (std::size_t step = 0; step < job.steps.size(); ++step) {
+      const double* own = durations.own.data() + step * job.graph.ops.size();
+      const Lanes ends = replay_lanes(graph, last, end, [&](std::uint32_t op, std::size_t lane) {
+        const std::size_t replica = std::min(first + lane, times.size() - 1);  // of spare lanes the last again
+        return graph.ops[op].replica == 0 ? own[ops[replica][number[op]]] : durations.ideal_of(graph.ops[op].kind);
+      });
+      for (std::size_t lane = 0; lane < lanes && first + lane < times.size(); ++lane)
+        times[first + lane].push_back(ends[lane]);
+    }
   return times;
 }
 

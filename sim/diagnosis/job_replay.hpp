@@ -13,6 +13,8 @@ namespace allreplay {
 
 /// Picoseconds throughout.
 struct JobDurations {
+  double ideal_of(OpKind kind) const { return ideal[static_cast<std::size_t>(kind)]; }
+
   std::vector<double> own;                    ///< by step and op: what it took, without waiting for its group
   std::array<double, op_kind_count> ideal{};  ///< of a kind: the mean of compute, the median of all else
 };
@@ -34,6 +36,10 @@ struct Question {
 std::vector<std::vector<double>> step_times(const MeasuredSteps& job, const JobDurations& durations,
                                             std::span<const Question> questions, const std::function<void()>& advance);
 std::size_t rounds_of(const MeasuredSteps& job, std::size_t questions);
+
+/// The same where one replica alone keeps its own durations, for each: [replica][step]. The others, all ideal, are
+/// alike, so that two replicas stand for them all.
+std::vector<std::vector<double>> replica_times(const MeasuredSteps& job, const JobDurations& durations);
 
 /// When the ops of a step start (are ready) and end, if they take these durations.
 struct ReplayedStep {

@@ -12,6 +12,8 @@ namespace {
 
 using Places = std::vector<std::uint32_t>;
 
+constexpr std::size_t most_pairs = 1000;  // between two links of the end of a step, beside ten for each op
+
 struct Direction {
   OpKind compute, send, recv;
 };
@@ -37,7 +39,7 @@ class StageOrder {
     transfers();
     warm_up();
     precede_by_chunk(OpKind::ParamsAllGather, OpKind::ForwardCompute);
-    end_of_step();
+    if (!end_of_step()) return {};
     return std::move(pairs_);
   }
 
@@ -103,7 +105,8 @@ class StageOrder {
       if (const auto last = lasts.find(chunk); last != lasts.end()) precede(last->second, first);
   }
 
-  void end_of_step() {
+  // Whether that takes a reasonable number of pairs.
+  bool end_of_step() {
     const Places reductions = of({OpKind::GradsReduceScatter}), separate = of({OpKind::SeparateGradsAllReduce});
     const bool overlap = !separate.empty() || std::any_of(reductions.begin(), reductions.end(), [&](std::uint32_t op) {
       return ops_[op].start < end(last_);
@@ -118,10 +121,12 @@ class StageOrder {
          {front, of({OpKind::LayernormGradsAllReduce}), of({OpKind::EmbeddingGradsAllReduce}),
           overlap ? separate : reductions, of({OpKind::OptimizerClipMainGrad}), of({OpKind::Optimizer})}) {
       if (link.empty()) continue;
+      if (before.size() * link.size() > most_pairs + 10 * ops_.size()) return false;
       for (const std::uint32_t after : link)
         for (const std::uint32_t one : before) precede(one, after);
       before = link;
     }
+    return true;
   }
 
   std::span<const MeasuredOp> ops_;

@@ -147,7 +147,9 @@ std::string diagnosis_report(const Diagnosis& known, const Screen& screen) {
        {"a step, measured", format_duration(mean_of(known.measured_s))},
        {"replayed", fmt::format("{} ({:+.2f} %)", format_duration(known.mean_replayed_s()), -100 * known.replay_error)},
        {"if all ops of a kind took alike", format_duration(mean_of(known.ideal_s))},
-       {"slowdown", fmt::format("{:.3f}: {:.1f} % of the time is wasted", known.slowdown, 100 * known.waste)},
+       {"slowdown", fmt::format("{:.3f}: {}", known.slowdown,
+                                known.waste > 0 ? fmt::format("{:.1f} % of the time is wasted", 100 * known.waste)
+                                                : "no time is wasted")},
        {"the slowest step",
         fmt::format(
             "{}: {}, slowed down {:.3f} times", known.job.steps[static_cast<std::size_t>(slowest)],

@@ -189,8 +189,8 @@ Drawing step_picture(const Diagnosis& known) {
     if (known.replayed_s[step] * known.ideal_s[worst] > known.replayed_s[worst] * known.ideal_s[step]) worst = step;
   const double* own = known.durations.own.data() + worst * graph.ops.size();
   const ReplayedStep replayed = replay_step(graph, [own](std::uint32_t op) { return own[op]; });
-  const ReplayedStep ideal = replay_step(
-      graph, [&](std::uint32_t op) { return known.durations.ideal[static_cast<std::size_t>(graph.ops[op].kind)]; });
+  const ReplayedStep ideal =
+      replay_step(graph, [&](std::uint32_t op) { return known.durations.ideal_of(graph.ops[op].kind); });
   const double longest_s = std::max(known.measured_s[worst], known.replayed_s[worst]);
   Drawing drawing{
       .width = page,

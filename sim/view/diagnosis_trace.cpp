@@ -29,8 +29,8 @@ class DiagnosisTrace {
       add_step(replayed, start, known_.job.steps[step], 0, "replayed");
       start += *std::max_element(replayed.end.begin(), replayed.end.end());
     }
-    const ReplayedStep ideal = replay_step(
-        graph, [&](std::uint32_t op) { return known_.durations.ideal[static_cast<std::size_t>(graph.ops[op].kind)]; });
+    const ReplayedStep ideal =
+        replay_step(graph, [&](std::uint32_t op) { return known_.durations.ideal_of(graph.ops[op].kind); });
     add_step(ideal, 0, known_.job.steps.front(), graph.replicas, "ideal");
     return "{\"traceEvents\": [\n" + text_ + "\n]}\n";
   }

@@ -7,6 +7,7 @@ Its numbers are tests/peer/test_diagnosis.py's. Kineto traces are made here, as 
 import gzip
 import json
 import os
+import random
 import sys
 import unittest
 import xml.etree.ElementTree as tree
@@ -294,9 +295,25 @@ class Kineto(Diagnose):
         self.refused(one, one, names=["rank0.json", "rank 0"])
         self.refused(one, self.write("cut.json", (self.folder / two).read_text(encoding="utf-8")[:-90]), names=["cut.json"])
         for old, new, words in ((Trace(1, (1, 1.5)).text(), '{"traceEvents": []}', ["rank1.json", "no step"]), ("Optimizer.step", "fsdp::step", ["rank1.json", "FSDP"]),
-                                ("ncclDevKernel", "kernel", ["in common"]), ("ProfilerStep#", "ProfilerStep#1", ["in common"])):
+                                ("ncclDevKernel", "kernel", ["in common"]), ("ProfilerStep#", "ProfilerStep#1", ["in common"]),
+                                ("ProfilerStep#6", "ProfilerStep#5", ["rank1.json", "step 5 twice"])):
             text = Trace(1, (1, 1.5)).text()
             self.refused(one, self.write("rank1.json", text.replace(old, new)), names=words)
+
+    def test_damaged_traces_get_one_line(self):
+        pick = random.Random(3)
+        one, two = self.traces((1, 1.5))
+        whole = (self.folder / two).read_bytes()
+        for _ in range(80):
+            text = bytearray(whole)
+            for _ in range(pick.randint(1, 6)):
+                at = pick.randrange(len(text))
+                text[at:at + pick.randint(0, 4)] = bytes(pick.choice(b'0123456789-"{}[],:eE.') for _ in range(pick.randint(0, 4)))
+            (self.folder / "bad.json").write_bytes(text[:pick.randrange(len(text))] if pick.random() < 0.2 else text)
+            done = self.run_program("diagnose", one, "bad.json")
+            self.assertIn(done.returncode, (0, 2), done.stderr)
+            if done.returncode:
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
 
 if __name__ == "__main__":

@@ -195,6 +195,37 @@ TEST_CASE("many questions at once are answered as each alone") {
     }
 }
 
+TEST_CASE("what one replica alone costs is what the question of its ops says") {
+  for (const std::uint32_t replicas : {1U, 2U, 3U, 11U}) {
+    MeasuredJob measured = pipeline(replicas, 3, 2);
+    std::vector<MeasuredOp> ops;
+    Random random(replicas, 2);
+    for (std::uint32_t replica = 0; replica < replicas; ++replica)
+      for (MeasuredOp one : measured.ops)
+        if (one.replica == 0) {
+          one.replica = replica;
+          one.duration = Time(static_cast<std::int64_t>(1e9 * random.uniform()));
+          ops.push_back(one);
+        }
+    measured.ops = std::move(ops);
+    const MeasuredSteps job = lay_out(std::move(measured));
+    const JobDurations durations = durations_of(job);
+    std::vector<Question> questions;
+    for (std::int64_t replica = 0; replica < replicas; ++replica) questions.push_back({.replica = replica});
+    CHECK(replica_times(job, durations) == step_times(job, durations, questions, [] {}));
+  }
+}
+
+TEST_CASE("thousands of ops at a step's end that wait for thousands are refused") {
+  MeasuredJob job{.files = {"job.csv"}, .ops = {op(Kind::ForwardCompute, 0, 0, 1), op(Kind::BackwardCompute, 0, 1, 1)}};
+  for (std::uint32_t i = 0; i < 2000; ++i) {
+    job.ops.push_back(op(Kind::Gc, i, 2, 0));
+    job.ops.push_back(op(Kind::Optimizer, i, 3, 0));
+  }
+  CHECK(error_message([&] { lay_out(std::move(job)); }) ==
+        "job.csv: line 0: stage 0 has too many ops at a step's end (an optimizer's few)");
+}
+
 TEST_CASE("a group's own durations count from its last start, and what ended long before it took none") {
   MeasuredJob job{.files = {"job.csv"}};
   for (std::uint32_t replica = 0; replica < 3; ++replica) {

@@ -68,11 +68,14 @@ std::int64_t clock_shift(const RankTrace& rank, const RankTrace& first) {
   return below + (*middle - below) / 2;
 }
 
+// Of nanoseconds on clocks that may be anything. Throws TimeOverflow.
+Time between(std::int64_t from, std::int64_t to) { return multiplied(add(Time(to), Time(-from)), 1000); }
+
 void add_step(const RankStep& step, std::uint32_t replica, std::int64_t origin, MeasuredJob& job) {
   const auto add = [&](OpKind kind, std::size_t seq, bool chunked, const Interval& ran) {
     job.ops.push_back({.step = step.number,
-                       .start = Time((ran.start - origin) * 1000),
-                       .duration = Time((ran.end - ran.start) * 1000),
+                       .start = between(origin, ran.start),
+                       .duration = between(ran.start, ran.end),
                        .replica = replica,
                        .seq = static_cast<std::uint32_t>(seq),
                        .chunk = chunked ? static_cast<std::int32_t>(seq) : 0,
@@ -110,6 +113,11 @@ RankTrace read_rank(const Files& files, const std::string& name, std::int64_t pl
   workers = std::max(workers, known.trace.workers);
   std::erase_if(rank.steps, [&](const RankStep& step) { return !steps.takes(step.number); });
   if (rank.steps.empty()) throw InputError({name, ""}, "has no op in these steps", "steps that were measured");
+  std::sort(rank.steps.begin(), rank.steps.end(),
+            [](const RankStep& a, const RankStep& b) { return a.number < b.number; });
+  for (std::size_t i = 1; i < rank.steps.size(); ++i)
+    if (rank.steps[i].number == rank.steps[i - 1].number)
+      throw InputError({name, ""}, fmt::format("has step {} twice", rank.steps[i].number), "each step once");
   return rank;
 }
 
@@ -150,12 +158,13 @@ MeasuredJob read_kineto_job(const Files& files, std::span<const std::string> nam
   std::vector<std::string> shifts;
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     const std::int64_t ahead = clock_shift(ranks[i], ranks.front());
+    const std::int64_t ahead_origin = add(Time(origin), Time(ahead)).count();
     if (i > 0)
       shifts.push_back(fmt::format("rank {} {}{}", ranks[i].number, ahead < 0 ? "-" : "",
                                    format_duration(static_cast<double>(ahead < 0 ? -ahead : ahead) * 1e-9)));
     job.files.push_back(ranks[i].file);
     job.ranks[{static_cast<std::uint32_t>(i), 0}] = ranks[i].number;
-    for (const RankStep& step : ranks[i].steps) add_step(step, static_cast<std::uint32_t>(i), origin + ahead, job);
+    for (const RankStep& step : ranks[i].steps) add_step(step, static_cast<std::uint32_t>(i), ahead_origin, job);
     note_time_left_out(ranks[i], job);
   }
   if (!others.empty())
