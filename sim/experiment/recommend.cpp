@@ -75,7 +75,7 @@ std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& gi
   Advice advice{.given = given.options};
   std::vector<std::string> values;
   if (ranges.empty() || scenario.workers == 1) {
-    advice.tuned = run_among_others(scenario);
+    advice.tuned = run(scenario);
     advice.given_s = metrics(advice).iteration_s;
   } else {
     const TuningTrace tried =
@@ -85,7 +85,7 @@ std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& gi
     advice.trials = tried.trials;
   }
   // What no settings say, such as a credit of four blocks, is not what was tuned.
-  if (!changed_options(given, scenario).empty()) advice.given_s = run_among_others(given).result.metrics.iteration_s;
+  if (!changed_options(given, scenario).empty()) advice.given_s = run(given).result.metrics.iteration_s;
   const Scenario& tuned = advice.tuned.scenario;
   advice.settings = settings_of(tuned, advice.tuned.result.plan);
   advice.schedule = chosen_schedule(advice.tuned);
@@ -209,7 +209,7 @@ std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scen
     if (answers[i].advice)
       ranking.push_back(std::move(*answers[i].advice));
     else
-      ruled_out.push_back({std::string(scenarios[i].strategy->name), answers[i].wrong});
+      ruled_out.push_back({strategy_text(scenarios[i]), answers[i].wrong});
   if (ranking.empty() && !answers.empty()) throw InputError(answers.front().wrong);
   return ranked(std::move(ranking), rule);
 }
