@@ -43,10 +43,10 @@ const std::vector<Asked>& absent() {
 const std::vector<Asked>& elsewhere() {
   static const std::vector<Asked> all{
       {{"fsdp", "fsdp3"}, "which of PyTorch's?", "fsdp2, which is fully_shard, or fsdp1, FullyShardedDataParallel"},
-      {{"pipeline", "gpipe", "1f1b", "pipedream", "interleaved", "zbv", "dualpipe"},
+      {{"pp", "pipeline", "gpipe", "1f1b", "pipedream", "interleaved", "zbv", "dualpipe"},
        "is how the ranks of a pipeline take turns",
        "--pp P --schedule NAME, of `allreplay list schedules`, under a strategy"},
-      {{"tensor", "expert", "moe", "mixture", "context", "sequence", "sp", "ulysses", "3d"},
+      {{"tp", "cp", "ep", "tensor", "expert", "moe", "mixture", "context", "sequence", "sp", "ulysses", "3d"},
        "is a degree beside data parallelism",
        "--tp T, --cp C or --ep E, under a strategy, on the trace of one worker of such groups"},
       {{"hsdp"}, "is FSDP in groups", "fsdp2 --shard-group F"},

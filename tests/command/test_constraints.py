@@ -28,6 +28,8 @@ VALUES = {
     "wrap": "layer", "reshard": "none", "reduce": "last", "lanes": "separate", "prefetch": "3", "reduce_buffers": "2", "copy": "10000000000 B/s",
     "backward_prefetch": "post", "limit": "3", "reduce_bucket": "3000000", "allgather_bucket": "5000000", "overlap_comm": "true",
     "bucket_op": "reduce-scatter", "prefetch_bucket": "3000000", "persistence": "3000", "max_live": "9000000", "max_reuse": "9000000",
+    "pp": "2", "tp": "2", "cp": "2", "ep": "2", "schedule": "gpipe", "stages": "equal", "microbatch_group": "2", "p2p": "blocking",
+    "p2p_bytes": "1 MB", "p2p_split": "true", "update_barrier": "stage", "reduce_grad": "async", "align_grad_reduce": "true",
     "bucket_size": "3000000", "distributed_optimizer": "false", "overlap_grad_reduce": "false", "overlap_param_gather": "false",
 }
 FLAT = ["--cluster", "flat.json"]

@@ -60,7 +60,7 @@ class Sharding(program.Case):
         """Each of 64 updates a 64th, and one worker would update all, if it could hold it; DDP's all do."""
         says = "note: an efficiency above 100 %: the optimizer is sharded, so that among more workers each updates less"
         for command in (["run", "-s", "fsdp2"], ["compare", "-s", "ddp,fsdp2"], ["recommend", "-s", "ddp,fsdp2", "--budget", "1"], ["whatif", "-s", "fsdp2", "--budget", "1"]):
-            for more in ((), ("--memory", "1TB")):  # against eight, which can hold it, or one that could
+            for more in (("--stragglers", "none"), ("--stragglers", "none", "--memory", "1TB")):  # against eight, which can hold it, or one that could
                 self.assertIn(says, output(*command, *LLAMA, *more, env=program.WIDE))
         self.assertNotIn(says, output("run", "-s", "ddp", *LLAMA, "--memory", "1TB", env=program.WIDE))
         self.assertNotIn(says, output("run", "-s", "zero-1", *LLAMA, "--memory", "1TB", env=program.WIDE))  # sharded, and below
