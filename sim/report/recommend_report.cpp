@@ -270,14 +270,14 @@ std::string recommend_report(const std::vector<Advice>& ranking, const WinningRu
     table.add(std::move(row));
   }
   const Scenario& scenario = ranking.front().tuned.scenario;
-  std::string bounds = bounds_text(outcomes);
-  if (!bounds.empty()) bounds[0] = 'L', bounds += ".\n";
+  std::string least = bounds_text(outcomes);
+  if (!least.empty()) least[0] = 'L', least += ".\n";
   return wrapped(fmt::format("{}: {}", workers_text(scenario.workers), heading(ranking.front())), screen.width) +
          "\n\n" + table.text(screen) +
          wrapped(marks_note(marked, rule.tie) + limit_note(outcomes.front(), memory) +
                      efficiency_note(outcomes, references_of(ranking)) + doubts(outcomes) + caveat(scenario.profile),
                  screen.width, 2) +
-         "\n" + wrapped(why_text(ranking.front()) + bounds + limits(ranking.front()), screen.width) +
+         "\n" + wrapped(why_text(ranking.front()) + least + limits(ranking.front()), screen.width) +
          what_to_do(ranking, rule.tie, screen);
 }
 
