@@ -448,9 +448,11 @@ class Transfer:
 
 
 class Fluid(Network):
+    """Moments between instants are kept from the last instant on: a double has no picoseconds of an hour to spare."""
+
     def __init__(self, fabric):
         super().__init__(fabric)
-        self.clock, self.rounds, self.coming = 0.0, [], None
+        self.base, self.rounds, self.coming = 0, [], None
 
     def changed(self):
         self.coming = None
@@ -462,7 +464,7 @@ class Fluid(Network):
 
     def begin(self, now, transfer, index, before):
         start_up = transfer.collective.shape(self.fabric, index).start_up
-        self.rounds.append(Round(transfer, index, now + transfer.scale * float(start_up), before))
+        self.rounds.append(Round(transfer, index, now - self.base + transfer.scale * float(start_up), before))
         self.changed()
 
     def alone(self, one):
@@ -505,22 +507,25 @@ class Fluid(Network):
         return moment, full
 
     def advance(self, now):
-        left = {one: one.left for one in self.rounds}
-        while self.clock < now:
-            moment, full = self.flow(left, self.clock, float(now))
-            self.meet(self.clock, moment, full)
-            self.clock = moment
+        left, clock, until = {one: one.left for one in self.rounds}, 0.0, float(now - self.base)
+        while clock < until:
+            moment, full = self.flow(left, clock, until)
+            self.meet(self.base + clock, self.base + moment, full)
+            clock = moment
             for one in self.rounds:
                 if left[one] == 0 and one.arrived is None:
                     one.arrived = moment
         for one in self.rounds:
             one.left = left[one]
+            one.go -= until
+            one.arrived = None if one.arrived is None else one.arrived - until
+        self.base = now
         self.rounds = [one for one in self.rounds if not one.ended or one.left > 0]
 
     def ahead(self):
         """(the next instant at which a round ends, those rounds), if nothing else happens."""
         if self.coming is None:
-            left, clock, ends = {one: one.left for one in self.rounds}, self.clock, {}
+            left, clock, ends = {one: one.left for one in self.rounds}, 0.0, {}
             waiting = [one for one in self.rounds if not one.ended]
             while True:
                 for one in [one for one in waiting if left[one] == 0]:
@@ -532,7 +537,7 @@ class Fluid(Network):
                 if not waiting or clock > first + 1:
                     break
                 clock, _ = self.flow(left, clock, math.inf)
-            self.coming = first, [one for one in self.rounds if ends.get(one) == first]
+            self.coming = first + self.base, [one for one in self.rounds if ends.get(one) == first]
         return self.coming
 
     def next(self):
@@ -557,9 +562,9 @@ class Fluid(Network):
     def reroute(self, now):
         self.changed()
 
-    def state(self, now):
-        return [(one.transfer.owner, one.transfer.name, one.index, one.ended, nearest(max(0.0, one.go - now)),
-                 nearest(one.left * self.alone(one)), None if one.arrived is None else nearest(now - one.arrived))
+    def state(self, _):
+        return [(one.transfer.owner, one.transfer.name, one.index, one.ended, nearest(max(0.0, one.go)),
+                 nearest(one.left * self.alone(one)), None if one.arrived is None else nearest(-one.arrived))
                 for one in self.rounds]
 
 
@@ -615,7 +620,7 @@ class Messages(Network):
         """As far as it comes at this instant."""
         if message.stage == WAITING and message.data == 0:
             message.stage = STARTING
-            message.at = nearest(now + float(message.transfer.collective.delay(self.fabric, message.send)))
+            message.at = now + nearest(message.transfer.collective.delay(self.fabric, message.send))
         if message.stage == STARTING and message.at <= now:
             message.stage, message.at = QUEUED, math.inf
         if message.stage == QUEUED and message.order == 0:
@@ -635,8 +640,8 @@ class Messages(Network):
         message.stage, message.at = REDUCING, now
         if message.send.reduces and transfer.collective.gamma:
             free = max(self.free.get((transfer.owner, rank), 0), now)
-            message.at = nearest(free + float(transfer.collective.gamma) * message.size)
-            self.free[transfer.owner, rank] = message.at
+            self.free[transfer.owner, rank] = free + transfer.collective.gamma * message.send.share * transfer.size
+            message.at = nearest(self.free[transfer.owner, rank])
         for other in message.precedes:
             other.order -= 1
             self.proceed(now, other)
@@ -667,7 +672,7 @@ class Messages(Network):
             if abs(given - message.rate) > 1e-12 * given:
                 message.left -= message.rate * (now - message.since)
                 message.since, message.rate = now, given
-                message.at = max(now, nearest(now + message.left / given))
+                message.at = max(now, now + nearest(message.left / given))
 
     def advance(self, now):
         if self.live and now > self.clock:
