@@ -391,9 +391,10 @@ def max_min(flows, capacity):
         stays = {flow for flow in rising if flows[flow][1] <= edge
                  or any(use > 0 and way in full for way, use in flows[flow][0].items())}
         for flow in stays:
-            rates[flow] = level
+            most = flows[flow][1]
+            rates[flow] = most if most <= edge else level
             for way, use in flows[flow][0].items():
-                used[way] = used.get(way, 0.0) + use * level
+                used[way] = used.get(way, 0.0) + use * rates[flow]
         rising -= stays
     return rates
 

@@ -54,11 +54,11 @@ class Random:
         return (self.bits() >> 11) * 2.0**-53
 
     def below(self, bound):
-        """A whole number from 0 to bound - 1, all as likely."""
-        limit = 2**64 - 2**64 % bound
-        while (value := self.bits()) >= limit:
+        """A whole number from 0 to bound - 1, all as likely: all that can be drawn in so many equal buckets."""
+        bucket = 2**64 // bound
+        while (value := self.bits() // bucket) >= bound:
             pass
-        return value % bound
+        return value
 
 
 def exponential(random, mean):

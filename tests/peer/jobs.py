@@ -571,8 +571,7 @@ class Clock:
         bases = {run.job.place: max(run.begins) for run in self.runs}
         for owner, name, *rest in self.network.state(self.now):
             flights.append((owner, (name[0] - bases[owner], name[1]), *rest))
-        state = (tuple(run.state(self.now) for run in self.runs), tuple(sorted(flights, key=repr)),
-                 tuple(run.begins[bases[run.job.place]] - self.now for run in self.runs))
+        state = tuple(run.state(self.now) for run in self.runs), tuple(sorted(flights, key=repr))
         if state in self.seen:
             self.repeat = self.seen[state], self.now
         else:
