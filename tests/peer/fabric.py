@@ -27,8 +27,9 @@ def rate(text):
 
 
 def nearest(time):
-    """The nearest whole picosecond, halves up, of a double or a fraction."""
-    return math.floor(time + (Fraction(1, 2) if isinstance(time, Fraction) else 0.5))
+    """The nearest whole picosecond, halves up, of a double or a fraction; a double that misses a half by its own noise
+    is one."""
+    return math.floor(time + (Fraction(1, 2) if isinstance(time, Fraction) else 0.5 + 1e-7))
 
 
 # ---- topologies -----------------------------------------------------------------------------------------------------

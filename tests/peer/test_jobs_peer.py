@@ -46,7 +46,8 @@ def duration(pick, low, high):
 
 
 def bandwidth(pick):
-    return pick.choice(["1 GB/s", "10 Gbit/s", "3 GB/s", f"{pick.uniform(0.5, 4):.3f} GB/s"])
+    """Seldom such that bytes take whole picoseconds: a half of one, rounded, is a matter of the last bit."""
+    return f"0.{2 * pick.randint(2000, 4999) + 1} GB/s" if pick.random() < 0.5 else f"{pick.uniform(10, 30):.4f} Gbit/s"
 
 
 def random_layers(pick):
@@ -426,6 +427,9 @@ class Jobs(Asked):
         if "search" in own:
             for row in own["jobs"]:
                 row.pop("each_s")
+            for row in given["jobs"]:
+                if str(row["placement"]).startswith('["'):  # a list, or as it is printed
+                    row["placement"] = json.loads(row["placement"])
         lines = jobs.differences(given, own)
         return "\n".join([*lines[:12], self.described(files), f"program: {done.stdout.strip()}",
                           f"peer:    {json.dumps(own)}"]) if lines else None
@@ -451,6 +455,42 @@ class Jobs(Asked):
         for fidelity in ("fluid", "message"):
             with self.subTest(fidelity):
                 self.check(fidelity, lambda pick, kind=fidelity: random_case(pick, fidelity=kind), CASES)
+
+    def test_jobs_that_repeat(self):
+        """Jobs of one profile and strategy, so that the joint state comes back."""
+        def draw(pick):
+            layers, more = random_layers(pick), {"iterations": 12, "warm_up": 2}
+            strategy = pick.choice(["wfbp", "s-sgd", {"name": "p3", "partition": "60 kB"}])
+            rows = [{"name": name, "profile": "p.json", "strategy": strategy, "placement": hosts} | chance(
+                pick, 0.5, {"start": duration(pick, 0, 90)}) for name, hosts in (("a", ["h0", "h2"]), ("b", ["h1", "h3"]))]
+            files = small(*rows, fidelity=pick.choice(["fluid", "message"]), **more)
+            files["jobs.json"]["cluster"]["network"]["topology"] |= {"link": LINK | {"bandwidth": bandwidth(pick)}}
+            return files | {"p.json": trace(layers, 16)}
+
+        self.check("repeat", draw, CASES)
+
+    def test_alone_is_run(self):
+        """A job by itself takes what `run` says of as many workers, in both fidelities, on every topology."""
+        pick = random.Random(f"{SEED} run")
+        for _ in range(CASES):
+            network, files = Network(pick), {}
+            count = min(network.seats, pick.choice([2, 3, 4, 5, 6, 8]))
+            row = random_job(pick, network, 0, count, files)
+            for key in ("classes", "balance", "batch", "placement", "start"):
+                row.pop(key, None)
+            files["jobs.json"] = {"cluster": network.cluster, "jobs": [row]}
+            if network.cluster["network"]["alpha"] == "0 us":  # `run` rounds rounds without a start-up one by one
+                network.cluster["network"]["alpha"] = "2.5 us"
+            own = self.peer(files)["jobs"][0]
+            stragglers = {"stragglers": row["stragglers"]} if "stragglers" in row else {}
+            self.write({"c.json": network.cluster | stragglers | {"workers": count}})
+            strategy = row["strategy"] if isinstance(row["strategy"], dict) else {"name": row["strategy"]}
+            options = [word for key, value in strategy.items() if key != "name" for word in ("-o", f"{key}={value}")]
+            done = self.run_program("run", "-p", row["profile"], "-c", "c.json", "-s", strategy["name"], "--collective",
+                                    row["collective"], "--json", *options)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            given = json.loads(done.stdout)["iteration_s"]
+            self.assertEqual(jobs.differences({"iteration_s": given}, own), [], self.described(files))
 
     def test_searches(self):
         """Two or three jobs that are alike, so that they meet again and again; places and offsets."""
