@@ -106,7 +106,8 @@ class Topology:
     def fat_tree(self, d, _):
         half = d["ports"] // 2
         hosts = self.nodes("h", 2 * half**3)
-        edges, aggs, cores = self.nodes("edge", 2 * half**2), self.nodes("agg", 2 * half**2), self.nodes("core", half**2)
+        edges, aggs = self.nodes("edge", 2 * half**2), self.nodes("agg", 2 * half**2)
+        cores = self.nodes("core", half**2)
         up = self.link[1] / Fraction(str(d.get("oversubscription", 1)))
         for host in hosts:
             self.join(host, edges[host // half])
@@ -384,8 +385,8 @@ def max_min(flows, capacity):
         slopes = {}
         for flow in rising:
             for way, use in flows[flow][0].items():
-                slopes[way] = slopes.get(way, 0.0) + use
-        levels = {way: max(0.0, capacity(way) - used.get(way, 0.0)) / slope for way, slope in slopes.items() if slope > 0}
+                slopes[way] = slopes.get(way, 0.0) + use  # above 0
+        levels = {way: max(0.0, capacity(way) - used.get(way, 0.0)) / slope for way, slope in slopes.items()}
         level = min([*levels.values(), *(flows[flow][1] for flow in rising)])
         edge = level * (1 + 1e-12)
         full = {way for way, at in levels.items() if at <= edge}
@@ -425,7 +426,7 @@ class Network:
         self.changed()
 
     def backgrounds(self):
-        return [(ways, most) for _, flow in sorted(self.background.items()) if flow is not None for ways, most in [flow]]
+        return [self.background[place] for place in sorted(self.background) if self.background[place] is not None]
 
     def meet(self, since, until, full):
         if until > since:
@@ -439,7 +440,7 @@ class Round:
 
     def __init__(self, transfer, index, go, before):
         self.transfer, self.index, self.go, self.before = transfer, index, go, before
-        self.left, self.arrived, self.ended = 1.0, None, False  # left: the fraction of its bytes; arrived: when they all were
+        self.left, self.arrived, self.ended = 1.0, None, False  # left: a fraction; arrived: when its bytes had
 
 
 class Transfer:
@@ -656,7 +657,8 @@ class Messages(Network):
 
     def share(self, moving):
         """(rate of each in bytes per ps, [(way, jobs)] that are full)."""
-        key = (self.fabric.state, tuple((id(one.transfer.collective), one.send.source, one.send.target) for one in moving),
+        key = (self.fabric.state,
+               tuple((id(one.transfer.collective), one.send.source, one.send.target) for one in moving),
                tuple((tuple(ways), most) for ways, most in self.backgrounds()))
         if key not in self.shared:
             flows = [(dict.fromkeys(self.ways(one), 1.0), math.inf) for one in moving]

@@ -186,7 +186,7 @@ class Job:
         times = []
         for rank, profile in enumerate(self.profiles):
             part = Fraction(self.batches[rank], profile.batch) if self.batches else 1
-            times.append(computing(Profile(reference.slowed(profile.layers, part), None, 0)) + self.own.update)
+            times.append(computing(Profile(reference.slowed(profile.layers, part), None, 0)) + profile.update)
         return max(times)
 
     def samples(self):
@@ -389,7 +389,8 @@ class Run:
     def state(self, now):
         base = max(self.begins, default=0)
         waiting = tuple((key[0] - base, key[1]) for _, key in sorted(self.waiting))
-        return (tuple(worker.state(now, base) for worker in self.workers), waiting, self.next,
+        following = self.next if self.job.plan.order == "listed" else None
+        return (tuple(worker.state(now, base) for worker in self.workers), waiting, following,
                 tuple(sorted((key[0] - base, key[1]) for key in self.done)),
                 tuple(sorted((key[0] - base, key[1], count) for key, count in self.ready_of.items())))
 
@@ -462,8 +463,6 @@ class Background:
 
 # ---- the clock ------------------------------------------------------------------------------------------------------
 
-# measured: of each job (the first iteration, how many, what the last of them ends at, their length in all).
-Outcome = namedtuple("Outcome", "jobs measured steady period")
 Measured = namedtuple("Measured", "times since until met")  # met: {(way, other job): ps}
 
 
@@ -478,7 +477,8 @@ class Clock:
         self.background = [Background(place, document, topology) for place, document in enumerate(background)]
         self.warm_up, self.iterations = warm_up, iterations
         self.endless = all(job.iterations is None for job in jobs)
-        self.seen = {} if self.endless and not self.events and not any(one.switches for one in self.background) else None
+        still = not self.events and not any(one.switches for one in self.background)
+        self.seen = {} if self.endless and still else None
         self.now, self.repeat = None, None
 
     def changes(self):
@@ -517,12 +517,13 @@ class Clock:
         return next(run for run in self.runs if run.job.place == place)
 
     def change(self):
-        if self.now in [time for event in self.events for time in (event.at, event.until)]:
-            self.take_effect()
-        turned = [one for one in self.background if one.next <= self.now]
+        affected = {one for one in self.background if one.next <= self.now}
         for one in self.background:
             one.turn(self.now)
-        for one in turned if not self.events else self.background:
+        if self.now in [time for event in self.events for time in (event.at, event.until)]:
+            self.take_effect()
+            affected = self.background
+        for one in affected:
             self.network.switch(one.place, one.flow(self.fabric))
 
     def take_effect(self):
@@ -600,7 +601,8 @@ class Clock:
             since, until = self.repeat
             inside = [time for _, time in sorted(run.begins.items()) if since <= time < until]
             ends = inside[1:] + [inside[0] + until - since]
-            return Measured([end - begin for begin, end in zip(inside, ends)], since, until, self.met(run, since, until))
+            times = [end - begin for begin, end in zip(inside, ends)]
+            return Measured(times, since, until, self.met(run, since, until))
         if self.endless:
             first = self.window(run)
             last = first + self.iterations
@@ -629,8 +631,9 @@ class Experiment:
 
     def __init__(self, path):
         self.document, folder = json.loads(path.read_text(encoding="utf-8")), path.parent
-        cluster = self.document["cluster"]
-        self.cluster = json.loads((folder / cluster).read_text(encoding="utf-8")) if isinstance(cluster, str) else cluster
+        self.cluster = self.document["cluster"]
+        if isinstance(self.cluster, str):
+            self.cluster = json.loads((folder / self.cluster).read_text(encoding="utf-8"))
         self.fidelity = self.document.get("fidelity", self.cluster["network"].get("fidelity", "alpha-beta"))
         if self.fidelity == "alpha-beta":
             raise Refused("alpha-beta")
@@ -721,7 +724,7 @@ class Experiment:
         """The result of what coordinate descent finds."""
         placements, offsets = self.first_choices(place), [0] * len(self.jobs)
         result = self.simulate(placements, offsets)
-        before, best = worst_and_mean(result), score(result, minimise)
+        before = worst_and_mean(result)
         tried = []
         if place:
             tried.append((placements, [self.choices(job) for job in self.jobs]))
@@ -738,7 +741,6 @@ class Experiment:
         result = self.simulate(placements, offsets)
         for row, placement, offset in zip(result["jobs"], placements, offsets):
             row["offset_s"], row["placement"] = in_seconds(offset), placement
-        del best
         return result | {"before": before, "search": worst_and_mean(result)}
 
     def one_pass(self, values, choices, placements, offsets, minimise):
