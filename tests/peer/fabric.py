@@ -243,8 +243,8 @@ Send = namedtuple("Send", "source target share reduces stream")  # ranks; share:
 
 
 def rings(count, hosts, how_many):
-    """The orders in which rings go through ranks; hosts: of each rank, on two levels, else None."""
-    if hosts is None:
+    """The orders in which rings go through ranks; hosts: of each rank, on two levels, else None. One node has one."""
+    if hosts is None or len(set(hosts)) == 1:
         return [list(range(count))]
     inside = {}
     for rank, host in enumerate(hosts):
