@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import program  # noqa: E402
 
 SEED = int(os.environ.get("ALLREPLAY_PEER_SEED", "2024"))
-CASES = int(os.environ.get("ALLREPLAY_JOBS_CASES", "60"))
+CASES = int(os.environ.get("ALLREPLAY_JOBS_CASES", "30"))
 SHOWN = 2
 SCALE = 40  # iterations of some milliseconds: a picosecond that the last bit of a double decides is no difference
 WORKED = program.REFERENCE.parent / "cases" / "jobs.json"
