@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 #include "sim/interchange/importers/readers.hpp"
 
