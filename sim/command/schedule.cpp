@@ -48,8 +48,7 @@ void add_schedule(CommandLine& app) {
                      "interleaved: so many micro-batches pass a chunk before those of the next chunk do");
   command.footer(
       "Example:\n  allreplay schedule 1f1b --pp 4 --micro-batches 8\n"
-      "  allreplay schedule zbv --pp 4 --micro-batches 8 > zbv.csv; "
-      "allreplay run … --pp 4 --schedule zbv.csv");
+      "  allreplay schedule zbv --pp 4 --micro-batches 8");
   command.callback([arguments](Context& context) { execute(context, *arguments); });
 }
 
