@@ -270,9 +270,9 @@ void read_collective_name(const Json& json, Network& network) {
 }
 
 Network read_network(const Json& json) {
-  std::vector<std::string_view> keys{"alpha", "beta",     "bandwidth", "gamma",      "measured",
-                                     "table", "topology", "line_rate", "collective", "tables",
-                                     "node",  "rails",    "nccl",      "fidelity",   "server", "p2p"};
+  std::vector<std::string_view> keys{"alpha",    "beta",      "bandwidth",  "gamma",  "measured", "table",
+                                     "topology", "line_rate", "collective", "tables", "node",     "rails",
+                                     "nccl",     "fidelity",  "server",     "p2p"};
   keys.insert(keys.end(), std::begin(network_options), std::end(network_options));
   json.allow_only(keys);
   require_one_cost(json);

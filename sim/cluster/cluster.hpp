@@ -108,7 +108,7 @@ struct Network {
   std::optional<double> line_rate;       ///< of the named links, bytes per second: costs that beat it are warned of
   std::string collective = "ring";
   std::vector<std::pair<std::string, std::string>>
-      by_operation;  ///< operation and collective, where the file tells them apart
+      by_operation;              ///< operation and collective, where the file tells them apart
   bool names_collective = true;  ///< false: a strategy that has one of its own goes before
   std::string fidelity = "alpha-beta";
   std::vector<std::pair<std::string, std::string>> options;  ///< defaults for this cluster: sharing, servers, …

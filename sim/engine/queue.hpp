@@ -16,8 +16,7 @@ struct QueueRule {
 
 class Queue {
  public:
-  explicit Queue(const QueueRule& rule)
-      : rule_(rule), bytes_at_most_(static_cast<double>(rule.window.bytes)) {}
+  explicit Queue(const QueueRule& rule) : rule_(rule), bytes_at_most_(static_cast<double>(rule.window.bytes)) {}
 
   void push(TaskId id, const Task& task, Time now);
 

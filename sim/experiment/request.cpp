@@ -121,8 +121,8 @@ Shared<Profile> Library::profile(const Request& request) {
 const Library::ClusterFile& Library::cluster(const std::string& name) {
   return known(&Shelves::clusters, name, [&](const Files& files) {
     const Json json = Json::read(files, files.find_data("topologies", name, "cluster"));
-    json.allow_only(
-        {"name", "description", "source", "workers", "network", "stragglers", "spread", "jitter", "interference", "parallel"});
+    json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "spread", "jitter",
+                     "interference", "parallel"});
     ClusterFile file{read_cluster(json), json};
     require_plain_name(file.cluster.name, json.place() / "name");
     return file;

@@ -58,7 +58,8 @@ Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
 
 // What a topology, and nodes, decide for a collective that runs on them.
 void take_network(const Scenario& scenario, const Algorithm& algorithm, CollectiveChoice& choice) {
-  if (scenario.options.parallel.pipeline()) choice.options.chunks = CollectiveOptions{}.chunks;  // those are the pipeline's
+  if (scenario.options.parallel.pipeline())
+    choice.options.chunks = CollectiveOptions{}.chunks;  // those are the pipeline's
   const auto& spec = scenario.cluster.network.topology;
   if (spec && spec->kind == TopologyKind::BCube) choice.options.levels = spec->k;
   // Of nodes without a topology, closed forms know themselves.
