@@ -124,6 +124,8 @@ void require_options_of_pipelines(const Scenario& scenario, const CollectiveChoi
   if (scenario.stragglers.jitter) refuse_in_pipeline(scenario.cluster.place / "jitter", "jitter", "none");
   if (!scenario.stragglers.slow.empty())
     refuse_in_pipeline(scenario.cluster.place / "stragglers", "stragglers", "none");
+  if (scenario.stragglers.spread && scenario.stragglers.spread->seed)
+    refuse_in_pipeline(scenario.cluster.place / "spread/seed", "seed", "a spread without it");
   if (scenario.strategy->name == "fsdp2")
     for (const char* name : {"prefetch", "reduce_buffers", "copy"})
       if (options.places.contains(name))

@@ -31,12 +31,20 @@ struct Steady {
   std::int64_t events = 0, network_events = 0;
 };
 
+// All tasks of a rank take as long as its slowest worker is expected to (docs/models.md, spread).
+std::vector<WorkerClass> ranks_of(const Job& job, const Plan& plan) {
+  std::vector<WorkerClass> ranks = worker_classes({}, job.scenario.workers, true, plan.roles);
+  if (const auto& spread = job.scenario.stragglers.spread)
+    for (WorkerClass& rank : ranks) rank.slowdown = spread->expected_largest(job.parallel->degrees.of_rank());
+  return ranks;
+}
+
 class PipelineReplay {
  public:
   PipelineReplay(const Job& job, const Plan& plan)
       : job_(job),
         plan_(plan),
-        roles_(worker_classes(job.scenario.stragglers, job.scenario.workers, true, plan.roles)),
+        roles_(ranks_of(job, plan)),
         once_(unroll(job.parallel->profile, plan, roles_, job.fabric.get(), std::nullopt,
                      plan.sharding.shards_optimizer() ? job.parallel->degrees.of_gradients() : 1)) {
     for (const Task& task : once_.graph.tasks()) bytes_.push_back(task.bytes);

@@ -14,6 +14,7 @@
 #include "sim/training/job.hpp"
 #include "sim/training/lower_bound.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/training/pipeline_replay.hpp"
 
 namespace allreplay {
@@ -374,6 +375,10 @@ std::int64_t collectives_of(const Plan& plan, std::int64_t workers) {
 }  // namespace
 
 double slowest_factor(const Scenario& scenario) {
+  if (scenario.options.parallel.pipeline()) {
+    const auto& spread = scenario.stragglers.spread;
+    return spread ? spread->expected_largest(degrees_of(scenario).of_rank()) : 1;
+  }
   return slowest(worker_classes(scenario.stragglers, scenario.workers));
 }
 

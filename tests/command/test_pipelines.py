@@ -243,5 +243,25 @@ class Pipelines(program.Case):
         self.assertEqual(min(names.values()), names["best"] if "best" in names else min(names.values()))
 
 
+
+@program.needs_program
+class Spread(program.Case):
+    def test_a_rank_is_as_slow_as_its_slowest_worker(self):
+        """Two equal layers on two ranks, a network that takes no time, four micro-batches of 1 + 2 ms: (4 + 1) · 3 = 15 ms, times 1 + 0.3·m(S) for the S workers
+        of a rank: m(1) = 0, m(2) = 0.5641896, m(4) = 1.0293754 (the mean largest of S normal numbers)."""
+        (self.folder / "p.csv").write_text("layer,params,forward_us,backward_us\na,1,1000,2000\nb,1,1000,2000\n", encoding="utf-8")
+        words = ["run", "--profile", "p.csv", "--cluster", "c.json", "-s", "ddp", "--pp", "2", "--accumulate", "4", "-o", "p2p_bytes=0B", "--json"]
+        for workers, largest in ((2, 0), (4, 0.5641896), (8, 1.0293754)):
+            for spread in ({"sigma": 0.3}, {"sigma": 0.3, "seed": 1}):
+                cluster = {"name": "c", "workers": workers, "network": {"alpha": "0 s", "beta": "0 s/B"}, "spread": spread}
+                (self.folder / "c.json").write_text(json.dumps(cluster), encoding="utf-8")
+                done = self.run_program(*words)
+                if "seed" in spread:
+                    self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+                    self.assertIn("seed", done.stderr)
+                else:
+                    self.assertAlmostEqual(json.loads(done.stdout)["iteration_s"] / 15e-3, 1 + 0.3 * largest, 6)
+
+
 if __name__ == "__main__":
     unittest.main()
