@@ -56,8 +56,7 @@ void execute(Context& context, const RunArguments& arguments) {
   context.console.warn(outcome.result.warning);
   warn_of_idle_options(context.console, arguments.scenario, outcome);
   if (arguments.json) {
-    std::string row = to_json(row_with_reference(outcome, scaling_reference(outcome)));
-    if (const auto& parallel = outcome.result.parallel) row = with_member(row, "stages", stages_json(*parallel));
+    const std::string row = run_json(outcome);
     context.console.print("{}\n", arguments.links ? with_member(row, "links", links_json(*usage)) : row);
   } else {
     context.console.print("{}{}", run_report(outcome, scaling_reference(outcome), screen()),

@@ -7,6 +7,7 @@
 
 #include "sim/cluster/topology_spec.hpp"
 #include "sim/core/json_value.hpp"
+#include "sim/experiment/scaling.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {
@@ -97,6 +98,12 @@ std::string links_json(const LinkUsage& usage) {
     json["hottest"].push_back(std::move(one));
   }
   return json.dump(2);
+}
+
+std::string run_json(const Outcome& outcome) {
+  const std::string row = to_json(row_with_reference(outcome, scaling_reference(outcome)));
+  const auto& parallel = outcome.result.parallel;
+  return parallel ? with_member(row, "stages", stages_json(*parallel)) : row;
 }
 
 std::string with_member(const std::string& text, const std::string& name, const std::string& value) {
