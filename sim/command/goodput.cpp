@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
+#include "sim/core/text.hpp"
 #include "sim/jobs/nodes_of_job.hpp"
 #include "sim/report/goodput_report.hpp"
 #include "sim/report/links_report.hpp"
@@ -50,9 +51,13 @@ void execute(Context& context, const GoodputArguments& arguments) {
   if (arguments.json)
     context.console.print("{}\n", with_member(run_json(outcome), "goodput", goodput_json(goodput).dump()));
   else
-    context.console.print("{}, {}: an iteration takes {}\n{}", title(outcome.scenario), outcome.scenario.strategy->name,
-                          format_duration(outcome.result.metrics.iteration_s),
-                          goodput_report(goodput, reliability, screen()));
+    context.console.print(
+        "{}{}",
+        wrapped(fmt::format("{}, {}: an iteration takes {}", title(outcome.scenario), outcome.scenario.strategy->name,
+                            format_duration(outcome.result.metrics.iteration_s)) +
+                    "\n",
+                screen().width),
+        goodput_report(goodput, reliability, screen()));
 }
 
 }  // namespace
