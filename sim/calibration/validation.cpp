@@ -25,7 +25,7 @@ void require_all_possible(const MeasuredFile& measured, Library& library) {
       throw InputError(point.request.place_of_workers, "a collective among one worker sends nothing", "2 or more");
     if (measured.quantity == Quantity::Throughput && !scenario.profile->batch_size)
       throw InputError(point.request.place_of_profile, fmt::format("{} has no batch size", scenario.profile->name),
-                       "a trace with batch_size, or iteration_s measured");
+                       "a profile with batch_size, or iteration_s measured");
   }
 }
 

@@ -127,8 +127,8 @@ struct ParallelFlag {
 };
 constexpr ParallelFlag parallel_flags[] = {
     {"pp", "--pp", "ranks of a pipeline (1)"},
-    {"tp", "--tp", "workers of a tensor-parallel group (1, or the trace's); the profile is one worker's"},
-    {"cp", "--cp", "workers of a context-parallel group (1, or the trace's)"},
+    {"tp", "--tp", "workers of a tensor-parallel group (1, or the profile's); the profile is one worker's"},
+    {"cp", "--cp", "workers of a context-parallel group (1, or the profile's)"},
     {"ep", "--ep", "workers of an expert-parallel group (1)"},
     {"schedule", "--schedule", "of the pipeline (1f1b): a name from `allreplay list schedules`, or PyTorch's file"},
     {"chunks", "--chunks", "of the model, on each rank of the pipeline (the schedule's)"},
@@ -387,7 +387,7 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
   command.add_option("--shard-group", arguments.shard_group, "shard among so many consecutive workers (all)");
   command.add_option(
       "--memory", arguments.memory,
-      "of a worker, such as 80GB: what needs more does not fit (the device's, where the trace says activations)");
+      "of a worker, such as 80GB: what needs more does not fit (the device's, where the profile says activations)");
   command.add_flag("--no-reuse", arguments.no_reuse,
                    "fluid, message: simulate every collective, also one that runs alone as one before did");
   add_change_options(command, arguments.changes, changes);
@@ -403,7 +403,7 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
 void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
   command
       .add_option("-p,--profile", arguments.profile,
-                  "layer-wise times: a trace or CSV file, or a name from `allreplay list profiles`")
+                  "layer-wise times: a profile (JSON or CSV), or a name from `allreplay list profiles`")
       .required();
   add_setting_options(command, arguments, every_change, several).required();
   command.add_option("--forward-ratio", arguments.forward_ratio,

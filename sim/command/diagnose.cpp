@@ -11,7 +11,7 @@
 #include "sim/report/diagnosis_report.hpp"
 #include "sim/view/diagnosis_picture.hpp"
 #include "sim/view/diagnosis_trace.hpp"
-#include "sim/workload/trace_writer.hpp"
+#include "sim/workload/profile_writer.hpp"
 
 namespace allreplay {
 
@@ -57,7 +57,7 @@ void execute(Context& context, const DiagnoseArguments& arguments) {
   if (!arguments.profile_out.empty()) {
     ByteSource source(context.files(), files[median_replica(known)]);
     const Imported imported = import_profile(find_importer("kineto", argument("--profile-out")), source, {});
-    profile = trace_json(imported.profile, imported.notes);
+    profile = profile_json(imported.profile, imported.notes);
     context.console.print_stderr("note: the profile is that of the median rank, " + source.file());
   }
   if (!arguments.cluster_out.empty()) {

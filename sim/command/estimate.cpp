@@ -15,7 +15,7 @@
 #include "sim/report/table.hpp"
 #include "sim/workload/model_file.hpp"
 #include "sim/workload/profile_file.hpp"
-#include "sim/workload/trace_writer.hpp"
+#include "sim/workload/profile_writer.hpp"
 
 namespace allreplay {
 
@@ -252,13 +252,13 @@ void refuse_beside_from(const EstimateArguments& arguments) {
         std::pair{&arguments.heads, "--heads"}, std::pair{&arguments.kv_heads, "--kv-heads"},
         std::pair{&arguments.ffn, "--ffn"}, std::pair{&arguments.vocab, "--vocab"}})
     if (!text->empty())
-      throw InputError(argument(name), "beside --from", "--batch, --device, --precision, --seq change a trace");
+      throw InputError(argument(name), "beside --from", "--batch, --device, --precision, --seq change a profile");
   const auto options = arguments.setting.request("").options;
   const std::string flag = arguments.setting.has_cluster() ? "--cluster"
                            : options.empty()               ? flag_of_setting(arguments)
                                                            : options.front().place.path;
   if (!flag.empty())
-    throw InputError(argument(flag), "beside --from", "what is computed is the trace's, wherever it was measured");
+    throw InputError(argument(flag), "beside --from", "what is computed is the profile's, wherever it was measured");
 }
 
 // --- what is said ----------------------------------------------------------------------------------------------------
@@ -309,13 +309,13 @@ std::string summary(const Estimate& made, const std::string& input, const Device
   return facts(rows, screen()) + wrapped(note, screen().width, 2);
 }
 
-// `before`: what the trace that was rescaled says of its own source.
+// `before`: what the profile that was rescaled says of its own source.
 void finish(Context& context, const EstimateArguments& arguments, const Estimate& made, const Model& model,
             const std::string& table, const std::string& before = "") {
   std::vector<std::string> notes = made.notes;
   if (!before.empty()) notes.push_back("before: " + before);
   if (!arguments.out.empty())
-    write_own(context.files(), {"--out", arguments.out}, trace_json(made.profile, notes, &model),
+    write_own(context.files(), {"--out", arguments.out}, profile_json(made.profile, notes, &model),
               "\"origin\": \"estimated\"", arguments.force);
   for (const std::string& note : made.notes) context.console.print_stderr("note: " + note);
   context.console.print(
@@ -331,9 +331,9 @@ void rescale(Context& context, const EstimateArguments& arguments) {
   const std::string text = context.files().read(file);
   const Profile profile = parse_profile(context.files(), text, file);
   if (!profile.batch_size)
-    throw InputError(argument("--from"), fmt::format("{} is no trace: it says neither batch nor device", file),
-                     "a trace (JSON)");
-  Model model = model_of_trace(context.files(), Json::parse(text, file));
+    throw InputError(argument("--from"), fmt::format("{} is no profile: it says neither batch nor device", file),
+                     "a profile (JSON)");
+  Model model = model_of_profile(context.files(), Json::parse(text, file));
   Change change;
   if (!arguments.batch.empty()) change.batch = count(arguments.batch, "--batch");
   if (!arguments.seq.empty()) change.tokens = count(arguments.seq, "--seq", most_tokens);
@@ -429,11 +429,11 @@ void execute(Context& context, const EstimateArguments& arguments) {
 
 void add_estimate(CommandLine& app) {
   auto a = std::make_shared<EstimateArguments>();
-  Command command = app.add_subcommand("estimate", "make a trace of a model and a device, without either");
+  Command command = app.add_subcommand("estimate", "estimate a profile from data sheets; no model code or GPU needed");
   command.add_option("--model", a->model, "a model, a file of one, or a config.json");
-  command.add_option("--from", a->from, "a trace to change, instead of a model");
+  command.add_option("--from", a->from, "a profile to change, instead of a model");
   command.add_option("--device", a->device, "a device, or a file of one");
-  command.add_option("--from-device", a->from_device, "of the trace (what it names)");
+  command.add_option("--from-device", a->from_device, "of the profile (what it names)");
   command.add_option("--batch", a->batch, "samples of one device in a mini-batch");
   command.add_option("--seq", a->seq, "tokens of a sample (the model's positions)");
   command.add_option("--precision", a->precision, "fp32, tf32, fp16, bf16 (bf16, else fp32)");
@@ -450,7 +450,7 @@ void add_estimate(CommandLine& app) {
   command.add_option("--kv-heads", a->kv_heads, "heads of keys and values (as many)");
   command.add_option("--ffn", a->ffn, "inner width (four times the width)");
   command.add_option("--vocab", a->vocab, "rows of the embedding");
-  command.add_option("--out", a->out, "the trace to write (none)");
+  command.add_option("--out", a->out, "the profile to write (none)");
   command.add_flag("--force", a->force, help_on_force);
   command.add_flag("--plain", a->plain, "print the plain roofline's seconds of a model file's layers in fp32, as JSON");
   add_setting_options(command, a->setting, {Changed::Network, Changed::Stragglers});

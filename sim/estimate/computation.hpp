@@ -78,8 +78,8 @@ struct Computation {
 /// the length of its samples where these are tokens. Throws InputError where the file gives no MACs.
 Computation from_model(const Model& model, const SourceLocation& place, std::int64_t tokens = 0);
 
-/// The same model as kernels that each compute its MACs or pass over its bytes, and no more: what reconstructed traces
-/// are split by (docs/estimation.md).
+/// The same model as kernels that each compute its MACs or pass over its bytes, and no more: what reconstructed
+/// profiles are split by (docs/estimation.md).
 Computation plain_computation(const Model& model, const SourceLocation& place);
 
 /// How many tokens a sample has, by the text "1024 tokens"; 0 for other texts.

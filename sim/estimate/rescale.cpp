@@ -37,7 +37,7 @@ class Rescaling {
   Rescaling(const Files& files, const Profile& profile, const Model& model, const Change& change)
       : profile_(profile), model_(model) {
     if (!profile.batch_size)
-      throw InputError(estimate_option("--from"), "says no batch size", "a trace; a CSV table has none");
+      throw InputError(estimate_option("--from"), "says no batch size", "a profile; a CSV table has none");
     batch_ = *profile.batch_size;
     new_batch_ = change.batch.value_or(batch_);
     precision_ = change.precision.empty() ? profile.precision : change.precision;

@@ -72,7 +72,8 @@ void routing(Scenario& scenario, const ChangeText& change, const ProfileFile& /*
 void batch(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   Profile& profile = scenario.profile.own();
   if (!profile.batch_size)
-    throw InputError(change.place, fmt::format("{} says no batch size", profile.name), "a trace; a CSV table has none");
+    throw InputError(change.place, fmt::format("{} says no batch size", profile.name),
+                     "a profile; a CSV table has none");
   const auto now = static_cast<double>(*profile.batch_size);
   constexpr std::int64_t most = 1'000'000'000;
   const auto factor = factor_of(change.value, change.place);
@@ -103,12 +104,12 @@ void precision(Scenario& scenario, const ChangeText& change, const ProfileFile& 
   if (change.value == profile.precision) return;
   if (!profile.batch_size)
     throw InputError(change.place, fmt::format("{} says neither batch nor device", profile.name),
-                     "a trace; a CSV table says neither");
+                     "a profile; a CSV table says neither");
   if (!device_called(*file.files, profile.device))
     throw InputError(change.place,
                      fmt::format("no device is known as '{}', which {} names", profile.device, profile.name),
-                     "a trace of `allreplay estimate --from`, which can be told --from-device");
-  const Model model = model_of_trace(*file.files, Json::read(*file.files, file.name));
+                     "a profile of `allreplay estimate --from`, which can be told --from-device");
+  const Model model = model_of_profile(*file.files, Json::read(*file.files, file.name));
   Profile changed = rescaled(*file.files, profile, model, {.precision = change.value}).profile;
   changed.name = profile.name;
   scenario.profile = std::move(changed);

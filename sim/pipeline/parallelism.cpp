@@ -63,7 +63,7 @@ std::vector<double> send_bytes(const Pipeline& pipeline, const ParallelOptions& 
     if (!bytes)
       throw InputError({profile.name, fmt::format("/layers/{}", pipeline.chunks[chunk].last)},
                        fmt::format("'{}' ends chunk {} and says no output_bytes", last.name, chunk),
-                       "output_bytes in the trace, or --option p2p_bytes=SIZE");
+                       "output_bytes in the profile, or --option p2p_bytes=SIZE");
     all[chunk] = static_cast<double>(*bytes) / static_cast<double>(parallel.p2p_split ? parallel.tp : 1);
   }
   return all;

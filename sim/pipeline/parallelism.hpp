@@ -32,7 +32,7 @@ struct ParallelOptions {
   std::optional<std::int64_t> chunks;      ///< V; none: the schedule's
   StageCut stages;
   P2p p2p = P2p::Overlap;
-  std::optional<Bytes> p2p_bytes;  ///< of every send, instead of what the trace says
+  std::optional<Bytes> p2p_bytes;  ///< of every send, instead of what the profile says
   bool p2p_split = false;          ///< each worker of a tensor group sends its share
   std::optional<std::int64_t> microbatch_group;
   std::optional<UpdateBarrier> update_barrier;  ///< all; with barrier layer: stage

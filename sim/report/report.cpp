@@ -64,7 +64,7 @@ std::string memory_parts(const MemoryUse& memory) {
           fmt::format("{}{} {}", text.empty() ? "" : ", ", name, format_size(static_cast<Bytes>(std::llround(bytes))));
   }
   return text + (sum > memory.peak + 0.5 ? "; each at its own peak, which are not at one time" : "") +
-         (parts.activations ? "" : "; activations are not in the trace");
+         (parts.activations ? "" : "; activations are not in the profile");
 }
 
 }  // namespace
@@ -109,8 +109,8 @@ std::string limit_note(const Outcome& one, bool told) {
                               : "of a worker, such as 80GB");
   }
   if (told && !activations)
-    note +=
-        fmt::format("{} without activations: the trace says nothing of them", note.empty() ? "memory is" : ", and is");
+    note += fmt::format("{} without activations: the profile says nothing of them",
+                        note.empty() ? "memory is" : ", and is");
   return note.empty() ? "" : fmt::format("note: {}\n", note);
 }
 

@@ -17,7 +17,7 @@ bool has_groups(const Profile& profile) {
 std::vector<bool> begins_of_groups(const Profile& profile, const SourceLocation& place) {
   if (!has_groups(profile))
     throw InputError(place, fmt::format("the layers of '{}' name no groups", profile.name),
-                     "wrap=layer, wrap=SIZE, or \"group\" in the trace's layers");
+                     "wrap=layer, wrap=SIZE, or \"group\" in the profile's layers");
   std::vector<bool> begins(profile.layers.size(), false);
   std::set<std::string> seen;
   std::string current;

@@ -25,7 +25,7 @@ struct Asked {
 const std::vector<Asked>& absent() {
   static const std::vector<Asked> all{
       {{"amp", "autocast", "apex", "mixed", "half", "fp16", "bf16", "fp8"},
-       "precision is the trace's",
+       "precision is the profile's",
        "--precision bf16, or gradient_dtype and parameter_dtype; --codec fp16 for the wire alone"},
       {{"async", "asynchronous", "asp", "ssp", "stale", "localsgd", "gossip", "decentralized", "fedavg"},
        "every iteration waits for the gradients of all workers",
@@ -34,8 +34,8 @@ const std::vector<Asked>& absent() {
        "what leaves the GPU is not simulated",
        "fsdp2 or zero-1 to zero-3, which share the state out; `run` says what a worker holds"},
       {{"checkpointing", "recompute", "recomputation", "remat"},
-       "what is computed again is the trace's",
-       "a trace measured with it, or made by `allreplay estimate --recompute RULE`"},
+       "what is computed again is the profile's",
+       "a profile measured with it, or made by `allreplay estimate --recompute RULE`"},
   };
   return all;
 }
@@ -48,7 +48,7 @@ const std::vector<Asked>& elsewhere() {
        "--pp P --schedule NAME, of `allreplay list schedules`, under a strategy"},
       {{"tp", "cp", "ep", "tensor", "expert", "moe", "mixture", "context", "sequence", "sp", "ulysses", "3d"},
        "is a degree beside data parallelism",
-       "--tp T, --cp C or --ep E, under a strategy, on the trace of one worker of such groups"},
+       "--tp T, --cp C or --ep E, under a strategy, on the profile of one worker of such groups"},
       {{"hsdp"}, "is FSDP in groups", "fsdp2 --shard-group F"},
       {{"zero"}, "which stage?", "zero-1, zero-2 or zero-3"},
       {{"accumulate", "accumulation"}, "goes with any strategy", "--accumulate K"},

@@ -21,7 +21,7 @@ namespace allreplay {
 enum class Dtype : std::uint8_t { Fp32, Bf16, Fp16 };
 inline Bytes bytes_of(Dtype dtype) { return dtype == Dtype::Fp32 ? 4 : 2; }
 struct Dtypes {
-  std::optional<Dtype> gradient, parameter;  ///< the trace's own if not given
+  std::optional<Dtype> gradient, parameter;  ///< the profile's own if not given
 };
 
 /// What a worker's memory holds, and may hold.
@@ -43,7 +43,7 @@ struct Options {
   ParallelOptions parallel;
   Sharing sharing = Sharing::Serial;
   Dtypes dtypes;
-  std::optional<Time> update;  ///< instead of the trace's
+  std::optional<Time> update;  ///< instead of the profile's
   MemoryOptions memory;
   Start start = Start::Together;
   Time launch{0};                                ///< of each collective, on its lane

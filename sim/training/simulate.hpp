@@ -87,7 +87,7 @@ struct MemoryParts {
   double parameters = 0, gradients = 0, optimizer = 0;  ///< all the time
   double gathered = 0;                                  ///< parameters of others, while they are here
   double in_reduction = 0;                              ///< unsharded gradients, until they are reduced
-  std::optional<double> activations;                    ///< none where the trace says nothing of them
+  std::optional<double> activations;                    ///< none where the profile says nothing of them
 };
 
 /// How much there is from an instant on, since the start of the program.

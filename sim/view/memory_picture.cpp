@@ -58,7 +58,7 @@ Chart memory_chart(const std::vector<Advice>& ranking) {
   const bool activations = ranking.front().tuned.result.memory.parts.activations.has_value();
   chart.note = large ? "×: does not fit; " : "";
   chart.note += activations ? "every setting that was tried"
-                            : "every setting that was tried; without activations, of which the trace says nothing";
+                            : "every setting that was tried; without activations, of which the profile says nothing";
   return chart;
 }
 

@@ -58,7 +58,8 @@ struct TimelineRows {
   std::vector<TimelineRow> network;
   std::vector<Arrow> made;   ///< from what makes a block ready on the last class, in `streams`, to its collective
   std::vector<Arrow> gates;  ///< from a collective to what waits for it on class 0, in `streams`
-  /// A worker's memory, on the common clock: of the last episode, where the plan shards or the trace knows activations.
+  /// A worker's memory, on the common clock: of the last episode, where the plan shards or the profile knows
+  /// activations.
   std::vector<MemoryPoint> memory;
 };
 

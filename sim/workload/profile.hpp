@@ -41,7 +41,7 @@ struct Layer {
   std::string name;
   Time forward{0};
   Time backward{0};
-  std::string group = {};                      ///< the unit that sharding gathers it with; "" where the trace says none
+  std::string group = {};  ///< the unit that sharding gathers it with; "" where the profile says none
   std::optional<Bytes> activation_bytes = {};  ///< kept from its forward to its backward pass, of the whole mini-batch
   std::optional<Time> backward_weight = {};    ///< of `backward`: what makes the gradients of weights
   std::optional<Bytes> output_bytes = {};      ///< what it hands on, of the whole mini-batch
@@ -78,7 +78,7 @@ struct Precision {
 inline constexpr Precision precisions[] = {{"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}};
 
 struct Profile {
-  std::string name;  ///< of the trace: its file's name without extension
+  std::string name;  ///< of the profile: its file's name without extension
   std::string model;
   std::string device;
   std::string framework;
@@ -102,7 +102,7 @@ struct Profile {
   double parameter_share() const;  ///< bytes of a parameter per byte of its gradient
   bool tells_activations() const;  ///< what passes keep, of any layer
 
-  /// W of a layer: what the trace says, else half of its backward pass where it has tensors.
+  /// W of a layer: what the profile says, else half of its backward pass where it has tensors.
   std::vector<Time> weight_times() const;
 };
 

@@ -81,8 +81,8 @@ TensorId read_tied(const Json& json, const Profile& profile) {
   return static_cast<TensorId>(found - profile.tensors.begin());
 }
 
-void read_parallel_parts(const Json& trace, Profile& profile) {
-  if (const auto tied = trace.find("tied")) {
+void read_parallel_parts(const Json& object, Profile& profile) {
+  if (const auto tied = object.find("tied")) {
     const auto names = tied->items();
     if (names.size() != 2) tied->fail(fmt::format("names {} tensors", names.size()), "two");
     profile.tied = {read_tied(names[0], profile), read_tied(names[1], profile)};
@@ -92,7 +92,7 @@ void read_parallel_parts(const Json& trace, Profile& profile) {
       tied->fail(fmt::format("'{}' has {} elements, and '{}' {}", one.name, one.elements, other.name, other.elements),
                  "two tensors with equally many");
   }
-  if (const auto parallel = trace.find("parallel")) {
+  if (const auto parallel = object.find("parallel")) {
     parallel->allow_only({"tp", "cp"});
     const auto degree = [&](const char* key) {
       const auto value = parallel->find(key);
@@ -102,12 +102,12 @@ void read_parallel_parts(const Json& trace, Profile& profile) {
   }
 }
 
-// The times of the trace's layers, and the model's tensors on them. A layer of the model needs one in the trace, in
-// the same order; layers that only the trace has (activations, pooling) add time and no gradient.
-void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element, Profile& profile) {
+// The times of the profile's layers, and the model's tensors on them. A layer of the model needs one in the profile, in
+// the same order; layers that only the profile has (activations, pooling) add time and no gradient.
+void join_layers(const Json& object, const Model& model, Bytes bytes_per_element, Profile& profile) {
   std::size_t next = 0;  // the model's layer that has not been met
   std::set<std::string> names;
-  for (const Json& item : trace.at("layers").items()) {
+  for (const Json& item : object.at("layers").items()) {
     item.allow_only(
         {"name", "forward", "backward", "group", "activation_bytes", "backward_weight", "output_bytes", "collectives"});
     const std::string name = item.at("name").text();
@@ -126,30 +126,30 @@ void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element,
     read_parallel_parts(item, layer);
   }
   if (next < model.layers.size())
-    trace.at("layers").fail(
+    object.at("layers").fail(
         fmt::format("the layer '{}' of the model '{}' has no times here", model.layers[next].name, model.name),
         "every layer of the model, in its order");
 }
 
-Profile read_trace(const Files& files, const Json& trace) {
-  trace.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "update",
-                    "tokens_per_sample", "flops_per_sample", "layers", "details", "tied", "parallel"});
+Profile read_profile_object(const Files& files, const Json& object) {
+  object.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "update",
+                     "tokens_per_sample", "flops_per_sample", "layers", "details", "tied", "parallel"});
   Profile profile;
-  const Model model = model_of_trace(files, trace);
+  const Model model = model_of_profile(files, object);
   profile.model = model.name;
-  profile.device = trace.at("device").text();
-  profile.framework = trace.at("framework").text();
-  profile.precision = trace.at("precision").text();
-  profile.origin = read_origin(trace.at("origin"));
-  profile.source = trace.at("source").text();
-  profile.batch_size = trace.at("batch_size").integer(1, 1'000'000'000);
-  if (trace.at("unit").text() != "us")
-    trace.at("unit").fail(fmt::format("'{}' is not the unit of a trace", trace.at("unit").text()), "us");
-  if (const auto update = trace.find("update")) profile.update = microseconds(update->number(), update->place());
-  if (const auto tokens = trace.find("tokens_per_sample")) profile.tokens_per_sample = tokens->integer(1, most_tokens);
-  if (const auto flops = trace.find("flops_per_sample")) profile.flops_per_sample = read_flops(*flops);
-  join_layers(trace, model, read_precision(trace.at("precision")), profile);
-  read_parallel_parts(trace, profile);
+  profile.device = object.at("device").text();
+  profile.framework = object.at("framework").text();
+  profile.precision = object.at("precision").text();
+  profile.origin = read_origin(object.at("origin"));
+  profile.source = object.at("source").text();
+  profile.batch_size = object.at("batch_size").integer(1, 1'000'000'000);
+  if (object.at("unit").text() != "us")
+    object.at("unit").fail(fmt::format("'{}' is not the unit of a profile", object.at("unit").text()), "us");
+  if (const auto update = object.find("update")) profile.update = microseconds(update->number(), update->place());
+  if (const auto tokens = object.find("tokens_per_sample")) profile.tokens_per_sample = tokens->integer(1, most_tokens);
+  if (const auto flops = object.find("flops_per_sample")) profile.flops_per_sample = read_flops(*flops);
+  join_layers(object, model, read_precision(object.at("precision")), profile);
+  read_parallel_parts(object, profile);
   return profile;
 }
 
@@ -233,8 +233,8 @@ void add_tensors(const CsvTable& table, std::size_t row, Profile& profile) {
 
 }  // namespace
 
-Model model_of_trace(const Files& files, const Json& trace) {
-  const Json model = trace.at("model");
+Model model_of_profile(const Files& files, const Json& object) {
+  const Json model = object.at("model");
   if (model.is_object()) return read_model(model);
   const auto file = files.locate_data("models", model.text());
   if (!file) model.fail(fmt::format("no model '{}'", model.text()), suggest(model.text(), files.list_data("models")));
@@ -282,7 +282,7 @@ Profile parse_profile(const Files& files, const std::string& text, const std::st
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   const bool json = (start != std::string::npos && text[start] == '{') || file.ends_with(".json");
   Profile profile =
-      json ? read_trace(files, Json::parse(text, file)) : read_table(file, text, forward_ratio.has_value());
+      json ? read_profile_object(files, Json::parse(text, file)) : read_table(file, text, forward_ratio.has_value());
   profile.name = std::filesystem::path(file).stem().string();
   if (profile.model.empty()) profile.model = profile.name;
   if (forward_ratio)

@@ -16,7 +16,7 @@
 #include "sim/interchange/importers/overlap.hpp"
 #include "sim/interchange/importers/ranks.hpp"
 #include "sim/workload/profile_file.hpp"
-#include "sim/workload/trace_writer.hpp"
+#include "sim/workload/profile_writer.hpp"
 
 using namespace allreplay;
 
@@ -166,7 +166,7 @@ TEST_CASE("what the trace writer writes is read back the same") {
     for (Layer& layer : profile.layers)  // all digits: up to 100 seconds, to the picosecond
       layer.forward = Time(static_cast<std::int64_t>(random.below(100'000'000'000'000)));
     const std::vector<std::string> notes{"one", "a \"second\""};
-    check_same(parse_profile(Files(), trace_json(profile, notes), "x.json"), profile);
+    check_same(parse_profile(Files(), profile_json(profile, notes), "x.json"), profile);
   }
 }
 

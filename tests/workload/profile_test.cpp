@@ -8,7 +8,7 @@
 #include "sim/core/file.hpp"
 #include "sim/workload/model.hpp"
 #include "sim/workload/profile_file.hpp"
-#include "sim/workload/trace_writer.hpp"
+#include "sim/workload/profile_writer.hpp"
 
 using namespace allreplay;
 
@@ -58,7 +58,7 @@ TEST_CASE("a trace may say update, tokens, operations, groups and activations, a
                "\"us\", \"update\": 2.5, \"tokens_per_sample\": 128, \"flops_per_sample\": 1.5e14,");
   text.replace(text.find("\"backward\": 3}"), 14, "\"backward\": 3, \"group\": \"g\", \"activation_bytes\": 7}");
   const Profile profile = parse_profile(Files(), text, "m.json");
-  for (const Profile& one : {profile, parse_profile(Files(), trace_json(profile), "m.json")}) {
+  for (const Profile& one : {profile, parse_profile(Files(), profile_json(profile), "m.json")}) {
     CHECK(one.origin == Origin::Estimated);
     CHECK(one.update == to_time(2.5e-6));
     CHECK(one.tokens_per_sample == 128);
@@ -86,7 +86,7 @@ TEST_CASE("a trace is written with its model's shapes and counts where the model
       "m.json"));
   Profile profile = parse_profile(Files(), "layer,params,forward_us,backward_us\nc,6,1,2\n", "m.csv");
   profile.batch_size = 1;
-  const Json written = Json::parse(trace_json(profile, {}, &model), "t.json");
+  const Json written = Json::parse(profile_json(profile, {}, &model), "t.json");
   const Model read = read_model(written.at("model"));
   CHECK(read.input == "3x8x8");
   CHECK(read.layers[0].forward_macs == 6);
@@ -128,7 +128,7 @@ TEST_CASE("a CSV may say tensors, the update and groups") {
   // The trace's writer keeps the shapes: that of b is what it holds.
   Profile kept = profile;
   kept.batch_size = 1;
-  const Model model = read_model(Json::parse(trace_json(kept), "t.json").at("model"));
+  const Model model = read_model(Json::parse(profile_json(kept), "t.json").at("model"));
   CHECK(model.layers[0].tensors[0].shape == std::vector<std::int64_t>{2, 3});
   CHECK(model.layers[1].tensors[0].shape == std::vector<std::int64_t>{5});
 

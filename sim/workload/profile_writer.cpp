@@ -1,4 +1,4 @@
-#include "sim/workload/trace_writer.hpp"
+#include "sim/workload/profile_writer.hpp"
 
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -55,7 +55,7 @@ std::string model_text(const Profile& profile, const Model* model) {
   return fmt::format("{}, \"layers\": [\n{}]", head, fmt::join(lines, ",\n"));
 }
 
-// What only some traces say of a layer.
+// What only some profiles say of a layer.
 std::string extras(const Layer& layer) {
   std::string text;
   if (!layer.group.empty()) text += fmt::format(R"(, "group": {})", quoted(layer.group));
@@ -71,7 +71,7 @@ std::string extras(const Layer& layer) {
   return text + fmt::format(R"(, "collectives": [{}])", fmt::join(list, ", "));
 }
 
-// What only some traces say of themselves.
+// What only some profiles say of themselves.
 std::string extras(const Profile& profile) {
   std::string text;
   if (profile.update) text += fmt::format(R"(, "update": {})", write_us(*profile.update));
@@ -102,8 +102,8 @@ std::string details(std::span<const std::string> notes) {
 
 }  // namespace
 
-std::string trace_json(const Profile& profile, std::span<const std::string> notes, const Model* model) {
-  if (!profile.batch_size) throw std::logic_error("a trace needs a batch size");
+std::string profile_json(const Profile& profile, std::span<const std::string> notes, const Model* model) {
+  if (!profile.batch_size) throw std::logic_error("a profile needs a batch size");
   return fmt::format(
       "{{\"device\": {}, \"framework\": {}, \"batch_size\": {}, \"precision\": {}, \"origin\": {}, \"source\": {}, "
       "\"unit\": \"us\"{},\n{} \"model\": {{{}}},\n \"layers\": [\n{}]}}\n",
