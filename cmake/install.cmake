@@ -14,7 +14,7 @@ if(NOT CMAKE_CROSSCOMPILING)
   install(FILES ${pages}/allreplay.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)
 endif()
 install(DIRECTORY models traces topologies configs DESTINATION ${CMAKE_INSTALL_DATADIR}/allreplay COMPONENT program
-        FILES_MATCHING PATTERN "*.json" PATTERN "*.csv")
+        FILES_MATCHING PATTERN "*.json" PATTERN "*.csv" PATTERN "LICENCES.txt")
 
 # --- the Python module
 if(TARGET allreplay_python)
@@ -31,7 +31,7 @@ print(s.get_path('platlib', scheme, {'base': '', 'platbase': '', 'installed_base
 endif()
 
 # --- the library: the modules below the commands in one archive, and the headers that sim/allreplay.hpp leads to
-set(library_modules core engine farm workload cluster estimate collective network schedule training search interchange experiment)
+set(library_modules core engine farm workload cluster estimate collective network pipeline schedule training search interchange experiment)
 add_library(allreplay_library STATIC)
 foreach(module ${library_modules})
   target_sources(allreplay_library PRIVATE $<TARGET_OBJECTS:allreplay_${module}>)

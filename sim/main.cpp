@@ -3,17 +3,18 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <fcntl.h>
 #include <iostream>
 #include <malloc.h>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <unistd.h>
 #include <vector>
 
 #include "sim/command/command.hpp"
 #include "sim/command/console.hpp"
+#include "sim/command/definitions.hpp"
 #include "sim/command/program.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/file.hpp"
@@ -47,8 +48,7 @@ void fill_closed_streams() {
 void require_printed() {
   std::cout.flush();
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout)
-    throw allreplay::InputError({"standard output", ""}, std::string("cannot be written: ") + std::strerror(errno),
-                                errno == EPIPE ? "a reader that stays to the end" : "check its space");
+    throw std::system_error(errno, std::generic_category());
 }
 
 // Each simulation asks for some megabytes and gives them back: returned to the system, they would have to be cleared
@@ -62,6 +62,10 @@ void keep_freed_memory() {
 }
 
 int run(int argc, char** argv, allreplay::Context& context) {
+  if (argc > 1 && std::string_view(argv[1]) == "__complete") {  // what a shell asks; it may be of an empty word
+    allreplay::print_offers({argv + 2, argv + argc}, context);
+    return 0;
+  }
   require_no_empty_argument(argc, argv);
   allreplay::CommandLine app = allreplay::command_line();
   allreplay::add_commands(app, argc > 1 ? argv[1] : "");
@@ -88,7 +92,7 @@ int main(int argc, char** argv) {
     return run(argc, argv, context);
   } catch (...) {
     const allreplay::Failure failure = allreplay::current_failure();
-    context.console.print_stderr(failure.text);
+    if (!failure.text.empty()) context.console.print_stderr(failure.text);
     return failure.is_fault ? fault : bad_input;
   }
 }

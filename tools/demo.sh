@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # From a fresh machine to a speed-up plot: set up, build, sweep, plot.
 #
-#   tools/demo.sh [CONFIG]      CONFIG is a file in configs/, without .json (default: mgwfbp_fig10)
+#   tools/demo.sh [CONFIG]      CONFIG is a file in configs/, without .json (default:
+#                               finding_gpu_generations)
 #
-# The default regenerates Fig. 10 of the MG-WFBP paper: the speed-up of merging strategies on 4 to 2048 workers. Prints
-# the table; leaves out/CONFIG.csv with every number, and the plots out/CONFIG.png and out/CONFIG.svg.
+# The default shows how BERT-Large, as it was measured on six GPUs, scales from 8 to 512 workers by DDP and by the best
+# schedule. Prints the table; leaves out/CONFIG.csv with every number, and the plots out/CONFIG.png and out/CONFIG.svg.
 
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
-config=${1:-mgwfbp_fig10}
+config=${1:-finding_gpu_generations}
 [ $# -le 1 ] || usage_error "takes one configuration, not $#"
 [ -f "configs/$config.json" ] ||
   usage_error "no configs/$config.json (there are: $(basename -s .json -a configs/*.json | paste -sd ' ' -))"

@@ -1,23 +1,24 @@
 #!/usr/bin/env bash
 # Fetch published profiles of real GPUs, check them, and import them as traces.
 #
-#   tools/get_public_traces.sh [--only NAME]... [--from-dir DIR] [--out DIR]
+#   tools/get_public_traces.sh [--only NAME]... [--shipped] [--from-dir DIR] [--out DIR]
 #   tools/get_public_traces.sh --list
 #
 #   --list          what there is: name, hardware, licence, address
 #   --only NAME     this one only; any number of times
+#   --shipped       those that stand in traces/: with --out traces they are made anew
 #   --from-dir DIR  fetch nothing: take the files from DIR and the folders in it, where they may have any names
 #   --out DIR       where the traces go (out/public_traces); what was fetched is kept in DIR/originals
 #
 # traces/public.json says where each file stands, and its SHA-256. What was cut off goes on, or starts again; nothing
-# half-fetched or unchecked is ever imported. Then:
+# half-fetched or unchecked is ever imported. What only its authors' own tables say, tools/public_tables.py makes a CSV. Then:
 #
-#   allreplay compare --profile out/public_traces/resnet50_v100_b32_kineto.json --cluster v100-10gbe
+#   allreplay compare --profile out/public_traces/googlenet_k80_b32_bcaffe_4nodes.json --cluster v100-10gbe
 
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
 manifest=traces/public.json
-only=() from_dir="" out=out/public_traces list=false
+only=() from_dir="" out=out/public_traces list=false shipped=
 
 # The user's paths start where the user is.
 absolute() { case "$1" in /*) printf '%s' "$1" ;; *) printf '%s/%s' "$OLDPWD" "$1" ;; esac; }
@@ -25,6 +26,7 @@ absolute() { case "$1" in /*) printf '%s' "$1" ;; *) printf '%s/%s' "$OLDPWD" "$
 while [ $# -gt 0 ]; do
   case "$1" in
     --list) list=true; shift; continue ;;
+    --shipped) shipped=shipped; shift; continue ;;
     --only | --from-dir | --out) [ -n "${2-}" ] || usage_error "$1 needs a value" ;;
     *) usage_error "no option '$1'" ;;
   esac
@@ -36,27 +38,37 @@ while [ $# -gt 0 ]; do
   shift 2
 done
 
-# The manifest's entries as lines of fields, each ended by a unit separator (0x1F), which no field holds: name, address, SHA-256, bytes,
-# importer, hardware, licence, file, options…
+# The manifest's entries as lines of fields, each ended by a unit separator (0x1F), which no field holds: name, importer, hardware,
+# licence, note; how many files, and of each its address, SHA-256, bytes, name; how many words of public_tables.py, and these; options…
 entries() {
-  python3 -I - "$manifest" "${only[@]}" << 'PYTHON'
+  python3 -I - "$manifest" "$shipped" "${only[@]}" << 'PYTHON'
 import json, re, sys
-traces = json.load(open(sys.argv[1], encoding="utf-8"))["traces"]
+manifest, shipped, *only = sys.argv[1:]
+traces = json.load(open(manifest, encoding="utf-8"))["traces"]
 names = [trace["name"] for trace in traces]
-for trace in traces:  # names become files, and addresses are fetched: nothing else than this script's own
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", trace["name"]) or not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", trace["path"].rsplit("/", 1)[-1]):
-        sys.exit(f"get_public_traces.sh: {sys.argv[1]}: {trace['name']!r} or {trace['path']!r} is no name of a file (letters, digits, _ . -)")
+def is_name(text):  # names become files, and addresses are fetched: nothing else than this script's own
+    return re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", text)
+for trace in traces:
+    for path in [file["path"] for file in trace["files"]]:
+        if not is_name(trace["name"]) or not is_name(path.rsplit("/", 1)[-1]):
+            sys.exit(f"get_public_traces.sh: {manifest}: {trace['name']!r} or {path!r} is no name of a file (letters, digits, _ . -)")
     if not trace["repository"].startswith("https://"):
-        sys.exit(f"get_public_traces.sh: {sys.argv[1]}: {trace['repository']!r} is no https:// address")
-for name in sys.argv[2:]:
+        sys.exit(f"get_public_traces.sh: {manifest}: {trace['repository']!r} is no https:// address")
+for name in only:
     if name not in names:
         sys.exit(f"get_public_traces.sh: no trace '{name}' (there are: {' '.join(names)})")
 for trace in traces:
-    if len(sys.argv) == 2 or trace["name"] in sys.argv[2:]:
-        address = f"{trace['repository'].replace('github.com', 'raw.githubusercontent.com')}/{trace['commit']}/{trace['path']}"
-        print(*(trace[key] if key in trace else value for key, value in
-                [("name", 0), ("", address), ("sha256", 0), ("bytes", 0), ("importer", 0), ("hardware", 0), ("licence", 0)]),
-              trace["path"].rsplit("/", 1)[-1], *trace["options"], sep="\x1f", end="\x1f\n")
+    if only and trace["name"] not in only or shipped and not trace.get("shipped"):
+        continue
+    raw = f"{trace['repository'].replace('github.com', 'raw.githubusercontent.com')}/{trace['commit']}"
+    source = f"{trace['repository']} at {trace['commit']} ({trace['licence']}); {trace['hardware']}"
+    note = "made of " + " and ".join(f"{file['path']} (SHA-256 {file['sha256']})" for file in trace["files"])
+    if "note" in trace:
+        note += f"; {trace['note']}"
+    files = [[f"{raw}/{file['path']}", file["sha256"], file["bytes"], file["path"].rsplit("/", 1)[-1]] for file in trace["files"]]
+    table = trace.get("table", [])
+    print(trace["name"], trace["importer"], trace["hardware"], trace["licence"], note, len(files), *sum(files, []),
+          len(table), *table, "--source", source, *trace["options"], sep="\x1f", end="\x1f\n")
 PYTHON
 }
 
@@ -103,24 +115,38 @@ if ! $list && [ ! -x "$program" ]; then
   phase "build" build release allreplay
 fi
 
+made=$(mktemp --suffix .csv)
+trap 'rm -f "$made"' EXIT
 while IFS=$'\x1f' read -r -d $'\n' line; do
   IFS=$'\x1f' read -r -a field <<< "$line"
-  name=${field[0]} address=${field[1]} sha256=${field[2]} bytes=${field[3]} importer=${field[4]}
-  if $list; then
-    printf '%-34s %s, %s, %s bytes\n%-34s %s\n' "$name" "${field[5]}" "${field[6]}" "$bytes" "" "$address"
-    continue
-  fi
-  if [ -n "$from_dir" ]; then
-    if ! file=$(find_in "$from_dir" "$bytes" "$sha256"); then
-      echo "get_public_traces.sh: $from_dir: no file in it is $name (${field[7]}, $bytes bytes, SHA-256 $sha256)" >&2
-      exit 2
+  name=${field[0]} importer=${field[1]} hardware=${field[2]} licence=${field[3]} note=${field[4]} count=${field[5]}
+  field=("${field[@]:6}") files=()
+  for ((; count > 0; --count)); do
+    address=${field[0]} sha256=${field[1]} bytes=${field[2]} file=${field[3]}
+    field=("${field[@]:4}")
+    if $list; then
+      [ ${#files[@]} -gt 0 ] || printf '%-34s %s, %s\n' "$name" "$hardware" "$licence"
+      printf '%-34s %s (%s bytes)\n' "" "$address" "$bytes"
+    elif [ -n "$from_dir" ]; then
+      if ! found=$(find_in "$from_dir" "$bytes" "$sha256"); then
+        echo "get_public_traces.sh: $from_dir: no file in it is $name ($file, $bytes bytes, SHA-256 $sha256)" >&2
+        exit 2
+      fi
+      file=$found
+    else
+      mkdir -p "$out/originals/$name"
+      file=$out/originals/$name/$file
+      fetch "$address" "$file" "$sha256" || exit
     fi
-  else
-    mkdir -p "$out/originals/$name"
-    file=$out/originals/$name/${field[7]}
-    fetch "$address" "$file" "$sha256" || exit
-  fi
+    files+=("$file")
+  done
+  $list && continue
   mkdir -p "$out"
-  echo "== $name: ${field[5]}, ${field[6]}"
-  "$program" import "$file" --from "$importer" --out "$out/$name.json" "${field[@]:8}" < /dev/null || exit
+  echo "== $name: $hardware, $licence"
+  table=("${field[@]:1:${field[0]}}")
+  if [ ${#table[@]} -gt 0 ]; then
+    python3 -I tools/public_tables.py "${table[0]}" "${files[@]}" "${table[@]:1}" > "$made" || exit
+    files=("$made")
+  fi
+  "$program" import "${files[@]}" --from "$importer" --note "$note" --out "$out/$name.json" "${field[@]:1+${field[0]}}" < /dev/null || exit
 done <<< "$lines"

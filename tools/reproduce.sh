@@ -8,7 +8,7 @@
 # on it.
 # Stopped and called again, it goes on where it was; sweeps older than the program or their configuration are made anew.
 # With CONFIG (a file of configs/, without .json) only these are run and drawn, and the page is left alone. --pictures also
-# redraws the pictures that pages show, docs/pictures/finding_*.svg and mgwfbp_fig10.png (the README's).
+# redraws the pictures that pages show, docs/pictures/finding_*.svg.
 
 source "$(dirname -- "${BASH_SOURCE[0]}")/common.sh"
 
@@ -68,7 +68,7 @@ figures() {  # as many at a time as there are jobs
 page() { python3 tools/reproduction.py --program "$program" --sweeps "$out"; }
 shown() {
   local picture name
-  for picture in docs/pictures/{finding_*.svg,mgwfbp_fig10.png}; do
+  for picture in docs/pictures/finding_*.svg; do
     name=${picture##*/}
     name=${name%.*}
     "$program" plot "$out/$name.csv" --config "configs/$name.json" --out "$picture"

@@ -42,7 +42,7 @@ paper's, minus one.
 
 ## Findings
 
-What the same simulator says beyond the papers. Profiles are reconstructed as above.
+What the same simulator says beyond the papers. Profiles are reconstructed as above, where it does not say otherwise.
 
 {findings}
 """

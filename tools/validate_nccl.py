@@ -49,8 +49,8 @@ Beyond one node the model is too fast in the middle: its time is below the measu
 
 ## Calibrated on every other size, scored on the rest
 
-`allreplay calibrate half.csv --collective nccl --cluster …` fits two factors to a log of one node (the model's bandwidth and latency inside), and four where a
-log of several nodes is beside it. Each log by itself, the other half of its sizes:
+`allreplay calibrate half.csv --collective nccl --cluster …` fits two factors to a log of one node (the model's bandwidth and latency inside); to logs of several nodes also those between nodes, trees'
+and LL's part of the bandwidth there, and a rendezvous. Each log by itself, the other half of its sizes:
 
 {single}
 {factors}
@@ -62,8 +62,8 @@ Alps again: all sizes of the logs of 4 and 16 GPUs are fitted, or those from 1 M
 {multi}
 {multi_factors}
 
-A factor cannot repair a shape: fitted to all sizes, the bandwidth between nodes pays for the middle sizes at which the model misses most, and large ones get worse than
-from data sheets. Fit the range that you send, or use tables by number of workers ([calibration](../calibration.md)).
+One log of several nodes does not do: on 16 GPUs no size shows how fast trees are, and on 64 and 256 trees are what counts. With more numbers of GPUs they are found, and what is predicted of 64 to 256
+is within a fifth: [validation](validation.md#nccl-between-nodes-alps-at-seven-sizes-and-two-nodes-of-8-h100). Fit the range that you send, or use tables by number of workers ([calibration](../calibration.md)).
 """
 
 
@@ -126,9 +126,14 @@ def line(name, gpus, network, errors):
 
 
 def factors_of(fit):
-    text = "inside: bandwidth x {bandwidth:.2f}, latency x {latency:.2f}".format(**fit["node"])
-    if fit["network"]["bandwidth"] is not None:
-        text += "; between: bandwidth x {bandwidth:.2f}, latency x {latency:.2f}".format(**fit["network"])
+    """Of both levels, and of what only several nodes have."""
+    words = lambda level, names: ", ".join(f"{said} x {level[key]:.2f}" if level[key] is not None else f"{said} unknown" for key, said in names.items())
+    both = {"bandwidth": "bandwidth", "latency": "latency"}
+    text = "inside: " + words(fit["node"], both)
+    if fit["network"]["bandwidth"] is not None or fit["network"]["latency"] is not None:
+        text += "; between: " + words(fit["network"], {**both, "tree": "trees", "ll": "LL"})
+        text += f", rendezvous {1e6 * fit['network']['rendezvous_s']:.0f} us" if fit["network"]["rendezvous_s"] else ""
+        text += "" if fit["network"]["ll128"] else ", no LL128"
     return text
 
 

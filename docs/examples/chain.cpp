@@ -15,9 +15,9 @@ Rounds chain_rounds(std::int64_t workers, const CollectiveOptions&, CollectiveOp
 
 Coefficients chain(double n, const CollectiveOptions&) { return {2 * (n - 1), 2 * (n - 1), n - 1}; }
 
-constexpr Algorithm chain_row = {"chain",     "all bytes down a chain of ranks, and back",
-                                 "2(N−1)α",   "(N−1)(2β + γ)",
-                                 "any",       "",
-                                 "",          chain,
-                                 nullptr,     Purpose::AllReduce,
-                                 chain_rounds};
+const Algorithm chain_row = {"linear",    "all bytes down a chain of ranks, and back",
+                             "2(N−1)α",   "(N−1)(2β + γ)",
+                             "any",       "",
+                             "",          chain,
+                             nullptr,     Purpose::AllReduce,
+                             chain_rounds};

@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 __version__: str = _core.version()
 __all__ = [
     "Bar", "Cluster", "Document", "InputError", "Need", "Picture", "Plan", "Prices", "Profile", "Result", "Rows", "SimulationWarning",
-    "Timeline", "calibrate", "call", "codec", "collective", "compare", "estimate", "import_trace", "names", "plan", "plot",
-    "recommend", "run", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
+    "Timeline", "calibrate", "call", "codec", "collective", "compare", "diagnose", "estimate", "import_trace", "names", "plan", "plot",
+    "recommend", "run", "schedule", "simulate", "strategy", "sweep", "topology", "tune", "validate", "whatif",
 ]
 
 _core.set_input_error(InputError)
@@ -104,6 +104,12 @@ def validate(file: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
     return result
 
 
+def diagnose(*timelines: str | os.PathLike[str], **options: Any) -> dict[str, Any]:
+    """Replays what the workers of a running job did, and says who slows it down."""
+    result: dict[str, Any] = call("diagnose", *timelines, **options)
+    return result
+
+
 def import_trace(file: str | os.PathLike[str], *, name: str | None = None, **options: Any) -> Profile:
     """Makes a profile of what another profiler or simulator wrote; `out=` also writes it to a file.
 
@@ -160,6 +166,12 @@ def topology(cluster: Given | None = None, **options: Any) -> dict[str, Any]:
 def collective(cluster: Given | None = None, **options: Any) -> Table:
     """Times one collective alone, by message size."""
     return _table(call("collective", cluster=cluster, **options))
+
+
+def schedule(name: str, pp: int, micro_batches: int, **options: Any) -> str:
+    """What each rank of a pipeline does, as PyTorch's schedule files have it."""
+    result: str = call("schedule", name, pp=pp, micro_batches=micro_batches, **options)
+    return result
 
 
 def codec(codec: str, elements: int, **options: Any) -> dict[str, Any]:
@@ -233,7 +245,7 @@ if not TYPE_CHECKING:
         return globals()[name]
 
 
-for _name in ("run", "compare", "sweep", "recommend", "calibrate", "plan", "topology", "collective", "codec", "tune",
-                 "estimate", "validate", "whatif"):
+for _name in ("run", "compare", "sweep", "recommend", "calibrate", "plan", "topology", "schedule", "collective", "codec", "tune",
+                 "diagnose", "estimate", "validate", "whatif"):
     globals()[_name].__doc__ += "\n\n" + _documented(_name)
 import_trace.__doc__ = (import_trace.__doc__ or "") + "\n\n" + _documented("import")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -18,14 +19,37 @@ namespace allreplay {
 
 namespace {
 
-bool is_option(Constant constant) { return constant == Constant::Launch || constant == Constant::Update; }
+bool is_option(Constant constant) {
+  return constant == Constant::Launch || constant == Constant::Update || constant == Constant::LaunchTensor;
+}
+
+bool is_of_links(Constant constant) {
+  return constant == Constant::Alpha || constant == Constant::Beta || constant == Constant::Server;
+}
+
+// Of what may well not be there at all.
+bool none_is_an_answer(Constant constant) { return constant == Constant::Interference || constant == Constant::Spread; }
+
+double most_of(Constant constant) {
+  if (constant == Constant::Interference) return 3;
+  return constant == Constant::Spread ? 0.3 : std::numeric_limits<double>::infinity();
+}
+
+// So many times its start.
+double times_start(const FittedConstant& one, double times) {
+  return std::min(one.value * times, most_of(one.constant));
+}
 
 bool within_node(const Network& network, std::int64_t workers) {
   return network.node && workers <= network.node->workers;
 }
 
-// Where alpha or beta of that level stands in a network.
-std::optional<double>& level_constant(Network& network, Constant constant, bool inside) {
+// Where a constant of the links stands in a network.
+std::optional<double>& link_constant(Network& network, Constant constant, bool inside) {
+  if (constant == Constant::Server) {
+    if (!network.server) network.server.emplace();
+    return network.server->beta;
+  }
   if (inside) return constant == Constant::Alpha ? network.node->alpha : network.node->beta;
   return constant == Constant::Alpha ? network.alpha : network.beta;
 }
@@ -41,13 +65,23 @@ void require_levels(const Scenario& scenario, const MeasuredPoint& point, Consta
 
 double start_of(const Scenario& scenario, Constant constant, bool inside) {
   constexpr double some_launch = 20e-6, some_update = 1e-3, some_alpha = 10e-6, some_beta = 1e-9;
-  if (constant == Constant::Launch) return some_launch;
+  constexpr double some_interference = 0.2, some_spread = 0.02;
+  if (constant == Constant::Launch || constant == Constant::LaunchTensor) return some_launch;
+  if (constant == Constant::Interference) {
+    const auto& known = scenario.cluster.interference;
+    return known && known->compute > 1 ? known->compute - 1 : some_interference;
+  }
+  if (constant == Constant::Spread) {
+    const auto& known = scenario.stragglers.spread;
+    return known && known->sigma > 0 ? known->sigma : some_spread;
+  }
   if (constant == Constant::Update) {
     const double known = to_seconds(scenario.profile->update.value_or(Time(0)));
     return known > 0 ? known : some_update;
   }
   Network network = scenario.cluster.network;
-  const double known = level_constant(network, constant, inside).value_or(0);
+  double known = link_constant(network, constant, inside).value_or(0);
+  if (constant == Constant::Server && !(known > 0)) known = network.beta.value_or(0);
   return known > 0 ? known : constant == Constant::Alpha ? some_alpha : some_beta;
 }
 
@@ -63,10 +97,9 @@ std::vector<FittedConstant> declared(const MeasuredFile& measured, Library& libr
     const Scenario scenario = resolved(point, point.request, library);
     for (const FitRequest& fit : point.fits) {
       FittedConstant one{.constant = fit.constant};
-      if (!is_option(fit.constant)) {
-        require_levels(scenario, point, fit.constant);
+      if (is_of_links(fit.constant)) require_levels(scenario, point, fit.constant);
+      if (fit.constant == Constant::Alpha || fit.constant == Constant::Beta)
         one.inside = within_node(scenario.cluster.network, scenario.workers);
-      }
       for (const std::string& column : fit.by) one.scope.emplace_back(column, point.cells.at(column));
       const auto same = std::find_if(all.begin(), all.end(), [&](const FittedConstant& other) {
         return other.constant == one.constant && other.inside == one.inside && other.scope == one.scope;
@@ -141,7 +174,7 @@ class Misfit {
     for (FittedConstant& one : tried) one.used = false;
     for (std::size_t i = 0; i < free.size(); ++i) {
       tried[free[i]].used = true;
-      tried[free[i]].value *= times[i];
+      tried[free[i]].value = times_start(tried[free[i]], times[i]);
     }
     if (at_start) tried[*at_start].used = true;
     std::vector<double> errors;
@@ -209,7 +242,7 @@ std::vector<std::vector<double>> starts(const Residuals& errors, const std::vect
 class GroupFit {
  public:
   GroupFit(Misfit misfit, const std::vector<FittedConstant>& constants)
-      : misfit_(std::move(misfit)), open_(constants.size()), free_(constants.size()) {
+      : misfit_(std::move(misfit)), constants_(constants), open_(constants.size()), free_(constants.size()) {
     std::iota(free_.begin(), free_.end(), std::size_t{0});
     best_ = least_squares(errors_of(free_), starts(errors_of(free_), constants));
     most_ = best_.squares + noise() * noise();
@@ -221,7 +254,7 @@ class GroupFit {
   FittedConstant fitted(FittedConstant one, std::size_t place, const std::vector<std::size_t>& members) const {
     const auto found = std::find(free_.begin(), free_.end(), place);
     one.used = found != free_.end();
-    if (one.used) one.value *= best_.at[static_cast<std::size_t>(found - free_.begin())];
+    if (one.used) one.value = times_start(one, best_.at[static_cast<std::size_t>(found - free_.begin())]);
     one.known = open_[place].empty();
     for (const std::size_t other : open_[place])
       if (other != place) one.not_told_from.push_back(members[other]);
@@ -261,7 +294,8 @@ class GroupFit {
       LeastSquares none = best_;
       none.at[i] = 0;
       none.squares = squares_of(errors_of(free_)(none.at));
-      if (best_.at[i] >= next_to_0 || none.squares > most_) continue;
+      const bool near = best_.at[i] < next_to_0 || none_is_an_answer(constants_[free_[i]].constant);
+      if (!near || none.squares > most_) continue;
       LeastSquares rest = without(i, true);
       rest.at.insert(rest.at.begin() + static_cast<std::ptrdiff_t>(i), 1.0);
       best_ = rest.squares > most_ ? std::move(none) : std::move(rest);
@@ -293,6 +327,7 @@ class GroupFit {
   }
 
   Misfit misfit_;
+  const std::vector<FittedConstant>& constants_;
   std::vector<std::set<std::size_t>> open_;  // of each that the rows leave open: itself, and what may make up for it
   std::vector<std::size_t> free_;
   LeastSquares best_;  // of those
@@ -338,8 +373,17 @@ Scenario scenario_of(const MeasuredPoint& point, const std::vector<FittedConstan
   for (const FittedConstant& one : fitted) {
     Network& network = scenario.cluster.network;
     if (is_option(one.constant) || !serves(one) || (one.inside && !network.node)) continue;
-    require_levels(scenario, point, one.constant);
-    level_constant(network, one.constant, one.inside) = one.value;
+    if (is_of_links(one.constant)) {
+      require_levels(scenario, point, one.constant);
+      link_constant(network, one.constant, one.inside) = one.value;
+      if (one.constant == Constant::Alpha && !one.inside) network.alpha_of_nodes.clear();
+    } else if (one.constant == Constant::Interference) {
+      if (!scenario.cluster.interference) scenario.cluster.interference.emplace();
+      scenario.cluster.interference->compute = one.in_files();
+    } else {
+      if (!scenario.stragglers.spread) scenario.stragglers.spread.emplace();
+      scenario.stragglers.spread->sigma = one.value;
+    }
   }
   return scenario;
 }

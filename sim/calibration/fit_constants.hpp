@@ -14,13 +14,16 @@ struct FittedConstant {
   Constant constant = Constant::Launch;
   bool inside = false;                                     ///< of alpha and beta: of the level inside a node
   std::vector<std::pair<std::string, std::string>> scope;  ///< columns and cells of the rows for which it holds
-  double value = 0;                                        ///< seconds, or seconds per byte
+  /// Seconds, or seconds per byte; of interference by how much `compute` exceeds 1, of the spread its sigma.
+  double value = 0;
   bool used = true;                        ///< false: the files' own is simulated, and `value` says nothing
   bool known = true;                       ///< false: the rows do not tell it (untold()), by itself or
   std::vector<std::size_t> not_told_from;  ///< from these, which may make up for it: places among the file's constants
   std::vector<std::size_t> rows;           ///< which fit it: their places in the file
 
   bool holds_for(const MeasuredPoint& point) const;
+  /// As files have it: of interference `compute`.
+  double in_files() const { return constant == Constant::Interference ? 1 + value : value; }
 };
 
 /// What is simulated for a measured point with some of the constants. Throws InputError.

@@ -11,7 +11,7 @@ namespace allreplay {
 namespace {
 
 constexpr double near_enough = 1e-9, promised = 1e-6;  // in parts of an iteration
-constexpr double longest = 1e6;                        // seconds: what a trace may say of a layer
+constexpr double longest = 1e6;                        // seconds: what a profile may say of a layer
 
 // Seconds of an iteration of that speed.
 double goal_of(const Scenario& setting, const KnownSpeed& known) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -12,20 +13,26 @@ namespace allreplay {
 
 namespace {
 
-using Factors = std::vector<double>;  // four: bandwidth, latency: inside, then between nodes
-constexpr std::array<const char*, 4> names = {"bandwidth inside a node", "start-up inside a node",
-                                              "bandwidth between nodes", "start-up between nodes"};
+using Factors = std::vector<double>;  // by LevelConstant
+constexpr std::array<const char*, level_constants> names = {
+    "bandwidth inside a node",  "start-up inside a node", "bandwidth between nodes", "start-up between nodes",
+    "trees' part of bandwidth", "LL's part of bandwidth", "rendezvous' time"};
 
 Network scaled(Network network, const Factors& factors) {
   if (network.nccl) {
-    network.nccl->node = {factors[0], factors[1]};
-    network.nccl->network = {factors[2], factors[3]};
+    NcclSetup& nccl = *network.nccl;
+    nccl.node = {factors[bandwidth_inside], factors[latency_inside]};
+    nccl.network.bandwidth = factors[bandwidth_outside];
+    nccl.network.latency = factors[latency_outside];
+    nccl.network.tree = factors[tree_bandwidth_outside];
+    nccl.network.ll = factors[ll_bandwidth_outside];
+    if (nccl.rendezvous) nccl.rendezvous->time *= factors[rendezvous_time];
     return network;
   }
-  network.node->beta = *network.node->beta / factors[0];
-  network.node->alpha = *network.node->alpha * factors[1];
-  network.beta = *network.beta / factors[2];
-  network.alpha = *network.alpha * factors[3];
+  network.node->beta = *network.node->beta / factors[bandwidth_inside];
+  network.node->alpha = *network.node->alpha * factors[latency_inside];
+  network.beta = *network.beta / factors[bandwidth_outside];
+  network.alpha = *network.alpha * factors[latency_outside];
   return network;
 }
 
@@ -90,7 +97,7 @@ void start_from_lines(Network& network, std::span<const Calibration> logs) {
 
 // NCCL's model with the cluster's own constants meets logs to a factor; far beyond that it is of something else.
 void warn_of_no_link(LevelFit& fit) {
-  for (std::size_t axis = 0; axis < fit.factors.size(); ++axis) {
+  for (std::size_t axis = 0; axis <= latency_outside; ++axis) {
     const double most = axis % 2 == 0 ? 2 : 10;  // a rate is a data sheet's, a start-up has software in it
     if (!fit.known[axis] || (fit.factors[axis] < most && fit.factors[axis] > 0.1)) continue;
     fit.warnings.push_back(fmt::format(
@@ -102,45 +109,172 @@ void warn_of_no_link(LevelFit& fit) {
 
 }  // namespace
 
+namespace {
+
+// Which constants the logs can tell at all.
+std::array<bool, level_constants> in_reach(std::span<const Calibration> logs, const Network& base, bool nccl) {
+  std::array<bool, level_constants> known{};
+  for (const Calibration& log : logs) {
+    const std::int64_t nodes = layout_of(log.workers(), base.node->workers).nodes;
+    const std::size_t level = nodes > 1 ? bandwidth_outside : bandwidth_inside;
+    known[level] = known[level + 1] = true;
+    if (!nccl || nodes == 1) continue;
+    known[ll_bandwidth_outside] = known[rendezvous_time] = true;
+    if (nodes > 2 && op_of(log) == CollectiveOp::AllReduce) known[tree_bandwidth_outside] = true;
+  }
+  return known;
+}
+
+// Of both levels alone.
+std::array<bool, level_constants> of_levels(std::array<bool, level_constants> known) {
+  for (std::size_t axis = tree_bandwidth_outside; axis < level_constants; ++axis) known[axis] = false;
+  return known;
+}
+
+// The search for the factors, in their logarithms.
+class LevelSearch {
+ public:
+  LevelSearch(std::span<const Calibration> logs, Network base, bool nccl)
+      : logs_(logs), base_(std::move(base)), known_(in_reach(logs, base_, nccl)), best_(level_constants, 0.0) {
+    least_ = cost(best_);
+    had_rendezvous_ = base_.nccl && base_.nccl->rendezvous;
+    // Either both levels come first, or what is of NCCL between nodes does: one may take what is the other's.
+    LevelSearch other = *this;
+    search_grid();
+    const auto all = std::exchange(known_, of_levels(known_));
+    descend();
+    known_ = all;
+    search_between_nodes();
+    descend();
+    other.search_between_nodes();
+    other.search_between_nodes();
+    other.search_grid();
+    other.descend();
+    if (other.least_ < least_) *this = std::move(other);
+  }
+
+  double squares_left() const { return least_; }
+  bool spans_nodes() const { return known_[bandwidth_outside]; }
+
+  const Network& base() const { return base_; }
+  const std::array<bool, level_constants>& known() const { return known_; }
+  Factors factors() const { return exponentials(best_); }
+
+  // What leaves no trace where it is twice as large, or half.
+  void drop_untold(LevelFit& fit) {
+    for (std::size_t axis = 0; axis < best_.size(); ++axis) {
+      if (!known_[axis]) continue;
+      Factors twice = best_, half = best_;
+      twice[axis] += std::log(2);
+      half[axis] -= std::log(2);
+      const double slack = 1e-9 * (1 + least_);
+      if (cost(twice) > cost(best_) + slack && cost(half) > cost(best_) + slack) continue;
+      known_[axis] = false;
+      fit.warnings.push_back(fmt::format("the logs say nothing of the {}: {}", names[axis],
+                                         axis <= latency_outside ? "something else is slower" : "it leaves no trace"));
+      if (axis == rendezvous_time && !had_rendezvous_) base_.nccl->rendezvous.reset();
+      if (axis > latency_outside) raise(axis, slack);
+    }
+  }
+
+ private:
+  double cost(const Factors& logarithms) const { return squares(logs_, scaled(base_, exponentials(logarithms))); }
+
+  void take(Factors candidate) {
+    const double value = cost(candidate);
+    if (!(value < least_)) return;
+    least_ = value;
+    best_ = std::move(candidate);
+  }
+
+  // What nobody can tell from less is as near to what is believed as leaves no trace: elsewhere it may count.
+  void raise(std::size_t axis, double slack) {
+    const double most = cost(best_) + slack;
+    Factors at = best_;
+    const auto fits = [&](double value) {
+      at[axis] = value;
+      return cost(at) <= most;
+    };
+    double good = best_[axis], end = 0;
+    if (fits(end)) good = end;
+    while (std::abs(end - good) > 1e-3) {
+      const double middle = (good + end) / 2;
+      (fits(middle) ? good : end) = middle;
+    }
+    best_[axis] = good;
+  }
+
+  void search_grid() {
+    const Factors start = best_;
+    for (int corner = 0; corner < 81; ++corner) {
+      Factors candidate = start;
+      int rest = corner;
+      for (const std::size_t axis : {bandwidth_inside, latency_inside, bandwidth_outside, latency_outside}) {
+        candidate[axis] = known_[axis] ? 0.7 * (rest % 3 - 1) : 0;
+        rest /= 3;
+      }
+      take(std::move(candidate));
+    }
+  }
+
+  // One after another, down from what NCCL's tuner believes; no rendezvous unless that helps.
+  void search_between_nodes() {
+    if (!known_[bandwidth_outside] || !base_.nccl) return;
+    for (const std::size_t axis : {tree_bandwidth_outside, ll_bandwidth_outside})
+      if (known_[axis]) scan(axis);
+    const double before = least_;
+    const bool there = base_.nccl->rendezvous.has_value();
+    if (!there) base_.nccl->rendezvous = NcclRendezvous{2048, 10e-6};
+    scan(rendezvous_time);
+    if (!there && !(least_ < before)) base_.nccl->rendezvous.reset();
+  }
+
+  void scan(std::size_t axis) {
+    const Factors start = best_;
+    for (const int step : {0, -1, 1, -2, 2, -3, 3, -4, -5, -6}) {  // of equals the nearest to what is believed
+      Factors candidate = start;
+      candidate[axis] = 0.5 * step;
+      take(std::move(candidate));
+    }
+  }
+
+  void descend() {
+    best_ = pattern_search([&](const Factors& at) { return cost(at); }, best_,
+                           std::vector<bool>(known_.begin(), known_.end()));
+    least_ = cost(best_);
+  }
+
+  std::span<const Calibration> logs_;
+  Network base_;
+  bool had_rendezvous_ = false;
+  std::array<bool, level_constants> known_;
+  Factors best_;
+  double least_ = 0;
+};
+
+}  // namespace
+
 LevelFit fit_levels(std::span<const Calibration> logs, const Network& start) {
   LevelFit fit;
   Network base = start;
   const bool nccl = !logs.front().algorithm->coefficients;
   if (!nccl) start_from_lines(base, logs);
-  for (const Calibration& log : logs) {
-    const std::size_t level = log.workers() > base.node->workers ? 2 : 0;
-    fit.known[level] = fit.known[level + 1] = true;
+  LevelSearch search(logs, base, nccl);
+  // A flag of NCCL's stays turned where the squares fall by a tenth.
+  for (bool NcclSetup::*const flag : {&NcclSetup::ll128, &NcclSetup::two_node_tree}) {
+    if (!nccl || !search.spans_nodes()) break;
+    Network turned = base;
+    turned.nccl.value().*flag = !(turned.nccl.value().*flag);
+    LevelSearch other(logs, turned, nccl);
+    if (!(other.squares_left() < 0.9 * search.squares_left())) continue;
+    search = std::move(other);
+    base = std::move(turned);
   }
-  const auto cost = [&](const Factors& logarithms) { return squares(logs, scaled(base, exponentials(logarithms))); };
-  Factors best(4, 0.0);
-  double least = cost(best);
-  for (int corner = 0; corner < 81; ++corner) {
-    Factors candidate(4, 0.0);
-    int rest = corner;
-    for (std::size_t axis = 0; axis < candidate.size(); ++axis, rest /= 3)
-      candidate[axis] = fit.known[axis] ? 0.7 * (rest % 3 - 1) : 0;
-    if (const double value = cost(candidate); value < least) {
-      least = value;
-      best = candidate;
-    }
-  }
-  best = pattern_search(cost, best, std::vector<bool>(fit.known.begin(), fit.known.end()));
-  for (std::size_t axis = 0; axis < best.size(); ++axis) {
-    if (!fit.known[axis]) continue;
-    Factors twice = best;
-    twice[axis] += std::log(2);
-    Factors half = best;
-    half[axis] -= std::log(2);
-    // What leaves no trace where it is twice as large, or half.
-    const double slack = 1e-9 * (1 + least);
-    if (cost(twice) <= cost(best) + slack || cost(half) <= cost(best) + slack) {
-      fit.known[axis] = false;
-      fit.warnings.push_back(fmt::format("the logs say nothing of the {}: something else is slower", names[axis]));
-    }
-  }
-  const Factors factors = exponentials(best);
+  search.drop_untold(fit);
+  fit.known = search.known();
+  const Factors factors = search.factors();
   std::copy(factors.begin(), factors.end(), fit.factors.begin());
-  fit.network = scaled(base, factors);
+  fit.network = scaled(search.base(), factors);
   if (nccl) warn_of_no_link(fit);
   for (const Calibration& log : logs) {
     std::vector<double> errors = relative_errors(log, fit.network);

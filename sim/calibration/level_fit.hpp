@@ -19,13 +19,25 @@ struct LevelErrors {
   double median = 0, worst = 0;
 };
 
+/// What is fitted: of both levels, and of nccl between nodes what its tuner believes too much of.
+enum LevelConstant : std::size_t {
+  bandwidth_inside,
+  latency_inside,
+  bandwidth_outside,
+  latency_outside,
+  tree_bandwidth_outside,  ///< NetworkScale::tree
+  ll_bandwidth_outside,    ///< NetworkScale::ll
+  rendezvous_time,
+};
+inline constexpr std::size_t level_constants = 7;
+
 struct LevelFit {
-  /// With node, alpha and beta fitted; or with nccl's scale.
+  /// With node, alpha and beta fitted; or with nccl's scale, rendezvous and flags.
   Network network;
-  /// How many times the starting constants: bandwidth and latency inside, bandwidth and latency between nodes. Those of
-  /// a level without logs are 1, and `known` is false, as it is where something else hides them.
-  std::array<double, 4> factors{1, 1, 1, 1};
-  std::array<bool, 4> known{};
+  /// How many times the starting constants. Those of a level without logs are 1, and `known` is false, as it is where
+  /// something else hides them.
+  std::array<double, level_constants> factors{1, 1, 1, 1, 1, 1, 1};
+  std::array<bool, level_constants> known{};
   std::vector<LevelErrors> errors;  ///< of each log
   double median = 0;                ///< the largest of their medians
   std::vector<std::string> warnings;
@@ -33,9 +45,10 @@ struct LevelFit {
 
 /// Least squares of (T − t)/t over all rows of all logs, in the logarithms of four factors: by pattern search (Hooke
 /// and Jeeves 1961) from the best of a grid. `start` has node, its rails, and nccl with bandwidths where the algorithm
-/// is nccl, of which a factor that no link can have is warned of; of a closed form it needs no constants, the logs' own
-/// lines being the start. Inside a node only a log inside one node has a say, between nodes only those of several.
-/// REQUIRES: logs of one algorithm, each fitted by calibrate().
+/// is nccl, of which a factor that no link can have is warned of, and whose flags `ll128` and `two_node_tree` are
+/// turned where the squares fall by a tenth; of a closed form it needs no constants, the logs' own lines being the
+/// start. Inside a node only a log inside one node has a say, between nodes only those of several. REQUIRES: logs of
+/// one algorithm, each fitted by calibrate().
 LevelFit fit_levels(std::span<const Calibration> logs, const Network& start);
 
 /// What the fitted levels ask for the log's collective among its workers.

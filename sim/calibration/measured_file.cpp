@@ -62,8 +62,25 @@ void require_kind(const std::vector<std::string>& columns, Quantity quantity, co
                        alone ? "a collective alone has none" : "time_s: bytes are of a collective alone");
 }
 
-// Where nothing is said: the network's constants and its launches are a cluster's, the update is a profile's.
-std::string default_scope(Constant constant) { return constant == Constant::Update ? "profile" : "cluster"; }
+// Where nothing is said: the network's constants, its launches and its workers are a cluster's, the update is a
+// profile's, what communication takes from computing both's, what a library spends on a tensor a group's.
+std::vector<std::string> default_scope(Constant constant) {
+  switch (constant) {
+    case Constant::Update:
+      return {"profile"};
+    case Constant::Interference:
+      return {"cluster", "profile"};
+    case Constant::LaunchTensor:
+      return {"group"};
+    default:
+      return {"cluster"};
+  }
+}
+
+bool is_of_training(Constant constant) {
+  return constant == Constant::Update || constant == Constant::LaunchTensor || constant == Constant::Interference ||
+         constant == Constant::Spread;
+}
 
 // "beta by cluster workers; launch by strategy"
 std::vector<FitRequest> parse_fits(std::string_view text, const std::vector<std::string>& columns, Quantity quantity,
@@ -80,17 +97,18 @@ std::vector<FitRequest> parse_fits(std::string_view text, const std::vector<std:
     text.remove_prefix(std::min(end + 1, text.size()));
     if (words.empty()) continue;
     FitRequest fit{choose_by_name(constant_words, words[0], place, "'{}' is no constant that rows fit").value, {}};
-    if (quantity == Quantity::CollectiveTime && fit.constant == Constant::Update)
-      throw InputError(place, "a collective alone does not tell of update", "launch, alpha or beta");
+    if (quantity == Quantity::CollectiveTime && is_of_training(fit.constant))
+      throw InputError(place, fmt::format("a collective alone does not tell of {}", words[0]),
+                       "launch, alpha, beta or server");
     if (words.size() == 2 || (words.size() > 2 && words[1] != "by"))
       throw InputError(place, fmt::format("'{}' is no way of saying for which rows {} holds", words[1], words[0]),
                        fmt::format("{} by cluster workers, for instance", words[0]));
     fit.by.assign(words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)), words.end());
-    if (fit.by.empty()) fit.by = {default_scope(fit.constant)};
     for (const std::string& column : fit.by)
       if (!has(columns, column) || column == "calibrate" || column == name_of(quantities, quantity))
         throw InputError(place, fmt::format("{} cannot hold by '{}'", words[0], column),
                          "columns of the file that say what was run");
+    if (fit.by.empty()) fit.by = default_scope(fit.constant);
     for (const FitRequest& other : fits)
       if (other.constant == fit.constant) throw InputError(place, fmt::format("fits {} twice", words[0]), "once");
     fits.push_back(std::move(fit));
@@ -113,7 +131,8 @@ void require_few(const MeasuredFile& measured) {
     for (const FitRequest& fit : point.fits) names.emplace(name_of(constant_words, fit.constant));
   if (names.size() > most_constants)
     throw InputError({measured.file, "calibrate"}, fmt::format("fits {}", fmt::join(names, ", ")),
-                     fmt::format("at most {} constants: with more, anything fits", most_constants));
+                     "at most four constants: with more, anything fits");
+  static_assert(most_constants == 4);
 }
 
 class PointReader {
@@ -182,6 +201,7 @@ class PointReader {
     point_.group = cell("group");
     if (point_.group.empty()) point_.group = request.strategy.empty() ? cell("collective") : request.strategy;
     if (point_.group.empty()) point_.group = cell("cluster");
+    point_.cells["group"] = point_.group;
   }
 
   void read_numbers() {

@@ -24,10 +24,27 @@ inline bool is_time(Quantity quantity) {
 }
 
 /// What measured rows may fit.
-enum class Constant : std::uint8_t { Launch, Alpha, Beta, Update };
+enum class Constant : std::uint8_t {
+  Launch,
+  Alpha,
+  Beta,
+  Update,
+  Server,  ///< β of the links of parameter servers
+  LaunchTensor,
+  Interference,  ///< its `compute`
+  Spread,        ///< its sigma
+};
 inline constexpr Word<Constant> constant_words[] = {
-    {Constant::Launch, "launch"}, {Constant::Alpha, "alpha"}, {Constant::Beta, "beta"}, {Constant::Update, "update"}};
-inline constexpr std::size_t most_constants = 3;
+    {Constant::Launch, "launch"},
+    {Constant::Alpha, "alpha"},
+    {Constant::Beta, "beta"},
+    {Constant::Update, "update"},
+    {Constant::Server, "server"},
+    {Constant::LaunchTensor, "launch_tensor"},
+    {Constant::Interference, "interference"},
+    {Constant::Spread, "spread"},
+};
+inline constexpr std::size_t most_constants = 4;
 
 /// A constant that a row fits, and for which rows it then holds: those with the same cells in these columns.
 struct FitRequest {
@@ -40,7 +57,7 @@ struct MeasuredPoint {
   Bytes bytes = 0;   ///< of a collective alone
   double value = 0;  ///< as measured
   std::string group;
-  std::map<std::string, std::string> cells;  ///< by column
+  std::map<std::string, std::string> cells;  ///< by column; and always that of `group`
   std::vector<FitRequest> fits;              ///< such a row is not scored
   SourceLocation place;
 

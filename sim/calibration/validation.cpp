@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "sim/farm/bytes.hpp"
+#include "sim/training/collective_choice.hpp"
 #include "sim/training/possible.hpp"
 
 namespace allreplay {
@@ -23,8 +25,50 @@ void require_all_possible(const MeasuredFile& measured, Library& library) {
       throw InputError(point.request.place_of_workers, "a collective among one worker sends nothing", "2 or more");
     if (measured.quantity == Quantity::Throughput && !scenario.profile->batch_size)
       throw InputError(point.request.place_of_profile, fmt::format("{} has no batch size", scenario.profile->name),
-                       "a trace with batch_size, or iteration_s measured");
+                       "a profile with batch_size, or iteration_s measured");
   }
+}
+
+// What a spread is fitted to has to compute: else it would take what communication takes.
+void require_told_of_spread(const Validation& of, const std::vector<Predicted>& predicted) {
+  constexpr double most = 0.05;
+  for (std::size_t row = 0; row < predicted.size(); ++row) {
+    const MeasuredPoint& point = of.measured.points[row];
+    const auto is_spread = [](const FitRequest& fit) { return fit.constant == Constant::Spread; };
+    if (std::none_of(point.fits.begin(), point.fits.end(), is_spread)) continue;
+    const Predicted& one = predicted[row];
+    const double apart = is_time(of.measured.quantity)
+                             ? (one.no_overlap - one.no_communication) / point.value
+                             : point.value / one.no_overlap - point.value / one.no_communication;
+    if (apart > most)
+      throw InputError({point.place.file, point.place.path + ", calibrate"},
+                       fmt::format("fits spread, and communication may be {:.1f} % of its time", 100 * apart),
+                       "rows in which it is at most 5 %");
+  }
+}
+
+// By row: the error of what was measured at the next smaller number of workers, all else being equal.
+std::vector<std::optional<double>> errors_of_smaller(const MeasuredFile& measured, Library& library) {
+  using Key = std::tuple<std::string, std::string, Bytes>;
+  std::map<Key, std::map<std::int64_t, std::pair<double, int>>> times;  // by workers: their sum, and how many
+  std::vector<std::pair<Key, std::int64_t>> keys;
+  for (const MeasuredPoint& point : measured.points) {
+    const Scenario scenario = library.resolve_network(point.request);
+    keys.emplace_back(Key(point.request.cluster, collective_named(scenario), point.bytes), scenario.workers);
+    auto& [sum, count] = times[keys.back().first][keys.back().second];
+    sum += point.value;
+    ++count;
+  }
+  std::vector<std::optional<double>> errors;
+  for (std::size_t row = 0; row < keys.size(); ++row) {
+    const auto& by_workers = times[keys[row].first];
+    const auto here = by_workers.find(keys[row].second);
+    errors.emplace_back();
+    if (here == by_workers.begin()) continue;
+    const auto& [sum, count] = std::prev(here)->second;
+    errors.back() = error_of(sum / count, measured.points[row].value, measured.quantity);
+  }
+  return errors;
 }
 
 ValidatedPoint validated(const MeasuredPoint& point, const Validation& of, Predicted prediction) {
@@ -42,9 +86,13 @@ ValidatedPoint validated(const MeasuredPoint& point, const Validation& of, Predi
 
 GroupScore score_of(const std::string& name, const Validation& of, const std::vector<std::size_t>& rows) {
   GroupScore score{.name = name};
-  std::vector<double> errors, no_communication, no_overlap, losses, loss_errors;
+  std::vector<double> errors, no_communication, no_overlap, losses, loss_errors, smaller, beside_smaller;
   for (const std::size_t row : rows) {
     const ValidatedPoint& point = of.points[row];
+    if (point.smaller) {
+      smaller.push_back(*point.smaller);
+      beside_smaller.push_back(point.error);
+    }
     errors.push_back(point.error);
     no_communication.push_back(point.no_communication);
     no_overlap.push_back(point.no_overlap);
@@ -53,6 +101,7 @@ GroupScore score_of(const std::string& name, const Validation& of, const std::ve
     loss_errors.push_back(std::abs(point.loss->predicted - point.loss->measured));
   }
   score.error = summary_of(errors);
+  if (!smaller.empty()) score.smaller = SmallerScore{summary_of(smaller), summary_of(beside_smaller)};
   if (losses.empty()) return score;
   score.no_communication = summary_of(no_communication);
   score.no_overlap = summary_of(no_overlap);
@@ -62,7 +111,7 @@ GroupScore score_of(const std::string& name, const Validation& of, const std::ve
   return score;
 }
 
-void score(Validation& of) {
+void score(Validation& of, std::optional<double> matters) {
   std::vector<std::string> names;
   std::map<std::string, std::vector<std::size_t>> rows;
   std::vector<std::size_t> scored;
@@ -76,6 +125,9 @@ void score(Validation& of) {
   }
   for (const std::string& name : names) of.groups.push_back(score_of(name, of, rows[name]));
   of.all = score_of("all", of, scored);
+  if (!matters) return;
+  std::erase_if(scored, [&](std::size_t row) { return std::abs(of.points[row].no_communication) <= *matters; });
+  of.matters = score_of("where it matters", of, scored);
 }
 
 void compare_methods(Validation& of) {
@@ -179,16 +231,21 @@ std::vector<Predicted> predictions(const Validation& of, Library& library, Farm*
 
 }  // namespace
 
-Validation validate(MeasuredFile measured, Farm* farm) {
+Validation validate(MeasuredFile measured, Farm* farm, std::optional<double> matters) {
   if (farm && farm->workers() == 0) farm = nullptr;
   Validation result{.measured = std::move(measured)};
   Library library(result.measured.inputs);
   require_all_possible(result.measured, library);
   fit(result, library, farm);
   std::vector<Predicted> predicted = predictions(result, library, farm);
+  require_told_of_spread(result, predicted);
   for (std::size_t row = 0; row < predicted.size(); ++row)
     result.points.push_back(validated(result.measured.points[row], result, std::move(predicted[row])));
-  score(result);
+  if (!result.trains()) {
+    const std::vector<std::optional<double>> smaller = errors_of_smaller(result.measured, library);
+    for (std::size_t row = 0; row < smaller.size(); ++row) result.points[row].smaller = smaller[row];
+  }
+  score(result, matters);
   if (result.trains()) compare_methods(result);
   return result;
 }

@@ -82,7 +82,7 @@ class BCube final : public Topology {
    public:
     explicit Digits(const BCube& bcube) : bcube_(bcube), routes_(bcube.links_.size(), 0) {}
 
-    double add(NodeId from, NodeId to, std::int64_t times, double latency) override {
+    double add(NodeId from, NodeId to, std::uint32_t, std::int64_t times, double latency) override {
       if (from == to) return latency;
       const double link = bcube_.links_[0].latency;
       std::uint32_t ahead = from, there = to;

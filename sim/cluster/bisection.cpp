@@ -190,7 +190,10 @@ std::optional<Bisection> bisection(const Topology& topology, const TopologySpec&
   const std::int64_t machines = topology.machines();
   if (machines < 2) return std::nullopt;
   if (spec.changes.empty())
-    if (const auto ruled = by_rule(topology, spec)) return ruled;
+    if (auto ruled = by_rule(topology, spec)) {
+      ruled->bandwidth *= static_cast<double>(spec.nics.value_or(1));  // cables beside each other, or planes
+      return ruled;
+    }
   if (machines <= most_tried) return Bisection{least_cut(topology)};
   if (topology.links().size() > most_links_of_flow) return std::nullopt;
   std::vector<bool> first_half(static_cast<std::size_t>(machines));

@@ -19,22 +19,34 @@ class ChangedLinks final : public Topology {
     switches_ = network_->switches();
     gpus_per_host_ = network_->gpus_per_host();
     group_size_ = network_->group_size();
+    nics_ = network_->nics();
+    planes_ = network_->planes();
     links_.assign(network_->links().begin(), network_->links().end());
     apply(changes);
-    require_connected(changes);
-    if (broken_) detours_ = std::make_unique<ShortestPaths>(nodes(), links_);
+    for (std::uint32_t plane = 0; broken_ && plane < planes_; ++plane) {
+      const std::vector<Link> links = links_in(plane);
+      require_connected(links, changes);
+      detours_.push_back(std::make_unique<ShortestPaths>(nodes(), links));
+    }
   }
 
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override {
     const std::size_t before = path.size();
     network_->route(from, to, path);
-    if (!broken_) return;
-    for (std::size_t i = before; i < path.size(); ++i) {
-      if (links_[path[i]].bandwidth > 0) continue;
-      path.resize(before);
-      detours_->route(from, to, path);
-      return;
-    }
+    if (!broken_ || is_up(std::span(path).subspan(before))) return;
+    path.resize(before);
+    detours_[plane_to(to)]->route(from, to, path);
+  }
+
+  // Those that are up; where none is, the shortest path.
+  std::uint64_t way_count(NodeId from, NodeId to) const override {
+    return broken_ ? std::max<std::uint64_t>(1, ways_up(from, to).size()) : network_->way_count(from, to);
+  }
+  void way(NodeId from, NodeId to, std::uint64_t number, std::vector<LinkId>& path) const override {
+    if (!broken_) return network_->way(from, to, number, path);
+    const std::vector<std::uint64_t> up = ways_up(from, to);
+    if (up.empty()) return detours_[plane_to(to)]->route(from, to, path);
+    network_->way(from, to, up[number], path);
   }
 
   // As long as the same routes are the longest and the shortest.
@@ -42,12 +54,51 @@ class ChangedLinks final : public Topology {
     return !broken_ && !delayed_ && network_->count_all(from, to, loads, ends);
   }
 
+  std::vector<LinkId> tree_above(std::uint32_t tree, std::span<const NodeId> ranks) const override {
+    return network_->tree_above(tree, ranks);
+  }
+
+  NodeId port(LinkId link) const override { return network_->port(link); }
+  std::optional<std::uint32_t> plane_of(LinkId link) const override { return network_->plane_of(link); }
+  std::uint32_t plane_to(NodeId rank) const override { return network_->plane_to(rank); }
+
   std::string name(NodeId node) const override { return network_->name(node); }
 
  private:
+  bool is_up(std::span<const LinkId> path) const {
+    return std::all_of(path.begin(), path.end(), [&](LinkId link) { return links_[link].bandwidth > 0; });
+  }
+
+  std::vector<std::uint64_t> ways_up(NodeId from, NodeId to) const {
+    constexpr std::uint64_t most = 1 << 16;
+    const std::uint64_t ways = network_->way_count(from, to);
+    if (ways > most)
+      throw InputError(
+          routing_.place / "routing",
+          fmt::format("{} ways lead from '{}' to '{}', past links that are down", ways, name(from), name(to)),
+          fmt::format("at most {}, or d-mod-k", most));
+    std::vector<std::uint64_t> up;
+    std::vector<LinkId> path;
+    for (std::uint64_t number = 0; number < ways; ++number) {
+      path.clear();
+      network_->way(from, to, number, path);
+      if (is_up(path)) up.push_back(number);
+    }
+    return up;
+  }
+
+  // With those of other planes down.
+  std::vector<Link> links_in(std::uint32_t plane) const {
+    std::vector<Link> links = links_;
+    for (LinkId link = 0; link < links.size(); ++link)
+      if (plane_of(link).value_or(plane) != plane) links[link].bandwidth = 0;
+    return links;
+  }
+
   void apply(std::span<const LinkChange> changes) {
     std::unordered_map<std::string, NodeId> node_by_name;
-    for (NodeId node = 0; node < nodes(); ++node) node_by_name.emplace(name(node), node);
+    const auto ends = static_cast<NodeId>(nodes() + machines() * nics_);  // with the NICs behind the nodes
+    for (NodeId node = 0; node < ends; ++node) node_by_name.emplace(name(node), node);
     std::map<std::pair<NodeId, NodeId>, const LinkChange*> change_of;
     std::set<const LinkChange*> used;
     for (const LinkChange& change : changes) {
@@ -56,8 +107,10 @@ class ChangedLinks final : public Topology {
         throw InputError(change.place, fmt::format("'{}' and '{}' stand here twice", change.a, change.b),
                          "one entry per link");
     }
-    for (Link& link : links_) {
-      const auto found = change_of.find(std::minmax(link.from, link.to));
+    for (LinkId id = 0; id < links_.size(); ++id) {
+      Link& link = links_[id];
+      const auto found =
+          change_of.find(std::pair(std::min(port(id), port(id ^ 1U)), std::max(port(id), port(id ^ 1U))));
       if (found == change_of.end()) continue;
       const LinkChange& change = *found->second;
       used.insert(&change);
@@ -89,15 +142,18 @@ class ChangedLinks final : public Topology {
   [[noreturn]] void no_link(NodeId a, const LinkChange& change) const {
     std::string neighbours;
     int count = 0;
-    for (const Link& link : links_)
-      if (link.from == a && ++count <= 4) neighbours += fmt::format("{}'{}'", count > 1 ? ", " : "", name(link.to));
+    for (LinkId id = 0; id < links_.size(); ++id) {
+      const NodeId here = port(id), there = port(id ^ 1U);
+      const bool host = links_[id].from == a;  // of several NICs: it tells their names
+      if ((here == a || host) && ++count <= 4)
+        neighbours += fmt::format("{}'{}'", count > 1 ? ", " : "", name(here == a ? there : here));
+    }
     throw InputError(change.place / "between", fmt::format("no link joins '{}' and '{}'", change.a, change.b),
                      fmt::format("'{}' is linked to {}{}", change.a, neighbours, count > 4 ? ", …" : ""));
   }
 
-  void require_connected(std::span<const LinkChange> changes) const {
-    if (!broken_) return;
-    const std::vector<int> parts = connected_parts(nodes(), links_);
+  void require_connected(const std::vector<Link>& links, std::span<const LinkChange> changes) const {
+    const std::vector<int> parts = connected_parts(nodes(), links);
     for (NodeId host = 0; host < hosts_; ++host) {
       if (parts[host] == parts[0]) continue;
       for (const LinkChange& change : changes)
@@ -109,9 +165,9 @@ class ChangedLinks final : public Topology {
   }
 
   std::unique_ptr<Topology> network_;
-  std::unique_ptr<ShortestPaths> detours_;
-  bool broken_ = false;   // any link is down,
-  bool delayed_ = false;  // or has another latency
+  std::vector<std::unique_ptr<ShortestPaths>> detours_;  // by plane
+  bool broken_ = false;                                  // any link is down,
+  bool delayed_ = false;                                 // or has another latency
 };
 
 }  // namespace

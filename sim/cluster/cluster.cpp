@@ -10,8 +10,9 @@ namespace {
 
 // The options that belong to a cluster as much as to a run, as given after --option.
 constexpr std::string_view network_options[] = {
-    "sharing", "servers", "server_hosts", "local",  "chunks", "tree_bandwidth", "launch",         "accumulate",
-    "zero",    "barrier", "shard_group",  "update", "state",  "memory",         "gradient_dtype", "parameter_dtype"};
+    "sharing", "servers",       "server_hosts", "local",          "chunks",         "tree_bandwidth",
+    "launch",  "launch_tensor", "accumulate",   "zero",           "barrier",        "shard_group",
+    "update",  "state",         "memory",       "gradient_dtype", "parameter_dtype"};
 
 double positive(const Json& json, double value) {
   if (value <= 0) json.fail(fmt::format("{} is not above zero", json.dump()), "a positive value");
@@ -73,21 +74,22 @@ void require_same_nodes(const Json& workers, std::int64_t count, const TopologyS
 
 // Of what the topology says, too, where it has rails.
 std::int64_t read_rails(const Json& network, std::int64_t node_workers, const std::optional<TopologySpec>& topology) {
-  const bool has_rails = topology && topology->kind == TopologyKind::Rail;
+  const bool has_rails = topology && (topology->kind == TopologyKind::Rail || topology->nics);
   const auto json = network.find("rails");
-  if (!json) return has_rails ? topology->rails : 1;
+  if (!json) return has_rails ? topology->ports_of_host() : 1;
   const std::int64_t rails = json->integer(1, most_workers);
   if (rails > node_workers)
     json->fail(fmt::format("{} network ports among the {} workers of a node", rails, node_workers),
                fmt::format("at most {}", node_workers));
-  if (has_rails && rails != topology->rails)
-    json->fail(fmt::format("{} contradict the topology's {} rails", rails, topology->rails),
-               fmt::format("{}", topology->rails));
+  if (has_rails && rails != topology->ports_of_host())
+    json->fail(fmt::format("{} contradict the topology's {} {}", rails, topology->ports_of_host(),
+                           topology->nics ? "nics" : "rails"),
+               fmt::format("{}", topology->ports_of_host()));
   const bool drawn = has_rails || (topology && topology->kind == TopologyKind::Graph);
   if (topology && !drawn && rails > 1)
     json->fail(fmt::format("{} network ports contradict the topology, whose kind {} has none for single GPUs", rails,
                            kind_name(topology->kind)),
-               "a topology of kind rail, or none: \"node\" stands for one");
+               "\"nics\" in the topology, one of kind rail, or none: \"node\" stands for one");
   return rails;
 }
 
@@ -111,6 +113,36 @@ NodeLevel read_node(const Json& network, bool links, const std::optional<Topolog
   return node;
 }
 
+// A number, or one for each of several numbers of nodes: the first of them, until settle_alpha().
+void read_alpha(const Json& json, Network& network) {
+  if (!json.is_array()) {
+    network.alpha = json.duration();
+    return;
+  }
+  for (const Json& item : json.items()) {
+    item.allow_only({"nodes", "alpha"});
+    const AlphaOfNodes one{item.at("nodes").integer(1, most_workers), item.at("alpha").duration()};
+    const std::int64_t before = network.alpha_of_nodes.empty() ? 0 : network.alpha_of_nodes.back().nodes;
+    if (one.nodes <= before)
+      item.at("nodes").fail(fmt::format("{} nodes do not exceed the {} before", one.nodes, before),
+                            "numbers of nodes in increasing order");
+    network.alpha_of_nodes.push_back(one);
+  }
+  if (network.alpha_of_nodes.empty()) json.fail("has no start-up", R"({"nodes": 2, "alpha": "120 us"}, for instance)");
+  network.alpha = network.alpha_of_nodes.front().alpha;
+}
+
+ServerLinks read_server(const Json& json) {
+  json.allow_only({"alpha", "beta", "bandwidth"});
+  ServerLinks server;
+  if (json.find("beta") && json.find("bandwidth")) json.at("bandwidth").fail("repeats beta", "one of the two");
+  if (const auto alpha = json.find("alpha")) server.alpha = alpha->duration();
+  if (const auto beta = json.find("beta")) server.beta = beta->per_byte();
+  if (const auto rate = json.find("bandwidth")) server.beta = 1 / positive(*rate, rate->rate());
+  if (!server.alpha && !server.beta) json.fail("says nothing of the servers' links", "alpha, beta or bandwidth");
+  return server;
+}
+
 // Which of the words a key holds; the first where there is no such key.
 std::size_t one_of(const Json& json, std::string_view key, const std::vector<std::string>& words) {
   const auto value = json.find(key);
@@ -121,17 +153,37 @@ std::size_t one_of(const Json& json, std::string_view key, const std::vector<std
   return static_cast<std::size_t>(found - words.begin());
 }
 
-LevelScale read_scale(const Json& json) {
-  json.allow_only({"bandwidth", "latency"});
-  LevelScale scale;
-  if (const auto factor = json.find("bandwidth")) scale.bandwidth = positive(*factor, factor->number());
-  if (const auto factor = json.find("latency")) scale.latency = positive(*factor, factor->number());
-  return scale;
+void read_factor(const Json& json, std::string_view key, double& factor) {
+  if (const auto value = json.find(key)) factor = positive(*value, value->number());
+}
+
+void read_scale(const Json& json, LevelScale& scale) {
+  read_factor(json, "bandwidth", scale.bandwidth);
+  read_factor(json, "latency", scale.latency);
+}
+
+void read_scales(const Json& json, NcclSetup& nccl) {
+  json.allow_only({"node", "network"});
+  if (const auto level = json.find("node")) {
+    level->allow_only({"bandwidth", "latency"});
+    read_scale(*level, nccl.node);
+  }
+  if (const auto level = json.find("network")) {
+    level->allow_only({"bandwidth", "latency", "tree", "ll"});
+    read_scale(*level, nccl.network);
+    read_factor(*level, "tree", nccl.network.tree);
+    read_factor(*level, "ll", nccl.network.ll);
+  }
+}
+
+NcclRendezvous read_rendezvous(const Json& json) {
+  json.allow_only({"from", "time"});
+  return {json.at("from").size(), json.at("time").duration()};
 }
 
 NcclSetup read_nccl(const Json& network) {
   const Json json = network.at("nccl");
-  json.allow_only({"gpu", "link", "cpu", "channels", "nvls", "ll128", "scale"});
+  json.allow_only({"gpu", "link", "cpu", "channels", "nvls", "ll128", "two_node_tree", "rendezvous", "scale"});
   for (const char* level : {"node", "alpha"})
     if (!network.find(level))
       json.fail(fmt::format("stands in a network without \"{}\"", level),
@@ -144,13 +196,35 @@ NcclSetup read_nccl(const Json& network) {
   if (const auto channels = json.find("channels")) nccl.channels = channels->integer(1, 1024);
   if (const auto flag = json.find("nvls")) nccl.nvls = flag->boolean();
   if (const auto flag = json.find("ll128")) nccl.ll128 = flag->boolean();
-  if (const auto scale = json.find("scale")) {
-    scale->allow_only({"node", "network"});
-    if (const auto level = scale->find("node")) nccl.node = read_scale(*level);
-    if (const auto level = scale->find("network")) nccl.network = read_scale(*level);
-  }
+  if (const auto flag = json.find("two_node_tree")) nccl.two_node_tree = flag->boolean();
+  if (const auto rendezvous = json.find("rendezvous")) nccl.rendezvous = read_rendezvous(*rendezvous);
+  if (const auto scale = json.find("scale")) read_scales(*scale, nccl);
   nccl.place = json.place();
   return nccl;
+}
+
+MessageCost read_message_cost(const Json& json) {
+  json.allow_only({"alpha", "beta", "bandwidth"});
+  MessageCost cost{json.at("alpha").duration(), 0};
+  const auto beta = json.find("beta"), rate = json.find("bandwidth");
+  if (beta.has_value() == rate.has_value()) json.fail("does not say how fast bytes move", "beta, or bandwidth");
+  cost.beta = beta ? beta->per_byte() : 1 / positive(*rate, rate->rate());
+  return cost;
+}
+
+// Options by another way: who reads them checks them.
+std::vector<std::pair<std::string, std::string>> read_parallel(const Json& json) {
+  json.allow_only({"pp", "tp", "cp", "ep", "schedule", "chunks", "stages"});
+  std::vector<std::pair<std::string, std::string>> options;
+  for (const auto& [key, value] : json.members()) {
+    std::string text = value.is_string() ? value.text() : value.dump();
+    if (value.is_array()) {  // of numbers
+      text.clear();
+      for (const Json& one : value.items()) text += (text.empty() ? "" : ",") + one.dump();
+    }
+    options.emplace_back(key, std::move(text));
+  }
+  return options;
 }
 
 // What the keys mean together.
@@ -181,15 +255,30 @@ void require_one_cost(const Json& json) {
   }
 }
 
+// One for all, or by operation.
+void read_collective_name(const Json& json, Network& network) {
+  if (!json.is_object()) {
+    network.collective = json.text();
+    return;
+  }
+  json.allow_only({"all-reduce", "all-gather", "reduce-scatter", "all-to-all", "broadcast"});
+  for (const auto& [operation, name] : json.members()) {
+    network.by_operation.emplace_back(operation, name.text());
+    if (operation == "all-reduce") network.collective = name.text();
+  }
+  if (network.by_operation.empty()) json.fail("names no collective", R"(such as {"all-reduce": "ring"}, or one name)");
+}
+
 Network read_network(const Json& json) {
-  std::vector<std::string_view> keys{"alpha",     "beta",       "bandwidth", "gamma", "measured", "table", "topology",
-                                     "line_rate", "collective", "tables",    "node",  "rails",    "nccl",  "fidelity"};
+  std::vector<std::string_view> keys{"alpha",    "beta",      "bandwidth",  "gamma",  "measured", "table",
+                                     "topology", "line_rate", "collective", "tables", "node",     "rails",
+                                     "nccl",     "fidelity",  "server",     "p2p"};
   keys.insert(keys.end(), std::begin(network_options), std::end(network_options));
   json.allow_only(keys);
   require_one_cost(json);
   Network network;
   network.place = json.place();
-  if (const auto alpha = json.find("alpha")) network.alpha = alpha->duration();
+  if (const auto alpha = json.find("alpha")) read_alpha(*alpha, network);
   if (const auto beta = json.find("beta")) network.beta = beta->per_byte();
   if (const auto rate = json.find("bandwidth")) network.beta = 1 / positive(*rate, rate->rate());
   if (const auto gamma = json.find("gamma")) network.gamma = gamma->per_byte();
@@ -203,8 +292,11 @@ Network read_network(const Json& json) {
   else if (const auto rails = json.find("rails"))
     rails->fail("counts the network ports of a node, and there is no node", "\"node\" beside it, or leave it out");
   if (json.find("nccl")) network.nccl = read_nccl(json);
+  if (const auto server = json.find("server")) network.server = read_server(*server);
+  if (const auto p2p = json.find("p2p")) network.p2p = read_message_cost(*p2p);
   if (const auto rate = json.find("line_rate")) network.line_rate = positive(*rate, rate->rate());
-  if (const auto name = json.find("collective")) network.collective = name->text();
+  network.names_collective = json.find("collective") || !network.table.empty() || !network.tables.empty();
+  if (const auto name = json.find("collective")) read_collective_name(*name, network);
   if (const auto name = json.find("fidelity")) network.fidelity = name->text();
   for (const std::string_view key : network_options)
     if (const auto value = json.find(key))
@@ -278,6 +370,7 @@ Cluster read_cluster(const Json& json, bool counts) {
   if (counts || json.find("workers")) cluster.workers = json.at("workers").integer(1, most_workers);
   cluster.network = read_network(json.at("network"));
   if (const auto interference = json.find("interference")) cluster.interference = read_interference(*interference);
+  if (const auto parallel = json.find("parallel")) cluster.parallel = read_parallel(*parallel);
   cluster.place = json.place();
   return cluster;
 }

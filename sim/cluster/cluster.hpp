@@ -43,9 +43,30 @@ struct NodeLevel {
   SourceLocation place;
 };
 
+/// What pushes to parameter servers and pulls from them have between hosts, in the place of the network's own.
+struct ServerLinks {
+  std::optional<double> alpha, beta;  ///< seconds, s/B; the network's own where they are missing
+};
+
+/// A start-up between nodes, where so many take part.
+struct AlphaOfNodes {
+  std::int64_t nodes = 1;
+  double alpha = 0;  ///< seconds
+};
+
 /// What a calibration found the constants of one level to be worth.
 struct LevelScale {
   double bandwidth = 1, latency = 1;
+};
+struct NetworkScale : LevelScale {
+  double tree = 1;  ///< of a tree's bandwidth in Simple and LL128, on three nodes and more
+  double ll = 1;    ///< of LL's, ring and tree
+};
+
+/// What messages between nodes take more from a size on, since both ends have to meet first.
+struct NcclRendezvous {
+  Bytes from = 0;   ///< collectives of more bytes
+  double time = 0;  ///< seconds a hop
 };
 
 /// What NCCL's cost model wants to know of the machines (sim/collective/nccl.hpp).
@@ -56,24 +77,39 @@ struct NcclSetup {
   bool amd = false;   ///< the processor; else Intel
   std::optional<std::int64_t> channels;
   bool nvls = true, ll128 = true;
-  LevelScale node, network;
+  bool two_node_tree = true;  ///< on two nodes a tree sends half of what a ring sends
+  std::optional<NcclRendezvous> rendezvous;
+  LevelScale node;
+  NetworkScale network;
   SourceLocation place;
+};
+
+/// What one message from a worker to another costs: seconds, and seconds per byte.
+struct MessageCost {
+  double alpha = 0, beta = 0;
 };
 
 /// The communication side of a cluster file. Names (collective, fidelity) are checked by who knows them; `place`
 /// is where a complaint about them points.
 struct Network {
   std::optional<double> alpha;  ///< start-up per message, on top of a topology's links; seconds
-  std::optional<double> beta;   ///< transfer time per byte, seconds
-  double gamma = 0;             ///< reduction time per byte, seconds
+  /// Where it depends on how many nodes there are, which settle_alpha() is told; nodes increasing.
+  std::vector<AlphaOfNodes> alpha_of_nodes;
+  std::optional<double> beta;  ///< transfer time per byte, seconds
+  double gamma = 0;            ///< reduction time per byte, seconds
   std::optional<MeasuredCost> measured;
   std::vector<CostPoint> table;
   std::vector<WorkersTable> tables;  ///< workers increasing
   std::optional<NodeLevel> node;
+  std::optional<ServerLinks> server;
   std::optional<NcclSetup> nccl;
+  std::optional<MessageCost> p2p;        ///< of sends between the ranks of a pipeline; none: as any message
   std::optional<TopologySpec> topology;  ///< beta may then be left to it
   std::optional<double> line_rate;       ///< of the named links, bytes per second: costs that beat it are warned of
   std::string collective = "ring";
+  std::vector<std::pair<std::string, std::string>>
+      by_operation;              ///< operation and collective, where the file tells them apart
+  bool names_collective = true;  ///< false: a strategy that has one of its own goes before
   std::string fidelity = "alpha-beta";
   std::vector<std::pair<std::string, std::string>> options;  ///< defaults for this cluster: sharing, servers, …
   SourceLocation place;
@@ -91,6 +127,8 @@ struct Cluster {
   std::int64_t workers = 0;
   Network network;
   std::optional<Interference> interference;
+  /// Of "parallel": degrees and schedule, as options have them, and where each stands.
+  std::vector<std::pair<std::string, std::string>> parallel;
   SourceLocation place;
 };
 

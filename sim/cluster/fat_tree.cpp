@@ -1,3 +1,5 @@
+#include <set>
+
 #include <fmt/format.h>
 
 #include "sim/cluster/census.hpp"
@@ -35,11 +37,21 @@ class FatTree final : public Topology {
   }
 
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override {
+    const std::uint32_t a = to % half_, c = to / half_ % half_;
+    way(from, to, in_one_pod(from, to) ? a : a * half_ + c, path);
+  }
+  std::uint64_t way_count(NodeId from, NodeId to) const override {
+    if (from / half_ == to / half_) return 1;
+    return in_one_pod(from, to) ? half_ : std::uint64_t{half_} * half_;
+  }
+  void way(NodeId from, NodeId to, std::uint64_t number, std::vector<LinkId>& path) const override {
     if (from == to) return;
     const std::uint32_t edge_from = from / half_, edge_to = to / half_;
     path.push_back(2 * from);
     if (edge_from != edge_to) {
-      const std::uint32_t pod_from = edge_from / half_, pod_to = edge_to / half_, a = to % half_, c = edge_to % half_;
+      const std::uint32_t pod_from = edge_from / half_, pod_to = edge_to / half_;
+      const auto up = static_cast<std::uint32_t>(number);
+      const std::uint32_t a = pod_from == pod_to ? up : up / half_, c = up % half_;
       path.push_back(aggregation_ + 2 * (edge_from * half_ + a));
       if (pod_from != pod_to) {
         path.push_back(core_ + 2 * ((pod_from * half_ + a) * half_ + c));
@@ -77,6 +89,23 @@ class FatTree final : public Topology {
     return true;
   }
 
+  // At an edge, else at aggregation a = tree mod k/2 of the pod, else at core ⌊tree/(k/2)⌋ mod k/2 of those over a.
+  std::vector<LinkId> tree_above(std::uint32_t tree, std::span<const NodeId> ranks) const override {
+    std::vector<LinkId> up;
+    std::set<std::uint32_t> edges, pods;
+    for (const NodeId host : ranks) {
+      up.push_back(2 * host);
+      edges.insert(host / half_);
+      pods.insert(host / half_ / half_);
+    }
+    const std::uint32_t a = tree % half_, c = tree / half_ % half_;
+    if (edges.size() > 1)
+      for (const std::uint32_t edge : edges) up.push_back(aggregation_ + 2 * (edge * half_ + a));
+    if (pods.size() > 1)
+      for (const std::uint32_t pod : pods) up.push_back(core_ + 2 * ((pod * half_ + a) * half_ + c));
+    return up;
+  }
+
   std::string name(NodeId node) const override {
     if (node < hosts_) return fmt::format("h{}", node);
     const std::uint32_t index = node - static_cast<NodeId>(hosts_), layer = 2 * half_ * half_;
@@ -90,6 +119,8 @@ class FatTree final : public Topology {
     links_.push_back({low, high, link.latency, link.bandwidth});
     links_.push_back({high, low, link.latency, link.bandwidth});
   }
+
+  bool in_one_pod(NodeId from, NodeId to) const { return from / half_ / half_ == to / half_ / half_; }
 
   std::uint32_t half_;
   LinkId aggregation_ = 0;  // the first link from edge to aggregation

@@ -24,6 +24,11 @@ class Graph final : public Topology {
 
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override { paths_->route(from, to, path); }
 
+  std::uint64_t way_count(NodeId from, NodeId to) const override { return paths_->way_count(from, to); }
+  void way(NodeId from, NodeId to, std::uint64_t number, std::vector<LinkId>& path) const override {
+    paths_->way(from, to, number, path);
+  }
+
   // Receiver by receiver: the ways to it are a tree. Latencies are summed as they are met, which no tree can share.
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
     double most = -1, least = std::numeric_limits<double>::infinity();

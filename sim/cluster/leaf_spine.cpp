@@ -1,3 +1,5 @@
+#include <set>
+
 #include <fmt/format.h>
 
 #include "sim/cluster/census.hpp"
@@ -26,12 +28,16 @@ class LeafSpine final : public Topology {
       for (std::uint32_t spine = 0; spine < spines_; ++spine) add(first_leaf + leaf, first_leaf + leaves_ + spine, up);
   }
 
-  void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override {
+  void route(NodeId from, NodeId to, std::vector<LinkId>& path) const override { way(from, to, to % spines_, path); }
+  std::uint64_t way_count(NodeId from, NodeId to) const override {
+    return from / per_leaf_ == to / per_leaf_ ? 1 : spines_;
+  }
+  void way(NodeId from, NodeId to, std::uint64_t spine, std::vector<LinkId>& path) const override {
     if (from == to) return;
     path.push_back(2 * from);
     if (const std::uint32_t here = from / per_leaf_, there = to / per_leaf_; here != there) {
-      path.push_back(uplink(here, to % spines_));
-      path.push_back(uplink(there, to % spines_) + 1);
+      path.push_back(uplink(here, static_cast<std::uint32_t>(spine)));
+      path.push_back(uplink(there, static_cast<std::uint32_t>(spine)) + 1);
     }
     path.push_back(2 * to + 1);
   }
@@ -56,6 +62,19 @@ class LeafSpine final : public Topology {
     for (const auto& pair : {apart_within(from, to, per_leaf_, 1), apart_in_blocks(from, to, per_leaf_)})
       if (pair) ends.push_back(*pair);
     return true;
+  }
+
+  // At a leaf, else at spine `tree` mod spines.
+  std::vector<LinkId> tree_above(std::uint32_t tree, std::span<const NodeId> ranks) const override {
+    std::vector<LinkId> up;
+    std::set<std::uint32_t> leaves;
+    for (const NodeId host : ranks) {
+      up.push_back(2 * host);
+      leaves.insert(host / per_leaf_);
+    }
+    if (leaves.size() > 1)
+      for (const std::uint32_t leaf : leaves) up.push_back(uplink(leaf, tree % spines_));
+    return up;
   }
 
   std::string name(NodeId node) const override {

@@ -58,7 +58,8 @@ void require_fits(const TopologySpec& spec, const Size& size, std::int64_t worke
   if (spec.rails > most_rails)
     throw InputError(spec.place, fmt::format("{} rails", spec.rails), fmt::format("at most {}", most_rails));
   const double ranks = size.hosts * static_cast<double>(spec.gpus_per_host);
-  const double links = size.links + (spec.gpus_per_host > 1 ? 2 * ranks : 0);
+  const double links =
+      size.links * static_cast<double>(spec.nics.value_or(1)) + (spec.gpus_per_host > 1 ? 2 * ranks : 0);
   if (links > static_cast<double>(most_links))
     throw InputError(
         spec.place,
@@ -115,9 +116,11 @@ std::unique_ptr<Topology> make_topology(const TopologySpec& spec, std::int64_t w
   require_fits(spec, size_of(spec, static_cast<double>(hosts)), workers);
   auto topology = make_shape(spec, hosts);
   const bool bare = spec.kind != TopologyKind::Rail;  // its routes ask for the GPU: it has them itself
-  if (spec.gpus_per_host > 1 && bare) topology = with_gpus(std::move(topology), spec.gpus_per_host, spec.inner);
+  if (spec.gpus_per_host > 1 && bare) topology = with_gpus(std::move(topology), spec);
   if (!spec.changes.empty()) topology = with_changes(std::move(topology), spec.changes);
+  topology->set_routing(spec.routing);  // complaints of failed links name it
   if (!spec.placement.packed()) topology = with_placement(std::move(topology), spec, workers);
+  topology->set_routing(spec.routing);
   return topology;
 }
 

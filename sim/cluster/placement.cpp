@@ -27,6 +27,8 @@ class Placed final : public Topology {
     hosts_ = network_->hosts();
     switches_ = network_->switches();
     gpus_per_host_ = network_->gpus_per_host();
+    nics_ = network_->nics();
+    planes_ = network_->planes();
     links_.assign(network_->links().begin(), network_->links().end());
     for (NodeId rank = 0; rank < seats_.size(); ++rank) rank_on_[seats_[rank]] = rank;
     if (keeps_together(network_->group_size(), workers)) group_size_ = network_->group_size();
@@ -36,12 +38,29 @@ class Placed final : public Topology {
     network_->route(seats_[from], seats_[to], path);
   }
 
+  std::uint64_t way_count(NodeId from, NodeId to) const override {
+    return network_->way_count(seats_[from], seats_[to]);
+  }
+  void way(NodeId from, NodeId to, std::uint64_t number, std::vector<LinkId>& path) const override {
+    network_->way(seats_[from], seats_[to], number, path);
+  }
+
   bool count_all(Census from, Census to, std::span<double> loads, std::vector<HostPair>& ends) const override {
     std::vector<HostPair> pairs;
     if (!network_->count_all(by_seat(from), by_seat(to), loads, pairs)) return false;
     for (const auto& [here, there] : pairs) ends.push_back({rank_on_[here], rank_on_[there]});
     return true;
   }
+
+  std::vector<LinkId> tree_above(std::uint32_t tree, std::span<const NodeId> ranks) const override {
+    std::vector<NodeId> seats;
+    for (const NodeId rank : ranks) seats.push_back(seats_[rank]);
+    return network_->tree_above(tree, seats);
+  }
+
+  NodeId port(LinkId link) const override { return network_->port(link); }
+  std::optional<std::uint32_t> plane_of(LinkId link) const override { return network_->plane_of(link); }
+  std::uint32_t plane_to(NodeId rank) const override { return network_->plane_to(seats_[rank]); }
 
   NodeId seat(NodeId rank) const override { return seats_[rank]; }
   std::string name(NodeId node) const override { return network_->name(node); }

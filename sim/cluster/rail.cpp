@@ -1,3 +1,5 @@
+#include <set>
+
 #include <fmt/format.h>
 
 #include "sim/cluster/census.hpp"
@@ -78,6 +80,17 @@ class Rail final : public Topology {
       }
     }
     return true;
+  }
+
+  std::vector<LinkId> tree_above(std::uint32_t tree, std::span<const NodeId> ranks) const override {
+    std::vector<LinkId> up;
+    std::set<NodeId> machines;
+    for (const NodeId gpu : ranks) {
+      if (gpus_per_host_ > 1) up.push_back(first_inner_ + 2 * gpu);
+      machines.insert(machine_of(gpu));
+    }
+    for (const NodeId machine : machines) up.push_back(2 * (machine * rails_ + tree % rails_));
+    return up;
   }
 
   std::string name(NodeId node) const override {

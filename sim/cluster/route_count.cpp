@@ -10,7 +10,13 @@ class Walked final : public RouteCount {
  public:
   explicit Walked(const Topology& topology) : topology_(topology), loads_(topology.links().size(), 0) {}
 
-  double add(NodeId from, NodeId to, std::int64_t times, double latency) override {
+  double add(NodeId from, NodeId to, std::uint32_t stream, std::int64_t times, double latency) override {
+    if (topology_.routing().kind != Routing::Kind::ByDestination) {
+      shares_.clear();
+      latency = topology_.shares(from, to, stream, latency, shares_);
+      for (const auto& [link, share] : shares_) loads_[link] += share * static_cast<double>(times);
+      return latency;
+    }
     path_.clear();
     topology_.route(from, to, path_);
     for (const LinkId link : path_) {
@@ -26,8 +32,9 @@ class Walked final : public RouteCount {
 
  private:
   const Topology& topology_;
-  std::vector<double> loads_;  // whole numbers: exact in any order
+  std::vector<double> loads_;  // whole numbers on one way: exact in any order
   std::vector<LinkId> path_;
+  std::vector<LinkShare> shares_;
 };
 
 }  // namespace

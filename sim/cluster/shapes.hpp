@@ -46,11 +46,13 @@ std::unique_ptr<Topology> make_rail(const TopologySpec& spec, std::int64_t hosts
 /// Shortest paths by latency, then links; equal ones are shared out by destination (ShortestPaths).
 std::unique_ptr<Topology> make_graph(const TopologySpec& spec);
 
-/// `gpus` GPUs hang on each host of `network` over the inner link; ranks sit on the GPUs.
-std::unique_ptr<Topology> with_gpus(std::unique_ptr<Topology> network, std::int64_t gpus, const LinkSpec& inner);
+/// GPUs hang on each host of `network` over the inner link; ranks sit on the GPUs. Where hosts have several NICs, a
+/// message to GPU k goes by NIC k mod `nics` at both ends: on one network, whose switches are joined by links as many
+/// times as wide, or on a copy of the network for each NIC (`planes`).
+std::unique_ptr<Topology> with_gpus(std::unique_ptr<Topology> network, const TopologySpec& spec);
 
-/// Some links changed, some down. Where a route meets a link that is down, the shortest path is taken instead. Throws
-/// InputError where a change names no link, or hosts are cut off.
+/// Some links changed, some down. Where a route meets a link that is down, the shortest path is taken instead, in its
+/// plane; such ways are left out. Throws InputError where a change names no link, or hosts are cut off, in any plane.
 std::unique_ptr<Topology> with_changes(std::unique_ptr<Topology> network, std::span<const LinkChange> changes);
 
 /// Ranks sit where `spec` places them. Spread: hosts are dealt in turn from switch to switch (hosts_of_a_switch), ranks

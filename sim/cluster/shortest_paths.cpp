@@ -1,6 +1,8 @@
 #include "sim/cluster/shortest_paths.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <numeric>
 
 #include <boost/graph/adjacency_list.hpp>
 #include <boost/graph/compressed_sparse_row_graph.hpp>
@@ -85,19 +87,66 @@ std::shared_ptr<const ShortestPaths::Distances> ShortestPaths::distances_to(Node
   return distances;
 }
 
+bool ShortestPaths::on_the_way(const Distances& distances, NodeId at, LinkId link) const {
+  const Distance &here = distances[at], &there = distances[to_[link]];
+  return there.latency + latency_[link] == here.latency && there.links + 1 == here.links;
+}
+
+// A host with one link is reached through its neighbour, whose distances serve all such hosts around it.
+NodeId ShortestPaths::goal_of(NodeId to) const { return out(to).size() == 1 ? to_[out(to)[0]] : to; }
+
+// From the nearest nodes to those further away.
+std::shared_ptr<const ShortestPaths::Counts> ShortestPaths::counts_to(NodeId node) const {
+  const auto distances = distances_to(node);
+  const std::lock_guard lock(mutex_);
+  if (const auto found = known_counts_.find(node); found != known_counts_.end()) return found->second;
+  if ((known_counts_.size() + 1) * static_cast<std::size_t>(nodes_) > most_distances) known_counts_.clear();
+  std::vector<NodeId> order(static_cast<std::size_t>(nodes_));
+  std::iota(order.begin(), order.end(), NodeId{0});
+  std::sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return (*distances)[a] < (*distances)[b]; });
+  auto counts = std::make_shared<Counts>(order.size(), 0);
+  constexpr std::uint64_t most = std::uint64_t{1} << 63;
+  for (const NodeId at : order) {
+    std::uint64_t& count = (*counts)[at];
+    if (at == node) count = 1;
+    for (const LinkId link : out(at))
+      if (at != node && on_the_way(*distances, at, link))
+        count = std::min(most, count + std::min(most, (*counts)[to_[link]]));
+  }
+  known_counts_.emplace(node, counts);
+  return counts;
+}
+
+std::uint64_t ShortestPaths::way_count(NodeId from, NodeId to) const {
+  return from == to ? 1 : (*counts_to(goal_of(to)))[from];
+}
+
+void ShortestPaths::way(NodeId from, NodeId to, std::uint64_t number, std::vector<LinkId>& path) const {
+  if (from == to) return;
+  const NodeId goal = goal_of(to);
+  const auto distances = distances_to(goal);
+  const auto counts = counts_to(goal);
+  for (NodeId at = from; at != goal; at = to_[path.back()])
+    for (const LinkId link : out(at)) {
+      if (!on_the_way(*distances, at, link)) continue;
+      if (number < (*counts)[to_[link]]) {
+        path.push_back(link);
+        break;
+      }
+      number -= (*counts)[to_[link]];
+    }
+  if (goal != to) path.push_back(out(to)[0] ^ 1u);
+}
+
 // The link by which whoever is at `at`, on the way to `to`, comes nearer.
 LinkId ShortestPaths::way(const Distances& distances, NodeId at, NodeId to) const {
-  const auto on_the_way = [&](LinkId link) {
-    const Distance &here = distances[at], &there = distances[to_[link]];
-    return there.latency + latency_[link] == here.latency && there.links + 1 == here.links;
-  };
   std::uint32_t ways = 0;
   LinkId chosen = 0;
-  for (const LinkId link : out(at)) ways += on_the_way(link);
+  for (const LinkId link : out(at)) ways += on_the_way(distances, at, link);
   if (ways == 0) return chosen;
   std::uint32_t skip = to % ways;
   for (const LinkId link : out(at)) {
-    if (!on_the_way(link) || skip-- > 0) continue;
+    if (!on_the_way(distances, at, link) || skip-- > 0) continue;
     chosen = link;
     break;
   }
@@ -106,15 +155,14 @@ LinkId ShortestPaths::way(const Distances& distances, NodeId at, NodeId to) cons
 
 void ShortestPaths::route(NodeId from, NodeId to, std::vector<LinkId>& path) const {
   if (from == to) return;
-  // A host with one link is reached through its neighbour, whose distances serve all such hosts around it.
-  const NodeId goal = out(to).size() == 1 ? to_[out(to)[0]] : to;
+  const NodeId goal = goal_of(to);
   const auto distances = distances_to(goal);
   for (NodeId at = from; at != goal; at = to_[path.back()]) path.push_back(way(*distances, at, to));
   if (goal != to) path.push_back(out(to)[0] ^ 1u);
 }
 
 std::vector<LinkId> ShortestPaths::ways_to(NodeId to) const {
-  const NodeId goal = out(to).size() == 1 ? to_[out(to)[0]] : to;
+  const NodeId goal = goal_of(to);
   const auto distances = distances_to(goal);
   std::vector<LinkId> ways(static_cast<std::size_t>(nodes_));
   for (NodeId at = 0; at < ways.size(); ++at) ways[at] = way(*distances, at, to);

@@ -25,6 +25,11 @@ class ShortestPaths {
   /// Appends the links. REQUIRES: the two are connected.
   void route(NodeId from, NodeId to, std::vector<LinkId>& path) const;
 
+  /// How many shortest paths there are, at most 2^63; and one of them, counted by its links as they are listed, the
+  /// sender's first.
+  std::uint64_t way_count(NodeId from, NodeId to) const;
+  void way(NodeId from, NodeId to, std::uint64_t number, std::vector<LinkId>& path) const;
+
   /// The same routes to one host, from every node that leads there: by node, the link that they take; at `to` itself,
   /// and where no way leads there, anything.
   std::vector<LinkId> ways_to(NodeId to) const;
@@ -38,6 +43,10 @@ class ShortestPaths {
   using Distances = std::vector<Distance>;  // to one node, from each
   struct Graph;
 
+  using Counts = std::vector<std::uint64_t>;  // of ways to one node, from each
+  bool on_the_way(const Distances& distances, NodeId at, LinkId link) const;
+  NodeId goal_of(NodeId to) const;
+  std::shared_ptr<const Counts> counts_to(NodeId node) const;
   std::shared_ptr<const Distances> distances_to(NodeId node) const;
   Distances compute(NodeId to) const;
   LinkId way(const Distances& distances, NodeId at, NodeId to) const;
@@ -57,6 +66,7 @@ class ShortestPaths {
   mutable std::mutex mutex_;
   mutable std::unordered_map<NodeId, std::shared_ptr<const Distances>> known_;
   mutable std::deque<NodeId> order_;
+  mutable std::unordered_map<NodeId, std::shared_ptr<const Counts>> known_counts_;
 };
 
 /// For each node, the number of its connected part (by links that are up), counted from 0.

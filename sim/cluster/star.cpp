@@ -36,6 +36,12 @@ class Star final : public Topology {
     return true;
   }
 
+  std::vector<LinkId> tree_above(std::uint32_t, std::span<const NodeId> ranks) const override {
+    std::vector<LinkId> up;
+    for (const NodeId host : ranks) up.push_back(2 * host);
+    return up;
+  }
+
   std::string name(NodeId node) const override { return node < hosts_ ? fmt::format("h{}", node) : "s0"; }
 };
 

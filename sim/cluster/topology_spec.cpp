@@ -1,6 +1,7 @@
 #include "sim/cluster/topology_spec.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -81,6 +82,41 @@ void read_gpus(const Json& json, TopologySpec& spec) {
     spec.inner = read_link(json.at("inner"));
   else if (inner)
     inner->fail("links the GPUs of a host, but there is one each", "\"gpus_per_host\": 2 or more");
+}
+
+constexpr Word<Routing::Kind> routings[] = {
+    {Routing::Kind::ByDestination, "d-mod-k"}, {Routing::Kind::Ecmp, "ecmp"}, {Routing::Kind::Adaptive, "adaptive"}};
+
+void read_nics(const Json& json, TopologySpec& spec) {
+  const auto nics = json.find("nics"), planes = json.find("planes");
+  if (!has_nics(spec.kind)) return;
+  if (nics) {
+    if (spec.gpus_per_host < 2) nics->fail("counts the nics of hosts of one GPU", "\"gpus_per_host\": 2 or more");
+    spec.nics = nics->integer(1, most_rails);
+    if (*spec.nics > spec.gpus_per_host)
+      nics->fail(fmt::format("{} nics among the {} GPUs of a host", *spec.nics, spec.gpus_per_host),
+                 fmt::format("at most {}", spec.gpus_per_host));
+    if (needs_planes(spec.kind)) spec.planes = *spec.nics;
+  }
+  if (!planes) return;
+  const std::int64_t count = planes->integer(1, most_rails), ports = spec.nics.value_or(1);
+  if (count != ports && (count != 1 || needs_planes(spec.kind)))
+    planes->fail(fmt::format("{} planes of hosts with {} nic{}", count, ports, ports == 1 ? "" : "s"),
+                 needs_planes(spec.kind) || ports == 1 ? fmt::format("{}", ports) : fmt::format("1 or {}", ports));
+  spec.planes = count;
+}
+
+void read_routing(const Json& json, TopologySpec& spec) {
+  spec.routing.place = json.place();
+  if (const auto routing = json.find("routing"))
+    spec.routing.kind = parse_routing(routing->text(), spec.kind, routing->place());
+  if (const auto seed = json.find("seed"))
+    spec.routing.seed = static_cast<std::uint64_t>(seed->integer(0, std::numeric_limits<std::int64_t>::max()));
+  const auto flows = json.find("flows");
+  if (!flows) return;
+  if (spec.routing.kind != Routing::Kind::Ecmp)
+    flows->fail("counts the parts of messages, and only ecmp has flows", R"("routing": "ecmp")");
+  spec.routing.flows = flows->integer(1, 1024);
 }
 
 void read_leaf_spine(const Json& json, TopologySpec& spec) {
@@ -174,7 +210,8 @@ void allow_only_keys_of(TopologyKind kind, const Json& json) {
                                       return one.value == kind;
                                     })->keys)
     if (!key.empty()) keys.push_back(key);
-  keys.insert(keys.end(), {"link", "gpus_per_host", "inner", "links", "placement"});
+  keys.insert(keys.end(), {"link", "gpus_per_host", "inner", "links", "placement", "routing", "flows", "seed"});
+  if (has_nics(kind)) keys.insert(keys.end(), {"nics", "planes"});
   json.allow_only(keys);
 }
 
@@ -186,6 +223,8 @@ TopologySpec read_topology(const Json& json) {
   spec.place = json.place();
   allow_only_keys_of(spec.kind, json);
   read_gpus(json, spec);
+  read_nics(json, spec);
+  read_routing(json, spec);
   if (const auto placement = json.find("placement")) spec.placement = read_placement(*placement);
   if (spec.kind == TopologyKind::Graph) {
     read_graph(json, spec);
@@ -206,6 +245,39 @@ TopologySpec read_topology(const Json& json) {
   if (const auto links = json.find("links"))
     for (const Json& item : links->items()) spec.changes.push_back(read_change(item));
   return spec;
+}
+
+bool has_nics(TopologyKind kind) {
+  return kind == TopologyKind::Star || kind == TopologyKind::FatTree || kind == TopologyKind::LeafSpine ||
+         needs_planes(kind);
+}
+
+bool needs_planes(TopologyKind kind) { return kind == TopologyKind::BCube || kind == TopologyKind::Graph; }
+
+bool has_ports(const TopologySpec& spec) { return spec.kind == TopologyKind::Rail || (spec.nics && fills_hosts(spec)); }
+
+bool has_ways(TopologyKind kind) {
+  return kind == TopologyKind::FatTree || kind == TopologyKind::LeafSpine || kind == TopologyKind::Graph;
+}
+
+Routing::Kind parse_routing(std::string_view text, TopologyKind kind, const SourceLocation& place) {
+  const Routing::Kind routing = choose_by_name(routings, text, place, "unknown routing '{}'").value;
+  if (routing != Routing::Kind::ByDestination && !has_ways(kind))
+    throw InputError(place, fmt::format("a {} has one way, and no routing to choose", kind_name(kind)),
+                     "d-mod-k, or a fat-tree, a leaf-spine or a graph");
+  return routing;
+}
+
+std::string to_string(const Routing& routing) { return std::string(name_of(routings, routing.kind)); }
+
+std::string described(const Routing& routing) {
+  if (routing.kind != Routing::Kind::Ecmp) return to_string(routing);
+  return fmt::format("ecmp, {} flow{}, seed {}", routing.flows, routing.flows == 1 ? "" : "s", routing.seed);
+}
+
+bool has_switch_trees(TopologyKind kind) {
+  return kind == TopologyKind::Star || kind == TopologyKind::LeafSpine || kind == TopologyKind::FatTree ||
+         kind == TopologyKind::Rail;
 }
 
 std::string_view kind_name(TopologyKind kind) { return name_of(kinds, kind); }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/cluster/placement.hpp"
+#include "sim/cluster/topology.hpp"
 #include "sim/core/error.hpp"
 #include "sim/core/json.hpp"
 
@@ -57,8 +58,14 @@ struct TopologySpec {
   std::int64_t gpus_per_host = 1;
   LinkSpec inner;  ///< from each GPU to its host, with several of them
   std::vector<LinkChange> changes;
+  std::optional<std::int64_t> nics;  ///< of a host; none: one, and its GPUs are not two levels
+  std::int64_t planes = 1;           ///< copies of the network: that, or one for each NIC
   Placement placement;
+  Routing routing;
   SourceLocation place;
+
+  /// Ports of a host: NICs, or rails.
+  std::int64_t ports_of_host() const { return nics.value_or(rails); }
 
   /// leaf-spine: of a leaf's link to one spine. All of them together are its hosts' links / oversubscription.
   double uplink_bandwidth() const {
@@ -74,6 +81,25 @@ std::int64_t hosts_of_a_switch(const TopologySpec& spec);
 
 /// Whether consecutive ranks fill a host before the next: not where they are spread over hosts of several GPUs.
 bool fills_hosts(const TopologySpec& spec);
+
+/// Whether hosts can have several NICs, and whether they need a plane each then.
+bool has_nics(TopologyKind kind);
+bool needs_planes(TopologyKind kind);
+
+/// Whether its hosts are nodes with ports: of kind rail, and where it says how many NICs they have.
+bool has_ports(const TopologySpec& spec);
+
+/// Whether there can be several ways from host to host.
+bool has_ways(TopologyKind kind);
+
+/// "d-mod-k", "ecmp" or "adaptive", on that kind. Throws InputError at `place`.
+Routing::Kind parse_routing(std::string_view text, TopologyKind kind, const SourceLocation& place);
+std::string to_string(const Routing& routing);
+/// The same with its flows and seed: "ecmp, 4 flows, seed 1".
+std::string described(const Routing& routing);
+
+/// Whether one tree of switches stands above any of its hosts (Topology::tree_above).
+bool has_switch_trees(TopologyKind kind);
 
 std::string_view kind_name(TopologyKind kind);
 

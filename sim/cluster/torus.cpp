@@ -84,7 +84,7 @@ class Torus final : public Topology {
    public:
     explicit Differences(const Torus& torus) : torus_(torus), marks_(torus.links_.size(), 0) {}
 
-    double add(NodeId from, NodeId to, std::int64_t times, double latency) override {
+    double add(NodeId from, NodeId to, std::uint32_t, std::int64_t times, double latency) override {
       std::uint32_t hops = 0;
       for (const Axis& axis : torus_.axes_) {
         const std::uint32_t here = axis.digit(from), there = axis.digit(to);

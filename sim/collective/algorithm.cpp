@@ -61,6 +61,20 @@ Coefficients all_gather(double n, const CollectiveOptions&) { return {std::log2(
 
 Coefficients gtopk_tree(double n, const CollectiveOptions&) { return {2 * std::log2(n), 2 * std::log2(n), 0}; }
 
+Coefficients pat(double n, const CollectiveOptions&) {
+  return {2 * std::ceil(std::log2(n)), 2 * (n - 1) / n, (n - 1) / n};
+}
+
+Coefficients all_to_all(double n, const CollectiveOptions&) { return {1, (n - 1) / n, 0}; }
+
+// The last of C chunks leaves C − 1 after the first, and passes N − 1 hops.
+Coefficients chain(double n, const CollectiveOptions& options) {
+  const auto chunks = static_cast<double>(options.chunks);
+  return {n - 1, (n + chunks - 2) / chunks, 0};
+}
+
+Coefficients in_network(double, const CollectiveOptions&) { return {1, 1, 0}; }
+
 // On two levels (docs/models.md).
 
 TransferCost ring_on_nodes(const NodeSymbols& s) {
@@ -100,9 +114,21 @@ TransferCost double_binary_tree_on_nodes(const NodeSymbols& s) {
   return {2 * (s.g - 1) * s.a_i + 2 * s.log_n * s.a_o, 2 * std::max(s.b_i, s.c / s.r * s.b_o)};
 }
 
+// Hop after hop, and at the slowest of them the other chunks.
+TransferCost chain_on_nodes(const NodeSymbols& s) {
+  return {(s.N - s.n) * s.a_i + (s.n - 1) * s.a_o,
+          ((s.N - s.n) * s.b_i + (s.n - 1) * s.b_o + (s.chunks - 1) * std::max(s.b_i, s.b_o)) / s.chunks};
+}
+
+// Around each node, and with each GPU's share to the switches between.
+TransferCost in_network_on_nodes(const NodeSymbols& s) {
+  return {2 * (s.g - 1) * s.a_i + s.a_o, 2 * (s.g - 1) / s.g * s.b_i + s.b_x() / s.g, (s.g - 1) / s.g};
+}
+
 TransferCost half(const TransferCost& whole) { return {whole.a / 2, whole.b / 2}; }
 TransferCost reduce_scatter_on_nodes(const NodeSymbols& s) { return half(ring_on_nodes(s)); }
 TransferCost broadcast_on_nodes(const NodeSymbols& s) { return half(binary_tree_on_nodes(s)); }
+TransferCost all_to_all_on_nodes(const NodeSymbols& s) { return half(parameter_server_on_nodes(s)); }
 
 Rank power_of_two(std::string_view name, std::int64_t workers, const SourceLocation& place) {
   if (!std::has_single_bit(static_cast<std::uint64_t>(workers)))
@@ -180,57 +206,142 @@ Rounds gtopk_messages(std::int64_t n, const Options&, CollectiveOp op, const Sou
   return rounds;
 }
 
-constexpr Algorithm all[] = {
-    {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "2(N−1)α", "2(N−1)/N·β + (N−1)/N·γ", "any", "", "",
-     ring, ring_on_nodes, Purpose::AllReduce, ring_messages},
-    {"double-binary-tree", "two mirrored trees, half of the bytes each", "2α log N",
-     "β + γ; with `tree_bandwidth=physical` 2β + γ", "any", "tree_bandwidth", "chunks", double_binary_tree,
-     double_binary_tree_on_nodes, Purpose::AllReduce, double_tree_messages},
-    {"halving-doubling", "recursive halving, then recursive doubling", "2α log N", "2β − (2β + γ)/N + γ", "power of 2",
-     "", "", halving_doubling, halving_doubling_on_nodes, Purpose::AllReduce, halving_messages, true, false, true},
-    {"recursive-doubling", "log N exchanges of everything", "α log N", "(β + γ) log N", "power of 2", "", "",
-     recursive_doubling, recursive_doubling_on_nodes, Purpose::AllReduce, doubling_messages, false},
-    {"binary-tree", "reduce up and broadcast down one binomial tree", "2α log N", "(2β + γ) log N", "any", "", "",
-     binary_tree, binary_tree_on_nodes, Purpose::AllReduce, binomial_messages},
-    {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "2α",
-     "2(N−1)/S·β + (N−1)/S·γ with S servers (N by default)", "any, S ≤ N", "servers", "servers", parameter_server,
-     parameter_server_on_nodes, Purpose::AllReduce, server_messages, true, true},
-    {"hierarchical", "reduce-scatter within groups, all-reduce across, all-gather within",
-     "2(N/G − 1)α + 2(G − 1)α with G groups", "2(N−1)/N·β + (N−1)/N·γ", "multiple of G", "", "", hierarchical,
-     hierarchical_on_nodes, Purpose::AllReduce, hierarchical_messages, true, false, true, true},
-    {"bml", "a thread per level of a BCube: aggregation, then broadcast", "2kα on BCube(n,k)",
-     "2(N−1)/(kN)·β + (N−1)/N·γ", "nᵏ", "", "", bml, nullptr, Purpose::AllReduce, bml_messages},
-    {"all-gather", "log N exchanges of all payloads held so far", "α log N", "(N−1)β, M being one worker's payload",
-     "any", "", "", all_gather, all_gather_on_nodes, Purpose::AllGather, gather_messages, false},
-    {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "α log N", "(N−1)β, likewise",
-     "any", "", "", all_gather, all_gather_on_nodes, Purpose::AllGather, gather_messages, false},
-    {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "2α log N", "2β log N, likewise",
-     "power of 2", "", "", gtopk_tree, binary_tree_on_nodes, Purpose::Selection, gtopk_messages},
-    {"reduce-scatter", "the first half of ring", "(N−1)α", "(N−1)/N·(β + γ)", "any", "", "", reduce_scatter,
-     reduce_scatter_on_nodes, Purpose::ReduceScatter, scatter_messages, false},
-    {"nccl", "what NCCL's tuner would choose for each size, at its own prices",
-     "of the algorithm and the protocol chosen", "likewise", "any", "", "", nullptr, nullptr, Purpose::AllReduce},
-    {"broadcast", "down a binomial tree from rank 0", "α log N", "β log N", "any", "", "", broadcast,
-     broadcast_on_nodes, Purpose::Broadcast, broadcast_messages, false},
-};
+Rounds pat_messages(std::int64_t n, const Options&, CollectiveOp op, const SourceLocation&) {
+  return pat_rounds(static_cast<Rank>(n), op);
+}
+
+Rounds all_to_all_messages(std::int64_t n, const Options&, CollectiveOp, const SourceLocation&) {
+  return all_to_all_rounds(static_cast<Rank>(n));
+}
+
+Rounds chain_messages(std::int64_t n, const Options& options, CollectiveOp, const SourceLocation& place) {
+  if (options.chunks < 1) throw InputError(place, fmt::format("{} chunks", options.chunks), "at least one");
+  return broadcast_chain_rounds(static_cast<Rank>(n), options.chunks);
+}
+
+Rounds in_network_messages(std::int64_t n, const Options& options, CollectiveOp, const SourceLocation&) {
+  return in_network_rounds(static_cast<Rank>(n), options.hosts, options.rails);
+}
+
+// Made when first asked for, since rows hold functions.
+std::span<const Algorithm> table() {
+  static const Algorithm all[] = {
+      {"ring", "2(N-1) rounds around a ring, a slice of 1/N each", "2(N−1)α", "2(N−1)/N·β + (N−1)/N·γ", "any", "", "",
+       ring, ring_on_nodes, Purpose::AllReduce, ring_messages, Halves::Scattered, false, false, false, "chain"},
+      {"double-binary-tree", "two mirrored trees, half of the bytes each", "2α log N",
+       "β + γ; with `tree_bandwidth=physical` 2β + γ", "any", "tree_bandwidth", "chunks", double_binary_tree,
+       double_binary_tree_on_nodes, Purpose::AllReduce, double_tree_messages, Halves::Rooted},
+      {"halving-doubling", "recursive halving, then recursive doubling", "2α log N", "2β − (2β + γ)/N + γ",
+       "power of 2", "", "", halving_doubling, halving_doubling_on_nodes, Purpose::AllReduce, halving_messages,
+       Halves::Scattered, false, true},
+      {"recursive-doubling", "log N exchanges of everything", "α log N", "(β + γ) log N", "power of 2", "", "",
+       recursive_doubling, recursive_doubling_on_nodes, Purpose::AllReduce, doubling_messages, Halves::None},
+      {"binary-tree", "reduce up and broadcast down one binomial tree", "2α log N", "(2β + γ) log N", "any", "", "",
+       binary_tree, binary_tree_on_nodes, Purpose::AllReduce, binomial_messages, Halves::Rooted, false, false, false,
+       "broadcast"},
+      {"parameter-server", "push to and pull from a server on every worker (or on `servers`)", "2α",
+       "2(N−1)/S·β + (N−1)/S·γ with S servers (N by default)", "any, S ≤ N", "servers", "servers", parameter_server,
+       parameter_server_on_nodes, Purpose::AllReduce, server_messages, Halves::Scattered, true},
+      {"hierarchical", "reduce-scatter within groups, all-reduce across, all-gather within",
+       "2(N/G − 1)α + 2(G − 1)α with G groups", "2(N−1)/N·β + (N−1)/N·γ", "multiple of G", "", "", hierarchical,
+       hierarchical_on_nodes, Purpose::AllReduce, hierarchical_messages, Halves::Scattered, false, true, true},
+      {"bml", "a thread per level of a BCube: aggregation, then broadcast", "2kα on BCube(n,k)",
+       "2(N−1)/(kN)·β + (N−1)/N·γ", "nᵏ", "", "", bml, nullptr, Purpose::AllReduce, bml_messages},
+      {"all-gather", "log N exchanges of all payloads held so far", "α log N", "(N−1)β, M being one worker's payload",
+       "any", "", "", all_gather, all_gather_on_nodes, Purpose::AllGather, gather_messages, Halves::None},
+      {"topk-allgather", "Top-k: an all-gather of every worker's values and indices", "α log N", "(N−1)β, likewise",
+       "any", "", "", all_gather, all_gather_on_nodes, Purpose::AllGather, gather_messages, Halves::None},
+      {"gtopk-tree", "gTop-k: selections merged up a binomial tree, and broadcast", "2α log N", "2β log N, likewise",
+       "power of 2", "", "", gtopk_tree, binary_tree_on_nodes, Purpose::Selection, gtopk_messages, Halves::Rooted},
+      {"reduce-scatter", "the first half of ring", "(N−1)α", "(N−1)/N·(β + γ)", "any", "", "", reduce_scatter,
+       reduce_scatter_on_nodes, Purpose::ReduceScatter, scatter_messages, Halves::None},
+      {"nccl", "what NCCL's tuner would choose for each size, at its own prices",
+       "of the algorithm and the protocol chosen", "likewise", "any", "", "", nullptr, nullptr, Purpose::AllReduce},
+      {"broadcast", "down a binomial tree from rank 0", "α log N", "β log N", "any", "", "", broadcast,
+       broadcast_on_nodes, Purpose::Broadcast, broadcast_messages, Halves::None},
+      {"pat", "all-gather with the farthest first, and that backwards before it", "2⌈log N⌉α", "2(N−1)/N·β + (N−1)/N·γ",
+       "any", "", "", pat, nullptr, Purpose::AllReduce, pat_messages},
+      {"in-network", "switches sum on the way up and copy on the way down (SHARP)", "α", "β", "any", "", "", in_network,
+       in_network_on_nodes, Purpose::AllReduce, in_network_messages, Halves::None, false, true, false, "", true},
+      {"all-to-all", "to everybody at once what is for it", "α", "(N−1)/N·β", "any", "", "", all_to_all,
+       all_to_all_on_nodes, Purpose::AllToAll, all_to_all_messages, Halves::None},
+      {"chain", "from rank to rank, in chunks", "(N−1)α", "(N+C−2)/C·β with C `chunks`", "any", "chunks", "chunks",
+       chain, chain_on_nodes, Purpose::Broadcast, chain_messages, Halves::None},
+  };
+  return all;
+}
+
+// NCCL's sends, which it does not tune, go as these do.
+constexpr std::string_view nccl = "nccl", direct = "all-to-all";
+
+const Algorithm* row(std::string_view name) { return row_named(table(), name); }
 
 }  // namespace
 
-std::span<const Algorithm> algorithms() { return all; }
+std::span<const Algorithm> algorithms() { return table(); }
+
+CollectiveOp operation_of(const Algorithm& algorithm) {
+  switch (algorithm.purpose) {
+    case Purpose::AllReduce:
+    case Purpose::Selection:
+      break;
+    case Purpose::AllGather:
+      return CollectiveOp::AllGather;
+    case Purpose::ReduceScatter:
+      return CollectiveOp::ReduceScatter;
+    case Purpose::Broadcast:
+      return CollectiveOp::Broadcast;
+    case Purpose::AllToAll:
+      return CollectiveOp::AllToAll;
+  }
+  return CollectiveOp::AllReduce;
+}
+
+bool is_whole(const Algorithm& algorithm, CollectiveOp op) {
+  return op == CollectiveOp::AllReduce || op == operation_of(algorithm);
+}
+
+bool gathers_payloads(const Algorithm& algorithm) {
+  return algorithm.purpose == Purpose::AllGather && !algorithm.from_file;
+}
+
+const Algorithm* serving(const Algorithm& algorithm, CollectiveOp op) {
+  if (algorithm.from_file) return operation_of(algorithm) == op ? &algorithm : nullptr;
+  const auto when = [&](bool can) { return can ? &algorithm : nullptr; };
+  switch (op) {
+    case CollectiveOp::AllReduce:
+      return when(algorithm.purpose == Purpose::AllReduce);
+    case CollectiveOp::ReduceScatter:
+    case CollectiveOp::AllGather:
+      return when((algorithm.purpose == Purpose::AllReduce && algorithm.halves == Halves::Scattered) ||
+                  algorithm.name == to_string(op));
+    case CollectiveOp::AllToAll:
+      return algorithm.name == nccl ? row(direct) : when(algorithm.purpose == Purpose::AllToAll);
+    case CollectiveOp::Broadcast:
+      if (!algorithm.broadcast.empty()) return row(algorithm.broadcast);
+      return when(algorithm.purpose == Purpose::Broadcast || algorithm.name == nccl);
+    case CollectiveOp::Send:
+      break;
+  }
+  return nullptr;
+}
 
 Rounds rounds_of(const Algorithm& algorithm, std::int64_t workers, const CollectiveOptions& options, CollectiveOp op,
                  const SourceLocation& place) {
   if (!algorithm.rounds)
     throw InputError(place, fmt::format("{} is priced as a whole and has no messages", algorithm.name),
                      "the fidelity alpha-beta, or ring");
-  if (op != CollectiveOp::AllReduce && !algorithm.splits)
+  const bool whole = is_whole(algorithm, op);
+  if (!whole && algorithm.halves == Halves::None)
     throw InputError(place, fmt::format("{} has no reduce-scatter and all-gather halves", algorithm.name),
                      "ring, for example");
-  return algorithm.rounds(workers, options, op, place);
+  Rounds rounds = algorithm.rounds(workers, options, whole ? CollectiveOp::AllReduce : op, place);
+  if (op == CollectiveOp::AllGather && gathers_payloads(algorithm)) rounds.piece_share /= static_cast<double>(workers);
+  return rounds;
 }
 
 const Algorithm& find_algorithm(std::string_view name, const SourceLocation& place) {
-  return find_by_name(all, name, place, "unknown collective '{}'");
+  return find_by_name(table(), name, place, "unknown collective '{}'");
 }
 
 }  // namespace allreplay

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,8 +29,9 @@ struct CollectiveOptions {
   ServerHosts server_hosts = ServerHosts::Colocated;
   bool local = false;  ///< the nodes sum before they push
   TreeBandwidth tree_bandwidth = TreeBandwidth::Physical;
-  std::int64_t chunks = 16;  ///< per tree of double-binary-tree
+  std::int64_t chunks = 16;  ///< per tree of double-binary-tree; of chain
   std::int64_t groups = 1;   ///< of hierarchical: so many, of consecutive workers
+  std::int64_t hosts = 1;    ///< of in-network: so many
   std::int64_t levels = 1;   ///< of bml: k of the BCube(n, k) that it runs on; on other networks 1
   // Of ring, reduce-scatter and double-binary-tree on two levels, message by message:
   InNodes in_nodes = {};   ///< empty: one level
@@ -43,6 +45,14 @@ enum class Purpose : std::uint8_t {
   Selection,      ///< everybody has the k largest of the sum (the block is one worker's)
   ReduceScatter,  ///< everybody has a part of the sum
   Broadcast,      ///< everybody has what rank 0 had
+  AllToAll,       ///< everybody has what each had for it
+};
+
+/// What of an all-reduce can be had alone.
+enum class Halves : std::uint8_t {
+  None,
+  Scattered,  ///< a reduce-scatter and an all-gather
+  Rooted,     ///< a reduction to a root and a broadcast from there: no scatter and gather of their own
 };
 
 /// T(M) = a + b·M with a = alpha·α and b = beta·β + gamma·γ.
@@ -65,20 +75,39 @@ struct Algorithm {
   std::string_view message_option;
   /// Dimensionless, for N >= 2 workers; logarithms are real, base 2, where N is no power of two. Null, as `rounds` is,
   /// for what no α and β price (nccl.hpp).
-  Coefficients (*coefficients)(double workers, const CollectiveOptions& options);
+  std::function<Coefficients(double workers, const CollectiveOptions& options)> coefficients;
   /// The same on nodes of several workers; null where there is no closed form.
   TransferCost (*on_nodes)(const NodeSymbols& symbols) = nullptr;
   Purpose purpose = Purpose::AllReduce;
   /// See rounds_of().
-  Rounds (*rounds)(std::int64_t workers, const CollectiveOptions& options, CollectiveOp op,
-                   const SourceLocation& place) = nullptr;
-  bool splits = true;       ///< message by message it has a reduce-scatter and an all-gather half
-  bool servers = false;     ///< blocks go to servers and back
-  bool full_nodes = false;  ///< `on_nodes` serves no last node that is part empty
-  bool grouped = false;     ///< goes in groups of consecutive ranks, which nodes are
+  std::function<Rounds(std::int64_t workers, const CollectiveOptions& options, CollectiveOp op,
+                       const SourceLocation& place)>
+      rounds = nullptr;
+  Halves halves = Halves::Scattered;
+  bool servers = false;             ///< blocks go to servers and back
+  bool full_nodes = false;          ///< `on_nodes` serves no last node that is part empty
+  bool grouped = false;             ///< goes in groups of consecutive ranks, which nodes are
+  std::string_view broadcast = "";  ///< the row that broadcasts as it does
+  bool in_switches = false;         ///< switches sum and copy
+  bool from_file = false;           ///< collective_file.hpp
 };
 
 std::span<const Algorithm> algorithms();
+
+/// Whether `op` is all that the algorithm does (what it does by itself counts as an all-reduce, too); else it is a
+/// half.
+bool is_whole(const Algorithm& algorithm, CollectiveOp op);
+
+/// Whether its block is one worker's payload, of which everybody gets N, unless it is asked for as an all-gather: of
+/// 1/N each.
+bool gathers_payloads(const Algorithm& algorithm);
+
+/// The algorithm that carries out `op` where this one is named: itself, or the row that broadcasts, or sends, as it
+/// does. Null: it cannot.
+const Algorithm* serving(const Algorithm& algorithm, CollectiveOp op);
+
+/// What it does by itself; an all-reduce for a selection.
+CollectiveOp operation_of(const Algorithm& algorithm);
 
 /// The messages of one op, for N >= 2 workers. Throws InputError at `place` for numbers of workers that the
 /// algorithm cannot serve message by message, for halves that it does not have, and for nccl.

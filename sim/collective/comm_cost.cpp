@@ -93,6 +93,11 @@ LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& opti
   return {measured.a / at.alpha, beta, measured.gamma};
 }
 
+LinkCosts links_of_servers(const Network& network, LinkCosts own) {
+  if (!network.server) return own;
+  return {network.server->alpha.value_or(own.alpha), network.server->beta.value_or(own.beta), own.gamma};
+}
+
 namespace {
 
 LinkCosts links_of(const Network& network, std::int64_t workers, const CollectiveOptions& options) {
@@ -104,11 +109,10 @@ LinkCosts links_of(const Network& network, std::int64_t workers, const Collectiv
   return {network.alpha.value_or(0), network.beta.value_or(0), network.gamma};
 }
 
-OpCosts halved(std::vector<CostPoint> table) {
-  const CommCost whole(table);
-  for (CostPoint& point : table) point.seconds /= 2;
-  const CommCost half(table);
-  return {whole, half, half};
+// Of what was measured as a whole: all of it, or half.
+CommCost part_of(std::vector<CostPoint> table, bool whole) {
+  for (CostPoint& point : table) point.seconds /= whole ? 1 : 2;
+  return CommCost(table);
 }
 
 [[noreturn]] void refuse_other(const Network& network, const Algorithm& algorithm, std::string_view key,
@@ -163,11 +167,12 @@ std::vector<CostPoint> interpolated(const Network& network, std::int64_t workers
   return points;
 }
 
-// A topology whose hosts are nodes for the collective: of kind rail for all, else for what is itself made of groups.
+// A topology whose hosts are nodes for the collective: where they have ports for all, else for what is itself made of
+// groups, and for switches above them.
 const TopologySpec* nodes_drawn(const Network& network, const Algorithm& algorithm, const CollectiveOptions& options) {
   if (network.node || network.measured || !network.topology || network.topology->gpus_per_host == 1) return nullptr;
-  const bool grouped = algorithm.grouped && options.groups > 1;
-  return grouped || network.topology->kind == TopologyKind::Rail ? &*network.topology : nullptr;
+  const bool grouped = algorithm.in_switches || (algorithm.grouped && options.groups > 1);
+  return grouped || has_ports(*network.topology) ? &*network.topology : nullptr;
 }
 
 // On one level every worker is a node of its own.
@@ -175,12 +180,20 @@ std::int64_t node_workers(const Network& network, const TopologySpec* drawn) {
   return network.node ? network.node->workers : drawn ? drawn->gpus_per_host : 1;
 }
 
+TwoLevels with_servers(const Network& network, TwoLevels levels) {
+  const LinkCosts outside = links_of_servers(network, {levels.alpha_out, levels.beta_out});
+  levels.alpha_out = outside.alpha;
+  levels.beta_out = outside.beta;
+  return levels;
+}
+
 // A beta in the file goes before the topology's links between hosts.
 TwoLevels levels_of(const Network& network, const TopologySpec& drawn, std::int64_t workers) {
   const double alpha = network.alpha.value_or(0), beta_in = 1 / drawn.inner.bandwidth;
-  if (network.beta) return {alpha, beta_in, alpha, *network.beta, drawn.rails};
+  if (network.beta) return {alpha, beta_in, alpha, *network.beta, drawn.ports_of_host()};
   const RouteBound outside = machine_route_bound(*make_topology(drawn, workers), workers);
-  return {alpha + 2 * drawn.inner.latency, beta_in, alpha + outside.latency, 1 / outside.bandwidth, drawn.rails};
+  return {alpha + 2 * drawn.inner.latency, beta_in, alpha + outside.latency, 1 / outside.bandwidth,
+          drawn.ports_of_host()};
 }
 
 // A failed link, or one unlike the others, which no closed form has.
@@ -195,8 +208,11 @@ void require_equal_links(const Network& network) {
 // α's, and β's part of b.
 TransferCost transfer_of(const Network& network, const Algorithm& algorithm, const NodeLayout& layout, std::int64_t all,
                          const LinkCosts& links, const Coefficients& times, const CollectiveOptions& options) {
-  if (const TopologySpec* drawn = nodes_drawn(network, algorithm, options))
-    return two_level_transfer(algorithm, layout, levels_of(network, *drawn, all), options, drawn->place);
+  if (const TopologySpec* drawn = nodes_drawn(network, algorithm, options)) {
+    const TwoLevels levels = levels_of(network, *drawn, all);
+    return two_level_transfer(algorithm, layout, algorithm.servers ? with_servers(network, levels) : levels, options,
+                              drawn->place);
+  }
   if (!network.node || network.measured) return {times.alpha * links.alpha, times.beta * links.beta};
   const NodeLevel& node = *network.node;
   const TwoLevels levels{node.alpha.value_or(0), node.beta.value_or(0), links.alpha, links.beta, node.rails};
@@ -204,38 +220,42 @@ TransferCost transfer_of(const Network& network, const Algorithm& algorithm, con
 }
 
 // Each of a family's collectives costs this among `layout.workers`; `all` workers are there.
-OpCosts price_ops(const Network& network, const Algorithm& algorithm, const NodeLayout& layout, std::int64_t all,
-                  std::int64_t table_workers, const CollectiveOptions& options) {
+CommCost price_op(const Network& network, const Algorithm& algorithm, CollectiveOp op, const NodeLayout& layout,
+                  std::int64_t all, std::int64_t table_workers, const CollectiveOptions& options) {
   const std::int64_t workers = layout.workers;
-  if (workers == 1) return {CommCost(0, 0), CommCost(0, 0), CommCost(0, 0)};
+  if (workers == 1) return {0, 0};
   require_equal_links(network);
-  if (options.local && algorithm.servers) return local_ops(network, layout, options);
+  const bool whole = is_whole(algorithm, op);
+  if (options.local && algorithm.servers) return local_ops(network, layout, options)[op];
   if (!network.table.empty()) {
     require_reach(network, table_workers, workers, network.place / "table");
     if (workers != table_workers || algorithm.name != network.collective)
       refuse_other(network, algorithm, "table", table_workers, workers);
-    return halved(network.table);
+    return part_of(network.table, whole);
   }
   if (!network.tables.empty()) {
     if (algorithm.name != network.collective)
       refuse_other(network, algorithm, "tables", network.tables.back().workers, workers);
-    return halved(interpolated(network, workers));
+    return part_of(interpolated(network, workers), whole);
   }
   if (!algorithm.coefficients) {
     if (!network.nccl)
       throw InputError(network.place, fmt::format("says nothing of what {} runs on", algorithm.name),
                        "\"node\" and \"nccl\"; see docs/models.md");
-    const auto op = [&](CollectiveOp one) { return CommCost(std::make_shared<const NcclPrice>(network, layout, one)); };
-    return {op(CollectiveOp::AllReduce), op(CollectiveOp::ReduceScatter), op(CollectiveOp::AllGather)};
+    return CommCost(std::make_shared<const NcclPrice>(network, layout, op));
   }
   if (network.measured) require_reach(network, network.measured->workers, workers, network.measured->place);
-  const LinkCosts links = links_of(network, all, options);
+  const LinkCosts own = links_of(network, all, options),
+                  links = algorithm.servers ? links_of_servers(network, own) : own;
   const Coefficients times = algorithm.coefficients(static_cast<double>(workers), options);
-  const auto [a, transfer] = transfer_of(network, algorithm, layout, all, links, times, options);
-  const double reduction = times.gamma * links.gamma;
+  const auto [a, transfer, gamma] = transfer_of(network, algorithm, layout, all, links, times, options);
+  const double reduction = gamma.value_or(times.gamma) * links.gamma;
+  if (whole) {
+    const bool payloads = op == CollectiveOp::AllGather && gathers_payloads(algorithm);
+    return {a, (transfer + reduction) / (payloads ? static_cast<double>(workers) : 1)};
+  }
   const double scattered = transfer / 2 + (network.measured ? reduction / 2 : reduction);
-  return {CommCost(a, transfer + reduction), CommCost(a / 2, scattered),
-          CommCost(a / 2, transfer + reduction - scattered)};
+  return {a / 2, op == CollectiveOp::ReduceScatter ? scattered : transfer + reduction - scattered};
 }
 
 }  // namespace
@@ -243,19 +263,22 @@ OpCosts price_ops(const Network& network, const Algorithm& algorithm, const Node
 OpCosts price_ops(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
                   const CollectiveOptions& options) {
   const NodeLayout layout = layout_of(workers, node_workers(network, nodes_drawn(network, algorithm, options)));
-  return price_ops(network, algorithm, layout, workers, table_workers, options);
+  const auto priced = [&](CollectiveOp op) {
+    return price_op(network, algorithm, op, layout, workers, table_workers, options);
+  };
+  return {priced(CollectiveOp::AllReduce), priced(CollectiveOp::ReduceScatter), priced(CollectiveOp::AllGather)};
 }
 
-GroupCosts price_group(const Network& network, const Algorithm& algorithm, const Group& group, std::int64_t workers,
-                       std::int64_t table_workers, const CollectiveOptions& options) {
-  const TopologySpec* drawn = nodes_drawn(network, algorithm, options);
+CallCost price_call(const Network& network, const Call& call, std::int64_t workers, std::int64_t table_workers,
+                    const CollectiveOptions& options) {
+  const TopologySpec* drawn = nodes_drawn(network, *call.algorithm, options);
   const bool nodes = network.node || drawn;
-  const auto [ranks, stride, repeats, members] = group.of(workers);
-  const NodeLayout layout = ranks == 1 || ranks == workers || !nodes
-                                ? layout_of(ranks, node_workers(network, drawn))
-                                : layout_on(workers, ranks, stride, node_workers(network, drawn),
+  const Group whole = call.group.of(workers);
+  const NodeLayout layout = whole.ranks == 1 || whole.repeats == 1 || !nodes
+                                ? layout_of(whole.ranks, node_workers(network, drawn))
+                                : layout_on(whole.workers(), whole.ranks, whole.stride, node_workers(network, drawn),
                                             network.node ? network.node->place : drawn->place);
-  GroupCosts priced{price_ops(network, algorithm, layout, workers, table_workers, options), channel_inside};
+  CallCost priced{price_op(network, *call.algorithm, call.op, layout, workers, table_workers, options), channel_inside};
   if (nodes && layout.nodes > 1)
     priced.channels = layout.per_node > 1 ? channel_inside | channel_outside : channel_outside;
   return priced;
@@ -263,7 +286,7 @@ GroupCosts price_group(const Network& network, const Algorithm& algorithm, const
 
 CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
                const CollectiveOptions& options) {
-  return price_ops(network, algorithm, workers, table_workers, options).all_reduce;
+  return price_call(network, {CollectiveOp::AllReduce, everybody(), &algorithm}, workers, table_workers, options).cost;
 }
 
 namespace {
@@ -277,7 +300,12 @@ std::string carried(const Network& network, std::int64_t workers) {
   }
   if (network.tables.empty()) return "";
   const std::int64_t least = network.tables.front().workers, most = network.tables.back().workers;
-  if (workers >= least && workers <= most) return "";
+  if (workers >= least && workers <= most) {
+    const auto [low, high] = neighbours(network.tables, workers);
+    const bool measured = low->workers == workers || high->workers == workers;
+    return measured ? ""
+                    : fmt::format("interpolated between the tables of {} and {} workers", low->workers, high->workers);
+  }
   return fmt::format("tables of {} to {} workers are extrapolated to {}", least, most, workers);
 }
 

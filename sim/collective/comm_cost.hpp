@@ -9,8 +9,7 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/collective/algorithm.hpp"
-#include "sim/collective/collective_op.hpp"
-#include "sim/collective/group.hpp"
+#include "sim/collective/call.hpp"
 #include "sim/core/time.hpp"
 #include "sim/core/units.hpp"
 
@@ -80,6 +79,9 @@ struct LinkCosts {
   double alpha = 0, beta = 0, gamma = 0;
 };
 
+/// What pushes and pulls have in the place of the network's own between hosts.
+LinkCosts links_of_servers(const Network& network, LinkCosts own);
+
 /// α and β out of a measured a and b (docs/models.md, "Measured constants"), by the coefficients of its collective:
 /// α = a/c_α, β = (b − c_γ·γ)/c_β. Throws InputError at `place_of_gamma` when γ leaves less than nothing of b.
 LinkCosts link_costs(const MeasuredCost& measured, const CollectiveOptions& options,
@@ -107,17 +109,18 @@ CommCost price(const Network& network, const Algorithm& algorithm, std::int64_t 
                const CollectiveOptions& options);
 
 /// The same for each half, too. A reduce-scatter and an all-gather are the two halves of an all-reduce: a/2 and half of
-/// β each, γ on the reduce-scatter; half each of what was measured; NCCL's are priced by themselves.
+/// β each, γ on the reduce-scatter; half each of what was measured; NCCL's are priced by themselves. What does one of
+/// the two itself has no halves: it is the whole.
 OpCosts price_ops(const Network& network, const Algorithm& algorithm, std::int64_t workers, std::int64_t table_workers,
                   const CollectiveOptions& options);
 
-/// The same among the groups of a family that `workers` workers make, all at once.
-struct GroupCosts {
-  OpCosts costs;
+/// One call, among all the groups of its family at once, of `workers` workers.
+struct CallCost {
+  CommCost cost;
   Channels channels = channel_inside;
 };
-GroupCosts price_group(const Network& network, const Algorithm& algorithm, const Group& group, std::int64_t workers,
-                       std::int64_t table_workers, const CollectiveOptions& options);
+CallCost price_call(const Network& network, const Call& call, std::int64_t workers, std::int64_t table_workers,
+                    const CollectiveOptions& options);
 
 /// Complaints about costs that no such network can have, and about measurements that are carried to other numbers of
 /// nodes or beyond their tables (docs/models.md, "Measured constants"): "" when there is none.

@@ -7,12 +7,14 @@
 namespace allreplay {
 
 /// A family of equal groups of workers that act at once, each among itself: `ranks` workers a group, `stride` apart,
-/// `repeats` groups that together are all workers. What is 0 follows from how many workers there are (of()).
+/// `repeats` groups that together are all workers, or so many from the `first` on. What is 0 follows from how many
+/// workers there are (of()).
 struct Group {
   std::int64_t ranks = 0;
   std::int64_t stride = 1;
   std::int64_t repeats = 1;
-  /// Where they follow no stride: who they are, in their order, in one of the groups.
+  std::int64_t first = 0;
+  /// Where they follow no stride: who they are, in their order, in the first of the groups; the others are behind them.
   std::vector<std::int64_t> members = {};
 
   bool operator==(const Group&) const = default;
@@ -25,8 +27,13 @@ struct Group {
     return whole;
   }
 
-  /// Which of the groups holds the worker, counted by their first. REQUIRES: nothing is left open, and they have strides.
-  std::int64_t index_of(std::int64_t worker) const { return worker / (ranks * stride) * stride + worker % stride; }
+  /// Which of the groups holds the worker, counted by their first. REQUIRES: it is in one, nothing is left open, and
+  /// they have strides.
+  std::int64_t index_of(std::int64_t worker) const {
+    return (worker - first) / (ranks * stride) * stride + (worker - first) % stride;
+  }
+  /// How many workers are in any of the groups. REQUIRES: nothing is left open.
+  std::int64_t workers() const { return ranks * repeats; }
 };
 
 inline Group everybody() { return {}; }

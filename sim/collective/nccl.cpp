@@ -33,6 +33,8 @@ constexpr ByNodes tree_ll128 = {{{20, 20, 36.7, 55.6}, {20, 20, 36.7, 31.67}, {2
 constexpr ByNodes tree_channel = {{{26.5, 24, 38.7, 70}, {18.5, 23.6, 41.4, 42.8}, {10, 17.8, 36, 24}}};
 constexpr std::array<double, 5> nvls_speeds = {60, 50, 40, 30, 24};
 constexpr ByGpu nvls_efficiency = {0, 0, 0.85, 0.74};
+// Of all channels together: a GPU's links carry each byte once up and once down, however few GPUs take part.
+constexpr double nvls_most_hopper = 320;
 
 // What a tree keeps of its bandwidth, by floor(log2(bytes / 64)).
 constexpr std::array<std::array<double, 23>, 3> tree_correction = {{
@@ -77,6 +79,13 @@ NcclPrice::NcclPrice(const Network& network, const NodeLayout& layout, Collectiv
   alpha_ = network.alpha.value_or(0) * 1e6;
 }
 
+// Down the ring: one hop in a node, else as many of the net as there are ranks; without what stands between steps.
+double NcclPrice::broadcast_latency(int protocol) const {
+  const double base = setup_.node.latency * at(base_ring, protocol);
+  if (nodes_ <= 1) return base + setup_.node.latency * at(setup_.pcie ? pcie_ring : nvlink_ring, protocol);
+  return base + setup_.network.latency * workers_ * at(protocol == Simple ? net_tree : net_ring, protocol);
+}
+
 // Steps inside a node and between nodes; those between carry the network's latency, twice its alpha in Simple.
 NcclChoice NcclPrice::ring(int protocol, double bytes) const {
   const double rounds = op_ == CollectiveOp::AllReduce ? 2 : 1;
@@ -89,25 +98,43 @@ NcclChoice NcclPrice::ring(int protocol, double bytes) const {
                    setup_.network.latency * outside * net;
   if (protocol == Simple && op_ == CollectiveOp::AllReduce && nodes_ > 1 && bytes / (2 * channels_ * workers_) >= 64)
     latency *= setup_.gpu == NcclSetup::Gpu::Volta ? 1.9 : 1.4;
+  latency += rendezvous(bytes, outside);
   double bus = bus_;
-  if (protocol == LL) bus = std::min(most_of_ll(setup_, nodes_), bus_ / 2);
+  if (protocol == LL) bus = ll_part() * std::min(most_of_ll(setup_, nodes_), bus_ / 2);
   if (protocol == LL128) bus = std::min(0.92 * bus_, channels_ * at(ring_ll128, setup_.gpu));
-  return {"ring", protocol_names[static_cast<std::size_t>(protocol)], latency * 1e-6,
-          scale_ * bus * workers_ / steps * 1e9};
+  const bool broadcasts = op_ == CollectiveOp::Broadcast;
+  return {"ring", protocol_names[static_cast<std::size_t>(protocol)],
+          (broadcasts ? broadcast_latency(protocol) : latency) * 1e-6,
+          scale_ * bus * (broadcasts ? 1 : workers_ / steps) * 1e9};
 }
 
 NcclChoice NcclPrice::tree(int protocol, double bytes) const {
   const double inside = at(setup_.pcie ? pcie_tree : nvlink_tree, protocol);
   const double net = at(net_tree, protocol) + alpha_ * (protocol == Simple ? 2 : 1);
+  const double hops = 2 * std::log2(nodes_);
   const double latency = setup_.node.latency * (at(base_tree, protocol) + 2 * (per_node_ - 1) * inside) +
-                         setup_.network.latency * 2 * std::log2(nodes_) * net;
+                         setup_.network.latency * hops * net + rendezvous(bytes, hops);
   double bus = std::min(0.92 * bus_, channels_ * at(tree_channel, nodes_, setup_.gpu));
   if (protocol == LL) bus = std::min(bus / 3.8, most_of_ll(setup_, nodes_));
   if (protocol == LL128)
     bus = std::min(bus * (nodes_ > 1 ? 120.0 / 128 : 7.0 / 9), channels_ * at(tree_ll128, nodes_, setup_.gpu));
   if (one_gpu_) bus *= 0.85;
-  return {"tree", protocol_names[static_cast<std::size_t>(protocol)], latency * 1e-6,
-          scale_ * bus * correction(protocol, bytes) / 2 * 1e9};
+  double reached = scale_ * bus * correction(protocol, bytes);
+  // Of two nodes each holds the root of one of the two trees, which send half of what a ring sends.
+  if (nodes_ == 2 && setup_.two_node_tree)
+    reached = std::min(reached, setup_.node.bandwidth * node_bandwidth_ / 2);
+  else
+    reached /= 2;
+  if (protocol == LL) reached *= ll_part();
+  if (protocol != LL && nodes_ > 2) reached *= setup_.network.tree;
+  return {"tree", protocol_names[static_cast<std::size_t>(protocol)], latency * 1e-6, reached * 1e9};
+}
+
+double NcclPrice::ll_part() const { return nodes_ > 1 ? setup_.network.ll : 1; }
+
+double NcclPrice::rendezvous(double bytes, double hops) const {
+  const auto& known = setup_.rendezvous;
+  return known && nodes_ > 1 && bytes > static_cast<double>(known->from) ? hops * known->time * 1e6 : 0;
 }
 
 double NcclPrice::nvls_speed() const {
@@ -119,7 +146,8 @@ double NcclPrice::nvls_speed() const {
 
 // The switch reduces: a channel a GPU.
 NcclChoice NcclPrice::nvls() const {
-  double bus = workers_ * nvls_speed() * at(nvls_efficiency, setup_.gpu) * (workers_ - 1) / workers_;
+  const double most = setup_.gpu == NcclSetup::Gpu::Hopper ? nvls_most_hopper : std::numeric_limits<double>::infinity();
+  double bus = std::min(workers_ * nvls_speed(), most) * at(nvls_efficiency, setup_.gpu) * (workers_ - 1) / workers_;
   if (op_ == CollectiveOp::AllReduce) bus *= 2;
   const double steps = (op_ == CollectiveOp::AllReduce ? 2 : 1) * (workers_ - 1);
   return {"nvls", "Simple", setup_.node.latency * nvls_latency * 1e-6, scale_ * bus * workers_ / steps * 1e9};
@@ -133,7 +161,7 @@ void NcclPrice::each_choice(double bytes, Visit visit) const {
     visit(ring(protocol, bytes));
     if (op_ == CollectiveOp::AllReduce) visit(tree(protocol, bytes));
   }
-  if (nvls_speed() > 0) visit(nvls());
+  if (nvls_speed() > 0 && op_ != CollectiveOp::Broadcast) visit(nvls());
 }
 
 NcclChoice NcclPrice::choice(double bytes) const {

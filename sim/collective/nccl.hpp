@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "sim/cluster/cluster.hpp"
-#include "sim/collective/comm_cost.hpp"
 #include "sim/collective/collective_op.hpp"
+#include "sim/collective/comm_cost.hpp"
 #include "sim/collective/two_level.hpp"
 
 namespace allreplay {
@@ -35,10 +35,13 @@ class NcclPrice final : public SizePrice {
   double least(double bytes) const override;
 
  private:
+  double broadcast_latency(int protocol) const;  // us
   NcclChoice ring(int protocol, double bytes) const;
   NcclChoice tree(int protocol, double bytes) const;
   NcclChoice nvls() const;
-  double nvls_speed() const;  // of a channel; 0: there is no NVLS
+  double nvls_speed() const;                           // of a channel; 0: there is no NVLS
+  double ll_part() const;                              // of LL's bandwidth
+  double rendezvous(double bytes, double hops) const;  // us
   template <class Visit>
   void each_choice(double bytes, Visit visit) const;
 
@@ -48,9 +51,9 @@ class NcclPrice final : public SizePrice {
   bool one_gpu_;                       // in a node, at most
   double channels_;
   double node_bandwidth_;
-  double bus_;    // bytes per second, as the data sheets say
+  double bus_;    // GB/s, as the data sheets say
   double scale_;  // what a calibration makes of it
-  double alpha_;  // between nodes, seconds
+  double alpha_;  // between nodes, us
 };
 
 }  // namespace allreplay

@@ -1,11 +1,13 @@
 #include "sim/collective/network_change.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
 #include "sim/collective/algorithm.hpp"
 #include "sim/collective/comm_cost.hpp"
+#include "sim/collective/two_level.hpp"
 #include "sim/core/text.hpp"
 
 namespace allreplay {
@@ -90,6 +92,28 @@ void change_inner_latency(Network& network, const Adjustment& change, bool nccl,
   if (has_gpus(network)) network.topology->inner.latency = change(network.topology->inner.latency);
 }
 
+// Links of parameter servers go with the network's: at a rate of their own in proportion to it.
+void change_server_bandwidth(Network& network, const Adjustment& change) {
+  if (!network.server || !network.server->beta) return;
+  double& beta = *network.server->beta;
+  beta = change.factor || !(network.beta > 0.0) ? time_per_byte(beta, change) : beta / *network.beta / change.value;
+}
+
+void change_nccl_latency(NcclSetup& nccl, double factor) {
+  nccl.network.latency *= factor;
+  if (nccl.rendezvous) nccl.rendezvous->time *= factor;
+}
+
+void change_alpha(Network& network, const Adjustment& change) {
+  const double now = network.alpha.value_or(0), then = change(now);
+  if (network.server && network.server->alpha) {
+    double& alpha = *network.server->alpha;
+    alpha = change.factor || now <= 0 ? change(alpha) : alpha * then / now;
+  }
+  for (AlphaOfNodes& one : network.alpha_of_nodes) one.alpha = change(one.alpha);
+  network.alpha = then;
+}
+
 void require_priced_by_links(const Network& network, const SourceLocation& place) {
   if (network.measured || has_tables(network))
     throw InputError(place, "what was measured is of the nodes that there are", "a cluster with alpha and bandwidth");
@@ -99,6 +123,7 @@ void require_priced_by_links(const Network& network, const SourceLocation& place
 
 void change_bandwidth(Network& network, Level level, const Adjustment& change, const SourceLocation& place) {
   if (level == Level::Inside) return change_inner_bandwidth(network, change, place);
+  change_server_bandwidth(network, change);
   if (network.beta) network.beta = time_per_byte(*network.beta, change);
   if (network.topology) {
     const double now = change.factor ? 1 : link_bandwidth(*network.topology, place);
@@ -117,9 +142,9 @@ void change_bandwidth(Network& network, Level level, const Adjustment& change, c
 void change_latency(Network& network, Level level, const Adjustment& change, bool nccl, const SourceLocation& place) {
   if (level == Level::Inside) return change_inner_latency(network, change, nccl, place);
   if (nccl && network.nccl && change.factor)
-    network.nccl->network.latency *= *change.factor;
+    change_nccl_latency(*network.nccl, *change.factor);
   else if (network.alpha || network.topology)
-    network.alpha = change(network.alpha.value_or(0));
+    change_alpha(network, change);
   if (network.topology && change.factor)
     scale_links(*network.topology, *change.factor, &LinkSpec::latency, &LinkChange::latency);
   if (network.measured) change_a(*network.measured, change);
@@ -136,19 +161,36 @@ void change_node(Network& network, std::int64_t workers, const SourceLocation& p
   if (network.node && network.node->rails > workers)
     throw InputError(place, fmt::format("{} workers share {} network ports", workers, network.node->rails),
                      fmt::format("at least {}, or --rails, too", network.node->rails));
+  if (has_gpus(network) && network.topology->nics && *network.topology->nics > workers)
+    throw InputError(place, fmt::format("{} workers share {} nics", workers, *network.topology->nics),
+                     fmt::format("at least {}, or --rails, too", *network.topology->nics));
   if (network.node) network.node->workers = workers;
   if (has_gpus(network)) network.topology->gpus_per_host = workers;
 }
 
 void change_rails(Network& network, std::int64_t rails, const SourceLocation& place) {
   require_priced_by_links(network, place);
-  if (!network.node && network.topology)
+  const bool nics = network.topology && network.topology->nics;
+  if (!network.node && network.topology && !nics)
     throw InputError(place, "the cluster's network has no nodes", R"(a cluster with "node")");
   const std::int64_t workers = node_workers_of(network);
   if (rails > workers)
     throw InputError(place, fmt::format("{} network ports among the {} of a node", rails, counted(workers, "worker")),
                      fmt::format("at most {}", workers));
   if (network.node) network.node->rails = rails;
+  if (!nics) return;
+  if (network.topology->planes > 1 || needs_planes(network.topology->kind)) network.topology->planes = rails;
+  network.topology->nics = rails;
+}
+
+void change_routing(Network& network, std::string_view text, const SourceLocation& place) {
+  if (!network.topology) {
+    parse_routing(text, TopologyKind::Rail, place);  // of nodes alone, which have one way
+    return;
+  }
+  Routing& routing = network.topology->routing;
+  routing.kind = parse_routing(text, network.topology->kind, place);
+  if (routing.kind != Routing::Kind::Ecmp) routing.flows = 1;
 }
 
 void change_placement(Network& network, std::string_view text, const SourceLocation& place) {
@@ -165,6 +207,35 @@ void change_placement(Network& network, std::string_view text, const SourceLocat
 
 std::int64_t node_workers_of(const Network& network) {
   return network.node ? network.node->workers : has_gpus(network) ? network.topology->gpus_per_host : 1;
+}
+
+namespace {
+
+std::int64_t nodes_of(const Network& network, std::int64_t workers) {
+  return layout_of(workers, node_workers_of(network)).nodes;
+}
+
+}  // namespace
+
+void settle_alpha(Network& network, std::int64_t workers) {
+  const std::vector<AlphaOfNodes>& known = network.alpha_of_nodes;
+  if (known.empty()) return;
+  const auto nodes = std::clamp(nodes_of(network, workers), known.front().nodes, known.back().nodes);
+  const auto above = std::find_if(known.begin(), known.end(), [&](const auto& one) { return one.nodes >= nodes; });
+  const auto below = above->nodes == nodes ? above : above - 1;
+  const auto log_of = [](std::int64_t count) { return std::log(static_cast<double>(count)); };
+  const double share =
+      above == below ? 0 : (log_of(nodes) - log_of(below->nodes)) / (log_of(above->nodes) - log_of(below->nodes));
+  network.alpha = below->alpha + share * (above->alpha - below->alpha);
+}
+
+std::string alpha_caveat(const Network& network, std::int64_t workers) {
+  const std::vector<AlphaOfNodes>& known = network.alpha_of_nodes;
+  const std::int64_t nodes = nodes_of(network, workers);
+  if (known.empty() || nodes == 1 || (nodes >= known.front().nodes && nodes <= known.back().nodes)) return "";
+  const std::int64_t end = nodes < known.front().nodes ? known.front().nodes : known.back().nodes;
+  return fmt::format("alpha is given for {} to {} nodes: for {} that of {} is taken", known.front().nodes,
+                     known.back().nodes, nodes, end);
 }
 
 }  // namespace allreplay

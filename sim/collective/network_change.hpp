@@ -39,7 +39,16 @@ void change_rails(Network& network, std::int64_t rails, const SourceLocation& pl
 /// Where ranks sit: what a topology's "placement" may be, as one text.
 void change_placement(Network& network, std::string_view text, const SourceLocation& place);
 
+/// Which of several ways messages take on a topology.
+void change_routing(Network& network, std::string_view text, const SourceLocation& place);
+
 /// How many workers a node has; 1 where there are no nodes.
 std::int64_t node_workers_of(const Network& network);
+
+/// Takes the start-up between nodes for what so many workers fill: linear in log(nodes), beyond an end that end's.
+void settle_alpha(Network& network, std::int64_t workers);
+
+/// Says so where the start-up was taken from beyond an end; "" elsewhere.
+std::string alpha_caveat(const Network& network, std::int64_t workers);
 
 }  // namespace allreplay

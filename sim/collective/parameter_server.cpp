@@ -36,12 +36,13 @@ LocalLegs local_legs(const Network& network, const NodeLayout& layout, const Col
   const auto n = static_cast<double>(layout.nodes), g = static_cast<double>(layout.per_node);
   const double servers = options.servers > 0 ? static_cast<double>(options.servers) : n;
   const auto h = static_cast<double>((layout.per_node + node.rails - 1) / node.rails);
-  const double inside = (g - 1) / g, outside = std::max(h / g, n / servers) * network.beta.value_or(0);
+  const LinkCosts links =
+      links_of_servers(network, {network.alpha.value_or(0), network.beta.value_or(0), network.gamma});
+  const double inside = (g - 1) / g, outside = std::max(h / g, n / servers) * links.beta;
   const double a_in = (g - 1) * node.alpha.value_or(0), b_in = inside * node.beta.value_or(0);
-  const double a_out = network.alpha.value_or(0);
   return {{a_in, b_in + inside * network.gamma},
-          {a_out, outside + network.gamma * (n - 1) / servers},
-          {a_out, outside},
+          {links.alpha, outside + network.gamma * (n - 1) / servers},
+          {links.alpha, outside},
           {a_in, b_in}};
 }
 

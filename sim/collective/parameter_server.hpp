@@ -25,7 +25,8 @@ bool goes_in_legs(const Algorithm& algorithm, const CollectiveOptions& options);
 std::vector<ServerLeg> server_legs(const Network& network, const Algorithm& algorithm, std::int64_t workers,
                                    std::int64_t table_workers, const CollectiveOptions& options);
 
-/// What the legs make of an all-reduce and its halves: all; as a reduce-scatter those there; as an all-gather those back.
+/// What the legs make of an all-reduce and its halves: all; as a reduce-scatter those there; as an all-gather those
+/// back.
 OpCosts local_ops(const Network& network, const NodeLayout& layout, const CollectiveOptions& options);
 
 }  // namespace allreplay

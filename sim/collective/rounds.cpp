@@ -5,6 +5,7 @@
 #include <iterator>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 namespace allreplay {
@@ -108,6 +109,62 @@ Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t>
   result.ranks = all;
   result.channels = channels * (all / size);
   return result;
+}
+
+namespace {
+
+// Who is where in the groups of a family.
+struct Seat {
+  std::int64_t group = 0, place = 0;
+};
+
+std::optional<Seat> seat_of(std::int64_t worker, const Group& group) {
+  for (std::size_t place = 0; place < group.members.size(); ++place)
+    if (const std::int64_t index = worker - group.members[place]; index >= 0 && index < group.repeats)
+      return Seat{index, static_cast<std::int64_t>(place)};
+  const std::int64_t inside = worker - group.first;
+  if (!group.members.empty() || inside < 0 || inside >= group.workers()) return std::nullopt;
+  return Seat{group.index_of(worker), inside / group.stride % group.ranks};
+}
+
+Rank worker_at(const Seat& seat, const Group& group) {
+  if (!group.members.empty())
+    return static_cast<Rank>(group.members[static_cast<std::size_t>(seat.place)] + seat.group);
+  const std::int64_t first =
+      seat.group / group.stride * group.stride * group.ranks + seat.group % group.stride + group.first;
+  return static_cast<Rank>(first + seat.place * group.stride);
+}
+
+}  // namespace
+
+Rounds among_part(const Rounds& one, const Group& group, Rank all) {
+  Rounds result = one;
+  result.ranks = all;
+  result.channels = one.channels * static_cast<std::uint32_t>(group.repeats);
+  for (Round& round : result.rounds) {
+    round.all_pairs = nullptr;
+    round.alike.reset();
+    round.sends = [group, channels = one.channels, inner = round.sends](Rank from, std::int64_t turn,
+                                                                        std::vector<Send>& out) {
+      const auto seat = seat_of(from, group);
+      if (!seat) return;
+      const std::size_t before = out.size();
+      inner(static_cast<Rank>(seat->place), turn, out);
+      for (std::size_t i = before; i < out.size(); ++i) {
+        out[i].to = worker_at({seat->group, out[i].to}, group);
+        if (out[i].channel != no_channel) out[i].channel += static_cast<std::uint32_t>(seat->group) * channels;
+      }
+    };
+  }
+  return result;
+}
+
+Rounds send_rounds(const Group& pairs, Rank all) {
+  Rounds one{.ranks = 2};
+  one.rounds.push_back({.sends = [](Rank from, std::int64_t, std::vector<Send>& out) {
+    if (from == 0) out.push_back({.to = 1});
+  }});
+  return among_part(one, pairs, all);
 }
 
 Rounds ring_rounds(Rank ranks, std::int64_t groups, CollectiveOp op) {
@@ -235,6 +292,70 @@ Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, CollectiveOp op
             if (to != from) out.push_back({.to = to, .first = server});
         },
         std::make_shared<AllPairs>(AllPairs{servers_on, everybody, false}));
+  return result;
+}
+
+Rounds all_to_all_rounds(Rank ranks) {
+  Rounds result{.ranks = ranks, .pieces = std::int64_t{ranks} * ranks, .piece_share = 1.0 / ranks};
+  std::vector<Rank> everybody(ranks);
+  std::iota(everybody.begin(), everybody.end(), Rank{0});
+  append(
+      result, 1,
+      [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        for (Rank to = 0; to < ranks; ++to)
+          if (to != from) out.push_back({.to = to, .first = std::int64_t{from} * ranks + to});
+      },
+      std::make_shared<AllPairs>(AllPairs{everybody, everybody, false}));
+  return result;
+}
+
+Rounds pat_rounds(Rank ranks, CollectiveOp op) {
+  // Before round k of the gathering rank i has i − m·2^(k+1) for all m that are no further than once around.
+  const Rank depth = static_cast<Rank>(std::bit_width(ranks - 1));
+  Rounds result{.ranks = ranks, .pieces = ranks, .piece_share = 1.0 / ranks};
+  const auto due = [=](Rank k) {
+    const std::int64_t distance = std::int64_t{1} << k, held = (ranks + distance - 1) / distance;
+    return Send{.count = held / 2, .step = -2 * distance};
+  };
+  if (op != CollectiveOp::AllGather)
+    for (Rank k = 0; k < depth; ++k)
+      append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        Send send = due(k);
+        send.to = static_cast<Rank>(modulo(from - (std::int64_t{1} << k), ranks));
+        send.first = send.to;
+        send.reduce = true;
+        out.push_back(send);
+      });
+  if (op != CollectiveOp::ReduceScatter)
+    for (Rank k = depth; k-- > 0;)
+      append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+        Send send = due(k);
+        send.to = static_cast<Rank>(modulo(from + (std::int64_t{1} << k), ranks));
+        send.first = from;
+        out.push_back(send);
+      });
+  return result;
+}
+
+Rounds broadcast_chain_rounds(Rank ranks, std::int64_t chunks) {
+  Rounds result{.ranks = ranks, .pieces = chunks, .piece_share = 1 / static_cast<double>(chunks)};
+  for (std::int64_t round = 0; round < ranks + chunks - 2; ++round)
+    append(result, 1, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+      const std::int64_t chunk = round - from;
+      if (from + 1 < ranks && chunk >= 0 && chunk < chunks) out.push_back({.to = from + 1, .first = chunk});
+    });
+  return result;
+}
+
+Rounds in_network_rounds(Rank ranks, std::int64_t hosts, std::int64_t trees) {
+  // Of hierarchical: what goes around hosts. GPU p is then left with run p + 1 of its host's, of `hosts` pieces.
+  Rounds around = ring_rounds(ranks, hosts, CollectiveOp::AllReduce);
+  const std::int64_t gpus = ranks / hosts;
+  Rounds result{.ranks = ranks, .pieces = around.pieces, .piece_share = around.piece_share};
+  if (gpus > 1) result.rounds.push_back(around.rounds.front());
+  append(result, 1, [](auto&&...) {});
+  result.rounds.back().in_switches = {static_cast<std::uint32_t>(std::min(trees, gpus)), hosts};
+  if (gpus > 1) result.rounds.push_back(around.rounds.back());
   return result;
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "sim/collective/collective_op.hpp"
+#include "sim/collective/group.hpp"
 #include "sim/core/units.hpp"
 
 namespace allreplay {
@@ -24,12 +25,13 @@ inline constexpr std::uint32_t no_channel = 0xffffffff;
 
 struct Send {
   Rank to = 0;
-  std::int64_t first = 0;  ///< pieces first … first + count − 1, modulo Rounds::pieces
-  std::int64_t count = 1;
+  std::int64_t first = 0;              ///< pieces first, first + step, … modulo Rounds::pieces,
+  std::int64_t count = 1;              ///< so many
   bool reduce = false;                 ///< added to what the receiver has; else it replaces that
   std::uint16_t stream = 0;            ///< of the sender: whose data it is
   std::uint16_t into = 0;              ///< of the receiver: which stream waits for it
   std::uint32_t channel = no_channel;  ///< waits until what was sent before on the same channel is delivered
+  std::int64_t step = 1;
 };
 
 /// Every one of `from` sends one piece to every other of `to`.
@@ -48,14 +50,22 @@ struct Alike {
   bool reduce = false;
 };
 
+/// Pieces that switches sum on their way up a tree above all ranks, and copy on their way down again: so many of each
+/// rank, those of GPU i of a host on tree i mod `trees`.
+struct InSwitches {
+  std::uint32_t trees = 1;
+  std::int64_t pieces = 1;
+};
+
 struct Round {
   std::int64_t repeat = 1;
   /// Appends what `from` sends the `turn`-th time (0 … repeat − 1). Only the pieces depend on the turn: whom ranks send
   /// to, and how much, does not.
   std::function<void(Rank from, std::int64_t turn, std::vector<Send>& out)> sends;
-  std::shared_ptr<const AllPairs> all_pairs = nullptr;  ///< what `sends` says, where it is that
-  std::optional<Alike> alike = std::nullopt;            ///< likewise
-  bool wall = false;                                    ///< among groups: it is one in each (AllPairs::is_wall)
+  std::shared_ptr<const AllPairs> all_pairs = nullptr;   ///< what `sends` says, where it is that
+  std::optional<Alike> alike = std::nullopt;             ///< likewise
+  std::optional<InSwitches> in_switches = std::nullopt;  ///< in the place of messages between ranks
+  bool wall = false;                                     ///< among groups: it is one in each (AllPairs::is_wall)
 };
 
 struct Rounds {
@@ -78,6 +88,13 @@ Rounds among_groups(Rounds one, Rank all, Rank stride);
 /// The same where groups lie in nodes differently: group j, counted by its first rank, sends the rounds
 /// `kinds[kind_of[j]]`. REQUIRES: kinds differ in whom ranks send to, and in how many rounds that follow, alone.
 Rounds among_groups(const std::vector<Rounds>& kinds, std::vector<std::uint32_t> kind_of, Rank all, Rank stride);
+
+/// The rounds `one` in each group of a family at once, which need not hold all of `all` ranks. REQUIRES: nothing is
+/// left open in it, and `one` has as many ranks as a group.
+Rounds among_part(const Rounds& one, const Group& group, Rank all);
+
+/// From the first of each group's two members to the second, all bytes.
+Rounds send_rounds(const Group& pairs, Rank all);
 
 /// How many of a collective's ranks lie in each node, in order.
 using InNodes = std::vector<Rank>;
@@ -104,6 +121,20 @@ Rounds all_gather_rounds(Rank ranks);
 
 /// Push to and pull from `servers` servers, on ranks j·N/S. REQUIRES: 1 <= servers <= ranks.
 Rounds parameter_server_rounds(Rank ranks, std::int64_t servers, CollectiveOp op);
+
+/// From everybody to everybody at once: 1/ranks of what each has. The block is all that one has.
+Rounds all_to_all_rounds(Rank ranks);
+
+/// All-gather, the farthest first: in round k = K − 1 … 0 rank i sends every piece that is both its own and due to
+/// i + 2^k; the reduce-scatter is that backwards (PAT: NCCL 2.23).
+Rounds pat_rounds(Rank ranks, CollectiveOp op);
+
+/// Down a chain of ranks from rank 0, in chunks: chunk c leaves rank i in round i + c. REQUIRES: chunks >= 1.
+Rounds broadcast_chain_rounds(Rank ranks, std::int64_t chunks);
+
+/// Reduce-scatter around each of `hosts` hosts, what is left of each GPU through the switches, all-gather around each
+/// host. REQUIRES: hosts divides ranks.
+Rounds in_network_rounds(Rank ranks, std::int64_t hosts, std::int64_t trees);
 
 /// BML on BCube(n, levels): one thread per level, aggregation and then broadcast, a level per step (docs/network.md,
 /// "BML's times").

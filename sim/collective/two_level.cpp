@@ -12,7 +12,7 @@ namespace {
 
 double ceil_div(std::int64_t a, std::int64_t b) { return static_cast<double>((a + b - 1) / b); }
 
-NodeSymbols symbols_of(const NodeLayout& layout, const TwoLevels& levels) {
+NodeSymbols symbols_of(const NodeLayout& layout, const TwoLevels& levels, const CollectiveOptions& options) {
   NodeSymbols s{};
   s.N = static_cast<double>(layout.workers);
   s.n = static_cast<double>(layout.nodes);
@@ -31,13 +31,16 @@ NodeSymbols symbols_of(const NodeLayout& layout, const TwoLevels& levels) {
   s.ring_share = s.c * (layout.full() ? 1 : ceil_div(levels.rails, std::min(levels.rails, layout.last))) / s.r;
   s.log_g = std::log2(s.g);
   s.log_n = std::log2(s.n);
+  s.chunks = static_cast<double>(options.chunks);
   return s;
 }
 
 void require_form(const Algorithm& algorithm, const NodeLayout& layout, const CollectiveOptions& options,
                   const SourceLocation& place) {
   if (!algorithm.on_nodes)
-    throw InputError(place, fmt::format("{} has no closed form on nodes of several workers", algorithm.name),
+    throw InputError(place,
+                     fmt::format("{}{} has no closed form on nodes of several workers",
+                                 algorithm.from_file ? "the file of " : "", algorithm.name),
                      "ring or hierarchical, for example");
   if (algorithm.servers && options.servers > 0)
     throw InputError(place, fmt::format("servers={} does not say in which of the nodes they are", options.servers),
@@ -98,11 +101,14 @@ NodeLayout layout_on(std::int64_t workers, std::int64_t ranks, std::int64_t stri
 
 TransferCost two_level_transfer(const Algorithm& algorithm, const NodeLayout& layout, const TwoLevels& levels,
                                 const CollectiveOptions& options, const SourceLocation& place) {
-  const NodeSymbols symbols = symbols_of(layout, levels);
+  const NodeSymbols symbols = symbols_of(layout, levels, options);
   if (layout.nodes > 1 && layout.per_node > 1) {
     require_form(algorithm, layout, options, place);
     return algorithm.on_nodes(symbols);
   }
+  if (algorithm.in_switches && layout.per_node > 1)
+    throw InputError(place, fmt::format("{} sums in switches, and one node has none", algorithm.name),
+                     "workers of several nodes, or ring");
   CollectiveOptions flat = options;
   flat.groups = 1;  // of a hierarchy one level is left
   const Coefficients times = algorithm.coefficients(symbols.N, flat);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/collective/algorithm.hpp"
@@ -45,9 +46,10 @@ struct TwoLevels {
   std::int64_t rails = 1;
 };
 
-/// a (s) and the part of b that is no reduction (s/B).
+/// a (s) and the part of b that is no reduction (s/B); and γ's coefficient, where nodes have another.
 struct TransferCost {
   double a = 0, b = 0;
+  std::optional<double> gamma = std::nullopt;
 };
 
 /// What closed forms on two levels are made of: the symbols of the table in docs/models.md.
@@ -60,14 +62,15 @@ struct NodeSymbols {
   double ring_share;          // of a port's β_o that the rings of a node pay: c/r where all nodes are full
   double flows;               // messages of collectives side by side to a port: ⌈c/r⌉
   double log_g, log_n;
+  double chunks;
 
   double b_x() const { return std::max(b_i, h * b_o); }
 };
 
 /// With n = 1 the closed form of one level with what holds inside, with g = 1 that with what holds outside, where c
 /// collectives share a node's ports. A first half (reduce-scatter, broadcast) is half of its whole. Throws InputError
-/// at `place` for bml, for named servers, for the tree's bandwidth as printed, and for a last node that hierarchical
-/// and halving-doubling find part empty.
+/// at `place` for bml, pat and files, for named servers, for the tree's bandwidth as printed, for a last node that
+/// hierarchical, halving-doubling and in-network find part empty, and for in-network inside one node.
 TransferCost two_level_transfer(const Algorithm& algorithm, const NodeLayout& layout, const TwoLevels& levels,
                                 const CollectiveOptions& options, const SourceLocation& place);
 

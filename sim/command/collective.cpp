@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
+#include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/collective_report.hpp"
@@ -12,12 +13,18 @@ namespace allreplay {
 namespace {
 
 struct CollectiveArguments {
-  std::string cluster, workers, collective, fidelity, plot, bytes = "8B:1GiB:x2";
+  std::string cluster, workers, collective, operation, fidelity, plot, bytes = "8B:1GiB:x2";
   std::vector<std::string> options;
   ClusterWordArguments cluster_words;
   ChangeArguments changes;
   bool json = false, links = false;
 };
+
+constexpr Word<CollectiveOp> operations[] = {{CollectiveOp::AllReduce, "all-reduce"},
+                                             {CollectiveOp::AllGather, "all-gather"},
+                                             {CollectiveOp::ReduceScatter, "reduce-scatter"},
+                                             {CollectiveOp::AllToAll, "all-to-all"},
+                                             {CollectiveOp::Broadcast, "broadcast"}};
 
 void execute(Context& context, const CollectiveArguments& arguments) {
   ScenarioArguments words;
@@ -29,7 +36,11 @@ void execute(Context& context, const CollectiveArguments& arguments) {
   words.options = arguments.options;
   words.changes = arguments.changes;
   Library library(context.inputs);
-  const Scenario scenario = library.resolve_network(words.request(""));
+  Scenario scenario = library.resolve_network(words.request(""));
+  if (!arguments.operation.empty())
+    scenario.operation =
+        choose_by_name(operations, arguments.operation, argument("--operation"), "unknown operation '{}'").value;
+  scenario.options.parallel = {};  // of all workers, whatever they train
   const std::vector<Bytes> sizes = parse_sizes(arguments.bytes, argument("--bytes"));
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   require_separate(context.files(), {{"--plot", arguments.plot}},
@@ -65,6 +76,9 @@ void add_collective(CommandLine& app) {
   command.add_option("--collective", arguments->collective,
                      "the algorithm (the cluster file's); see `allreplay list collectives`");
   command.add_option("--fidelity", arguments->fidelity, "alpha-beta, fluid or message (the cluster file's)");
+  command.add_option("--operation", arguments->operation,
+                     "what is timed, of --bytes as nccl-tests counts them: all-reduce, all-gather, reduce-scatter, "
+                     "all-to-all or broadcast");
   add_change_options(command, arguments->changes, {Changed::Network});
   command.add_option("--bytes", arguments->bytes, "one size, or FROM:TO:xFACTOR").capture_default_str();
   command.add_option("-o,--option", arguments->options, "key=value, any number of times; see `allreplay list options`")
@@ -76,6 +90,8 @@ void add_collective(CommandLine& app) {
                      "fluid, message: draw the topology, its links coloured by use: FILE.svg, .png or .pdf");
   command.footer(
       "algbw is bytes / time; busbw what of it a link carries (2(N-1)/N of algbw for an all-reduce).\n"
+      "With --operation the size is the whole buffer: of an all-gather what a rank has in the end, of a reduce-scatter "
+      "what it has at first, of an all-to-all what it sends in all.\n"
       "Example:\n  allreplay collective --cluster fat-tree-16 --workers 256 --collective ring --fidelity message "
       "--bytes 1MiB:1GiB:x4");
   command.callback([arguments](Context& context) { execute(context, *arguments); });

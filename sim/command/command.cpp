@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <future>
+#include <iterator>
 #include <map>
 #include <set>
 #include <system_error>
@@ -18,6 +21,7 @@
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/progress.hpp"
 #include "sim/network/fidelity.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/schedule/unknown_name_hints.hpp"
 
 namespace allreplay {
@@ -46,7 +50,22 @@ bool says_all(const std::vector<std::string>& strategies) {
   return all;
 }
 
-int parse_jobs(const std::string& text) { return static_cast<int>(parse_integer(text, 1, 1024, argument("--jobs"))); }
+namespace {
+
+constexpr std::int64_t most_jobs = 1024;
+
+}  // namespace
+
+void add_jobs(Command command, std::string& jobs, std::string_view what) {
+  command
+      .add_option("-j,--jobs", jobs,
+                  fmt::format("how many {} at a time, at most {}; results do not depend on it", what, most_jobs))
+      .capture_default_str();
+}
+
+int parse_jobs(const std::string& text) {
+  return static_cast<int>(parse_integer(text, 1, most_jobs, argument("--jobs")));
+}
 
 int threads_for(const std::string& jobs) {
   const int count = parse_jobs(jobs);
@@ -70,11 +89,18 @@ std::string left_out(const std::string& name, const std::string& why, bool sever
   return fmt::format("{} {} left out: {}", name, several ? "are" : "is", why);
 }
 
+void note_left_out(Console& console, const std::vector<std::string>& strategies) {
+  if (strategies.empty()) return;
+  console.print_stderr(fmt::format("note: left out of all strategies, since the options given are not for {}: {}",
+                                   strategies.size() == 1 ? "it" : "them", listed(strategies, strategies.size())));
+}
+
 void on_farm(Console& console, const std::function<Farm::Answer()>& prepare,
              const std::function<void(Farm& farm)>& lead) {
   Farm farm(mpi_transport());
   if (!farm.leads()) return farm.work(prepare);
-  if (farm.workers() == 0) console.print_stderr("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
+  if (farm.workers() == 0)
+    console.print_stderr("note: one rank, which does all itself (more: mpirun -n N allreplay …)");
   lead(farm);
 }
 
@@ -94,6 +120,21 @@ void require_mpi_or_none(const std::string& engine) {
 }
 
 namespace {
+
+// Options of parallelism that have flags of their own, and stand in the help of each command.
+struct ParallelFlag {
+  const char *option, *flag, *about;
+};
+constexpr ParallelFlag parallel_flags[] = {
+    {"pp", "--pp", "ranks of a pipeline (1)"},
+    {"tp", "--tp", "workers of a tensor-parallel group (1, or the profile's); the profile is one worker's"},
+    {"cp", "--cp", "workers of a context-parallel group (1, or the profile's)"},
+    {"ep", "--ep", "workers of an expert-parallel group (1)"},
+    {"schedule", "--schedule", "of the pipeline (1f1b): a name from `allreplay list schedules`, or PyTorch's file"},
+    {"chunks", "--chunks", "of the model, on each rank of the pipeline (the schedule's)"},
+    {"stages", "--stages", "how layers are cut into chunks (balanced): equal, or 3,4,3"},
+    {"accumulate", "--micro-batches", "the same as --accumulate"},
+};
 
 std::int64_t one_number_of_workers(const std::string& text) {
   if (text.find_first_of(":,") != std::string::npos)
@@ -188,6 +229,9 @@ Request ScenarioArguments::request(const std::string& strategy, const std::strin
   for (const auto& [name, value] : flags) {
     if (!value->empty()) request.options.push_back({name, *value, argument(flag_of(name))});
   }
+  for (const ParallelFlag& one : parallel_flags)
+    if (const auto given = parallel.find(one.flag); given != parallel.end() && !given->second.empty())
+      request.options.push_back({one.option, given->second, argument(one.flag)});
   request.changes = changes_of(changes);
   return request;
 }
@@ -225,6 +269,26 @@ std::vector<ChangeText> changes_of(const ChangeArguments& arguments) {
   return changes;
 }
 
+WinningRule WinningArguments::rule() const {
+  const SourceLocation place = argument("--tie");
+  const bool percent = tie.ends_with('%');
+  const double value = parse_number(std::string(trim(std::string_view(tie).substr(0, tie.size() - percent))), place);
+  const double share = percent ? value / 100 : value;
+  if (!(share >= 0 && share < 1))
+    throw InputError(place, fmt::format("'{}' is no share of a time", tie), "from 0 to below 1, such as 0.02 or 2%");
+  if (!now.empty()) find_strategy(now, argument("--now"));
+  return {share, now};
+}
+
+void add_winning_options(Command command, WinningArguments& arguments) {
+  command
+      .add_option("--tie", arguments.tie,
+                  "what is slower than the fastest by no more than this is as fast; of these what is simplest to run "
+                  "wins: what runs now, then a framework's default, then the fewest options changed")
+      .capture_default_str();
+  command.add_option("--now", arguments.now, "the strategy that runs now, which wins ties (unknown)");
+}
+
 void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan) {
   command.add_option("-s,--strategy", strategy, "see `allreplay list strategies`");
   command.add_option("--plan", plan, "instead: a plan from a file, as `allreplay plan --json` writes it");
@@ -242,6 +306,9 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
   for (const std::string& input : inputs) read.insert(files.identity(input));
   std::map<std::string, std::string> written;  // file: option
   for (const auto& [option, file] : outputs) {
+    if (file.starts_with("--"))
+      throw InputError(argument(option), fmt::format("'{}' is an option, and no file", file),
+                       fmt::format("{} FILE, or ./{} for a file of that name", option, file));
     const std::string identity = files.identity(file);
     if (identity.empty()) continue;
     if (read.count(identity) > 0)
@@ -253,6 +320,18 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
                                                : fmt::format("'{}' is the file of {}, too", file, other->second),
                        "another file to write");
   }
+}
+
+void write_own(const Files& files, const Output& output, const std::string& text, std::string_view mark, bool force) {
+  if (!force && std::filesystem::is_regular_file(output.file) && !files.was_read(output.file)) {
+    std::ifstream there(output.file, std::ios::binary);
+    const std::string before{std::istreambuf_iterator<char>(there), {}};
+    if (!before.empty() && before.find(mark) == std::string::npos)
+      throw InputError(argument(output.option),
+                       fmt::format("'{}' is there already, and another kind of file", output.file),
+                       "another name, or --force to replace it");
+  }
+  files.write(output.file, text);
 }
 
 std::string file_behind(const Files& files, std::string_view folder, const std::string& name) {
@@ -302,10 +381,13 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
       "compress gradients (none); a name from `allreplay list codecs`, or a file");
   command.add_option("--accumulate", arguments.accumulate, "micro-batches of an iteration (1)");
   command.add_option("--zero", arguments.zero, "shard under a plan of blocks: ZeRO's stage 1 or 2 (0); 3 with best");
+  for (const ParallelFlag& one : parallel_flags)
+    command.add_option(one.flag, arguments.parallel[one.flag], one.about)
+        .group("Parallelism beside that of data: N / (pp x tp x cp) is left for data");
   command.add_option("--shard-group", arguments.shard_group, "shard among so many consecutive workers (all)");
   command.add_option(
       "--memory", arguments.memory,
-      "of a worker, such as 80GB: what needs more does not fit (the device's, where the trace says activations)");
+      "of a worker, such as 80GB: what needs more does not fit (the device's, where the profile says activations)");
   command.add_flag("--no-reuse", arguments.no_reuse,
                    "fluid, message: simulate every collective, also one that runs alone as one before did");
   add_change_options(command, arguments.changes, changes);
@@ -321,7 +403,7 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
 void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
   command
       .add_option("-p,--profile", arguments.profile,
-                  "layer-wise times: a trace or CSV file, or a name from `allreplay list profiles`")
+                  "layer-wise times: a profile (JSON or CSV), or a name from `allreplay list profiles`")
       .required();
   add_setting_options(command, arguments, every_change, several).required();
   command.add_option("--forward-ratio", arguments.forward_ratio,

@@ -12,6 +12,7 @@
 
 #include "sim/command/command_line.hpp"
 #include "sim/command/console.hpp"
+#include "sim/experiment/ranking.hpp"
 #include "sim/experiment/request.hpp"
 #include "sim/farm/farm.hpp"
 
@@ -35,14 +36,17 @@ void add_jobs(CommandLine& app);
 void add_import(CommandLine& app);
 void add_estimate(CommandLine& app);
 void add_export(CommandLine& app);
+void add_diagnose(CommandLine& app);
 void add_report(CommandLine& app);
 void add_list(CommandLine& app);
-void add_help(CommandLine& app);        ///< of all commands of `app`, which has to live on
-void add_man(CommandLine& app);         ///< likewise
-void add_completion(CommandLine& app);  ///< likewise
+void add_schedule(CommandLine& app);
+void add_help(CommandLine& app);  ///< of all commands of `app`, which has to live on
+void add_man(CommandLine& app);   ///< likewise
+void add_completion(CommandLine& app);
 
-/// What `allreplay list` lists.
+/// What `allreplay list` lists, and the names of one of these.
 const std::vector<std::string>& listable();
+std::vector<std::string> listed_names(const Files& files, std::string_view what);
 
 /// What --bandwidth and the other flags of that kind were given as, by name.
 using ChangeArguments = std::map<std::string, std::vector<std::string>, std::less<>>;
@@ -67,8 +71,9 @@ std::vector<ChangeText> words_of_cluster(const ClusterWordArguments& arguments);
 struct ScenarioArguments {
   std::string profile, cluster, workers, collective, fidelity, codec, forward_ratio;
   ClusterWordArguments cluster_words;
-  std::vector<std::string> options;                   ///< key=value
-  std::string accumulate, zero, shard_group, memory;  ///< options that have flags of their own
+  std::vector<std::string> options;                          ///< key=value
+  std::string accumulate, zero, shard_group, memory;         ///< options that have flags of their own
+  std::map<std::string, std::string, std::less<>> parallel;  ///< likewise: degrees and schedule, by option
   ChangeArguments changes;
   bool no_reuse = false;
 
@@ -105,6 +110,15 @@ std::vector<std::string> one_by_one(const Files& files, const std::vector<std::s
 /// "16", "8:1024:x2" and "8:64:+8" as numbers of workers; "" is the cluster's own.
 std::vector<std::string> worker_counts(const std::string& text);
 
+/// What decides who wins, as --tie and --now say it.
+struct WinningArguments {
+  std::string tie = "2%", now;
+
+  /// Throws InputError.
+  WinningRule rule() const;
+};
+void add_winning_options(Command command, WinningArguments& arguments);
+
 /// Adds --strategy and --plan, of which one is to be given.
 void add_strategy_or_plan(Command command, std::string& strategy, std::string& plan);
 /// Throws InputError unless it is one.
@@ -115,8 +129,14 @@ struct Output {
   std::string file;    ///< "" where it is not given
 };
 
-/// Throws InputError when a file to write is one of those to read, or another of those to write, whatever their names.
+/// Throws InputError when a file to write is one of those to read, or another of those to write, whatever their names,
+/// and for what is another option, whose own name was forgotten.
 void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
+
+/// Writes a file that is not there, or that the same command wrote, by its `mark`. Throws InputError for what else is
+/// there, unless --force was given.
+void write_own(const Files& files, const Output& output, const std::string& text, std::string_view mark, bool force);
+inline constexpr const char* help_on_force = "replace what is there already at --out, whatever it is";
 
 /// The file that an option's value means; "" where it means none.
 std::string file_behind(const Files& files, std::string_view folder, const std::string& name);
@@ -130,6 +150,9 @@ std::vector<std::string> names_in(const std::vector<std::string>& lists, const S
 /// Whether these are "all": every strategy that goes with what else is asked for. Throws InputError where a name stands
 /// beside it.
 bool says_all(const std::vector<std::string>& strategies);
+
+/// Adds --jobs: how many of `what` at a time.
+void add_jobs(Command command, std::string& jobs, std::string_view what);
 
 /// What --jobs says. Throws InputError.
 int parse_jobs(const std::string& text);
@@ -154,6 +177,9 @@ Outcome run_with_progress(const Console& console, const Scenario& scenario);
 /// Adds --engine to a command that runs on MPI, and nothing else but here; throws InputError for what is not mpi.
 void add_engine(Command command, std::string& engine);
 void require_mpi_or_none(const std::string& engine);
+
+/// Says which of all strategies do not go with the options, where any do not.
+void note_left_out(Console& console, const std::vector<std::string>& strategies);
 
 /// What to warn of where one of several to be simulated cannot be.
 std::string left_out(const std::string& name, const std::string& why, bool several = false);

@@ -28,6 +28,7 @@ namespace {
 struct CompareArguments {
   ScenarioArguments scenario;
   SeveralArguments several;
+  WinningArguments winning;
   std::vector<std::string> strategies, plans;
   std::string plot, timeline, jobs = "2";
   bool json = false, csv = false;
@@ -41,16 +42,18 @@ void print_csv(Console& console, const std::vector<Outcome>& outcomes) {
   for (const Outcome& outcome : outcomes) console.print("{}\n", to_csv(row_of(outcome)));
 }
 
-void print_json(Console& console, const std::vector<Outcome>& outcomes) {
+void print_json(Console& console, const Comparison& comparison) {
   std::vector<Row> rows;
-  for (const Outcome& outcome : outcomes) rows.push_back(row_with_schedule(outcome));
+  for (std::size_t i = 0; i < comparison.outcomes.size(); ++i)
+    rows.push_back(row_with_reference(comparison.outcomes[i], comparison.references[i]));
   console.print("{}\n", to_json(rows));
 }
 
 // What is to be compared.
 struct Candidates {
   std::vector<Scenario> scenarios;
-  std::vector<std::string> ways;  // how each is scheduled: a strategy, or a plan's file
+  std::vector<std::string> ways;      // how each is scheduled: a strategy, or a plan's file
+  std::vector<std::string> left_out;  // of all strategies those that do not go with what else is asked for
 };
 
 using Choices = std::vector<Requests::Choice>;
@@ -91,7 +94,8 @@ std::vector<Requests::Branch> ways_of(const CompareArguments& arguments) {
 
 // A word that nobody knows is wrong, whatever else there is to compare.
 void require_known(const std::vector<std::string>& collectives, const std::vector<std::string>& fidelities) {
-  for (const std::string& one : collectives) find_algorithm(one, argument("--collective"));
+  for (const std::string& one : collectives)
+    if (!names_a_file(one)) find_algorithm(one, argument("--collective"));
   for (const std::string& one : fidelities) find_fidelity(one, argument("--fidelity"));
 }
 
@@ -128,7 +132,11 @@ Candidates candidates_of(const Inputs& inputs, const CompareArguments& arguments
   Candidates candidates;
   for (const Request& request : requests) {
     Scenario scenario = library.resolve(request);
-    if (all && !goes_with(scenario)) continue;
+    if (all && !goes_with(scenario)) {
+      if (const auto& out = candidates.left_out; std::find(out.begin(), out.end(), request.strategy) == out.end())
+        candidates.left_out.push_back(request.strategy);
+      continue;
+    }
     candidates.scenarios.push_back(std::move(scenario));
     candidates.ways.push_back(request.plan.empty() ? request.strategy : request.plan);
   }
@@ -281,17 +289,21 @@ void execute(Context& context, const CompareArguments& arguments) {
   }
   require_separate(context.files(), {{"--plot", arguments.plot}, {"--timeline", arguments.timeline}},
                    compared_files(context.files(), arguments));
-  const std::vector<Outcome> outcomes =
-      outcomes_of(context.console, candidates_of(context.inputs, arguments), arguments);
-  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(outcomes)));
+  Comparison comparison{.rule = arguments.winning.rule()};
+  auto& [outcomes, references, rule] = comparison;
+  const Candidates candidates = candidates_of(context.inputs, arguments);
+  note_left_out(context.console, candidates.left_out);
+  outcomes = outcomes_of(context.console, candidates, arguments);
+  if (!arguments.csv) references = scaling_references(outcomes, rule);
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, draw(compare_chart(comparison)));
   if (!arguments.timeline.empty()) write_picture(context.files(), arguments.timeline, timeline_picture(outcomes));
   for (const Outcome& outcome : outcomes) context.console.warn(outcome.result.warning);
   if (arguments.json)
-    print_json(context.console, outcomes);
+    print_json(context.console, comparison);
   else if (arguments.csv)
     print_csv(context.console, outcomes);
   else
-    context.console.print("{}", compare_report(outcomes, screen()));
+    context.console.print("{}", compare_report(comparison, screen()));
 }
 
 }  // namespace
@@ -299,13 +311,13 @@ void execute(Context& context, const CompareArguments& arguments) {
 void add_compare(CommandLine& app) {
   auto arguments = std::make_shared<CompareArguments>();
   Command command = app.add_subcommand(
-      "compare", "simulate several strategies, on several networks, and set them side by side, the fastest first");
+      "compare", "simulate several strategies, on several networks, and set them side by side, the winner first");
   add_scenario_options(command, arguments->scenario, &arguments->several);
+  add_winning_options(command, arguments->winning);
   command.add_option("-s,--strategy,--strategies", arguments->strategies,
                      "a,b,c, or all (all, unless there is --plan)");
   command.add_option("--plan", arguments->plans, "a plan from a file; any number of times").allow_extra_args(false);
-  command.add_option("-j,--jobs", arguments->jobs, "how many at a time; results do not depend on it")
-      .capture_default_str();
+  add_jobs(command, arguments->jobs, "scenarios");
   const Option json = command.add_flag("--json", arguments->json, "print a JSON array, in the order given");
   command.add_flag("--csv", arguments->csv, "print CSV, in the order given").excludes(json);
   command.add_option("--plot", arguments->plot, "draw what makes up each iteration as bars: FILE.svg, .png or .pdf");

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <unistd.h>
 #include <utility>
 
+#include "sim/core/screen.hpp"
 #include "sim/core/text.hpp"
 
 namespace allreplay {
@@ -30,7 +32,8 @@ void Console::print_aside(std::string_view text) {
 void Console::print_stderr(std::string_view line) {
   constexpr std::size_t longest = 8192;  // bytes: two paths, and words
   const std::string text = one_line(line, longest);
-  const bool breaks = !is_captured_ && (line.starts_with("note: ") || line.starts_with("warning: "));
+  const bool aside = line.starts_with("note: ") || line.starts_with("warning: ");
+  const bool breaks = !is_captured_ && (aside || is_terminal(STDERR_FILENO));
   print_aside((breaks ? wrapped(text, width_of_standard_error(), 2) : text) + "\n");
 }
 

@@ -34,8 +34,8 @@ class Console {
   void print_aside(std::string_view text);
 
   /// A line on standard error. A note or a warning is broken between words where that has a width
-  /// (width_of_standard_error()); an error never is, so that it is one line for whoever searches it, and its path can
-  /// be copied.
+  /// (width_of_standard_error()), an error on a terminal alone: elsewhere it is one line for whoever searches it. A
+  /// path stays whole.
   void print_stderr(std::string_view line);
 
   /// "warning: …" on standard error, once for each text.

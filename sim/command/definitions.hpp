@@ -46,9 +46,12 @@ struct CommandDefinition {
 /// Commands in the order of their definition.
 std::vector<CommandDefinition> commands_of(const CommandLine& app);
 
-/// The shells that completion_script() knows.
+/// The shells that `completion` has a script for.
 const std::vector<std::string>& shells();
-std::string completion_script(const std::vector<CommandDefinition>& commands, const std::string& shell);
+
+/// What a shell's script asks (`allreplay __complete WORD…`): what may stand in the place of the last word, which may
+/// be empty.
+void print_offers(const std::vector<std::string>& words, Context& context);
 
 /// The manual page, for man(1). `about` is the program's description, `footer` its first steps.
 std::string manual_page(const std::vector<CommandDefinition>& commands, const std::string& about,

@@ -11,10 +11,11 @@
 #include "sim/core/file.hpp"
 #include "sim/core/text.hpp"
 #include "sim/estimate/transformer.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
 #include "sim/workload/model_file.hpp"
 #include "sim/workload/profile_file.hpp"
-#include "sim/workload/trace_writer.hpp"
+#include "sim/workload/profile_writer.hpp"
 
 namespace allreplay {
 
@@ -24,12 +25,12 @@ constexpr std::int64_t most = 1'000'000'000;
 constexpr std::int64_t most_tokens = 10'000'000;
 
 struct EstimateArguments {
-  std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, out;
+  std::string model, from, device, from_device, batch, seq, precision, recompute, optimizer, head, out;
   std::string mfu, tokens_per_second, samples_per_second;
   std::string family, layers, hidden, heads, kv_heads, ffn, vocab;
   ScenarioArguments setting;
   std::string strategy, plan;
-  bool plain = false;
+  bool plain = false, force = false;
 };
 
 std::int64_t count(const std::string& text, const std::string& option, std::int64_t limit = most) {
@@ -113,12 +114,21 @@ std::string name_of(const std::string& file) {
   return folder.empty() ? "config" : folder;
 }
 
+// Whether the model is BERT with what pre-training adds.
+void take_head(Transformer& t, const EstimateArguments& arguments) {
+  if (arguments.head.empty()) return;
+  t.mlm = index_of(arguments.head, "--head", {"none", "mlm"}) == 1;
+  if (t.mlm && t.family != Family::Bert)
+    throw InputError(argument("--head"), fmt::format("{} fills no masked tokens", t.name), "none, or a BERT");
+}
+
 Computation computation_of(Context& context, const EstimateArguments& arguments) {
   const auto tokens = [&](std::int64_t own) {
     return arguments.seq.empty() ? own : count(arguments.seq, "--seq", most_tokens);
   };
   if (arguments.model.empty()) {
-    const Transformer t = of_words(arguments);
+    Transformer t = of_words(arguments);
+    take_head(t, arguments);
     return build(t, tokens(t.tokens()), argument("--seq"));
   }
   refuse_words(arguments);
@@ -127,12 +137,16 @@ Computation computation_of(Context& context, const EstimateArguments& arguments)
   if (!json.is_object()) json.fail("is no model", "a file of models/, or a config.json");
   if (json.find("layers") && json.at("layers").is_array()) {
     const Model model = read_model(json);
+    if (!arguments.head.empty() && index_of(arguments.head, "--head", {"none", "mlm"}) == 1)
+      throw InputError(argument("--head"), fmt::format("{} has the layers that its file gives", model.name),
+                       "a transformer, such as bert-base");
     return from_model(model, {file, ""}, tokens(0));
   }
   if (!json.find("family") && !json.find("model_type"))
     json.fail("has neither layers nor a model_type", "a file of models/, or a Hugging Face config.json");
   Transformer t = read_transformer(json);
   t.name = name_of(file);
+  take_head(t, arguments);
   if (!t.left_out.empty())
     context.console.print_stderr(
         fmt::format("note: {} leaves out what its class has defaults for: {}", file, fmt::join(t.left_out, ", ")));
@@ -194,7 +208,8 @@ EstimateRequest request_of(Context& context, const EstimateArguments& arguments)
     request.recompute =
         static_cast<Recompute>(index_of(arguments.recompute, "--recompute", {"none", "selective", "full"}));
   if (!arguments.optimizer.empty())
-    request.work.adaptive = index_of(arguments.optimizer, "--optimizer", {"adam", "sgd"}) == 0;
+    request.work.optimizer =
+        static_cast<Optimizer>(index_of(arguments.optimizer, "--optimizer", {"adam", "adam-unfused", "sgd"}));
   return request;
 }
 
@@ -230,20 +245,20 @@ Request setting_of(const EstimateArguments& arguments) {
 void refuse_beside_from(const EstimateArguments& arguments) {
   for (const auto& [text, name] :
        {std::pair{&arguments.model, "--model"}, std::pair{&arguments.recompute, "--recompute"},
-        std::pair{&arguments.optimizer, "--optimizer"}, std::pair{&arguments.mfu, "--mfu"},
-        std::pair{&arguments.tokens_per_second, "--tokens-per-second"},
+        std::pair{&arguments.optimizer, "--optimizer"}, std::pair{&arguments.head, "--head"},
+        std::pair{&arguments.mfu, "--mfu"}, std::pair{&arguments.tokens_per_second, "--tokens-per-second"},
         std::pair{&arguments.samples_per_second, "--samples-per-second"}, std::pair{&arguments.family, "--family"},
         std::pair{&arguments.layers, "--layers"}, std::pair{&arguments.hidden, "--hidden"},
         std::pair{&arguments.heads, "--heads"}, std::pair{&arguments.kv_heads, "--kv-heads"},
         std::pair{&arguments.ffn, "--ffn"}, std::pair{&arguments.vocab, "--vocab"}})
     if (!text->empty())
-      throw InputError(argument(name), "beside --from", "--batch, --device, --precision, --seq change a trace");
+      throw InputError(argument(name), "beside --from", "--batch, --device, --precision, --seq change a profile");
   const auto options = arguments.setting.request("").options;
   const std::string flag = arguments.setting.has_cluster() ? "--cluster"
                            : options.empty()               ? flag_of_setting(arguments)
                                                            : options.front().place.path;
   if (!flag.empty())
-    throw InputError(argument(flag), "beside --from", "what is computed is the trace's, wherever it was measured");
+    throw InputError(argument(flag), "beside --from", "what is computed is the profile's, wherever it was measured");
 }
 
 // --- what is said ----------------------------------------------------------------------------------------------------
@@ -294,12 +309,14 @@ std::string summary(const Estimate& made, const std::string& input, const Device
   return facts(rows, screen()) + wrapped(note, screen().width, 2);
 }
 
-// `before`: what the trace that was rescaled says of its own source.
+// `before`: what the profile that was rescaled says of its own source.
 void finish(Context& context, const EstimateArguments& arguments, const Estimate& made, const Model& model,
             const std::string& table, const std::string& before = "") {
   std::vector<std::string> notes = made.notes;
   if (!before.empty()) notes.push_back("before: " + before);
-  if (!arguments.out.empty()) context.files().write(arguments.out, trace_json(made.profile, notes, &model));
+  if (!arguments.out.empty())
+    write_own(context.files(), {"--out", arguments.out}, profile_json(made.profile, notes, &model),
+              "\"origin\": \"estimated\"", arguments.force);
   for (const std::string& note : made.notes) context.console.print_stderr("note: " + note);
   context.console.print(
       "{}{}", table,
@@ -314,9 +331,9 @@ void rescale(Context& context, const EstimateArguments& arguments) {
   const std::string text = context.files().read(file);
   const Profile profile = parse_profile(context.files(), text, file);
   if (!profile.batch_size)
-    throw InputError(argument("--from"), fmt::format("{} is no trace: it says neither batch nor device", file),
-                     "a trace (JSON)");
-  Model model = model_of_trace(context.files(), Json::parse(text, file));
+    throw InputError(argument("--from"), fmt::format("{} is no profile: it says neither batch nor device", file),
+                     "a profile (JSON)");
+  Model model = model_of_profile(context.files(), Json::parse(text, file));
   Change change;
   if (!arguments.batch.empty()) change.batch = count(arguments.batch, "--batch");
   if (!arguments.seq.empty()) change.tokens = count(arguments.seq, "--seq", most_tokens);
@@ -412,16 +429,17 @@ void execute(Context& context, const EstimateArguments& arguments) {
 
 void add_estimate(CommandLine& app) {
   auto a = std::make_shared<EstimateArguments>();
-  Command command = app.add_subcommand("estimate", "make a trace of a model and a device, without either");
+  Command command = app.add_subcommand("estimate", "estimate a profile from data sheets; no model code or GPU needed");
   command.add_option("--model", a->model, "a model, a file of one, or a config.json");
-  command.add_option("--from", a->from, "a trace to change, instead of a model");
+  command.add_option("--from", a->from, "a profile to change, instead of a model");
   command.add_option("--device", a->device, "a device, or a file of one");
-  command.add_option("--from-device", a->from_device, "of the trace (what it names)");
+  command.add_option("--from-device", a->from_device, "of the profile (what it names)");
   command.add_option("--batch", a->batch, "samples of one device in a mini-batch");
   command.add_option("--seq", a->seq, "tokens of a sample (the model's positions)");
   command.add_option("--precision", a->precision, "fp32, tf32, fp16, bf16 (bf16, else fp32)");
   command.add_option("--recompute", a->recompute, "in backward: none (default), selective, full");
-  command.add_option("--optimizer", a->optimizer, "adam or sgd (transformers adam, else sgd)");
+  command.add_option("--optimizer", a->optimizer, "adam, adam-unfused, sgd (transformers adam, else sgd)");
+  command.add_option("--head", a->head, "of BERT: none (default), or mlm, which pre-training adds");
   command.add_option("--mfu", a->mfu, "as measured: model FLOPs over the peak, such as 45%");
   command.add_option("--tokens-per-second", a->tokens_per_second, "as measured: of one GPU of the setting");
   command.add_option("--samples-per-second", a->samples_per_second, "the same, in samples");
@@ -432,7 +450,8 @@ void add_estimate(CommandLine& app) {
   command.add_option("--kv-heads", a->kv_heads, "heads of keys and values (as many)");
   command.add_option("--ffn", a->ffn, "inner width (four times the width)");
   command.add_option("--vocab", a->vocab, "rows of the embedding");
-  command.add_option("--out", a->out, "the trace to write (none)");
+  command.add_option("--out", a->out, "the profile to write (none)");
+  command.add_flag("--force", a->force, help_on_force);
   command.add_flag("--plain", a->plain, "print the plain roofline's seconds of a model file's layers in fp32, as JSON");
   add_setting_options(command, a->setting, {Changed::Network, Changed::Stragglers});
   add_strategy_or_plan(command, a->strategy, a->plan);

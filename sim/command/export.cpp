@@ -7,6 +7,8 @@
 #include "sim/interchange/exporters/exporter.hpp"
 #include "sim/report/report.hpp"
 #include "sim/search/plan_of.hpp"
+#include "sim/training/collective_choice.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -72,10 +74,11 @@ void execute(Context& context, const ExportArguments& arguments) {
     scenario.workers = request.workers.value_or(1);
   } else {
     scenario = library.resolve(request);
+    refuse_pipelines(scenario, "export");
     plan = plan_of(scenario);
   }
   ExportRequest wanted{scenario.profile, plan ? &*plan : nullptr, scenario.workers};
-  if (plan) wanted.collective = scenario.collective.empty() ? scenario.cluster.network.collective : scenario.collective;
+  if (plan) wanted.collective = collective_named(scenario);
   const std::vector<std::string> written = files(arguments, exporter, scenario.workers);
   std::vector<Output> outputs;
   for (const std::string& file : written) outputs.push_back({arguments.per_worker ? "--per-worker" : "--out", file});
@@ -93,9 +96,9 @@ void execute(Context& context, const ExportArguments& arguments) {
   if (groups) context.files().write(groups_file(arguments), exported.groups);
   for (const std::string& note : exported.notes) context.console.print_stderr("note: " + note);
   context.console.print_aside(caveat(scenario.profile));
-  if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
+  if (scenario.stragglers.any())
     context.console.print_stderr(
-        "note: the cluster's stragglers and jitter were left out: every worker is the profile's");
+        "note: the cluster's stragglers, spread and jitter were left out: every worker is the profile's");
   if (groups)
     context.console.print_stderr(fmt::format(
         "note: {} says who is in which group: ASTRA-sim's --comm-group-configuration", groups_file(arguments)));

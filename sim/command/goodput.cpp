@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/command/command.hpp"
+#include "sim/core/text.hpp"
 #include "sim/jobs/nodes_of_job.hpp"
 #include "sim/report/goodput_report.hpp"
 #include "sim/report/links_report.hpp"
@@ -48,12 +49,15 @@ void execute(Context& context, const GoodputArguments& arguments) {
   warn_of_idle_options(context.console, arguments.scenario, outcome);
   const Goodput goodput = goodput_of(reliability, goodput_job(library, request, outcome), argument("--horizon"));
   if (arguments.json)
-    context.console.print("{}\n",
-                          with_member(to_json(row_with_schedule(outcome)), "goodput", goodput_json(goodput).dump()));
+    context.console.print("{}\n", with_member(run_json(outcome), "goodput", goodput_json(goodput).dump()));
   else
-    context.console.print("{}, {}: an iteration takes {}\n{}", title(outcome.scenario), outcome.scenario.strategy->name,
-                          format_duration(outcome.result.metrics.iteration_s),
-                          goodput_report(goodput, reliability, screen()));
+    context.console.print(
+        "{}{}",
+        wrapped(fmt::format("{}, {}: an iteration takes {}", title(outcome.scenario), outcome.scenario.strategy->name,
+                            format_duration(outcome.result.metrics.iteration_s)) +
+                    "\n",
+                screen().width),
+        goodput_report(goodput, reliability, screen()));
 }
 
 }  // namespace

@@ -78,6 +78,10 @@ std::string value_of(const OptionRow& option) {
       return "group|layer|SIZE";
     case OptionKind::Rate:
       return "RATE";
+    case OptionKind::Schedule:
+      return "SCHEDULE|FILE";
+    case OptionKind::Cut:
+      return "balanced|equal|N/N/...";
     case OptionKind::Choice:
       break;
   }
@@ -216,8 +220,10 @@ void add_help(CommandLine& app) {
     const std::size_t width = screen().width;
     if (topic->empty())
       return context.console.print("{}", program_help(commands, app.get_description(), app.get_footer(), width));
-    if (const CommandDefinition* one = row_named(commands, *topic))
-      return context.console.print("{}", command_help(*one, width));
+    if (const CommandDefinition* one = row_named(commands, *topic)) {
+      const std::string also = topic_help(*topic, width);  // an option of the same name
+      return context.console.print("{}{}{}", also, also.empty() ? "" : "\n", command_help(*one, width));
+    }
     std::vector<std::string> known = help_topics();
     for (const std::string& name : names_of(commands)) known.push_back(name);
     const std::string text = topic_help(*topic, width);

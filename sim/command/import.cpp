@@ -4,10 +4,11 @@
 
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
 #include "sim/interchange/importers/importer.hpp"
 #include "sim/interchange/importers/ranks.hpp"
 #include "sim/report/table.hpp"
-#include "sim/workload/trace_writer.hpp"
+#include "sim/workload/profile_writer.hpp"
 
 namespace allreplay {
 
@@ -15,9 +16,11 @@ namespace {
 
 struct ImportArguments {
   std::vector<std::string> files;
-  std::string from, out, communication_out, batch, forward_ratio, clock, match;
+  std::string from, out, communication_out, batch, forward_ratio, clock, match, note;
   ImportOptions options;
 };
+
+constexpr std::size_t longest_note = 4000;  // bytes
 
 double positive(const std::string& text, const std::string& option) {
   const double value = parse_number(text, argument(option));
@@ -91,10 +94,11 @@ void execute(Context& context, const ImportArguments& arguments) {
   std::vector<Imported> ranks;
   for (const std::string& file : arguments.files)
     ranks.push_back(import_file(context.files(), file, arguments.from, options));
-  const Imported imported = ranks.size() == 1 ? std::move(ranks.front()) : merged_ranks(ranks, arguments.files);
+  Imported imported = ranks.size() == 1 ? std::move(ranks.front()) : merged_ranks(ranks, arguments.files);
+  if (!arguments.note.empty()) imported.notes.push_back(one_line(arguments.note, longest_note));
   const std::string measured =
       arguments.communication_out.empty() ? "" : collectives_csv(imported, {arguments.files.front(), ""});
-  context.files().write(arguments.out, trace_json(imported.profile, imported.notes));
+  context.files().write(arguments.out, profile_json(imported.profile, imported.notes));
   if (!measured.empty()) context.files().write(arguments.communication_out, measured);
   for (const std::string& note : imported.notes) context.console.print_stderr("note: " + note);
   context.console.print("{}", summary(imported.profile));
@@ -104,13 +108,13 @@ void execute(Context& context, const ImportArguments& arguments) {
 
 void add_import(CommandLine& app) {
   auto arguments = std::make_shared<ImportArguments>();
-  Command command = app.add_subcommand("import", "make a trace of what another profiler or simulator wrote");
+  Command command = app.add_subcommand("import", "make a profile of what another profiler or simulator wrote");
   command
       .add_option("file", arguments->files,
                   "what to read; .gz is decompressed. Several are Kineto traces of ranks of one job")
       .required();
   command.add_option("--from", arguments->from, "its format (by its look); see `allreplay list importers`");
-  command.add_option("--out", arguments->out, "the trace to write").required();
+  command.add_option("--out", arguments->out, "the profile to write").required();
   command.add_option("--communication-out", arguments->communication_out,
                      "write what a job's trace measured of its collectives, a CSV for `allreplay calibrate`");
   command.add_option("--batch", arguments->batch, "samples per mini-batch, where the file does not say");
@@ -121,12 +125,14 @@ void add_import(CommandLine& app) {
   command.add_option("--device", arguments->options.device, "what it ran on, where the file does not say");
   command.add_option("--framework", arguments->options.framework, "what ran it, where the file does not say");
   command.add_option("--precision", arguments->options.precision, "fp32 (default), tf32, fp16 or bf16");
+  command.add_option("--source", arguments->options.source, "where its times are from, in words (the file's name)");
+  command.add_option("--note", arguments->note, "what else to keep in the profile's \"details\"");
   command.add_option("--forward-ratio", arguments->forward_ratio,
                      "set every layer's forward time to this times its backward time");
   command.add_option("--clock", arguments->clock, "GHz, of formats that count cycles (1)");
   command.add_flag("--keep-overhead", arguments->options.keep_overhead, "subtract nothing as the profiler's own cost");
   command.footer(
-      "What was skipped, subtracted or attributed is reported, and kept in the trace's \"details\".\n"
+      "What was skipped, subtracted or attributed is reported, and kept in the profile's \"details\".\n"
       "Examples:\n"
       "  allreplay import worker0.pt.trace.json.gz --match resnet50 --out traces/resnet50_mine.json\n"
       "  allreplay import rank0.json rank1.json --communication-out job.csv --out mine.json\n"

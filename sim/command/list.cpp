@@ -198,11 +198,25 @@ TextRows profiles_with_sources(const Files& files) {
   return rows;
 }
 
+TextRows schedule_lines(const Files& /*files*/) {
+  TextRows rows;
+  for (const ScheduleRow& one : schedules()) rows.push_back({std::string(one.name), std::string(one.summary)});
+  return rows;
+}
+
+TextRows schedule_table() {
+  TextRows rows{{"schedule", "what it does", "chunks a rank"}};
+  for (const ScheduleRow& one : schedules())
+    rows.push_back(
+        {code(one.name), std::string(one.summary), fmt::format("{}{}", one.chunks, one.any_chunks ? " or more" : "")});
+  return rows;
+}
+
 struct Listing {
   std::string_view name;
   TextRows (*lines)(const Files& files);
-  TextRows (*table)() = nullptr;     // with its header; nullptr where no page repeats it
-  std::string_view folder = "";  // whose files these are
+  TextRows (*table)() = nullptr;                      // with its header; nullptr where no page repeats it
+  std::string_view folder = "";                       // whose files these are
   TextRows (*verbose)(const Files& files) = nullptr;  // with what --verbose adds
 };
 
@@ -217,6 +231,7 @@ constexpr Listing listings[] = {
     {"models", models},
     {"devices", [](const Files& files) { return data(files, "models/devices"); }, nullptr, "models/devices"},
     {"configs", [](const Files& files) { return data(files, "configs"); }, nullptr, "configs"},
+    {"schedules", schedule_lines, schedule_table},
     {"importers", importer_lines, importer_table},
     {"exporters", exporter_lines},
     {"columns", column_lines, column_table},
@@ -234,18 +249,13 @@ void execute(Context& context, const ListArguments& arguments) {
       throw InputError(argument("--markdown"), fmt::format("no page repeats the {}", listing.name), "leave it out");
     return context.console.print("{}", markdown_table(listing.table()));
   }
-  // Names alone need no file read: one that is damaged does not stop a shell's completion.
-  if (arguments.names && !listing.folder.empty()) {
-    for (const std::string& name : context.files().list_data(listing.folder)) context.console.print("{}\n", name);
+  if (arguments.names) {
+    for (const std::string& name : listed_names(context.files(), listing.name)) context.console.print("{}\n", name);
     return;
   }
   if (arguments.verbose && !listing.verbose)
     throw InputError(argument("--verbose"), fmt::format("there is no more to say of {}", listing.name), "leave it out");
-  TextRows rows = arguments.verbose ? listing.verbose(context.files()) : listing.lines(context.files());
-  if (arguments.names) {
-    for (const auto& row : rows) context.console.print("{}\n", row[0]);
-    return;
-  }
+  const TextRows rows = arguments.verbose ? listing.verbose(context.files()) : listing.lines(context.files());
   Table table({"name", ""});
   for (const auto& row : rows) table.add({row[0], row[1]});
   context.console.print("{}", table.text(screen()));
@@ -256,6 +266,15 @@ void execute(Context& context, const ListArguments& arguments) {
 const std::vector<std::string>& listable() {
   static const std::vector<std::string> known = names_of(listings);
   return known;
+}
+
+// Names alone need no file read: one that is damaged does not stop a shell's completion.
+std::vector<std::string> listed_names(const Files& files, std::string_view what) {
+  const Listing& listing = find_by_name(listings, what, argument("list"), "nothing is called '{}'");
+  if (!listing.folder.empty()) return files.list_data(listing.folder);
+  std::vector<std::string> names;
+  for (const auto& row : listing.lines(files)) names.push_back(row[0]);
+  return names;
 }
 
 void add_list(CommandLine& app) {

@@ -22,10 +22,10 @@ constexpr CommandRow all_commands[] = {
     {"plan", add_plan},         {"topology", add_topology},   {"collective", add_collective},
     {"codec", add_codec},       {"calibrate", add_calibrate}, {"validate", add_validate},
     {"tune", add_tune},         {"recommend", add_recommend}, {"whatif", add_whatif},
-    {"goodput", add_goodput},   {"jobs", add_jobs},
+    {"goodput", add_goodput},   {"jobs", add_jobs},           {"schedule", add_schedule},   {"diagnose", add_diagnose},
     {"estimate", add_estimate}, {"import", add_import},       {"export", add_export},
     {"plot", add_plot},         {"report", add_report},       {"list", add_list},
-    {"help", add_help, true},   {"man", add_man, true},       {"completion", add_completion, true},
+    {"help", add_help, true},   {"man", add_man, true},       {"completion", add_completion},
 };
 
 }  // namespace
@@ -139,6 +139,7 @@ Failure current_failure() {
   } catch (const std::filesystem::filesystem_error& error) {
     return {fmt::format("{}: cannot be used: {} (check the path)", error.path1().string(), error.code().message())};
   } catch (const std::system_error& error) {  // fmt's, of printing; of threads
+    if (error.code() == std::errc::broken_pipe && std::ferror(stdout) != 0) return {""};  // `| head` has what it wants
     return {fmt::format("{}: {} (check its space, and the limits of this machine)",
                         std::ferror(stdout) != 0 ? "standard output: cannot be written" : "allreplay",
                         error.code().message())};

@@ -10,6 +10,7 @@
 #include "sim/report/recommend_report.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/training/sharding.hpp"
 #include "sim/view/memory_picture.hpp"
 
@@ -19,6 +20,7 @@ namespace {
 
 struct RecommendArguments {
   ScenarioArguments scenario;
+  WinningArguments winning;
   std::vector<std::string> strategies, frameworks;
   std::string budget = "24", seed = "1", jobs = "2", line = "0.8";
   std::string plot, engine;
@@ -42,6 +44,7 @@ struct RecommendTask {
   std::vector<std::vector<Scenario>> sizes;
   std::vector<std::vector<Request>> requests;  // what each was asked for with
   RecommendRequest request;
+  std::vector<std::string> left_out;  // of all strategies those that do not go with what else was asked for
 };
 
 // Where there is a limit of memory and nobody said what is sharded, the optimum of what shards most is asked for as
@@ -54,11 +57,12 @@ bool searches_stage_3(const RecommendArguments& arguments, const Scenario& best)
 // All that is wrong is found here, before the first is run.
 RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments) {
   RecommendTask task;
-  auto& [sizes, requests, request] = task;
+  auto& [sizes, requests, request, left_out] = task;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = static_cast<std::uint64_t>(
       parse_integer(arguments.seed, 0, std::numeric_limits<std::int64_t>::max(), argument("--seed")));
   request.jobs = threads_for(arguments.jobs);
+  request.rule = arguments.winning.rule();
   std::vector<std::string> counts;
   for (const std::string& some : one_by_one(inputs.files, {arguments.scenario.workers}, "--workers"))
     for (std::string& count : worker_counts(some)) counts.push_back(std::move(count));
@@ -72,7 +76,11 @@ RecommendTask task_of(const Inputs& inputs, const RecommendArguments& arguments)
       Request asked = one.request(name);
       asked.place_of_strategy = argument("--strategies");
       Scenario scenario = library.resolve(asked);
-      if (!arguments.named() && !goes_with(scenario)) continue;  // by what else was asked for
+      refuse_pipelines(scenario, "recommend");
+      if (!arguments.named() && !goes_with(scenario)) {  // by what else was asked for
+        if (std::find(left_out.begin(), left_out.end(), name) == left_out.end()) left_out.push_back(name);
+        continue;
+      }
       sizes.back().push_back(std::move(scenario));
       requests.back().push_back(asked);
       if (name != "best" || !searches_stage_3(arguments, sizes.back().back())) continue;
@@ -132,6 +140,7 @@ void add_words(std::vector<std::vector<Advice>>& rankings, const RecommendTask& 
 void recommend_and_print(Context& context, const RecommendArguments& arguments, Farm* farm) {
   const double line = efficiency_line(arguments);
   const RecommendTask task = task_of(context.inputs, arguments);
+  note_left_out(context.console, task.left_out);
   std::vector<RuledOut> ruled_out;
   std::vector<std::vector<Advice>> sizes = recommend(task.sizes, task.request, ruled_out, farm);
   add_words(sizes, task);
@@ -142,8 +151,8 @@ void recommend_and_print(Context& context, const RecommendArguments& arguments, 
   if (arguments.json)
     context.console.print("{}\n", recommend_json(sizes));
   else
-    context.console.print(
-        "{}", sizes.size() == 1 ? recommend_report(sizes.front(), screen()) : scaling_report(sizes, line, screen()));
+    context.console.print("{}", sizes.size() == 1 ? recommend_report(sizes.front(), task.request.rule, screen())
+                                                  : scaling_report(sizes, line, screen()));
 }
 
 void execute(Context& context, const RecommendArguments& arguments) {
@@ -162,6 +171,7 @@ void add_recommend(CommandLine& app) {
   auto arguments = std::make_shared<RecommendArguments>();
   Command command = app.add_subcommand("recommend", "tune and rank the strategies: what to run, with which settings");
   add_scenario_options(command, arguments->scenario);
+  add_winning_options(command, arguments->winning);
   const Option names = command.add_option("-s,--strategies", arguments->strategies, "a,b,c, or all (all)");
   command
       .add_option("--framework", arguments->frameworks,
@@ -173,8 +183,7 @@ void add_recommend(CommandLine& app) {
       .capture_default_str();
   command.add_option("--budget", arguments->budget, "trials per strategy").capture_default_str();
   command.add_option("--seed", arguments->seed, "of the tuning's random choices").capture_default_str();
-  command.add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")
-      .capture_default_str();
+  add_jobs(command, arguments->jobs, "trials");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print a JSON array, best first");
   command.add_option("--plot", arguments->plot,

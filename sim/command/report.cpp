@@ -11,13 +11,15 @@ namespace {
 
 struct ReportArguments {
   std::string file, config, out, timelines = "4";
+  WinningArguments winning;
+  bool force = false;
 };
 
 void execute(Context& context, const ReportArguments& arguments) {
   const auto most = parse_integer(arguments.timelines, 0, 1000, argument("--timelines"));
   require_separate(context.files(), {{"--out", arguments.out}},
                    {arguments.file, file_behind(context.files(), "configs", arguments.config)});
-  const SweepResult result = read_sweep_result(context.files(), arguments.file);
+  const SweepResult result = read_sweep_result(context.files(), arguments.file, arguments.winning.rule());
   PageTitle title;
   std::optional<Sweep> sweep;
   if (!arguments.config.empty()) {
@@ -26,7 +28,8 @@ void execute(Context& context, const ReportArguments& arguments) {
   }
   title.heading = title_in_words(result, names_in_words(context.files(), result, sweep));
   const ChosenTimelines chosen = choose_timelines(context.inputs, result, sweep, static_cast<std::size_t>(most));
-  context.files().write(arguments.out, report_page(result, chosen, title));
+  write_own(context.files(), {"--out", arguments.out}, report_page(result, chosen, title),
+            "content=\"allreplay report\"", arguments.force);
   for (const ChosenTimeline& one : chosen.timelines)
     if (const auto* problem = std::get_if<std::string>(&one.outcome))
       context.console.warn(
@@ -46,6 +49,8 @@ void add_report(CommandLine& app) {
       .add_option("--timelines", arguments->timelines,
                   "how many rows to simulate again for a timeline: the fastest and the slowest of the largest size")
       .capture_default_str();
+  command.add_flag("--force", arguments->force, help_on_force);
+  add_winning_options(command, arguments->winning);
   command.footer(
       "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay report fig10.csv --config mgwfbp_fig10 "
       "--out fig10.html");

@@ -8,6 +8,7 @@
 #include "sim/core/file.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/links_report.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/view/links_picture.hpp"
 #include "sim/view/timeline_picture.hpp"
 #include "sim/view/trace_events.hpp"
@@ -42,6 +43,7 @@ void execute(Context& context, const RunArguments& arguments) {
   Library library(context.inputs);
   Outcome outcome = run_with_progress(context.console,
                                       library.resolve(arguments.scenario.request(arguments.strategy, arguments.plan)));
+  if (arguments.links || !arguments.plot.empty()) refuse_pipelines(outcome.scenario, "use of links");
   std::optional<LinkUsage> usage;
   if (arguments.links || !arguments.plot.empty())
     usage = link_usage(outcome.scenario, outcome.result, argument(arguments.links ? "--links" : "--plot"));
@@ -54,10 +56,11 @@ void execute(Context& context, const RunArguments& arguments) {
   context.console.warn(outcome.result.warning);
   warn_of_idle_options(context.console, arguments.scenario, outcome);
   if (arguments.json) {
-    const std::string row = to_json(row_with_schedule(outcome));
+    const std::string row = run_json(outcome);
     context.console.print("{}\n", arguments.links ? with_member(row, "links", links_json(*usage)) : row);
   } else {
-    context.console.print("{}{}", run_report(outcome, screen()), arguments.links ? links_table(*usage, screen()) : "");
+    context.console.print("{}{}", run_report(outcome, scaling_reference(outcome), screen()),
+                          arguments.links ? links_table(*usage, screen()) : "");
   }
   context.console.hand_over(std::move(outcome));
 }

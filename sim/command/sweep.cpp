@@ -18,31 +18,43 @@ namespace allreplay {
 
 namespace {
 
-// What is printed of the rows, in their order, once all are there.
+// What is printed of the rows that were simulated, in their order, once all are there.
 class Printout {
  public:
-  Printout(bool as_json, bool as_csv) : json_(as_json), csv_(as_csv) {}
+  explicit Printout(const SweepArguments& arguments)
+      : json_(arguments.json), csv_(arguments.csv), table_(arguments.table), rule_(arguments.winning.rule()) {}
 
   void add(std::size_t place, const SweptRow& row) {
     if (!row.warning.empty()) warnings_[place] = row.warning;
-    if (!json_ && !csv_) return table_.add(place, row.row);
     if (lines_.size() <= place) lines_.resize(place + 1);
     lines_[place] = json_ ? to_json(row.row) : to_csv(row.row);
   }
 
-  void print_all(Console& console) const {
+  void print_all(Console& console, const std::string& out) const {
     for (const auto& [place, warning] : warnings_) console.warn(warning);
     if (json_) return console.print("{}\n", json_array(lines_));
-    if (!lines_.empty()) console.print("{}\n", csv_header());
-    for (const std::string& line : lines_) console.print("{}\n", line);
-    if (!table_.empty()) console.print("{}", table_.text(screen()));
+    if (lines_.empty()) return;
+    std::string csv = csv_header() + "\n";
+    for (const std::string& line : lines_) csv += line + "\n";
+    if (csv_) return console.print("{}", csv);
+    const SweepResult result = parse_sweep_result(csv, "the sweep", rule_);
+    if (table_ || lines_.size() <= few)
+      console.print("{}\n", sweep_table(result, screen()));
+    else
+      console.print("{}\n",
+                    wrapped(fmt::format("{} rows{}; --table prints all.\n", lines_.size(),
+                                        out.empty() ? ", which --out FILE.csv or --csv would keep" : " in " + out),
+                            screen().width));
+    console.print("{}", sweep_verdict(result, screen()));
   }
 
  private:
-  bool json_, csv_;
+  static constexpr std::size_t few = 30;  // as a screen shows
+
+  bool json_, csv_, table_;
+  WinningRule rule_;
   std::map<std::size_t, std::string> warnings_;
   std::vector<std::string> lines_;
-  SweepTable table_;
 };
 
 // What a sweep writes: beside the rows what they were made from, and who is writing; or who hands it in.
@@ -77,6 +89,7 @@ void require_one_way(const SweepArguments& arguments) {
   refuse("--resume", arguments.resume, "--merge", merge);
   refuse(arguments.csv ? "--csv" : "--json", printed, "--merge", merge);
   refuse(arguments.csv ? "--csv" : "--json", printed, "--engine slurm", slurm);
+  refuse("--table", arguments.table, arguments.csv ? "--csv" : "--json", printed);
   const std::pair<const char*, bool> of_slurm[] = {{"--partition", !arguments.partition.empty()},
                                                    {"--time", !arguments.time.empty()},
                                                    {"--chunk", !arguments.chunk.empty()},
@@ -99,7 +112,8 @@ void merge(Context& context, const SweepArguments& arguments) {
   require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, sweep));
   const auto missing = merge_sweep(sweep, arguments.parts, arguments.out, arguments.force);
   if (missing.empty())
-    return context.console.print_stderr(fmt::format("{} rows in {}", sweep.requests.size(), arguments.out));
+    return context.console.print_stderr(
+        fmt::format("{} in {}", counted(static_cast<std::int64_t>(sweep.requests.size()), "row"), arguments.out));
   throw Incomplete(fmt::format("{}: {} (`allreplay sweep {} --resume --out {}` computes them)", arguments.out,
                                missing_rows(missing, sweep.requests.size()), shell_word(arguments.file),
                                shell_word(arguments.out)));
@@ -127,7 +141,7 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   how.note = [&](const std::string& text) { context.console.print_stderr("note: " + text); };
   const Sweep sweep = arguments.sweep(context.inputs);
   require_separate(context.files(), outputs_of(arguments.out), inputs_of(context.files(), arguments, sweep));
-  Printout printout(arguments.json, arguments.csv);
+  Printout printout(arguments);
   std::optional<LastWords> last_words;  // from the first row on
   how.each = [&](std::size_t place, const SweptRow& row) {
     printout.add(place, row);
@@ -137,12 +151,13 @@ void run_and_print(Context& context, SweepArguments arguments, Farm* farm) {
   };
   const Swept swept = run_sweep(sweep, how);
   last_words.reset();
-  printout.print_all(context.console);
+  printout.print_all(context.console, arguments.out);
   if (how.out) {
     std::fflush(stdout);  // the table before what follows it
     const std::size_t kept = swept.rows - swept.simulated;
-    context.console.print_stderr(fmt::format("{} rows in {}{}", swept.rows, *how.out,
-                                             kept > 0 ? fmt::format(" ({} were there already)", kept) : ""));
+    context.console.print_stderr(
+        fmt::format("{} in {}{}", counted(static_cast<std::int64_t>(swept.rows), "row"), *how.out,
+                    kept == 0 ? "" : fmt::format(" ({} {} there already)", kept, kept == 1 ? "was" : "were")));
   }
 }
 
@@ -184,8 +199,7 @@ void add_sweep(CommandLine& app) {
   auto arguments = std::make_shared<SweepArguments>();
   Command command = app.add_subcommand("sweep", "simulate every combination that a configuration file lists");
   command.add_option("file", arguments->file, "a sweep file, or a name from `allreplay list configs`").required();
-  command.add_option("-j,--jobs", arguments->jobs, "how many rows at a time; results do not depend on it")
-      .capture_default_str();
+  add_jobs(command, arguments->jobs, "rows");
   command.add_option("--out", arguments->out, "write the rows to this CSV file, each as soon as it is finished");
   command.add_flag("--resume", arguments->resume,
                    "keep the rows that --out already has, where they were made from the same inputs by this program");
@@ -206,8 +220,10 @@ void add_sweep(CommandLine& app) {
   command.add_flag("--dry-run", arguments->dry_run, "slurm: print the scripts, hand in nothing");
   command.add_flag("--detach", arguments->detach, "slurm: hand in, say how to come back, and end");
   add_change_options(command, arguments->changes, every_change);
-  const Option json = command.add_flag("--json", arguments->json, "print a JSON array instead of the table");
-  command.add_flag("--csv", arguments->csv, "print CSV instead of the table").excludes(json);
+  add_winning_options(command, arguments->winning);
+  command.add_flag("--table", arguments->table, "print all rows, however many");
+  const Option json = command.add_flag("--json", arguments->json, "print a JSON array instead");
+  command.add_flag("--csv", arguments->csv, "print CSV instead").excludes(json);
   command.footer(
       "Example:\n  allreplay sweep mgwfbp_fig10 --out fig10.csv\n  allreplay plot fig10.csv --config "
       "configs/mgwfbp_fig10.json --out fig10.png\n  mpirun -n 64 allreplay sweep mgwfbp_fig10 --engine mpi --out "

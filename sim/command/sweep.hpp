@@ -16,7 +16,8 @@ struct SweepArguments {
   std::string shard, engine;
   std::vector<std::string> parts;
   std::string partition, time, chunk;  ///< slurm
-  bool resume = false, force = false, csv = false, json = false, no_reuse = false;
+  WinningArguments winning;
+  bool resume = false, force = false, csv = false, json = false, table = false, no_reuse = false;
   bool dry_run = false, detach = false;  ///< slurm
 
   int job_count() const;

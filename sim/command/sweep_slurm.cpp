@@ -289,7 +289,8 @@ class SlurmSweep {
     if (!missing.empty())
       throw Incomplete(fmt::format("{}: {} (`{}` computes them)", arguments_.out,
                                    missing_rows(missing, rows_.costs.size()), come_back()));
-    context_.console.print_stderr(fmt::format("{} rows in {}", rows_.costs.size(), arguments_.out));
+    context_.console.print_stderr(
+        fmt::format("{} in {}", counted(static_cast<std::int64_t>(rows_.costs.size()), "row"), arguments_.out));
   }
 
   Context& context_;

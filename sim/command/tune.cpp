@@ -4,6 +4,7 @@
 #include "sim/core/file.hpp"
 #include "sim/report/tuning_report.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/parallel_setup.hpp"
 
 namespace allreplay {
 
@@ -32,6 +33,7 @@ TuneTask task_of(const Inputs& inputs, const TuneArguments& arguments) {
   require_separate(inputs.files, {{"--out", arguments.out}}, arguments.scenario.files(inputs.files));
   Library library(inputs);
   TuneTask task{library.resolve(arguments.scenario.request(arguments.strategy)), {}};
+  refuse_pipelines(task.scenario, "tune");
   auto& [scenario, request] = task;
   request.budget = parse_integer(arguments.budget, 1, 100'000, argument("--budget"));
   request.seed = static_cast<std::uint64_t>(
@@ -95,8 +97,7 @@ void add_tune(CommandLine& app) {
   command.add_option("--method", arguments->method, "bayes (Gaussian process, expected improvement) or grid")
       .capture_default_str();
   command.add_option("--seed", arguments->seed, "of the random choices of bayes").capture_default_str();
-  command.add_option("-j,--jobs", arguments->jobs, "how many trials at a time; results do not depend on it")
-      .capture_default_str();
+  add_jobs(command, arguments->jobs, "trials");
   add_engine(command, arguments->engine);
   command.add_option("--out", arguments->out, "write the trials to this CSV file");
   const Option json = command.add_flag("--json", arguments->json, "print one JSON object");

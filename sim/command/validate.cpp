@@ -1,9 +1,13 @@
+#include <optional>
 #include <set>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "sim/calibration/validation.hpp"
 #include "sim/command/command.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/text.hpp"
 #include "sim/picture/picture_file.hpp"
 #include "sim/report/validation_report.hpp"
 #include "sim/view/validation_picture.hpp"
@@ -13,7 +17,7 @@ namespace allreplay {
 namespace {
 
 struct ValidateArguments {
-  std::string file, out, plot, engine;
+  std::string file, out, plot, engine, matters;
   bool json = false;
 };
 
@@ -27,12 +31,27 @@ std::vector<std::string> inputs_of(const Files& files, const MeasuredFile& measu
   return {named.begin(), named.end()};
 }
 
+// "5%", or 0.05.
+std::optional<double> share_of(const std::string& text, const MeasuredFile& measured) {
+  if (text.empty()) return std::nullopt;
+  const SourceLocation place = argument("--where-it-matters");
+  if (measured.quantity == Quantity::CollectiveTime)
+    throw InputError(place, "a collective alone computes nothing beside which communication could matter",
+                     "rows of trainings");
+  const bool percent = text.ends_with('%');
+  const double share = parse_number(trim(std::string_view(text).substr(0, text.size() - (percent ? 1 : 0))), place) /
+                       (percent ? 100 : 1);
+  if (!(share >= 0 && share < 1)) throw InputError(place, fmt::format("'{}' is no share", text), "such as 5% or 0.05");
+  return share;
+}
+
 void validate_and_print(Context& context, const ValidateArguments& arguments, Farm* farm) {
   if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
   MeasuredFile measured = read_measured_file(context.inputs, arguments.file);
   require_separate(context.files(), {{"--out", arguments.out}, {"--plot", arguments.plot}},
                    inputs_of(context.files(), measured));
-  const Validation validation = validate(std::move(measured), farm);
+  const std::optional<double> matters = share_of(arguments.matters, measured);
+  const Validation validation = validate(std::move(measured), farm, matters);
   if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, validation_picture(validation));
   if (!arguments.out.empty()) context.files().write(arguments.out, validation_csv(validation));
   for (const ValidatedPoint& point : validation.points) context.console.warn(point.predicted.warning);
@@ -56,6 +75,8 @@ void add_validate(CommandLine& app) {
   command.add_option("file", arguments->file, "a CSV of measured points: see docs/validating.md").required();
   command.add_option("--out", arguments->out, "write every point with its prediction to this CSV file");
   command.add_option("--plot", arguments->plot, "draw predicted against measured: FILE.svg, .png or .pdf");
+  command.add_option("--where-it-matters", arguments->matters,
+                     "score by themselves the points that no communication misses by more, such as 5%");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.footer(

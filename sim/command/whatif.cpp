@@ -59,8 +59,7 @@ void add_whatif(CommandLine& app) {
   command.add_option("-s,--strategy", arguments->strategy, "ddp, or fsdp2 where that does not fit into the memory");
   command.add_option("--budget", arguments->budget, "trials for each strategy of a framework").capture_default_str();
   command.add_option("--seed", arguments->seed, "of the tuning's random choices").capture_default_str();
-  command.add_option("-j,--jobs", arguments->jobs, "how many at a time; results do not depend on it")
-      .capture_default_str();
+  add_jobs(command, arguments->jobs, "changes");
   add_engine(command, arguments->engine);
   command.add_flag("--json", arguments->json, "print one JSON object");
   command.add_option("--plot", arguments->plot, "draw the gains as a tornado chart: FILE.svg, .png or .pdf");

@@ -86,7 +86,7 @@ class PrivateFile {
   Descriptor sink_;
 };
 
-// The manifest of tools/get_public_traces.sh stands among the traces, and is none.
+// The manifest of tools/get_public_traces.sh stands among the profiles, and is none.
 bool is_data(std::string_view folder, const std::string& stem) { return folder != "traces" || stem != "public"; }
 
 // Of what was installed with the program; "" where nobody says which program this is.

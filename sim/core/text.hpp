@@ -49,4 +49,7 @@ std::string wrapped_command(std::string_view command, std::size_t width, std::si
 /// Without white space at its ends.
 std::string_view trim(std::string_view text);
 
+/// What stands between separators: one part more than there are separators. REQUIRES: a separator that is not empty.
+std::vector<std::string_view> split(std::string_view text, std::string_view separator);
+
 }  // namespace allreplay

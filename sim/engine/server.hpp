@@ -101,19 +101,27 @@ class Stream final : public Server {
   double slowdown_ = 1;
 };
 
-/// Ends its tasks at multiples of their duration after `origin`, from the one on whose number is their call_id. Any
-/// number may be in flight.
+/// Ends its tasks at multiples of their duration after an origin, from the one on whose number is their call_id. Any
+/// number may be in flight. Origins have numbers (Task::priority): that of 0 is given, the others are the instants at
+/// which tasks without duration start.
 class Clock final : public Server {
  public:
-  explicit Clock(Time origin = Time(0)) : origin_(origin) {}
+  explicit Clock(Time origin = Time(0)) : origins_{origin} {}
 
   /// From now on; what waits for a tick of before waits on.
-  void restart(Time origin) { origin_ = origin; }
+  void restart(Time origin) { origins_.front() = origin; }
 
   void start(TaskId id, const Task& task, Time now) override {
-    const Time passed = std::max(Time(0), now - origin_);
+    const auto number = static_cast<std::size_t>(task.priority);
+    if (number >= origins_.size()) origins_.resize(number + 1, now);
+    if (task.duration == Time(0)) {
+      origins_[number] = now;
+      ticks_.push({now, id});
+      return;
+    }
+    const Time origin = origins_[number], passed = std::max(Time(0), now - origin);
     const std::int64_t next = (passed + task.duration - Time(1)) / task.duration;
-    ticks_.push({add(origin_, multiplied(task.duration, std::max<std::int64_t>(next, task.call_id))), id});
+    ticks_.push({add(origin, multiplied(task.duration, std::max<std::int64_t>(next, task.call_id))), id});
   }
   Time next_completion() const override { return ticks_.empty() ? never : ticks_.top().first; }
   void complete(Time now, std::vector<TaskId>& done) override {
@@ -127,7 +135,7 @@ class Clock final : public Server {
 
  private:
   using Tick = std::pair<Time, TaskId>;
-  Time origin_;
+  std::vector<Time> origins_;
   std::priority_queue<Tick, std::vector<Tick>, std::greater<>> ticks_;
 };
 

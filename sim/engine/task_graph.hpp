@@ -20,7 +20,7 @@ struct Task {
   std::int64_t rank = 0;      ///< its place among the tasks of its queue; unique there
   std::int64_t priority = 0;  ///< for Order::Priority: smaller goes first
   WireBytes bytes = 0;        ///< what it takes of a window in bytes
-  Time duration{0};           ///< how long a Stream needs for it; other servers know better
+  Time duration{0};           ///< how long a Stream needs for it, or its launch; other servers know better
   std::uint32_t call_id = 0;  ///< what it asks for, where its server answers several calls
 };
 

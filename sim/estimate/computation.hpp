@@ -58,6 +58,9 @@ struct ComputationLayer {
   Kept kept, kept_selective;  ///< without recomputation, and with the selective one
 };
 
+/// What updates the parameters. Unfused, Adam's loops over them are kernels of their own (PyTorch's until 2022).
+enum class Optimizer : std::uint8_t { Adam, AdamUnfused, Sgd };
+
 struct Computation {
   std::string name, description, source;
   std::int64_t tokens = 0;  ///< of one sample; 0 where samples have none
@@ -65,7 +68,7 @@ struct Computation {
   std::vector<ComputationLayer> layers;
   double model_flops = 0;  ///< of one sample, forward and backward, without recomputation
   double block_input = 0;  ///< elements that a block reads of one sample: all that full recomputation keeps of it
-  bool adaptive = true;    ///< trained with Adam; otherwise with momentum
+  Optimizer optimizer = Optimizer::Adam;
 
   std::int64_t parameters() const;
   Model model() const;
@@ -75,8 +78,8 @@ struct Computation {
 /// the length of its samples where these are tokens. Throws InputError where the file gives no MACs.
 Computation from_model(const Model& model, const SourceLocation& place, std::int64_t tokens = 0);
 
-/// The same model as kernels that each compute its MACs or pass over its bytes, and no more: what reconstructed traces
-/// are split by (docs/estimation.md).
+/// The same model as kernels that each compute its MACs or pass over its bytes, and no more: what reconstructed
+/// profiles are split by (docs/estimation.md).
 Computation plain_computation(const Model& model, const SourceLocation& place);
 
 /// How many tokens a sample has, by the text "1024 tokens"; 0 for other texts.

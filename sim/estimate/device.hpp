@@ -13,7 +13,7 @@ namespace allreplay {
 struct Device {
   std::string name;  ///< of its file
   std::string description;
-  std::vector<std::string> also;       ///< what traces call it
+  std::vector<std::string> also;       ///< what profiles call it
   std::map<std::string, double> peak;  ///< FLOP/s of dense products, by precision
   Bytes memory = 0;
   double bandwidth = 0;  ///< of its memory, bytes/s
@@ -24,10 +24,10 @@ struct Device {
 Device read_device(const Files& files, const std::string& name);
 Device parse_device(const Json& json, const std::string& name);
 
-/// The shipped device of a trace: by its name, or by what traces call it; nothing where none is known.
+/// The shipped device of a profile: by its name, or by what profiles call it; nothing where none is known.
 std::optional<Device> device_called(const Files& files, const std::string& name);
 
-/// The precisions of it that traces have, best first: bf16, fp16, tf32, fp32.
+/// The precisions of it that profiles have, best first: bf16, fp16, tf32, fp32.
 std::vector<std::string> precisions_of(const Device& device);
 
 }  // namespace allreplay

@@ -33,7 +33,7 @@ Seconds roofline(const EstimateRequest& request, const Rates& rates) {
     seconds.forward.push_back(one.forward);
     seconds.backward.push_back(one.backward + again);
   }
-  seconds.update = update_seconds(rates, static_cast<double>(request.work.parameters()), request.work.adaptive);
+  seconds.update = update_seconds(rates, static_cast<double>(request.work.parameters()), request.work.optimizer);
   return seconds;
 }
 
@@ -77,9 +77,9 @@ void require_blocks(const EstimateRequest& request) {
                      fmt::format("{} has no blocks to compute again", request.work.name), "none, or a transformer");
 }
 
-// Beyond what a trace may say.
+// Beyond what a profile may say.
 void require_possible(const EstimateRequest& request, double total, double element) {
-  double most = total / 1e6;  // seconds of a layer, in parts of what a trace may say
+  double most = total / 1e6;  // seconds of a layer, in parts of what a profile may say
   for (const ComputationLayer& layer : request.work.layers)
     most = std::max(most,
                     static_cast<double>(request.batch) * (layer.kept.elements * element + layer.kept.bytes) / 0x1p52);

@@ -36,7 +36,7 @@ double usual_efficiency(const std::string& precision);
 /// At the usual efficiency. Throws InputError at the option that asks for what cannot be.
 Estimate estimate(const EstimateRequest& request);
 
-/// What such a trace says of its source, `by` being what the efficiency follows from.
+/// What such a profile says of its source, `by` being what the efficiency follows from.
 std::string source_of(const Device& device, double efficiency, const std::string& by);
 
 /// What becomes of `profile`. Whatever is not given stays.

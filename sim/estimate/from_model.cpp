@@ -166,7 +166,7 @@ Computation from_model(const Model& model, const SourceLocation& place, std::int
                      "leave --seq out");
   if (tokens > 0) work.tokens = tokens;
   work.input = work.tokens > 0 ? fmt::format("{} tokens", work.tokens) : model.input;
-  work.adaptive = work.tokens > 0;
+  work.optimizer = work.tokens > 0 ? Optimizer::Adam : Optimizer::Sgd;
   bool first = true;
   std::vector<ModelLayer> layers = model.layers;
   for (ModelLayer& layer : layers) {

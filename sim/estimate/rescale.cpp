@@ -37,7 +37,7 @@ class Rescaling {
   Rescaling(const Files& files, const Profile& profile, const Model& model, const Change& change)
       : profile_(profile), model_(model) {
     if (!profile.batch_size)
-      throw InputError(estimate_option("--from"), "says no batch size", "a trace; a CSV table has none");
+      throw InputError(estimate_option("--from"), "says no batch size", "a profile; a CSV table has none");
     batch_ = *profile.batch_size;
     new_batch_ = change.batch.value_or(batch_);
     precision_ = change.precision.empty() ? profile.precision : change.precision;
@@ -69,6 +69,7 @@ class Rescaling {
       const Ratio ratio = found != ratios_.end() ? found->second : otherwise(layer.name, more, wider);
       layer.forward = scaled(layer.forward, ratio.forward);
       layer.backward = scaled(layer.backward, ratio.backward);
+      scale_parallel_parts(layer, more * wider, ratio.backward);
       if (layer.activation_bytes)
         layer.activation_bytes = static_cast<Bytes>(static_cast<double>(*layer.activation_bytes) * more * wider + 0.5);
     }

@@ -118,10 +118,12 @@ LayerSeconds layer_seconds(const ComputationLayer& layer, const Rates& rates, st
   return seconds.sum;
 }
 
-double update_seconds(const Rates& rates, double parameters, bool adaptive) {
+double update_seconds(const Rates& rates, double parameters, Optimizer optimizer) {
   // Adam reads gradient, weight and two moments and writes all but the first; momentum has one moment. Where gradients
   // have two bytes the weight is kept in fp32 too, and written in both: 28 and 20 bytes either way.
-  return parameters * (adaptive ? 28 : 20) / rates.bandwidth + launch;
+  // Unfused, Adam's loops read and write 19 times 4 bytes.
+  constexpr double bytes[] = {28, 76, 20};
+  return parameters * bytes[static_cast<std::size_t>(optimizer)] / rates.bandwidth + launch;
 }
 
 }  // namespace allreplay

@@ -33,6 +33,6 @@ LayerSeconds layer_seconds(const ComputationLayer& layer, const Rates& rates, st
 double product_seconds(const Rates& rates, double rows, double depth, double outputs, double moved);
 
 /// Seconds of the optimizer's step over so many parameters, by memory traffic alone.
-double update_seconds(const Rates& rates, double parameters, bool adaptive);
+double update_seconds(const Rates& rates, double parameters, Optimizer optimizer);
 
 }  // namespace allreplay

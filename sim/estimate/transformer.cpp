@@ -141,8 +141,8 @@ class Builder {
   }
 
   // GELU keeps what it reads.
-  void gelu(ComputationLayer& one) const {
-    const double outputs = number(tokens_ * t_.ffn);
+  void gelu(ComputationLayer& one, std::int64_t width) const {
+    const double outputs = number(tokens_ * width);
     one.operators.emplace_back(Pass{2 * outputs, 3 * outputs});
     one.kept.elements += outputs;
   }
@@ -172,7 +172,7 @@ class Builder {
       attention(name + ".attn", true, false);
       residual(dense(name + ".attn.c_proj", t_.hidden, t_.hidden, {.transposed = true, .input_kept = true}));
       normalisation(name + ".ln_2", true);
-      gelu(dense(name + ".mlp.c_fc", t_.hidden, t_.ffn, {.transposed = true}));
+      gelu(dense(name + ".mlp.c_fc", t_.hidden, t_.ffn, {.transposed = true}), t_.ffn);
       residual(dense(name + ".mlp.c_proj", t_.ffn, t_.hidden, {.transposed = true}));
     }
     begin("head");
@@ -202,12 +202,23 @@ class Builder {
       attention(name + ".attention.self", false, false);
       residual(dense(name + ".attention.output.dense", t_.hidden, t_.hidden, {.input_kept = true}));
       normalisation(name + ".attention.output.LayerNorm", true);
-      gelu(dense(name + ".intermediate.dense", t_.hidden, t_.ffn, {}));
+      gelu(dense(name + ".intermediate.dense", t_.hidden, t_.ffn, {}), t_.ffn);
       residual(dense(name + ".output.dense", t_.ffn, t_.hidden, {}));
       normalisation(name + ".output.LayerNorm", true);
     }
     begin("head");
     dense("pooler.dense", t_.hidden, t_.hidden, {.rows = 1}).kept.elements += number(t_.hidden);
+    if (t_.mlm) pretraining();
+  }
+
+  // The decoder is the embedding, whose gradient ends there.
+  void pretraining() {
+    gelu(dense("cls.predictions.transform.dense", t_.hidden, t_.hidden, {}), t_.hidden);
+    normalisation("cls.predictions.transform.LayerNorm", true);
+    ComputationLayer& decoder = dense("cls.predictions.decoder", t_.hidden, t_.vocab, {});
+    decoder.model.tensors.erase(decoder.model.tensors.begin());
+    loss(decoder);
+    dense("cls.seq_relationship", t_.hidden, 2, {.rows = 1});
   }
 
   void llama() {
@@ -257,7 +268,7 @@ class Builder {
       attention(name + ".attention.attention", false, false);
       residual(dense(name + ".attention.output.dense", t_.hidden, t_.hidden, {.input_kept = true}));
       normalisation(name + ".layernorm_after", true);
-      gelu(dense(name + ".intermediate.dense", t_.hidden, t_.ffn, {}));
+      gelu(dense(name + ".intermediate.dense", t_.hidden, t_.ffn, {}), t_.ffn);
       residual(dense(name + ".output.dense", t_.ffn, t_.hidden, {}));
     }
     begin("head");

@@ -20,6 +20,7 @@ struct Transformer {
   std::int64_t vocab = 0;
   std::int64_t positions = 0;  ///< that have been trained; a limit where they are learned (GPT-2, BERT)
   std::int64_t types = 2;      ///< BERT's kinds of tokens
+  bool mlm = false;            ///< BERT is trained to fill masked tokens and to tell the next sentence
   bool tied = false;           ///< input and output embedding are one tensor, counted once
   bool qkv_bias = false, output_bias = false,
        mlp_bias = false;  ///< LLaMA's relatives; the others have biases everywhere

@@ -9,6 +9,7 @@
 #include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/estimate/estimate.hpp"
+#include "sim/training/collective_choice.hpp"
 #include "sim/workload/model_file.hpp"
 
 namespace allreplay {
@@ -39,9 +40,7 @@ Adjustment time_of(const ChangeText& change) {
 }
 
 // Whether NCCL's own latencies are those that count.
-bool runs_nccl(const Scenario& scenario) {
-  return (scenario.collective.empty() ? scenario.cluster.network.collective : scenario.collective) == "nccl";
-}
+bool runs_nccl(const Scenario& scenario) { return collective_named(scenario) == "nccl"; }
 
 template <Level level>
 void bandwidth(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
@@ -65,11 +64,16 @@ void placement(Scenario& scenario, const ChangeText& change, const ProfileFile& 
   change_placement(scenario.cluster.network, change.value, change.place);
 }
 
+void routing(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
+  change_routing(scenario.cluster.network, change.value, change.place);
+}
+
 // Layer times and activations in proportion; the update does not know of samples.
 void batch(Scenario& scenario, const ChangeText& change, const ProfileFile& /*file*/) {
   Profile& profile = scenario.profile.own();
   if (!profile.batch_size)
-    throw InputError(change.place, fmt::format("{} says no batch size", profile.name), "a trace; a CSV table has none");
+    throw InputError(change.place, fmt::format("{} says no batch size", profile.name),
+                     "a profile; a CSV table has none");
   const auto now = static_cast<double>(*profile.batch_size);
   constexpr std::int64_t most = 1'000'000'000;
   const auto factor = factor_of(change.value, change.place);
@@ -82,6 +86,7 @@ void batch(Scenario& scenario, const ChangeText& change, const ProfileFile& /*fi
   for (Layer& layer : profile.layers) {
     layer.forward = scaled(layer.forward, more);
     layer.backward = scaled(layer.backward, more);
+    scale_parallel_parts(layer, more, more);
     if (layer.activation_bytes)
       layer.activation_bytes = static_cast<Bytes>(std::llround(static_cast<double>(*layer.activation_bytes) * more));
   }
@@ -99,12 +104,12 @@ void precision(Scenario& scenario, const ChangeText& change, const ProfileFile& 
   if (change.value == profile.precision) return;
   if (!profile.batch_size)
     throw InputError(change.place, fmt::format("{} says neither batch nor device", profile.name),
-                     "a trace; a CSV table says neither");
+                     "a profile; a CSV table says neither");
   if (!device_called(*file.files, profile.device))
     throw InputError(change.place,
                      fmt::format("no device is known as '{}', which {} names", profile.device, profile.name),
-                     "a trace of `allreplay estimate --from`, which can be told --from-device");
-  const Model model = model_of_trace(*file.files, Json::read(*file.files, file.name));
+                     "a profile of `allreplay estimate --from`, which can be told --from-device");
+  const Model model = model_of_profile(*file.files, Json::read(*file.files, file.name));
   Profile changed = rescaled(*file.files, profile, model, {.precision = change.value}).profile;
   changed.name = profile.name;
   scenario.profile = std::move(changed);
@@ -125,6 +130,8 @@ void stragglers(Scenario& scenario, const ChangeText& change, const ProfileFile&
     }
     if (all.jitter && (all.jitter->sigma *= *factor) > 10)
       throw InputError(change.place, fmt::format("a relative deviation of {}", all.jitter->sigma), "a smaller factor");
+    if (all.spread && (all.spread->sigma *= *factor) > 1)
+      throw InputError(change.place, fmt::format("a spread of sigma {}", all.spread->sigma), "a smaller factor");
     return;
   }
   all.slow.clear();
@@ -162,6 +169,7 @@ constexpr ChangeRow rows[] = {
     {"rails", "how many network ports a node has", Changed::Network, rails},
     {"node", "how many workers a node has", Changed::Network, node},
     {"placement", "where ranks sit on a topology: packed, spread, or HOST,HOST,...", Changed::Network, placement},
+    {"routing", "which way messages take on a topology: d-mod-k, ecmp or adaptive", Changed::Network, routing},
     {"batch", "samples of a worker: layers take times and memory in proportion", Changed::Profile, batch},
     {"precision", "of the computation, by the device's roofline", Changed::Profile, precision},
     {"stragglers", "times their slowness, or none, or WORKER:FACTOR,...", Changed::Stragglers, stragglers},

@@ -1,17 +1,72 @@
 #include "sim/experiment/ranking.hpp"
 
+#include <algorithm>
+#include <limits>
+#include <numeric>
 #include <tuple>
 
 #include "sim/training/memory.hpp"
 
 namespace allreplay {
 
-bool goes_before(const Outcome& a, const Outcome& b) {
-  const auto key = [](const Outcome& one) {
-    const Metrics& m = one.result.metrics;
-    return std::tuple(!fits(one.scenario, one.result), m.iteration_s, m.collectives, one.result.memory.peak);
+Ranking rank(const std::vector<Contender>& contenders, double tie) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Contender& one : contenders)
+    if (one.fits) least = std::min(least, one.iteration_s);
+  const auto ties = [&](const Contender& one) { return one.fits && one.iteration_s <= least * (1 + tie); };
+  const auto effort = [](const Contender& one) {
+    return std::tuple(!one.runs_now, one.offered, one.changed, one.stage);
   };
-  return key(a) < key(b);
+  const auto cost = [](const Contender& one) { return std::tuple(one.iteration_s, one.collectives, one.memory_bytes); };
+  Ranking ranking;
+  ranking.order.resize(contenders.size());
+  std::iota(ranking.order.begin(), ranking.order.end(), std::size_t{0});
+  std::stable_sort(ranking.order.begin(), ranking.order.end(), [&](std::size_t first, std::size_t second) {
+    const Contender &a = contenders[first], &b = contenders[second];
+    if (ties(a) != ties(b)) return ties(a);
+    if (ties(a) && effort(a) != effort(b)) return effort(a) < effort(b);
+    return std::pair(!a.fits, cost(a)) < std::pair(!b.fits, cost(b));
+  });
+  ranking.tied = static_cast<std::size_t>(std::count_if(contenders.begin(), contenders.end(), ties));
+  return ranking;
+}
+
+Offered offered(const Strategy* strategy) {
+  if (!strategy || (strategy->offer.framework.empty() && !strategy->offer.words)) return Offered::AsPlan;
+  return strategy->offer.maintained ? Offered::Maintained : Offered::AsCode;
+}
+
+std::size_t options_changed(const Strategy& strategy, const NamedValues& options, const Profile& profile) {
+  Options usual;
+  usual.strategy = with_defaults(strategy, usual.strategy, profile);
+  const auto steps = step_options();
+  const auto& on = strategy.offer.switched_on;
+  return static_cast<std::size_t>(std::count_if(options.begin(), options.end(), [&](const auto& one) {
+    const auto& [name, value] = one;
+    const bool off = std::find(on.begin(), on.end(), name) != on.end();
+    if (name == "memory" || value == (off ? "false" : usual.get(name))) return false;  // nobody sets how much there is
+    return reads(strategy, name) || std::find(steps.begin(), steps.end(), name) != steps.end();
+  }));
+}
+
+Contender contender_of(const Outcome& outcome, const WinningRule& rule) {
+  const auto& [scenario, result, wall_s] = outcome;
+  const Strategy& strategy = *scenario.strategy;
+  return {.fits = fits(scenario, result),
+          .iteration_s = result.metrics.iteration_s,
+          .runs_now = strategy.name == rule.runs_now,
+          .offered = offered(scenario.given ? nullptr : &strategy),
+          .changed = options_changed(strategy, options_that_matter(scenario), scenario.profile) +
+                     (scenario.codec.has_value() ? 1 : 0),
+          .stage = result.plan.sharding.zero,
+          .collectives = result.metrics.collectives,
+          .memory_bytes = result.memory.peak};
+}
+
+Ranking rank(const std::vector<Outcome>& outcomes, const WinningRule& rule) {
+  std::vector<Contender> contenders;
+  for (const Outcome& one : outcomes) contenders.push_back(contender_of(one, rule));
+  return rank(contenders, rule.tie);
 }
 
 }  // namespace allreplay

@@ -14,7 +14,7 @@ namespace {
 // On a network on which nothing takes time to start; none where it does not say what that would be.
 std::optional<Metrics> without_start_ups(const Outcome& outcome) {
   Scenario scenario = outcome.scenario;
-  scenario.options.launch = Time(0);
+  scenario.options.launch = scenario.options.launch_tensor = Time(0);
   scenario.after_iteration = nullptr;
   Network& network = scenario.cluster.network;
   const Adjustment none{0.0, 0};

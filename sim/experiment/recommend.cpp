@@ -24,28 +24,29 @@ namespace {
 
 const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metrics; }
 
-// Of the settings that are as fast as any, but for 0.5 %, the one that starts the fewest collectives: start-ups that
-// overlap cost nothing here, but something in any real library. The options as given win a tie; where they are among
-// these, nothing may need more memory. Returns its values, none for the options as given.
-std::pair<Outcome, std::vector<std::string>> fewest_collectives_within_slack(const TuningTrace& tried) {
-  constexpr double slack = 1.005;
+// The setting that wins among those that were tried and the options as given, which change nothing. Returns its values,
+// none for the options as given.
+std::pair<Outcome, std::vector<std::string>> winner_of(const TuningTrace& tried, double tie) {
   const Outcome& given = tried.given;
-  const Trial& best = tried.trials[tried.best];
-  const double as_given = given.result.metrics.iteration_s,
-               fast = slack * (tried.as_given ? as_given : best.iteration_s);
-  const bool given_fits = fits(given.scenario, given.result);
-  const bool stays = (given_fits || !(tried.as_given ? given_fits : best.fits)) && as_given <= fast;
-  const double limit = given_fits ? std::min(fast, as_given) : fast;
-  const Trial* calm = stays || tried.as_given ? nullptr : &best;  // none: the options as given
-  std::int64_t least = calm ? calm->collectives : given.result.metrics.collectives;
+  std::vector<Contender> contenders{{.fits = fits(given.scenario, given.result),
+                                     .iteration_s = given.result.metrics.iteration_s,
+                                     .collectives = given.result.metrics.collectives,
+                                     .memory_bytes = given.result.memory.peak}};
+  std::vector<std::string> as_given;
+  for (const Range& range : tried.ranges) as_given.push_back(given.scenario.options.get(range.option));
   for (const Trial& trial : tried.trials) {
-    if (trial.iteration_s > limit || !trial.fits || (stays && trial.memory_bytes > given.result.memory.peak)) continue;
-    if (trial.collectives >= least) continue;
-    least = trial.collectives;
-    calm = &trial;
+    std::size_t changed = 0;
+    for (std::size_t i = 0; i < as_given.size(); ++i) changed += trial.values[i] != as_given[i];
+    contenders.push_back({.fits = trial.fits,
+                          .iteration_s = trial.iteration_s,
+                          .changed = std::max<std::size_t>(changed, 1),
+                          .collectives = trial.collectives,
+                          .memory_bytes = trial.memory_bytes});
   }
-  if (!calm) return {given, {}};
-  return {run(with_options(given.scenario, tried.ranges, calm->values)), calm->values};
+  const std::size_t winner = rank(contenders, tie).order.front();
+  if (winner == 0) return {given, {}};
+  const std::vector<std::string>& values = tried.trials[winner - 1].values;
+  return {run(with_options(given.scenario, tried.ranges, values)), values};
 }
 
 // The plan as a file: what this program says that others have no words for.
@@ -80,7 +81,7 @@ std::pair<Advice, std::vector<std::string>> advise_and_values(const Scenario& gi
     const TuningTrace tried =
         try_settings(scenario, {ranges, request.budget, TuneMethod::Bayes, request.seed}, request.jobs);
     advice.given_s = tried.given.result.metrics.iteration_s;
-    std::tie(advice.tuned, values) = fewest_collectives_within_slack(tried);
+    std::tie(advice.tuned, values) = winner_of(tried, request.rule.tie);
     advice.trials = tried.trials;
   }
   // What no settings say, such as a credit of four blocks, is not what was tuned.
@@ -154,16 +155,29 @@ void share_bounds(std::vector<Advice>& ranking) {
       one.bound_s = known->second;
 }
 
-std::vector<Advice> ranked(std::vector<Advice> ranking) {
-  std::stable_sort(ranking.begin(), ranking.end(),
-                   [](const Advice& a, const Advice& b) { return goes_before(a.tuned, b.tuned); });
+std::vector<Advice> ranked(std::vector<Advice> unsorted, const WinningRule& rule) {
+  std::vector<Contender> contenders;
+  for (const Advice& one : unsorted) contenders.push_back(contender_of(one.tuned, rule));
+  const Ranking order = rank(contenders, rule.tie);
+  std::vector<Advice> ranking;
+  for (const std::size_t place : order.order) ranking.push_back(std::move(unsorted[place]));
+  for (std::size_t i = 1; i < order.tied; ++i) ranking[i].ties = true;
   share_bounds(ranking);
   return ranking;
+}
+
+// By the winner on the most workers.
+void add_references(std::vector<std::vector<Advice>>& sizes) {
+  const ScalingReference reference = scaling_reference(sizes.back().front().tuned);
+  for (std::vector<Advice>& ranking : sizes)
+    for (Advice& one : ranking) one.reference = reference;
 }
 
 using SizeAndStrategy = std::pair<std::size_t, std::size_t>;
 
 }  // namespace
+
+std::string name_of(const Advice& advice) { return strategy_text(advice.tuned.scenario); }
 
 Answered advise(const Scenario& scenario, const RecommendRequest& request) {
   try {
@@ -189,22 +203,22 @@ Answered unpacked_advice(const Scenario& scenario, const std::string& bytes) {
 }
 
 std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scenario>& scenarios,
-                           std::vector<RuledOut>& ruled_out) {
+                           const WinningRule& rule, std::vector<RuledOut>& ruled_out) {
   std::vector<Advice> ranking;
   for (std::size_t i = 0; i < answers.size(); ++i)
     if (answers[i].advice)
       ranking.push_back(std::move(*answers[i].advice));
     else
-      ruled_out.push_back({std::string(scenarios[i].strategy->name), answers[i].wrong});
+      ruled_out.push_back({strategy_text(scenarios[i]), answers[i].wrong});
   if (ranking.empty() && !answers.empty()) throw InputError(answers.front().wrong);
-  return ranked(std::move(ranking));
+  return ranked(std::move(ranking), rule);
 }
 
 std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
                               std::vector<RuledOut>& ruled_out) {
   std::vector<Answered> answers;
   for (const Scenario& scenario : scenarios) answers.push_back(advise(scenario, request));
-  return ranked(std::move(answers), scenarios, ruled_out);
+  return ranked(std::move(answers), scenarios, request.rule, ruled_out);
 }
 
 std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenario>>& sizes,
@@ -213,6 +227,7 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
   std::vector<std::vector<Advice>> rankings;
   if (!farm || farm->workers() == 0) {
     for (const auto& scenarios : sizes) rankings.push_back(recommend(scenarios, request, ruled_out));
+    add_references(rankings);
     return rankings;
   }
   std::vector<FarmJob> jobs;
@@ -230,7 +245,8 @@ std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenari
     answers[size][i] = unpacked_advice(sizes[size][i], bytes);
   });
   for (std::size_t size = 0; size < sizes.size(); ++size)
-    rankings.push_back(ranked(std::move(answers[size]), sizes[size], ruled_out));
+    rankings.push_back(ranked(std::move(answers[size]), sizes[size], request.rule, ruled_out));
+  add_references(rankings);
   return rankings;
 }
 

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "sim/experiment/reasons.hpp"
-#include "sim/experiment/run.hpp"
+#include "sim/experiment/scaling.hpp"
 #include "sim/farm/farm.hpp"
 #include "sim/search/tune.hpp"
 
 namespace allreplay {
 
-/// One strategy with its best options.
+/// One strategy with its best options: of those that are as fast, the options as given, or the fewest changed.
 struct Advice {
   Outcome tuned;
   Options given;                  ///< before anything was tuned
@@ -24,12 +24,18 @@ struct Advice {
   std::vector<Trial> trials;      ///< all settings that were tried
   Reasons why;                    ///< the tuned iteration takes as long as it does
   std::optional<double> bound_s;  ///< the least lower bound of what was compared at its size and ZeRO stage
+  bool ties = false;              ///< as fast as the first, which is simpler to run
+  ScalingReference reference;     ///< of all sizes
 };
+
+/// strategy_text(): `best` may be asked twice.
+std::string name_of(const Advice& advice);
 
 struct RecommendRequest {
   std::int64_t budget = 24;  ///< trials per strategy
   std::uint64_t seed = 1;
   int jobs = 2;
+  WinningRule rule;
 };
 
 /// A strategy that cannot do what was asked for, and why.
@@ -53,11 +59,10 @@ Answered unpacked_advice(const Scenario& scenario, const std::string& bytes);
 
 /// Answers to these scenarios, sorted as recommend() does.
 std::vector<Advice> ranked(std::vector<Answered> answers, const std::vector<Scenario>& scenarios,
-                           std::vector<RuledOut>& ruled_out);
+                           const WinningRule& rule, std::vector<RuledOut>& ruled_out);
 
-/// Tunes each scenario (they differ in their strategy), and sorts them by iteration time; among equals, those that
-/// start fewer collectives come first, then those that need less memory. What does not fit into the memory that there
-/// is comes last; what cannot be simulated is added to `ruled_out`. Throws InputError where that is all of them.
+/// Tunes each scenario (they differ in their strategy), and ranks them by the request's rule; what cannot be simulated
+/// is added to `ruled_out`. Throws InputError where that is all of them.
 std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const RecommendRequest& request,
                               std::vector<RuledOut>& ruled_out);
 

@@ -8,6 +8,7 @@
 #include "sim/collective/network_change.hpp"
 #include "sim/core/digest.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/named.hpp"
 #include "sim/core/text.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/plan_file.hpp"
@@ -24,6 +25,13 @@ void require_plain_name(const std::string& name, const SourceLocation& place) {
   if (is_one_line(name) && name.find_first_of("=+-@") != 0) return;
   throw InputError(place, fmt::format("'{}' is no name", name),
                    "one line of text that starts with none of = + - @: spreadsheets take that for a formula");
+}
+
+// All that the request and its cluster name.
+std::vector<std::string> collectives_of(const Request& request, const Network& network) {
+  std::vector<std::string> names{request.collective, network.collective};
+  for (const auto& [operation, name] : network.by_operation) names.push_back(name);
+  return names;
 }
 
 }  // namespace
@@ -111,7 +119,8 @@ Shared<Profile> Library::profile(const Request& request) {
 }
 
 Library::ClusterFile Library::cluster_in(const Json& json, bool counts) {
-  json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "jitter", "interference"});
+  json.allow_only({"name", "description", "source", "workers", "network", "stragglers", "spread", "jitter",
+                   "interference", "parallel"});
   ClusterFile file{read_cluster(json, counts), json};
   require_plain_name(file.cluster.name, json.place() / "name");
   return file;
@@ -135,6 +144,20 @@ const Library::ClusterFile& Library::cluster(const Request& request) {
     const Json json = Json::parse(text, "the cluster in words");
     return ClusterFile{read_cluster(json), json};
   });
+}
+
+std::shared_ptr<const CollectiveFile> Library::collective_file(const std::string& file) {
+  return known(&Shelves::collectives, file, [&](const Files& files) {
+    auto read = read_collective(Json::read(files, file));
+    require_plain_name(read->name, {file, "/name"});
+    return read;
+  });
+}
+
+// A collective that the cluster's file names: where that is a file, from the cluster file's own folder.
+std::string Library::collective_beside(const Request& request, const std::string& name) const {
+  if (!names_a_file(name) || !request.cluster_words.empty()) return name;
+  return beside(inputs_.files, inputs_.files.find_data("topologies", request.cluster, "cluster"), name);
 }
 
 const Cluster& Library::cluster_named(const std::string& name) { return cluster(name).cluster; }
@@ -194,6 +217,12 @@ std::uint64_t Library::digest_of(const Request& request) const {
   for (const ChangeText& word : request.cluster_words) state = digest(word.value, digest(word.name, state));
   if (!request.codec.empty() && request.codec != "none")
     state = digest(shelves_.codecs.at(codec_file(request, profile.value->device))->digest, state);
+  const Network& network =
+      request.cluster_words.empty() ? shelves_.clusters.at(request.cluster)->value.cluster.network : Network();
+  for (const std::string& name : collectives_of(request, network))
+    if (names_a_file(name))
+      state = digest(
+          shelves_.collectives.at(name == request.collective ? name : collective_beside(request, name))->digest, state);
   state = digest(request.workers ? fmt::format("{}", *request.workers) : "", state);
   for (const std::string& word : {request.collective, request.fidelity, request.strategy}) state = digest(word, state);
   for (const OptionText& option : request.options) state = digest(option.value, digest(option.name, state));
@@ -211,6 +240,49 @@ void require_room(const Cluster& in_words, std::int64_t workers, const SourceLoc
                      fmt::format("at most {}, or --nodes {}", in_words.workers, nodes_for(workers, gpus)));
 }
 
+// A schedule that is no name is a file, beside the cluster's where that says it. It says how many micro-batches there
+// are, where nobody else does.
+void read_schedule(const Files& files, const std::string& cluster_file, Scenario& scenario) {
+  ParallelOptions& parallel = scenario.options.parallel;
+  if (row_named(schedules(), parallel.schedule)) return;
+  const SourceLocation place = scenario.options.place_of("schedule");
+  const std::string file =
+      place.path.starts_with("/parallel") ? beside(files, cluster_file, parallel.schedule) : parallel.schedule;
+  if (!files.is_file(file)) find_by_name(schedules(), parallel.schedule, place, "unknown schedule '{}'");
+  auto given = std::make_shared<GivenRows>();
+  given->file = file;
+  given->rows = parse_rows(files.read(file), file);
+  if (!scenario.options.places.contains("accumulate"))
+    for (const ActionRow& row : given->rows)
+      for (const Action& one : row)
+        if (computes(one.kind))
+          scenario.options.strategy.sharding.accumulate =
+              std::max<std::int64_t>(scenario.options.strategy.sharding.accumulate, one.micro_batch + std::int64_t{1});
+  parallel.given = std::move(given);
+}
+
+// A profile may say of how many workers it is one.
+void take_degrees_of_profile(Scenario& scenario) {
+  const auto& taken = scenario.profile->tensor_and_context;
+  if (!taken) return;
+  const auto take = [&](const char* name, std::int64_t& degree, std::int64_t own) {
+    if (scenario.options.places.contains(name) && degree != own)
+      throw InputError(
+          scenario.options.place_of(name),
+          fmt::format("{} {}, and {} was taken with {} {}", name, degree, scenario.profile->name, name, own),
+          fmt::format("{} {}, or none", name, own));
+    degree = own;
+  };
+  take("tp", scenario.options.parallel.tp, taken->first);
+  take("cp", scenario.options.parallel.cp, taken->second);
+}
+
+// Of a pipeline's ranks each has groups of its own; without one they are the plan's.
+void set_stride(Scenario& scenario) {
+  const ParallelOptions& parallel = scenario.options.parallel;
+  if (!parallel.pipeline()) scenario.options.strategy.sharding.stride = parallel.tp;
+}
+
 }  // namespace
 
 Scenario Library::resolve_network(const Request& request) {
@@ -223,13 +295,21 @@ Scenario Library::resolve_network(const Request& request) {
                      fmt::format("1 to {}", most_workers));
   if (!request.cluster_words.empty()) require_room(named, scenario.workers, request.place_of_workers);
   for (const auto& [name, value] : named.network.options) scenario.options.set(name, value, named.network.place / name);
+  for (const auto& [name, value] : named.parallel) scenario.options.set(name, value, named.place / "parallel" / name);
   for (const OptionText& option : request.options) scenario.options.set(option.name, option.value, option.place);
+  read_schedule(inputs_.files, named.place.file, scenario);
   scenario.collective = request.collective;
   scenario.fidelity = request.fidelity;
   apply_changes(scenario, request.changes, Changed::Network);
+  settle_alpha(scenario.cluster.network, scenario.workers);
   scenario.reuse = request.reuse;
   scenario.place_of_collective = request.place_of_collective;
   scenario.place_of_fidelity = request.place_of_fidelity;
+  Network& network = scenario.cluster.network;
+  network.collective = collective_beside(request, network.collective);
+  for (auto& [operation, name] : network.by_operation) name = collective_beside(request, name);
+  for (const std::string& name : collectives_of(request, network))
+    if (names_a_file(name)) scenario.collective_files.emplace(name, collective_file(name));
   return scenario;
 }
 
@@ -243,9 +323,11 @@ std::shared_ptr<const GivenPlan> given_plan(const Files& files, const std::strin
   given->strategy.name = given->name;
   given->strategy.summary = "a plan from a file";
   given->strategy.split = uses_halves(given->plan);
-  // When a codec decodes is not the plan's to say: it stays the strategy's default.
-  for (const Strategy& one : strategies())
-    if (one.name == given->name) given->strategy.decode_at = one.decode_at;
+  // When a codec decodes, and on what blocks travel, is not the plan's to say: it stays the strategy's default.
+  if (const Strategy* one = row_named(strategies(), given->name)) {
+    given->strategy.decode_at = one->decode_at;
+    given->strategy.collective = one->collective;
+  }
   return given;
 }
 
@@ -262,7 +344,9 @@ void take_step(Scenario& scenario) {
   check("accumulate", step.accumulate, planned.accumulate);
   check("zero", step.zero, planned.zero);
   check("shard_group", step.shard_group, planned.shard_group);
+  const std::int64_t stride = step.stride;
   step = planned;
+  step.stride = stride;
 }
 
 // What a profile keeps between its passes is most of what a worker holds: without it a limit would promise what nobody
@@ -293,6 +377,8 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
         with_element_bytes(*scenario.profile, bytes(options.dtypes.gradient), bytes(options.dtypes.parameter));
   if (options.update) scenario.profile.own().update = options.update;
   take_memory_of_device(scenario);
+  take_degrees_of_profile(scenario);
+  set_stride(scenario);
   scenario.stragglers = read_stragglers(cluster(request).json, scenario.workers);
   apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {

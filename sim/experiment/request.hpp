@@ -98,6 +98,8 @@ class Library {
   const ClusterFile& cluster(const std::string& name);
   const ClusterFile& cluster(const Request& request);
   const Shared<Profile>& read(const Request& request);
+  std::shared_ptr<const CollectiveFile> collective_file(const std::string& file);
+  std::string collective_beside(const Request& request, const std::string& name) const;
   const CodecCosts& codec(const Request& request, const std::string& device);
   const std::optional<Device>& device(const Profile& profile);
   std::string codec_file(const Request& request, const std::string& device) const;
@@ -112,9 +114,10 @@ class Library {
   using Shelf = std::map<Key, std::shared_ptr<const Known<Value>>>;
   struct Shelves {
     Shelf<std::pair<std::string, std::optional<double>>, Shared<Profile>> profiles;
-    Shelf<std::string, ClusterFile> clusters;           // by name, or by the text that words mean
-    Shelf<std::string, CodecCosts> codecs;              // by file
-    Shelf<std::string, std::optional<Device>> devices;  // by what profiles call them
+    Shelf<std::string, ClusterFile> clusters;                               // by name, or by the text that words mean
+    Shelf<std::string, CodecCosts> codecs;                                  // by file
+    Shelf<std::string, std::shared_ptr<const CollectiveFile>> collectives;  // likewise
+    Shelf<std::string, std::optional<Device>> devices;                      // by what profiles call them
   };
   template <class Key, class Value, class Read>
   const Value& known(Shelf<Key, Value> Shelves::*shelf, const Key& key, const Read& read);

@@ -21,7 +21,15 @@ NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& 
   Options options = scenario.options;
   options.collective = choice.options;
   options.strategy = with_defaults(*scenario.strategy, options.strategy, scenario.profile);
+  const bool pipeline = options.parallel.pipeline();
+  if (pipeline && scenario.strategy->name == "fsdp2") {  // what its runtime has there
+    options.strategy.fsdp.reshard = Reshard::None;
+    options.strategy.fsdp.reduce_every = false;
+  }
   const auto append = [&](std::string_view name) {
+    if (pipeline ? name == "prefetch" || name == "reduce_buffers"
+                 : name == "reduce_grad" || name == "align_grad_reduce")
+      return;
     const std::string value = options.get(name);
     if (!value.empty()) values.emplace_back(name, value);
   };
@@ -41,7 +49,10 @@ NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& 
   if (searched) append_given();
   for (const std::string_view name : step_options())
     if (options.get(name) != Options().get(name)) append(name);
-  for (const std::string_view name : options_of(choice)) append(name);
+  if (options.parallel.pipeline() && options.parallel.chunks)
+    values.emplace_back("chunks", std::to_string(*options.parallel.chunks));
+  else
+    for (const std::string_view name : options_of(choice)) append(name);
   if (scenario.codec)
     for (const std::string_view name :
          {scenario.codec->codec->option, "encode"sv, "decode"sv, "codec_stream"sv, "decode_at"sv})
@@ -51,17 +62,35 @@ NamedValues effective_options(const Scenario& scenario, const CollectiveChoice& 
   return values;
 }
 
+}  // namespace
+
 NamedNumbers parts_of(const MemoryParts& parts) {
   return {{"parameters", parts.parameters},     {"gradients", parts.gradients},
           {"optimizer", parts.optimizer},       {"gathered", parts.gathered},
           {"in_reduction", parts.in_reduction}, {"activations", parts.activations.value_or(0)}};
 }
 
+namespace {
+
 Cell optional_cell(const std::optional<double>& value) { return value ? Cell(*value) : Cell(); }
 Cell text_cell(std::string_view text) { return std::string(text); }
 
 constexpr ColumnKind words = ColumnKind::Text, number = ColumnKind::Number;
 constexpr bool identifies = true, may_be_empty = true, later = true;
+
+// Of ranks and degrees.
+template <auto member>
+Cell degree_cell(const Record& record) {
+  return record.parallel ? Cell(record.parallel->degrees.*member) : Cell();
+}
+template <auto member>
+Cell parallel_cell(const Record& record) {
+  return record.parallel ? Cell(record.parallel->*member) : Cell();
+}
+constexpr ColumnRow of_parallel(std::string_view name, std::string_view about, Cell (*get)(const Record&),
+                                ColumnKind kind = number) {
+  return {name, about, get, kind, !identifies, may_be_empty, later, true};
+}
 
 constexpr ColumnRow all[] = {
     {"profile", "the name of the profile", [](const Record& r) -> Cell { return r.scenario.profile->name; }, words,
@@ -125,6 +154,31 @@ constexpr ColumnRow all[] = {
     {"mfu", "model FLOPs/s of a worker / its device's dense peak; null (empty) where either is unknown",
      [](const Record& r) { return optional_cell(speed_per_gpu(r.scenario, r.metrics).mfu); }, number, !identifies,
      may_be_empty, later},
+    of_parallel("pp", "ranks of the pipeline; this and what follows: null (empty) with data parallelism alone",
+                degree_cell<&Degrees::pp>),
+    of_parallel("tp", "workers of a tensor-parallel group", degree_cell<&Degrees::tp>),
+    of_parallel("cp", "workers of a context-parallel group", degree_cell<&Degrees::cp>),
+    of_parallel("ep", "workers of an expert-parallel group", degree_cell<&Degrees::ep>),
+    of_parallel("dp", "replicas of the model", degree_cell<&Degrees::dp>),
+    of_parallel("schedule", "of the pipeline: a name, or a file", parallel_cell<&ParallelResult::schedule>, words),
+    of_parallel("chunks", "of the model on each rank; null (empty): unequal numbers",
+                [](const Record& r) { return r.parallel && r.parallel->chunks ? Cell(*r.parallel->chunks) : Cell(); }),
+    of_parallel("micro_batches", "of an iteration", parallel_cell<&ParallelResult::micro_batches>),
+    of_parallel("bubble_s",
+                "seconds of an iteration in which a rank has nothing to do, if nothing took time to send; "
+                "the mean of the ranks",
+                parallel_cell<&ParallelResult::bubble_s>),
+    of_parallel("exposed_dp_s", "seconds that reductions and gathers add",
+                parallel_cell<&ParallelResult::exposed_dp_s>),
+    of_parallel("exposed_p2p_s", "seconds that sends between ranks add", parallel_cell<&ParallelResult::exposed_p2p_s>),
+    of_parallel("layer_comm_s", "seconds of collectives inside layers; the mean of the ranks",
+                parallel_cell<&ParallelResult::layer_comm_s>),
+    {"fits", "whether memory_bytes fits into --memory, or the device's; null (empty) without a limit",
+     [](const Record& r) {
+       const auto& limit = r.scenario.options.memory.limit;
+       return limit ? Cell(r.memory.peak <= static_cast<double>(*limit)) : Cell();
+     },
+     words, !identifies, may_be_empty, later},
 };
 
 Row row_of(const Record& record, bool identity_only) {
@@ -151,8 +205,14 @@ JsonValue to_value(const Cell& cell) {
 }
 
 JsonValue to_object(const Row& row) {
+  const Column* degree = row_named(row, "pp");
+  const bool parallel = degree && !std::holds_alternative<std::monostate>(degree->cell);
   auto object = JsonValue::object();
-  for (const Column& column : row) object[std::string(column.name)] = to_value(column.cell);
+  for (const Column& column : row) {
+    const ColumnRow* kind = row_named(all, column.name);
+    if (kind && kind->of_parallel && !parallel && std::holds_alternative<std::monostate>(column.cell)) continue;
+    object[std::string(column.name)] = to_value(column.cell);
+  }
   return object;
 }
 
@@ -197,8 +257,9 @@ Row identity(const Scenario& scenario) {
   return row_of({scenario, collective_of(scenario), Metrics(), MemoryUse()}, true);
 }
 
-Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& memory, double wall_s) {
-  return row_of({scenario, collective_of(scenario), metrics, memory, wall_s}, false);
+Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& memory, double wall_s,
+             const ParallelResult* parallel) {
+  return row_of({scenario, collective_of(scenario), metrics, memory, wall_s, parallel}, false);
 }
 
 std::string to_json(const Row& row) { return to_object(row).dump(2); }

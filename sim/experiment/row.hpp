@@ -19,7 +19,7 @@ using NamedValues = std::vector<std::pair<std::string, std::string>>;
 using NamedNumbers = std::vector<std::pair<std::string, double>>;
 
 /// What stands in a column; monostate where there is nothing to say (null, or an empty field).
-using Cell = std::variant<std::monostate, std::string, std::int64_t, double, NamedValues, NamedNumbers>;
+using Cell = std::variant<std::monostate, std::string, std::int64_t, double, NamedValues, NamedNumbers, bool>;
 
 struct Column {
   std::string_view name;  ///< of a ColumnRow
@@ -35,7 +35,8 @@ struct Record {
   const CollectiveChoice& choice;
   const Metrics& metrics;
   const MemoryUse& memory;
-  double wall_s = 0;  ///< how long the simulation took
+  double wall_s = 0;                         ///< how long the simulation took
+  const ParallelResult* parallel = nullptr;  ///< null where there is data parallelism alone
 };
 
 /// What stands in a column, in JSON and in CSV.
@@ -50,6 +51,7 @@ struct ColumnRow {
   bool identifies = false;    ///< it is known before anything is simulated: `sweep --resume` compares it
   bool may_be_empty = false;  ///< null in JSON
   bool later = false;         ///< versions that came before it wrote files that are still read
+  bool of_parallel = false;   ///< in JSON where there is more than data parallelism
 };
 
 /// In the order in which they are written.
@@ -72,11 +74,15 @@ NamedValues named_values(std::string_view text);
 /// Whether a worker that holds so much has the memory for it, by the options of its row; none where these say nothing.
 std::optional<bool> fits_by(const NamedValues& options, double memory_bytes, const SourceLocation& place);
 
+/// A worker's memory, by its parts' names.
+NamedNumbers parts_of(const MemoryParts& parts);
+
 /// The columns that say which scenario a row is of.
 Row identity(const Scenario& scenario);
 
 /// All columns.
-Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& memory, double wall_s);
+Row make_row(const Scenario& scenario, const Metrics& metrics, const MemoryUse& memory, double wall_s,
+             const ParallelResult* parallel = nullptr);
 
 std::string to_json(const Row& row);                              ///< one object, indented
 std::string to_json(const std::vector<Row>& rows);                ///< an array of objects

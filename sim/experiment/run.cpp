@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/json_value.hpp"
 #include "sim/search/plan_of.hpp"
+#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -31,15 +33,34 @@ Outcome run(Scenario scenario, std::function<void()> after_iteration) {
   return outcome;
 }
 
+Outcome run_among_others(const Scenario& scenario, std::function<void()> after_iteration) try {
+  return run(scenario, after_iteration);
+} catch (const NothingFits&) {
+  Scenario unlimited = scenario;
+  unlimited.options.memory.limit.reset();
+  Outcome outcome = run(std::move(unlimited), std::move(after_iteration));
+  outcome.scenario = scenario;
+  return outcome;
+}
+
+std::string strategy_text(const Scenario& scenario) {
+  const std::string name(scenario.strategy->name);
+  if (!scenario.strategy->searched() || scenario.given) return name;
+  const std::int64_t stage = scenario.options.strategy.sharding.zero;
+  return stage == 0 ? name + " without shards" : fmt::format("{} --zero {}", name, stage);
+}
+
 Row row_of(const Outcome& outcome) {
-  return make_row(outcome.scenario, outcome.result.metrics, outcome.result.memory, outcome.wall_s);
+  const auto& parallel = outcome.result.parallel;
+  return make_row(outcome.scenario, outcome.result.metrics, outcome.result.memory, outcome.wall_s,
+                  parallel ? &*parallel : nullptr);
 }
 
 std::string chosen_schedule(const Outcome& outcome) {
   const auto& [scenario, result, wall_s] = outcome;
   const Plan& plan = result.plan;
   const bool searched = !scenario.given && !scenario.strategy->schedule && !scenario.strategy->plan;
-  if (!searched || !plan.sharding.shards_parameters()) return "";
+  if (!searched || !plan.sharding.shards_parameters() || plan.pipeline) return "";
   const auto count = [&](CollectiveOp op) {
     return std::count_if(plan.transfers.begin(), plan.transfers.end(),
                          [&](const Transfer& one) { return one.op == op; });
@@ -52,6 +73,25 @@ std::string chosen_schedule(const Outcome& outcome) {
   if (const auto replicas = count(CollectiveOp::AllReduce); replicas > 0)
     text += fmt::format(", {} all-reduces among groups", replicas);
   return text + (plan.lanes.size() > 1 ? ", in lanes of their own" : ", in one lane");
+}
+
+std::string stages_json(const ParallelResult& parallel) {
+  auto list = JsonValue::array();
+  for (const StageResult& one : parallel.stages) {
+    auto chunks = JsonValue::array();
+    for (const auto& [chunk, first, layers] : one.chunks)
+      chunks.push_back({{"chunk", chunk}, {"first", first}, {"layers", layers}});
+    auto memory = JsonValue::object();
+    for (const auto& [name, bytes] : parts_of(one.memory.parts)) memory[name] = bytes;
+    list.push_back({{"chunks", std::move(chunks)},
+                    {"compute_s", one.compute_s},
+                    {"layer_comm_s", one.layer_comm_s},
+                    {"update_s", one.update_s},
+                    {"bubble_s", one.bubble_s},
+                    {"memory_bytes", one.memory.peak},
+                    {"memory", std::move(memory)}});
+  }
+  return list.dump(2);
 }
 
 Row row_with_schedule(const Outcome& outcome) {

@@ -9,7 +9,6 @@
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/experiment/wire_format.hpp"
-#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -17,18 +16,8 @@ namespace {
 
 using Keep = std::function<void(std::size_t missing, const SweptRow& row)>;  // of the row missing[...]
 
-// Where nothing fits that a search finds, the row is of the best without a limit: what it needs is marked, as that of
-// other strategies is, and stops no other row.
-Outcome run_row(Scenario scenario) try { return run(scenario); } catch (const NothingFits&) {
-  Scenario unlimited = scenario;
-  unlimited.options.memory.limit.reset();
-  Outcome outcome = run(std::move(unlimited));
-  outcome.scenario = std::move(scenario);
-  return outcome;
-}
-
-SweptRow swept(Scenario scenario) {
-  const Outcome outcome = run_row(std::move(scenario));
+SweptRow swept(const Scenario& scenario) {
+  const Outcome outcome = run_among_others(scenario);
   return {row_of(outcome), outcome.result.warning};
 }
 

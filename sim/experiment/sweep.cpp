@@ -150,6 +150,20 @@ std::vector<Requests::Choice> worker_choices(const std::vector<std::optional<Jso
   return choices;
 }
 
+// As the flag, on top of what flags change.
+std::vector<Requests::Choice> routing_choices(const std::vector<std::optional<Json>>& list) {
+  std::vector<Requests::Choice> choices;
+  for (const auto& one : list) {
+    if (one)
+      choices.emplace_back([change = ChangeText{"routing", one->text(), one->place()}](Request& request) {
+        request.changes.push_back(change);
+      });
+    else
+      choices.emplace_back([](Request&) {});
+  }
+  return choices;
+}
+
 // "inner_alpha" is --inner-alpha.
 std::string key_of_word(std::string_view word) {
   std::string key(word);
@@ -166,7 +180,7 @@ void require_cluster_keys(const Json& cluster) {
   if (!cluster.is_object()) return;
   std::vector<std::string> words;
   for (const ClusterWordRow& row : cluster_word_rows()) words.push_back(key_of_word(row.name));
-  std::vector<std::string_view> keys{"workers", "collectives", "fidelities", "codecs", "strategies"};
+  std::vector<std::string_view> keys{"workers", "routing", "collectives", "fidelities", "codecs", "strategies"};
   if (is_in_words(cluster)) {
     keys.insert(keys.end(), words.begin(), words.end());
     keys.emplace_back("rails");
@@ -208,13 +222,14 @@ Requests::Product product_of(const Inputs& inputs, const Json& cluster, const Js
   const auto list = [&](std::string_view key) { return choices_of(cluster, sweep, key); };
   Requests::Product product;
   product.lists.push_back({cluster_choice(files, cluster, file)});
+  product.lists.push_back(routing_choices(list("routing")));  // chosen after what follows: choices go from the last on
   product.lists.push_back({[reuse = instead.reuse, changes = instead.changes](Request& request) {
     request.reuse = reuse;
     request.changes = changes;
   }});
   product.lists.push_back(worker_choices(list("workers")));
   product.lists.push_back(word_choices(files, &Request::collective, &Request::place_of_collective, instead.collective,
-                                       instead.place_of_collective, list("collectives")));
+                                       instead.place_of_collective, list("collectives"), file));
   product.lists.push_back(word_choices(files, &Request::fidelity, &Request::place_of_fidelity, instead.fidelity,
                                        instead.place_of_fidelity, list("fidelities")));
   product.lists.push_back(word_choices(files, &Request::codec, &Request::place_of_codec, instead.codec,
@@ -232,13 +247,13 @@ Sweep read_sweep(const Inputs& inputs, const std::string& name, const SweepOverr
 
 Sweep read_sweep(const Inputs& inputs, const Json& json, const SweepOverrides& instead) {
   const std::string file = json.place().file;
-  json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "collectives", "fidelities",
-                   "codecs", "strategies", "plot"});
+  json.allow_only({"name", "description", "reproduces", "profiles", "clusters", "workers", "routing", "collectives",
+                   "fidelities", "codecs", "strategies", "plot"});
   for (const auto key : {"profiles", "clusters", "strategies"}) json.at(key);
   // Lists that no cluster uses, because each has its own, are checked, too.
   for (const auto& workers : choices(json, "workers"))
     if (workers) workers->integer(1, most_workers);
-  for (const auto key : {"collectives", "fidelities", "codecs"})
+  for (const auto key : {"routing", "collectives", "fidelities", "codecs"})
     for (const auto& one : choices(json, key))
       if (one) one->text();
   for (const auto& strategy : choices(json, "strategies")) strategy_branches(inputs, *strategy);

@@ -17,6 +17,7 @@
 #include "sim/experiment/wire_format.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/training/sharding.hpp"
 
 namespace allreplay {
@@ -94,7 +95,7 @@ void append_network(std::vector<Question>& all, const Scenario& scenario) {
 
 void append_training(std::vector<Question>& all, const Outcome& base) {
   const Scenario& scenario = base.scenario;
-  if (!scenario.stragglers.slow.empty() || scenario.stragglers.jitter)
+  if (scenario.stragglers.any())
     all.push_back(change(Kind::Stragglers, "half the stragglers' slowness", "stragglers", "x0.5"));
   const Tensor& tensor = scenario.profile->tensors.front();
   if (tensor.bytes > 2 * tensor.elements)
@@ -179,7 +180,9 @@ class Asking {
   }
 
   void take_base() {
-    result_.base = row_from("", base_, run(library_.resolve(base_)));
+    const Scenario base = library_.resolve(base_);
+    refuse_pipelines(base, "whatif");
+    result_.base = row_from("", base_, run(base));
     result_.base.gain = 0;
   }
 
@@ -231,7 +234,7 @@ class Asking {
   void append_fastest(std::string_view framework, std::vector<Answered> answers, const std::vector<Scenario>& scenarios,
                       std::vector<Question>& all) try {
     std::vector<RuledOut> ruled_out;
-    const std::vector<Advice> ranking = ranked(std::move(answers), scenarios, ruled_out);
+    const std::vector<Advice> ranking = ranked(std::move(answers), scenarios, WinningRule{}, ruled_out);
     for (const RuledOut& one : ruled_out)
       result_.left_out.push_back(fmt::format("{}: {}: {}", framework, one.strategy, one.why));
     const Scenario& tuned = ranking.front().tuned.scenario;

@@ -56,11 +56,11 @@ class Simulator {
       const auto scenario = sweep_ ? in_sweep(row) : library_.resolve(request_by_name(files_, row));
       if (!scenario) return std::string("the configuration has no such row");
       Outcome outcome = run(*scenario);
-      if (const double now = outcome.result.metrics.iteration_s; now != row.iteration_s)
+      if (const double now = outcome.result.metrics.iteration_s; now != row.metrics.iteration_s)
         return fmt::format(
             "it now takes {} an iteration, where the CSV says {}: the profile, the cluster or the program is "
             "another than the sweep's{}",
-            format_duration(now), format_duration(row.iteration_s), way_out());
+            format_duration(now), format_duration(row.metrics.iteration_s), way_out());
       return outcome;
     } catch (const InputError& error) {
       return error.what() + way_out();
@@ -102,7 +102,7 @@ ChosenTimelines choose_timelines(const Inputs& inputs, const SweepResult& result
                                  std::size_t most) {
   std::vector<std::pair<std::size_t, bool>> candidates;
   for (const ResultGroup& group : result.groups) {
-    const Rows& rows = group.by_workers.rbegin()->second;
+    const Rows& rows = group.by_workers.rbegin()->second.rows;
     if (rows.empty()) continue;  // nothing fits into memory
     candidates.emplace_back(rows.front(), true);
     if (rows.size() > 1) candidates.emplace_back(rows.back(), false);

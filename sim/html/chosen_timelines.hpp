@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "sim/experiment/sweep.hpp"
-#include "sim/html/sweep_result.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/sweep_result.hpp"
 
 namespace allreplay {
 

@@ -9,7 +9,7 @@
 
 #include "sim/core/file.hpp"
 #include "sim/core/json.hpp"
-#include "sim/html/words.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/workload/model_file.hpp"
 
 namespace allreplay {
@@ -32,7 +32,7 @@ std::string file_of(const Files& files, const std::string& name, std::string_vie
 // "GoogLeNet with batch normalisation: 173 tensors, …" is GoogLeNet.
 std::string model_in_words(const Files& files, const std::string& file) {
   if (std::filesystem::path(file).extension() != ".json") return "";
-  std::string text = model_of_trace(files, Json::read(files, file)).description;
+  std::string text = model_of_profile(files, Json::read(files, file)).description;
   for (const std::string_view end : {":", ",", " with ", " without ", " ("})
     text.resize(std::min(text.find(end), text.size()));
   if (!text.empty()) text[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(text[0])));

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sim/experiment/sweep.hpp"
-#include "sim/html/sweep_result.hpp"
+#include "sim/report/sweep_result.hpp"
 
 namespace allreplay {
 

@@ -63,6 +63,7 @@ JsonValue rows_of(const SweepResult& result) {
     for (std::size_t i = 0; i < row.cells.size(); ++i) cells.push_back(cell(result.columns[i], row.cells[i]));
     cells.push_back(row.series);
     cells.push_back(row.fits);
+    cells.push_back(row.relative_efficiency);
     rows.push_back(std::move(cells));
   }
   return rows;
@@ -151,14 +152,14 @@ std::string sentences_html(const std::vector<std::string>& sentences) {
 std::string verdict_html(const Summary& summary) {
   std::string html;
   for (const std::string& sentence : summary.verdict) html += paragraph(sentence, "verdict");
-  if (summary.findings.size() == 1)
-    for (const Finding& finding : summary.findings)
+  if (summary.cases.size() == 1)
+    for (const Summary::Case& finding : summary.cases)
       html += fmt::format("<p class=\"verdict\"><strong>{}</strong> {}</p>\n", escaped(finding.about),
                           sentences_html(finding.sentences));
   return html;
 }
 
-std::string findings_html(const std::vector<Finding>& findings) {
+std::string findings_html(const std::vector<Summary::Case>& findings) {
   constexpr std::size_t shown = 6;  // the rest unfolds
   std::string html =
       "<section id=\"findings\" aria-labelledby=\"findings-heading\">\n<h2 id=\"findings-heading\">Case by "
@@ -204,7 +205,7 @@ std::string report_page(const SweepResult& result, const ChosenTimelines& chosen
   fill(page, "script", page_js);
   fill(page, "data", for_script(data));
   fill(page, "file", escaped(file));
-  fill(page, "findings", summary.findings.size() == 1 ? "" : findings_html(summary.findings));
+  fill(page, "findings", summary.cases.size() == 1 ? "" : findings_html(summary.cases));
   fill(page, "summary",
        verdict_html(summary) + paragraph(summary.overview, "overview") + paragraph(summary.warning, "warning"));
   fill(page, "description", provenance_html(title, heading == name ? "" : name) + paragraph(title.description));

@@ -5,8 +5,8 @@
 
 #include "sim/html/chosen_timelines.hpp"
 #include "sim/html/page_title.hpp"
-#include "sim/html/summary.hpp"
-#include "sim/html/sweep_result.hpp"
+#include "sim/report/findings.hpp"
+#include "sim/report/sweep_result.hpp"
 
 namespace allreplay {
 

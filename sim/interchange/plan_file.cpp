@@ -143,12 +143,26 @@ class PlanWriter {
     if (plan_.queueing) write_queueing(value, *plan_.queueing);
     value["blocks"] = blocks();
     value["lanes"] = lanes();
-    value["program"] = program();
+    if (plan_.pipeline)
+      write_ranks(value);
+    else
+      value["program"] = program(plan_.roles.front());
     value["transfers"] = transfers();
     return value.dump(2);
   }
 
  private:
+  // Of a pipeline: a program for each rank, and whether they start together.
+  void write_ranks(JsonValue& value) const {
+    value["update_barrier"] = plan_.together ? "all" : "stage";
+    value["ranks"] = JsonValue::array();
+    for (const Role& role : plan_.roles)
+      value["ranks"].push_back({{"name", role.name},
+                                {"first_worker", role.workers.front()},
+                                {"workers", role.workers.size()},
+                                {"program", program(role)}});
+  }
+
   JsonValue blocks() const {
     JsonValue list = JsonValue::array();
     for (const Block& block : plan_.blocks) {
@@ -166,6 +180,7 @@ class PlanWriter {
     for (const Lane& lane : plan_.lanes) {
       list.push_back({{"name", lane.name}, {"order", to_string(lane.order)}, {"window", write_window(lane.window)}});
       if (lane.tick > Time(0)) list.back()["tick"] = write_duration(lane.tick);
+      if (plan_.pipeline) list.back()["channel"] = lane.channel;
     }
     return list;
   }
@@ -191,8 +206,8 @@ class PlanWriter {
   }
 
   JsonValue work(const Work& work) const {
-    const bool block =
-        work.kind == WorkKind::CopyOut || work.kind == WorkKind::CopyOutAgain || work.kind == WorkKind::CopyIn;
+    const bool block = work.kind == WorkKind::CopyOut || work.kind == WorkKind::CopyOutAgain ||
+                       work.kind == WorkKind::CopyIn || work.kind == WorkKind::Mark;  // whose item is a chunk
     JsonValue value{{to_string(work.kind), block                     ? JsonValue(work.item)
                                            : work.item == everything ? JsonValue(everything_word)
                                                                      : layers_.write(work.item)}};
@@ -201,34 +216,43 @@ class PlanWriter {
   }
 
   JsonValue point(const PlanPoint& point) const {
-    if (const auto* one = std::get_if<WorkPoint>(&point)) return work(plan_.program()[one->place]);
+    if (const auto* one = std::get_if<WorkPoint>(&point)) {
+      JsonValue value = work(plan_.roles[one->role].program[one->place]);
+      if (plan_.pipeline) value["rank"] = one->role;
+      return value;
+    }
     if (const auto* one = std::get_if<TransferPoint>(&point)) return {{"transfer", one->index}};
     return start_word;
   }
 
-  JsonValue program() const {
+  JsonValue program(const Role& role) const {
     JsonValue list = JsonValue::array();
-    for (const Work& one : plan_.program()) list.push_back(work(one));
+    for (const Work& one : role.program) list.push_back(work(one));
     return list;
   }
 
   JsonValue transfers() const {
     JsonValue list = JsonValue::array();
     for (const Transfer& transfer : plan_.transfers) {
+      const bool block = transfer.payload.block != Payload::just_bytes;
       list.push_back({{"op", to_string(transfer.op)},
-                      {"block", transfer.payload.block},
+                      {block ? "block" : "bytes",
+                       block ? JsonValue(transfer.payload.block) : JsonValue(static_cast<double>(transfer.bytes))},
                       {"lane", plan_.lanes[transfer.lane].name},
                       {"priority", transfer.priority}});
-      if (transfer.group != group_all) list.back()["axis"] = plan_.groups[transfer.group].name;
+      if (transfer.ticks_from) list.back()["ticks_from"] = point(*transfer.ticks_from);
+      if (transfer.held_until) list.back()["held_until"] = point(*transfer.held_until);
+      if (plan_.pipeline || transfer.group != group_all) list.back()["axis"] = plan_.groups[transfer.group].name;
       if (transfer.micro_batch > 0) list.back()["batch"] = transfer.micro_batch;
       list.back()["before"] = JsonValue::array();
       list.back()["after"] = JsonValue::array();
     }
-    for (const Gate& gate : plan_.gates)
-      if (const auto* sends = gate.transfer_after())
-        list[sends->index]["after"].push_back(point(gate.before));
-      else
-        list[gate.transfer_before()->index]["before"].push_back(point(gate.after));
+    for (const Gate& gate : plan_.gates) {
+      const auto* sends = gate.transfer_after();
+      JsonValue& ends = sends ? list[sends->index]["after"] : list[gate.transfer_before()->index]["before"];
+      ends.push_back(point(sends ? gate.before : gate.after));
+      if (gate.next) ends.back()["next"] = true;
+    }
     return list;
   }
 
@@ -242,6 +266,8 @@ class PlanReader {
       : json_(json), profile_(profile), layers_(profile.layers, "layer"), tensors_(profile.tensors, "tensor") {}
 
   Plan read() {
+    if (const auto ranks = json_.find("ranks"))
+      ranks->fail("are a pipeline's, whose plans are printed, and not read yet", "--strategy and --pp");
     json_.allow_only({"strategy", "description", "order", "window", "barrier", "stages", "release", "tick", "blocks",
                       "lanes", "program", "transfers", "step", "copy", "holding"});
     if (const auto text = json_.find("description")) text->text();

@@ -48,7 +48,7 @@ class JobsClock final : public Observer {
       : file_(file), players_(jobs.size()), cycles_(jobs.size()) {
     std::vector<Tenant> tenants;
     for (const SeatedJob& one : jobs)
-      tenants.push_back({one.job.rounds.get(), &one.job.setup, one.job.topology.get(), one.job.launch});
+      tenants.push_back({one.job.rounds.get(), &one.job.setup, one.job.topology.get(), one.job.scenario.options.launch});
     network_ = shared_network(tenants);
     system_.servers.push_back({network_.server.get(), Phase::Communication});
     for (std::size_t i = 0; i < jobs.size(); ++i) add(i, jobs[i]);

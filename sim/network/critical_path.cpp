@@ -27,7 +27,7 @@ struct CriticalPath::State {
   std::vector<Saving> ready, out, in, channel;
   std::vector<Saving> ends{};             // of a round's hops
   std::vector<std::int64_t> active_in{};  // by slot: the latest round in which it sent or received
-  std::int64_t round = 0;
+  std::int64_t at_round = 0;
 
   const Saving& less(const Saving& a, const Saving& b) const { return b.of(bytes) < a.of(bytes) ? b : a; }
   void lower(Saving& one, const Saving& other) const { one = less(one, other); }
@@ -144,7 +144,7 @@ void CriticalPath::pass_wall(State& state) const {
 
 // A round, message by message.
 void CriticalPath::pass(State& state, const PathRound& round) const {
-  const std::int64_t number = state.round++;
+  const std::int64_t number = state.at_round++;
   state.ends.clear();
   bool on_channels = false;
   double least_latency = unbound, least_busy = unbound;

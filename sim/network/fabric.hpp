@@ -59,6 +59,9 @@ class Fabric {
   /// Of one collective; 0 where none is sent one by one.
   virtual std::int64_t messages(const Call& /*call*/) const { return 0; }
 
+  /// What a launch lasts longer for each tensor that is first launched with it.
+  virtual Time launch_of_tensor() const { return Time(0); }
+
   /// Events inside the networks that found the prices so far.
   virtual std::int64_t pricing_events() const { return 0; }
 

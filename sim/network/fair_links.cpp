@@ -32,19 +32,22 @@ FairLinks::FairLinks(std::span<const Link> links)
   for (const Link& link : links) capacity_.push_back(link.bandwidth * 1e-12);
 }
 
-void FairLinks::add(FlowId id, std::span<const LinkId> route) {
+void FairLinks::add(FlowId id, std::span<const LinkId> route, std::span<const std::uint32_t> crowds) {
   if (id >= flows_.size()) flows_.resize(std::max<std::size_t>(id + 1, 2 * flows_.size()));
   Flow& flow = flows_[id];
   flow.route = route.data();
+  flow.crowds = crowds.empty() ? nullptr : crowds.data();
   flow.hops = static_cast<std::uint32_t>(route.size());
   flow.rate = 0;
-  for (const LinkId link : route) {
+  for (std::size_t hop = 0; hop < route.size(); ++hop) {
+    const LinkId link = route[hop];
+    const OnLink here{id, crowd(flow, hop)};
     Carried& carried = carried_[link];
     if (carried.count == 0) {
-      carried.sole = id;
+      carried.sole = here;
     } else {
       if (carried.count == 1) lists_[link].assign(1, carried.sole);
-      lists_[link].push_back(id);
+      lists_[link].push_back(here);
       touch(link);
     }
     ++carried.count;
@@ -71,7 +74,7 @@ bool FairLinks::alone(const Flow& flow) const {
 void FairLinks::forget_removed(LinkId link) {
   Carried& carried = carried_[link];
   if (carried.count < 2) return;
-  std::erase_if(lists_[link], [&](FlowId flow) { return flows_[flow].hops == 0; });
+  std::erase_if(lists_[link], [&](const OnLink& one) { return flows_[one.flow].hops == 0; });
   carried.count = static_cast<std::uint32_t>(lists_[link].size());
   if (carried.count == 1) carried.sole = lists_[link].front();
 }
@@ -88,16 +91,17 @@ void FairLinks::settle(std::vector<FlowId>& changed) {
       join(id);
       continue;
     }
-    flow.bottleneck = flow.route[0];
-    for (const LinkId link : route(flow))
-      if (capacity_[link] < capacity_[flow.bottleneck]) flow.bottleneck = link;
-    flow.rate = capacity_[flow.bottleneck];
+    std::size_t narrowest = 0;
+    for (std::size_t hop = 1; hop < flow.hops; ++hop)
+      if (room(flow, hop) < room(flow, narrowest)) narrowest = hop;
+    flow.bottleneck = flow.route[narrowest];
+    flow.rate = room(flow, narrowest);
     changed.push_back(id);
   }
   for (const LinkId link : dirty_) {
     touched_[link] = false;
-    for (const FlowId id : on(link))
-      if (flows_[id].rate == 0 || !alone(flows_[id]) || flows_[id].rate < capacity_[flows_[id].bottleneck]) join(id);
+    for (const auto& [id, crowd] : on(link))
+      if (flows_[id].rate == 0 || !alone(flows_[id]) || flows_[id].rate < room_at_bottleneck(flows_[id])) join(id);
   }
   dirty_.clear();
   added_.clear();
@@ -134,6 +138,7 @@ void FairLinks::solve() {
 
 // Where the members go the same way, and nobody else uses any of it.
 bool FairLinks::share_one_route() {
+  if (flows_[members_[0]].crowds) return false;
   const std::span<const LinkId> way = route(flows_[members_[0]]);
   for (const LinkId link : way)
     if (carried_[link].count != members_.size()) return false;
@@ -165,20 +170,22 @@ void FairLinks::reach() {
 
 void FairLinks::join_all_in_reach() {
   for (std::size_t i = 0; i < reached_.size(); ++i) {
-    for (const FlowId id : on(reached_[i].link)) join(id);
+    for (const OnLink& one : on(reached_[i].link)) join(one.flow);
     reach();
   }
 }
 
 void FairLinks::count(Reached& reached) const {
   reached.counted = true;
-  reached.members = 0;
+  reached.flows = reached.members = 0;
   reached.left = capacity_[reached.link];
-  for (const FlowId id : on(reached.link)) {
-    if (flows_[id].member_of == change_)
-      ++reached.members;
-    else
-      reached.left -= flows_[id].rate;
+  for (const auto& [id, crowd] : on(reached.link)) {
+    if (flows_[id].member_of == change_) {
+      ++reached.flows;
+      reached.members += crowd;
+    } else {
+      reached.left -= flows_[id].rate * crowd;
+    }
   }
 }
 
@@ -235,16 +242,16 @@ void FairLinks::find_rates() {
     }
     if (next.at > level * (1 + one_level)) level = next.at;
     reached.level = level;
-    for (const FlowId id : on(reached.link)) {
-      Flow& flow = flows_[id];
+    for (const OnLink& one : on(reached.link)) {
+      Flow& flow = flows_[one.flow];
       if (flow.member_of != change_ || flow.settled_in == attempt_) continue;
       flow.settled_in = attempt_;
       flow.rate = level;
       flow.bottleneck = reached.link;
-      for (const LinkId link : route(flow)) {
-        Reached& crossed = reached_[reached_at_[link]];
-        crossed.spare -= level;
-        --crossed.open;
+      for (std::size_t hop = 0; hop < flow.hops; ++hop) {
+        Reached& crossed = reached_[reached_at_[flow.route[hop]]];
+        crossed.spare -= level * crowd(flow, hop);
+        crossed.open -= crowd(flow, hop);
       }
       --open;
     }
@@ -254,8 +261,8 @@ void FairLinks::find_rates() {
 void FairLinks::survey(Reached& reached) const {
   double sum = 0;
   reached.most = 0;
-  for (const FlowId id : on(reached.link)) {
-    sum += flows_[id].rate;
+  for (const auto& [id, crowd] : on(reached.link)) {
+    sum += flows_[id].rate * crowd;
     reached.most = std::max(reached.most, flows_[id].rate);
   }
   reached.full = sum >= capacity_[reached.link] * (1 - tolerance);
@@ -265,8 +272,8 @@ void FairLinks::survey(Reached& reached) const {
 bool FairLinks::check() {
   const std::size_t known = members_.size();
   for (const Reached& reached : reached_) {
-    if (reached.members == carried_[reached.link].count) continue;
-    for (const FlowId id : on(reached.link)) {
+    if (reached.flows == carried_[reached.link].count) continue;
+    for (const auto& [id, crowd] : on(reached.link)) {
       Flow& flow = flows_[id];
       if (flow.member_of == change_) continue;
       const bool too_fast = reached.level >= 0 && flow.rate > reached.level * (1 + tolerance);

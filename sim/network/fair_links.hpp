@@ -24,8 +24,9 @@ class FairLinks {
   /// Capacities are bandwidths, in bytes per picosecond.
   explicit FairLinks(std::span<const Link> links);
 
-  /// REQUIRES: `route` names no link twice, is not empty, and outlives the flow.
-  void add(FlowId flow, std::span<const LinkId> route);
+  /// `crowds`: where a flow stands for many that are alike, how many of these are on each link of the route; none: one.
+  /// REQUIRES: `route` names no link twice, is not empty, and outlives the flow, as `crowds` does.
+  void add(FlowId flow, std::span<const LinkId> route, std::span<const std::uint32_t> crowds = {});
   void remove(FlowId flow);
 
   /// After the adds and removes of an instant: brings all rates up to date, and appends the flows that have a new one.
@@ -38,6 +39,7 @@ class FairLinks {
 
   struct Flow {
     const LinkId* route = nullptr;
+    const std::uint32_t* crowds = nullptr;
     std::uint32_t hops = 0;        // 0: not here, or removed
     std::uint32_t member_of = 0;   // the attempt for which it is free to change
     std::uint32_t settled_in = 0;  // the attempt in which its rate was found
@@ -45,15 +47,20 @@ class FairLinks {
     double rate = 0;    // bytes per ps
     double before = 0;  // the rate when this change began
   };
+  struct OnLink {
+    FlowId flow = 0;
+    std::uint32_t crowd = 1;
+  };
   // Most links carry one flow or none, and stay out of the vectors.
   struct Carried {
     std::uint32_t count = 0;  // of lists_[link] from 2 on; may include removed flows until settle()
-    FlowId sole = 0;          // if count is 1
+    OnLink sole{};            // if count is 1
   };
   // A link in reach of the change.
   struct Reached {
     LinkId link;
-    std::uint32_t members = 0;  // flows that are free to change
+    std::uint32_t flows = 0;    // that are free to change,
+    std::uint32_t members = 0;  // and how many they stand for
     double left = 0;            // capacity less the rates of the others
     // While rates are found:
     double spare = 0;        // what is left for the members whose rate is not found yet,
@@ -72,7 +79,13 @@ class FairLinks {
   };
 
   std::span<const LinkId> route(const Flow& flow) const { return {flow.route, flow.hops}; }
-  std::span<const FlowId> on(LinkId link) const {
+  static std::uint32_t crowd(const Flow& flow, std::size_t hop) { return flow.crowds ? flow.crowds[hop] : 1; }
+  // What a flow has of a link of its route if no other is there.
+  double room(const Flow& flow, std::size_t hop) const { return capacity_[flow.route[hop]] / crowd(flow, hop); }
+  double room_at_bottleneck(const Flow& flow) const {
+    return room(flow, std::find(flow.route, flow.route + flow.hops, flow.bottleneck) - flow.route);
+  }
+  std::span<const OnLink> on(LinkId link) const {
     const Carried& carried = carried_[link];
     return carried.count == 1 ? std::span(&carried.sole, 1) : std::span(lists_[link].data(), carried.count);
   }
@@ -98,7 +111,7 @@ class FairLinks {
 
   std::vector<double> capacity_;
   std::vector<Carried> carried_;
-  std::vector<std::vector<FlowId>> lists_;
+  std::vector<std::vector<OnLink>> lists_;
   std::vector<bool> touched_;
   std::vector<LinkId> dirty_;
   std::vector<FlowId> added_;

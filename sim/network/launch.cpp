@@ -21,10 +21,11 @@ void Launcher::start(TaskId id, const Task& task, Time now) {
 void Launcher::join(TaskId id, std::uint32_t party, Time now) { launch(id, in_parties_.at(id).task, party, now); }
 
 void Launcher::launch(TaskId id, const Task& task, std::uint32_t party, Time now) {
-  const Time length = task.bytes > 0 ? launch_[task.call_id] : Time(0);
-  if (length == Time(0)) return start_inside(id, task, party, now);
+  const auto& length = launch_[task.call_id];
+  if (task.bytes <= 0 || !length) return start_inside(id, task, party, now);
   Time& free = free_[{task.queue, party}];
-  free = add(std::max(now, free), length);
+  free = add(std::max(now, free), add(*length, task.duration));
+  if (free == now) return start_inside(id, task, party, now);
   launching_.push_back({free, launches_++, id, task, party});
   std::push_heap(launching_.begin(), launching_.end(), std::greater<>());
 }
@@ -56,6 +57,7 @@ void Launcher::complete(Time now, std::vector<TaskId>& done) {
       continue;
     }
     Task next = running->task;
+    next.duration = Time(0);
     next.call_id = legs[running->leg];
     launch(id, next, everybody, now);
   }
@@ -71,18 +73,23 @@ void Launcher::start_launched(Time now) {
   }
 }
 
-LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs)
-    : Fabric(inside->calls(), inside->workers()), inside_(std::move(inside)), legs_(std::move(legs)) {
+LaunchedFabric::LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs, Time of_tensor,
+                               bool (*is_launched)(const Call& call))
+    : Fabric(inside->calls(), inside->workers()),
+      inside_(std::move(inside)),
+      of_tensor_(of_tensor),
+      legs_(std::move(legs)) {
   legs_.resize(calls().size());
   for (CallId id = 0; id < legs_.size(); ++id) {
     if (legs_[id].empty()) legs_[id] = {id};
-    launch_.push_back(calls()[id].group.ranks > 1 ? launch : Time(0));
+    const bool launched = calls()[id].group.ranks > 1 && (!is_launched || is_launched(calls()[id]));
+    launch_.push_back(launched ? std::optional(launch) : std::nullopt);
   }
 }
 
 Time LaunchedFabric::launches(const Call& call) const {
   Time sum{0};
-  for (const CallId leg : legs_of(call)) sum = add(sum, launch_[leg]);
+  for (const CallId leg : legs_of(call)) sum = add(sum, launch_[leg].value_or(Time(0)));
   return sum;
 }
 
@@ -99,7 +106,7 @@ Time LaunchedFabric::alone(WireBytes bytes, const Call& call) const {
 Time LaunchedFabric::least(WireBytes bytes, const Call& call, bool several) const {
   if (bytes <= 0) return Time(0);
   const std::vector<CallId>& legs = legs_of(call);
-  const Time first = launch_[legs.front()];
+  const Time first = launch_[legs.front()].value_or(Time(0));
   if (legs.size() == 1) return add(first, inside_->least(bytes, call, several));
   return several ? add(first, busiest(bytes, call).second) : least_behind(bytes, call, false);
 }

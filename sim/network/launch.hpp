@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -15,13 +16,15 @@ namespace allreplay {
 using Legs = std::vector<std::vector<CallId>>;
 
 /// Each lane has one launcher: a leg's launch starts when the leg may, or when its lane's launch before it ends, and
-/// only then the network inside hears of it (docs/models.md). A task is in flight (Load) from the end of its launch.
+/// only then the network inside hears of it (docs/models.md). The launch of a task's first leg lasts longer by the
+/// task's duration. A task is in flight (Load) from the end of its launch.
 /// Parties (join) have launchers of their own.
 class Launcher final : public Server {
  public:
-  /// `launch`: by call. `per_rank_start`: tasks start in parties, and go in one leg. REQUIRES: `launch` and `legs`
-  /// outlive it.
-  Launcher(std::unique_ptr<Server> network, std::span<const Time> launch, const Legs& legs, bool per_rank_start = false)
+  /// `launch`: by call; none: there is nobody to talk to. `per_rank_start`: tasks start in parties, and go in one leg.
+  /// REQUIRES: `launch` and `legs` outlive it.
+  Launcher(std::unique_ptr<Server> network, std::span<const std::optional<Time>> launch, const Legs& legs,
+           bool per_rank_start = false)
       : network_(std::move(network)), launch_(launch), legs_(legs), per_rank_start_(per_rank_start) {}
 
   void start(TaskId id, const Task& task, Time now) override;
@@ -60,7 +63,7 @@ class Launcher final : public Server {
   void start_launched(Time now);
 
   std::unique_ptr<Server> network_;
-  std::span<const Time> launch_;
+  std::span<const std::optional<Time>> launch_;
   const Legs& legs_;
   bool per_rank_start_;
   std::vector<Leg> launching_;                              // a heap, the next at the front
@@ -74,9 +77,10 @@ class Launcher final : public Server {
 /// A fabric behind such launchers.
 class LaunchedFabric final : public Fabric {
  public:
-  /// `launch`: what each leg takes that has anybody to talk to. `legs`: of calls that go in several; the others are
-  /// legs themselves.
-  LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs);
+  /// `launch`: what each leg takes that has anybody to talk to; `of_tensor`: and more for each tensor. `legs`: of calls
+  /// that go in several; the others are legs themselves. `is_launched`: which calls are; null: all.
+  LaunchedFabric(std::shared_ptr<const Fabric> inside, Time launch, Legs legs, Time of_tensor = Time(0),
+                 bool (*is_launched)(const Call& call) = nullptr);
 
   CommCost price(const Call& call) const override;
   Time alone(WireBytes bytes, const Call& call) const override;
@@ -87,6 +91,7 @@ class LaunchedFabric final : public Fabric {
   std::unique_ptr<Server> server() const override;
   std::unique_ptr<Server> server_per_rank(const Parties& parties) const override;
   std::int64_t messages(const Call& call) const override { return inside_->messages(call); }
+  Time launch_of_tensor() const override { return workers() > 1 ? of_tensor_ : Time(0); }
   std::int64_t pricing_events() const override { return inside_->pricing_events(); }
 
  private:
@@ -95,7 +100,8 @@ class LaunchedFabric final : public Fabric {
   std::pair<Channels, Time> busiest(WireBytes bytes, const Call& call) const;
 
   std::shared_ptr<const Fabric> inside_;
-  std::vector<Time> launch_;  // by call
+  std::vector<std::optional<Time>> launch_;  // by call
+  Time of_tensor_;
   Legs legs_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <utility>
 
 namespace allreplay {
@@ -36,7 +37,7 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   running.rounds = collectives_[task.call_id].get();
   running.bytes = task.bytes;
   running.absent = parties_.empty() ? 0 : running.rounds->ranks;
-  running.left = running.absent + (task.bytes > 0 ? running.rounds->messages : 0);
+  running.left = running.absent + (task.bytes > 0 ? running.rounds->deliveries : 0);
   running.first = running.last = 0;
   running.tail = 0;
   running.tail_turn = 0;
@@ -135,7 +136,7 @@ void MessageNetwork::advance(std::uint32_t index, std::uint32_t slot, Time now) 
     running.next[slot] = round + 1;
     const RoutedRound& laid = *running.at(round).round;
     for (std::uint32_t i = laid.first[slot]; i < laid.first[slot + 1]; ++i)
-      send(index, slot, laid.messages[i], round, now);
+      if (laid.messages[i].parts > 0) send(index, slot, laid.messages[i], round, now);
   }
 }
 
@@ -176,19 +177,25 @@ void MessageNetwork::send(std::uint32_t index, std::uint32_t slot, const RoutedM
   launch(index, slot, message, round, now);
 }
 
+// In all its parts.
 void MessageNetwork::launch(std::uint32_t index, std::uint32_t slot, const RoutedMessage& message, std::uint32_t round,
                             Time now) {
-  ++sent_;
-  const std::uint32_t id = new_flow();
-  Flow& flow = flows_[id];
-  flow.message = &message;
-  flow.left = running_[index].bytes * message.share;
-  flow.rate = 0;
-  flow.running = index;
-  flow.slot = slot;
-  flow.round = round;
-  flow.updated = add(now, message.delay);
-  instants_.push(flow.updated, {id, Begin});
+  sent_ += message.copies;
+  const std::uint32_t whole = new_flow();
+  flows_[whole].coming = message.parts;
+  for (const RoutedMessage& part : std::span(&message, message.parts)) {
+    const std::uint32_t id = &part == &message ? whole : new_flow();
+    Flow& flow = flows_[id];
+    flow.whole = whole;
+    flow.message = &part;
+    flow.left = running_[index].bytes * part.share;
+    flow.rate = 0;
+    flow.running = index;
+    flow.slot = slot;
+    flow.round = round;
+    flow.updated = add(now, part.delay);
+    instants_.push(flow.updated, {id, Begin});
+  }
 }
 
 // Once its start-up is over and its sender's earlier rounds have left.
@@ -251,11 +258,11 @@ void MessageNetwork::pass(Running& running, Line& line, const Count& count, cons
 void MessageNetwork::begin(std::uint32_t id, Time now) {
   const Flow& flow = flows_[id];
   if (flow.message->hops == 0) return arrive(id, now);
-  links_.add(id, running_[flow.running].rounds->route(*flow.message));
+  const RoutedRounds& rounds = *running_[flow.running].rounds;
+  links_.add(id, rounds.route(*flow.message), rounds.crowds_on(*flow.message));
 }
 
-// All bytes are there: the channel is free, or both ends are for their next rounds; and they are received once their
-// receiver has started.
+// All bytes are there: both ends are free for their next rounds.
 void MessageNetwork::arrive(std::uint32_t id, Time now) {
   const Flow& flow = flows_[id];
   const RoutedMessage& message = *flow.message;
@@ -268,7 +275,17 @@ void MessageNetwork::arrive(std::uint32_t id, Time now) {
     pass(
         running, running.in[into], [=](const RoutedRound& round) { return round.in_order_into(into); },
         [=, this](std::uint32_t next) { begin(next, now); });
-  } else {
+  }
+  const std::uint32_t whole = flows_[id].whole;
+  if (id != whole) ended_flows_.push_back(id);
+  if (--flows_[whole].coming == 0) come(whole, now);
+}
+
+// With its last part a message is there: its channel is free, and it is received once its receiver has started.
+void MessageNetwork::come(std::uint32_t id, Time now) {
+  const Flow& flow = flows_[id];
+  const RoutedMessage& message = *flow.message;
+  if (message.channel != no_channel) {
     Channel& channel = running_[flow.running].channels[message.channel];
     channel.busy = false;
     if (!channel.queue.empty()) {
@@ -294,7 +311,7 @@ void MessageNetwork::receive(std::uint32_t id, Time now) {
   if (!message.reduce || gamma_ == 0) return deliver(id, now);
   Reducer& reducer = reducers_[message.to];
   if (now > reducer.free) reducer = {now, 0};
-  const double takes = reducer.carry + running_[flows_[id].running].bytes * message.share * gamma_;
+  const double takes = reducer.carry + running_[flows_[id].running].bytes * message.share * message.parts * gamma_;
   const Time lasts = from_picoseconds(takes);
   reducer = {add(reducer.free, lasts), takes - static_cast<double>(lasts.count())};
   instants_.push(reducer.free, {id, Reduced});
@@ -306,7 +323,9 @@ void MessageNetwork::deliver(std::uint32_t id, Time now) {
   const std::uint32_t index = flow.running;
   const std::uint32_t slot = flow.message->into;
   Running& running = running_[index];
-  if (--running.at(flow.round).missing[slot] == 0 && running.next[slot] == flow.round + 1) advance(index, slot, now);
+  std::uint32_t& missing = running.at(flow.round).missing[slot];
+  missing -= flow.message->parts;
+  if (missing == 0 && running.next[slot] == flow.round + 1) advance(index, slot, now);
   count_down(index);
 }
 

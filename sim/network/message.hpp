@@ -2,8 +2,9 @@
 //
 // A message leaves when its data are there (rounds.hpp), takes α and its route's latencies, then shares its links with
 // all messages in flight, of this collective and others, by max-min fairness; at the receiver it waits for the
-// reductions that came before it there, and is reduced. Only instants are rounded, to the picosecond: what rounding an
-// instant leaves out is carried into the next step of the same message.
+// reductions that came before it there, and is reduced. One of several parts (ecmp) takes a start-up and links for
+// each, and has come with the last. Only instants are rounded, to the picosecond: what rounding an instant leaves out
+// is carried into the next step of the same message.
 //
 // Streams send and receive round by round: the bytes of a message on no channel begin to flow when those of all earlier
 // rounds have left its sender's stream and have come into its receiver's. Start-ups pass meanwhile.
@@ -93,6 +94,8 @@ class MessageNetwork final : public Server {
     std::uint32_t round = 0;
     std::uint32_t version = 0;      // of its event: an earlier one is void
     std::uint32_t behind = nobody;  // who waits behind it in a line
+    std::uint32_t whole = 0;        // the flow of its message's first part, which stands for the whole,
+    std::uint32_t coming = 0;       // and there how many of the parts have not come
     Time end{0};                    // with the present rate
     Time wakes{0};                  // when its event comes: never later than `end`, and then looked at again
   };
@@ -119,6 +122,7 @@ class MessageNetwork final : public Server {
   void pass(Running& running, Line& line, const Count& count, const Next& next);
   void begin(std::uint32_t flow, Time now);
   void arrive(std::uint32_t flow, Time now);
+  void come(std::uint32_t flow, Time now);
   void receive(std::uint32_t flow, Time now);
   void deliver(std::uint32_t flow, Time now);
   void count_down(std::uint32_t running);

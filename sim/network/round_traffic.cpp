@@ -1,6 +1,7 @@
 #include "sim/network/round_traffic.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 #include <utility>
 
 namespace allreplay {
@@ -24,7 +25,10 @@ const RoundTraffic& TrafficCounter::count(const Round& round) {
     loads.assign(topology_.links().size(), 0);
     traffic_ = {.loads = std::move(loads)};
     std::fill(received_.begin(), received_.end(), 0);
-    if (!round.all_pairs || !count_all_pairs(*round.all_pairs)) count_sends(round);
+    if (round.in_switches)
+      count_switches(*round.in_switches);
+    else if (!round.all_pairs || !count_all_pairs(*round.all_pairs))
+      count_sends(round);
     traffic_.wall |= round.wall;
     most_received_ = *std::max_element(received_.begin(), received_.end());
   }
@@ -48,7 +52,7 @@ void TrafficCounter::met(double latency) {
 bool TrafficCounter::count_all_pairs(const AllPairs& pairs) {
   // What messages cost beyond α has to follow the machines, as the pairs that the topology names do.
   const bool follows = levels_.inside == levels_.outside || levels_.node_workers == topology_.gpus_per_host();
-  if (!follows) return false;
+  if (!follows || topology_.routing().kind != Routing::Kind::ByDestination) return false;
   std::vector<std::int64_t> from(static_cast<std::size_t>(topology_.hosts()), 0), to = from;
   for (const Rank rank : pairs.from) from[rank] = 1;
   for (const Rank rank : pairs.to) to[rank] = 1;
@@ -71,6 +75,35 @@ bool TrafficCounter::count_all_pairs(const AllPairs& pairs) {
   return true;
 }
 
+// Up a sum and down a copy at once, so that both directions of a tree's links carry the same: of a GPU's own link its
+// pieces, above it those of every GPU of a host that is on the tree.
+void TrafficCounter::count_switches(const InSwitches& switches) {
+  const std::int64_t gpus = topology_.gpus_per_host();
+  const std::span<const Link> links = topology_.links();
+  for (std::uint32_t tree = 0; tree < switches.trees; ++tree) {
+    std::vector<NodeId> ranks;
+    for (Rank rank = 0; rank < rounds_.ranks; ++rank)
+      if (rank % gpus % switches.trees == tree) ranks.push_back(rank);
+    const std::int64_t of_host = (gpus - tree + switches.trees - 1) / switches.trees;
+    std::unordered_map<NodeId, LinkId> up;
+    for (const LinkId link : topology_.tree_above(tree, ranks)) {
+      up.emplace(links[link].from, link);
+      const bool own = gpus > 1 && links[link].from < topology_.hosts();
+      for (const LinkId way : {link, link ^ 1U})
+        traffic_.loads[way] += static_cast<double>(switches.pieces * (own ? 1 : of_host));
+    }
+    for (const NodeId rank : ranks) {
+      double latency = levels_.outside;
+      for (auto step = up.find(topology_.seat(rank)); step != up.end(); step = up.find(links[step->second].to))
+        latency += 2 * links[step->second].latency;
+      traffic_.most_latency = std::max(traffic_.most_latency, latency);
+    }
+  }
+  traffic_.least_latency = traffic_.most_latency;
+  traffic_.messages = rounds_.ranks;
+  traffic_.wall = true;
+}
+
 void TrafficCounter::count_sends(const Round& round) {
   std::fill(sender_.begin(), sender_.end(), false);
   std::fill(receiver_.begin(), receiver_.end(), false);
@@ -81,7 +114,7 @@ void TrafficCounter::count_sends(const Round& round) {
     sends_.clear();
     round.sends(rank, 0, sends_);
     for (const Send& send : sends_) {
-      met(routes_->add(rank, send.to, send.count, levels_.beyond(rank, send.to)));
+      met(routes_->add(rank, send.to, send.stream, send.count, levels_.beyond(rank, send.to)));
       if (send.reduce || alike_) received_[send.to] += send.count;
       sender_[rank * rounds_.streams + send.stream] = receiver_[send.to * rounds_.streams + send.into] = true;
       receivers += latest_sender_[send.to] == rounds_.ranks ? 1 : 0;
@@ -115,11 +148,8 @@ std::vector<Hop> TrafficCounter::hops(const Round& round, std::span<const double
       Hop hop{rank * rounds_.streams + send.stream, send.to * rounds_.streams + send.into, send.channel,
               levels_.beyond(rank, send.to)};
       path_.clear();
-      topology_.route(rank, send.to, path_);
-      for (const LinkId link : path_) {
-        hop.latency += topology_.links()[link].latency;
-        hop.busy = std::max(hop.busy, busy[link]);
-      }
+      hop.latency = topology_.shares(rank, send.to, send.stream, hop.latency, path_);
+      for (const LinkShare& part : path_) hop.busy = std::max(hop.busy, busy[part.link]);
       hops.push_back(hop);
     }
   }

@@ -17,7 +17,7 @@ namespace allreplay {
 
 /// A round, its first turn. In pieces.
 struct RoundTraffic {
-  std::vector<double> loads;  ///< by link; whole numbers
+  std::vector<double> loads;  ///< by link; whole numbers where each message goes one way
   std::int64_t messages = 0;
   std::int64_t most_reduced = 0;  ///< by one rank
   double most_latency = 0;        ///< of any route, with what the message costs beyond α; seconds
@@ -40,6 +40,7 @@ class TrafficCounter {
  private:
   bool count_all_pairs(const AllPairs& pairs);
   void count_sends(const Round& round);
+  void count_switches(const InSwitches& switches);
   void scale(const Alike& round);
   void met(double latency);
 
@@ -52,7 +53,7 @@ class TrafficCounter {
   std::vector<Send> sends_;
   std::vector<bool> sender_, receiver_;  // by slot: whether it is one
   std::vector<Rank> latest_sender_;      // by rank: who sent to it last
-  std::vector<LinkId> path_;
+  std::vector<LinkShare> path_;
   RoundTraffic traffic_;
   std::optional<Alike> alike_;  // of the round counted latest
 };

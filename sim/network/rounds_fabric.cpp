@@ -30,8 +30,11 @@ RoundsFabric::RoundsFabric(const NetworkSetup& setup, const Topology& topology)
 
 Rounds RoundsFabric::rounds_of_call(const Call& looked_for, std::int64_t hosts_beside) const {
   const Call& call = calls()[id_of(looked_for)];
-  const auto [ranks, stride, repeats, members] = call.group;
+  const auto [ranks, stride, repeats, first, members] = call.group;
   if (ranks == 1) return {.ranks = static_cast<Rank>(setup_.workers)};  // one worker sends nothing
+  if (call.op == CollectiveOp::Send) return send_rounds(call.group, static_cast<Rank>(setup_.workers));
+  if (call.op == CollectiveOp::AllToAll || call.group.workers() < setup_.workers)
+    return rounds_of_part(call, hosts_beside);
   CollectiveOptions options = setup_.options;
   options.rails = setup_.rails;
   if (repeats > 1) {
@@ -51,6 +54,25 @@ Rounds RoundsFabric::rounds_of_call(const Call& looked_for, std::int64_t hosts_b
   return repeats == 1
              ? std::move(kinds.front())
              : among_groups(kinds, std::move(kind_of), static_cast<Rank>(setup_.workers), static_cast<Rank>(stride));
+}
+
+// Of groups that hold not everybody, and lie alike in nodes. An all-to-all is what servers on all ranks send back.
+Rounds RoundsFabric::rounds_of_part(const Call& call, std::int64_t hosts_beside) const {
+  const Group& group = call.group;
+  const auto ranks = static_cast<Rank>(group.ranks), all = static_cast<Rank>(setup_.workers);
+  if (call.op == CollectiveOp::AllToAll)
+    return among_part(parameter_server_rounds(ranks, ranks, CollectiveOp::AllGather), group, all);
+  CollectiveOptions options = setup_.options;
+  options.rails = setup_.rails;
+  const std::int64_t node = setup_.levels.node_workers;
+  options.groups = group.members.empty() ? hierarchy_of(ranks, group.stride, node > 0 ? node : hosts_beside) : 1;
+  if (node > 1 && group.members.empty() && group.workers() > node) {
+    const auto groups = groups_by_node(group.workers(), ranks, group.stride, node);
+    for (const NodeShare& share : groups.front()) options.in_nodes.push_back(static_cast<Rank>(share.ranks));
+  }
+  if (options.in_nodes.size() == 1 || (!options.in_nodes.empty() && options.in_nodes.front() == 1))
+    options.in_nodes.clear();
+  return among_part(rounds_of(*call.algorithm, ranks, options, call.op, setup_.place), group, all);
 }
 
 // Of each group, counted by its first rank; empty where each lies in one node, or has one rank in each: on one level.
@@ -155,9 +177,11 @@ MessageFabric::MessageFabric(const NetworkSetup& setup, const Topology& topology
   for (const Call& call : calls())
     routed_.push_back(std::make_shared<RoutedRounds>(rounds_of_call(call, topology.group_size()), topology, setup.alpha,
                                                      setup.levels));
+  if (setup.fold && setup.gamma == 0) folded_ = allreplay::fold(routed_, links_);
 }
 
 std::unique_ptr<Server> MessageFabric::network() const {
+  if (folded_) return std::make_unique<MessageNetwork>(folded_->collectives, folded_->links, 0);
   return std::make_unique<MessageNetwork>(routed_, links_, setup_.gamma);
 }
 

@@ -13,6 +13,7 @@
 #include "sim/collective/algorithm.hpp"
 #include "sim/network/fabric.hpp"
 #include "sim/network/fidelity.hpp"
+#include "sim/network/folding.hpp"
 #include "sim/network/level_alpha.hpp"
 
 namespace allreplay {
@@ -28,6 +29,7 @@ struct NetworkSetup {
   double gamma = 0;  ///< seconds per byte reduced
   CollectiveOptions options;
   bool reuse = true;        ///< collectives that run alone are priced once
+  bool fold = true;         ///< messages that are alike are simulated once
   bool rates = false;       ///< somebody asks how fast bytes move: all are simulated, in fluid
   SourceLocation place;     ///< of complaints about the collective
   std::vector<Call> calls;  ///< each with its algorithm
@@ -61,6 +63,7 @@ class RoundsFabric : public Fabric {
   /// What the network takes for a collective that is alone, where that needs no simulation.
   virtual std::optional<Time> known(WireBytes /*bytes*/, const Call& /*call*/) const { return std::nullopt; }
   std::vector<InNodes> groups_in_nodes(const Group& group) const;
+  Rounds rounds_of_part(const Call& call, std::int64_t hosts_beside) const;
 
   NetworkSetup setup_;
   std::shared_ptr<Shapes> shapes_;
@@ -94,6 +97,7 @@ class MessageFabric final : public RoundsFabric {
 
   std::vector<Link> links_;
   std::vector<std::shared_ptr<const RoutedRounds>> routed_;  // by call
+  std::optional<FoldedRounds> folded_;
 };
 
 /// The groups of `hierarchical` among so many ranks, `stride` apart, where `beside` consecutive ones lie side by side:

@@ -6,16 +6,17 @@ namespace allreplay {
 
 namespace {
 
-RoutedMessage routed(const Send& send, const Rounds& rounds, const Topology& topology, Rank from, double alpha,
-                     std::vector<LinkId>& links) {
+RoutedMessage routed(const Send& send, std::uint32_t part, const Rounds& rounds, const Topology& topology, Rank from,
+                     double alpha, std::vector<LinkId>& links) {
   RoutedMessage message;
+  message.parts = part == 0 ? topology.parts() : 0;
   message.to = send.to;
   message.into = send.to * rounds.streams + send.into;
   message.channel = send.channel;
   message.reduce = send.reduce && rounds.reduction_costs;
-  message.share = static_cast<double>(send.count) * rounds.piece_share;
+  message.share = static_cast<double>(send.count) * rounds.piece_share / static_cast<double>(topology.parts());
   message.route = static_cast<std::uint32_t>(links.size());
-  topology.route(from, send.to, links);
+  topology.route_part(from, send.to, send.stream, part, links);
   message.hops = static_cast<std::uint32_t>(links.size() - message.route);
   double delay = alpha;
   for (std::size_t i = message.route; i < links.size(); ++i) delay += topology.links()[links[i]].latency;
@@ -43,19 +44,31 @@ RoutedRounds::RoutedRounds(const Rounds& from, const Topology& topology, double 
       std::stable_sort(sends.begin(), sends.end(), [](const Send& a, const Send& b) { return a.stream < b.stream; });
       auto send = sends.begin();
       for (std::uint32_t stream = 0; stream < streams; ++stream) {
-        for (; send != sends.end() && send->stream == stream; ++send) {
-          laid.messages.push_back(routed(*send, from, topology, rank, alpha + levels.beyond(rank, send->to), links));
-          ++laid.receives[laid.messages.back().into];
-        }
+        for (; send != sends.end() && send->stream == stream; ++send)
+          for (std::uint32_t part = 0; part < topology.parts(); ++part) {
+            laid.messages.push_back(
+                routed(*send, part, from, topology, rank, alpha + levels.beyond(rank, send->to), links));
+            ++laid.receives[laid.messages.back().into];
+          }
         laid.first.push_back(static_cast<std::uint32_t>(laid.messages.size()));
       }
     }
     laid.on_channels = !laid.messages.empty() && laid.messages.front().channel != no_channel;
-    messages += round.repeat * static_cast<std::int64_t>(laid.messages.size());
+    messages += round.repeat * static_cast<std::int64_t>(laid.messages.size() / topology.parts());
     length += round.repeat;
     rounds.push_back(std::move(laid));
   }
   links.shrink_to_fit();
+  deliveries = messages;
+}
+
+RoutedRounds RoutedRounds::without_messages(std::uint32_t so_many) const {
+  RoutedRounds result = *this;
+  result.slots = so_many;
+  result.rounds.clear();
+  result.links.clear();
+  result.deliveries = 0;
+  return result;
 }
 
 }  // namespace allreplay

@@ -13,6 +13,7 @@
 
 namespace allreplay {
 
+/// A message, or where it travels in several equal parts (ecmp) the first of these; the others follow it.
 struct RoutedMessage {
   Rank to = 0;
   std::uint32_t into = 0;   ///< the receiver's slot: rank · streams + stream
@@ -20,16 +21,18 @@ struct RoutedMessage {
   std::uint32_t hops = 0;
   std::uint32_t channel = no_channel;
   bool reduce = false;
-  double share = 0;  ///< of the block's bytes
-  Time delay{0};     ///< α and the latencies, to the nearest picosecond,
-  double carry = 0;  ///< and what that leaves out
+  std::int64_t copies = 1;  ///< for how many it stands, where they are folded (folding.hpp)
+  double share = 0;         ///< of the block's bytes: the part's
+  Time delay{0};            ///< α and the latencies, to the nearest picosecond,
+  double carry = 0;         ///< and what that leaves out
+  std::uint32_t parts = 1;  ///< of which the first stands for the whole; 0: one of the others
 };
 
 struct RoutedRound {
   std::int64_t repeat = 1;
-  std::vector<RoutedMessage> messages;  ///< by the sender's slot
+  std::vector<RoutedMessage> messages;  ///< in their parts, by the sender's slot
   std::vector<std::uint32_t> first;     ///< where each slot's messages begin; one more at the end
-  std::vector<std::uint32_t> receives;  ///< messages into each slot
+  std::vector<std::uint32_t> receives;  ///< likewise, into each slot
   bool on_channels = false;             ///< all are, or none
 
   /// Messages that leave a slot, or come into one, when those of earlier rounds have.
@@ -45,12 +48,28 @@ struct RoutedRounds {
     return std::span(links).subspan(message.route, message.hops);
   }
 
+  /// How many messages are on each link of that route, of those for which the message stands; empty: it is one.
+  std::span<const std::uint32_t> crowds_on(const RoutedMessage& message) const {
+    return crowds.empty() ? std::span<const std::uint32_t>() : std::span(crowds).subspan(message.route, message.hops);
+  }
+  /// The same with so many slots, and no message yet.
+  RoutedRounds without_messages(std::uint32_t slots) const;
+
+  /// Whether messages go several ways.
+  bool in_parts() const {
+    for (const RoutedRound& round : rounds)
+      if (!round.messages.empty()) return round.messages.front().parts != 1;
+    return false;
+  }
+
   std::uint32_t ranks, streams, slots, channels;
   bool reduction_costs;
   std::vector<RoutedRound> rounds;
   std::vector<LinkId> links;
-  std::int64_t messages = 0;  ///< of the whole collective
-  std::int64_t length = 0;    ///< rounds, each repetition counted
+  std::vector<std::uint32_t> crowds;
+  std::int64_t messages = 0;    ///< of the whole collective,
+  std::int64_t deliveries = 0;  ///< and as many as are simulated
+  std::int64_t length = 0;      ///< rounds, each repetition counted
 };
 
 }  // namespace allreplay

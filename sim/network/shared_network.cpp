@@ -44,18 +44,17 @@ std::unique_ptr<Server> messages(std::span<const Tenant> tenants) {
 
 SharedNetwork shared_network(std::span<const Tenant> tenants) {
   SharedNetwork network;
-  network.launch = std::make_unique<std::vector<Time>>();
+  network.launch = std::make_unique<std::vector<std::optional<Time>>>();
   network.legs = std::make_unique<Legs>();
   for (const Tenant& tenant : tenants) {
     network.first_call.push_back(static_cast<CallId>(network.launch->size()));
     for (const Call& call : tenant.fabric->calls()) {
       network.legs->push_back({static_cast<CallId>(network.legs->size())});  // in one
-      network.launch->push_back(call.group.ranks > 1 ? tenant.launch : Time(0));
+      network.launch->push_back(call.group.ranks > 1 ? std::optional(tenant.launch) : std::nullopt);
     }
   }
   network.server = tenants.front().setup->fidelity == Fidelity::Fluid ? fluid(tenants) : messages(tenants);
-  if (std::any_of(network.launch->begin(), network.launch->end(), [](Time time) { return time > Time(0); }))
-    network.server = std::make_unique<Launcher>(std::move(network.server), *network.launch, *network.legs);
+  network.server = std::make_unique<Launcher>(std::move(network.server), *network.launch, *network.legs);
   return network;
 }
 

@@ -23,7 +23,7 @@ struct SharedNetwork {
   std::unique_ptr<Server> server;
   std::vector<CallId> first_call;  ///< by job: its calls are numbered from here on
   // What the launchers refer to:
-  std::unique_ptr<std::vector<Time>> launch;  ///< by call
+  std::unique_ptr<std::vector<std::optional<Time>>> launch;  ///< by call
   std::unique_ptr<Legs> legs;
 };
 

@@ -35,17 +35,17 @@ Scale scale_with_room(const ChartAxis& axis, std::pair<double, double> shown, do
 }
 
 double add_axis_below(Drawing& drawing, const Box& field, const ChartAxis& axis, const Scale& scale, double inset) {
+  // As far apart as the widest needs: of ticks that are evenly spread, labels are, too.
+  const double apart = widest_label(axis, scale) + between_labels;
   double free_from = -std::numeric_limits<double>::infinity();
   for (const double tick : scale.ticks()) {
     const double x = field.x + inset + (field.width - 2 * inset) * scale.share(tick);
     drawing.add(line({{x, field.y}, {x, field.bottom()}}, style::grid, 0.7));
     drawing.add(line({{x, field.bottom()}, {x, field.bottom() + 4}}, style::ink, 0.8));
-    const std::string label = axis.label(tick);
-    const double half = text_width(label, tick_size) / 2;
-    if (x - half < free_from) continue;
-    free_from = x + half + between_labels;
+    if (x < free_from) continue;
+    free_from = x + apart - 1e-6;
     drawing.add(Text{.at = {x, field.bottom() + 15},
-                     .text = label,
+                     .text = axis.label(tick),
                      .size = tick_size,
                      .align = Align::Middle,
                      .colour = style::ink,

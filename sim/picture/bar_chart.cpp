@@ -30,7 +30,7 @@ void require_whole(const BarChart& chart) {
   if (!whole) throw std::logic_error("a bar chart with values that are missing, negative, or not on a linear axis");
 }
 
-// The greatest length of any bar.
+// The greatest length of any bar, as far as the axis goes.
 double longest(const BarChart& chart) {
   double longest = chart.mark ? chart.mark->value : 0;
   for (std::size_t bar = 0; bar < chart.bars.size(); ++bar) {
@@ -39,7 +39,15 @@ double longest(const BarChart& chart) {
       length = chart.stacked ? length + part.values[bar] : std::max(length, part.values[bar]);
     longest = std::max(longest, length);
   }
-  return longest;
+  return std::min(longest, chart.value.to.value_or(longest));
+}
+
+// Two strokes across the end of a bar that goes on.
+void add_break(Drawing& drawing, double x, double y, double height) {
+  for (const double shift : {-7.0, -3.0})
+    drawing.add(Path{.points = {{x + shift - 2, y + height + 1}, {x + shift + 2, y - 1}},
+                     .look = {.line = colour(0xFFFFFF), .width = 2},
+                     .meaning = {"break", ""}});
 }
 
 double widest(const std::vector<std::string>& texts) {
@@ -71,7 +79,10 @@ Drawing draw(const BarChart& chart) {
   const Box field{left, top, chart.width - left - right, (height + gap) * static_cast<double>(chart.bars.size()) + gap};
   const Scale scale = scale_with_room(chart.value, {0, longest(chart)}, field.width);
   const double bottom = add_axis_below(drawing, field, chart.value, scale);
-  const auto x_of = [&](double value) { return field.x + field.width * scale.share(value); };
+  const auto x_of = [&](double value) {
+    return field.x + field.width * scale.share(std::min(value, chart.value.to.value_or(value)));
+  };
+  const double thickness = chart.stacked ? height : grouped_height - 1;
   for (std::size_t bar = 0; bar < chart.bars.size(); ++bar) {
     double y = top + gap + (height + gap) * static_cast<double>(bar), end = 0;
     const double middle = y + height / 2 + 4;
@@ -83,11 +94,13 @@ Drawing draw(const BarChart& chart) {
     for (std::size_t part = 0; part < chart.parts.size(); ++part) {
       const double value = chart.parts[part].values[bar], from = chart.stacked ? end : 0;
       end = from + value;
-      if (value > 0)
+      const bool seen = value > 0 && (!chart.value.to || from < *chart.value.to);
+      if (seen)
         drawing.add(Rectangle{
-            {x_of(from), y, x_of(end) - x_of(from), chart.stacked ? height : grouped_height - 1},
+            {x_of(from), y, x_of(end) - x_of(from), thickness},
             look_of(chart, part),
             {"part", fmt::format("{}, {}: {}", chart.bars[bar], chart.parts[part].name, chart.value.label(value))}});
+      if (seen && chart.value.to && end > *chart.value.to) add_break(drawing, field.right(), y, thickness);
       if (!chart.stacked) y += grouped_height;
     }
     if (!chart.ends.empty())

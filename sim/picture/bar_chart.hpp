@@ -25,7 +25,7 @@ struct BarMark {
 struct BarChart {
   std::string title;
   std::string note;  ///< below the picture, small
-  ChartAxis value;
+  ChartAxis value;   ///< what goes beyond its `to` is cut off
   std::vector<std::string> bars;
   std::vector<BarPart> parts;
   std::vector<std::string> ends;  ///< what stands at the right of each bar; none if empty

@@ -248,7 +248,7 @@ void add_python_strategy(const Package& package, const std::string& name, const 
 // --- what the package makes its documentation of
 // ----------------------------------------------------------------------
 
-py::list described() {
+py::list commands_described() {
   py::list list;
   CommandLine app = command_line();
   add_commands(app, "");
@@ -298,7 +298,7 @@ PYBIND11_MODULE(_core, module) {
   module.def("add_strategy", [package](const std::string& name, const py::function& planner) {
     add_python_strategy(*package, name, planner);
   });
-  module.def("described", &described);
+  module.def("described", &commands_described);
   module.def("option_names", [] { return names_of(option_rows()); });
   module.def("version", &version);
   module.def("version_and_commit", &version_and_commit);

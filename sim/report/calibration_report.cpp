@@ -6,6 +6,7 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
 #include "sim/training/collective_pricing.hpp"
 #include "sim/training/options.hpp"

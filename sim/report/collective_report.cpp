@@ -11,8 +11,9 @@ namespace allreplay {
 
 std::string collective_heading(const Scenario& scenario, const CollectivePricing& pricing) {
   const CollectiveChoice choice = collective_of(scenario);
-  std::string text = fmt::format("{} among {} on {}, {}", choice.algorithm->name, counted(scenario.workers, "worker"),
-                                 scenario.cluster.name, to_string(choice.fidelity));
+  std::string text = scenario.operation ? fmt::format("{}: ", to_string(*scenario.operation)) : "";
+  text += fmt::format("{} among {} on {}, {}", choice.algorithm->name, counted(scenario.workers, "worker"),
+                      scenario.cluster.name, to_string(choice.fidelity));
   if (pricing.messages > 0) text += fmt::format(": {} each", counted(pricing.messages, "message"));
   return text + "\n\n";
 }
@@ -34,16 +35,19 @@ std::string collective_table(const std::vector<CollectiveRow>& rows, const Scree
 std::string collective_json(const std::vector<CollectiveRow>& rows) {
   auto array = JsonValue::array();
   for (const CollectiveRow& row : rows) {
-    array.push_back({{"bytes", row.bytes},
-                     {"time_s", row.time_s},
-                     {"algbw_GBps", row.algbw_GBps},
-                     {"busbw_GBps", row.busbw_GBps},
-                     {"messages", row.messages},
-                     {"events", row.events},
-                     {"wall_s", row.wall_s}});
-    if (!row.choice) continue;
-    array.back()["algorithm"] = row.choice->algorithm;
-    array.back()["protocol"] = row.choice->protocol;
+    JsonValue json{{"bytes", row.bytes}};
+    if (row.operation) json["operation"] = to_string(*row.operation);
+    json["time_s"] = row.time_s;
+    json["algbw_GBps"] = row.algbw_GBps;
+    json["busbw_GBps"] = row.busbw_GBps;
+    json["messages"] = row.messages;
+    json["events"] = row.events;
+    json["wall_s"] = row.wall_s;
+    if (row.choice) {
+      json["algorithm"] = row.choice->algorithm;
+      json["protocol"] = row.choice->protocol;
+    }
+    array.push_back(std::move(json));
   }
   return array.dump(2) + "\n";
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/units.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {

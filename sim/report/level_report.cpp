@@ -1,5 +1,7 @@
 #include "sim/report/level_report.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "sim/core/json_value.hpp"
@@ -42,6 +44,26 @@ std::string log_rows(const LevelOutcome& outcome, const Screen& screen) {
   return table.text(screen) + "\n";
 }
 
+bool spans_nodes(const LevelFit& fit) {
+  return std::any_of(fit.errors.begin(), fit.errors.end(), [](const auto& one) { return one.nodes > 1; });
+}
+
+// What is fitted of NCCL between nodes alone; nothing where no log is of several.
+std::string between_nodes_rows(const LevelOutcome& outcome, const Screen& screen) {
+  const LevelFit& fit = outcome.fit;
+  const NcclSetup& nccl = *fit.network.nccl;
+  if (!spans_nodes(fit)) return "";
+  const auto factor = [&](std::size_t axis, double value) {
+    return TableCell(fit.known[axis] ? fmt::format("x {:.4g}", value) : "not known");
+  };
+  Table rows({"between nodes", "trees", "LL", "rendezvous", "LL128", "tree of two nodes"});
+  rows.add(
+      {"", factor(tree_bandwidth_outside, nccl.network.tree), factor(ll_bandwidth_outside, nccl.network.ll),
+       fit.known[rendezvous_time] && nccl.rendezvous ? cell::seconds(nccl.rendezvous->time) : TableCell("not known"),
+       nccl.ll128 ? "yes" : "no", nccl.two_node_tree ? "half of a ring's" : "a ring's"});
+  return rows.text(screen) + "\n";
+}
+
 std::string constant_rows(const LevelOutcome& outcome, const Screen& screen) {
   const Network& network = outcome.fit.network;
   const auto& known = outcome.fit.known;
@@ -54,6 +76,7 @@ std::string constant_rows(const LevelOutcome& outcome, const Screen& screen) {
               said(known[1], factor(network.nccl->node.latency))});
     rows.add({"between nodes", said(known[2], factor(network.nccl->network.bandwidth)),
               said(known[3], factor(network.nccl->network.latency))});
+    if (network.nccl) return rows.text(screen) + "\n" + between_nodes_rows(outcome, screen);
   } else {
     const auto rate = [](double beta) { return TableCell(fmt::format("{:.4g} GB/s", 1e-9 / beta)); };
     rows.add({"inside a node", said(known[1], cell::seconds(*network.node->alpha)),
@@ -79,10 +102,15 @@ JsonValue nccl_json(const NcclSetup& nccl) {
   if (nccl.channels) json["channels"] = *nccl.channels;
   json["nvls"] = nccl.nvls;
   json["ll128"] = nccl.ll128;
+  json["two_node_tree"] = nccl.two_node_tree;
+  if (nccl.rendezvous)
+    json["rendezvous"] = {{"from", fmt::format("{} B", nccl.rendezvous->from)}, {"time", us(nccl.rendezvous->time)}};
   const auto scale = [](const LevelScale& level) {
     return JsonValue{{"bandwidth", level.bandwidth}, {"latency", level.latency}};
   };
   json["scale"] = {{"node", scale(nccl.node)}, {"network", scale(nccl.network)}};
+  json["scale"]["network"]["tree"] = nccl.network.tree;
+  json["scale"]["network"]["ll"] = nccl.network.ll;
   return json;
 }
 
@@ -137,6 +165,17 @@ std::string levels_json(const LevelOutcome& outcome) {
     };
     json["node"] = level(0);
     json["network"] = level(2);
+    if (is_nccl(outcome) && spans_nodes(outcome.fit)) {
+      const NcclSetup& nccl = *network.nccl;
+      const auto value = [&](std::size_t axis, double number) {
+        return outcome.fit.known[axis] ? JsonValue(number) : JsonValue(nullptr);
+      };
+      json["network"]["tree"] = value(tree_bandwidth_outside, nccl.network.tree);
+      json["network"]["ll"] = value(ll_bandwidth_outside, nccl.network.ll);
+      json["network"]["rendezvous_s"] = value(rendezvous_time, nccl.rendezvous ? nccl.rendezvous->time : 0);
+      json["network"]["ll128"] = nccl.ll128;
+      json["network"]["two_node_tree"] = nccl.two_node_tree;
+    }
   }
   json["logs"] = JsonValue::array();
   for (std::size_t i = 0; i < outcome.logs.size(); ++i) {

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "sim/cluster/topology_spec.hpp"
 #include "sim/core/json_value.hpp"
+#include "sim/experiment/scaling.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {
@@ -66,11 +68,17 @@ std::string links_table(const LinkUsage& usage, const Screen& screen) {
   for (const HotLink& hot : hot_links)
     links.add({usage.name(hot.link), cell::percent(usage.utilisation(hot.link)), cell::bytes(usage.bytes(hot.link)),
                users_text(hot)});
-  return fmt::format("\n{}\n{}", kinds.text(screen), hot_links.empty() ? "no link is used\n" : links.text(screen));
+  const Topology& topology = *usage.topology;
+  const bool several = topology.way_count(0, static_cast<NodeId>(topology.hosts() - 1)) > 1;  // from end to end
+  return fmt::format("\n{}{}\n{}", several ? fmt::format("routing: {}\n\n", described(topology.routing())) : "",
+                     kinds.text(screen), hot_links.empty() ? "no link is used\n" : links.text(screen));
 }
 
 std::string links_json(const LinkUsage& usage) {
-  JsonValue json{{"seconds", usage.seconds}, {"kinds", JsonValue::array()}, {"hottest", JsonValue::array()}};
+  JsonValue json{{"seconds", usage.seconds},
+                 {"routing", to_string(usage.topology->routing())},
+                 {"kinds", JsonValue::array()},
+                 {"hottest", JsonValue::array()}};
   const std::vector<KindUse> uses = by_kind(usage);
   for (std::size_t i = 0; i < uses.size(); ++i)
     json["kinds"].push_back(JsonValue{{"links", usage.kinds[i]},
@@ -90,6 +98,12 @@ std::string links_json(const LinkUsage& usage) {
     json["hottest"].push_back(std::move(one));
   }
   return json.dump(2);
+}
+
+std::string run_json(const Outcome& outcome) {
+  const std::string row = to_json(row_with_reference(outcome, scaling_reference(outcome)));
+  const auto& parallel = outcome.result.parallel;
+  return parallel ? with_member(row, "stages", stages_json(*parallel)) : row;
 }
 
 std::string with_member(const std::string& text, const std::string& name, const std::string& value) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/core/screen.hpp"
+#include "sim/experiment/run.hpp"
 #include "sim/training/link_usage.hpp"
 
 namespace allreplay {
@@ -13,6 +14,9 @@ std::string links_table(const LinkUsage& usage, const Screen& screen = {});
 
 /// One object: "seconds", "kinds", "hottest".
 std::string links_json(const LinkUsage& usage);
+
+/// What `run` says of an outcome, as one object.
+std::string run_json(const Outcome& outcome);
 
 /// `text`, a JSON object or an array of them, with one member more in it, or in its last; `value` is JSON, too.
 std::string with_member(const std::string& text, const std::string& name, const std::string& value);

@@ -11,7 +11,9 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/result_rows.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/training/job.hpp"
 #include "sim/training/memory.hpp"
@@ -25,57 +27,34 @@ const Metrics& metrics(const Advice& advice) { return advice.tuned.result.metric
 const Strategy& strategy(const Advice& advice) { return *advice.tuned.scenario.strategy; }
 bool fits(const Advice& advice) { return fits(advice.tuned.scenario, advice.tuned.result); }
 
-// `best` may be asked twice: without shards, and with stage 3, which no other strategy has as an option.
-std::string called(const Advice& advice) {
-  const bool shards = advice.tuned.scenario.options.strategy.sharding.shards_parameters();
-  return std::string(strategy(advice).name) + (shards ? " --zero 3" : "");
-}
-
 std::string heading(const Advice& advice) {
   const auto& [scenario, result, wall_s] = advice.tuned;
   const Metrics& m = result.metrics;
-  return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors",
+  const ScalingReference& reference = advice.reference;
+  const std::string scaling =
+      reference.workers == 1
+          ? ""
+          : fmt::format("\nefficiency: throughput of a GPU over that on {}, the fewest on which {} fits",
+                        workers_text(reference.workers), reference.strategy);
+  return fmt::format("{} on {}, {}, {}{}\nforward {}, backward {}, {} of gradients in {} tensors{}",
                      scenario.profile->name, scenario.cluster.name, result.collective, to_string(result.fidelity),
                      scenario.codec ? ", " + scenario.codec->name : "", format_duration(m.forward_s),
                      format_duration(m.backward_s), format_size(scenario.profile->bytes()),
-                     scenario.profile->tensors.size());
+                     scenario.profile->tensors.size(), scaling);
 }
 
-// "without shards", "with ZeRO 1 and 2". Rising.
-std::string stages_text(const std::vector<std::int64_t>& stages) {
-  std::string text, sharded;
-  for (const std::int64_t zero : stages) {
-    const bool last = zero == stages.back();
-    if (zero == 0)
-      text = "without shards";
-    else
-      sharded += fmt::format("{}{}", sharded.empty() ? "" : last ? " and " : ", ", zero);
-  }
-  if (sharded.empty()) return text;
-  return fmt::format("{}{}with ZeRO {}", text, text.empty() ? "" : " and ", sharded);
+// Without their plans: a table's.
+std::vector<Outcome> outcomes_of(const std::vector<Advice>& ranking) {
+  std::vector<Outcome> outcomes;
+  for (const Advice& one : ranking) outcomes.push_back(one.tuned);
+  return outcomes;
 }
 
-// By ZeRO stage, of what was compared.
-std::map<std::int64_t, double> bounds_of(const std::vector<Advice>& ranking) {
-  std::map<std::int64_t, double> bounds;
-  for (const Advice& one : ranking)
-    if (one.bound_s) bounds.emplace(one.tuned.result.plan.sharding.zero, *one.bound_s);
-  return bounds;
+std::vector<ScalingReference> references_of(const std::vector<Advice>& ranking) {
+  return std::vector<ScalingReference>(ranking.size(), ranking.front().reference);
 }
 
-std::string bounds_text(const std::vector<Advice>& ranking) {
-  std::vector<std::pair<std::string, std::vector<std::int64_t>>> said;  // a time, and the stages that it holds for
-  for (const auto& [zero, bound] : bounds_of(ranking)) {
-    const std::string time = format_duration(bound);
-    const auto known = std::find_if(said.begin(), said.end(), [&](const auto& one) { return one.first == time; });
-    (known == said.end() ? said.emplace_back(time, std::vector<std::int64_t>()) : *known).second.push_back(zero);
-  }
-  if (said.empty()) return "";
-  std::string text;
-  for (const auto& [time, stages] : said)
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", time, stages_text(stages));
-  return fmt::format("Lower bound of everything compared: {}.\n", said.size() == 1 ? said.front().first : text);
-}
+double efficiency(const Advice& advice) { return advice.reference.relative(metrics(advice)); }
 
 // What a part of the iteration is for.
 std::string part_text(Bound bound, const Advice& advice) {
@@ -102,7 +81,7 @@ std::string part_text(Bound bound, const Advice& advice) {
 std::string why_text(const Advice& advice) {
   const Metrics& m = metrics(advice);
   const double exposed = advice.why.exposed();
-  std::string text = fmt::format("{} takes {}: {} of computing, and {} ({}) of exposed communication", called(advice),
+  std::string text = fmt::format("{} takes {}: {} of computing, and {} ({}) of exposed communication", name_of(advice),
                                  format_duration(m.iteration_s), format_duration(advice.why.of(Bound::Computing)),
                                  format_duration(exposed), percent(exposed / m.iteration_s));
   std::string parts;
@@ -124,7 +103,7 @@ std::string limits(const Advice& advice) {
     return "";  // sharded, what is sent is the schedule's own
   const double compute = m.forward_s + m.backward_s,
                all = to_seconds(job_of(scenario).fabric->price(planned_call(scenario))(scenario.profile->bytes()));
-  const double factor = slowest(worker_classes(scenario.stragglers, scenario.workers));
+  const double factor = slowest_factor(scenario);
   std::string text =
       fmt::format("Computing takes {}{}, and sending all gradients at once {}. ", format_duration(factor * compute),
                   factor > 1 ? " on the slowest worker" : "", format_duration(all));
@@ -169,7 +148,7 @@ std::string whether_compression_pays(const std::vector<Advice>& ranking) {
                                         [](const Advice& a, const Advice& b) { return a.given_s < b.given_s; });
   const auto [name, least] = fastest_uncompressed(ranking);
   const std::string& codec = fastest->tuned.scenario.codec->name;
-  return fmt::format("Untuned, {} takes {} with {}, and {} {} without: {}.\n", called(*fastest),
+  return fmt::format("Untuned, {} takes {} with {}, and {} {} without: {}.\n", name_of(*fastest),
                      format_duration(fastest->given_s), codec, name, format_duration(least),
                      fastest->given_s < least ? fmt::format("{} pays, {}", codec, saving(least, fastest->given_s))
                                               : fmt::format("{} does not pay here", codec));
@@ -191,38 +170,59 @@ std::string settings_text(const std::string& said, const Advice& advice, const s
          replayed_by(advice, screen);
 }
 
-std::string what_to_do(const std::vector<Advice>& ranking, const Screen& screen) {
-  if (ranking.front().tuned.scenario.codec)
-    return replayed_by(ranking.front(), screen) + wrapped(whether_compression_pays(ranking), screen.width);
-  std::string text, said;
-  const auto first = fastest_offered(ranking);
-  if (first != ranking.end()) {
-    const double now = metrics(*first).iteration_s;
-    const std::string gain =
-        now < first->given_s * (1 - 1e-4)
-            ? fmt::format(", {} time than as given ({})", saving(first->given_s, now), format_duration(first->given_s))
-            : "; tuning gains nothing";
-    text = settings_text(fmt::format("Of what maintained frameworks offer, {} is the fastest", called(*first)), *first,
-                         gain, screen);
-    const double best = metrics(ranking.front()).iteration_s;
-    if (best >= now * (1 - 1e-3)) return text + "Nothing listed here is faster by more than 0.1 %.\n";
-    said = fmt::format("{} takes {} than that", called(ranking.front()), saving(now, best));
-  } else {
-    said = fmt::format("{} is the fastest{}", called(ranking.front()),
-                       fits(ranking.front()) ? "" : " (nothing fits into the memory that there is)");
-  }
-  return text + settings_text(said, ranking.front(), "", screen);
+// What is on as given, and off as the framework comes; "" where nothing is.
+std::string switched_on_text(const Advice& advice) {
+  std::vector<std::string> on;
+  for (const std::string_view name : strategy(advice).offer.switched_on)
+    if (!name.empty() && advice.given.get(name) == "true") on.emplace_back(name);
+  if (on.empty()) return "";
+  return fmt::format(", where {} {} on, which {} has off as it comes", listed(on), on.size() == 1 ? "is" : "are",
+                     strategy(advice).offer.framework);
 }
 
-}  // namespace
+// What the settings bring, after what is said of them.
+std::string gain_of(const Advice& advice) {
+  const double now = metrics(advice).iteration_s;
+  const bool gains = now < advice.given_s * (1 - 1e-4);
+  const std::string than =
+      gains ? fmt::format(", {} time than as given ({})", saving(advice.given_s, now), format_duration(advice.given_s))
+      : now > advice.given_s ? ""
+                             : ", as given";
+  return than + switched_on_text(advice);
+}
 
-namespace {
+std::string ties_text(const std::vector<Advice>& ranking, double tie) {
+  std::vector<const Advice*> ties;
+  for (const Advice& one : ranking)
+    if (one.ties) ties.push_back(&one);
+  if (ties.empty()) return "";
+  std::stable_sort(ties.begin(), ties.end(),
+                   [](const Advice* a, const Advice* b) { return metrics(*a).iteration_s < metrics(*b).iteration_s; });
+  std::vector<std::string> names;
+  for (const Advice* one : ties) names.push_back(name_of(*one));
+  names.front() += fmt::format(" ({})", format_duration(metrics(*ties.front()).iteration_s));
+  return fmt::format("As fast, to within {}, and no simpler to run: {}.\n", tie_text(tie), listed(names, 4));
+}
 
-// Without their plans: a table's.
-std::vector<Outcome> outcomes_of(const std::vector<Advice>& ranking) {
-  std::vector<Outcome> outcomes;
-  for (const Advice& one : ranking) outcomes.push_back(one.tuned);
-  return outcomes;
+std::string what_to_do(const std::vector<Advice>& ranking, double tie, const Screen& screen) {
+  const Advice& best = ranking.front();
+  if (best.tuned.scenario.codec)
+    return replayed_by(best, screen) + wrapped(whether_compression_pays(ranking), screen.width);
+  const std::string time = format_duration(metrics(best).iteration_s);
+  const auto offered = fastest_offered(ranking);
+  std::string text = wrapped(ties_text(ranking, tie), screen.width);
+  if (!fits(best))
+    return text +
+           settings_text(fmt::format("{} is the fastest (nothing fits into the memory that there is)", name_of(best)),
+                         best, "", screen);
+  if (offered == ranking.end() || offered == ranking.begin())
+    return text + settings_text(fmt::format("Run {}, {}", name_of(best), time), best, gain_of(best), screen);
+  text += settings_text(fmt::format("Of what maintained frameworks offer, {} is the fastest, {}", name_of(*offered),
+                                    format_duration(metrics(*offered).iteration_s)),
+                        *offered, gain_of(*offered), screen);
+  return text + settings_text(fmt::format("{} takes {} than that, {}", name_of(best),
+                                          saving(metrics(*offered).iteration_s, metrics(best).iteration_s), time),
+                              best, "", screen);
 }
 
 // "start-ups, 84.1 ms".
@@ -234,14 +234,14 @@ std::string bound_by(const Advice& advice) {
 
 }  // namespace
 
-std::string recommend_report(const std::vector<Advice>& ranking, const Screen& screen) {
+std::string recommend_report(const std::vector<Advice>& ranking, const WinningRule& rule, const Screen& screen) {
   const std::vector<Outcome> outcomes = outcomes_of(ranking);
   const bool memory = tells_memory(outcomes);
   std::vector<TableColumn> columns{"",
                                    "strategy",
                                    "iteration",
                                    TableColumn("untuned").like("iteration"),
-                                   efficiency_column,
+                                   efficiency_column(ranking.front().reference.workers),
                                    exposed_column,
                                    TableColumn("exposed"),
                                    "above bound"};
@@ -249,40 +249,39 @@ std::string recommend_report(const std::vector<Advice>& ranking, const Screen& s
   columns.emplace_back("bound by");
   columns.emplace_back("settings");
   Table table(columns, 2);
+  std::vector<ResultNumbers> marked;
   for (const Advice& advice : ranking) {
     const Metrics& m = metrics(advice);
-    const Tone tone = &advice == ranking.data() ? Tone::Best : Tone::Plain;
+    const bool first = &advice == ranking.data();
+    const Tone tone = first ? Tone::Best : Tone::Plain;
+    marked.push_back({.metrics = m, .fits = fits(advice), .wins = first, .ties = advice.ties});
+    const TableCell time = cell::seconds(m.iteration_s).with(tone);
     std::vector<TableCell> row{cell::count(1 + (&advice - ranking.data())),
-                               TableCell(called(advice)).with(tone),
-                               cell::seconds(m.iteration_s).with(tone),
+                               TableCell(name_of(advice)).with(tone),
+                               advice.ties ? time.marked("~") : time,
                                advice.given_s > m.iteration_s ? cell::seconds(advice.given_s) : TableCell(),
-                               cell::percent(m.efficiency),
+                               cell::percent(efficiency(advice)),
                                exposed_cell(m),
                                cell::percent(advice.why.exposed() / m.iteration_s),
                                advice.bound_s ? cell::percent(m.iteration_s / *advice.bound_s - 1) : TableCell("-")};
-    if (memory) row.push_back(memory_cell(advice.tuned.scenario, advice.tuned.result));
+    if (memory) row.push_back(memory_cell(advice.tuned.result.memory.peak, fits(advice)));
     row.emplace_back(bound_by(advice));
     row.emplace_back(in_one_line(advice.settings));
     table.add(std::move(row));
   }
   const Scenario& scenario = ranking.front().tuned.scenario;
-  return wrapped(fmt::format("{}: {}", counted(scenario.workers, "worker"), heading(ranking.front())), screen.width) +
-         "\n\n" + table.text(screen) + "\n" +
-         wrapped(why_text(ranking.front()) + bounds_text(ranking) + limits(ranking.front()), screen.width) +
-         what_to_do(ranking, screen) +
-         wrapped(memory_notes(outcomes) + efficiency_note(outcomes) + doubts(outcomes) + caveat(scenario.profile),
-                 screen.width, 2);
+  std::string least = bounds_text(outcomes);
+  if (!least.empty()) least[0] = 'L', least += ".\n";
+  return wrapped(fmt::format("{}: {}", workers_text(scenario.workers), heading(ranking.front())), screen.width) +
+         "\n\n" + table.text(screen) +
+         wrapped(marks_note(marked, rule.tie) + limit_note(outcomes.front(), memory) +
+                     efficiency_note(outcomes, references_of(ranking)) + doubts(outcomes) + caveat(scenario.profile),
+                 screen.width, 2) +
+         "\n" + wrapped(why_text(ranking.front()) + least + limits(ranking.front()), screen.width) +
+         what_to_do(ranking, rule.tie, screen);
 }
 
 namespace {
-
-// Those that have a bound at some size.
-std::set<std::int64_t> stages_of(const std::vector<std::vector<Advice>>& sizes) {
-  std::set<std::int64_t> stages;
-  for (const auto& ranking : sizes)
-    for (const auto& [zero, bound] : bounds_of(ranking)) stages.insert(zero);
-  return stages;
-}
 
 std::string above_bound_text(const Advice& advice) {
   if (!advice.bound_s) return "";
@@ -332,24 +331,31 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
     table.add(std::move(row));
   };
   for (const Advice& advice : sizes.back())
-    append(called(advice), [&](const std::vector<Advice>& ranking) {
+    append(name_of(advice), [&](const std::vector<Advice>& ranking) {
       const auto found = std::find_if(ranking.begin(), ranking.end(),
-                                      [&](const Advice& other) { return called(other) == called(advice); });
+                                      [&](const Advice& other) { return name_of(other) == name_of(advice); });
       if (found == ranking.end()) return std::optional<Reached>();  // ruled out for this number of workers
-      return std::optional(Reached{metrics(*found).efficiency, fits(*found)});
+      return std::optional(Reached{efficiency(*found), fits(*found)});
     });
-  const std::set<std::int64_t> stages = stages_of(sizes);
+  std::set<std::int64_t> stages;  // those that have a bound at some size
+  for (const auto& ranking : sizes)
+    for (const auto& [zero, bound] : least_bounds(outcomes_of(ranking))) stages.insert(zero);
   for (const std::int64_t zero : stages)
     append(stages.size() == 1 ? "(lower bound)" : fmt::format("(bound {})", stages_text({zero})),
            [&](const std::vector<Advice>& ranking) {
-             const std::map<std::int64_t, double> known = bounds_of(ranking);
+             const std::map<std::int64_t, double> known = least_bounds(outcomes_of(ranking));
              const auto bound = known.find(zero);
-             const Metrics& m = metrics(ranking.front());
              return bound == known.end() ? std::optional<Reached>()
-                                         : std::optional(Reached{m.efficiency * m.iteration_s / bound->second});
+                                         : std::optional(Reached{efficiency(ranking.front()) *
+                                                                 metrics(ranking.front()).iteration_s / bound->second});
            });
+  std::string notes = all_fit ? "" : unfit_note, efficiencies;
+  for (const auto& ranking : sizes)
+    if (efficiencies.empty()) efficiencies = efficiency_note(outcomes_of(ranking), references_of(ranking));
+  notes += efficiencies + caveat(sizes.front().front().tuned.scenario.profile);
   std::string text =
       wrapped(heading(sizes.front().front()), screen.width) + "\n\n" + table.text(screen) +
+      wrapped(notes, screen.width, 2) +
       (sizes.front().front().tuned.scenario.codec ? "\nThe schedule to compress under:\n"
                                                   : "\nThe fastest of what maintained frameworks offer:\n");
   for (const auto& ranking : sizes) {
@@ -358,17 +364,13 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
     const Advice& advice = coded || offered == ranking.end() ? ranking.front() : *offered;
     text += wrapped(
         fmt::format("{:>8} workers: {}{}, {}{}, {} exposed, bound by {}, with {}\n", advice.tuned.scenario.workers,
-                    called(advice), fits(advice) ? "" : " (nothing fits into the memory)",
+                    name_of(advice), fits(advice) ? "" : " (nothing fits into the memory)",
                     format_duration(metrics(advice).iteration_s), above_bound_text(advice),
                     percent(advice.why.exposed() / metrics(advice).iteration_s), name_of(bounds, advice.why.most()),
                     in_one_line(advice.settings)),
         screen.width, 10);
   }
-  const Scenario& scenario = sizes.front().front().tuned.scenario;
-  std::string note;
-  for (const auto& ranking : sizes)
-    if (note.empty()) note = efficiency_note(outcomes_of(ranking));
-  return text + wrapped((all_fit ? "" : memory_note(scenario)) + note + caveat(scenario.profile), screen.width, 2);
+  return text;
 }
 
 namespace {
@@ -396,6 +398,8 @@ std::string recommend_json(const std::vector<std::vector<Advice>>& sizes) {
       row.push_back({"framework", framework.empty() ? Cell() : Cell(std::string(framework))});
       row.push_back({"settings", advice.settings});
       if (!advice.schedule.empty()) row.push_back({"schedule", advice.schedule});
+      row.push_back({"reference_workers", advice.reference.workers});
+      row.push_back({"relative_efficiency", efficiency(advice)});
       rows.push_back(JsonValue::parse(to_json(row)));
       rows.back()["run"] = advice.run;
     }

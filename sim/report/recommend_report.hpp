@@ -10,7 +10,7 @@
 namespace allreplay {
 
 /// One page: the ranking, what bounds each iteration, and what to do.
-std::string recommend_report(const std::vector<Advice>& ranking, const Screen& screen = {});
+std::string recommend_report(const std::vector<Advice>& ranking, const WinningRule& rule, const Screen& screen = {});
 
 /// One page for several numbers of workers: efficiency by strategy, and where it falls under `line`.
 /// REQUIRES: the same strategies at each size.
@@ -18,7 +18,7 @@ std::string scaling_report(const std::vector<std::vector<Advice>>& sizes, double
 
 /// The columns of `run --json`, and: gap (above bound_s), bound_s (the least lower bound of the rows of its size and
 /// ZeRO stage), bound_by, exposed_by (seconds, by what for), untuned_iteration_s, framework, settings, run (the words
-/// that replay the row).
+/// that replay the row), reference_workers, relative_efficiency.
 std::string recommend_json(const std::vector<std::vector<Advice>>& sizes);
 
 }  // namespace allreplay

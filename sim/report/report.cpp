@@ -9,7 +9,9 @@
 #include "sim/core/text.hpp"
 #include "sim/estimate/device.hpp"
 #include "sim/experiment/row.hpp"
-#include "sim/report/verdict.hpp"
+#include "sim/report/phrases.hpp"
+#include "sim/report/result_rows.hpp"
+#include "sim/report/scenario_labels.hpp"
 #include "sim/training/memory.hpp"
 
 namespace allreplay {
@@ -31,16 +33,11 @@ std::string options_text(const NamedValues& options) {
   return text;
 }
 
-namespace {
-
-// What compresses, and whose times those are.
 std::string codec_text(const Scenario& scenario) {
   if (!scenario.codec) return "";
   return fmt::format("{} ({}; times {} on {})", scenario.codec->name, scenario.codec->codec->summary,
                      scenario.codec->origin, scenario.codec->device);
 }
-
-}  // namespace
 
 std::string memory_text(const Scenario& scenario, const Result& result) {
   const std::string size = format_size(static_cast<Bytes>(std::llround(result.memory.peak)));
@@ -50,19 +47,24 @@ std::string memory_text(const Scenario& scenario, const Result& result) {
 
 namespace {
 
-// The parts that hold anything.
-std::string memory_parts(const MemoryParts& parts) {
+// The parts that hold anything, each at its own peak.
+std::string memory_parts(const MemoryUse& memory) {
+  const MemoryParts& parts = memory.parts;
   std::string text;
+  double sum = 0;
   for (const auto& [name, bytes] : {std::pair("parameters", parts.parameters),
                                     {"gradients", parts.gradients},
                                     {"optimizer", parts.optimizer},
                                     {"gathered", parts.gathered},
                                     {"in reduction", parts.in_reduction},
-                                    {"activations", parts.activations.value_or(0)}})
+                                    {"activations", parts.activations.value_or(0)}}) {
+    sum += bytes;
     if (bytes > 0)
       text +=
           fmt::format("{}{} {}", text.empty() ? "" : ", ", name, format_size(static_cast<Bytes>(std::llround(bytes))));
-  return text + (parts.activations ? "" : "; activations are not in the trace");
+  }
+  return text + (sum > memory.peak + 0.5 ? "; each at its own peak, which are not at one time" : "") +
+         (parts.activations ? "" : "; activations are not in the profile");
 }
 
 }  // namespace
@@ -86,15 +88,6 @@ std::string caveat_with_source(const Profile& profile) {
   return note_on_times(profile.name, to_string(profile.origin), fmt::format(" ({})", profile.source));
 }
 
-TableCell memory_cell(const Scenario& scenario, const Result& result) {
-  const TableCell cell = cell::bytes(result.memory.peak);
-  return fits(scenario, result) ? cell : cell.marked("!");
-}
-
-std::string memory_note(const Scenario& scenario) {
-  return fmt::format("! does not fit into the {} of a worker\n", write_size(*scenario.options.memory.limit));
-}
-
 bool tells_memory(const std::vector<Outcome>& outcomes) {
   return std::any_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) {
     return one.result.plan.sharding.shards_optimizer() || one.scenario.options.memory.limit.has_value();
@@ -116,28 +109,19 @@ std::string limit_note(const Outcome& one, bool told) {
                               : "of a worker, such as 80GB");
   }
   if (told && !activations)
-    note +=
-        fmt::format("{} without activations: the trace says nothing of them", note.empty() ? "memory is" : ", and is");
+    note += fmt::format("{} without activations: the profile says nothing of them",
+                        note.empty() ? "memory is" : ", and is");
   return note.empty() ? "" : fmt::format("note: {}\n", note);
 }
 
-std::string memory_notes(const std::vector<Outcome>& outcomes) {
-  const bool all_fit =
-      std::all_of(outcomes.begin(), outcomes.end(), [](const Outcome& one) { return fits(one.scenario, one.result); });
-  return (all_fit ? "" : memory_note(outcomes.front().scenario)) + limit_note(outcomes.front(), tells_memory(outcomes));
-}
-
-std::string efficiency_note(const Outcome& one) {
+std::string efficiency_note(const std::vector<Outcome>& outcomes, const std::vector<ScalingReference>& references) {
   constexpr double hardly = 1.0005;  // 100.0 %
-  if (!one.result.plan.sharding.shards_optimizer() || one.result.metrics.efficiency < hardly) return "";
-  return "note: an efficiency above 100 %: the optimizer is sharded, so that each worker updates less than one alone\n";
-}
-
-std::string efficiency_note(const std::vector<Outcome>& outcomes) {
-  std::string note;
-  for (const Outcome& one : outcomes)
-    if (note.empty()) note = efficiency_note(one);
-  return note;
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (outcomes[i].result.plan.sharding.shards_optimizer() &&
+        references[i].relative(outcomes[i].result.metrics) > hardly)
+      return "note: an efficiency above 100 %: the optimizer is sharded, so that among more workers each updates "
+             "less\n";
+  return "";
 }
 
 std::string doubts(const std::vector<Outcome>& outcomes) {
@@ -157,21 +141,36 @@ std::string doubts(const std::vector<Outcome>& outcomes) {
   return text;
 }
 
-TableCell exposed_cell(const Metrics& metrics) {
-  constexpr double hardly = 0.0005;  // of an iteration: 0.0 %
-  const TableCell cell = cell::seconds(metrics.exposed_comm_s);
-  return metrics.exposed_comm_s > hardly * metrics.iteration_s ? cell.with(Tone::Exposed) : cell;
-}
-
-TableCell above_bound_cell(const Metrics& metrics) {
-  return metrics.lower_bound_s ? cell::percent(metrics.iteration_s / *metrics.lower_bound_s - 1) : TableCell("-");
-}
-
-std::optional<double> lower_bound(const std::vector<Outcome>& outcomes) {
-  std::optional<double> least;  // plans in two stages have a bound of their own
-  for (const Outcome& outcome : outcomes)
-    if (const auto bound = outcome.result.metrics.lower_bound_s) least = std::min(least.value_or(*bound), *bound);
+std::map<std::int64_t, double> least_bounds(const std::vector<Outcome>& outcomes) {
+  std::map<std::int64_t, double> least;
+  for (const Outcome& one : outcomes)
+    if (const auto bound = one.result.metrics.lower_bound_s) {
+      const auto [known, fresh] = least.emplace(one.result.plan.sharding.zero, *bound);
+      known->second = std::min(known->second, *bound);
+    }
   return least;
+}
+
+std::string stages_text(const std::vector<std::int64_t>& stages) {
+  std::vector<std::string> sharded;
+  for (const std::int64_t zero : stages)
+    if (zero > 0) sharded.push_back(std::to_string(zero));
+  const std::string text = sharded.size() < stages.size() ? "without shards" : "";
+  if (sharded.empty()) return text;
+  return fmt::format("{}{}with ZeRO {}", text, text.empty() ? "" : " and ", listed(sharded));
+}
+
+std::string bounds_text(const std::vector<Outcome>& outcomes) {
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> said;  // a time, and the stages that it holds for
+  for (const auto& [zero, bound] : least_bounds(outcomes)) {
+    const std::string time = format_duration(bound);
+    const auto known = std::find_if(said.begin(), said.end(), [&](const auto& one) { return one.first == time; });
+    (known == said.end() ? said.emplace_back(time, std::vector<std::int64_t>()) : *known).second.push_back(zero);
+  }
+  std::vector<std::string> texts;
+  for (const auto& [time, stages] : said) texts.push_back(fmt::format("{} {}", time, stages_text(stages)));
+  return texts.empty() ? ""
+                       : fmt::format("lower bound, whatever the order and the barrier: {}", fmt::join(texts, ", "));
 }
 
 namespace {
@@ -186,19 +185,30 @@ std::string throughput_text(const Scenario& scenario, const Metrics& metrics) {
          (each.empty() ? "" : fmt::format(" (of a GPU {})", fmt::join(each, ", ")));
 }
 
+// Relative to what fits.
+std::string scaling_text(const Scenario& scenario, const Metrics& metrics, const ScalingReference& reference) {
+  const double relative = reference.relative(metrics);
+  const auto workers = static_cast<double>(scenario.workers);
+  if (reference.workers == 1)
+    return fmt::format("{:.2f} of {} ({} efficiency)", relative * workers, scenario.workers, percent(relative));
+  return fmt::format("{} of the throughput of a GPU on {}, the fewest on which it fits", percent(relative),
+                     workers_text(reference.workers));
+}
+
 }  // namespace
 
-std::string run_report(const Outcome& outcome, const Screen& screen) {
+std::string run_report(const Outcome& outcome, const ScalingReference& reference, const Screen& screen) {
   const auto& [scenario, result, wall_s] = outcome;
   const Metrics& m = result.metrics;
   const std::int64_t count = result.plan.sharding.accumulate;
   const std::string batches = count > 1 ? fmt::format("{} x ", count) : "";
   const TableCell exposed(fmt::format("{} ({} of the iteration)", format_duration(m.exposed_comm_s),
                                       percent(m.exposed_comm_s / m.iteration_s)));
-  const Stragglers& stragglers = scenario.stragglers;
-  const bool waits_for_slow_workers = !stragglers.slow.empty() || stragglers.jitter;
+  const auto parallel_time = [&](double ParallelResult::*part) {
+    return result.parallel ? format_duration((*result.parallel).*part) : std::string();
+  };
   std::vector<std::pair<std::string, TableCell>> lines{
-      {"strategy", std::string(scenario.strategy->name)},
+      {"strategy", strategy_text(scenario)},
       {"codec", codec_text(scenario)},
       {"options", options_text(options_that_matter(scenario))},
       {"schedule", chosen_schedule(outcome)},
@@ -207,127 +217,24 @@ std::string run_report(const Outcome& outcome, const Screen& screen) {
       {"  backward", batches + format_duration(m.backward_s)},
       {"  update", m.update_s > 0 ? format_duration(m.update_s) : ""},
       {"  encoding and decoding", scenario.codec ? format_duration(m.codec_s) : ""},
-      {waits_for_slow_workers ? "  exposed, and waiting for the slow" : "  exposed communication",
+      {scenario.stragglers.any() ? "  exposed, and waiting for the slow" : "  exposed communication",
        exposed.with(exposed_cell(m).tone)},
+      {"  of it reductions and gathers", parallel_time(&ParallelResult::exposed_dp_s)},
+      {"  of it sends between ranks", parallel_time(&ParallelResult::exposed_p2p_s)},
+      {"  of it inside layers", parallel_time(&ParallelResult::layer_comm_s)},
+      {"  bubble", parallel_time(&ParallelResult::bubble_s)},
       {"communication in flight",
        fmt::format("{} in {}", format_duration(m.comm_busy_s), counted(m.collectives, "collective"))},
-      {"speed-up", fmt::format("{:.2f} of {} ({} efficiency)", m.speedup, scenario.workers, percent(m.efficiency))},
+      {"scaling", scaling_text(scenario, m, reference)},
       {"throughput", throughput_text(scenario, m)},
-      {"memory of a worker", fmt::format("{} ({})", memory_text(scenario, result), memory_parts(result.memory.parts))},
+      {"memory of a worker", fmt::format("{} ({})", memory_text(scenario, result), memory_parts(result.memory))},
       {"lower bound", m.lower_bound_s ? fmt::format("{} (this is {} above)", format_duration(*m.lower_bound_s),
                                                     percent(m.iteration_s / *m.lower_bound_s - 1))
                                       : "none"}};
   std::erase_if(lines, [](const auto& line) { return line.second.text.empty(); });
-  const std::string note = efficiency_note(outcome) + doubts({outcome}) + caveat(scenario.profile);
+  const std::string note = efficiency_note({outcome}, {reference}) + doubts({outcome}) + caveat(scenario.profile);
   return wrapped(title(scenario), screen.width) + "\n\n" + facts(lines, screen) +
          (note.empty() ? "" : "\n" + wrapped(note, screen.width, 2));
-}
-
-namespace {
-
-// The options of each row, without those that all rows have alike, which are the last.
-std::vector<NamedValues> apart_from_common(const std::vector<Outcome>& outcomes) {
-  std::vector<NamedValues> options;
-  for (const Outcome& one : outcomes) options.push_back(options_that_matter(one.scenario));
-  NamedValues common = options.size() > 1 ? options.front() : NamedValues();
-  for (const NamedValues& own : options)
-    std::erase_if(common, [&](const auto& one) { return std::find(own.begin(), own.end(), one) == own.end(); });
-  for (NamedValues& own : options)
-    std::erase_if(own, [&](const auto& one) { return std::find(common.begin(), common.end(), one) != common.end(); });
-  options.push_back(common);
-  return options;
-}
-
-}  // namespace
-
-namespace {
-
-// What one bound holds for: those that do not shard.
-std::vector<Outcome> without_shards(const std::vector<Outcome>& outcomes) {
-  std::vector<Outcome> whole;
-  for (const Outcome& one : outcomes) {
-    if (one.result.plan.sharding.shards_optimizer()) continue;
-    whole.push_back({one.scenario, {}, 0});
-    whole.back().result.metrics = one.result.metrics;
-  }
-  return whole;
-}
-
-// What holds for every row.
-std::string compare_heading(const std::vector<Outcome>& outcomes, const ScenarioLabels& names,
-                            const NamedValues& options) {
-  const auto& [scenario, result, wall_s] = outcomes.front();
-  std::string text = names.title();
-  if (scenario.codec && !names.differ_in("codec")) text += "\n" + codec_text(scenario);
-  const std::int64_t batches = result.plan.sharding.accumulate;
-  text += fmt::format("\n{}forward {}, backward {}, {} of gradients",
-                      batches > 1 ? fmt::format("{} micro-batches: ", batches) : "",
-                      format_duration(result.metrics.forward_s), format_duration(result.metrics.backward_s),
-                      format_size(scenario.profile->bytes()));
-  const std::vector<Outcome> whole = without_shards(outcomes);
-  if (const auto bound = lower_bound(whole); bound && names.on_one_network())
-    text += fmt::format("; no lossless schedule {}is faster than {}",
-                        whole.size() < outcomes.size() ? "without shards " : "", format_duration(*bound));
-  if (!options.empty()) text += "\noptions of all: " + options_text(options);
-  return text;
-}
-
-// Those of each strategy, once where it has the same everywhere.
-std::string options_by_strategy(const std::vector<Outcome>& outcomes, const std::vector<NamedValues>& options,
-                                const Screen& screen) {
-  std::vector<std::pair<std::string, std::string>> seen;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const std::pair one(std::string(outcomes[i].scenario.strategy->name), options_text(options[i]));
-    if (!one.second.empty() && std::find(seen.begin(), seen.end(), one) == seen.end()) seen.push_back(one);
-  }
-  if (seen.empty()) return "";
-  Table table({"strategy", "options"});
-  for (const auto& [strategy, text] : seen) table.add({strategy, text});
-  return "\n" + table.text(screen);
-}
-
-}  // namespace
-
-std::string compare_report(const std::vector<Outcome>& outcomes, const Screen& screen) {
-  const bool memory = tells_memory(outcomes);
-  const ScenarioLabels names = labels_of(outcomes);
-  std::vector<TableColumn> columns;
-  std::vector<std::string> keys;  // what tells a row
-  for (const std::string_view key : {"workers", "strategy", "cluster", "collective", "fidelity", "codec"})
-    if (key == "strategy" || names.differ_in(key)) keys.emplace_back(key);
-  for (const std::string& key : keys) columns.emplace_back(key);
-  const bool narrow = keys.size() > 1;  // the names need the room
-  columns.insert(columns.end(), {TableColumn("iteration"), exposed_column});
-  if (!narrow) columns.insert(columns.end(), {TableColumn(collectives_column), TableColumn("speed-up")});
-  columns.insert(columns.end(), {TableColumn(efficiency_column), TableColumn("above bound")});
-  if (memory) columns.emplace_back("memory");
-  if (!narrow) columns.emplace_back("options");
-  Table table(columns, keys.size());
-  const std::vector<NamedValues> options = apart_from_common(outcomes);
-  for (const Standing& standing : in_order(outcomes)) {
-    const auto& [scenario, result, wall_s] = outcomes[standing.place];
-    const Metrics& m = result.metrics;
-    const Tone tone = standing.first ? Tone::Best : Tone::Plain;
-    std::vector<TableCell> row;
-    for (const std::string& key : keys)
-      row.push_back(TableCell(names.name(standing.place, key)).with(key == "strategy" ? tone : Tone::Plain));
-    row.insert(row.end(), {cell::seconds(m.iteration_s).with(tone), exposed_cell(m)});
-    if (!narrow) row.insert(row.end(), {cell::count(m.collectives), cell::number(m.speedup, 2)});
-    row.insert(row.end(), {cell::percent(m.efficiency), above_bound_cell(m)});
-    if (memory) row.push_back(memory_cell(scenario, result));
-    if (!narrow) row.emplace_back(options_text(options[standing.place]));
-    table.add(std::move(row));
-  }
-  const std::string apart_options = narrow ? options_by_strategy(outcomes, options, screen) : "";
-  std::string said = verdict(outcomes);
-  for (std::size_t i = 0; i < outcomes.size(); ++i)
-    if (const std::string chosen = chosen_schedule(outcomes[i]); !chosen.empty())
-      said += fmt::format("{}: {}.\n", names.label(i), chosen);
-  return wrapped(compare_heading(outcomes, names, options.back()), screen.width) + "\n\n" + table.text(screen) +
-         apart_options + (said.empty() ? "" : "\n" + wrapped(said, screen.width)) +
-         wrapped(memory_notes(outcomes) + efficiency_note(outcomes) + doubts(outcomes) +
-                     caveat(outcomes.front().scenario.profile),
-                 screen.width, 2);
 }
 
 }  // namespace allreplay

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/text.hpp"
 #include "sim/training/job.hpp"
 
 namespace allreplay {
@@ -16,16 +17,13 @@ std::pair<std::string, std::string> carried_by(const Scenario& scenario) {
     const CollectiveChoice choice = collective_of(scenario);
     return {std::string(choice.algorithm->name), to_string(choice.fidelity)};
   } catch (const InputError&) {
-    const Network& network = scenario.cluster.network;
-    return {scenario.collective.empty() ? network.collective : scenario.collective, scenario.fidelity};
+    return {collective_named(scenario), scenario.fidelity};
   }
 }
 
 const std::string& name_in(const Names& names, std::string_view what) {
   return std::find_if(names.begin(), names.end(), [&](const auto& one) { return one.first == what; })->second;
 }
-
-std::string workers_text(const std::string& count) { return count + (count == "1" ? " worker" : " workers"); }
 
 }  // namespace
 
@@ -37,7 +35,7 @@ Names identifying_names(const Scenario& scenario) {
                                collective,
                                fidelity,
                                scenario.codec ? scenario.codec->name : "none",
-                               std::string(scenario.strategy->name)};
+                               strategy_text(scenario)};
   static_assert(std::size(names) == std::size(named_by));
   Names named;
   for (std::size_t i = 0; i < std::size(names); ++i) named.emplace_back(named_by[i], names[i]);
@@ -65,7 +63,7 @@ std::string ScenarioLabels::title() const {
   const auto add = [&](std::string_view what, const std::string& words) {
     if (!differ_in(what) && !words.empty()) rest += (rest.empty() ? "" : ", ") + words;
   };
-  add("workers", workers_text(name(0, "workers")));
+  add("workers", counted(std::stoll(name(0, "workers")), "worker"));
   add("collective", name(0, "collective"));
   add("fidelity", name(0, "fidelity"));
   add("codec", name(0, "codec") == "none" ? "" : name(0, "codec"));
@@ -82,7 +80,7 @@ std::string ScenarioLabels::where(std::size_t scenario, const std::vector<std::s
   add("collective", " with ", name(scenario, "collective"));
   add("fidelity", ", ", name(scenario, "fidelity"));
   add("codec", ", ", codec == "none" ? "no codec" : codec);
-  add("workers", ", ", workers_text(name(scenario, "workers")));
+  add("workers", ", ", counted(std::stoll(name(scenario, "workers")), "worker"));
   return text;
 }
 

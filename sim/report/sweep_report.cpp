@@ -4,123 +4,107 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/core/text.hpp"
+#include "sim/report/findings.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/result_rows.hpp"
+#include "sim/report/scenario_labels.hpp"
 
 namespace allreplay {
 
 namespace {
 
-const Cell& cell_of(const Row& row, std::string_view name) {
-  return std::find_if(row.begin(), row.end(), [&](const Column& column) { return column.name == name; })->cell;
+Names names_of(const ResultRow& row) {
+  const std::string names[] = {row.profile,    row.cluster,  std::to_string(row.workers),
+                               row.collective, row.fidelity, row.codec.empty() ? "none" : row.codec,
+                               row.strategy};
+  Names named;
+  for (std::size_t i = 0; i < std::size(named_by); ++i) named.emplace_back(named_by[i], names[i]);
+  return named;
 }
 
-double number_in(const Row& row, std::string_view name) { return std::get<double>(cell_of(row, name)); }
-
-// Those that the table shows.
-Metrics metrics_of(const Row& row) {
-  Metrics metrics;
-  metrics.iteration_s = number_in(row, "iteration_s");
-  metrics.exposed_comm_s = number_in(row, "exposed_comm_s");
-  metrics.collectives = std::get<std::int64_t>(cell_of(row, "collectives"));
-  metrics.speedup = number_in(row, "speedup");
-  metrics.efficiency = number_in(row, "efficiency");
-  if (const auto* bound = std::get_if<double>(&cell_of(row, "lower_bound_s"))) metrics.lower_bound_s = *bound;
-  return metrics;
+std::vector<ResultNumbers> numbers_of(const SweepResult& result) {
+  std::vector<ResultNumbers> rows;
+  for (const ResultRow& row : result.rows)
+    rows.push_back({row.metrics, row.speed, row.relative_efficiency, row.memory_bytes, row.fits});
+  for (const ResultGroup& group : result.groups)
+    for (const auto& [workers, race] : group.by_workers)
+      for (std::size_t i = 0; i < race.tied && race.rows.size() > 1; ++i)
+        (i == 0 ? rows[race.rows[i]].wins : rows[race.rows[i]].ties) = true;
+  return rows;
 }
 
-}  // namespace
-
-SweepTable::Word SweepTable::word(const std::string& text) {
-  const auto [place, fresh] = known_.emplace(text, static_cast<Word>(words_.size()));
-  if (fresh) words_.push_back(&place->first);
-  return place->second;
-}
-
-void SweepTable::add(std::size_t place, const Row& row) {
-  Line line;
-  for (std::size_t i = 0; i < names; ++i) {
-    const std::string text = plain_text(cell_of(row, named_by[i]));
-    line.identity[i] = word(text.empty() ? "none" : text);
-  }
-  line.note = word(caveat(*words_[line.identity[0]], plain_text(cell_of(row, "origin"))));
-  line.memory_bytes = number_in(row, "memory_bytes");
-  const NamedValues& options = std::get<NamedValues>(cell_of(row, "options"));
-  for (const auto& option : options) line.options.push_back(word(allreplay::options_text({option})));
-  line.fits = fits_by(options, line.memory_bytes, {"options", "memory"});
-  line.metrics = metrics_of(row);
-  if (lines_.size() <= place) lines_.resize(place + 1);
-  lines_[place] = std::move(line);
-}
-
-std::vector<SweepTable::Word> SweepTable::options_of_all() const {
-  std::vector<Word> common = lines_.size() > 1 ? lines_.front().options : std::vector<Word>();
-  for (const Line& line : lines_)
-    std::erase_if(common, [&](Word one) {
-      return std::find(line.options.begin(), line.options.end(), one) == line.options.end();
+// What every row has; where there is one, nothing.
+NamedValues options_of_all(const SweepResult& result) {
+  NamedValues common = result.rows.size() > 1 ? result.rows.front().options : NamedValues();
+  for (const ResultRow& row : result.rows)
+    std::erase_if(common, [&](const auto& one) {
+      return std::find(row.options.begin(), row.options.end(), one) == row.options.end();
     });
   return common;
 }
 
-std::string SweepTable::options_text(const Line& line, const std::vector<Word>& common) const {
-  std::string text;
-  for (const Word one : line.options)
-    if (std::find(common.begin(), common.end(), one) == common.end()) text += (text.empty() ? "" : ", ") + *words_[one];
-  return text;
+NamedValues without(NamedValues options, const NamedValues& common) {
+  std::erase_if(options, [&](const auto& one) { return std::find(common.begin(), common.end(), one) != common.end(); });
+  return options;
 }
 
-std::string SweepTable::text(const Screen& screen) const {
+// The references of all groups, where they have one; else none is named.
+std::int64_t reference_of(const SweepResult& result) {
+  const std::int64_t workers = result.groups.front().reference_workers;
+  const auto other = [&](const ResultGroup& group) { return group.reference_workers != workers; };
+  return std::any_of(result.groups.begin(), result.groups.end(), other) ? 1 : workers;
+}
+
+}  // namespace
+
+std::string sweep_table(const SweepResult& result, const Screen& screen) {
+  std::vector<Names> names;
+  for (const ResultRow& row : result.rows) names.push_back(names_of(row));
+  const ScenarioLabels labels(names);
   std::vector<TableColumn> columns;
-  std::vector<std::size_t> varied;  // what is the same in all rows is said once
-  std::string same;
-  for (std::size_t i = 0; i < names; ++i) {
-    const Word value = lines_.front().identity[i];
-    const bool all =
-        std::all_of(lines_.begin(), lines_.end(), [&](const Line& line) { return line.identity[i] == value; });
-    if (all && lines_.size() > 1) {
-      same += fmt::format("{}{} {}", same.empty() ? "" : ", ", named_by[i], *words_[value]);
-    } else {
-      varied.push_back(i);
-      columns.emplace_back(std::string(named_by[i]));
-    }
-  }
-  std::set<std::array<Word, names>> identities;
-  for (const Line& line : lines_) identities.insert(line.identity);
-  const bool alike = identities.size() < lines_.size();
-  const std::size_t keys = columns.size();
-  for (const TableColumn& column :
-       {TableColumn("iteration"), exposed_column, TableColumn(collectives_column), TableColumn("speed-up"),
-        TableColumn(efficiency_column), TableColumn("above bound")})
-    columns.push_back(column);
-  const bool limited =
-      std::any_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.fits.has_value(); });
-  if (limited) columns.emplace_back("memory");
+  std::vector<std::string> keys, same;
+  for (const std::string_view name : named_by)
+    if (result.rows.size() == 1 || labels.differ_in(name))
+      keys.emplace_back(name);
+    else
+      same.push_back(fmt::format("{} {}", name, labels.name(0, name)));
+  columns.insert(columns.end(), keys.begin(), keys.end());
+  const bool alike = std::set<Names>(names.begin(), names.end()).size() < names.size();
+  const NamedValues common = options_of_all(result);
+  if (alike && !common.empty()) same.push_back(options_text(common));
+  const std::vector<ResultNumbers> numbers = numbers_of(result);
+  const NumberColumns shown{
+      .reference_workers = reference_of(result),
+      .memory = std::any_of(result.rows.begin(), result.rows.end(), [](const auto& row) { return row.is_limited(); })};
+  for (TableColumn& column : number_columns(numbers, shown)) columns.push_back(std::move(column));
   if (alike) columns.emplace_back("options");
-  Table table(columns, keys);
-  const std::vector<Word> common = options_of_all();
-  if (alike)
-    for (const Word one : common) same += fmt::format("{}{}", same.empty() ? "" : ", ", *words_[one]);
-  std::string notes;
-  if (!std::all_of(lines_.begin(), lines_.end(), [](const Line& line) { return line.fits.value_or(true); }))
-    notes = "! does not fit into the memory of a worker\n";
-  for (const Line& line : lines_) {
-    const Metrics& m = line.metrics;
+  Table table(columns, keys.size());
+  for (std::size_t i = 0; i < result.rows.size(); ++i) {
     std::vector<TableCell> row;
-    row.reserve(columns.size());
-    for (const std::size_t one : varied) row.emplace_back(*words_[line.identity[one]]);
-    row.insert(row.end(), {cell::seconds(m.iteration_s), exposed_cell(m), cell::count(m.collectives),
-                           cell::number(m.speedup, 2), cell::percent(m.efficiency), above_bound_cell(m)});
-    if (limited) {
-      const TableCell memory = cell::bytes(line.memory_bytes);
-      row.push_back(line.fits.value_or(true) ? memory : memory.marked("!"));
-    }
-    if (alike) row.emplace_back(options_text(line, common));
+    for (const std::string& key : keys) row.emplace_back(labels.name(i, key));
+    for (TableCell& cell : number_cells(numbers[i], shown)) row.push_back(std::move(cell));
+    if (alike) row.emplace_back(options_text(without(result.rows[i].options, common)));
     table.add(std::move(row));
-    if (notes.find(*words_[line.note]) == std::string::npos) notes += *words_[line.note];
   }
-  return (same.empty() ? "" : wrapped(same, screen.width, 2) + "\n\n") + table.text(screen) +
-         wrapped(notes, screen.width, 2);
+  return (same.empty() ? "" : wrapped(fmt::format("{}", fmt::join(same, ", ")), screen.width, 2) + "\n\n") +
+         table.text(screen) + wrapped(marks_note(numbers, result.rule.tie), screen.width, 2);
+}
+
+std::string sweep_verdict(const SweepResult& result, const Screen& screen) {
+  constexpr std::size_t most_cases = 6;  // told one by one
+  const Summary summary = summarize(result);
+  std::string text;
+  for (const std::string& sentence : summary.verdict) text += sentence + "\n";
+  for (const Summary::Case& one : summary.cases)
+    if (summary.cases.size() <= most_cases) text += fmt::format("{}: {}\n", one.about, fmt::join(one.sentences, " "));
+  std::set<std::string> notes;
+  std::string noted;
+  for (const ResultRow& row : result.rows)
+    if (const std::string note = caveat(row.profile, row.origin); notes.insert(note).second) noted += note;
+  return wrapped(noted + text, screen.width, 2);
 }
 
 }  // namespace allreplay

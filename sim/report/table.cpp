@@ -459,6 +459,4 @@ std::string markdown_table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-std::string percent(double ratio) { return fmt::format("{:.1f} %", 100 * ratio); }
-
 }  // namespace allreplay

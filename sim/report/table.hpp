@@ -98,9 +98,6 @@ std::string facts(const std::vector<std::pair<std::string, TableCell>>& rows, co
 /// Rows in Markdown. The first is the header.
 std::string markdown_table(const std::vector<std::vector<std::string>>& rows);
 
-/// "12.3 %".
-std::string percent(double ratio);
-
 /// The text in the colour of its tone, where the screen has colours.
 std::string toned(const std::string& text, Tone tone, const Screen& screen);
 

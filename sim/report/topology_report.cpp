@@ -49,6 +49,10 @@ std::string topology_table(const Cluster& cluster, const Screen& screen) {
       {"bisection", bisection_text(known)}};
   if (const Placement& placement = spec.placement; !placement.packed())
     rows.emplace_back("placement", to_string(placement));
+  if (has_ways(spec.kind)) rows.emplace_back("routing", described(spec.routing));
+  if (spec.nics)
+    rows.emplace_back("nics", fmt::format("{} a host, on {}", *spec.nics,
+                                          spec.planes > 1 ? fmt::format("{} planes", spec.planes) : "one network"));
   return facts(rows, screen);
 }
 
@@ -66,7 +70,10 @@ std::string topology_json(const Cluster& cluster) {
                  {"diameter_s", nullptr},
                  {"bisection_GBps", nullptr},
                  {"bisection_exact", nullptr},
-                 {"placement", to_string(spec_of(cluster).placement)}};
+                 {"placement", to_string(spec_of(cluster).placement)},
+                 {"routing", to_string(spec_of(cluster).routing)},
+                 {"nics", spec_of(cluster).ports_of_host()},
+                 {"planes", spec_of(cluster).planes}};
   if (facts.diameter) {
     json["diameter_hops"] = facts.diameter->hops;
     json["diameter_s"] = facts.diameter->latency;

@@ -40,9 +40,9 @@ std::string tuning_report(const Tuning& tuning, const Screen& screen) {
   }
   const Scenario& scenario = tuning.given.scenario;
   const Metrics& metrics = tuning.tuned.result.metrics;
-  const std::string heading =
-      fmt::format("{}: {} on {}, {}, {}, {}", scenario.strategy->name, scenario.profile->name, scenario.cluster.name,
-                  counted(scenario.workers, "worker"), tuning.given.result.collective, to_string(tuning.given.result.fidelity));
+  const std::string heading = fmt::format("{}: {} on {}, {}, {}, {}", scenario.strategy->name, scenario.profile->name,
+                                          scenario.cluster.name, counted(scenario.workers, "worker"),
+                                          tuning.given.result.collective, to_string(tuning.given.result.fidelity));
   std::vector<std::string> settings;
   for (std::size_t i = 0; i < tuning.ranges.size(); ++i)
     settings.insert(settings.end(), {"--option", tuning.ranges[i].option + "=" + tuning.trials[tuning.best].values[i]});

@@ -7,6 +7,7 @@
 #include "sim/core/csv.hpp"
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {
@@ -14,7 +15,7 @@ namespace allreplay {
 namespace {
 
 std::string count_of(std::size_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  return counted(static_cast<std::int64_t>(count), noun);
 }
 
 std::string scope_text(const FittedConstant& one) {
@@ -33,14 +34,22 @@ std::string name_in(const Validation& validation, std::size_t place) {
 }
 
 std::string names_of(const Validation& validation, const std::vector<std::size_t>& places) {
-  std::string text;
-  for (std::size_t i = 0; i < places.size(); ++i)
-    text += fmt::format("{}{}", i == 0 ? "" : i + 1 < places.size() ? ", " : " and ", name_in(validation, places[i]));
-  return text;
+  std::vector<std::string> names;
+  for (const std::size_t place : places) names.push_back(name_in(validation, place));
+  return listed(names, names.size());
+}
+
+bool is_per_byte(const FittedConstant& one) {
+  return one.constant == Constant::Beta || one.constant == Constant::Server;
+}
+
+bool is_number(const FittedConstant& one) {
+  return one.constant == Constant::Interference || one.constant == Constant::Spread;
 }
 
 TableCell value_cell(const Validation& validation, const FittedConstant& one) {
-  if (one.known) return one.constant == Constant::Beta ? cell::per_byte(one.value) : cell::seconds(one.value);
+  if (one.known && is_number(one)) return fmt::format("{:.4g}", one.in_files());
+  if (one.known) return is_per_byte(one) ? cell::per_byte(one.value) : cell::seconds(one.value);
   if (one.not_told_from.empty()) return "not known";
   return fmt::format("not told from {}", names_of(validation, one.not_told_from));
 }
@@ -65,9 +74,13 @@ std::string constant_table(const Validation& validation, const Screen& screen) {
 
 std::string error_table(const Validation& validation, const Screen& screen) {
   std::vector<TableColumn> columns{"group", "points", "median", "90\u00A0%", "worst", "bias", "too fast"};
-  if (validation.trains())
+  const bool smaller = validation.all.smaller.has_value();
+  if (smaller)
     columns.insert(columns.end(),
-                   {"no comm.: median", "90\u00A0%", "no overlap: median", "90\u00A0%", "scaling loss", "its error", "90\u00A0%"});
+                   {"of them", "next smaller: median", "90\u00A0%", "predicted there: median", "90\u00A0%"});
+  if (validation.trains())
+    columns.insert(columns.end(), {"no comm.: median", "90\u00A0%", "no overlap: median", "90\u00A0%", "scaling loss",
+                                   "its error", "90\u00A0%"});
   Table table(columns);
   const auto add = [&](const GroupScore& group) {
     const ErrorSummary& error = group.error;
@@ -78,6 +91,14 @@ std::string error_table(const Validation& validation, const Screen& screen) {
                                cell::gain(error.worst),
                                cell::gain(error.bias),
                                cell::count(static_cast<std::int64_t>(error.too_fast))};
+    if (smaller && group.smaller) {
+      const auto& [there, beside] = *group.smaller;
+      row.push_back(cell::count(static_cast<std::int64_t>(there.rows)));
+      for (const double share : {there.median, there.p90, beside.median, beside.p90})
+        row.push_back(cell::percent(share));
+    } else if (smaller) {
+      row.insert(row.end(), 5, "");
+    }
     if (validation.trains())
       for (const double share : {group.no_communication.median, group.no_communication.p90, group.no_overlap.median,
                                  group.no_overlap.p90, group.loss, group.loss_error, group.loss_error_p90})
@@ -86,6 +107,7 @@ std::string error_table(const Validation& validation, const Screen& screen) {
   };
   for (const GroupScore& group : validation.groups) add(group);
   if (validation.groups.size() > 1) add(validation.all);
+  if (validation.matters) add(*validation.matters);
   return table.text(screen) + "\n";
 }
 
@@ -119,6 +141,13 @@ JsonValue summary_json(const ErrorSummary& error) {
 
 JsonValue group_json(const GroupScore& group, bool trains) {
   JsonValue json{{"group", group.name}, {"points", group.error.rows}, {"error", summary_json(group.error)}};
+  const auto brief = [](const ErrorSummary& error) {
+    return JsonValue{{"points", error.rows}, {"median", error.median}, {"p90", error.p90}};
+  };
+  if (group.smaller) {
+    json["smaller"] = brief(group.smaller->smaller);
+    json["error_where_smaller"] = brief(group.smaller->error);
+  }
   if (!trains) return json;
   json["no_communication"] = summary_json(group.no_communication);
   json["no_overlap"] = summary_json(group.no_overlap);
@@ -153,8 +182,8 @@ JsonValue constant_json(const Validation& validation, const FittedConstant& one)
     json["level"] = one.inside ? "node" : "network";
   json["for"] = JsonValue::object();
   for (const auto& [column, cell] : one.scope) json["for"][column] = cell;
-  json["value"] = one.known ? JsonValue(one.value) : JsonValue(nullptr);
-  json["simulated"] = one.used ? JsonValue(one.value) : JsonValue(nullptr);
+  json["value"] = one.known ? JsonValue(one.in_files()) : JsonValue(nullptr);
+  json["simulated"] = one.used ? JsonValue(one.in_files()) : JsonValue(nullptr);
   json["not_told_from"] = JsonValue::array();
   for (const std::size_t other : one.not_told_from) json["not_told_from"].push_back(name_in(validation, other));
   json["lines"] = JsonValue::array();
@@ -178,9 +207,10 @@ JsonValue setting_json(const Validation& validation, const Setting& setting) {
 // What is simulated of a constant that the rows do not tell.
 std::string simulated_text(const FittedConstant& one) {
   if (!one.used) return "the files' own is simulated";
-  return fmt::format(
-      "{} is simulated, which the rows do not contradict",
-      one.constant == Constant::Beta ? fmt::format("{:.4g} ns/B", one.value * 1e9) : format_duration(one.value));
+  return fmt::format("{} is simulated, which the rows do not contradict",
+                     is_number(one)     ? fmt::format("{:.4g}", one.in_files())
+                     : is_per_byte(one) ? fmt::format("{:.4g} ns/B", one.value * 1e9)
+                                        : format_duration(one.value));
 }
 
 }  // namespace
@@ -232,6 +262,7 @@ std::string validation_json(const Validation& validation) {
       {"file", validation.measured.file},          {"quantity", name_of(quantities, validation.measured.quantity)},
       {"all", group_json(validation.all, trains)}, {"groups", JsonValue::array()},
       {"constants", JsonValue::array()},           {"points", JsonValue::array()}};
+  if (validation.matters) json["matters"] = group_json(*validation.matters, trains);
   for (const GroupScore& group : validation.groups) json["groups"].push_back(group_json(group, trains));
   for (const FittedConstant& one : validation.fitted) json["constants"].push_back(constant_json(validation, one));
   for (std::size_t row = 0; row < validation.points.size(); ++row)

@@ -7,7 +7,9 @@
 
 #include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/result_rows.hpp"
 #include "sim/training/memory.hpp"
 
 namespace allreplay {
@@ -70,6 +72,7 @@ std::string own_flags(const WhatIfRow& row, Pairs common) {
 JsonValue json_of(const WhatIfRow& row) {
   JsonValue object{{"change", row.change}, {"gain", row.gain}, {"fits", row.fits}, {"flags", row.flags}};
   object.update(JsonValue::parse(to_json(row_of(row.outcome))));
+  object["fits"] = row.fits;  // whether there is a limit or not
   return object;
 }
 
@@ -81,26 +84,26 @@ JsonValue json_of(const std::vector<WhatIfRow>& rows) {
 
 }  // namespace
 
-std::string gain_text(double gain) { return fmt::format("{:+.1f} %", 100 * gain); }
-
 std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   const Pairs common = common_flags(answer);
-  Table table({"change", "gain", "iteration", "samples/s", efficiency_column, "memory", exposed_column,
-               TableColumn("flags").of_commands()});
+  const ScalingReference reference = scaling_reference(answer.base.outcome);
+  Table table({"change", "gain", "iteration", "samples/s", efficiency_column(reference.workers), "memory",
+               exposed_column, TableColumn("flags").of_commands()});
   bool all_fit = true;
   const auto add = [&](const WhatIfRow& row) {
     const auto& [scenario, result, wall_s] = row.outcome;
     const Metrics& m = result.metrics;
     table.add({row.change, &row == &answer.base ? TableCell() : cell::gain(row.gain), cell::seconds(m.iteration_s),
-               m.samples_per_s ? cell::number(*m.samples_per_s, 1) : TableCell("-"), cell::percent(m.efficiency),
-               memory_cell(scenario, result), exposed_cell(m), own_flags(row, common)});
+               m.samples_per_s ? cell::number(*m.samples_per_s, 1) : TableCell("-"),
+               cell::percent(reference.relative(m)), memory_cell(result.memory.peak, fits(scenario, result)),
+               exposed_cell(m), own_flags(row, common)});
     all_fit = all_fit && fits(scenario, result);
   };
   add(answer.base);
   const auto& [scenario, result, wall_s] = answer.base.outcome;
   const auto add_bound = [&] {
     table.add({"perfect overlap of what is sent", cell::gain(answer.bound_gain), cell::seconds(*answer.bound_s), "-",
-               cell::percent(answer.base.outcome.result.metrics.efficiency * (1 + answer.bound_gain)), "-", "-", ""});
+               cell::percent(reference.relative(result.metrics) * (1 + answer.bound_gain)), "-", "-", ""});
   };
   bool bound_due = answer.bound_s.has_value();
   for (const WhatIfRow& row : answer.rows) {
@@ -109,8 +112,13 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
   }
   if (bound_due) add_bound();
   for (const WhatIfRow& row : answer.together) add(row);
-  std::string text = all_fit ? "" : memory_note(scenario);
-  text += fmt::format("Each row is `allreplay run {}` and its flags.\n", text_of(common));
+  std::string notes = (all_fit ? "" : unfit_note) + limit_note(answer.base.outcome, true), efficiencies;
+  for (const WhatIfRow* row : all_rows(answer))
+    if (efficiencies.empty()) efficiencies = efficiency_note({row->outcome}, {reference});
+  notes += efficiencies;
+  for (const std::string& one : answer.left_out) notes += fmt::format("left out: {}\n", one);
+  notes += caveat(scenario.profile);
+  std::string text = fmt::format("Each row is `allreplay run {}` and its flags.\n", text_of(common));
   for (const WhatIfRow& row : answer.together)
     text += fmt::format("Of {} together these bring most: {} ({}).\n", row.changes == 2 ? "two" : "three", row.change,
                         gain_text(row.gain));
@@ -128,14 +136,8 @@ std::string what_if_report(const WhatIf& answer, const Screen& screen) {
         "A framework's best is that of {} for each of its strategies (--budget); `recommend` "
         "tries more.\n",
         counted(answer.trials, "trial"));
-  text += limit_note(answer.base.outcome, true);
-  const auto rows = all_rows(answer);
-  const auto above = std::find_if(rows.begin(), rows.end(),
-                                  [](const WhatIfRow* row) { return !efficiency_note(row->outcome).empty(); });
-  if (above != rows.end()) text += efficiency_note((*above)->outcome);
-  for (const std::string& one : answer.left_out) text += fmt::format("left out: {}\n", one);
-  return wrapped(title(scenario), screen.width) + "\n\n" + table.text(screen) + "\n" +
-         wrapped(text + caveat(scenario.profile), screen.width, 2);
+  return wrapped(title(scenario), screen.width) + "\n\n" + table.text(screen) + "\n" + wrapped(notes, screen.width, 2) +
+         "\n" + wrapped(text, screen.width, 2);
 }
 
 std::string what_if_json(const WhatIf& answer) {

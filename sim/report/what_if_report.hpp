@@ -8,9 +8,6 @@
 
 namespace allreplay {
 
-/// "+24.1 %".
-std::string gain_text(double gain);
-
 std::string what_if_report(const WhatIf& answer, const Screen& screen = {});
 
 /// One object: "base", "rows", "together", "bound", "left_out"; of each row all columns, its flags and its gain.

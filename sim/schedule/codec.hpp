@@ -114,26 +114,34 @@ class Compression {
   double slowdown_;
 };
 
-/// What planners see: the time of a block of so many bytes of gradients on the network, compressed or not.
+/// What planners see: the time of a block of so many bytes of gradients on the network, compressed or not. `tensors`:
+/// so many are first launched with it.
 class BlockCost {
  public:
   // A cost alone is a price without compression.
-  BlockCost(CommCost cost, std::optional<Compression> compression = std::nullopt)  // NOLINT(*-explicit-*)
-      : cost_(std::move(cost)), compression_(std::move(compression)) {}
+  BlockCost(CommCost cost, std::optional<Compression> compression = std::nullopt,  // NOLINT(*-explicit-*)
+            Time launch_of_tensor = Time(0))
+      : cost_(std::move(cost)), compression_(std::move(compression)), launch_of_tensor_(launch_of_tensor) {}
 
-  Time operator()(Bytes gradients) const { return cost_(wire(gradients)); }
+  Time operator()(Bytes gradients, std::size_t tensors = 0) const {
+    return add(cost_(wire(gradients)), launches(tensors));
+  }
   /// The same unrounded, in seconds.
-  double seconds(Bytes gradients) const { return cost_.seconds(wire(gradients)); }
+  double seconds(Bytes gradients, std::size_t tensors = 0) const {
+    return cost_.seconds(wire(gradients)) + to_seconds(launches(tensors));
+  }
   /// What of it passes while others may start up, too (CommCost::transfer).
   Time transfer(Bytes gradients) const { return cost_.transfer(wire(gradients)); }
 
   const std::optional<Compression>& compression() const { return compression_; }
 
  private:
+  Time launches(std::size_t tensors) const { return multiplied(launch_of_tensor_, static_cast<std::int64_t>(tensors)); }
   Bytes wire(Bytes gradients) const { return compression_ ? compression_->wire_bytes(gradients) : gradients; }
 
   CommCost cost_;
   std::optional<Compression> compression_;
+  Time launch_of_tensor_;
 };
 
 }  // namespace allreplay

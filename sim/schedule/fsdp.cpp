@@ -10,17 +10,14 @@
 
 namespace allreplay {
 
-namespace {
-
 bool has_groups(const Profile& profile) {
   return std::any_of(profile.layers.begin(), profile.layers.end(), [](const Layer& one) { return !one.group.empty(); });
 }
 
-// Whether each layer begins a unit of its own, before units without tensors are joined.
-std::vector<bool> by_group(const Profile& profile, const SourceLocation& place) {
+std::vector<bool> begins_of_groups(const Profile& profile, const SourceLocation& place) {
   if (!has_groups(profile))
     throw InputError(place, fmt::format("the layers of '{}' name no groups", profile.name),
-                     "wrap=layer, wrap=SIZE, or \"group\" in the trace's layers");
+                     "wrap=layer, wrap=SIZE, or \"group\" in the profile's layers");
   std::vector<bool> begins(profile.layers.size(), false);
   std::set<std::string> seen;
   std::string current;
@@ -38,6 +35,9 @@ std::vector<bool> by_group(const Profile& profile, const SourceLocation& place) 
   return begins;
 }
 
+namespace {
+
+// Whether each layer begins a unit of its own, before units without tensors are joined.
 std::vector<bool> by_size(const Profile& profile, const std::vector<Bytes>& bytes, Bytes size) {
   std::vector<bool> begins(profile.layers.size(), false);
   double sum = 0;
@@ -63,7 +63,7 @@ std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap) {
   } else if (wrap.by == Wrap::By::Size)
     begins = by_size(profile, bytes, wrap.size);
   else if (wrap.by == Wrap::By::Group || (wrap.by == Wrap::By::Default && has_groups(profile)))
-    begins = by_group(profile, wrap.place);
+    begins = begins_of_groups(profile, wrap.place);
   std::vector<Unit> units;
   bool full = false;  // whether the last unit has tensors
   for (LayerId layer = 0; layer < begins.size(); ++layer) {
@@ -244,7 +244,7 @@ class Fsdp2 : Fsdp {
 
 class Fsdp1 : Fsdp {
  public:
-  explicit Fsdp1(const PlanRequest& request) : Fsdp("fsdp1", request, Reshard::All) {}
+  Fsdp1(std::string_view name, const PlanRequest& request) : Fsdp(name, request, Reshard::All) {}
 
   Plan make() {
     lane_ = build_.add_lane("gather and reduce");
@@ -301,6 +301,12 @@ class Fsdp1 : Fsdp {
 }  // namespace
 
 Plan plan_fsdp2(const PlanRequest& request) { return Fsdp2(request).make(); }
-Plan plan_fsdp1(const PlanRequest& request) { return Fsdp1(request).make(); }
+Plan plan_fsdp1(const PlanRequest& request) { return Fsdp1("fsdp1", request).make(); }
+
+Plan plan_composer(const PlanRequest& request) {
+  StrategyOptions options = request.options;
+  options.fsdp.backward_prefetch = BackwardPrefetch::Post;
+  return Fsdp1("composer", {request.profile, request.cost, options, request.splits, request.workers}).make();
+}
 
 }  // namespace allreplay

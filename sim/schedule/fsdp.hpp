@@ -8,11 +8,19 @@
 
 namespace allreplay {
 
+bool has_groups(const Profile& profile);
+
+/// Whether each layer begins a group of another name than those before it. Throws InputError at `place` where there are
+/// none, and for one that is not consecutive.
+std::vector<bool> begins_of_groups(const Profile& profile, const SourceLocation& place);
+
 /// In forward order; every unit has tensors, unless the profile has none. Throws InputError for groups that are asked
 /// for and not there, or that are not consecutive.
 std::vector<Unit> units_of(const Profile& profile, const Wrap& wrap);
 
 Plan plan_fsdp2(const PlanRequest& request);
 Plan plan_fsdp1(const PlanRequest& request);
+/// Composer's way with it: a unit is gathered once the one before it has computed (BACKWARD_POST).
+Plan plan_composer(const PlanRequest& request);
 
 }  // namespace allreplay

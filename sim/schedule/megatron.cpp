@@ -15,16 +15,10 @@ class Megatron {
       : profile_(request.profile),
         options_(request.options.megatron),
         build_("megatron", sharded(request.options), profile_) {
-    const bool both = options_.distributed_optimizer && options_.overlap_grad_reduce;
-    if (options_.overlap_param_gather.value_or(false) && !both)
-      throw InputError(options_.place,
-                       "overlap_param_gather=true needs the distributed optimizer and overlapping reductions",
-                       "distributed_optimizer=true and overlap_grad_reduce=true");
-    overlap_gather_ = options_.overlap_param_gather.value_or(both);
+    overlap_gather_ = overlaps_gathers(options_);
     gather_ = build_.add_lane("gather");
     reduce_ = build_.add_lane("reduce");
-    make_buckets(options_.bucket_size > 0 ? options_.bucket_size
-                                          : std::max<std::int64_t>(40'000'000, 1'000'000 * request.workers));
+    make_buckets(megatron_bucket_size(options_, request.workers));
   }
 
   Plan make() {
@@ -53,19 +47,8 @@ class Megatron {
     return step;
   }
 
-  // In backward order, closed once they hold at least so many elements.
   void make_buckets(std::int64_t least) {
-    std::vector<Block> buckets;
-    std::int64_t elements = least;
-    for (const Gradient& one : gradients(profile_)) {
-      if (buckets.empty() || (options_.overlap_grad_reduce && elements >= least)) {
-        buckets.emplace_back();
-        elements = 0;
-      }
-      buckets.back().slices.push_back({one.tensor, 0, one.bytes});
-      elements += profile_.tensors[one.tensor].elements;
-    }
-    for (Block& bucket : buckets) {
+    for (Block& bucket : megatron_buckets(profile_, options_.overlap_grad_reduce ? least : 0)) {
       made_by_.push_back(options_.overlap_grad_reduce ? first_layer(bucket, profile_) : 0);
       read_by_.push_back(first_layer(bucket, profile_));
       build_.add(std::move(bucket));
@@ -118,6 +101,33 @@ class Megatron {
 };
 
 }  // namespace
+
+std::vector<Block> megatron_buckets(const Profile& profile, std::int64_t least) {
+  std::vector<Block> buckets;
+  std::int64_t elements = 0;
+  for (const Gradient& one : gradients(profile)) {
+    if (buckets.empty() || (least > 0 && elements >= least)) {
+      buckets.emplace_back();
+      elements = 0;
+    }
+    buckets.back().slices.push_back({one.tensor, 0, one.bytes});
+    elements += profile.tensors[one.tensor].elements;
+  }
+  return buckets;
+}
+
+std::int64_t megatron_bucket_size(const MegatronOptions& options, std::int64_t workers) {
+  return options.bucket_size > 0 ? options.bucket_size : std::max<std::int64_t>(40'000'000, 1'000'000 * workers);
+}
+
+bool overlaps_gathers(const MegatronOptions& options) {
+  const bool both = options.distributed_optimizer && options.overlap_grad_reduce;
+  if (options.overlap_param_gather.value_or(false) && !both)
+    throw InputError(options.place,
+                     "overlap_param_gather=true needs the distributed optimizer and overlapping reductions",
+                     "distributed_optimizer=true and overlap_grad_reduce=true");
+  return options.overlap_param_gather.value_or(both);
+}
 
 Plan plan_megatron(const PlanRequest& request) { return Megatron(request).make(); }
 

@@ -43,7 +43,7 @@ class Partitions {
     const Time work = codec ? add(codec->encode(bytes), codec->decode(bytes)) : Time(0);
     const Time start = beside() ? std::max(before.encoded, ready) : add(before.encoded, ready - ready_before);
     const Time encoded = add(start, work);
-    return {encoded, add(std::max(before.arrived, encoded), cost_(bytes)), end, 0};
+    return {encoded, add(std::max(before.arrived, encoded), cost_(bytes, end - before.end)), end, 0};
   }
 
   Time objective(const Ends& ends) const {

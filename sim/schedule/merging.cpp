@@ -43,12 +43,14 @@ BucketSchedule schedule_mg_wfbp(const PlanRequest& request) {
   std::vector<std::size_t> ends;
   Time start = list[0].ready;  // τ_c of the block that is being gathered
   Bytes bytes = list[0].bytes;
+  std::size_t first = 0;  // of the block
   for (std::size_t next = 1; next < list.size(); ++next) {
     const Time gain = add(cost(bytes), cost(list[next].bytes)) - cost(bytes + list[next].bytes);
     if (list[next].ready - start < gain) {
       bytes += list[next].bytes;
     } else {
-      start = add(start, cost(bytes));
+      start = add(start, cost(bytes, next - first));
+      first = next;
       bytes = list[next].bytes;
       ends.push_back(next);
     }
@@ -70,7 +72,7 @@ BucketSchedule schedule_optimal_merge(const PlanRequest& request) {
     Bytes bytes = 0;
     for (std::size_t i = j; i-- > 0;) {
       bytes += list[i].bytes;
-      const Time end = add(std::max(finish[i], list[j - 1].ready), request.cost(bytes));
+      const Time end = add(std::max(finish[i], list[j - 1].ready), request.cost(bytes, j - i));
       if (end <= finish[j]) {
         finish[j] = end;
         start[j] = i;

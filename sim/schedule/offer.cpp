@@ -83,6 +83,15 @@ std::string p3(const StrategyOptions& options, const Profile& profile) {
                      parameters(profile, options.partition.value_or(p3_partition.of(profile))));
 }
 
+// Its own credit bounds only what is summed inside a node: of ours it has no word for any but the default, nor one for
+// gradients that wait for the whole pass.
+std::string byteps(const StrategyOptions& options, const Profile&) {
+  const StrategyOptions own;
+  const Window& credit = options.credit;
+  if (credit.count != own.credit.count || credit.bytes != own.credit.bytes || options.release != own.release) return "";
+  return fmt::format("BYTEPS_PARTITION_BYTES={}", options.partition.value_or(byteps_partition.bytes));
+}
+
 std::string dear(const StrategyOptions& options, const Profile&) {
   return fmt::format("fusion threshold of {} MB", megabytes(options.threshold.value_or(dear_threshold)));
 }
@@ -163,6 +172,23 @@ std::string fsdp1(const StrategyOptions& options, const Profile& profile) {
       prefetch.empty() ? "None" : fmt::format("BackwardPrefetch.{}", prefetch));
 }
 
+std::string composer(const StrategyOptions& options, const Profile& profile) {
+  const bool whole = options.fsdp.reshard == Reshard::None, hybrid = options.sharding.shard_group > 0;
+  const auto [one, all] = wrapped(options.fsdp.wrap, profile);
+  std::string text = fmt::format(
+      R"(for {0} in {1}:
+    {0}._fsdp_wrap = True
+Trainer(parallelism_config={{"fsdp": {{"sharding_strategy": "{2}", "backward_prefetch": "BACKWARD_POST")",
+      one, all, hybrid ? (whole ? "_HYBRID_SHARD_ZERO2" : "HYBRID_SHARD") : (whole ? "SHARD_GRAD_OP" : "FULL_SHARD"));
+  if (hybrid) text += fmt::format(R"(, "data_parallel_shard_degree": {})", options.sharding.shard_group);
+  const Bytes gradient = gradient_bytes(profile), parameter = parameter_bytes(profile);
+  const auto type = [&](Bytes bytes) { return bytes == 4 ? "fp32" : profile.precision == "fp16" ? "fp16" : "bf16"; };
+  if (gradient != 4 || parameter != 4)
+    text += fmt::format(R"(, "mixed_precision": {{"param_dtype": "{}", "reduce_dtype": "{}"}})", type(parameter),
+                        type(gradient));
+  return text + R"(, "limit_all_gathers": True}})";
+}
+
 std::string zero(int stage, const StrategyOptions& options, const Profile& profile) {
   const ZeroOptions& zero = options.zero;
   std::string text =
@@ -209,9 +235,11 @@ constinit const Offer offer_s_sgd{"", false, no_overlap}, offer_wfbp{"", false, 
     offer_sync_easgd{"", false, one_all_reduce}, offer_optimal_merge{"pytorch", false},
     offer_ddp{"pytorch", true, ddp, of_one_cap}, offer_horovod{"horovod", true, horovod},
     offer_bytescheduler{"bytescheduler", false, bytescheduler, in_elements}, offer_us_byte{"us-byte", false, us_byte},
-    offer_p3{"mxnet-p3", false, p3, whole_slices}, offer_dear{"dear", false, dear}, offer_fsdp2{"pytorch", true, fsdp2},
-    offer_fsdp1{"pytorch", true, fsdp1}, offer_zero1{"deepspeed", true, zero1}, offer_zero2{"deepspeed", true, zero2},
-    offer_zero3{"deepspeed", true, zero3}, offer_megatron{"megatron", true, megatron};
+    offer_p3{"mxnet-p3", false, p3, whole_slices}, offer_byteps{"byteps", false, byteps},
+    offer_dear{"dear", false, dear}, offer_fsdp2{"pytorch", true, fsdp2}, offer_fsdp1{"pytorch", true, fsdp1},
+    offer_composer{"composer", true, composer}, offer_zero1{"deepspeed", true, zero1},
+    offer_zero2{"deepspeed", true, zero2}, offer_zero3{"deepspeed", true, zero3},
+    offer_megatron{"megatron", true, megatron, nullptr, {"distributed_optimizer", "overlap_grad_reduce"}};
 
 std::vector<Framework> frameworks() {
   std::vector<Framework> all;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/schedule/gradients.hpp"
+
 namespace allreplay {
 
 std::vector<Slice> cut(TensorId tensor, Bytes bytes, Bytes partition) {
@@ -35,6 +37,17 @@ BucketSchedule schedule_bytescheduler(const PlanRequest& request) {
 
 BucketSchedule schedule_p3(const PlanRequest& request) {
   return by_layer("p3", request.profile, slice_size(request, p3_partition), Window{});
+}
+
+BucketSchedule schedule_byteps(const PlanRequest& request) {
+  const Bytes partition = slice_size(request, byteps_partition);
+  BucketSchedule schedule;
+  schedule.strategy = "byteps";
+  for (const Gradient& gradient : gradients(request.profile))
+    for (const Slice& slice : cut(gradient.tensor, gradient.bytes, partition)) schedule.blocks.push_back({{slice}});
+  schedule.window = request.options.credit;
+  schedule.release = request.options.release;
+  return schedule;
 }
 
 }  // namespace allreplay

@@ -24,10 +24,13 @@ namespace allreplay {
 enum class WorkKind : std::uint8_t {
   Backward,
   Forward,
-  Update,        ///< the optimizer's
-  CopyOut,       ///< from where a gather has put a block to where the layers read it
-  CopyOutAgain,  ///< likewise, for the backward pass
-  CopyIn,        ///< of a block's gradients, to where a reduction reads them
+  Update,          ///< the optimizer's
+  CopyOut,         ///< from where a gather has put a block to where the layers read it
+  CopyOutAgain,    ///< likewise, for the backward pass
+  CopyIn,          ///< of a block's gradients, to where a reduction reads them
+  BackwardInput,   ///< the part of a backward pass that makes the gradient of its input
+  BackwardWeight,  ///< the part that makes those of weights
+  Mark,            ///< no work: an instant that ticks are counted from
 };
 
 inline constexpr Word<WorkKind> work_kinds[] = {{WorkKind::Backward, "backward"},
@@ -35,7 +38,10 @@ inline constexpr Word<WorkKind> work_kinds[] = {{WorkKind::Backward, "backward"}
                                                 {WorkKind::Update, "update"},
                                                 {WorkKind::CopyOut, "copy-out"},
                                                 {WorkKind::CopyOutAgain, "copy-out-again"},
-                                                {WorkKind::CopyIn, "copy-in"}};
+                                                {WorkKind::CopyIn, "copy-in"},
+                                                {WorkKind::BackwardInput, "backward-input"},
+                                                {WorkKind::BackwardWeight, "backward-weight"},
+                                                {WorkKind::Mark, "mark"}};
 
 struct Work {
   WorkKind kind = WorkKind::Backward;
@@ -54,7 +60,14 @@ struct Payload {
   bool operator==(const Payload&) const = default;
 };
 
-/// One collective, in each group of a family.
+/// A work of a role's program: its end where it comes before, its start where it comes after.
+struct WorkPoint {
+  std::uint32_t place = 0;  ///< in the role's program
+  std::uint32_t role = 0;   ///< of Plan::roles
+  auto operator<=>(const WorkPoint&) const = default;
+};
+
+/// One collective, or one send, in each group of a family.
 struct Transfer {
   CollectiveOp op = CollectiveOp::AllReduce;
   std::uint32_t group = group_all;  ///< of Plan::groups
@@ -63,6 +76,10 @@ struct Transfer {
   std::uint32_t lane = 0;         ///< of Plan::lanes
   std::int64_t priority = 0;      ///< for Order::Priority: smaller goes first
   std::uint32_t micro_batch = 0;  ///< whose gradients, or for whose layers
+  /// Where its lane has ticks: the work from whose end they are counted; none: from the start of the program.
+  std::optional<WorkPoint> ticks_from = {};
+  /// Of gathered parameters: the work after which they are freed; none: their layers' last before the next gather.
+  std::optional<WorkPoint> held_until = {};
   bool operator==(const Transfer&) const = default;
 };
 
@@ -72,16 +89,11 @@ struct Lane {
   Order order = Order::FirstReady;
   Window window;
   Time tick{0};  ///< if positive, transfers become ready only at its multiples after the start of the program
+  std::uint32_t channel = 0;  ///< lanes of different ones share nothing in `alpha-beta`
   bool operator==(const Lane&) const = default;
 };
 
 // The points that a gate joins. Never a time.
-/// A work of a role's program: its end where it comes before, its start where it comes after.
-struct WorkPoint {
-  std::uint32_t place = 0;  ///< in the role's program
-  std::uint32_t role = 0;   ///< of Plan::roles
-  auto operator<=>(const WorkPoint&) const = default;
-};
 /// Of a transfer, likewise.
 struct TransferPoint {
   std::uint32_t index = 0;  ///< of Plan::transfers
@@ -104,6 +116,7 @@ inline PlanPoint start_of_program(std::uint32_t role = 0) { return StartPoint{ro
 /// transfer.
 struct Gate {
   PlanPoint before, after;
+  bool next = false;  ///< `after` is of the next iteration
   auto operator<=>(const Gate&) const = default;
 
   const WorkPoint* work_before() const { return std::get_if<WorkPoint>(&before); }
@@ -135,7 +148,7 @@ struct MemoryPolicy {
 };
 
 /// Workers that run one program: the order of work on their compute streams, one period of it, from an instant at which
-/// no transfer is in flight.
+/// no transfer is in flight; in a pipeline, where there is no such instant, from their update.
 struct Role {
   std::string name;
   std::vector<Work> program;
@@ -152,6 +165,9 @@ struct Plan {
   std::vector<Transfer> transfers;
   std::vector<Gate> gates;
   std::vector<Lane> lanes;
+  bool pipeline = false;  ///< roles are ranks of a pipeline, each with layers of its own
+  /// Pipelines: all roles start an iteration at once, when all that came before it has ended.
+  bool together = false;
   std::optional<double> copy_rate;  ///< of CopyOut and CopyIn, bytes per second; none: they take no time
   MemoryPolicy memory_policy;
   std::optional<QueueingPolicy>

@@ -21,10 +21,10 @@ constexpr std::string_view class_of_buckets = R"(class Buckets:
             while left and sum(p.numel() for p in bucket) < size:
                 bucket.append(left.pop())
             if sum(p.numel() for p in bucket) != size:
-                raise ValueError("is this the model of the trace?")
+                raise ValueError("is this the model of the profile?")
             self.buckets.append(bucket)
         if left:
-            raise ValueError("is this the model of the trace?")
+            raise ValueError("is this the model of the profile?")
         for tensor in [*model.parameters(), *model.buffers()]:
             dist.broadcast(tensor.detach(), 0)
         for i, bucket in enumerate(self.buckets):

@@ -3,11 +3,12 @@
 namespace allreplay {
 
 std::vector<NamedGroup> data_parallel_groups(const ShardingConfig& sharding) {
-  const std::int64_t size = sharding.shard_group;
-  if (size == 0) return {{"all", everybody()}, {"shard", everybody()}, {"replica", consecutive(1)}};
-  return {{"all", everybody()},
-          {"shard", consecutive(size)},
-          {"replica", of_equal_place(size), 1 / static_cast<double>(size)}};
+  const std::int64_t size = sharding.shard_group, stride = sharding.stride;
+  const Group all = of_equal_place(stride);
+  if (size == 0) return {{"all", all}, {"shard", all}, {"replica", consecutive(1)}};
+  return {{"all", all},
+          {"shard", {.ranks = size, .stride = stride, .repeats = 0}},
+          {"replica", of_equal_place(size * stride), 1 / static_cast<double>(size)}};
 }
 
 }  // namespace allreplay

@@ -13,6 +13,7 @@ struct ShardingConfig {
   std::int64_t accumulate = 1;   ///< K: micro-batches of an iteration
   std::int64_t zero = 0;         ///< ZeRO's stage, as users say it
   std::int64_t shard_group = 0;  ///< G: among so many consecutive workers; 0: all
+  std::int64_t stride = 1;       ///< between neighbours of a group: tensor-parallel workers hold other parts of a model
   bool operator==(const ShardingConfig&) const = default;
 
   // What each stage shares out, and all below it do, too.
@@ -21,7 +22,7 @@ struct ShardingConfig {
   bool shards_parameters() const { return zero >= 3; }
 
   /// F: among how many of `workers` the state is shared out.
-  std::int64_t group_of(std::int64_t workers) const { return shard_group > 0 ? shard_group : workers; }
+  std::int64_t group_of(std::int64_t workers) const { return shard_group > 0 ? shard_group : workers / stride; }
   std::int64_t shards(std::int64_t workers) const { return shards_optimizer() ? group_of(workers) : 1; }
 };
 

@@ -13,7 +13,7 @@ namespace allreplay {
 /// Which layers travel together.
 struct Wrap {
   enum class By : std::uint8_t { Default, Group, Layer, Size, Given };
-  By by = By::Default;                     ///< the trace's groups if it has any, else its layers
+  By by = By::Default;                     ///< the profile's groups if it has any, else its layers
   Bytes size = 0;                          ///< Size: of a unit's parameters, at least
   std::vector<std::uint32_t> begins = {};  ///< Given: the layers with which units begin
   SourceLocation place;                    ///< where a complaint points

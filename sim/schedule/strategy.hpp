@@ -1,6 +1,7 @@
 // Strategies: pure functions from a profile and the cost of communication to a plan.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <list>
@@ -51,7 +52,8 @@ struct StrategyOptions {
   std::optional<Bytes> threshold;        ///< horovod: HOROVOD_FUSION_THRESHOLD; dear: its fusion buffer
   Time cycle{1'000'000'000};             ///< horovod: HOROVOD_CYCLE_TIME (1 ms since 0.21)
   std::optional<Bytes> partition;        ///< the size of slices; the strategy's own default if not given
-  Window credit{.count = 4};             ///< bytescheduler: how much may be in flight
+  Window credit{.count = 4};             ///< bytescheduler, byteps: how much may be in flight
+  Release release = Release::Layer;      ///< byteps
   PhaseOrder first_phase, second_phase;  ///< us-byte
   std::int64_t groups = 2;               ///< mergecomp: Y, or how many (MergeComp, section 5.2, recommends 2)
   double stop = 0.01;                    ///< mergecomp: alpha of Algorithm 2; the paper gives no value
@@ -78,6 +80,7 @@ struct Offer {
   std::string (*words)(const StrategyOptions& options, const Profile& profile) = nullptr;
   /// What the words mean, where they cannot say the options themselves.
   StrategyOptions (*meant)(StrategyOptions options, const Profile& profile) = nullptr;
+  std::array<std::string_view, 2> switched_on = {};  ///< options that are on here, and off as the framework comes
 };
 
 /// The size of slices where users say none: in bytes, or in elements of whatever type. Neither: nothing is cut.
@@ -119,6 +122,10 @@ struct Strategy {
   /// What planning compares, for those that look at tensors more than once; nullptr for the others.
   double (*comparisons)(const StrategyOptions& options, double tensors) = nullptr;
   Bytes threshold = 0;  ///< its default `threshold`; 0 if it reads none
+  /// Among several nodes, where nobody names a collective; "": ring, as everywhere else.
+  std::string_view collective = {};
+  Barrier barrier = Barrier::Iteration;  ///< its schedules'
+  bool in_pipelines = true;              ///< it plans the chunks of a pipeline, too
 
   bool shards() const { return plan != nullptr; }
   /// Of plans with these options. REQUIRES: shards().
@@ -161,7 +168,8 @@ class AddedStrategies {
 
 /// In the table, or among those that were added, if any were. Throws InputError at `place`, naming the nearest known
 /// one.
-const Strategy& find_strategy(std::string_view name, const SourceLocation& place, const AddedStrategies* added = nullptr);
+const Strategy& find_strategy(std::string_view name, const SourceLocation& place,
+                              const AddedStrategies* added = nullptr);
 
 /// What the strategy makes of sizes that are not given.
 StrategyOptions with_defaults(const Strategy& strategy, StrategyOptions options, const Profile& profile);

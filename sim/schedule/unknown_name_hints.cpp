@@ -24,12 +24,8 @@ struct Asked {
 // Found by a whole word of a name, or by how one starts where that is long enough to mean nothing else.
 const std::vector<Asked>& absent() {
   static const std::vector<Asked> all{
-      {{"tensor", "tp", "pipeline", "pp", "gpipe", "1f1b", "pipedream", "expert", "ep", "moe", "mixture", "context",
-        "cp", "sequence", "sp", "ulysses", "3d"},
-       "only data parallelism is simulated",
-       "fsdp2, zero-1 to zero-3 or megatron, on the trace of what one data-parallel rank computes"},
       {{"amp", "autocast", "apex", "mixed", "half", "fp16", "bf16", "fp8"},
-       "precision is the trace's",
+       "precision is the profile's",
        "--precision bf16, or gradient_dtype and parameter_dtype; --codec fp16 for the wire alone"},
       {{"async", "asynchronous", "asp", "ssp", "stale", "localsgd", "gossip", "decentralized", "fedavg"},
        "every iteration waits for the gradients of all workers",
@@ -38,8 +34,8 @@ const std::vector<Asked>& absent() {
        "what leaves the GPU is not simulated",
        "fsdp2 or zero-1 to zero-3, which share the state out; `run` says what a worker holds"},
       {{"checkpointing", "recompute", "recomputation", "remat"},
-       "what is computed again is the trace's",
-       "a trace measured with it, or made by `allreplay estimate --recompute RULE`"},
+       "what is computed again is the profile's",
+       "a profile measured with it, or made by `allreplay estimate --recompute RULE`"},
   };
   return all;
 }
@@ -47,10 +43,16 @@ const std::vector<Asked>& absent() {
 const std::vector<Asked>& elsewhere() {
   static const std::vector<Asked> all{
       {{"fsdp", "fsdp3"}, "which of PyTorch's?", "fsdp2, which is fully_shard, or fsdp1, FullyShardedDataParallel"},
+      {{"pp", "pipeline", "gpipe", "1f1b", "pipedream", "interleaved", "zbv", "dualpipe"},
+       "is how the ranks of a pipeline take turns",
+       "--pp P --schedule NAME, of `allreplay list schedules`, under a strategy"},
+      {{"tp", "cp", "ep", "tensor", "expert", "moe", "mixture", "context", "sequence", "sp", "ulysses", "3d"},
+       "is a degree beside data parallelism",
+       "--tp T, --cp C or --ep E, under a strategy, on the profile of one worker of such groups"},
       {{"hsdp"}, "is FSDP in groups", "fsdp2 --shard-group F"},
       {{"zero"}, "which stage?", "zero-1, zero-2 or zero-3"},
       {{"accumulate", "accumulation"}, "goes with any strategy", "--accumulate K"},
-      {{"ps", "byteps"}, "is a collective", "--collective parameter-server, under any strategy"},
+      {{"ps"}, "is a collective", "--collective parameter-server, under any strategy, or the strategy byteps"},
       {{"allreduce"}, "is what strategies schedule", "--collective ring, for instance, under any strategy"},
       {{"compress", "compression", "powersgd"}, "compression is a codec's", "--codec C, of `allreplay list codecs`"},
       {{"tensorflow", "tf", "jax", "xla", "keras", "paddle"},

@@ -23,11 +23,12 @@ UsByteModel::UsByteModel(const Profile& profile, BlockCost cost, Bytes partition
 // Eq. 6, at least 1) and Case 3 (all) in one.
 Bytes UsByteModel::merged(TensorId tensor, Bytes sent, Time left) const {
   const Bytes rest = profile_.tensors[tensor].bytes - sent;
-  if (cost_(rest) <= left) return rest;
+  const std::size_t first = sent == 0 ? 1 : 0;
+  if (cost_(rest, first) <= left) return rest;
   Bytes low = 1, high = (rest + partition_ - 1) / partition_;
   while (low < high) {
     const Bytes middle = low + (high - low) / 2;
-    if (cost_(std::min(rest, middle * partition_)) >= left)
+    if (cost_(std::min(rest, middle * partition_), first) >= left)
       high = middle;
     else
       low = middle + 1;
@@ -46,7 +47,7 @@ UsByteModel::Schedule UsByteModel::schedule(const Priorities& first, const Prior
   const auto send = [&](TensorId tensor, Bytes bytes) {
     operations.push_back({{tensor, sent[tensor], bytes}, clock});
     sent[tensor] += bytes;
-    clock = add(clock, cost_(bytes));
+    clock = add(clock, cost_of(operations.back().slice));
   };
   for (TensorId tensor = last; tensor-- > 0;) {
     const Time end = ready_[tensor];
@@ -83,7 +84,7 @@ Time UsByteModel::iteration(const std::vector<Operation>& operations) const {
   std::vector<Time> arrived(profile_.layers.size(), Time(0));
   for (const Operation& operation : operations) {
     Time& gate = arrived[profile_.tensors[operation.slice.tensor].layer];
-    gate = std::max(gate, add(operation.start, cost_(operation.slice.bytes)));
+    gate = std::max(gate, add(operation.start, cost_of(operation.slice)));
   }
   Time clock = profile_.backward();
   for (std::size_t layer = 0; layer < arrived.size(); ++layer)
@@ -100,7 +101,7 @@ double UsByteModel::exact_iteration(const Schedule& schedule) const {
   for (std::size_t i = 0; i < schedule.operations.size(); ++i) {
     const Slice& slice = schedule.operations[i].slice;
     end = std::max(end, ps(i < schedule.first_phase ? ready_[slice.tensor] : ready_.front()));
-    end += cost_.seconds(slice.bytes) * 1e12;
+    end += cost_.seconds(slice.bytes, slice.offset == 0 ? 1 : 0) * 1e12;
     double& gate = arrived[profile_.tensors[slice.tensor].layer];
     gate = std::max(gate, end);
   }
@@ -137,7 +138,7 @@ Priorities UsByteModel::greedy() const {
     const auto first = std::find_if(current.operations.begin(), end, ours);
     if (first == end) continue;  // it travels in the second phase, whatever its priority (lines 11-13)
     // Eq. 13: what becomes ready while all of l travels has to wait for it.
-    const Time done = add(first->start, cost_(profile_.tensors[l].bytes));
+    const Time done = add(first->start, cost_(profile_.tensors[l].bytes, 1));
     std::size_t k = l;
     while (k > 0 && ready_[k - 1] < done) --k;
     if (k == l) continue;

@@ -42,6 +42,7 @@ class UsByteModel {
   Priorities sequential() const;
 
  private:
+  Time cost_of(const Slice& slice) const { return cost_(slice.bytes, slice.offset == 0 ? 1 : 0); }
   Bytes merged(TensorId tensor, Bytes sent, Time left) const;
   Time iteration(const std::vector<Operation>& operations) const;
   double exact_iteration(const Schedule& schedule) const;

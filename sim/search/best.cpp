@@ -15,6 +15,7 @@
 #include "sim/search/candidate.hpp"
 #include "sim/training/lower_bound.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/sharding.hpp"
 #include "sim/training/unroll.hpp"
 
 namespace allreplay {
@@ -86,11 +87,12 @@ class Search {
         options_(job.scenario.options.strategy),
         step_(options_.sharding),
         fair_(job.scenario.options.sharing == Sharing::Fair || job.choice.detailed()),
-        splits_(!job.choice.detailed() && !job.choice.gathers() && !step_.shards_optimizer()),
+        splits_(!job.choice.detailed() && job.choice.has_halves() && !job.choice.gathers() &&
+                !step_.shards_optimizer()),
         memory_varies_(job.scenario.options.memory.limit && step_.shards_gradients()),
         on_(as_searched(step_.shards_optimizer() ? prepared_for_blocks(profile_, cost_, options_, job) : job)) {
     if (step_.shards_optimizer()) return;  // what the shards allow depends on the plan
-    const CommCost cost = job.fabric->price(CollectiveOp::AllReduce);
+    const CommCost cost = job.fabric->price(planned_call(job.scenario));
     if (!job.compression)
       bound_ = LowerBound(profile_, [&](Bytes bytes) { return cost.least(bytes); }).of(profile_, step_);
   }

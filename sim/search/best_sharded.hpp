@@ -6,7 +6,7 @@
 
 namespace allreplay {
 
-/// Of all ways of FSDP2 to merge the trace's units, over what is freed, how far ahead gathers and how far behind
+/// Of all ways of FSDP2 to merge the profile's units, over what is freed, how far ahead gathers and how far behind
 /// reductions may be, which micro-batches reduce, and whether both share a lane or have one each, but for what the user
 /// gives; fsdp1 and zero-3 as they come are compared, too. All of them where there are at most six units, else a search
 /// from even merges by moves of their borders. With jitter and in detailed fidelities the search replays without, in

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "sim/search/plan_of.hpp"
+#include "sim/training/collective_choice.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/training/sharding.hpp"
 
@@ -56,12 +57,14 @@ bool affordable(const Scenario& scenario) {
 
 std::vector<Scenario> others(const Scenario& scenario) {
   const CollectiveChoice choice = collective_of(scenario);
-  const bool halves = !choice.detailed() || choice.algorithm->splits || choice.gathers();
+  const bool halves = choice.has_halves() || choice.gathers();
   std::vector<Scenario> all;
   for (const Strategy& strategy : strategies()) {
     if (strategy.searched() || (strategy.split && !halves)) continue;
     Scenario other = scenario;
     other.strategy = &strategy;
+    other.collective = choice.algorithm->name;  // whatever the other would run on
+    other.place_of_collective = place_of_collective(scenario);
     if (strategy.shards()) other.options.strategy.sharding.zero = 0;
     if (stage_of(other) != scenario.options.strategy.sharding.zero || !goes_with(other) || !affordable(other)) continue;
     all.push_back(std::move(other));

@@ -1,6 +1,7 @@
 #include "sim/search/plan_of.hpp"
 
 #include "sim/search/best.hpp"
+#include "sim/search/candidate.hpp"
 #include "sim/training/job.hpp"
 #include "sim/training/memory.hpp"
 
@@ -8,17 +9,14 @@ namespace allreplay {
 
 namespace {
 
-// Where nothing fits into a limit that nobody gave, the device's, the best that there is: it will be marked.
-Plan searched_plan(const Job& job) {
-  const Options& options = job.scenario.options;
-  if (!options.memory.limit || options.places.contains("memory")) return find_best(job);
-  try {
-    return find_best(job);
-  } catch (const NothingFits&) {
-    Job unlimited = job;
-    unlimited.scenario.options.memory.limit.reset();
-    return find_best(unlimited);
-  }
+// Of a pipeline's the best of all other strategies, each as it comes.
+Plan plan_of_pipeline(const Job& job) {
+  const Scenario& scenario = job.scenario;
+  if (!scenario.strategy->searched())
+    return pipeline_plan(pipeline_request(scenario, *job.parallel, price_of_blocks(job)));
+  Plan best = best_of(scenario, {}, others(scenario)).plan;
+  best.strategy = scenario.strategy->name;
+  return best;
 }
 
 }  // namespace
@@ -26,10 +24,11 @@ Plan searched_plan(const Job& job) {
 Plan plan_of(const Job& job) {
   const Scenario& scenario = job.scenario;
   if (scenario.given) return scenario.given->plan;
-  if (scenario.strategy->searched()) return searched_plan(job);
+  if (scenario.options.parallel.pipeline()) return plan_of_pipeline(job);
+  if (scenario.strategy->searched()) return find_best(job);
   const Shared<Profile> profile = slowest_profile(scenario);
-  return make_plan(*scenario.strategy,
-                   {profile, price_of_blocks(job), scenario.options.strategy, !job.choice.gathers(), scenario.workers});
+  return make_plan(*scenario.strategy, {profile, price_of_blocks(job), scenario.options.strategy, !job.choice.gathers(),
+                                        scenario.workers / scenario.options.strategy.sharding.stride});
 }
 
 Plan plan_of(const Scenario& scenario) { return plan_of(job_of(scenario)); }

@@ -88,7 +88,7 @@ Values wraps(const Scenario& scenario) {
 }
 
 Values reshards(const Scenario& scenario) {
-  return scenario.strategy->name == "fsdp1" ? Values{"all", "none"} : Values{"but-last", "all", "none"};
+  return scenario.strategy->name == "fsdp2" ? Values{"but-last", "all", "none"} : Values{"all", "none"};
 }
 
 Values reductions(const Scenario& scenario) {

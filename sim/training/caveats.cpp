@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/collective/network_change.hpp"
 
 namespace allreplay {
 
@@ -61,7 +62,8 @@ std::string caveats_of(const Scenario& scenario, const CollectiveChoice& choice,
   const std::string network =
       choice.detailed() ? caveat(scenario, choice)
                         : implausible(scenario.cluster.network, *choice.algorithm, scenario.workers, choice.options);
-  return joined(network, codec_caveat(scenario, compression));
+  return joined(joined(network, alpha_caveat(scenario.cluster.network, scenario.workers)),
+                codec_caveat(scenario, compression));
 }
 
 }  // namespace allreplay

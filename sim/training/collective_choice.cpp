@@ -1,9 +1,14 @@
 #include "sim/training/collective_choice.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/collective/network_change.hpp"
 #include "sim/collective/parameter_server.hpp"
+#include "sim/core/named.hpp"
 
 namespace allreplay {
 
@@ -25,6 +30,10 @@ std::int64_t workers_together(const Scenario& scenario) {
                           : make_topology(*network.topology, scenario.workers)->group_size();
 }
 
+std::int64_t gpus_of_a_host(const Network& network) {
+  return network.node ? network.node->workers : network.topology ? network.topology->gpus_per_host : 1;
+}
+
 std::int64_t hierarchy_groups(std::int64_t workers, std::int64_t size) {
   return size > 1 && workers % size == 0 ? workers / size : 1;
 }
@@ -37,10 +46,17 @@ Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
   const SourceLocation place = scenario.fidelity.empty() ? network.place / "fidelity" : scenario.place_of_fidelity;
   const Fidelity fidelity = find_fidelity(name, place);
   if (fidelity == Fidelity::AlphaBeta) return fidelity;
+  if (algorithm.in_switches && fidelity == Fidelity::Message)
+    throw InputError(place, fmt::format("{} is summed in switches, and message knows ranks alone", algorithm.name),
+                     "fluid or alpha-beta");
   if (!algorithm.rounds)
     throw InputError(place, fmt::format("{} is priced as a whole and has no messages for {}", algorithm.name, name),
                      "alpha-beta");
-  if (!topology_of(network))
+  const auto topology = topology_of(network);
+  if (topology && fidelity == Fidelity::Message && topology->routing.kind == Routing::Kind::Adaptive)
+    throw InputError(place, "message has no messages that go all ways at once, as routing adaptive has them",
+                     "fluid, or ecmp or d-mod-k");
+  if (!topology)
     throw InputError(place,
                      fmt::format("{} needs a topology, and the cluster '{}' has none", name, scenario.cluster.name),
                      "alpha-beta, or add \"topology\" to the network; see docs/topologies.md");
@@ -48,33 +64,119 @@ Fidelity fidelity_of(const Scenario& scenario, const Algorithm& algorithm) {
 }
 
 // What a topology, and nodes, decide for a collective that runs on them.
-CollectiveOptions options_on(const Scenario& scenario, const Algorithm& algorithm, Fidelity fidelity) {
-  CollectiveOptions options = scenario.options.collective;
+void take_network(const Scenario& scenario, const Algorithm& algorithm, CollectiveChoice& choice) {
+  if (scenario.options.parallel.pipeline())
+    choice.options.chunks = CollectiveOptions{}.chunks;  // those are the pipeline's
   const auto& spec = scenario.cluster.network.topology;
-  if (spec && spec->kind == TopologyKind::BCube) options.levels = spec->k;
+  if (spec && spec->kind == TopologyKind::BCube) choice.options.levels = spec->k;
   // Of nodes without a topology, closed forms know themselves.
-  if (algorithm.grouped && (spec || fidelity != Fidelity::AlphaBeta))
-    options.groups = hierarchy_groups(scenario.workers, workers_together(scenario));
-  return options;
+  if (algorithm.grouped && (spec || choice.detailed()))
+    choice.options.groups =
+        hierarchy_groups(scenario.workers, workers_together(scenario));
+  if (algorithm.in_switches) choice.options.hosts = scenario.workers / gpus_of_a_host(scenario.cluster.network);
+}
+
+const Algorithm& algorithm_called(const Scenario& scenario, const std::string& name, const SourceLocation& place) {
+  const auto file = scenario.collective_files.find(name);
+  return file != scenario.collective_files.end() ? file->second->algorithm : find_algorithm(name, place);
+}
+
+// What it calls its own operation: files say it.
+const Algorithm& require_serving(const Algorithm& algorithm, CollectiveOp op, const SourceLocation& place) {
+  if (const Algorithm* serves = serving(algorithm, op)) return *serves;
+  std::vector<std::string_view> names;
+  for (const Algorithm& one : algorithms())
+    if (serving(one, op)) names.push_back(one.name);
+  throw InputError(place, fmt::format("{} cannot do the operation {}", algorithm.name, to_string(op)),
+                   fmt::format("{}", fmt::join(names, ", ")));
+}
+
+const std::string* named_for(const Network& network, CollectiveOp op) {
+  for (const auto& [operation, name] : network.by_operation)
+    if (operation == to_string(op)) return &name;
+  return nullptr;
+}
+
+// Where nothing that can was named.
+constexpr Word<CollectiveOp> usual[] = {{CollectiveOp::ReduceScatter, "ring"},
+                                        {CollectiveOp::AllGather, "ring"},
+                                        {CollectiveOp::AllToAll, "all-to-all"},
+                                        {CollectiveOp::Broadcast, "binary-tree"}};
+
+// The flag's, or the file's for that operation; else the file's one for all where it can.
+void choose_for(const Scenario& scenario, CollectiveOp op, CollectiveChoice& choice) {
+  const Network& network = scenario.cluster.network;
+  const SourceLocation in_file = network.place / "collective";
+  const std::string* const own = scenario.collective.empty() ? named_for(network, op) : &scenario.collective;
+  choice.named = own ? *own : network.collective;
+  const SourceLocation place = !scenario.collective.empty() ? scenario.place_of_collective
+                               : own                        ? in_file / to_string(op)
+                                                            : in_file;
+  const Algorithm& named = algorithm_called(scenario, choice.named, place);
+  const bool must = own || op == CollectiveOp::AllReduce;
+  choice.algorithm = must ? &require_serving(named, op, place) : serving(named, op);
+  if (!choice.algorithm) {
+    choice.named = name_of(usual, op);
+    choice.algorithm = serving(find_algorithm(choice.named, place), op);
+  }
+  choice.reduce_scatter = choice.all_gather = choice.algorithm;
+}
+
+// What plans send. `by_operation`: the file's own choice holds.
+void choose_for_plans(const Scenario& scenario, const std::string& name, bool by_operation, CollectiveChoice& choice) {
+  const Network& network = scenario.cluster.network;
+  const SourceLocation in_file = network.place / "collective";
+  choice.named = name;
+  choice.algorithm = choice.reduce_scatter = choice.all_gather =
+      &algorithm_called(scenario, name, place_of_collective(scenario));
+  if (!by_operation) return;
+  for (const auto& [operation, own] : network.by_operation) {
+    const CollectiveOp op = choose_by_name(collective_ops, operation, in_file, "unknown operation '{}'").value;
+    require_serving(algorithm_called(scenario, own, in_file / operation), op, in_file / operation);
+  }
+  const auto half = [&](CollectiveOp op) {
+    if (const std::string* own = named_for(network, op)) return &algorithm_called(scenario, *own, in_file);
+    return choice.algorithm->halves == Halves::None ? &find_algorithm(name_of(usual, op), in_file) : choice.algorithm;
+  };
+  choice.reduce_scatter = half(CollectiveOp::ReduceScatter);
+  choice.all_gather = half(CollectiveOp::AllGather);
 }
 
 }  // namespace
 
-CollectiveChoice collective_of(const Scenario& scenario) {
+std::string collective_named(const Scenario& scenario) {
   const std::string_view coded = scenario.codec ? scenario.codec->codec->collective : "";
-  const std::string name = !scenario.collective.empty() ? scenario.collective
-                           : !coded.empty()             ? std::string(coded)
-                                                        : scenario.cluster.network.collective;
-  const Algorithm& algorithm = find_algorithm(name, place_of_collective(scenario));
-  const Fidelity fidelity = fidelity_of(scenario, algorithm);
-  CollectiveOptions options = options_on(scenario, algorithm, fidelity);
-  return {&algorithm, fidelity, std::move(options)};
+  const Network& network = scenario.cluster.network;
+  if (!scenario.collective.empty()) return scenario.collective;
+  if (!coded.empty()) return std::string(coded);
+  const bool nodes = scenario.workers > node_workers_of(network);
+  const std::string_view own = scenario.strategy && nodes ? scenario.strategy->collective : "";
+  return network.names_collective || own.empty() ? network.collective : std::string(own);
+}
+
+CollectiveChoice collective_of(const Scenario& scenario) {
+  const Network& network = scenario.cluster.network;
+  const bool named = !scenario.collective.empty() || (scenario.codec && !scenario.codec->codec->collective.empty());
+  const bool by_operation = !named && !network.by_operation.empty();
+  CollectiveChoice choice;
+  if (scenario.operation)
+    choose_for(scenario, *scenario.operation, choice);
+  else
+    choose_for_plans(scenario, collective_named(scenario), by_operation, choice);
+  choice.options = scenario.options.collective;
+  for (const Algorithm* algorithm : {choice.algorithm, choice.reduce_scatter, choice.all_gather}) {
+    choice.fidelity = fidelity_of(scenario, *algorithm);
+    take_network(scenario, *algorithm, choice);
+  }
+  return choice;
 }
 
 std::vector<std::string_view> options_of(const CollectiveChoice& choice) {
   std::vector<std::string_view> names;
-  const std::string_view own = choice.detailed() ? choice.algorithm->message_option : choice.algorithm->option;
-  if (!own.empty()) names.push_back(own);
+  for (const Algorithm* one : {choice.algorithm, choice.reduce_scatter, choice.all_gather}) {
+    const std::string_view own = choice.detailed() ? one->message_option : one->option;
+    if (!own.empty() && std::find(names.begin(), names.end(), own) == names.end()) names.push_back(own);
+  }
   if (goes_in_legs(*choice.algorithm, choice.options)) names.insert(names.end(), {"server_hosts", "local"});
   return names;
 }

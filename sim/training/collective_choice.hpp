@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,19 +12,35 @@
 
 namespace allreplay {
 
-/// The scenario's own words, or else the codec's, or else the cluster's.
+/// Its name: in the scenario's own words, or else the codec's, or the cluster's, or the strategy's own, or ring.
+std::string collective_named(const Scenario& scenario);
+
 struct CollectiveChoice {
-  const Algorithm* algorithm = nullptr;
+  const Algorithm* algorithm = nullptr;                              ///< of all-reduces, or of the operation
+  const Algorithm *reduce_scatter = nullptr, *all_gather = nullptr;  ///< of plans' halves
   Fidelity fidelity = Fidelity::AlphaBeta;
   CollectiveOptions options;  ///< with what the topology decides: the levels of a BCube, the groups of a hierarchy
+  std::string named;          ///< the word that chose it
 
   /// Whether the topology is simulated.
   bool detailed() const { return fidelity != Fidelity::AlphaBeta; }
+  const Algorithm& of(CollectiveOp op) const {
+    return op == CollectiveOp::ReduceScatter ? *reduce_scatter
+           : op == CollectiveOp::AllGather   ? *all_gather
+                                             : *algorithm;
+  }
+  /// Whether it can carry out the operation: closed forms of built-in collectives can always be halved.
+  bool has(CollectiveOp op) const {
+    const Algorithm& one = of(op);
+    return is_whole(one, op) || one.halves != Halves::None || !(detailed() || one.in_switches || one.from_file);
+  }
+  bool has_halves() const { return has(CollectiveOp::ReduceScatter) && has(CollectiveOp::AllGather); }
   /// Whether payloads are gathered. There is no sum to scatter then, and every block travels in one stage.
   bool gathers() const { return algorithm->purpose == Purpose::AllGather; }
 };
 
-/// Throws InputError for names that nobody knows, and for a detailed fidelity without a topology.
+/// Throws InputError for names that nobody knows, for collectives that cannot do what they are named for, and for a
+/// detailed fidelity without a topology.
 CollectiveChoice collective_of(const Scenario& scenario);
 
 /// The names of the options on which its times depend.
@@ -37,6 +54,9 @@ std::int64_t workers_together(const Scenario& scenario);
 
 /// What the scenario is laid on. Throws InputError where there is no such network. REQUIRES: a detailed fidelity.
 std::shared_ptr<const Topology> topology_of(const Scenario& scenario);
+
+/// How many workers a node has, or a host of the topology.
+std::int64_t gpus_of_a_host(const Network& network);
 
 /// The groups of `hierarchical` among so many workers: one that holds all, unless they fill several.
 std::int64_t hierarchy_groups(std::int64_t workers, std::int64_t together);

@@ -13,6 +13,7 @@ double bus_factor(Purpose purpose, std::int64_t workers) {
     case Purpose::Selection:
       return 2 * (n - 1) / n;
     case Purpose::ReduceScatter:
+    case Purpose::AllToAll:
       return (n - 1) / n;
     case Purpose::AllGather:
       return n - 1;
@@ -21,25 +22,35 @@ double bus_factor(Purpose purpose, std::int64_t workers) {
   }
 }
 
+double bus_factor(CollectiveOp op, std::int64_t workers) {
+  const auto n = static_cast<double>(workers);
+  return op == CollectiveOp::Broadcast ? 1 : (op == CollectiveOp::AllReduce ? 2 : 1) * (n - 1) / n;
+}
+
 CollectivePricing price_collective(const Scenario& scenario, const std::vector<Bytes>& sizes) {
-  constexpr CollectiveOp op = CollectiveOp::AllReduce;
+  const CollectiveOp op = scenario.operation.value_or(CollectiveOp::AllReduce);
   const Job job = job_of(scenario);
   const Algorithm& algorithm = *job.choice.algorithm;
   const Fabric& fabric = *job.fabric;
   const Network& network = scenario.cluster.network;
   std::optional<NcclPrice> nccl;
   if (algorithm.name == "nccl" && network.nccl && scenario.workers > 1) nccl.emplace(network, scenario.workers, op);
+  const bool sends = algorithm.purpose == Purpose::AllToAll && job.choice.named == "nccl";
+  const double of_algbw = scenario.operation || algorithm.from_file
+                              ? bus_factor(scenario.operation.value_or(operation_of(algorithm)), scenario.workers)
+                              : bus_factor(algorithm.purpose, scenario.workers);
   CollectivePricing pricing{{}, fabric.messages(op), job.warning};
   for (const Bytes bytes : sizes) {
     const std::int64_t events = fabric.pricing_events();
     const auto begin = std::chrono::steady_clock::now();
-    CollectiveRow row{.bytes = bytes, .time_s = to_seconds(fabric.alone(bytes, op))};
+    CollectiveRow row{.bytes = bytes, .operation = scenario.operation, .time_s = to_seconds(fabric.alone(bytes, op))};
     row.wall_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     row.events = fabric.pricing_events() - events;
     row.messages = bytes > 0 ? pricing.messages : 0;
     if (nccl) row.choice = nccl->choice(static_cast<double>(bytes));
+    if (sends) row.choice = NcclChoice{"p2p", "Simple"};
     if (row.time_s > 0) row.algbw_GBps = static_cast<double>(bytes) / row.time_s * 1e-9;
-    row.busbw_GBps = row.algbw_GBps * bus_factor(algorithm.purpose, scenario.workers);
+    row.busbw_GBps = row.algbw_GBps * of_algbw;
     pricing.rows.push_back(row);
   }
   return pricing;

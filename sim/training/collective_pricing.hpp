@@ -15,6 +15,7 @@ namespace allreplay {
 
 struct CollectiveRow {
   Bytes bytes = 0;
+  std::optional<CollectiveOp> operation;  ///< where one is asked for
   double time_s = 0;
   double algbw_GBps = 0;  ///< bytes / time, in 10⁹ B/s; 0 where no time passes
   double busbw_GBps = 0;  ///< what of that a link carries: algbw times bus_factor()
@@ -34,6 +35,9 @@ struct CollectivePricing {
 /// all-reduce, (N−1)/N for a reduce-scatter, 1 for a broadcast. nccl-tests gives an all-gather the size of all payloads
 /// together and (N−1)/N; our block is one worker's payload, so N − 1.
 double bus_factor(Purpose purpose, std::int64_t workers);
+
+/// The same where the size is nccl-tests' own: an all-gather's is (N−1)/N.
+double bus_factor(CollectiveOp op, std::int64_t workers);
 
 /// Of the scenario's collective on its cluster; the profile and the strategy do not matter. Throws InputError.
 CollectivePricing price_collective(const Scenario& scenario, const std::vector<Bytes>& sizes);

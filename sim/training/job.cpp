@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/collective/parameter_server.hpp"
+#include "sim/collective/send_cost.hpp"
 #include "sim/network/alpha_beta.hpp"
 #include "sim/network/launch.hpp"
 #include "sim/training/caveats.hpp"
@@ -26,7 +27,7 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
         "fluid, or fewer workers");
 }
 
-NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice) {
+NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice, const Topology& topology) {
   const Network& network = scenario.cluster.network;
   NetworkSetup setup;
   setup.fidelity = choice.fidelity;
@@ -36,17 +37,17 @@ NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice) 
     const double outside = setup.alpha, inside = node->alpha.value_or(outside);
     setup.alpha = std::min(inside, outside);
     setup.levels = {node->workers, inside - setup.alpha, outside - setup.alpha};
-    setup.rails = node->rails;
-  } else if (on_rails(network)) {
-    setup.levels.node_workers = network.topology->gpus_per_host;
-    setup.rails = network.topology->rails;
+  } else if (on_rails(network) || (topology.gpus_per_host() > 1 && topology.group_size() == topology.gpus_per_host())) {
+    // Ranks that follow each other fill host after host: hosts are nodes.
+    setup.levels.node_workers = topology.gpus_per_host();
   }
+  setup.rails = ports_of_a_node(network);
   setup.gamma = network.gamma;
   setup.options = choice.options;
   setup.reuse = scenario.reuse;
   setup.rates = asks_for_rates(scenario);
   setup.calls = {planned_call(scenario)};
-  setup.calls.front().algorithm = choice.algorithm;
+  setup.calls.front().algorithm = &choice.of(setup.calls.front().op);
   setup.place = place_of_collective(scenario);
   return setup;
 }
@@ -59,14 +60,16 @@ std::vector<ServerLeg> legs_of(const Scenario& scenario, const CollectiveChoice&
 
 ChannelCost price_of(const Call& call, const Scenario& scenario, const CollectiveChoice& choice) {
   if (call.group.ranks == 1) return {CommCost(0, 0), Channels{0}};
-  const GroupCosts priced = price_group(scenario.cluster.network, *call.algorithm, call.group, scenario.workers,
-                                        scenario.cluster.workers, choice.options);
-  return {priced.costs[call.op], priced.channels};
+  const auto [cost, channels] =
+      price_call(scenario.cluster.network, call, scenario.workers, scenario.cluster.workers, choice.options);
+  return {cost, channels};
 }
 
-std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, Time launch, Legs legs = {}) {
-  if (launch == Time(0) && legs.empty()) return fabric;
-  return std::make_shared<LaunchedFabric>(std::move(fabric), launch, std::move(legs));
+std::shared_ptr<const Fabric> launched(std::shared_ptr<const Fabric> fabric, const Options& options, Legs legs = {},
+                                       bool (*is_launched)(const Call& call) = nullptr) {
+  if (options.launch == Time(0) && options.launch_tensor == Time(0) && legs.empty()) return fabric;
+  return std::make_shared<LaunchedFabric>(std::move(fabric), options.launch, std::move(legs), options.launch_tensor,
+                                          is_launched);
 }
 
 // On channels of closed forms. What goes in legs goes all the way there, and back.
@@ -85,7 +88,78 @@ std::shared_ptr<const Fabric> on_channels(const Scenario& scenario, const Collec
   }
   return launched(std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
                                                     scenario.options.sharing, asks_for_rates(scenario)),
-                  scenario.options.launch, std::move(legs));
+                  scenario.options, std::move(legs));
+}
+
+// A pipeline's groups, and sends between its ranks. What ranks hold alike costs them alike.
+void add_pipeline_calls(const Scenario& scenario, const CollectiveChoice& choice, const ParallelSetup& setup,
+                        std::vector<Call>& calls, ChannelCosts& costs) {
+  const Degrees& degrees = setup.degrees;
+  for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather}) {
+    const auto [cost, channels] = price_call(scenario.cluster.network, {op, degrees.gradients(), &choice.of(op)},
+                                             scenario.workers, scenario.cluster.workers, choice.options);
+    for (std::int64_t rank = 0; rank < degrees.pp; ++rank) {
+      calls.emplace_back(op, degrees.gradients(rank), &choice.of(op));
+      costs.push_back({cost, degrees.of_gradients() > 1 ? channels : Channels{0}});
+    }
+  }
+  for (const auto& [from, to] : pairs_of(*setup.pipeline, setup.profile)) {
+    const LinkCosts send =
+        send_costs(scenario.cluster.network, from, to, degrees.of_rank(), scenario.workers, choice.options);
+    calls.emplace_back(CollectiveOp::Send, degrees.pairs(from, to), choice.algorithm);
+    costs.push_back({CommCost(send.alpha, send.beta)});
+    calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), choice.algorithm);
+    costs.push_back({tied_cost(scenario.cluster.network, *choice.algorithm, send, choice.options)});
+  }
+}
+
+std::vector<Call> calls_of_pipeline(const Scenario& scenario, const CollectiveChoice& choice) {
+  const Degrees degrees = degrees_of(scenario);
+  std::vector<Call> calls = layer_calls(scenario, choice);
+  const bool shards = shards_state(scenario) || scenario.strategy->searched();
+  for (std::int64_t rank = 0; rank < degrees.pp; ++rank)
+    for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
+      if (shards || op == CollectiveOp::AllReduce) calls.emplace_back(op, degrees.gradients(rank), &choice.of(op));
+  const Pipeline pipeline = pipeline_of(scenario);
+  for (const auto& [from, to] : pairs_of(pipeline, scenario.profile))
+    calls.emplace_back(CollectiveOp::Send, degrees.pairs(from, to), choice.algorithm);
+  if (const auto& tied = scenario.profile->tied) {
+    const std::uint32_t from = rank_of_layer(pipeline, scenario.profile->tensors[tied->first].layer),
+                        to = rank_of_layer(pipeline, scenario.profile->tensors[tied->second].layer);
+    if (from != to) calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), choice.algorithm);
+  }
+  return calls;
+}
+
+// On the topology, which ranks share.
+Job detailed_pipeline_job(Job made) {
+  const Scenario& scenario = made.scenario;
+  made.topology = make_topology(*topology_of(scenario.cluster.network), scenario.workers);
+  made.setup = setup_of(scenario, made.choice, *made.topology);
+  made.setup.calls = calls_of_pipeline(scenario, made.choice);
+  made.rounds = lay_on(made.setup, *made.topology);
+  made.beneath = made.rounds;
+  // Sends, and what is tied, go between members, and are launched by nobody.
+  made.fabric =
+      launched(made.rounds, scenario.options, {}, [](const Call& call) { return call.group.members.empty(); });
+  made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
+  made.warning = parallel_caveats(scenario);
+  return made;
+}
+
+Job pipeline_job(Job made) {
+  const Scenario& scenario = made.scenario;
+  if (made.choice.detailed()) return detailed_pipeline_job(std::move(made));
+  made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice));
+  std::vector<Call> calls;
+  ChannelCosts costs;
+  add_pipeline_calls(scenario, made.choice, *made.parallel, calls, costs);
+  auto channels = std::make_shared<AlphaBetaFabric>(std::move(calls), scenario.workers, std::move(costs),
+                                                    scenario.options.sharing, asks_for_rates(scenario));
+  made.beneath = channels;
+  made.fabric = launched(std::move(channels), scenario.options);
+  made.warning = parallel_caveats(scenario);
+  return made;
 }
 
 }  // namespace
@@ -94,17 +168,27 @@ Job job_of(Scenario of) {
   Job made{.scenario = std::move(of)};
   const Scenario& scenario = made.scenario;
   made.choice = require_possible(scenario);
+  if (scenario.options.parallel.pipeline()) return pipeline_job(std::move(made));
+  if (scenario.options.parallel.any() && !made.choice.detailed()) {
+    made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice));
+    made.scenario.profile = Shared<Profile>(made.parallel->profile);
+  }
   made.compression = compression_of(scenario, *made.choice.algorithm, 1);
   made.warning = caveats_of(scenario, made.choice, made.compression);
   if (!made.choice.detailed()) {
     made.fabric = on_channels(scenario, made.choice);
     return made;
   }
-  made.launch = scenario.options.launch;
   made.topology = topology_of(scenario);
-  made.setup = setup_of(scenario, made.choice);
+  made.setup = setup_of(scenario, made.choice, *made.topology);
+  if (scenario.options.parallel.any())
+    for (Call& call : layer_calls(scenario, made.choice)) made.setup.calls.push_back(std::move(call));
   made.rounds = lay_on(made.setup, *made.topology);
-  made.fabric = launched(made.rounds, made.launch);
+  made.fabric = launched(made.rounds, scenario.options);
+  if (scenario.options.parallel.any()) {
+    made.parallel = std::make_shared<ParallelSetup>(parallel_setup(scenario, made.choice, made.rounds.get()));
+    made.scenario.profile = Shared<Profile>(made.parallel->profile);
+  }
   require_within_clock(scenario, {made.fabric->price(planned_call(scenario)), made.compression});
   require_bearable(scenario, made.choice, *made.fabric);
   return made;
@@ -112,21 +196,22 @@ Job job_of(Scenario of) {
 
 BlockCost price_of_blocks(const Job& job) {
   return {job.fabric->price(planned_call(job.scenario)),
-          compression_of(job.scenario, *job.choice.algorithm, slowest_factor(job.scenario))};
+          compression_of(job.scenario, *job.choice.algorithm, slowest_factor(job.scenario)),
+          job.fabric->launch_of_tensor()};
 }
 
 Job prepared_for(const Plan& plan, Job job) {
-  if (!job.choice.detailed()) return job;
+  if (!job.choice.detailed() || job.scenario.options.parallel.pipeline()) return job;
   std::vector<Call>& calls = job.setup.calls;
   const std::size_t known = calls.size();
   for (Call& call : calls_of(plan))
     if (!job.fabric->offers(call)) {
-      call.algorithm = job.choice.algorithm;
+      call.algorithm = &job.choice.of(call.op);
       calls.push_back(std::move(call));
     }
   if (calls.size() > known) {
     job.rounds = lay_on(job.setup, *job.topology);
-    job.fabric = launched(job.rounds, job.launch);
+    job.fabric = launched(job.rounds, job.scenario.options);
   }
   return job;
 }

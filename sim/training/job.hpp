@@ -8,6 +8,7 @@
 #include "sim/cluster/topology.hpp"
 #include "sim/network/rounds_fabric.hpp"
 #include "sim/training/collective_choice.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/training/simulate.hpp"
 
 namespace allreplay {
@@ -16,9 +17,10 @@ struct Job {
   Scenario scenario;
   CollectiveChoice choice;
   std::shared_ptr<const Fabric> fabric;
-  std::optional<Compression> compression;  ///< of a worker that nothing slows
-  std::string warning;                     ///< costs that no such network can have; "" if none
-  Time launch{0};
+  std::shared_ptr<const Fabric> beneath;          ///< pipelines: of sends, which no launch precedes
+  std::optional<Compression> compression;         ///< of a worker that nothing slows
+  std::shared_ptr<const ParallelSetup> parallel;  ///< none where there is data parallelism alone
+  std::string warning;                            ///< costs that no such network can have; "" if none
   // The detailed fidelities only:
   NetworkSetup setup;
   std::shared_ptr<const Topology> topology;

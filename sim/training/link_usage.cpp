@@ -9,6 +9,7 @@
 #include "sim/network/link_load.hpp"
 #include "sim/network/rounds_fabric.hpp"
 #include "sim/training/job.hpp"
+#include "sim/training/sharding.hpp"
 
 namespace allreplay {
 
@@ -26,11 +27,12 @@ void require_links(const Job& job, const SourceLocation& place) {
 void name_kinds(LinkUsage& usage) {
   const Topology& topology = *usage.topology;
   std::vector<std::string> of_node;
-  for (NodeId node = 0; node < topology.nodes(); ++node) of_node.push_back(node_kind(topology.name(node)));
+  const std::int64_t ends = topology.nodes() + topology.machines() * topology.nics();  // with the NICs behind the nodes
+  for (NodeId node = 0; node < ends; ++node) of_node.push_back(node_kind(topology.name(node)));
   std::map<std::string, std::uint32_t> known;
   for (LinkId link = 0; link < topology.links().size(); ++link) {
-    const Link& first = topology.links()[link & ~LinkId{1}];
-    const std::string name = fmt::format("{} - {}", of_node[first.from], of_node[first.to]);
+    const LinkId there = link & ~LinkId{1};
+    const std::string name = fmt::format("{} - {}", of_node[topology.port(there)], of_node[topology.port(there ^ 1U)]);
     const auto [found, fresh] = known.emplace(name, static_cast<std::uint32_t>(usage.kinds.size()));
     if (fresh) usage.kinds.push_back(name);
     usage.kind_of.push_back(found->second);
@@ -69,8 +71,7 @@ double LinkUsage::utilisation(LinkId link) const {
 }
 
 std::string LinkUsage::name(LinkId link) const {
-  const Link& one = topology->links()[link];
-  return fmt::format("{} -> {}", topology->name(one.from), topology->name(one.to));
+  return fmt::format("{} -> {}", topology->name(topology->port(link)), topology->name(topology->port(link ^ 1U)));
 }
 
 LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place) {
@@ -90,7 +91,7 @@ LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, cons
   require_links(job, place);
   LinkUsage usage = usage_on(job);
   usage.seconds = seconds;
-  send(usage, job, job.rounds->id_of(CollectiveOp::AllReduce), static_cast<double>(bytes));
+  send(usage, job, job.rounds->id_of(planned_call(scenario)), static_cast<double>(bytes));
   return usage;
 }
 
@@ -123,6 +124,9 @@ std::vector<HotLink> hottest(const LinkUsage& usage, std::size_t most) {
 
 std::string node_kind(const std::string& name) {
   const std::size_t dot = name.rfind('.');
+  if (dot != std::string::npos && dot + 2 < name.size() && name[dot + 1] == 'p' &&
+      std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dot) + 2, name.end(), is_digit))
+    return node_kind(name.substr(0, dot));
   const std::string last = dot == std::string::npos ? name : name.substr(dot + 1);
   if (!last.empty() && std::all_of(last.begin(), last.end(), is_digit))
     return dot == std::string::npos ? name : name.substr(0, dot);

@@ -50,7 +50,7 @@ struct HotLink {
 /// The most used, as many as wanted, those that are used at all; among equals in the order of their links.
 std::vector<HotLink> hottest(const LinkUsage& usage, std::size_t most);
 
-/// "h12" is a "h", "h3.gpu5" a "gpu", "s1.7" of a BCube a "s1".
+/// "h12" is a "h", "h3.gpu5" a "gpu", "s1.7" of a BCube a "s1", "edge2.p3" of plane 3 an "edge".
 std::string node_kind(const std::string& name);
 
 }  // namespace allreplay

@@ -46,12 +46,13 @@ namespace {
 // in flight.
 Time least_time(const Fabric& fabric, const Plan& plan, Bytes bytes) {
   const bool several = plan.lanes.size() > 1 || plan.lanes.front().window.count > 1;
-  if (!uses_halves(plan)) return fabric.least(bytes, CollectiveOp::AllReduce, several);
-  const Time halves = add(fabric.least(bytes, CollectiveOp::ReduceScatter, several),
-                          fabric.least_behind(bytes, CollectiveOp::AllGather, several));
+  const auto call = [&](CollectiveOp op) { return Call(op, plan.groups[group_all].group); };
+  if (!uses_halves(plan)) return fabric.least(bytes, call(CollectiveOp::AllReduce), several);
+  const Time halves = add(fabric.least(bytes, call(CollectiveOp::ReduceScatter), several),
+                          fabric.least_behind(bytes, call(CollectiveOp::AllGather), several));
   const bool mixed = std::any_of(plan.transfers.begin(), plan.transfers.end(),
                                  [](const Transfer& transfer) { return transfer.op == CollectiveOp::AllReduce; });
-  return mixed ? std::min(halves, fabric.least(bytes, CollectiveOp::AllReduce, several)) : halves;
+  return mixed ? std::min(halves, fabric.least(bytes, call(CollectiveOp::AllReduce), several)) : halves;
 }
 
 // On each network what all that crosses it takes at the best speed.
@@ -84,7 +85,9 @@ LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabr
   if (per_rank_start) return busiest_link(plan, fabric);
   // Plans of blocks of gradients begin with the backward pass that makes them.
   if (!plan.sharding.shards_optimizer() && plan.program().front().kind == WorkKind::Backward)
-    return LowerBound(profile, [&](Bytes bytes) { return least_time(fabric, plan, bytes); });
+    return LowerBound(profile, [&](Bytes bytes) {
+      return bytes > 0 ? add(fabric.launch_of_tensor(), least_time(fabric, plan, bytes)) : Time(0);
+    });
   LowerBound bound;
   bound.all = sending(plan, fabric);
   return bound;

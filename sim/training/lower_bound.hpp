@@ -32,8 +32,8 @@ struct LowerBound {
   Time all{0};          ///< T(all bytes)
 };
 
-/// The bound for plans like this one; `per_rank_start`: where workers start transfers apart, and much may be on its way before
-/// the last is ready. REQUIRES: the fabric can carry it.
+/// The bound for plans like this one; `per_rank_start`: where workers start transfers apart, and much may be on its way
+/// before the last is ready. REQUIRES: the fabric can carry it.
 LowerBound bound_of(const Profile& profile, const Plan& plan, const Fabric& fabric, bool per_rank_start = false);
 
 /// Whether compute tasks and nothing else: no codec's.

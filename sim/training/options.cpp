@@ -28,6 +28,10 @@ constexpr Word<TreeBandwidth> tree_bandwidths[] = {{TreeBandwidth::Paper, "paper
 constexpr Word<ServerHosts> server_hosts[] = {{ServerHosts::Colocated, "colocated"},
                                               {ServerHosts::Dedicated, "dedicated"}};
 constexpr Word<Barrier> barriers[] = {{Barrier::Iteration, "iteration"}, {Barrier::Layer, "layer"}};
+constexpr Word<Release> releases[] = {{Release::Layer, "layer"}, {Release::Backward, "backward"}};
+constexpr Word<P2p> p2ps[] = {{P2p::Overlap, "overlap"}, {P2p::Blocking, "blocking"}};
+constexpr Word<UpdateBarrier> update_barriers[] = {{UpdateBarrier::All, "all"}, {UpdateBarrier::Stage, "stage"}};
+constexpr Word<bool> reduce_grads[] = {{true, "wait"}, {false, "async"}};
 constexpr Word<bool> yes_or_no[] = {{true, "true"}, {false, "false"}};
 constexpr Word<Dtype> dtypes[] = {{Dtype::Fp32, "fp32"}, {Dtype::Bf16, "bf16"}, {Dtype::Fp16, "fp16"}};
 constexpr Word<Reshard> reshards[] = {{Reshard::ButLast, "but-last"}, {Reshard::All, "all"}, {Reshard::None, "none"}};
@@ -50,6 +54,12 @@ Wrap parse_wrap(const std::string& text, const SourceLocation& place) {
 std::string write_wrap(const Wrap& wrap) {
   if (wrap.by == Wrap::By::Default) return "";
   return wrap.by == Wrap::By::Size ? write_size(wrap.size) : std::string(name_of(wraps, wrap.by));
+}
+
+Bytes any_size(const std::string& text, const SourceLocation& place) {
+  const Bytes bytes = parse_size(text, place);
+  if (bytes < 0) throw InputError(place, fmt::format("\"{}\" is less than nothing", text), "0B or more");
+  return bytes;
 }
 
 Bytes positive_size(const std::string& text, const SourceLocation& place) {
@@ -231,6 +241,8 @@ using S = StrategyOptions;
 using F = FsdpOptions;
 using Z = ZeroOptions;
 using M = MegatronOptions;
+using P = ParallelOptions;
+constexpr std::string_view in_pipelines = "with pp above 1";
 constexpr std::string_view everybody = "all strategies";
 
 // The default in words, where get() has none for it.
@@ -241,6 +253,17 @@ OptionRow with_default(OptionRow row, std::string_view default_text) {
 
 OptionRow of_step(OptionRow row) {
   row.of_step = true;
+  return row;
+}
+
+// How many workers hold one model together, in one of the ways to cut it.
+template <auto member>
+OptionRow degree(std::string_view name, std::string_view about) {
+  return of_step(count<1, most_workers, &Options::parallel, member>(name, about, {}, everybody));
+}
+
+OptionRow called_also(OptionRow row, std::string_view other_name) {
+  row.other_name = other_name;
   return row;
 }
 
@@ -279,6 +302,8 @@ const std::vector<OptionRow>& table() {
              return credit.bytes == Window::unlimited ? std::to_string(credit.count) : write_size(credit.bytes);
            },
        .tuned = Tuned{1, 64}},
+      choice<releases, &Options::strategy, &S::release>(
+          "release", "blocks are ready after their layer's backward pass (layer) or after the whole one (backward)"),
       {.name = "first_phase",
        .about = "greedy (Algorithm 2), sequential, random:SEED, or the tensors as 3/1/2, counted from the input",
        .default_text = "greedy",
@@ -327,14 +352,79 @@ const std::vector<OptionRow>& table() {
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.launch = any_time(v, p); },
        .get = [](const Options& o) { return write_duration(o.launch); },
        .of_step = true},
+      {.name = "launch_tensor",
+       .about = "what a library spends on each tensor besides, when it is first launched",
+       .reader = everybody,
+       .kind = OptionKind::Duration,
+       .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.launch_tensor = any_time(v, p); },
+       .get = [](const Options& o) { return write_duration(o.launch_tensor); },
+       .of_step = true},
       choice<tree_bandwidths, &Options::collective, &CollectiveOptions::tree_bandwidth>(
           "tree_bandwidth", "b as printed in MG-WFBP's Table 2 (paper) or 2 beta + gamma (physical)"),
-      count<1, many, &Options::collective, &CollectiveOptions::chunks>(
-          "chunks", "into how many the bytes of each tree are cut, in fluid and message"),
+      {.name = "chunks",
+       .about = "into how many the bytes of each tree are cut, in fluid and message; with pp above 1: of the model, on "
+                "each rank of the pipeline (1; interleaved, zbv, dualpipe-v: 2)",
+       .kind = OptionKind::Count,
+       .set = [](Options& o, const std::string& v,
+                 const SourceLocation& p) { o.parallel.chunks = o.collective.chunks = parse_integer(v, 1, many, p); },
+       .get = [](const Options& o) { return std::to_string(o.collective.chunks); }},
       count<1, many, &Options::iterations>("iterations", "over how many iterations the period is averaged", {},
                                            "with jitter"),
-      of_step(count<1, many, &Options::strategy, &S::sharding, &ShardingConfig::accumulate>(
-          "accumulate", "K: micro-batches of an iteration", {}, everybody)),
+      called_also(of_step(count<1, many, &Options::strategy, &S::sharding, &ShardingConfig::accumulate>(
+                      "accumulate", "K: micro-batches of an iteration", {}, everybody)),
+                  "micro_batches"),
+      degree<&P::pp>("pp", "P: ranks of a pipeline, each with its part of the layers"),
+      degree<&P::tp>("tp", "T: workers of a tensor-parallel group; the profile is one worker's"),
+      degree<&P::cp>("cp", "C: workers of a context-parallel group, likewise"),
+      degree<&P::ep>("ep", "E: workers of an expert-parallel group"),
+      {.name = "schedule",
+       .about =
+           "in which order the ranks of a pipeline run their chunks: a name of `list schedules`, or PyTorch's file",
+       .reader = in_pipelines,
+       .kind = OptionKind::Schedule,
+       .set =
+           [](Options& o, const std::string& v, const SourceLocation& p) {
+             if (v.empty()) throw InputError(p, "is empty", "a name of `allreplay list schedules`, or a file");
+             o.parallel.schedule = v;
+           },
+       .get = [](const Options& o) { return o.parallel.schedule; },
+       .of_step = true},
+      {.name = "stages",
+       .about = "how layers are cut into chunks: by time (balanced), by number (equal), or so many layers each, 3/4/3",
+       .reader = in_pipelines,
+       .kind = OptionKind::Cut,
+       .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.parallel.stages = parse_cut(v, p); },
+       .get = [](const Options& o) { return write_cut(o.parallel.stages); },
+       .of_step = true},
+      {.name = "microbatch_group",
+       .about = "G of interleaved: so many micro-batches pass a chunk before those of the next chunk do",
+       .reader = in_pipelines,
+       .default_text = "micro-batches over the rounds that they make: PyTorch's rule",
+       .kind = OptionKind::Count,
+       .set = [](Options& o, const std::string& v,
+                 const SourceLocation& p) { o.parallel.microbatch_group = parse_integer(v, 1, many, p); },
+       .get =
+           [](const Options& o) {
+             return o.parallel.microbatch_group ? std::to_string(*o.parallel.microbatch_group) : std::string();
+           },
+       .of_step = true},
+      of_step(choice<p2ps, &Options::parallel, &P::p2p>(
+          "p2p", "sends between ranks run beside computing (overlap), or hold it (blocking)", in_pipelines)),
+      {.name = "p2p_bytes",
+       .about = "of each send between ranks",
+       .reader = in_pipelines,
+       .default_text = "output_bytes of the last layer before the cut",
+       .kind = OptionKind::Size,
+       .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.parallel.p2p_bytes = any_size(v, p); },
+       .get = [](const Options& o) { return o.parallel.p2p_bytes ? write_size(*o.parallel.p2p_bytes) : std::string(); },
+       .of_step = true},
+      of_step(choice<yes_or_no, &Options::parallel, &P::p2p_split>(
+          "p2p_split", "each worker of a tensor group sends its share of the bytes", in_pipelines)),
+      with_default(
+          of_step(choice<update_barriers, &Options::parallel, &P::update_barrier>(
+              "update_barrier", "a rank's update waits for all ranks (all: a norm over all), or for this one (stage)",
+              in_pipelines)),
+          "all; with barrier=layer: stage"),
       of_step(count<0, 3, &Options::strategy, &S::sharding, &ShardingConfig::zero>(
           "zero", "ZeRO's stage under any plan of blocks: 0 all-reduces, 1 and 2 shard (3: best)", {},
           "all strategies that make blocks")),
@@ -349,17 +439,17 @@ const std::vector<OptionRow>& table() {
       {.name = "update",
        .about = "the optimizer's step of one worker that holds everything",
        .reader = everybody,
-       .default_text = "the trace's",
+       .default_text = "the profile's",
        .kind = OptionKind::Duration,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.update = any_time(v, p); },
        .get = [](const Options& o) { return o.update ? write_duration(*o.update) : std::string(); },
        .of_step = true},
       with_default(of_step(choice<dtypes, &Options::dtypes, &Dtypes::gradient>("gradient_dtype",
                                                                                "of gradients on the wire", everybody)),
-                   "the trace's"),
+                   "the profile's"),
       with_default(of_step(choice<dtypes, &Options::dtypes, &Dtypes::parameter>(
                        "parameter_dtype", "of parameters on the wire", everybody)),
-                   "the trace's"),
+                   "the profile's"),
       {.name = "state",
        .about = "the optimizer's state, bytes per element",
        .reader = everybody,
@@ -377,14 +467,14 @@ const std::vector<OptionRow>& table() {
       {.name = "memory",
        .about = "of a worker: what needs more does not fit",
        .reader = everybody,
-       .default_text = "that of the trace's device, where the trace says activations, too; else no limit",
+       .default_text = "that of the profile's device, where the profile says activations, too; else no limit",
        .kind = OptionKind::Size,
        .set = [](Options& o, const std::string& v, const SourceLocation& p) { o.memory.limit = positive_size(v, p); },
        .get = [](const Options& o) { return o.memory.limit ? write_size(*o.memory.limit) : std::string(); },
        .of_step = true},
       {.name = "wrap",
-       .about = "what a unit is: group (the trace's), layer, or layers up to a size",
-       .default_text = "group where the trace names groups, else layer",
+       .about = "what a unit is: group (the profile's), layer, or layers up to a size",
+       .default_text = "group where the profile names groups, else layer",
        .kind = OptionKind::Wrap,
        .set = [](Options& o, const std::string& v,
                  const SourceLocation& p) { o.strategy.fsdp.wrap = parse_wrap(v, p); },
@@ -436,6 +526,10 @@ const std::vector<OptionRow>& table() {
           "distributed_optimizer", "the optimizer is shared out (the framework's own default: false)"),
       choice<yes_or_no, &Options::strategy, &S::megatron, &M::overlap_grad_reduce>(
           "overlap_grad_reduce", "buckets are reduced during the backward pass (the framework's own default: false)"),
+      choice<yes_or_no, &Options::parallel, &P::align_grad_reduce>(
+          "align_grad_reduce", "in pipelines with several chunks a rank, all ranks launch a chunk's buckets together"),
+      choice<reduce_grads, &Options::parallel, &P::reduce_grad_waits>(
+          "reduce_grad", "in pipelines the next action waits for a chunk's reductions (wait), or the update (async)"),
       {.name = "overlap_param_gather",
        .about = "buckets are gathered during the forward pass (the framework's own default: false)",
        .default_text = "true where the two others are",
@@ -469,6 +563,16 @@ std::vector<std::string_view> named_readers(std::string_view option) {
 }  // namespace
 
 std::span<const OptionRow> option_rows() { return table(); }
+
+const OptionRow* option_named(std::string_view name) {
+  for (const OptionRow& row : table())
+    if (row.name == name) return &row;
+  std::string other(name);  // micro-batches, as the flag has it
+  std::replace(other.begin(), other.end(), '-', '_');
+  for (const OptionRow& row : table())
+    if (!row.other_name.empty() && row.other_name == other) return &row;
+  return nullptr;
+}
 
 std::span<const std::string_view> step_options() {
   static const std::vector<std::string_view> names = [] {
@@ -516,9 +620,11 @@ std::string help_of(const OptionRow& option) {
 }
 
 void Options::set(std::string_view name, const std::string& value, const SourceLocation& place) {
-  if (!row_named(table(), name)) hint_at_what_is_absent(name, place);
-  find_by_name(table(), name, place, "unknown option '{}'").set(*this, value, place);
-  places[std::string(name)] = place;
+  const OptionRow* known = option_named(name);
+  if (!known) hint_at_what_is_absent(name, place);
+  const OptionRow& row = known ? *known : find_by_name(table(), name, place, "unknown option '{}'");
+  row.set(*this, value, place);
+  places[std::string(row.name)] = place;
 }
 
 SourceLocation Options::place_of(const std::string& name) const {
@@ -527,7 +633,7 @@ SourceLocation Options::place_of(const std::string& name) const {
 }
 
 std::string Options::get(std::string_view name) const {
-  const OptionRow* row = row_named(table(), name);
+  const OptionRow* row = option_named(name);
   return row ? row->get(*this) : "";
 }
 

@@ -12,6 +12,7 @@
 #include "sim/collective/algorithm.hpp"
 #include "sim/core/error.hpp"
 #include "sim/network/alpha_beta.hpp"
+#include "sim/pipeline/parallelism.hpp"
 #include "sim/schedule/strategy.hpp"
 
 namespace allreplay {
@@ -20,7 +21,7 @@ namespace allreplay {
 enum class Dtype : std::uint8_t { Fp32, Bf16, Fp16 };
 inline Bytes bytes_of(Dtype dtype) { return dtype == Dtype::Fp32 ? 4 : 2; }
 struct Dtypes {
-  std::optional<Dtype> gradient, parameter;  ///< the trace's own if not given
+  std::optional<Dtype> gradient, parameter;  ///< the profile's own if not given
 };
 
 /// What a worker's memory holds, and may hold.
@@ -39,12 +40,14 @@ struct Options {
   StrategyOptions strategy;
   CollectiveOptions collective;
   CodecOptions codec;
+  ParallelOptions parallel;
   Sharing sharing = Sharing::Serial;
   Dtypes dtypes;
-  std::optional<Time> update;  ///< instead of the trace's
+  std::optional<Time> update;  ///< instead of the profile's
   MemoryOptions memory;
   Start start = Start::Together;
   Time launch{0};                                ///< of each collective, on its lane
+  Time launch_tensor{0};                         ///< of each tensor, when it is first launched
   std::map<std::string, SourceLocation> places;  ///< of the options that were set
   std::int64_t iterations = 100;                 ///< replayed when there is jitter; without it the period is exact
 
@@ -59,13 +62,31 @@ struct Options {
 };
 
 /// What an option's value is.
-enum class OptionKind : std::uint8_t { Size, Duration, Count, CountOrSize, Share, Choice, Order, Wrap, Rate };
+enum class OptionKind : std::uint8_t {
+  Size,
+  Duration,
+  Count,
+  CountOrSize,
+  Share,
+  Choice,
+  Order,
+  Wrap,
+  Rate,
+  Schedule,
+  Cut
+};
 inline constexpr Word<OptionKind> option_kinds[] = {
-    {OptionKind::Size, "a size"},    {OptionKind::Duration, "a duration"},
-    {OptionKind::Count, "a number"}, {OptionKind::Share, "a share"},
-    {OptionKind::Choice, "a word"},  {OptionKind::CountOrSize, "a number, or a size"},
-    {OptionKind::Order, "an order"}, {OptionKind::Wrap, "a word, or a size"},
+    {OptionKind::Size, "a size"},
+    {OptionKind::Duration, "a duration"},
+    {OptionKind::Count, "a number"},
+    {OptionKind::Share, "a share"},
+    {OptionKind::Choice, "a word"},
+    {OptionKind::CountOrSize, "a number, or a size"},
+    {OptionKind::Order, "an order"},
+    {OptionKind::Wrap, "a word, or a size"},
     {OptionKind::Rate, "a rate"},
+    {OptionKind::Schedule, "a name, or a file"},
+    {OptionKind::Cut, "a word, or numbers"},
 };
 
 /// What `tune` may make of an option, on a logarithmic scale: counts, bytes or seconds.
@@ -76,7 +97,8 @@ struct Tuned {
 /// All that there is to know of an option. Adding one is a field of Options' parts and a row.
 struct OptionRow {
   std::string_view name;
-  std::string_view about;         ///< one line, without who reads it and its default
+  std::string_view other_name = "";  ///< by which it is known, too
+  std::string_view about;            ///< one line, without who reads it and its default
   std::string_view reader;        ///< where no strategy's, codec's or collective's row names the option: when it counts
   std::string_view default_text;  ///< the default in words, where get() has none
   std::string (*default_text_of)(const Strategy& strategy) =
@@ -90,6 +112,9 @@ struct OptionRow {
 };
 
 std::span<const OptionRow> option_rows();
+
+/// By its name, or its other one; nullptr.
+const OptionRow* option_named(std::string_view name);
 
 /// The names of those of the training step.
 std::span<const std::string_view> step_options();

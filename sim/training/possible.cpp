@@ -7,12 +7,18 @@
 
 #include "sim/collective/parameter_server.hpp"
 #include "sim/schedule/needs.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/training/sharding.hpp"
 
 namespace allreplay {
 
 bool on_rails(const Network& network) {
-  return network.topology ? network.topology->kind == TopologyKind::Rail : network.node.has_value();
+  return network.topology ? has_ports(*network.topology) : network.node.has_value();
+}
+
+std::int64_t ports_of_a_node(const Network& network) {
+  if (network.node) return network.node->rails;
+  return on_rails(network) ? network.topology->ports_of_host() : 1;
 }
 
 bool asks_for_rates(const Scenario& scenario) {
@@ -150,8 +156,13 @@ void require_carried(const Scenario& scenario, const Algorithm& algorithm) {
                      "a power of two, or --collective topk-allgather");
 }
 
-// Legs have channels, and those have closed forms.
+// Legs have channels, and those have closed forms; links of servers are no topology's.
 void require_servers(const Scenario& scenario, const CollectiveChoice& choice) {
+  if (choice.algorithm->servers && choice.detailed() && scenario.cluster.network.server)
+    throw InputError(
+        scenario.cluster.network.place / "server",
+        fmt::format("{} runs on the topology's links and knows none of servers", to_string(choice.fidelity)),
+        "the fidelity alpha-beta");
   if (!goes_in_legs(*choice.algorithm, choice.options)) return;
   const bool local = choice.options.local;
   const SourceLocation place = scenario.options.place_of(local ? "local" : "server_hosts");
@@ -173,15 +184,66 @@ void require_interference(const Scenario& scenario, const CollectiveChoice& choi
                      "alpha-beta or fluid, or interference without a rate");
 }
 
+// Above their hosts, of which each sums by itself first.
+void require_hosts_of_switches(const Scenario& scenario, const CollectiveChoice& choice) {
+  if (!choice.algorithm->in_switches || scenario.workers == 1) return;
+  const auto refuse = [&](const std::string& wrong, const std::string& right) {
+    throw InputError(place_of_collective(scenario), fmt::format("{} {}", choice.algorithm->name, wrong), right);
+  };
+  const auto spec = topology_of(scenario.cluster.network);
+  if (spec && !has_switch_trees(spec->kind))
+    refuse(fmt::format("has no tree of switches on a {}", kind_name(spec->kind)), "star, leaf-spine, fat-tree or rail");
+  if (const auto& group = scenario.options.strategy.sharding.shard_group; group != 0 && group != scenario.workers)
+    refuse("sums among all workers, and not in shard groups", "ring, for example");
+  const std::int64_t gpus = gpus_of_a_host(scenario.cluster.network);
+  if (gpus == 1) return;
+  if (scenario.workers <= gpus)
+    refuse(fmt::format("has no switch above the {} workers of one host", scenario.workers), "more hosts, or ring");
+  if (scenario.workers % gpus != 0)
+    refuse(fmt::format("cannot serve {} workers on hosts of {}: the last is part empty", scenario.workers, gpus),
+           fmt::format("a multiple of {}", gpus));
+  if (spec && !fills_hosts(*spec))
+    refuse("sums in hosts first, and ranks are dealt from host to host", "a placement that fills hosts");
+}
+
+void require_switches(const Scenario& scenario, const CollectiveChoice& choice, const Topology& topology) {
+  if (!choice.algorithm->in_switches) return;
+  const std::int64_t gpus = topology.gpus_per_host();
+  const std::int64_t trees = std::min<std::int64_t>(gpus, ports_of_a_node(scenario.cluster.network));
+  for (std::int64_t tree = 0; tree < trees; ++tree) {
+    std::vector<NodeId> ranks;
+    for (NodeId rank = 0; rank < scenario.workers; ++rank)
+      if (rank % gpus % trees == tree) ranks.push_back(rank);
+    for (const LinkId link : topology.tree_above(static_cast<std::uint32_t>(tree), ranks))
+      if (topology.links()[link].bandwidth <= 0)
+        throw InputError(
+            place_of_collective(scenario),
+            fmt::format("{} needs the link from {} to {}, which is down", choice.algorithm->name,
+                        topology.name(topology.links()[link].from), topology.name(topology.links()[link].to)),
+            "ring, for example");
+  }
+}
+
+// Plans that send halves ask for both.
+void require_halves(const Scenario& scenario, const CollectiveChoice& choice) {
+  for (const CollectiveOp op : {CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
+    if (!choice.has(op))
+      throw InputError(place_of_collective(scenario),
+                       fmt::format("{} has no reduce-scatter and all-gather halves", choice.of(op).name),
+                       "ring, for example");
+}
+
 }  // namespace
 
 std::vector<Call> possible_calls(const Scenario& scenario, const CollectiveChoice& choice) {
+  if (scenario.operation) return {{*scenario.operation, Group{}, &choice.of(*scenario.operation)}};
   std::vector<Call> calls;
   for (const NamedGroup& one : data_parallel_groups(scenario.options.strategy.sharding)) {
     if (!calls.empty() && !shards_state(scenario)) break;
     const Group group = one.group.of(scenario.workers);
     for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
-      if (const Call call(op, group, choice.algorithm); std::find(calls.begin(), calls.end(), call) == calls.end())
+      if (const Call call(op, group, &choice.of(op));
+          choice.has(op) && std::find(calls.begin(), calls.end(), call) == calls.end())
         calls.push_back(call);
   }
   return calls;
@@ -198,15 +260,32 @@ void require_groups_served(const Scenario& scenario, const CollectiveChoice& cho
     if (choice.detailed())
       rounds_of(*call.algorithm, call.group.ranks, options, call.op, place_of_collective(scenario));
     else
-      price_group(scenario.cluster.network, *call.algorithm, call.group, scenario.workers, scenario.cluster.workers,
-                  choice.options);
+      price_call(scenario.cluster.network, call, scenario.workers, scenario.cluster.workers, choice.options);
   }
+}
+
+}  // namespace
+
+namespace {
+
+// With more than data parallelism groups are what is priced, and never everybody.
+CollectiveChoice require_parallel_possible(const Scenario& scenario, CollectiveChoice choice) {
+  require_carried(scenario, *choice.algorithm);
+  require_interference(scenario, choice);
+  require_bearable(scenario);
+  require_bearable_step(scenario);
+  require_parallel(scenario, choice);
+  require_sharding(scenario);
+  return choice;
 }
 
 }  // namespace
 
 CollectiveChoice require_possible(const Scenario& scenario) {
   CollectiveChoice choice = collective_of(scenario);
+  if (scenario.options.parallel.any()) return require_parallel_possible(scenario, std::move(choice));
+  const bool split = scenario.strategy && (scenario.strategy->split || shards_state(scenario)) && !choice.gathers();
+  if (split && scenario.workers > 1) require_halves(scenario, choice);
   if (scenario.given && scenario.strategy->split && choice.gathers())
     throw InputError({scenario.given->file, "/transfers"},
                      fmt::format("{} gathers payloads, and has no reduce-scatters", choice.algorithm->name),
@@ -227,6 +306,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
   require_bearable(scenario);
   require_bearable_step(scenario);
   require_sharding(scenario);
+  require_hosts_of_switches(scenario, choice);
   if (!choice.detailed()) {
     require_within_clock(scenario,
                          {price(network, *choice.algorithm, scenario.workers, scenario.cluster.workers, choice.options),
@@ -234,13 +314,15 @@ CollectiveChoice require_possible(const Scenario& scenario) {
     require_groups_served(scenario, choice);
     return choice;
   }
-  topology_of(scenario);  // complains of one that cannot be
+  const auto topology = topology_of(scenario);
   if (scenario.workers <= 1) return choice;
-  require_full_nodes(scenario, *choice.algorithm);
-  const bool split = scenario.strategy && (scenario.strategy->split || shards_state(scenario)) && !choice.gathers();
-  for (const CollectiveOp op : {CollectiveOp::AllReduce, split ? CollectiveOp::AllGather : CollectiveOp::AllReduce}) {
-    const Rounds rounds =
-        rounds_of(*choice.algorithm, scenario.workers, choice.options, op, place_of_collective(scenario));
+  require_switches(scenario, choice, *topology);
+  for (const Algorithm* algorithm : {choice.algorithm, choice.reduce_scatter, choice.all_gather})
+    require_full_nodes(scenario, *algorithm);
+  std::vector<CollectiveOp> ops{scenario.operation.value_or(CollectiveOp::AllReduce)};
+  if (split) ops.insert(ops.end(), {CollectiveOp::ReduceScatter, CollectiveOp::AllGather});
+  for (const CollectiveOp op : ops) {
+    const Rounds rounds = rounds_of(choice.of(op), scenario.workers, choice.options, op, place_of_collective(scenario));
     if (choice.fidelity == Fidelity::Message) require_bearable(scenario, choice, rounds);
   }
   require_groups_served(scenario, choice);

@@ -26,4 +26,7 @@ bool asks_for_rates(const Scenario& scenario);
 /// Whether the network has nodes with ports: all-reduces are rings of them.
 bool on_rails(const Network& network);
 
+/// How many ports those have; 1 where there are no such nodes.
+std::int64_t ports_of_a_node(const Network& network);
+
 }  // namespace allreplay

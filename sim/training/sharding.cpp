@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/training/job.hpp"
+#include "sim/training/parallel_setup.hpp"
 
 namespace allreplay {
 
@@ -17,8 +18,13 @@ bool shards_state(const Scenario& scenario) {
 }
 
 Call planned_call(const Scenario& scenario) {
-  if (!shards_state(scenario)) return CollectiveOp::AllReduce;
-  return {CollectiveOp::ReduceScatter, data_parallel_groups(scenario.options.strategy.sharding)[group_shard].group};
+  if (scenario.operation) return *scenario.operation;
+  if (scenario.options.parallel.pipeline())
+    return {shards_state(scenario) ? CollectiveOp::ReduceScatter : CollectiveOp::AllReduce,
+            degrees_of(scenario).gradients()};
+  const auto groups = data_parallel_groups(scenario.options.strategy.sharding);
+  if (!shards_state(scenario)) return {CollectiveOp::AllReduce, groups[group_all].group};
+  return {CollectiveOp::ReduceScatter, groups[group_shard].group};
 }
 
 std::int64_t stage_of(const Scenario& scenario) {
@@ -42,9 +48,10 @@ namespace {
 void require_groups(const Scenario& scenario) {
   const std::int64_t group = scenario.options.strategy.sharding.shard_group;
   if (group == 0) return;
-  if (scenario.workers % group != 0)
+  const std::int64_t workers = scenario.workers / scenario.options.strategy.sharding.stride;
+  if (workers % group != 0)
     throw InputError(scenario.options.place_of("shard_group"),
-                     fmt::format("groups of {} do not divide {} workers", group, scenario.workers),
+                     fmt::format("groups of {} do not divide {} workers", group, workers),
                      "a divisor of the number of workers");
   if (!scenario.given && !takes_groups(scenario))
     refuse(scenario, "shard_group",
@@ -64,6 +71,7 @@ bool goes_with(const Scenario& scenario) {
 
 void require_sharding(const Scenario& scenario) {
   if (!scenario.strategy) return;
+  require_strategy_of_pipelines(scenario);
   require_groups(scenario);
   const StrategyOptions& options = scenario.options.strategy;
   if (scenario.codec && !scenario.strategy->plan && scenario.options.places.contains("zero") && shards_state(scenario))
@@ -78,8 +86,10 @@ void require_sharding(const Scenario& scenario) {
     if (options.sharding.shards_optimizer())
       refuse(scenario, "zero", "nothing: the strategy is a way of sharding already");
     if (options.barrier) refuse(scenario, "barrier", "nothing: what waits for what is the framework's");
-    if (scenario.strategy->name == "fsdp1" && options.fsdp.reshard == Reshard::ButLast)
-      throw InputError(scenario.options.place_of("reshard"), "fsdp1 has no but-last", "all or none");
+    const bool but_last = scenario.strategy->name == "fsdp2" || !reads(*scenario.strategy, "reshard");
+    if (!but_last && options.fsdp.reshard == Reshard::ButLast)
+      throw InputError(scenario.options.place_of("reshard"), fmt::format("{} has no but-last", scenario.strategy->name),
+                       "all or none");
     return;
   }
   if (options.sharding.shards_optimizer() && scenario.strategy->split)

@@ -14,6 +14,8 @@
 #include "sim/training/job.hpp"
 #include "sim/training/lower_bound.hpp"
 #include "sim/training/memory.hpp"
+#include "sim/training/parallel_setup.hpp"
+#include "sim/training/pipeline_replay.hpp"
 
 namespace allreplay {
 
@@ -170,7 +172,8 @@ class Training {
     return sum;
   }
 
-  // Where no two workers are alike there are too many tasks for the engine: one worker's are replayed, in a batch of all.
+  // Where no two workers are alike there are too many tasks for the engine: one worker's are replayed, in a batch of
+  // all.
 
   // Those of one worker, without the order of its program, which the batch has. False where another order is asked for.
   bool link_one() {
@@ -372,6 +375,10 @@ std::int64_t collectives_of(const Plan& plan, std::int64_t workers) {
 }  // namespace
 
 double slowest_factor(const Scenario& scenario) {
+  if (scenario.options.parallel.pipeline()) {
+    const auto& spread = scenario.stragglers.spread;
+    return spread ? spread->expected_largest(degrees_of(scenario).of_rank()) : 1;
+  }
   return slowest(worker_classes(scenario.stragglers, scenario.workers));
 }
 
@@ -381,6 +388,7 @@ Shared<Profile> slowest_profile(const Scenario& scenario) {
 }
 
 Result simulate(const Job& job, const Plan& plan) {
+  if (plan.pipeline) return simulate_pipeline(job, plan);
   const Scenario& scenario = job.scenario;
   Result result;
   result.collective = job.choice.algorithm->name;
@@ -392,7 +400,9 @@ Result simulate(const Job& job, const Plan& plan) {
   if (scenario.workers == 1 && !plan.sharding.shards_optimizer())
     alone = Plan{.sharding = plan.sharding, .roles = plan.roles, .lanes = plan.lanes};
   const Plan& sent = alone ? *alone : plan;
-  Training training(job, sent, worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles));
+  Training training(job, sent,
+                    worker_classes(scenario.stragglers, scenario.workers, scenario.fold, sent.roles,
+                                   scenario.options.start != Start::Ranks));
   const Period period = scenario.stragglers.jitter
                             ? mean_period(training, scenario.options.iterations, scenario.after_iteration)
                             : steady_period(training);
@@ -405,6 +415,7 @@ Result simulate(const Job& job, const Plan& plan) {
   result.classes = training.classes();
   result.episodes = training.take_episodes();
   result.unrolled = training.take_unrolled();
+  if (job.parallel) add_parallel_result(job, sent, result);
   return result;
 }
 

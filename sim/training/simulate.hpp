@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "sim/cluster/cluster.hpp"
 #include "sim/cluster/topology.hpp"
+#include "sim/collective/collective_file.hpp"
 #include "sim/core/shared.hpp"
 #include "sim/network/fidelity.hpp"
 #include "sim/schedule/strategy.hpp"
@@ -39,8 +41,10 @@ struct Scenario {
   Cluster cluster;
   Stragglers stragglers;
   std::int64_t workers = 1;
-  std::string collective;  ///< "": the cluster's
-  std::string fidelity;    ///< "": the cluster's
+  std::string collective;                 ///< "": the cluster's
+  std::optional<CollectiveOp> operation;  ///< asked of the collective alone; none: what it does by itself
+  std::map<std::string, std::shared_ptr<const CollectiveFile>> collective_files;  ///< by name, of those that are files
+  std::string fidelity;                                                           ///< "": the cluster's
   const Strategy* strategy = nullptr;
   std::shared_ptr<const GivenPlan> given;  ///< whose strategy `strategy` is, then
   std::optional<CodecCosts> codec;         ///< none: gradients travel as they are
@@ -85,7 +89,7 @@ struct MemoryParts {
   double parameters = 0, gradients = 0, optimizer = 0;  ///< all the time
   double gathered = 0;                                  ///< parameters of others, while they are here
   double in_reduction = 0;                              ///< unsharded gradients, until they are reduced
-  std::optional<double> activations;                    ///< none where the trace says nothing of them
+  std::optional<double> activations;                    ///< none where the profile says nothing of them
 };
 
 /// How much there is from an instant on, since the start of the program.
@@ -100,13 +104,35 @@ struct MemoryUse {
   std::vector<MemoryPoint> course;  ///< of the worker that needs most
 };
 
+/// A rank of a pipeline, in an iteration.
+struct StageResult {
+  struct OwnChunk {
+    std::uint32_t chunk = 0, first = 0, layers = 0;
+  };
+  std::vector<OwnChunk> chunks;
+  double compute_s = 0, layer_comm_s = 0, update_s = 0, bubble_s = 0;
+  MemoryUse memory;
+};
+
+/// Beside data parallelism: where the time of an iteration goes, and in which ranks.
+struct ParallelResult {
+  Degrees degrees;
+  std::string schedule;
+  std::optional<std::int64_t> chunks;  ///< a rank; none where they hold unequal numbers
+  std::int64_t micro_batches = 1;
+  double bubble_s = 0, exposed_dp_s = 0, exposed_p2p_s = 0, layer_comm_s = 0;
+  std::vector<StageResult> stages;  ///< by rank
+  bool repeats = true;              ///< the period was found; else a mean
+};
+
 struct Result {
   std::string collective;
   Fidelity fidelity = Fidelity::AlphaBeta;
   std::string warning;  ///< about the cluster's costs; "" if none
   Plan plan;
   Metrics metrics;
-  MemoryUse memory;  ///< of a worker
+  MemoryUse memory;                        ///< of a worker; in a pipeline of the one that needs most
+  std::optional<ParallelResult> parallel;  ///< none where there is data parallelism alone
   // For pictures:
   Unrolled unrolled;
   std::vector<WorkerClass> classes;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 namespace allreplay {
@@ -12,7 +13,7 @@ class Unroller {
  public:
   Unroller(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes, const Fabric* fabric,
            const std::optional<Compression>& compression, std::int64_t shards, bool per_rank_start)
-      : profile_(profile), plan_(plan), classes_(classes), compression_(compression), shards_(shards) {
+      : profile_(profile), plan_(plan), classes_(classes), fabric_(fabric), compression_(compression), shards_(shards) {
     all_.classes = classes.size();
     all_.lead_ins = {0};
     for (const WorkerClass& one : classes)
@@ -21,7 +22,7 @@ class Unroller {
     all_.lanes = plan.lanes.size();
     all_.transfers = plan.transfers.size();
     all_.decodes = compression && compression->decode_at() == DecodeAt::Arrival;
-    all_.per_rank_start = per_rank_start && classes.size() > 1;
+    all_.per_rank_start = per_rank_start && classes.size() > 1 && !plan.pipeline;
     all_.beside = compression && compression->stream() == CodecStream::Side;
     for (const Lane& lane : plan.lanes) all_.ticks = all_.ticks || lane.tick > Time(0);
     const std::size_t works = all_.lead_in(all_.classes), tasks = works + all_.transfers;  // of most plans all
@@ -70,7 +71,13 @@ class Unroller {
     return add(label, {.queue = queue, .rank = rank, .duration = slowdown == 1 ? time : scaled(time, slowdown)}, time);
   }
 
-  Time nominal_time(const Label& label, const Profile& profile) const {
+  Time weight_time(LayerId layer, const Profile& profile) {
+    std::vector<Time>& weights = weights_[&profile];
+    if (weights.empty()) weights = profile.weight_times();
+    return weights[layer];
+  }
+
+  Time nominal_time(const Label& label, const Profile& profile) {
     const auto block = [&] { return plan_.blocks[label.item].bytes(); };
     switch (label.kind) {
       case Label::Kind::Backward:
@@ -78,7 +85,7 @@ class Unroller {
       case Label::Kind::Forward:
         return profile.layers[label.item].forward;
       case Label::Kind::Update:
-        return update_time(label.item, profile);
+        return update_time(label, profile);
       case Label::Kind::CopyOut:
         return copy_time(static_cast<double>(block()) * profile.parameter_share());
       case Label::Kind::CopyIn:
@@ -88,23 +95,42 @@ class Unroller {
                             : allreplay::add(compression_->encode(block()), compression_->decode(block()));
       case Label::Kind::Decode:
         return compression_->decode(block());
+      case Label::Kind::BackwardInput:
+        return profile.layers[label.item].backward - weight_time(label.item, profile);
+      case Label::Kind::BackwardWeight:
+        return weight_time(label.item, profile);
       case Label::Kind::LeadIn:
       case Label::Kind::Transfer:
       case Label::Kind::Tick:
       case Label::Kind::Arrival:
+      case Label::Kind::Mark:
+      case Label::Kind::Origin:
         break;
     }
     return Time(0);
   }
 
-  // A layer's share goes by its bytes.
-  Time update_time(std::uint32_t item, const Profile& profile) const {
+  // A layer's share goes by its bytes, a rank's by its elements.
+  Time update_time(const Label& label, const Profile& profile) const {
     if (!profile.update) return Time(0);
-    if (item == everything) return scaled(*profile.update, 1 / static_cast<double>(shards_));
+    const std::uint32_t item = label.item;
+    if (item == everything)
+      return scaled(*profile.update, share_of_role(classes_[label.worker_class].role) / static_cast<double>(shards_));
     Bytes bytes = 0;
     for (const Tensor& tensor : profile.tensors)
       if (tensor.layer == item) bytes += tensor.bytes;
     return scaled(*profile.update, static_cast<double>(bytes) / static_cast<double>(profile.bytes()));
+  }
+
+  double share_of_role(std::uint32_t role) const {
+    if (!plan_.pipeline) return 1;
+    std::vector<bool> own(profile_.layers.size(), false);
+    for (const Work& work : plan_.roles[role].program)
+      if (work.kind == WorkKind::Forward) own[work.item] = true;
+    std::int64_t elements = 0;
+    for (const Tensor& tensor : profile_.tensors)
+      if (own[tensor.layer]) elements += tensor.elements;
+    return static_cast<double>(elements) / static_cast<double>(profile_.elements());
   }
 
   Time copy_time(double bytes) const { return plan_.copy_rate ? to_time(bytes / *plan_.copy_rate) : Time(0); }
@@ -131,11 +157,43 @@ class Unroller {
         return Label::Kind::CopyOut;
       case WorkKind::CopyIn:
         return Label::Kind::CopyIn;
+      case WorkKind::BackwardInput:
+        return Label::Kind::BackwardInput;
+      case WorkKind::BackwardWeight:
+        return Label::Kind::BackwardWeight;
+      case WorkKind::Mark:
+        return Label::Kind::Mark;
     }
     return Label::Kind::LeadIn;
   }
 
+  // By transfer: how many tensors are first launched with it. Of one lane what has priority goes first, else what is
+  // listed first; what travels as another stage of a block was launched before.
+  std::vector<std::int64_t> first_launches() const {
+    std::vector<std::int64_t> counts(plan_.transfers.size(), 0);
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
+      if (is_reduction(plan_.transfers[index].op)) order.push_back(index);
+    const auto key = [&](std::uint32_t index) {
+      const Transfer& one = plan_.transfers[index];
+      const bool priority = plan_.lanes[one.lane].order == Order::Priority;
+      return std::pair(one.micro_batch, priority ? one.priority : 0);
+    };
+    std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+    std::vector<bool> launched(profile_.tensors.size(), false);
+    for (const std::uint32_t index : order)
+      for (const Slice& slice : plan_.block_of(plan_.transfers[index]).slices)
+        if (!launched[slice.tensor]) {
+          launched[slice.tensor] = true;
+          ++counts[index];
+        }
+    return counts;
+  }
+
   void add_transfers() {
+    const Time of_tensor = fabric_ ? fabric_->launch_of_tensor() : Time(0);
+    const std::vector<std::int64_t> tensors =
+        of_tensor > Time(0) ? first_launches() : std::vector<std::int64_t>(plan_.transfers.size(), 0);
     std::vector<std::int64_t> ranks(plan_.lanes.size(), 0);
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& transfer = plan_.transfers[index];
@@ -145,6 +203,7 @@ class Unroller {
            .priority = transfer.priority,
            .bytes =
                compression_ ? WireBytes(compression_->wire_bytes(plan_.block_of(transfer).bytes())) : transfer.bytes,
+           .duration = multiplied(of_tensor, tensors[index]),
            .call_id = call_id(transfer)});
     }
     departures_.resize(plan_.transfers.size() * parties());
@@ -175,18 +234,42 @@ class Unroller {
     const TaskId id = add({Label::Kind::Tick, c, index, transfer.micro_batch},
                           {.queue = all_.clock(),
                            .rank = static_cast<std::int64_t>(index * parties() + c),
+                           .priority = transfer.ticks_from ? origin(*transfer.ticks_from) : 0,
                            .duration = tick,
                            .call_id = plan_.block_of(transfer).tick});
     all_.graph.precede(id, start);
     return id;
   }
 
+  // The number of the origin that is set when the work ends.
+  std::int64_t origin(const WorkPoint& mark) {
+    const auto [known, fresh] = origins_.emplace(mark, static_cast<std::int64_t>(origins_.size()) + 1);
+    if (fresh) {
+      const auto rank = static_cast<std::int64_t>(plan_.transfers.size() * parties() + origins_.size());
+      const TaskId id =
+          add({Label::Kind::Origin, mark.role, 0}, {.queue = all_.clock(), .rank = rank, .priority = known->second});
+      all_.graph.precede(all_.work(mark.role, mark.place), id);
+    }
+    return known->second;
+  }
+
   // Between two transfers for each party, else for each class of the role that the gate names.
   void add_gate(const Gate& gate) {
+    if (gate.next) return;  // there is no next one
     const bool between = gate.transfer_before() && gate.transfer_after();
+    if (plan_.pipeline) {  // classes are roles, and a gate names its own
+      all_.graph.precede(end_of(gate.before, role_of(gate.before)), start_of(gate.after, role_of(gate.after)));
+      return;
+    }
     for (std::size_t c = 0; c < (between ? parties() : all_.classes); ++c)
       if (between || (in_role(gate.before, c) && in_role(gate.after, c)))
         all_.graph.precede(end_of(gate.before, c), start_of(gate.after, c));
+  }
+
+  static std::size_t role_of(const PlanPoint& point) {
+    if (const auto* work = std::get_if<WorkPoint>(&point)) return work->role;
+    if (const auto* start = std::get_if<StartPoint>(&point)) return start->role;
+    return 0;
   }
 
   bool in_role(const PlanPoint& point, std::size_t c) const {
@@ -273,8 +356,11 @@ class Unroller {
   const Profile& profile_;
   const Plan& plan_;
   const std::vector<WorkerClass>& classes_;
+  const Fabric* fabric_;
   const std::optional<Compression>& compression_;
   std::int64_t shards_;
+  std::map<const Profile*, std::vector<Time>> weights_;                // by layer, once somebody asks
+  std::map<WorkPoint, std::int64_t> origins_;                          // of ticks, by what sets them
   std::map<std::pair<CollectiveOp, std::uint32_t>, CallId> call_ids_;  // by operation and group
   // By transfer, and by class where they start apart: what waits for all that comes before.
   std::vector<TaskId> departures_;
@@ -288,20 +374,14 @@ Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<Work
   return Unroller(profile, plan, classes, fabric, compression, shards, per_rank_start).unroll();
 }
 
-namespace {
-
-// Of the network by the compute streams, which are served first.
-Influence felt(const Interference& interference, std::uint32_t network, std::size_t classes) {
-  Influence influence{{network}, {}, {}};
-  for (std::uint32_t c = 0; c < classes; ++c) influence.on.push_back(c);
+Influence felt(const Interference& interference, std::uint32_t network, std::vector<std::uint32_t> on) {
+  Influence influence{{network}, std::move(on), {}};
   influence.slowdown = [interference](const Load& load) {
     if (!interference.at) return load.in_flight > 0 ? interference.compute : 1.0;
     return 1 + (interference.compute - 1) * load.rate / *interference.at;
   };
   return influence;
 }
-
-}  // namespace
 
 System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>& streams, Clock& clock,
                  Server& network, const std::optional<Interference>& interference) {
@@ -319,7 +399,11 @@ System system_of(const Unrolled& unrolled, const Plan& plan, std::vector<Stream>
   for (const Lane& lane : plan.lanes) system.queues.push_back({lane.name, {lane.order, lane.window}, shared});
   for (std::size_t i = unrolled.classes; i < streams.size(); ++i)
     system.queues.push_back({"codec", {}, serve(streams[i], Phase::Compute)});
-  if (interference) system.influences.push_back(felt(*interference, shared, unrolled.classes));
+  if (interference) {
+    std::vector<std::uint32_t> compute(unrolled.classes);  // the streams are served first
+    std::iota(compute.begin(), compute.end(), 0U);
+    system.influences.push_back(felt(*interference, shared, std::move(compute)));
+  }
   if (unrolled.ticks)
     system.queues.push_back({"clock", {.window = {.count = Window::unlimited}}, serve(clock, Phase::Compute)});
   return system;

@@ -23,19 +23,23 @@ namespace allreplay {
 /// What a task is. Everything that reads a timeline reads these.
 struct Label {
   enum class Kind : std::uint8_t {
-    LeadIn,    ///< how far the class starts behind the first
-    Backward,  ///< of layer `item`
-    Forward,   ///< likewise
-    Update,    ///< of layer `item`, or of everything
-    CopyOut,   ///< of block `item`
-    CopyIn,    ///< likewise
-    Encode,    ///< of block `item`; lumped with its decoding unless Unrolled::decodes
-    Decode,    ///< of block `item`
-    Transfer,  ///< `item` of the plan
-    Tick,      ///< the wait of transfer `item` for its lane's tick
-    Arrival,   ///< the class is ready for transfer `item`, where classes start apart
+    LeadIn,          ///< how far the class starts behind the first
+    Backward,        ///< of layer `item`
+    Forward,         ///< likewise
+    Update,          ///< of layer `item`, or of everything
+    CopyOut,         ///< of block `item`
+    CopyIn,          ///< likewise
+    Encode,          ///< of block `item`; lumped with its decoding unless Unrolled::decodes
+    Decode,          ///< of block `item`
+    Transfer,        ///< `item` of the plan
+    Tick,            ///< the wait of transfer `item` for its lane's tick
+    Arrival,         ///< the class is ready for transfer `item`, where classes start apart
+    BackwardInput,   ///< of layer `item`: the part that makes the gradient of its input
+    BackwardWeight,  ///< likewise: the part that makes those of weights
+    Mark,            ///< an instant of the program that ticks are counted from
+    Origin,          ///< of a clock's ticks
   };
-  static constexpr std::size_t kinds = static_cast<std::size_t>(Kind::Arrival) + 1;
+  static constexpr std::size_t kinds = static_cast<std::size_t>(Kind::Origin) + 1;
   Kind kind = Kind::LeadIn;
   std::uint32_t worker_class = 0;  ///< whose; 0 for transfers, which are everybody's, and for what all wait for
   std::uint32_t item = 0;
@@ -45,7 +49,7 @@ struct Label {
 /// Whether a worker's streams do it: no wait, and no transfer.
 inline bool is_of_worker(const Label& label) {
   return label.kind != Label::Kind::LeadIn && label.kind != Label::Kind::Transfer && label.kind != Label::Kind::Tick &&
-         label.kind != Label::Kind::Arrival;
+         label.kind != Label::Kind::Arrival && label.kind != Label::Kind::Mark && label.kind != Label::Kind::Origin;
 }
 
 struct Unrolled {
@@ -84,12 +88,16 @@ struct Unrolled {
   QueueId clock() const { return lane(lanes + (beside ? classes : 0)); }
 };
 
-/// Durations of compute and codec tasks are those of each class's profile and slowdown; the lead-ins last no time. `shards`: among
-/// how many the state is shared out. `fabric`: numbers the transfers' calls; null: nobody asks. `per_rank_start`: classes start
-/// transfers apart; where there is but one, that is together. REQUIRES: the fabric offers the plan's calls.
+/// Durations of compute and codec tasks are those of each class's profile and slowdown; the lead-ins last no time.
+/// `shards`: among how many the state is shared out. `fabric`: numbers the transfers' calls; null: nobody asks.
+/// `per_rank_start`: classes start transfers apart; where there is but one, that is together. REQUIRES: the fabric
+/// offers the plan's calls.
 Unrolled unroll(const Profile& profile, const Plan& plan, const std::vector<WorkerClass>& classes,
                 const Fabric* fabric = nullptr, const std::optional<Compression>& compression = std::nullopt,
                 std::int64_t shards = 1, bool per_rank_start = false);
+
+/// Of the compute streams `on` by what a network carries.
+Influence felt(const Interference& interference, std::uint32_t network, std::vector<std::uint32_t> on);
 
 /// What an unrolled plan runs on, idle. `streams` is filled with what serves the workers; ticks are the clock's.
 /// REQUIRES: `streams`, `clock` and `network` outlive it.

@@ -6,10 +6,33 @@
 
 namespace allreplay {
 
+namespace {
+
+// By worker: what stragglers and the spread make of its times.
+std::vector<double> factors_of(const Stragglers& stragglers, std::int64_t workers, bool together) {
+  std::vector<double> factors(static_cast<std::size_t>(workers), 1.0);
+  for (const Slowdown& slow : stragglers.slow)
+    if (slow.worker < workers) factors[static_cast<std::size_t>(slow.worker)] = slow.factor;
+  if (!stragglers.spread) return factors;
+  if (!stragglers.spread->seed) {
+    *std::max_element(factors.begin(), factors.end()) *= stragglers.spread->expected_largest(workers);
+    return factors;
+  }
+  std::vector<double> own = factors;
+  for (std::int64_t worker = 0; worker < workers; ++worker)
+    own[static_cast<std::size_t>(worker)] *= stragglers.spread->of(worker);
+  if (!together || stragglers.jitter) return own;
+  const auto slowest = std::max_element(own.begin(), own.end());
+  for (double& factor : factors) factor = std::min(factor, *slowest);
+  factors[static_cast<std::size_t>(slowest - own.begin())] = *slowest;
+  return factors;
+}
+
+}  // namespace
+
 std::vector<WorkerClass> worker_classes(const Stragglers& stragglers, std::int64_t workers, bool fold,
-                                        const std::vector<Role>& roles) {
-  std::map<std::int64_t, double> factors;
-  for (const Slowdown& slow : stragglers.slow) factors[slow.worker] = slow.factor;
+                                        const std::vector<Role>& roles, bool together) {
+  const std::vector<double> factors = factors_of(stragglers, workers, together);
   std::vector<std::uint32_t> role_of(static_cast<std::size_t>(workers), 0);
   for (std::uint32_t role = 0; role < roles.size(); ++role)
     for (const std::int64_t worker : roles[role].workers) role_of[static_cast<std::size_t>(worker)] = role;
@@ -17,8 +40,7 @@ std::vector<WorkerClass> worker_classes(const Stragglers& stragglers, std::int64
   std::map<std::pair<double, std::uint32_t>, std::size_t> class_of;  // by factor and role
   const bool apart = !fold || stragglers.jitter.has_value();
   for (std::int64_t worker = 0; worker < workers; ++worker) {
-    const auto found = factors.find(worker);
-    const double factor = found == factors.end() ? 1 : found->second;
+    const double factor = factors[static_cast<std::size_t>(worker)];
     const std::uint32_t role = role_of[static_cast<std::size_t>(worker)];
     const auto [known, fresh] = class_of.emplace(std::pair(factor, role), classes.size());
     if (fresh || apart) classes.push_back({factor, {}, role});

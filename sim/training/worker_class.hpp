@@ -18,9 +18,10 @@ struct WorkerClass {
 };
 
 /// Workers of one role that are slowed alike. With jitter no two workers are alike. `fold` = false keeps all apart:
-/// results must not change (a test).
+/// results must not change (a test). `together`: every transfer starts on all of them once the last is ready, so that
+/// of a spread the slowest suffices.
 std::vector<WorkerClass> worker_classes(const Stragglers& stragglers, std::int64_t workers, bool fold = true,
-                                        const std::vector<Role>& roles = std::vector<Role>(1));
+                                        const std::vector<Role>& roles = std::vector<Role>(1), bool together = true);
 
 /// The largest slowdown of any worker.
 double slowest(const std::vector<WorkerClass>& classes);

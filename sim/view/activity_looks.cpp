@@ -29,6 +29,8 @@ std::string to_string(Activity activity) {
       return to_string(CollectiveOp::ReduceScatter);
     case Activity::AllGather:
       return to_string(CollectiveOp::AllGather);
+    case Activity::Send:
+      return to_string(CollectiveOp::Send);
   }
   return "";
 }
@@ -55,6 +57,8 @@ Look look_of(Activity activity) {
       return {.fill = style::pale_green};
     case Activity::AllGather:
       return {.fill = style::yellow};
+    case Activity::Send:
+      return {.fill = style::purple};
   }
   return {};
 }

@@ -1,34 +1,58 @@
 #include "sim/view/compare_picture.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "sim/picture/style.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/report.hpp"
-#include "sim/report/scenario_labels.hpp"
+#include "sim/report/verdict.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/view/activity_looks.hpp"
 
 namespace allreplay {
 
-BarChart compare_chart(const std::vector<Outcome>& outcomes) {
-  const auto& [scenario, result, wall_s] = outcomes.front();
-  double longest = 0;
-  for (const Outcome& outcome : outcomes) longest = std::max(longest, outcome.result.metrics.iteration_s);
-  const FittingUnit unit = unit_of_duration(longest);
+namespace {
 
-  const ScenarioLabels names = labels_of(outcomes);
-  BarChart chart;
-  chart.title = names.title();
-  std::string large;  // what is said where something does not fit into memory
+// Where the axis ends, so that a few that take several times as long as most do not crush the others.
+std::optional<double> end_of_axis(std::vector<double> lengths) {
+  constexpr double several = 3, room = 1.1;
+  std::sort(lengths.begin(), lengths.end());
+  const double most = several * lengths[lengths.size() / 2];
+  if (lengths.back() <= most) return std::nullopt;
+  return room * *std::prev(std::upper_bound(lengths.begin(), lengths.end(), most));
+}
+
+}  // namespace
+
+BarChart compare_chart(const Comparison& comparison) {
+  const auto& [outcomes, references, rule] = comparison;
+  std::vector<const Outcome*> shown;  // as in the table
+  std::vector<std::string> names;
+  const ScenarioLabels labels = labels_of(outcomes);
+  for (const Ranking& race : races(outcomes, rule))
+    for (const std::size_t place : race.order) {
+      shown.push_back(&outcomes[place]);
+      names.push_back(labels.label(place));
+    }
+  const Scenario& scenario = outcomes.front().scenario;
+  std::vector<double> lengths;
+  for (const Outcome* one : shown) lengths.push_back(one->result.metrics.iteration_s);
+  const std::optional<double> end = end_of_axis(lengths);
+  const FittingUnit unit = unit_of_duration(end.value_or(*std::max_element(lengths.begin(), lengths.end())));
+
+  BarChart chart{.title = labels.title(), .bars = std::move(names)};
   chart.value.name = fmt::format("time per iteration ({})", unit.name);
+  if (end) chart.value.to = *end / unit.size;
   const auto add_part = [&](const std::string& name, double Metrics::*part, const Look& look, bool of_batch = false) {
     BarPart bars{name, {}, look};
     // With jitter a mean iteration may fall a little below the times that it is compared with.
-    for (const Outcome& outcome : outcomes)
-      bars.values.push_back(std::max(0.0, outcome.result.metrics.*part) / unit.size *
-                            static_cast<double>(of_batch ? outcome.result.plan.sharding.accumulate : 1));
+    for (const Outcome* one : shown)
+      bars.values.push_back(std::max(0.0, one->result.metrics.*part) / unit.size *
+                            static_cast<double>(of_batch ? one->result.plan.sharding.accumulate : 1));
     if (std::any_of(bars.values.begin(), bars.values.end(), [](double value) { return value > 0; }))
       chart.parts.push_back(bars);
   };
@@ -37,20 +61,24 @@ BarChart compare_chart(const std::vector<Outcome>& outcomes) {
   add_part("update", &Metrics::update_s, look_of(Activity::Update));
   add_part("codec", &Metrics::codec_s, look_of(Activity::Codec));
   add_part("exposed communication", &Metrics::exposed_comm_s, look_of_waiting());
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    chart.bars.push_back(names.label(i));
-    const bool does_fit = fits(outcomes[i].scenario, outcomes[i].result);
-    chart.ends.push_back(format_duration(outcomes[i].result.metrics.iteration_s) + (does_fit ? "" : "!"));
-    if (!does_fit) large = memory_note(outcomes[i].scenario);
+  std::vector<std::string> notes;
+  for (const Outcome* one : shown) {
+    const bool does_fit = fits(one->scenario, one->result);
+    chart.ends.push_back(format_duration(one->result.metrics.iteration_s) + (does_fit ? "" : " !"));
+    if (!does_fit) notes = {"!: does not fit into the memory of a worker."};
   }
-  chart.note = large + caveat_with_source(scenario.profile);
-  const auto shards = [](const Outcome& one) { return one.result.plan.sharding.shards_optimizer(); };
-  const bool some_shard =
-      std::any_of(outcomes.begin(), outcomes.end(), shards) && !std::all_of(outcomes.begin(), outcomes.end(), shards);
-  if (const auto bound = lower_bound(outcomes); bound && names.on_one_network())
-    chart.mark = BarMark{fmt::format("no lossless schedule{} is faster than {}",
-                                     some_shard ? ", with shards or without," : "", format_duration(*bound)),
-                         *bound / unit.size};
+  if (end) notes.emplace_back("Bars that are cut off go on to the times at their ends.");
+  if (std::string caveat = caveat_with_source(scenario.profile); !caveat.empty()) {
+    caveat.back() = '.';  // in the place of its line's end
+    notes.push_back(std::move(caveat));
+  }
+  chart.note = fmt::format("{}", fmt::join(notes, " "));
+  const auto bounds = least_bounds(outcomes);  // one line for all bars: the least
+  const auto least =
+      std::min_element(bounds.begin(), bounds.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (least != bounds.end() && labels.on_one_network())
+    chart.mark = BarMark{fmt::format("lower bound {}: {}", stages_text({least->first}), format_duration(least->second)),
+                         least->second / unit.size};
   return chart;
 }
 

@@ -1,15 +1,14 @@
 // Strategies side by side, as bars.
 #pragma once
 
-#include <vector>
-
 #include "sim/picture/bar_chart.hpp"
-#include "sim/report/report.hpp"
+#include "sim/report/compare_report.hpp"
 
 namespace allreplay {
 
-/// A bar for each outcome, in their order: forward, backward, codec and exposed communication make its iteration; the
-/// lower bound is a line across, where they are on one network. REQUIRES: as compare_report().
-BarChart compare_chart(const std::vector<Outcome>& outcomes);
+/// A bar for each outcome, as the table has them: forward, backward, codec and exposed communication make its
+/// iteration; the lower bound is a line across, where they are on one network. What takes several times as long as most
+/// is cut off.
+BarChart compare_chart(const Comparison& comparison);
 
 }  // namespace allreplay

@@ -12,6 +12,7 @@
 
 #include "sim/picture/drawing_parts.hpp"
 #include "sim/picture/style.hpp"
+#include "sim/report/phrases.hpp"
 
 namespace allreplay {
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/units.hpp"
+#include "sim/training/memory.hpp"
 
 namespace allreplay {
 
@@ -28,11 +29,17 @@ Chart memory_chart(const std::vector<Advice>& ranking) {
   chart.title = fmt::format("{} on {}, {} workers", scenario.profile->name, scenario.cluster.name, scenario.workers);
   chart.x = {.name = "memory of a worker", .label = [](double gigabytes) { return fmt::format("{:g} GB", gigabytes); }};
   std::vector<Position> all;
+  bool large = false;
   for (const Advice& advice : ranking) {
     const Result& result = advice.tuned.result;
-    Series series{.name = std::string(advice.tuned.scenario.strategy->name), .line = false};
-    series.points.push_back({result.memory.peak / 1e9, result.metrics.iteration_s});
-    for (const Trial& trial : advice.trials) series.points.push_back({trial.memory_bytes / 1e9, trial.iteration_s});
+    Series series{.name = name_of(advice), .line = false};
+    const auto add = [&](double bytes, double seconds, bool does_fit) {
+      series.points.push_back({bytes / 1e9, seconds});
+      if (!does_fit) series.crossed.push_back(series.points.back());
+      large = large || !does_fit;
+    };
+    add(result.memory.peak, result.metrics.iteration_s, fits(advice.tuned.scenario, result));
+    for (const Trial& trial : advice.trials) add(trial.memory_bytes, trial.iteration_s, trial.fits);
     all.insert(all.end(), series.points.begin(), series.points.end());
     chart.series.push_back(std::move(series));
   }
@@ -49,8 +56,9 @@ Chart memory_chart(const std::vector<Advice>& ranking) {
          .markers = false});
   chart.series.push_back({.name = "nothing beats in both", .points = front_of(std::move(all)), .markers = false});
   const bool activations = ranking.front().tuned.result.memory.parts.activations.has_value();
-  chart.note = activations ? "every setting that was tried"
-                           : "every setting that was tried; without activations, of which the trace says nothing";
+  chart.note = large ? "×: does not fit; " : "";
+  chart.note += activations ? "every setting that was tried"
+                            : "every setting that was tried; without activations, of which the profile says nothing";
   return chart;
 }
 

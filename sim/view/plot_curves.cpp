@@ -98,7 +98,7 @@ bool leaves(const Chart& chart) {
 Figure curves_figure(const PlotData& data) {
   const std::vector<PlotPanel> panels = panels_of(data);
   if (data.options.x == "workers")
-    for (const PlotRow* row : data.rows) data.table.number(*row, "workers");
+    for (const ResultLine* row : data.rows) data.table.number(*row, "workers");
   const Curves curves(data, panels);
   std::vector<std::pair<std::string, Chart>> charts;
   for (const PlotPanel& panel : panels)

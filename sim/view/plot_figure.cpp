@@ -26,7 +26,7 @@ std::optional<double> as_number(const std::string& text) {
 std::string origin_note(const PlotData& data) {
   if (!data.table.has("origin") || !data.table.has("profile")) return "";
   std::vector<std::pair<std::string, std::string>> known;  // profile and origin
-  for (const PlotRow* row : data.rows) {
+  for (const ResultLine* row : data.rows) {
     const std::pair pair(data.table.text(*row, "profile"), data.table.text(*row, "origin"));
     if (std::find(known.begin(), known.end(), pair) == known.end()) known.push_back(pair);
   }
@@ -45,7 +45,8 @@ std::string origin_note(const PlotData& data) {
 
 // What says that some rows do not fit into memory: a cross is over each, but in a histogram.
 std::string note_of_large(const PlotData& data) {
-  const auto large = std::count_if(data.rows.begin(), data.rows.end(), [](const PlotRow* row) { return !row->fits; });
+  const auto large =
+      std::count_if(data.rows.begin(), data.rows.end(), [](const ResultLine* row) { return !row->fits; });
   if (large == 0) return "";
   const bool counted = data.options.kinds.front() == PlotKind::Histogram;
   return counted ? fmt::format("{} of {} rows do not fit into the memory of a worker.", large, data.rows.size())
@@ -53,7 +54,7 @@ std::string note_of_large(const PlotData& data) {
 }
 
 // The column of the option that was tuned, where it is one; else that of the trial's number.
-std::string tuned_column(const PlotTable& table) {
+std::string tuned_column(const ResultTable& table) {
   const auto trial = std::find(table.columns.begin(), table.columns.end(), "trial");
   const auto time = std::find(table.columns.begin(), table.columns.end(), "iteration_s");
   return trial < time && time != table.columns.end() && time - trial == 2 ? *(trial + 1) : "trial";
@@ -111,7 +112,7 @@ ChartAxis places_axis(const std::string& name, const PlotPlaces& places, bool lo
   return axis;
 }
 
-Figure plot_figure(const PlotTable& table, PlotOptions options) {
+Figure plot_figure(const ResultTable& table, PlotOptions options) {
   const PlotKind kind = options.kinds.front();
   if (options.x.empty()) options.x = kind == PlotKind::Trials ? tuned_column(table) : "workers";
   const PlotData data = data_of(table, options);
@@ -120,6 +121,8 @@ Figure plot_figure(const PlotTable& table, PlotOptions options) {
       return bars_figure(data);
     case PlotKind::Columns:
       return columns_figure(data);
+    case PlotKind::Dots:
+      return dots_figure(data);
     case PlotKind::Histogram:
       return histogram_figure(data);
     case PlotKind::Trials:

@@ -8,12 +8,13 @@
 namespace allreplay {
 
 /// Throws InputError where the rows are not what the options ask for.
-Figure plot_figure(const PlotTable& table, PlotOptions options);
+Figure plot_figure(const ResultTable& table, PlotOptions options);
 
 // One for each family of kinds.
 Figure curves_figure(const PlotData& data);
 Figure bars_figure(const PlotData& data);
 Figure columns_figure(const PlotData& data);
+Figure dots_figure(const PlotData& data);
 Figure histogram_figure(const PlotData& data);
 Figure trials_figure(const PlotData& data);
 

@@ -132,6 +132,7 @@ const std::vector<PlotKindRow>& plot_kinds() {
        "computation and, stacked on it, exposed communication",
        {"iteration_s", "codec_s", "exposed_comm_s"}},
       {PlotKind::Columns, "columns", "any one number, written above its column", {}},
+      {PlotKind::Dots, "dots", "any one number, a row per series and a dot per place", {}},
       {PlotKind::Histogram, "histogram", "how one number is distributed, with some rows marked", {}},
       {PlotKind::Trials,
        "trials",

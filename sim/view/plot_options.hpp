@@ -14,7 +14,7 @@
 
 namespace allreplay {
 
-enum class PlotKind : std::uint8_t { Speedup, Efficiency, Lines, Bars, Columns, Histogram, Trials };
+enum class PlotKind : std::uint8_t { Speedup, Efficiency, Lines, Bars, Columns, Dots, Histogram, Trials };
 
 struct PlotKindRow {
   PlotKind value;

@@ -31,7 +31,7 @@ bool is_number(const std::string& text) {
 }
 
 // The column whose texts tell two rows apart that would be one point; "" if only numbers do.
-std::string what_differs(const PlotData& data, const PlotRow& a, const PlotRow& b) {
+std::string what_differs(const PlotData& data, const ResultLine& a, const ResultLine& b) {
   static const std::set<std::string> results{"memory", "events", "wall_s"};
   for (std::size_t i = 0; i < a.cells.size(); ++i)
     if (a.cells[i] != b.cells[i] && !is_number(a.cells[i]) && results.count(data.table.columns[i]) == 0)
@@ -41,14 +41,14 @@ std::string what_differs(const PlotData& data, const PlotRow& a, const PlotRow& 
 
 }  // namespace
 
-void require_at_most(std::size_t most, std::size_t count, const char* what, const PlotData& data, const PlotRow& row) {
+void require_at_most(std::size_t most, std::size_t count, const char* what, const PlotData& data,
+                     const ResultLine& row) {
   if (count > most)
-    throw InputError({data.table.file, fmt::format("line {}", row.line)},
-                     fmt::format("would be one of too many {}", what),
+    throw InputError(data.table.place_of(row), fmt::format("would be one of too many {}", what),
                      fmt::format("at most {}; select with \"where\"", most));
 }
 
-std::string title_of(const PlotData& data, const PlotRow& row, const std::vector<std::string>& columns) {
+std::string title_of(const PlotData& data, const ResultLine& row, const std::vector<std::string>& columns) {
   std::vector<std::string> words;
   for (const std::string& column : columns)
     if (std::string word = data.options.label(data.table.text(row, column));
@@ -61,7 +61,7 @@ std::vector<PlotPanel> panels_of(const PlotData& data) {
   const PlotOptions& options = data.options;
   std::vector<PlotPanel> panels;
   for (std::size_t i = 0; i < data.rows.size(); ++i) {
-    const PlotRow& row = *data.rows[i];
+    const ResultLine& row = *data.rows[i];
     PlotPanel& panel = with_name(panels, &PlotPanel::title, title_of(data, row, options.panels));
     require_at_most(most_panels, panels.size(), "panels", data, row);
     PlotSeries& series = with_name(panel.series, &PlotSeries::name, title_of(data, row, options.series));
@@ -72,7 +72,7 @@ std::vector<PlotPanel> panels_of(const PlotData& data) {
       if (point.x != x) continue;
       const std::string differs = what_differs(data, *data.rows[point.row], row);
       throw InputError(
-          {data.table.file, fmt::format("line {}", row.line)},
+          data.table.place_of(row),
           fmt::format("a second row for {}, {}, {} = {}", panel.title, series.name, options.x,
                       data.table.text(row, options.x)),
           differs.empty()

@@ -153,8 +153,8 @@ Chart trials_chart(const PlotData& data, const std::vector<std::size_t>& rows) {
     const std::string& text = data.table.text(*data.rows[row], options.x);
     const auto at = quantity(text);
     if (!at)
-      throw InputError({data.table.file, fmt::format("line {}: {}", data.rows[row]->line, options.x)},
-                       fmt::format("is '{}'", text), "a number, a size or a time; or draw by x=trial");
+      throw InputError(data.table.place_of(*data.rows[row], options.x), fmt::format("is '{}'", text),
+                       "a number, a size or a time; or draw by x=trial");
     values.emplace_back(*at, text);
     tried.points.push_back({*at, seconds(row, "iteration_s") / unit.size});
     const double so_far_at = seconds(row, "best_so_far_s") / unit.size;

@@ -6,34 +6,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "sim/core/csv.hpp"
-#include "sim/core/file.hpp"
-#include "sim/core/units.hpp"
-#include "sim/experiment/row.hpp"
-
 namespace allreplay {
 
 namespace {
 
-// Adds the options of a row ("groups=2;stop=0"), a column each but for those that are columns of the file, and whether
-// these say that it does not fit.
-void add_options(PlotTable& table, PlotRow& row, std::size_t of_file) {
+// Adds the options of a row ("groups=2;stop=0"), a column each but for those that are columns of the file.
+void add_options(ResultTable& table, ResultLine& row, std::size_t of_file) {
   if (!table.has("options")) return;
-  const NamedValues options = named_values(table.text(row, "options"));
-  const bool limited =
-      std::any_of(options.begin(), options.end(), [](const auto& one) { return one.first == "memory"; });
-  if (limited && table.has("memory_bytes"))
-    row.fits = fits_by(options, table.number(row, "memory_bytes"),
-                       {table.file, fmt::format("line {}: options: memory", row.line)})
-                   .value_or(true);
-  for (const auto& [name, value] : options) {
+  for (const auto& [name, value] : named_values(table.text(row, "options"))) {
     if (value.empty()) continue;
     auto column = std::find(table.columns.begin(), table.columns.end(), name);
     if (column == table.columns.end()) {
       constexpr std::size_t most_options = 1000;
       if (table.columns.size() >= of_file + most_options)
-        throw InputError({table.file, fmt::format("line {}: options", row.line)},
-                         fmt::format("'{}' is beyond {} options", name, most_options), "the options of strategies");
+        throw InputError(table.place_of(row, "options"), fmt::format("'{}' is beyond {} options", name, most_options),
+                         "the options of strategies");
       column = table.columns.insert(column, name);
     }
     const auto at = static_cast<std::size_t>(column - table.columns.begin());
@@ -44,7 +31,7 @@ void add_options(PlotTable& table, PlotRow& row, std::size_t of_file) {
 }
 
 // Where a row is drawn, but for the columns that "over" decides.
-std::string like_of(const PlotTable& table, const PlotOptions& options, const PlotRow& row) {
+std::string like_of(const ResultTable& table, const PlotOptions& options, const ResultLine& row) {
   std::vector<std::string> words;
   const auto add = [&](const std::string& column) {
     for (const auto& [decided, values] : options.over_rows)
@@ -58,68 +45,35 @@ std::string like_of(const PlotTable& table, const PlotOptions& options, const Pl
 }
 
 // The `y` of the rows that "over" selects, by the place of their like.
-std::map<std::string, double> bases_of(const PlotTable& table, const PlotOptions& options) {
+std::map<std::string, double> bases_of(const ResultTable& table, const PlotOptions& options) {
   std::map<std::string, double> bases;
-  for (const PlotRow& row : table.rows) {
+  for (const ResultLine& row : table.rows) {
     if (!selects(table, options.over_rows, row)) continue;
     const std::string like = like_of(table, options, row);
     if (!bases.emplace(like, table.number(row, options.y)).second)
-      throw InputError({table.file, fmt::format("line {}", row.line)},
-                       fmt::format("a second row to divide {} by", like), "\"over\" selects one");
+      throw InputError(table.place_of(row), fmt::format("a second row to divide {} by", like), "\"over\" selects one");
   }
   return bases;
 }
 
 }  // namespace
 
-std::size_t PlotTable::place(const std::string& column) const {
-  const auto found = std::find(columns.begin(), columns.end(), column);
-  if (found == columns.end()) fail_with_nearest(column, columns, {file, "line 1"}, "no column '{}'");
-  return static_cast<std::size_t>(found - columns.begin());
-}
-
-bool PlotTable::has(const std::string& column) const {
-  return std::find(columns.begin(), columns.end(), column) != columns.end();
-}
-
-double PlotTable::number(const PlotRow& row, const std::string& column) const {
-  const std::string& written = text(row, column);
-  const SourceLocation place{file, fmt::format("line {}: {}", row.line, column)};
-  double value = -1;
-  try {
-    value = parse_number(written, place);
-  } catch (const InputError&) {
-  }
-  if (!(value >= 0)) throw InputError(place, fmt::format("is '{}'", written), "a number of at least 0");
-  return value;
-}
-
-PlotTable read_plot_table(const Files& files, const std::string& file) {
-  constexpr std::uint64_t most = std::uint64_t{512} << 20;  // as a sweep writes
-  const std::vector<CsvRow> csv = parse_csv(files.read(file, most), file);
-  if (csv.empty()) throw InputError({file, ""}, "is empty", "the CSV of a sweep: a header and rows");
-  PlotTable table{file, csv.front().fields, {}};
+ResultTable read_plot_table(const Files& files, const std::string& file) {
+  ResultTable table = read_results(files, file);
   const std::size_t columns = table.columns.size();
-  for (std::size_t i = 1; i < csv.size(); ++i) {
-    if (csv[i].fields.size() != columns)
-      throw InputError({file, fmt::format("line {}", csv[i].line)}, fmt::format("has {} fields", csv[i].fields.size()),
-                       fmt::format("{}, as the header", columns));
-    table.rows.push_back({csv[i].line, csv[i].fields});
-  }
-  if (table.rows.empty()) throw InputError({file, ""}, "has a header, and no rows", "at least one row");
-  for (PlotRow& row : table.rows) add_options(table, row, columns);
-  for (PlotRow& row : table.rows) row.cells.resize(table.columns.size());
+  for (ResultLine& row : table.rows) add_options(table, row, columns);
+  for (ResultLine& row : table.rows) row.cells.resize(table.columns.size());
   return table;
 }
 
-bool selects(const PlotTable& table, const RowSelection& selection, const PlotRow& row) {
+bool selects(const ResultTable& table, const RowSelection& selection, const ResultLine& row) {
   return std::all_of(selection.begin(), selection.end(), [&](const auto& condition) {
     const auto& [column, values] = condition;
     return std::find(values.begin(), values.end(), table.text(row, column)) != values.end();
   });
 }
 
-PlotData data_of(const PlotTable& table, const PlotOptions& options) {
+PlotData data_of(const ResultTable& table, const PlotOptions& options) {
   std::vector<std::string> numbers;
   bool draws_y = false;
   for (const PlotKindRow& kind : plot_kinds()) {
@@ -137,7 +91,7 @@ PlotData data_of(const PlotTable& table, const PlotOptions& options) {
   PlotData data{table, options, {}, {}};
   for (const auto& [key, selection] : {std::pair("where", &options.where), {"mark", &options.mark}}) {
     data.rows.clear();
-    for (const PlotRow& row : table.rows)
+    for (const ResultLine& row : table.rows)
       if (selects(table, *selection, row) && selects(table, options.where, row)) data.rows.push_back(&row);
     if (!data.rows.empty()) continue;
     std::string conditions;
@@ -147,27 +101,25 @@ PlotData data_of(const PlotTable& table, const PlotOptions& options) {
                      fmt::format("\"{}\" selects at least one row", key));
   }
   data.rows.clear();
-  for (const PlotRow& row : table.rows)
+  for (const ResultLine& row : table.rows)
     if (selects(table, options.where, row)) data.rows.push_back(&row);
-  for (const PlotRow* row : data.rows)
+  for (const ResultLine* row : data.rows)
     for (const std::string& column : numbers) table.number(*row, column);
   if (!draws_y) return data;
   const auto bases = options.over_rows.empty() ? std::map<std::string, double>() : bases_of(table, options);
-  for (const PlotRow* row : data.rows) {
+  for (const ResultLine* row : data.rows) {
     double by = 1;
     if (!options.over_column.empty()) by = table.number(*row, options.over_column);
     if (!options.over_rows.empty()) {
       const std::string like = like_of(table, options, *row);
       const auto base = bases.find(like);
       if (base == bases.end())
-        throw InputError({table.file, fmt::format("line {}", row->line)}, fmt::format("no row to divide {} by", like),
-                         "\"over\" selects one");
+        throw InputError(table.place_of(*row), fmt::format("no row to divide {} by", like), "\"over\" selects one");
       by = base->second;
     }
     const double value = table.number(*row, options.y) / by / (options.divides() ? 1 : options.scale);
     if (!std::isfinite(value))
-      throw InputError({table.file, fmt::format("line {}: {}", row->line, options.y)}, "is divided by 0",
-                       "\"over\" names what is above 0");
+      throw InputError(table.place_of(*row, options.y), "is divided by 0", "\"over\" names what is above 0");
     data.y.push_back(value);
   }
   return data;

@@ -25,7 +25,11 @@ Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& p
     case Label::Kind::LeadIn:   // never drawn
     case Label::Kind::Tick:     // likewise
     case Label::Kind::Arrival:  // likewise
+    case Label::Kind::Mark:     // likewise
+    case Label::Kind::Origin:   // likewise
     case Label::Kind::Backward:
+    case Label::Kind::BackwardInput:
+    case Label::Kind::BackwardWeight:
       return Activity::Backward;
     case Label::Kind::Forward:
       return Activity::Forward;
@@ -42,6 +46,7 @@ Activity activity_of(const Label& label, const Unrolled& unrolled, const Plan& p
       break;
   }
   const CollectiveOp op = plan.transfers[label.item].op;
+  if (op == CollectiveOp::Send) return Activity::Send;
   if (op == CollectiveOp::AllReduce)
     return plan.sharding.shards_optimizer() ? Activity::AllReduce : Activity::Collective;
   return op == CollectiveOp::ReduceScatter ? Activity::ReduceScatter : Activity::AllGather;
@@ -87,14 +92,15 @@ class RowMaker {
     const Profile& profile = outcome_.scenario.profile;
     const Activity activity = activity_of(label(task), unrolled_, result_.plan);
     const bool layer = activity == Activity::Backward || activity == Activity::Forward || activity == Activity::Update;
-    const std::size_t item = label(task).kind == Label::Kind::Transfer
-                                 ? result_.plan.transfers[label(task).item].payload.block
-                                 : label(task).item;
+    const bool transfer = label(task).kind == Label::Kind::Transfer;
+    const std::size_t item = transfer ? result_.plan.transfers[label(task).item].payload.block : label(task).item;
+    const bool block = !layer && item != Payload::just_bytes;
     return {.activity = activity,
             .name = activity == Activity::Update && item == everything ? "update"
                     : layer                                            ? profile.layers[item].name
-                                                                       : describe(result_.plan, item, profile),
-            .tensors = layer ? "" : names_of(result_.plan.blocks[item], profile),
+                    : block                                            ? describe(result_.plan, item, profile)
+                            : result_.plan.lanes[result_.plan.transfers[label(task).item].lane].name,
+            .tensors = block ? names_of(result_.plan.blocks[item], profile) : "",
             .item = item,
             .micro_batch = label(task).micro_batch,
             .bytes = bytes_of(task),
@@ -111,7 +117,9 @@ class RowMaker {
       tasks[label(task).worker_class + (codec && unrolled_.beside ? unrolled_.classes : 0)].push_back(task);
     }
     for (std::size_t row = 0; row < tasks.size(); ++row) {
-      const std::string name = class_name(result_.classes[row % unrolled_.classes], unrolled_.classes == 1);
+      const WorkerClass& of = result_.classes[row % unrolled_.classes];
+      const std::string name =
+          result_.plan.pipeline ? result_.plan.roles[of.role].name : class_name(of, unrolled_.classes == 1);
       rows_.streams[row].name = row < unrolled_.classes ? name : "codec of " + name;
       std::stable_sort(tasks[row].begin(), tasks[row].end(), [&](TaskId a, TaskId b) {
         return std::pair(span(a).start, span(a).end) < std::pair(span(b).start, span(b).end);
@@ -135,7 +143,9 @@ class RowMaker {
     for (TaskId task = 0; task < unrolled_.labels.size(); ++task) {
       if (!on_stream(task)) continue;
       for (const TaskId next : unrolled_.graph.successors(task)) {
-        const bool ends = is_of_worker(label(next)) || label(next).kind == Label::Kind::LeadIn;
+        const Label::Kind kind = label(next).kind;
+        const bool ends = is_of_worker(label(next)) || kind == Label::Kind::LeadIn || kind == Label::Kind::Mark ||
+                          kind == Label::Kind::Origin;
         if (ends || op(next) == CollectiveOp::AllGather) continue;
         const TaskId transfer = unrolled_.transfer(label(next).item);  // perhaps behind a tick or an arrival
         std::optional<TaskId>& maker = made_by_[transfer];

@@ -20,7 +20,8 @@ enum class Activity : std::uint8_t {
   Collective,  ///< in one stage: an all-reduce, or what carries a codec
   AllReduce,   ///< beside reduce-scatters and all-gathers, of plans that shard
   ReduceScatter,
-  AllGather
+  AllGather,
+  Send,  ///< between ranks of a pipeline
 };
 
 struct Bar {
@@ -28,7 +29,7 @@ struct Bar {
   std::string name;                 ///< "conv1", "block 3 (fc.weight, fc.bias)"
   std::string tensors;              ///< of a block: "fc.weight, fc.bias"
   std::size_t item = 0;             ///< the layer, from 0 at the input; or the plan's block
-  std::uint32_t micro_batch = 0;          ///< the micro-batch, from 0
+  std::uint32_t micro_batch = 0;    ///< the micro-batch, from 0
   Bytes bytes = 0;                  ///< of a collective, as they travel
   Time ready{0}, start{0}, end{0};  ///< on the common clock of all iterations
 };
@@ -57,7 +58,8 @@ struct TimelineRows {
   std::vector<TimelineRow> network;
   std::vector<Arrow> made;   ///< from what makes a block ready on the last class, in `streams`, to its collective
   std::vector<Arrow> gates;  ///< from a collective to what waits for it on class 0, in `streams`
-  /// A worker's memory, on the common clock: of the last episode, where the plan shards or the trace knows activations.
+  /// A worker's memory, on the common clock: of the last episode, where the plan shards or the profile knows
+  /// activations.
   std::vector<MemoryPoint> memory;
 };
 

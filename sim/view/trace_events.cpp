@@ -202,6 +202,7 @@ class Writer {
   static std::string kernel_of(const Bar& bar) {
     const std::string op = bar.activity == Activity::ReduceScatter ? "ReduceScatter"
                            : bar.activity == Activity::AllGather   ? "AllGather"
+                           : bar.activity == Activity::Send        ? "Send"
                                                                    : "AllReduce";
     return fmt::format("ncclKernel_{} {}", op, bar.name);
   }
@@ -212,7 +213,7 @@ class Writer {
                  {"what", json(name_of(bar))},
                  {"bytes", json(bar.bytes)},
                  {"waited_us", us(nanoseconds(bar.start) - nanoseconds(bar.ready))},
-                 {"tensors", json(result_.plan.blocks[bar.item].slices.size())}});
+                 {"tensors", json(bar.item == Payload::just_bytes ? 0 : result_.plan.blocks[bar.item].slices.size())}});
   }
 
   // It starts inside a slice, and ends at the start of another.

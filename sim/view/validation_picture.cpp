@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include <fmt/format.h>
 
 #include "sim/picture/chart.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {
@@ -35,8 +35,7 @@ bool is_shown(const Validation& validation, std::size_t row) {
 Drawing validation_picture(const Validation& validation) {
   const Quantity quantity = validation.measured.quantity;
   Chart chart;
-  chart.title =
-      fmt::format("Predicted and measured: {}", std::filesystem::path(validation.measured.file).filename().string());
+  chart.title = fmt::format("Predicted against measured {}", unit_of(quantity));
   double least = validation.measured.points.front().value, greatest = least;
   for (std::size_t row = 0; row < validation.points.size(); ++row) {
     if (!is_shown(validation, row)) continue;

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/report/phrases.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/what_if_report.hpp"
 

@@ -13,12 +13,10 @@ constexpr std::int64_t most_elements = 1'000'000'000'000;  // a petaparameter mo
 ModelTensor read_tensor(const Json& json) {
   json.allow_only({"name", "shape"});
   ModelTensor tensor{json.at("name").text(), {}, 1};
-  for (const Json& extent : json.at("shape").items()) {
-    tensor.shape.push_back(extent.integer(1, most_elements));
-    if (tensor.shape.back() > most_elements / tensor.elements)
-      json.at("shape").fail("has too many elements", fmt::format("at most {}", most_elements));
-    tensor.elements *= tensor.shape.back();
-  }
+  for (const Json& extent : json.at("shape").items()) tensor.shape.push_back(extent.integer(1, most_elements));
+  const auto elements = element_count(tensor.shape);
+  if (!elements) json.at("shape").fail("has too many elements", fmt::format("at most {}", most_elements));
+  tensor.elements = *elements;
   return tensor;
 }
 
@@ -34,6 +32,15 @@ ModelLayer read_layer(const Json& json) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> element_count(std::span<const std::int64_t> shape) {
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : shape) {
+    if (extent > most_elements / elements) return std::nullopt;
+    elements *= extent;
+  }
+  return elements;
+}
 
 Model read_model(const Json& json) {
   json.allow_only({"name", "description", "source", "input", "layers"});

@@ -1,11 +1,11 @@
-// The model that a trace names, or holds.
+// The model that a profile names, or holds.
 #pragma once
 
 #include "sim/workload/model.hpp"
 
 namespace allreplay {
 
-/// Of the trace's key "model": an inline model, or a path, or a name found in models/. Throws InputError.
-Model model_of_trace(const Files& files, const Json& trace);
+/// Of the profile's key "model": an inline model, or a path, or a name found in models/. Throws InputError.
+Model model_of_profile(const Files& files, const Json& profile);
 
 }  // namespace allreplay

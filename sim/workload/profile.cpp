@@ -1,6 +1,12 @@
 #include "sim/workload/profile.hpp"
 
+#include <algorithm>
+
 namespace allreplay {
+
+std::vector<std::int64_t> shape_of(const Tensor& tensor) {
+  return tensor.shape.empty() ? std::vector{tensor.elements} : tensor.shape;
+}
 
 Time Profile::forward() const {
   Time sum{0};
@@ -35,6 +41,15 @@ bool Profile::tells_activations() const {
   return std::any_of(layers.begin(), layers.end(), [](const Layer& one) { return one.activation_bytes.has_value(); });
 }
 
+std::vector<Time> Profile::weight_times() const {
+  std::vector<Time> times;
+  for (const Layer& layer : layers) times.push_back(layer.backward_weight.value_or(Time(0)));
+  for (const Tensor& tensor : tensors)
+    if (const Layer& layer = layers[tensor.layer]; !layer.backward_weight)
+      times[tensor.layer] = scaled(layer.backward, 0.5);
+  return times;
+}
+
 Profile with_element_bytes(Profile profile, std::optional<Bytes> gradient, std::optional<Bytes> parameter) {
   if (profile.tensors.empty()) return profile;
   const Bytes own = profile.tensors.front().bytes / profile.tensors.front().elements;
@@ -49,11 +64,19 @@ std::optional<Bytes> element_bytes(const std::string& precision) {
   return std::nullopt;
 }
 
+void scale_parallel_parts(Layer& layer, double bytes, double times) {
+  const auto more = [&](Bytes one) { return static_cast<Bytes>(static_cast<double>(one) * bytes + 0.5); };
+  if (layer.output_bytes) layer.output_bytes = more(*layer.output_bytes);
+  for (LayerCollective& one : layer.collectives) one.bytes = more(one.bytes);
+  if (layer.backward_weight) layer.backward_weight = std::min(scaled(*layer.backward_weight, times), layer.backward);
+}
+
 Profile slowed(const Profile& profile, double factor) {
   Profile slow = profile;
   for (Layer& layer : slow.layers) {
     layer.forward = scaled(layer.forward, factor);
     layer.backward = scaled(layer.backward, factor);
+    scale_parallel_parts(layer, 1, factor);
   }
   if (slow.update) slow.update = scaled(*slow.update, factor);
   return slow;

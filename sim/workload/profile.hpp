@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sim/core/named.hpp"
@@ -15,12 +16,36 @@ namespace allreplay {
 using LayerId = std::uint32_t;   ///< from 0 at the input; the papers' layer l is LayerId l − 1
 using TensorId = std::uint32_t;  ///< from 0 at the input, in forward order
 
+/// A collective inside a layer, behind its computing: of tensor, context or expert parallelism.
+struct LayerCollective {
+  enum class Op : std::uint8_t { AllReduce, AllGather, ReduceScatter, AllToAll };
+  enum class Among : std::uint8_t { Tensor, Context, Expert };
+  Op op = Op::AllReduce;
+  Among group = Among::Tensor;
+  Bytes bytes = 0;  ///< the whole; of an all-to-all what a worker holds before it
+  bool backward = false;
+  bool operator==(const LayerCollective&) const = default;
+};
+
+inline constexpr Word<LayerCollective::Op> layer_collective_ops[] = {
+    {LayerCollective::Op::AllReduce, "all-reduce"},
+    {LayerCollective::Op::AllGather, "all-gather"},
+    {LayerCollective::Op::ReduceScatter, "reduce-scatter"},
+    {LayerCollective::Op::AllToAll, "all-to-all"}};
+inline constexpr Word<LayerCollective::Among> layer_collective_groups[] = {{LayerCollective::Among::Tensor, "tp"},
+                                                                           {LayerCollective::Among::Context, "cp"},
+                                                                           {LayerCollective::Among::Expert, "ep"}};
+inline constexpr Word<bool> layer_collective_passes[] = {{false, "forward"}, {true, "backward"}};
+
 struct Layer {
   std::string name;
   Time forward{0};
   Time backward{0};
-  std::string group = {};                      ///< the unit that sharding gathers it with; "" where the trace says none
+  std::string group = {};  ///< the unit that sharding gathers it with; "" where the profile says none
   std::optional<Bytes> activation_bytes = {};  ///< kept from its forward to its backward pass, of the whole mini-batch
+  std::optional<Time> backward_weight = {};    ///< of `backward`: what makes the gradients of weights
+  std::optional<Bytes> output_bytes = {};      ///< what it hands on, of the whole mini-batch
+  std::vector<LayerCollective> collectives = {};
 };
 
 /// One gradient. Its layer's backward task makes it.
@@ -29,7 +54,11 @@ struct Tensor {
   std::int64_t elements = 0;
   Bytes bytes = 0;
   LayerId layer = 0;
+  std::vector<std::int64_t> shape = {};  ///< whose product `elements` is; empty where nobody said
 };
+
+/// Its shape; of one that nobody said, a row of all its elements.
+std::vector<std::int64_t> shape_of(const Tensor& tensor);
 
 /// Where the times come from. Reconstructed ones were spread over the layers from a published total by a model;
 /// estimated ones are a model's alone, or another profile's carried elsewhere by one. Every output that used either
@@ -49,7 +78,7 @@ struct Precision {
 inline constexpr Precision precisions[] = {{"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}};
 
 struct Profile {
-  std::string name;  ///< of the trace: its file's name without extension
+  std::string name;  ///< of the profile: its file's name without extension
   std::string model;
   std::string device;
   std::string framework;
@@ -63,6 +92,8 @@ struct Profile {
   Bytes parameter_bytes = 0;                      ///< of a parameter, where they travel; 0: as a gradient
   std::vector<Layer> layers;                      ///< forward order
   std::vector<Tensor> tensors;                    ///< forward order; layers never decrease
+  std::optional<std::pair<TensorId, TensorId>> tied;  ///< two whose gradients are one where their layers are apart
+  std::optional<std::pair<std::int64_t, std::int64_t>> tensor_and_context;  ///< degrees at which it was taken; none: 1
 
   Time forward() const;   ///< t_f: the sum over the layers
   Time backward() const;  ///< t_b
@@ -70,6 +101,9 @@ struct Profile {
   std::int64_t elements() const;
   double parameter_share() const;  ///< bytes of a parameter per byte of its gradient
   bool tells_activations() const;  ///< what passes keep, of any layer
+
+  /// W of a layer: what the profile says, else half of its backward pass where it has tensors.
+  std::vector<Time> weight_times() const;
 };
 
 /// Bytes of one gradient element in one of the precisions; nothing for other names.
@@ -77,6 +111,10 @@ std::optional<Bytes> element_bytes(const std::string& precision);
 
 /// The same profile with other numbers of bytes to an element. REQUIRES: above 0.
 Profile with_element_bytes(Profile profile, std::optional<Bytes> gradient, std::optional<Bytes> parameter);
+
+/// What a layer hands on and sends inside, and the weights' part of its backward pass, `bytes` and `times` times as
+/// much.
+void scale_parallel_parts(Layer& layer, double bytes, double times);
 
 /// The same profile on a worker that takes `factor` times as long for everything.
 Profile slowed(const Profile& profile, double factor);

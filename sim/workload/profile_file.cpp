@@ -50,19 +50,72 @@ double read_flops(const Json& json) {
   return flops;
 }
 
-// The times of the trace's layers, and the model's tensors on them. A layer of the model needs one in the trace, in
-// the same order; layers that only the trace has (activations, pooling) add time and no gradient.
-void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element, Profile& profile) {
+template <class Words>
+auto read_word_of(const Words& words, const Json& json) {
+  return choose_by_name(words, json.text(), json.place(), "'{}' is none of these").value;
+}
+
+// What pipelines, and parallelism inside layers, ask of a layer.
+void read_parallel_parts(const Json& json, Layer& layer) {
+  if (const auto weights = json.find("backward_weight")) {
+    layer.backward_weight = microseconds(weights->number(), weights->place());
+    if (*layer.backward_weight > layer.backward) weights->fail("is more than backward", "a part of backward");
+  }
+  if (const auto bytes = json.find("output_bytes")) layer.output_bytes = bytes->integer(0, most_bytes);
+  const auto list = json.find("collectives");
+  if (!list) return;
+  for (const Json& one : list->items()) {
+    one.allow_only({"op", "group", "bytes", "pass"});
+    layer.collectives.push_back(
+        {read_word_of(layer_collective_ops, one.at("op")), read_word_of(layer_collective_groups, one.at("group")),
+         one.at("bytes").integer(0, most_bytes), read_word_of(layer_collective_passes, one.at("pass"))});
+  }
+}
+
+TensorId read_tied(const Json& json, const Profile& profile) {
+  const std::string name = json.text();
+  const auto named = [&](const Tensor& one) { return one.name == name; };
+  const auto found = std::find_if(profile.tensors.begin(), profile.tensors.end(), named);
+  if (found == profile.tensors.end())
+    json.fail(fmt::format("the model has no tensor '{}'", name), suggest(name, names_of(profile.tensors)));
+  return static_cast<TensorId>(found - profile.tensors.begin());
+}
+
+void read_parallel_parts(const Json& object, Profile& profile) {
+  if (const auto tied = object.find("tied")) {
+    const auto names = tied->items();
+    if (names.size() != 2) tied->fail(fmt::format("names {} tensors", names.size()), "two");
+    profile.tied = {read_tied(names[0], profile), read_tied(names[1], profile)};
+    const Tensor &one = profile.tensors[profile.tied->first], &other = profile.tensors[profile.tied->second];
+    if (profile.tied->first == profile.tied->second) tied->fail(fmt::format("ties '{}' to itself", one.name), "two");
+    if (one.elements != other.elements)
+      tied->fail(fmt::format("'{}' has {} elements, and '{}' {}", one.name, one.elements, other.name, other.elements),
+                 "two tensors with equally many");
+  }
+  if (const auto parallel = object.find("parallel")) {
+    parallel->allow_only({"tp", "cp"});
+    const auto degree = [&](const char* key) {
+      const auto value = parallel->find(key);
+      return value ? value->integer(1, 1 << 24) : 1;
+    };
+    profile.tensor_and_context = {degree("tp"), degree("cp")};
+  }
+}
+
+// The times of the profile's layers, and the model's tensors on them. A layer of the model needs one in the profile, in
+// the same order; layers that only the profile has (activations, pooling) add time and no gradient.
+void join_layers(const Json& object, const Model& model, Bytes bytes_per_element, Profile& profile) {
   std::size_t next = 0;  // the model's layer that has not been met
   std::set<std::string> names;
-  for (const Json& item : trace.at("layers").items()) {
-    item.allow_only({"name", "forward", "backward", "group", "activation_bytes"});
+  for (const Json& item : object.at("layers").items()) {
+    item.allow_only(
+        {"name", "forward", "backward", "group", "activation_bytes", "backward_weight", "output_bytes", "collectives"});
     const std::string name = item.at("name").text();
     if (!names.insert(name).second) item.at("name").fail(fmt::format("a second layer '{}'", name), "each name once");
     if (next < model.layers.size() && model.layers[next].name == name) {
       for (const ModelTensor& tensor : model.layers[next].tensors)
         profile.tensors.push_back({tensor.name, tensor.elements, tensor.elements * bytes_per_element,
-                                   static_cast<LayerId>(profile.layers.size())});
+                                   static_cast<LayerId>(profile.layers.size()), tensor.shape});
       ++next;
     }
     profile.layers.push_back({name, microseconds(item.at("forward").number(), item.at("forward").place()),
@@ -70,32 +123,47 @@ void join_layers(const Json& trace, const Model& model, Bytes bytes_per_element,
     Layer& layer = profile.layers.back();
     if (const auto group = item.find("group")) layer.group = read_group(*group);
     if (const auto bytes = item.find("activation_bytes")) layer.activation_bytes = bytes->integer(0, most_bytes);
+    read_parallel_parts(item, layer);
   }
   if (next < model.layers.size())
-    trace.at("layers").fail(
+    object.at("layers").fail(
         fmt::format("the layer '{}' of the model '{}' has no times here", model.layers[next].name, model.name),
         "every layer of the model, in its order");
 }
 
-Profile read_trace(const Files& files, const Json& trace) {
-  trace.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "update",
-                    "tokens_per_sample", "flops_per_sample", "layers", "details"});
+Profile read_profile_object(const Files& files, const Json& object) {
+  object.allow_only({"model", "device", "framework", "batch_size", "precision", "origin", "source", "unit", "update",
+                     "tokens_per_sample", "flops_per_sample", "layers", "details", "tied", "parallel"});
   Profile profile;
-  const Model model = model_of_trace(files, trace);
+  const Model model = model_of_profile(files, object);
   profile.model = model.name;
-  profile.device = trace.at("device").text();
-  profile.framework = trace.at("framework").text();
-  profile.precision = trace.at("precision").text();
-  profile.origin = read_origin(trace.at("origin"));
-  profile.source = trace.at("source").text();
-  profile.batch_size = trace.at("batch_size").integer(1, 1'000'000'000);
-  if (trace.at("unit").text() != "us")
-    trace.at("unit").fail(fmt::format("'{}' is not the unit of a trace", trace.at("unit").text()), "us");
-  if (const auto update = trace.find("update")) profile.update = microseconds(update->number(), update->place());
-  if (const auto tokens = trace.find("tokens_per_sample")) profile.tokens_per_sample = tokens->integer(1, most_tokens);
-  if (const auto flops = trace.find("flops_per_sample")) profile.flops_per_sample = read_flops(*flops);
-  join_layers(trace, model, read_precision(trace.at("precision")), profile);
+  profile.device = object.at("device").text();
+  profile.framework = object.at("framework").text();
+  profile.precision = object.at("precision").text();
+  profile.origin = read_origin(object.at("origin"));
+  profile.source = object.at("source").text();
+  profile.batch_size = object.at("batch_size").integer(1, 1'000'000'000);
+  if (object.at("unit").text() != "us")
+    object.at("unit").fail(fmt::format("'{}' is not the unit of a profile", object.at("unit").text()), "us");
+  if (const auto update = object.find("update")) profile.update = microseconds(update->number(), update->place());
+  if (const auto tokens = object.find("tokens_per_sample")) profile.tokens_per_sample = tokens->integer(1, most_tokens);
+  if (const auto flops = object.find("flops_per_sample")) profile.flops_per_sample = read_flops(*flops);
+  join_layers(object, model, read_precision(object.at("precision")), profile);
+  read_parallel_parts(object, profile);
   return profile;
+}
+
+// "1024x4096;4096": a weight of two extents and a bias of one.
+std::vector<std::vector<std::int64_t>> read_shapes(const std::string& text, const SourceLocation& place) {
+  if (text.find_first_not_of("0123456789x; ") != std::string::npos)
+    throw InputError(place, fmt::format("'{}' are no shapes", text), "such as 1024x4096;4096");
+  std::vector<std::vector<std::int64_t>> shapes;
+  for (const std::string_view shape : split(text, ";")) {
+    shapes.emplace_back();
+    for (const std::string_view extent : split(shape, "x"))
+      shapes.back().push_back(parse_integer(extent, 1, most_parameters, place));
+  }
+  return shapes;
 }
 
 class CsvTable {
@@ -120,7 +188,10 @@ class CsvTable {
             "as many as the header");
   }
 
-  std::size_t end() const { return rows_.size(); }  // rows 1 … end − 1 hold data
+  std::size_t end() const { return rows_.size(); }                // rows 1 … end − 1 hold data
+  bool blank(std::size_t row, const std::string& column) const {  // or without that column
+    return !columns_.contains(column) || field(row, column).empty();
+  }
   const std::string& field(std::size_t row, const std::string& column) const {
     return rows_[row].fields[columns_.at(column)];
   }
@@ -136,10 +207,34 @@ class CsvTable {
   std::map<std::string, std::size_t> columns_;
 };
 
+// The tensors of the row's layer, which is added next: the first is named as the layer, the others #2, #3, … of it.
+void add_tensors(const CsvTable& table, std::size_t row, Profile& profile) {
+  const std::string& layer = table.field(row, "layer");
+  const auto params = parse_integer(table.field(row, "params"), 0, most_parameters, table.place(row, "params"));
+  const auto id = static_cast<LayerId>(profile.layers.size());
+  if (table.blank(row, "tensors")) {
+    if (params > 0) profile.tensors.push_back({layer, params, 4 * params, id});
+    return;
+  }
+  const SourceLocation place = table.place(row, "tensors");
+  const auto shapes = read_shapes(table.field(row, "tensors"), place);
+  std::int64_t left = params;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const auto elements = element_count(shapes[i]);
+    if (!elements || *elements > left)
+      throw InputError(place, fmt::format("hold more than the {} that params says", params), "as many");
+    left -= *elements;
+    profile.tensors.push_back(
+        {i == 0 ? layer : fmt::format("{}#{}", layer, i + 1), *elements, 4 * *elements, id, shapes[i]});
+  }
+  if (left > 0)
+    throw InputError(place, fmt::format("hold {} less than the {} that params says", left, params), "as many");
+}
+
 }  // namespace
 
-Model model_of_trace(const Files& files, const Json& trace) {
-  const Json model = trace.at("model");
+Model model_of_profile(const Files& files, const Json& object) {
+  const Json model = object.at("model");
   if (model.is_object()) return read_model(model);
   const auto file = files.locate_data("models", model.text());
   if (!file) model.fail(fmt::format("no model '{}'", model.text()), suggest(model.text(), files.list_data("models")));
@@ -161,13 +256,14 @@ Profile read_table(const std::string& file, const std::string& text, bool forwar
     const std::string& name = table.field(row, "layer");
     if (!names.insert(name).second)
       throw InputError(table.place(row, "layer"), fmt::format("a second layer '{}'", name), "each name once");
-    const auto params = parse_integer(table.field(row, "params"), 0, most_parameters, table.place(row, "params"));
-    if (params > 0) profile.tensors.push_back({name, params, 4 * params, static_cast<LayerId>(profile.layers.size())});
-    const bool blank = table.field(row, "forward_us").empty();
+    add_tensors(table, row, profile);
+    const bool blank = table.blank(row, "forward_us");
     if (blank && !forward_follows)
       throw InputError(table.place(row, "forward_us"), "is blank: the forward time was not measured",
                        "give --forward-ratio R to set it to R times the backward time");
     profile.layers.push_back({name, blank ? Time(0) : time(row, "forward_us"), time(row, "backward_us")});
+    if (!table.blank(row, "group")) profile.layers.back().group = table.field(row, "group");
+    if (!table.blank(row, "update_us")) profile.update = add(profile.update.value_or(Time(0)), time(row, "update_us"));
   }
   return profile;
 }
@@ -186,7 +282,7 @@ Profile parse_profile(const Files& files, const std::string& text, const std::st
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   const bool json = (start != std::string::npos && text[start] == '{') || file.ends_with(".json");
   Profile profile =
-      json ? read_trace(files, Json::parse(text, file)) : read_table(file, text, forward_ratio.has_value());
+      json ? read_profile_object(files, Json::parse(text, file)) : read_table(file, text, forward_ratio.has_value());
   profile.name = std::filesystem::path(file).stem().string();
   if (profile.model.empty()) profile.model = profile.name;
   if (forward_ratio)

@@ -1,4 +1,4 @@
-// Reading profiles: trace files (JSON) and CSV tables. Formats: docs/formats.md.
+// Reading profiles: profile files (JSON) and CSV tables. Formats: docs/formats.md.
 #pragma once
 
 #include <optional>
@@ -9,9 +9,9 @@
 
 namespace allreplay {
 
-/// Reads a profile from `name`: a path, or a name found in traces/. A file that starts with '{' is a trace, any
-/// other a CSV table with the columns layer, params, forward_us and backward_us (one fp32 tensor per row with
-/// params > 0; other columns are ignored).
+/// Reads a profile from `name`: a path, or a name found in traces/. A file that starts with '{' is a profile, any
+/// other a CSV table with the columns layer, params, forward_us and backward_us, and where known tensors (of fp32; one
+/// of all params where it is blank), update_us and group; other columns are ignored.
 ///
 /// `forward_ratio` R sets every layer's forward time to R times its backward time; a CSV row with a blank
 /// forward_us needs it. Throws InputError.

@@ -10,16 +10,13 @@
 
 namespace allreplay {
 
+double deviation(JitterKind kind, double sigma, double z) {
+  return kind == JitterKind::LogNormal ? std::exp(sigma * z - sigma * sigma / 2) : std::max(0.0, 1 + sigma * z);
+}
+
 double Jitter::draw(Random& random) const {
-  switch (kind) {
-    case JitterKind::Normal:
-      return std::max(0.0, 1 + sigma * random.normal());
-    case JitterKind::LogNormal:
-      return std::exp(sigma * random.normal() - sigma * sigma / 2);
-    case JitterKind::Uniform:
-      return std::max(0.0, 1 + sigma * std::sqrt(3.0) * (2 * random.uniform() - 1));
-  }
-  return 1;
+  if (kind == JitterKind::Uniform) return std::max(0.0, 1 + sigma * std::sqrt(3.0) * (2 * random.uniform() - 1));
+  return deviation(kind, sigma, random.normal());
 }
 
 namespace {
@@ -50,6 +47,20 @@ Jitter read_jitter(const Json& json) {
   return jitter;
 }
 
+Spread read_spread(const Json& json) {
+  json.allow_only({"distribution", "sigma", "seed"});
+  Spread spread;
+  constexpr Word<JitterKind> kinds[] = {{JitterKind::Normal, "normal"}, {JitterKind::LogNormal, "lognormal"}};
+  if (const auto kind = json.find("distribution"))
+    spread.kind = choose_by_name(kinds, kind->text(), kind->place(), "unknown distribution '{}'").value;
+  spread.sigma = json.at("sigma").number();
+  if (!(spread.sigma >= 0 && spread.sigma <= 1))
+    json.at("sigma").fail(fmt::format("{} is not how far workers differ", spread.sigma), "0 to 1, such as 0.024");
+  if (const auto seed = json.find("seed"))
+    spread.seed = static_cast<std::uint64_t>(seed->integer(0, std::int64_t{1} << 53));
+  return spread;
+}
+
 }  // namespace
 
 Stragglers read_stragglers(const Json& cluster, std::int64_t workers) {
@@ -63,6 +74,7 @@ Stragglers read_stragglers(const Json& cluster, std::int64_t workers) {
     }
   }
   if (const auto jitter = cluster.find("jitter")) stragglers.jitter = read_jitter(*jitter);
+  if (const auto spread = cluster.find("spread")) stragglers.spread = read_spread(*spread);
   return stragglers;
 }
 

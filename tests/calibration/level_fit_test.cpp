@@ -80,16 +80,51 @@ TEST_CASE("NCCL's factors are found again, of a level or of both") {
   CHECK(node.factors[0] == Approx(0.9).epsilon(1e-3));
   CHECK(node.factors[1] == Approx(1.5).epsilon(1e-3));
   CHECK((!node.known[2] && !node.known[3] && node.factors[2] == 1));
-  CHECK((fit.warnings.empty() && node.warnings.empty()));
+  // No rendezvous was there, nor a size at which a tree runs in Simple or LL128.
+  CHECK(node.warnings.empty());
+  CHECK_FALSE(fit.known[rendezvous_time]);
+  CHECK_FALSE(fit.network.nccl->rendezvous.has_value());
+  CHECK((fit.network.nccl->ll128 && fit.network.nccl->two_node_tree));
+  for (const std::string& warning : fit.warnings) CHECK(warning.find("it leaves no trace") != std::string::npos);
   // Where the log is of something else, no factor makes a link of it.
   truth.nccl->network = {0.7, 32};
   const std::vector<Calibration> far{inside, log_of(truth, "nccl", 32)};
   const LevelFit none = fit_levels(far, start);
   CHECK(none.factors[3] == Approx(32).epsilon(1e-2));
-  REQUIRE(none.warnings.size() == 1);
-  CHECK(none.warnings[0].find("start-up between nodes is x 32") != std::string::npos);
-  CHECK(none.warnings[0].find("no such link exists") != std::string::npos);
+  REQUIRE(!none.warnings.empty());
+  CHECK(none.warnings.back().find("start-up between nodes is x 32") != std::string::npos);
+  CHECK(none.warnings.back().find("no such link exists") != std::string::npos);
   // A reduce-scatter by itself.
   const std::vector<Calibration> half{log_of(truth, "nccl", 8, Purpose::ReduceScatter, CollectiveOp::ReduceScatter)};
   CHECK(fit_levels(half, start).factors[0] == Approx(0.9).epsilon(1e-3));
+}
+
+TEST_CASE("what NCCL's tuner does not know between nodes is found again") {
+  // Nodes of 4 with ports of 24 GB/s: trees at half of their bandwidth, LL at 0.15 of it, a rendezvous of 14 us from
+  // 2 KiB on, and no LL128.
+  Network truth;
+  truth.alpha = 0;
+  truth.beta = 1 / 24e9;
+  truth.node = NodeLevel{.workers = 4, .alpha = 0, .beta = 1 / 360e9, .rails = 4};
+  truth.nccl = NcclSetup{.gpu = NcclSetup::Gpu::Hopper};
+  const Network start = truth;
+  truth.nccl->ll128 = false;
+  truth.nccl->rendezvous = NcclRendezvous{2048, 14e-6};
+  truth.nccl->network.tree = 0.5;
+  truth.nccl->network.ll = 0.15;
+  const std::vector<Calibration> logs{log_of(truth, "nccl", 8), log_of(truth, "nccl", 16), log_of(truth, "nccl", 64)};
+  const LevelFit fit = fit_levels(logs, start);
+  CHECK_FALSE(fit.network.nccl->ll128);
+  CHECK(fit.network.nccl->two_node_tree);
+  REQUIRE(fit.network.nccl->rendezvous.has_value());
+  CHECK(fit.network.nccl->rendezvous->time == Approx(14e-6).epsilon(0.02));
+  CHECK(fit.network.nccl->network.tree == Approx(0.5).epsilon(0.02));
+  CHECK(fit.network.nccl->network.ll == Approx(0.15).epsilon(0.02));
+  CHECK(fit.median < 0.01);
+  // Two nodes whose trees send as much as rings.
+  truth.nccl = start.nccl;
+  truth.nccl->two_node_tree = false;
+  const LevelFit two = fit_levels(std::vector<Calibration>{log_of(truth, "nccl", 8)}, start);
+  CHECK_FALSE(two.network.nccl->two_node_tree);
+  CHECK(two.median < 0.01);
 }

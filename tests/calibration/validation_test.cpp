@@ -247,14 +247,16 @@ TEST_CASE("bad calibrations are said in one line") {
   const auto refused = [&](const std::string& calibrate) {
     return files.refused(columns + "p.csv,c.json,4,sync-easgd,,0.008," + calibrate + "\n" + other);
   };
-  CHECK(refused("gamma") == "line 2, calibrate: 'gamma' is no constant that rows fit (launch, alpha, beta or update)");
+  CHECK(refused("gamma") ==
+        "line 2, calibrate: 'gamma' is no constant that rows fit (launch, alpha, beta, update, server, launch_tensor, "
+        "interference or spread)");
   CHECK(refused("beta per cluster") ==
         "line 2, calibrate: 'per' is no way of saying for which rows beta holds (beta "
         "by cluster workers, for instance)");
   CHECK(refused("beta by iteration_s").starts_with("line 2, calibrate: beta cannot hold by 'iteration_s'"));
   CHECK(refused("beta; beta") == "line 2, calibrate: fits beta twice (once)");
-  CHECK(refused("alpha; beta; launch; update") ==
-        "calibrate: fits alpha, beta, launch, update (at most 3 constants: with more, anything fits)");
+  CHECK(refused("alpha; beta; launch; update; server") ==
+        "calibrate: fits alpha, beta, launch, server, update (at most four constants: with more, anything fits)");
   CHECK(files.refused(columns + "p.csv,c.json,4,sync-easgd,1 ms,0.008,update\n" + other) ==
         "line 2: fits update and gives it (one of the two)");
   CHECK(files.refused(columns + "p.csv,m.json,4,sync-easgd,,0.008,beta\n" + other) ==

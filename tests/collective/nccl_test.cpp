@@ -74,23 +74,53 @@ TEST_CASE("64 A100 of 8 nodes") {
     bytes *= 2;
   }
   // A ring, Simple, at 4 GB: (8.4 + (126 − 14)·3.4 + 14·14)·1.4 us, 370·64/126 GB/s. A NIC's 3 us is less than 3.4.
-  check(a100, 64, CollectiveOp::AllReduce, 4e9, "ring/Simple", (8.4 + 112 * 3.4 + 14 * 14) * 1.4 + 4e9 / (370e3 * 64 / 126));
+  check(a100, 64, CollectiveOp::AllReduce, 4e9, "ring/Simple",
+        (8.4 + 112 * 3.4 + 14 * 14) * 1.4 + 4e9 / (370e3 * 64 / 126));
   // AMD: 6 us a step.
   Network amd = a100;
   amd.nccl->amd = true;
-  check(amd, 64, CollectiveOp::AllReduce, 4e9, "ring/Simple", (8.4 + 112 * 6 + 14 * 14) * 1.4 + 4e9 / (370e3 * 64 / 126));
+  check(amd, 64, CollectiveOp::AllReduce, 4e9, "ring/Simple",
+        (8.4 + 112 * 6 + 14 * 14) * 1.4 + 4e9 / (370e3 * 64 / 126));
   // One port: the bus is 50 GB/s. A start-up of 1 us comes twice for each of Simple's messages between nodes.
   Network one = network(NcclSetup::Gpu::Ampere, 1);
   one.alpha = 1e-6;
-  check(one, 64, CollectiveOp::AllReduce, 40e9, "ring/Simple", (8.4 + 112 * 3.4 + 14 * 16) * 1.4 + 40e9 / (50e3 * 64 / 126));
+  check(one, 64, CollectiveOp::AllReduce, 40e9, "ring/Simple",
+        (8.4 + 112 * 3.4 + 14 * 16) * 1.4 + 40e9 / (50e3 * 64 / 126));
   // 12 workers on two nodes: N = 2, six a node. Reduce-scatters have no factor 1.4.
   check(a100, 12, CollectiveOp::ReduceScatter, 4e9, "ring/Simple", 8.4 + 10 * 3.4 + 14 + 4e9 / (370e3 * 12 / 11));
+}
+
+TEST_CASE("trees of two nodes send half of what a ring sends, and of more a part of what is believed") {
+  // 16 H100: LL's tree at 1 kB: 6.8 + 2·(7·0.6 + 5) us; min(min(0.92·370, 8·41.4)/3.8, 39)·0.9 GB/s, not halved.
+  Network h100 = network(NcclSetup::Gpu::Hopper);
+  check(h100, 16, CollectiveOp::AllReduce, 1024, "tree/LL", 25.2 + 1024 / (39e3 * 0.9));
+  // Simple: 8.4 + 2·(7·4 + 14) us; 0.92·370 = 340 GB/s but no more than half of what a node has inside.
+  check(h100, 16, CollectiveOp::AllReduce, 4e9, "ring/Simple",
+        (8.4 + 28 * 3.4 + 2 * 14) * 1.4 + 4e9 / (370e3 * 16 / 30));
+  h100.nccl->two_node_tree = false;
+  check(h100, 16, CollectiveOp::AllReduce, 1024, "tree/LL", 25.2 + 1024 / (39e3 * 0.9 / 2));
+  // On two nodes no part is taken but LL's; on four both: tree, LL: 6.8 + 2·(7·0.6 + 2·5), min(331/3.8, 20.4)·0.9/2.
+  h100.nccl->network.tree = 0.5;
+  h100.nccl->network.ll = 0.25;
+  check(h100, 16, CollectiveOp::AllReduce, 1024, "tree/LL", 25.2 + 1024 / (39e3 * 0.9 / 2 * 0.25));
+  check(h100, 32, CollectiveOp::AllReduce, 1024, "tree/LL", 35.2 + 1024 / (20.4e3 * 0.9 / 2 * 0.25));
+  // Inside a node nothing of it counts.
+  check(h100, 8, CollectiveOp::AllReduce, 1024, "ring/LL", 15 + 1024 / (141e3 * 8 / 14));
 }
 
 TEST_CASE("a GPU a node has the trees' latency between nodes") {
   // Four nodes: ring, LL: 6.6 + 6·5 us; tree: 6.8 + 2·2·5 = 26.8 us, bus min(0.92·50/3.8, …)·0.85·0.9/2.
   check(network(NcclSetup::Gpu::Volta, 1, 1), 4, CollectiveOp::AllReduce, 1024, "tree/LL",
         26.8 + 1024 / (10e3 / 3.8 * 0.85 * 0.9 / 2));  // t = min(46, 1·10)
+}
+
+TEST_CASE("a broadcast goes down a ring") {
+  // In a node base and one hop, between nodes base and a hop of the net for each rank; all of the bus, no overheads:
+  // 370 GB/s inside, less than eight ports of 50.
+  const Network a100 = network(NcclSetup::Gpu::Ampere);
+  check(a100, 8, CollectiveOp::Broadcast, 1e9, "ring/Simple", 8.4 + 3.4 + 1e9 / 370e3);
+  check(a100, 64, CollectiveOp::Broadcast, 40e9, "ring/Simple", 8.4 + 64 * 14 + 40e9 / 370e3);
+  check(a100, 64, CollectiveOp::Broadcast, 8, "ring/LL", 6.6 + 64 * 2.7 + 8 / 20.4e3);
 }
 
 TEST_CASE("factors scale a level's bandwidth and latency") {

@@ -2,6 +2,7 @@
 #include "sim/collective/rounds.hpp"
 
 #include <bit>
+#include <map>
 #include <numeric>
 
 #include "tests/catch.hpp"
@@ -23,6 +24,7 @@ class Contributions {
         for (std::int64_t piece = 0; piece < rounds.pieces; ++piece) {
           const bool has = purpose == Purpose::AllGather   ? piece == rank
                            : purpose == Purpose::Broadcast ? rank == 0
+                           : purpose == Purpose::AllToAll  ? piece / rounds.ranks == rank
                                                            : true;
           at(has_, rank, stream, piece)[rank] = has;
         }
@@ -31,6 +33,7 @@ class Contributions {
   void run(const Rounds& rounds) {
     for (const Round& round : rounds.rounds)
       for (std::int64_t turn = 0; turn < round.repeat; ++turn) {
+        if (round.in_switches) sum_in_switches(*round.in_switches);
         const auto before = has_;
         for (Rank from = 0; from < rounds.ranks; ++from) {
           std::vector<Send> sends;
@@ -39,7 +42,7 @@ class Contributions {
             REQUIRE(send.to != from);
             REQUIRE(send.to < rounds.ranks);
             for (std::int64_t i = 0; i < send.count; ++i) {
-              const std::int64_t piece = (send.first + i) % rounds.pieces;
+              const std::int64_t piece = ((send.first + i * send.step) % rounds.pieces + rounds.pieces) % rounds.pieces;
               const std::vector<int>& sent = before[index(from, send.stream, piece)];
               std::vector<int>& got = at(has_, send.to, send.into, piece);
               for (Rank rank = 0; rank < rounds.ranks; ++rank) got[rank] = (send.reduce ? got[rank] : 0) + sent[rank];
@@ -47,6 +50,31 @@ class Contributions {
           }
         }
       }
+  }
+
+  // The pieces of which a rank has most: of its host's, those that it has summed. Switches add them up for all ranks
+  // that have the same.
+  void sum_in_switches(const InSwitches& switches) {
+    const auto contributions = [&](Rank rank, std::int64_t piece) {
+      const std::vector<int>& all = has_[index(rank, 0, piece)];
+      return std::accumulate(all.begin(), all.end(), 0);
+    };
+    std::map<std::int64_t, std::vector<int>> sums;
+    std::map<Rank, std::vector<std::int64_t>> own;
+    for (Rank rank = 0; rank < rounds_.ranks; ++rank) {
+      int most = 0;
+      for (std::int64_t piece = 0; piece < rounds_.pieces; ++piece) most = std::max(most, contributions(rank, piece));
+      for (std::int64_t piece = 0; piece < rounds_.pieces; ++piece) {
+        if (contributions(rank, piece) < most) continue;
+        own[rank].push_back(piece);
+        std::vector<int>& sum = sums[piece];
+        sum.resize(rounds_.ranks, 0);
+        for (Rank one = 0; one < rounds_.ranks; ++one) sum[one] += has_[index(rank, 0, piece)][one];
+      }
+      REQUIRE(std::ssize(own[rank]) == switches.pieces);
+    }
+    for (const auto& [rank, pieces] : own)
+      for (const std::int64_t piece : pieces) at(has_, rank, 0, piece) = sums[piece];
   }
 
   // Whether some stream of the rank has exactly this of the piece.
@@ -76,6 +104,14 @@ Rounds rounds_of(const std::string& name, std::int64_t workers, const Collective
 }
 
 void require_complete(const Contributions& contributions, const Rounds& rounds, Purpose purpose) {
+  if (purpose == Purpose::AllToAll) {  // piece i·N + j is i's for j
+    for (std::int64_t piece = 0; piece < rounds.pieces; ++piece) {
+      std::vector<int> own(rounds.ranks, 0);
+      own[static_cast<std::size_t>(piece / rounds.ranks)] = 1;
+      CHECK(contributions.has(static_cast<Rank>(piece % rounds.ranks), piece, own));
+    }
+    return;
+  }
   const std::vector<int> everybody(rounds.ranks, 1);
   for (std::int64_t piece = 0; piece < rounds.pieces; ++piece) {
     std::vector<int> whole = everybody;
@@ -114,10 +150,14 @@ void require_halves_work(const std::string& name, std::int64_t workers, const Co
 TEST_CASE("every collective gives everybody every contribution exactly once") {
   for (const Algorithm& one : algorithms())
     for (const std::int64_t n : {2, 3, 4, 5, 7, 8, 12, 16, 32})
-      if (one.rounds && (one.workers != "power of 2" || std::has_single_bit(static_cast<std::uint64_t>(n))))
+      if (one.rounds && !one.in_switches &&
+          (one.workers != "power of 2" || std::has_single_bit(static_cast<std::uint64_t>(n))))
         require_works(std::string(one.name), n);
   for (const std::int64_t n : {2, 3, 4, 5, 7, 8, 12, 16}) {
-    for (const std::int64_t chunks : {1, 2, 5, 16}) require_works("double-binary-tree", n, {.chunks = chunks});
+    for (const std::int64_t chunks : {1, 2, 5, 16})
+      for (const char* name : {"double-binary-tree", "chain"}) require_works(name, n, {.chunks = chunks});
+    for (std::int64_t hosts = 2; hosts <= n; ++hosts)
+      if (n % hosts == 0) require_works("in-network", n, {.hosts = hosts, .rails = 2});
     for (std::int64_t servers = 1; servers <= n; ++servers) require_works("parameter-server", n, {.servers = servers});
     for (std::int64_t groups = 1; groups <= n; ++groups)
       if (n % groups == 0) require_works("hierarchical", n, {.groups = groups});
@@ -137,6 +177,51 @@ TEST_CASE("the halves of a collective make the whole") {
     require_halves_work("hierarchical", n, {.groups = 2});
   }
   require_halves_work("bml", 9, {.levels = 2});
+  for (const std::int64_t n : {2, 3, 5, 6, 7, 12, 17}) require_halves_work("pat", n);
+}
+
+// Of 5 ranks, K = 3: ⌈5/4⌉ − ⌈5/8⌉ = 1 piece 4 further, ⌈5/2⌉ − ⌈5/4⌉ = 1 piece 2 further, 5 − ⌈5/2⌉ = 2 pieces to the
+// next (NCCL 2.23's PAT).
+TEST_CASE("PAT sends the farthest first") {
+  const Rounds rounds = rounds_of("pat", 5, {}, CollectiveOp::AllGather);
+  std::vector<std::pair<Rank, std::int64_t>> sent;
+  for (const Round& round : rounds.rounds) {
+    std::vector<Send> sends;
+    round.sends(0, 0, sends);
+    sent.emplace_back(sends.at(0).to, sends.at(0).count);
+  }
+  CHECK(sent == std::vector<std::pair<Rank, std::int64_t>>{{4, 1}, {2, 1}, {1, 2}});
+}
+
+TEST_CASE("what serves an operation") {
+  const auto by = [](const char* name, CollectiveOp op) {
+    const Algorithm* one = serving(named(name), op);
+    return std::string(one ? one->name : "");
+  };
+  for (const char* name : {"ring", "hierarchical", "halving-doubling", "bml", "parameter-server", "pat", "nccl"})
+    for (const CollectiveOp op : {CollectiveOp::AllReduce, CollectiveOp::ReduceScatter, CollectiveOp::AllGather})
+      CHECK(by(name, op) == name);
+  for (const char* name : {"binary-tree", "double-binary-tree", "recursive-doubling", "in-network", "gtopk-tree",
+                           "topk-allgather", "broadcast", "all-to-all"})
+    CHECK(by(name, CollectiveOp::AllGather).empty());
+  CHECK(by("all-gather", CollectiveOp::AllGather) == "all-gather");
+  CHECK(by("all-gather", CollectiveOp::ReduceScatter).empty());
+  CHECK(by("reduce-scatter", CollectiveOp::ReduceScatter) == "reduce-scatter");
+  CHECK(by("in-network", CollectiveOp::AllReduce) == "in-network");
+  CHECK(by("all-gather", CollectiveOp::AllReduce).empty());
+  CHECK(by("nccl", CollectiveOp::AllToAll) == "all-to-all");
+  CHECK(by("nccl", CollectiveOp::Broadcast) == "nccl");
+  CHECK(by("ring", CollectiveOp::AllToAll).empty());
+  CHECK(by("binary-tree", CollectiveOp::Broadcast) == "broadcast");
+  CHECK(by("ring", CollectiveOp::Broadcast) == "chain");
+  CHECK(by("halving-doubling", CollectiveOp::Broadcast).empty());
+}
+
+// As an all-gather of M bytes everybody has M/N of them at first: (N−1)/N·M arrive. By itself M is one payload.
+TEST_CASE("the payloads of all-gather") {
+  const Rounds whole = rounds_of("all-gather", 8), part = rounds_of("all-gather", 8, {}, CollectiveOp::AllGather);
+  CHECK(whole.piece_share == 1);
+  CHECK(part.piece_share == 0.125);
 }
 
 TEST_CASE("rings and trees on two levels, in full nodes and others") {

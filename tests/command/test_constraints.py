@@ -18,16 +18,18 @@ from program import listed, needs_program, run  # noqa: E402
 
 # Of every option a value that is not its default, as results write it; and what it takes that anything reads it.
 VALUES = {
-    "bucket_cap": "10 MiB", "first_bucket": "2 MiB", "threshold": "10 MiB", "cycle": "2 ms", "partition": "2 MB", "credit": "8 MB",
+    "bucket_cap": "10 MiB", "first_bucket": "2 MiB", "threshold": "10 MiB", "cycle": "2 ms", "partition": "2 MB", "credit": "8 MB", "release": "backward",
     "first_phase": "sequential", "second_phase": "random:3", "groups": "5", "stop": "0.1", "grouping": "even",
     "density": "0.01", "bits": "4", "encode": "3 ms", "decode": "3 ms", "codec_stream": "side", "decode_at": "encode",
-    "sharing": "fair", "start": "ranks", "servers": "3", "server_hosts": "dedicated", "local": "true", "launch": "100 us",
+    "sharing": "fair", "start": "ranks", "servers": "3", "server_hosts": "dedicated", "local": "true", "launch": "100 us", "launch_tensor": "100 us",
     "tree_bandwidth": "paper", "chunks": "4", "iterations": "7",
     "accumulate": "3", "zero": "1", "shard_group": "4", "barrier": "iteration", "update": "5 ms", "gradient_dtype": "bf16",
     "parameter_dtype": "fp16", "state": "4", "memory": "150 MB",
     "wrap": "layer", "reshard": "none", "reduce": "last", "lanes": "separate", "prefetch": "3", "reduce_buffers": "2", "copy": "10000000000 B/s",
     "backward_prefetch": "post", "limit": "3", "reduce_bucket": "3000000", "allgather_bucket": "5000000", "overlap_comm": "true",
     "bucket_op": "reduce-scatter", "prefetch_bucket": "3000000", "persistence": "3000", "max_live": "9000000", "max_reuse": "9000000",
+    "pp": "2", "tp": "2", "cp": "2", "ep": "2", "schedule": "gpipe", "stages": "equal", "microbatch_group": "2", "p2p": "blocking",
+    "p2p_bytes": "1 MB", "p2p_split": "true", "update_barrier": "stage", "reduce_grad": "async", "align_grad_reduce": "true",
     "bucket_size": "3000000", "distributed_optimizer": "false", "overlap_grad_reduce": "false", "overlap_param_gather": "false",
 }
 FLAT = ["--cluster", "flat.json"]

@@ -6,6 +6,7 @@ what needs them is skipped where it is absent. Run: python3 tests/command/test_e
 """
 
 import json
+import math
 import sys
 import unittest
 from pathlib import Path
@@ -51,7 +52,7 @@ class Case(program.Case):
 
 def parameters(trace):
     """Of each layer of the trace."""
-    model = {layer["name"]: sum(tensor["shape"][0] for tensor in layer["tensors"]) for layer in trace["model"]["layers"]}
+    model = {layer["name"]: sum(math.prod(tensor["shape"]) for tensor in layer["tensors"]) for layer in trace["model"]["layers"]}
     return [model[layer["name"]] for layer in trace["layers"]]
 
 

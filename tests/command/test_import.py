@@ -7,6 +7,7 @@ needs them is skipped where it is absent. Run: python3 tests/command/test_import
 
 import gzip
 import json
+import math
 import re
 import sys
 import unittest
@@ -68,7 +69,7 @@ def total(trace, key):
 
 def parameters(trace):
     """Per layer of the model, and in all."""
-    counts = [sum(tensor["shape"][0] for tensor in layer["tensors"]) for layer in trace["model"]["layers"]]
+    counts = [sum(math.prod(tensor["shape"]) for tensor in layer["tensors"]) for layer in trace["model"]["layers"]]
     return counts, sum(counts)
 
 
@@ -315,6 +316,13 @@ class BadInput(Import):
         self.assertEqual(trace["model"]["name"], "tiny")
         self.assertEqual([(layer["forward"], layer["backward"]) for layer in trace["layers"]], [(1250, 2500), (0, 500)])
         self.assertIn("1 input node (9 ms of loading data)", notes)
+
+    def test_where_it_is_from_in_words(self):
+        done = self.run_program("import", self.write("graph", GRAPH), "--batch", 1, "--source", "a lab", "--note", "by\nhand", "--out", "trace.json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        trace = json.loads((self.folder / "trace.json").read_text(encoding="utf-8"))
+        self.assertEqual((trace["source"], trace["details"]["notes"][-1]), ("a lab", "by hand"))
+        self.assertEqual(done.stderr.splitlines()[-1], "note: by hand")
 
     def test_a_graph_with_a_cycle(self):
         self.refused(r"^graph: line \d: 'node\d' is on a cycle", self.write("graph", GRAPH + "\tnode3 -- node2\n"), "--batch", "1")

@@ -22,7 +22,7 @@ alexnet,best,16,ring,measured,0.4,0.1,0.2,0.05,0.05,12,0.75
 """
 RECONSTRUCTED = SWEEP + SWEEP.partition("\n")[2].replace("alexnet", "vgg16").replace("measured", "reconstructed")
 
-SWEEP_KINDS = ["speedup", "efficiency", "lines", "bars", "columns", "histogram"]
+SWEEP_KINDS = ["speedup", "efficiency", "lines", "bars", "columns", "dots", "histogram"]
 
 
 def said():
@@ -118,6 +118,15 @@ class Pictures(Case):
         for text in ("100", "300", "50", "exposed communication (ms)", "servers", "four", "16", "WFBP", "Best found"):
             self.assertIn(text, texts)
         self.assertIn("time per iteration (s)", self.texts("sweep.csv", "--kind", "columns"))
+
+    def test_dots_are_rows_of_series(self):
+        """A row for each, the one with the largest number last; a dot for each place, which the legend names."""
+        self.write("sweep.csv", SWEEP)
+        dots = ("sweep.csv", "--kind", "dots", "--set", "y=speedup", "--set", "unit=x")
+        self.assertEqual(self.points(*dots), [("WFBP", "4", 3), ("WFBP", "16", 8), ("Best found", "4", 4), ("Best found", "16", 12)])
+        self.assertEqual(re.findall(r'class="row"[^>]*>(.*?)<', self.svg(*dots)), ["WFBP", "Best found"])
+        for text in ("workers: 4", "16", "speedup (x)"):
+            self.assertIn(text, self.texts(*dots))
 
     def test_lines_over_other_rows(self):
         self.write("sweep.csv", SWEEP)

@@ -85,6 +85,10 @@ def p3(words, size):
     return {"partition": f"{size * elements(words, 'MXNET_KVSTORE_SLICE_THRESHOLD')} B"}
 
 
+def byteps(words, _):
+    return {"partition": f"{elements(words, 'BYTEPS_PARTITION_BYTES')} B"}
+
+
 def dear(words, _):
     return {"threshold": re.search(r"threshold of ([\d.]+ MB)$", words)[1]}
 
@@ -117,6 +121,15 @@ def fsdp1(words, size):
                                   "None": "none"}[re.search(r"backward_prefetch=([\w.]+)", words)[1]]}
 
 
+def composer(words, _):
+    unit = re.search(r"^for (\w+) in (\w+):\n    \1\._fsdp_wrap = True\n", words, re.M)
+    part = re.fullmatch(r"parts_of_(\d+)_bytes", unit[2])
+    assert '"backward_prefetch": "BACKWARD_POST"' in words and '"limit_all_gathers": True' in words, words
+    group = re.search(r'"data_parallel_shard_degree": (\d+)', words)
+    return {"wrap": f"{part[1]} B" if part else {"block": "group", "layer": "layer"}[unit[1]],
+            "reshard": "none" if re.search("SHARD_GRAD_OP|ZERO2", words) else "all", **({"shard_group": group[1]} if group else {})}
+
+
 def zero(words, _):
     config = json.loads(words)["zero_optimization"]
     options = {"reduce_bucket": config["reduce_bucket_size"], "overlap_comm": str(config["overlap_comm"]).lower()}
@@ -136,7 +149,7 @@ def megatron(words, size):
     return {**options, **({"bucket_size": bucket[1]} if bucket else {}), **({"shard_group": group[1]} if group else {})}
 
 
-READ = {"ddp": ddp, "horovod": horovod, "bytescheduler": bytescheduler, "us-byte": us_byte, "p3": p3, "dear": dear, "fsdp2": fsdp2, "fsdp1": fsdp1,
+READ = {"ddp": ddp, "horovod": horovod, "bytescheduler": bytescheduler, "us-byte": us_byte, "p3": p3, "byteps": byteps, "dear": dear, "fsdp2": fsdp2, "fsdp1": fsdp1, "composer": composer,
         "zero-1": zero, "zero-2": zero, "zero-3": zero, "megatron": megatron, "s-sgd": lambda *_: {}, "wfbp": lambda *_: {}, "sync-easgd": lambda *_: {}}
 
 
@@ -222,7 +235,7 @@ class Recommend(program.Case):
             text = output("recommend", *scenario, *BUDGET)
             head, table = re.split(r"^-+$", text, maxsplit=1, flags=re.M)
             unit = {"s": 1, "ms": 1e-3, "us": 1e-6}[head.splitlines()[-1].split()[0]]
-            times = re.findall(r"^ *\d+ +([\w-]+)(?: --zero 3)? +([\d.]+) ", table.split("\n\n")[0], re.M)
+            times = re.findall(r"^ *\d+ +([\w-]+)(?: --zero \d| without shards)? +([\d.]+)[~ ]", table.split("\n\n")[0], re.M)
             rows = self.rows(scenario)
             self.assertEqual([name for name, _ in times], [row["strategy"] for row in rows])
             for row, (_, time) in zip(rows, times):

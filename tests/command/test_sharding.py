@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What sharding refuses, in one line each, and what does not fit into a memory. Run: python3 tests/command/test_sharding.py"""
 import json
+import re
 import sys
 import unittest
 from pathlib import Path
@@ -56,12 +57,27 @@ class Sharding(program.Case):
         self.assertIn("zero-3", output("recommend", "-s", "fsdp2,zero-3", *MODEL, "--memory", f"{int(least) + 1} B"))
 
     def test_an_efficiency_above_all_is_explained(self):
-        """Each of 64 updates a 64th, and speed-up compares with one that updates all; DDP's all do."""
-        says = "note: an efficiency above 100 %: the optimizer is sharded, so that each worker updates less than one alone"
-        for command in (["run", "-s", "fsdp2"], ["compare", "-s", "ddp,fsdp2"], ["recommend", "-s", "ddp,fsdp2", "--budget", "1"], ["whatif", "--budget", "1"]):
-            self.assertIn(says, output(*command, *LLAMA, env=program.WIDE))
-        self.assertNotIn(says, output("run", "-s", "ddp", *LLAMA, env=program.WIDE))
-        self.assertNotIn(says, output("run", "-s", "zero-1", *LLAMA, env=program.WIDE))  # sharded, and below
+        """Each of 64 updates a 64th, and one worker would update all, if it could hold it; DDP's all do."""
+        says = "note: an efficiency above 100 %: the optimizer is sharded, so that among more workers each updates less"
+        for command in (["run", "-s", "fsdp2"], ["compare", "-s", "ddp,fsdp2"], ["recommend", "-s", "ddp,fsdp2", "--budget", "1"], ["whatif", "-s", "fsdp2", "--budget", "1"]):
+            for more in (("--stragglers", "none"), ("--stragglers", "none", "--memory", "1TB")):  # against eight, which can hold it, or one that could
+                self.assertIn(says, output(*command, *LLAMA, *more, env=program.WIDE))
+        self.assertNotIn(says, output("run", "-s", "ddp", *LLAMA, "--memory", "1TB", env=program.WIDE))
+        self.assertNotIn(says, output("run", "-s", "zero-1", *LLAMA, "--memory", "1TB", env=program.WIDE))  # sharded, and below
+
+    def test_efficiency_is_relative_to_the_fewest_workers_on_which_the_fastest_fits(self):
+        """LLaMA-3 8B fits on no one and on a node of eight; a GPU's throughput there is what that on 64 is held against."""
+        row, = json.loads(output("compare", "-s", "fsdp2", *LLAMA, "--json"))
+        node = json.loads(output("run", "-s", "fsdp2", *LLAMA[:-1], "8", "--json"))
+        self.assertGreater(json.loads(output("run", "-s", "fsdp2", *LLAMA[:-1], "1", "--json"))["memory_bytes"], 80e9)
+        self.assertLess(node["memory_bytes"], 80e9)
+        self.assertEqual(row["reference_workers"], 8)
+        self.assertAlmostEqual(row["relative_efficiency"], row["samples_per_s_per_gpu"] / node["samples_per_s_per_gpu"], delta=1e-12)
+        self.assertEqual((row["fits"], node["relative_efficiency"]), (True, 1))
+        roomy = json.loads(output("run", "-s", "fsdp2", *LLAMA, "--memory", "1TB", "--json"))
+        self.assertEqual((roomy["reference_workers"], roomy["relative_efficiency"]), (1, row["efficiency"]))
+        self.assertIn("eff. from 8", output("compare", "-s", "fsdp2", *LLAMA, env=program.WIDE))
+        self.assertIsNone(json.loads(output("run", "-s", "ddp", "--profile", "resnet50_k80_b16", "--cluster", "k80-10gbe", "--json"))["fits"])
 
     def test_every_command_goes_by_the_memory_of_the_profile_s_device(self):
         """megatron with 512 workers: 80.71 GB of an H100's 80, and faster than fsdp2, which fits."""
@@ -75,8 +91,8 @@ class Sharding(program.Case):
         (self.folder / "s.json").write_text(json.dumps({
             "profiles": [model[1]], "clusters": [model[3], "h100x8-8x400gbps"], "workers": [512], "strategies": ["megatron", "fsdp2", "ddp"]}), encoding="utf-8")
         table = output("sweep", "s.json", "--out", "s.csv", cwd=self.folder, env=program.WIDE)
-        self.assertEqual([line.count("!") for line in table.splitlines() if "512  " in line or "gbps  " in line], [1, 0, 1, 1, 0, 1])
-        self.assertIn("! does not fit into the memory of a worker", table)
+        self.assertEqual([line.count("!") for line in table.splitlines() if re.search(r"gbps +(megatron|fsdp2|ddp) ", line)], [1, 0, 1, 1, 0, 1])
+        self.assertIn("! in the table: does not fit into the memory of a worker", table)
         rows = program.rows_of(self.folder / "s.csv")
         self.assertLess(float(rows[0]["iteration_s"]), float(rows[1]["iteration_s"]))  # megatron, were it not for the memory
         self.assertEqual({row["options"].split("memory=")[1].split(";")[0] for row in rows}, {"80 GB"})
@@ -86,18 +102,22 @@ class Sharding(program.Case):
         self.assertNotIn("megatron is fastest", page)
         self.assertIn("4 rows in more memory than a worker has", page)
         data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-        self.assertEqual([row[-1] for row in data["rows"]], [False, True, False] * 2)
-        timelines = [data["rows"][one["row"]][-2] for one in data["timelines"]]
+        self.assertEqual([row[-2] for row in data["rows"]], [False, True, False] * 2)
+        timelines = [data["rows"][one["row"]][-3] for one in data["timelines"]]
         self.assertEqual(timelines, ["fsdp2", "fsdp2"])  # what competes: one row each
         output("plot", "s.csv", "--kind", "columns", "--set", "x=strategy", "--set", "panels=cluster", "--out", "s.svg", cwd=self.folder)
         picture = (self.folder / "s.svg").read_text(encoding="utf-8")
         self.assertEqual(picture.count('class="cross"'), 4 * 4)  # four rows, each two strokes and their white
         self.assertIn("×: does not fit into the memory of a worker.", picture)
 
-    def test_where_nothing_fits_the_best_is_marked_unless_a_limit_was_given(self):
+    def test_where_nothing_fits_a_search_alone_says_so_and_among_others_is_marked(self):
         """LLaMA-3 8B on 2 workers: 115 GB at least, of an H100's 80."""
         two = [*LLAMA[:-1], "2", "-s", "best", "--zero", "3"]
-        self.assertIn("does not fit into 80 GB", output("run", *two, env=program.WIDE))
+        self.assertIn("/device: nothing fits into 80 GB", self.refused("run", *two))
+        for limit in ((), ("--memory", "80GB")):  # whoever says it
+            done = self.run_program("compare", *LLAMA, "-s", "best,fsdp2", *limit, env=program.WIDE)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, r"best without shards .*!")
         self.assertIn("--memory: nothing fits into 80 GB", self.refused("run", *two, "--memory", "80GB"))
         self.assertIn("llama3-8b_h100_b1_bf16: /device: nothing fits into 80 GB", self.refused("recommend", *LLAMA[:-1], "2", "-s", "fsdp2,zero-3"))
         (self.folder / "s.json").write_text(json.dumps({

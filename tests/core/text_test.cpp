@@ -71,3 +71,9 @@ TEST_CASE("any text is one word to a shell") {
   CHECK(shell_word("a*") == "'a*'");
   CHECK(shell_word("~/a") == "'~/a'");
 }
+
+TEST_CASE("a text is split into one part more than it has separators") {
+  CHECK(split("a -- b", " -- ") == std::vector<std::string_view>{"a", "b"});
+  CHECK(split(";a;", ";") == std::vector<std::string_view>{"", "a", ""});
+  CHECK(split("", ";") == std::vector<std::string_view>{""});
+}

@@ -66,8 +66,9 @@ TEST_CASE("attention: tiles up to the diagonal where a mask is causal, five prod
 }
 
 TEST_CASE("the update moves 28 bytes a parameter with Adam, 20 with momentum") {
-  CHECK(update_seconds(small, 1e6, true) == Approx(28e6 / 1e9 + launch));
-  CHECK(update_seconds(small, 1e6, false) == Approx(20e6 / 1e9 + launch));
+  CHECK(update_seconds(small, 1e6, Optimizer::Adam) == Approx(28e6 / 1e9 + launch));
+  CHECK(update_seconds(small, 1e6, Optimizer::AdamUnfused) == Approx(76e6 / 1e9 + launch));
+  CHECK(update_seconds(small, 1e6, Optimizer::Sgd) == Approx(20e6 / 1e9 + launch));
 }
 
 TEST_CASE("shipped devices can be read, and know their own names") {

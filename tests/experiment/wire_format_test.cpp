@@ -50,7 +50,8 @@ TEST_CASE("a row travels whole between processes, whatever its cells hold") {
                         std::int64_t{-7},
                         0.1,
                         NamedValues{{"bucket_cap", "25 MiB"}, {"window", "1"}},
-                        NamedNumbers{{"parameters", 1e9}, {"activations", 0}}};
+                        NamedNumbers{{"parameters", 1e9}, {"activations", 0}},
+                        true};
   static_assert(std::size(cells) == std::variant_size_v<Cell>);
   for (const ColumnRow& column : columns()) row.row.push_back({column.name, cells[kind++ % std::size(cells)]});
   row.warning = "beyond what was measured";

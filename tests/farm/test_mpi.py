@@ -86,7 +86,7 @@ class Mpi(Case):
         one = self.single("sweep", "s.json", "--out", "one.csv")
         four = self.mpirun(4, "sweep", "s.json", "--engine", "mpi", "--out", "four.csv")
         self.assertEqual((four.returncode, self.rows("four.csv")), (0, self.rows("one.csv")), four.stderr)
-        self.assertEqual(four.stdout, one.stdout)
+        self.assertEqual(four.stdout.replace("four.csv", "one.csv"), one.stdout)
         self.assertIn("82 rows in four.csv", four.stderr)
         for option in ("--csv", "--json"):  # on standard output alone, and once
             printed = lambda text: [line for line in text.splitlines() if "wall_s" not in line] if option == "--json" else untimed_rows(text)

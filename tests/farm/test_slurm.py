@@ -169,7 +169,7 @@ class OnSlurm(Sweeps):
     def test_names_that_look_like_options(self):
         (self.folder / "s.json").rename(self.folder / "-s.json")
         right = self.one("./-s.json")
-        for out in ("-a", "--out=x", "a b", "%a'$b"):
+        for out in ("-a", "-out=x", "a b", "%a'$b"):
             with self.subTest(out=out):
                 done = self.run_program("sweep", "--engine=slurm", "--jobs=1", f"--out={out}", "--chunk=10", "--", "-s.json", env=self.slurm.environment,
                                         timeout=PATIENCE, stdin=subprocess.DEVNULL)

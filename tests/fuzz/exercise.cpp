@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/workload/profile_file.hpp"
-#include "sim/workload/trace_writer.hpp"
+#include "sim/workload/profile_writer.hpp"
 
 using namespace allreplay;
 
@@ -39,7 +39,7 @@ void exercise(const Importer& importer, std::string_view bytes) {
       ByteSource source("fuzz", std::string(bytes));
       importer.recognises(source.file(), source.head());
       const Imported imported = import_profile(importer, source, options);
-      require_same(parse_profile(Files(), trace_json(imported.profile, imported.notes), "fuzz"), imported.profile);
+      require_same(parse_profile(Files(), profile_json(imported.profile, imported.notes), "fuzz"), imported.profile);
     } catch (const InputError& error) {
       const std::string_view line = error.what();
       require(line.find('\n') == std::string_view::npos, "a complaint of several lines");

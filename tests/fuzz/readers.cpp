@@ -1,6 +1,7 @@
 #include "tests/fuzz/readers.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
@@ -12,15 +13,19 @@
 #include "sim/calibration/calibration.hpp"
 #include "sim/calibration/measured_file.hpp"
 #include "sim/core/file.hpp"
+#include "sim/core/json_value.hpp"
 #include "sim/core/text.hpp"
+#include "sim/diagnosis/diagnosis.hpp"
 #include "sim/estimate/computation.hpp"
 #include "sim/estimate/device.hpp"
 #include "sim/estimate/transformer.hpp"
 #include "sim/experiment/row.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep.hpp"
-#include "sim/html/sweep_result.hpp"
+#include "sim/interchange/jobs/readers.hpp"
 #include "sim/interchange/plan_file.hpp"
+#include "sim/report/diagnosis_report.hpp"
+#include "sim/report/sweep_result.hpp"
 #include "sim/search/plan_of.hpp"
 #include "sim/training/job.hpp"
 #include "sim/training/possible.hpp"
@@ -73,6 +78,8 @@ void read_a_profile(const std::string& text) {
 std::vector<std::string> profiles() {
   std::vector<std::string> texts = files_of("traces");
   texts.emplace_back("layer,params,forward_us,backward_us\na,1000,10,20\nb,200000,30,60\n");
+  texts.emplace_back(
+      "layer,params,tensors,forward_us,backward_us,update_us,group\na,1020,50x20;20,10,20,1,g\nb,2,,30,60,,\n");
   texts.emplace_back(
       R"({"model": {"name": "m", "layers": [{"name": "a", "tensors": [{"name": "w", "shape": [10]}]}, {"name": "b", "tensors": []}]},
 "device": "d", "framework": "f", "precision": "fp32", "origin": "measured", "batch_size": 8, "source": "s", "unit": "us", "update": 3,
@@ -197,6 +204,33 @@ std::vector<std::string> results() {
   return {text};
 }
 
+void read_a_job(const std::string& text) {
+  ByteSource source(here, text);
+  MeasuredJob job{.files = {here}, .lines = is_op_table(source.head())};
+  const StepChoice all;
+  OpReader reader(job, all);
+  (job.lines ? read_op_table : read_op_trace)(source, reader, job);
+  if (job.ops.empty()) return;
+  const Diagnosis known = diagnose(std::move(job), [](std::size_t) { return [] {}; });
+  require(std::isfinite(known.slowdown) && known.slowdown > 0, "a slowdown that is none");
+  require(is_json(diagnosis_json(known)), "an answer that is no JSON");
+}
+
+std::vector<std::string> jobs() {
+  std::string trace = R"({"traceEvents": [)";
+  for (const int replica : {0, 1}) {
+    trace += fmt::format(
+        R"({{"ph": "M", "name": "thread_name", "pid": {}, "tid": 0, "args": {{"name": "PP rank 0, TP rank 0"}}}},)",
+        replica);
+    for (const char* kind : {"forward-compute", "backward-compute", "optimizer"})
+      trace += fmt::format(
+          R"({{"ph": "X", "name": "{}", "pid": {}, "tid": 0, "ts": 1.5, "dur": 2, "args": {{"step": 3, "seq_id": 0}}}},)",
+          kind, replica);
+  }
+  trace.back() = ']';
+  return {Files().read("docs/examples/slow_worker.csv"), trace + "}"};
+}
+
 }  // namespace
 
 void require(bool holds, std::string_view what) {
@@ -221,6 +255,7 @@ std::span<const TextReader> text_readers() {
       {"option", option_texts, read_an_option},
       {"range", ranges, read_a_range},
       {"change", change_texts, read_a_change},
+      {"job", jobs, read_a_job},
       {"command-line", command_lines, read_a_command_line},
   };
   return all;

@@ -1,7 +1,7 @@
 #include "sim/html/chosen_timelines.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/html/results.hpp"
+#include "tests/report/results.hpp"
 
 using namespace allreplay;
 
@@ -9,8 +9,8 @@ namespace {
 
 // What the real program writes for a shipped profile and cluster, of which `sweep` would make a CSV.
 SweepResult swept(const std::string& config) {
-  const Sweep sweep = read_sweep({}, written("config.json", config));
-  const std::string out = written("swept.csv", "");
+  const Sweep sweep = read_sweep({}, result_file("config.json", config));
+  const std::string out = result_file("swept.csv", "");
   run_sweep(sweep, {.out = out, .progress = false});
   return read_sweep_result(Files(), out);
 }
@@ -30,7 +30,7 @@ TEST_CASE("the fastest and the slowest of the largest size are simulated again, 
     CHECK(row.workers == 64);
     CHECK(row.strategy == (one.fastest ? "optimal-merge" : "s-sgd"));
     REQUIRE(std::holds_alternative<Outcome>(one.outcome));
-    CHECK(std::get<Outcome>(one.outcome).result.metrics.iteration_s == row.iteration_s);
+    CHECK(std::get<Outcome>(one.outcome).result.metrics.iteration_s == row.metrics.iteration_s);
   }
   CHECK(choose_timelines({}, result, std::nullopt, 0).timelines.empty());
 }
@@ -40,7 +40,7 @@ TEST_CASE("options and collectives of a row are simulated, too") {
     "collectives": ["double-binary-tree"], "strategies": [{"name": "ddp", "bucket_cap": ["1 MiB", "2 MiB"]},
     {"name": "us-byte", "second_phase": "random:7"}, {"name": "bytescheduler", "credit": "5 MB"}, "dear", "best"]})");
   for (const ResultRow& row : result.rows) {
-    SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {0}}}}}};
+    SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {{0}, 1}}}}}};
     const ChosenTimelines chosen = choose_timelines({}, one, std::nullopt, 1);
     INFO(row.series);
     CHECK(std::holds_alternative<Outcome>(chosen.timelines.at(0).outcome));
@@ -52,7 +52,7 @@ TEST_CASE("rows with codecs are simulated again, too") {
     "codecs": ["none", "topk", "topk_p102-100", "fp16"], "strategies": ["wfbp", {"name": "mergecomp", "groups": 3}]})");
   REQUIRE(result.groups.size() == 1);
   for (const ResultRow& row : result.rows) {
-    SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {0}}}}}};
+    SweepResult one{.file = result.file, .columns = result.columns, .rows = {row}, .groups = {{{0}, {{64, {{0}, 1}}}}}};
     INFO(row.series);
     CHECK(std::holds_alternative<Outcome>(choose_timelines({}, one, std::nullopt, 1).timelines.at(0).outcome));
   }
@@ -64,21 +64,23 @@ TEST_CASE("a row that cannot be simulated again says why") {
   };
   using Catch::Matchers::Contains;
   SweepResult result = swept(config);
-  for (ResultRow& row : result.rows) row.iteration_s *= 2;  // as if the profile had changed since
+  for (ResultRow& row : result.rows) row.metrics.iteration_s *= 2;  // as if the profile had changed since
   CHECK_THAT(problem(result, std::nullopt),
              Contains("it now takes 395.9 ms an iteration, where the CSV says 791.9 ms"));
   for (ResultRow& row : result.rows) row.profile = "elsewhere";
   CHECK_THAT(problem(result, std::nullopt), Contains("no profile is called 'elsewhere'") && Contains("--config"));
-  CHECK_THAT(problem(result, read_sweep({}, written("config.json", config))),
+  CHECK_THAT(problem(result, read_sweep({}, result_file("config.json", config))),
              Contains("the configuration has no such row"));
 }
 
 TEST_CASE("the configuration says which files were meant") {
-  const std::string profile = written("mine.csv", "layer,params,forward_us,backward_us\na,1000,,20\nb,3000000,,40\n");
-  const Sweep sweep = read_sweep({}, written("mine.json", R"({"profiles": [{"profile": ")" + profile +
-                                                              R"(", "forward_ratio": 0.5}], "clusters": ["k80-10gbe"],
+  const std::string profile =
+      result_file("mine.csv", "layer,params,forward_us,backward_us\na,1000,,20\nb,3000000,,40\n");
+  const Sweep sweep =
+      read_sweep({}, result_file("mine.json", R"({"profiles": [{"profile": ")" + profile +
+                                                  R"(", "forward_ratio": 0.5}], "clusters": ["k80-10gbe"],
     "strategies": ["wfbp", "sync-easgd"]})"));
-  const std::string out = written("mine_out.csv", "");
+  const std::string out = result_file("mine_out.csv", "");
   run_sweep(sweep, {.out = out, .progress = false});
   const SweepResult result = read_sweep_result(Files(), out);
   CHECK(std::holds_alternative<std::string>(choose_timelines({}, result, std::nullopt, 1).timelines.at(0).outcome));

@@ -1,7 +1,7 @@
 #include "sim/html/page_title.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/html/results.hpp"
+#include "tests/report/results.hpp"
 
 using namespace allreplay;
 

@@ -1,7 +1,7 @@
 #include "sim/html/report_page.hpp"
 
 #include "tests/catch.hpp"
-#include "tests/html/results.hpp"
+#include "tests/report/results.hpp"
 
 #include "sim/core/json.hpp"
 #include "sim/html/page_looks.hpp"
@@ -36,9 +36,10 @@ TEST_CASE("the page holds every cell of the CSV, as numbers where they are") {
   const Json data = Json::parse(data_of(report_page(result, {}, {})), "data");
   REQUIRE(data.at("rows").items().size() == 2);
   const std::vector<Json> columns = data.at("columns").items(), cells = data.at("rows").items()[0].items();
-  REQUIRE(cells.size() == columns.size() + 2);
-  CHECK(cells[columns.size()].text() == "a");  // the series
-  CHECK(cells.back().dump() == "true");        // it fits into memory
+  REQUIRE(cells.size() == columns.size() + 3);
+  CHECK(cells[columns.size()].text() == "a");         // the series
+  CHECK(cells[columns.size() + 1].dump() == "true");  // it fits into memory
+  CHECK(cells.back().number() == Approx(0.6));        // of one worker's throughput: 3 s of computing in 5 s
   for (std::size_t i = 0; i < columns.size(); ++i) {
     INFO(columns[i].text());
     if (!is_number_column(columns[i].text()))

@@ -39,7 +39,7 @@ class Browser(unittest.TestCase):
         for command in (["sweep", "mgwfbp_fig10", "--out", "rows.csv"],
                         ["report", "rows.csv", "--config", "mgwfbp_fig10", "--out", "page.html"],
                         ["sweep", "clusters.json", "--out", "clusters.csv"],
-                        ["report", "clusters.csv", "--timelines", "0", "--out", "clusters.html"],
+                        ["report", "clusters.csv", "--timelines", "0", "--tie", "0", "--out", "clusters.html"],
                         ["sweep", "large.json", "--out", "large.csv"],
                         ["report", "large.csv", "--timelines", "0", "--out", "large.html"],
                         ["sweep", "usbyte_fig16", "--out", "many.csv"],

@@ -16,7 +16,7 @@
 #include "sim/interchange/importers/overlap.hpp"
 #include "sim/interchange/importers/ranks.hpp"
 #include "sim/workload/profile_file.hpp"
-#include "sim/workload/trace_writer.hpp"
+#include "sim/workload/profile_writer.hpp"
 
 using namespace allreplay;
 
@@ -166,7 +166,7 @@ TEST_CASE("what the trace writer writes is read back the same") {
     for (Layer& layer : profile.layers)  // all digits: up to 100 seconds, to the picosecond
       layer.forward = Time(static_cast<std::int64_t>(random.below(100'000'000'000'000)));
     const std::vector<std::string> notes{"one", "a \"second\""};
-    check_same(parse_profile(Files(), trace_json(profile, notes), "x.json"), profile);
+    check_same(parse_profile(Files(), profile_json(profile, notes), "x.json"), profile);
   }
 }
 
@@ -208,6 +208,9 @@ TEST_CASE("names become text, and each stands once") {
   CHECK(table.forward() == us(3));
   CHECK(table.origin == Origin::Imported);
   CHECK(table.source == "file.csv (csv)");
+  options.source = "a lab,\nlast year";
+  CHECK(import_text("csv", "layer,params,forward_us,backward_us\na,3,1,2\n", options).profile.source ==
+        "a lab, last year");
   CHECK(contains(complaint("csv", "layer,params,forward_us,backward_us\na,3,1,2\n"), "give --batch B"));
   CHECK(contains(complaint("csv", "layer,params,forward_us,backward_us\na,0,1,2\n", batch(1)), "has no parameters"));
   CHECK(contains(complaint("csv", "layer,params,forward_us,backward_us\na,1,0,0\n", batch(1)), "time is zero"));
@@ -822,7 +825,9 @@ TEST_CASE("a PyTorch trace that is none") {
     return text.replace(text.find(old), old.size(), fresh);
   };
   CHECK(contains(complaint("kineto", good.substr(0, good.size() / 2)), "not valid JSON"));
-  CHECK(contains(complaint("kineto", "[]"), "has no list traceEvents"));
+  CHECK(contains(complaint("kineto", "{}"), "has no list traceEvents"));
+  CHECK(
+      contains(complaint("kineto", "[]"), "has no GPU kernels"));  // a list of events, as PyTorch writes without Kineto
   CHECK(contains(complaint("kineto", R"({"traceEvents": []})"), "has no GPU kernels"));
   CHECK(contains(complaint("kineto", with("\"dur\": 100,", "\"dur\": -100,")),
                  "/traceEvents/2/dur: -100 us is not a measured time"));

@@ -45,7 +45,7 @@ TESTS = {
     "compression": ["compression", "report"], "collective": ["collective", "report", "network", "training"], "network": ["network", "report", "training"],
     "schedule": ["schedule", "report", "search", "training", "interchange"], "estimate": ["estimate"], "training": ["training", "report", "search", "experiment"],
     "search": ["search", "report", "experiment"], "interchange": ["interchange"], "picture": ["picture", "view", "html"],
-    "experiment": ["html", "report", "experiment"], "calibration": ["calibration", "report"], "farm": ["farm", "experiment"], "report": ["report", "html"], "view": ["view", "html"], "html": ["html"],
+    "experiment": ["html", "report", "experiment"], "calibration": ["calibration", "report"], "farm": ["farm", "experiment"], "diagnosis": ["diagnosis"], "report": ["report", "html"], "view": ["view", "html"], "html": ["html"],
 }
 # And the scripts that may: less than a minute of processor time altogether.
 SCRIPTS = {
@@ -58,7 +58,7 @@ SCRIPTS = {
     "schedule": ["compare", "sharding", "public_traces", "plan", "tutorial"], "training": ["use_of_links", "compare", "sharding", "public_traces", "tutorial"],
     "search": ["compare", "recommend", "plan", "tutorial"], "interchange": ["export", "import", "public_traces", "tutorial"],
     "picture": ["report_page", "plot", "pictures", "tutorial"], "experiment": ["compare", "report_page", "whatif", "recommend", "tutorial"],
-    "farm": ["shares"], "report": ["validate", "use_of_links", "compare", "codec", "screens", "whatif", "tutorial"],
+    "farm": ["shares"], "diagnosis": ["diagnose", "peer_diagnosis"], "report": ["validate", "use_of_links", "compare", "codec", "screens", "whatif", "tutorial"],
     "view": ["use_of_links", "report_page", "plot", "pictures", "tutorial"], "html": ["report_page", "tutorial"],
 }
 # clang++, where it is there, over a precompiled header: less than half of what g++ takes for a fault. The same bits come out (preset clang).

@@ -37,7 +37,8 @@ TEST_CASE("alpha-beta, fluid and message agree on an idle star") {
   const std::vector<Bytes> sizes = {1, 5, 1000, 65'537, 4'000'000, 100'000'001};
   for (const Bytes bytes : sizes) {
     for (const std::int64_t n : {2, 3, 4, 6, 7, 16, 33, 64}) {
-      for (const char* name : {"ring", "parameter-server", "bml", "hierarchical", "reduce-scatter"})
+      for (const char* name :
+           {"ring", "parameter-server", "bml", "hierarchical", "reduce-scatter", "pat", "all-to-all"})
         require_agreement(name, n, bytes);
       require_agreement("parameter-server", n, bytes, {.servers = (n + 1) / 2});
       require_agreement("parameter-server", n, bytes, {.servers = 1});

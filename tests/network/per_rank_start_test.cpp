@@ -200,6 +200,9 @@ TEST_CASE("ranks that start apart, against the naive simulator") {
   std::uint64_t seed = 0;
   for (const Network& network : networks)
     for (const Algorithm& algorithm : algorithms()) {
+      if (algorithm.in_switches) continue;  // no messages between ranks
+      // Their times on a star are in fidelities_test.cpp; here each row moves the numbers that are drawn for the next.
+      if (algorithm.name == "pat" || algorithm.name == "all-to-all" || algorithm.name == "chain") continue;
       CollectiveOptions options{.servers = 3, .chunks = 3};
       if (network.name == "bcube") options.levels = 3;
       if (network.workers % 2 == 0) options.groups = 2;

@@ -233,8 +233,9 @@ class BadInput(program.Case):
     def test_what_is_asked_for_and_not_there(self):
         """Is answered with what there is instead."""
         run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--strategy"]
-        only_data, trace, all_workers = "only data parallelism is simulated", "precision is the trace's", "waits for the gradients of all workers"
-        for asked, says in (("tensor", only_data), ("TensorParallel", only_data), ("tp", only_data), ("pipeline", only_data), ("moe", only_data),
+        degree, turns = "is a degree beside data parallelism", "is how the ranks of a pipeline take turns"
+        trace, all_workers = "precision is the trace's", "waits for the gradients of all workers"
+        for asked, says in (("tensor", degree), ("TensorParallel", degree), ("tp", degree), ("pipeline", turns), ("moe", degree),
                             ("amp", trace), ("bf16", trace), ("local-sgd", all_workers), ("async", all_workers),
                             ("cpu-offload", "what leaves the GPU is not simulated"), ("checkpointing", "allreplay estimate --recompute"),
                             ("fsdp", "fsdp2, which is fully_shard"), ("hsdp", "--shard-group"), ("deepspeed", "zero-1, zero-2 or zero-3"),
@@ -242,8 +243,8 @@ class BadInput(program.Case):
                             ("ps", "--collective parameter-server"), ("topk", "--codec topk"), ("gradient-accumulation", "--accumulate K"),
                             ("dpp", "did you mean 'ddp'?")):  # a slip stays one
             self.refused([*run, asked], file="command line", place="--strategy", says=says)
-        for more, says in ((["--option", "tensor_parallel=2"], only_data), (["--option", "amp=true"], trace), (["--fp16"], trace),
-                           (["--pipeline-parallel", "2"], only_data), (["--codec", "amp"], trace), (["--precisio", "bf16"], "did you mean '--precision'?")):
+        for more, says in ((["--option", "tensor_parallel=2"], "unknown option 'tensor_parallel'"), (["--option", "amp=true"], trace), (["--fp16"], trace),
+                           (["--pipeline-parallel", "2"], "run has no such option"), (["--codec", "amp"], trace), (["--precisio", "bf16"], "did you mean '--precision'?")):
             self.refused([*run, "wfbp", *more], file="command line", says=says)
 
     def test_unknown_keys(self):

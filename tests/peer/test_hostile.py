@@ -232,8 +232,7 @@ class Hostile(unittest.TestCase):
             os.close(reading)
             done = self.run_program(*command, stdout=writing)
             os.close(writing)
-            self.assertEqual(done.returncode, 2, command)
-            self.assertIn(b"standard output: cannot be written: Broken pipe", done.stderr)
+            self.assertEqual((done.returncode, done.stderr), (2, b""), command)  # `| head` has what it wants
 
     @unittest.skipIf(os.path.isfile(PROGRAM) and b"__asan_init" in pathlib.Path(PROGRAM).read_bytes(), "a sanitizer's shadow takes more than any limit")
     def test_too_little_memory(self):

@@ -189,3 +189,39 @@ TEST_CASE("a tornado's bars go from zero to their values; the legend says what t
     CHECK((swatches[i].look.hatch == Hatch::None || swatches[i].look.hatch_colour == bar.look.hatch_colour));
   }
 }
+
+TEST_CASE("labels below an axis are evenly spread: of doublings none is missing alone") {
+  Chart chart;
+  chart.x = {.name = "workers", .spacing = Spacing::Log2};
+  Series series{.name = "s"};
+  for (double workers = 4; workers <= 2048; workers *= 2) {
+    chart.x.ticks.push_back(workers);
+    series.points.push_back({workers, workers});
+  }
+  chart.series = {series};
+  for (chart.width = 200; chart.width <= 700; chart.width += 20) {
+    const Drawing drawing = draw(chart);
+    require_legible(drawing);
+    std::vector<double> labels;
+    for (const Text& one : texts(drawing, "tick"))
+      if (one.align == Align::Middle) labels.push_back(std::stod(one.text));
+    REQUIRE(labels.size() > 1);
+    for (std::size_t i = 2; i < labels.size(); ++i) CHECK(labels[i] / labels[i - 1] == labels[1] / labels[0]);
+  }
+}
+
+TEST_CASE("a bar that goes on beyond the axis is cut off at its end, and broken") {
+  BarChart chart;
+  chart.value = {.name = "time (ms)", .to = 10};
+  chart.bars = {"short", "long"};
+  chart.parts = {{"computing", {4, 6}}, {"waiting", {5, 94}}};
+  chart.ends = {"9 ms", "100 ms"};
+  const Drawing drawing = draw(chart);
+  require_legible(drawing);
+  const auto parts = all<Rectangle>(drawing, "part");
+  REQUIRE(parts.size() == 4);
+  // The scale is that of the axis: 9 of its 10 are nine tenths of what 10 are, and 100 are no more.
+  const double from = parts[0].box.x, whole = parts[3].box.right() - from;
+  CHECK(parts[1].box.right() - from == Approx(0.9 * whole));
+  CHECK(all<Path>(drawing, "break").size() == 2);
+}

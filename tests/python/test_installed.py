@@ -53,6 +53,7 @@ class Installed(Case):
         self.assertEqual(len((self.elsewhere / "s.csv").read_text().splitlines()), 3)
         self.does("allreplay", "compare", *case, "--strategies", "wfbp,ddp", "--timeline", "t.svg")
 
+        self.assertTrue((self.prefix / "share" / "allreplay" / "traces" / "LICENCES.txt").is_file())  # of what others measured
         manual = self.prefix / "share" / "man" / "man1" / "allreplay.1"
         self.assertEqual(manual.read_text(), self.does("allreplay", "man"))
         completed = self.does("bash", "-c", f"source '{self.prefix}/share/bash-completion/completions/allreplay'; complete -p allreplay")

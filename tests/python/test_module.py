@@ -69,6 +69,8 @@ class Results(unittest.TestCase):
         self.same("recommend", **case, strategies="wfbp,ddp", budget=4, workers="4:16:x2")
         whatif = self.same("whatif", **case, budget=2)
         self.assertEqual(len(allreplay.whatif(**case, budget=2)), 1 + len(whatif["rows"]) + len(whatif["together"]))
+        diagnosis = self.same("diagnose", str(ROOT / "docs/examples/slow_worker.csv"))
+        self.assertEqual(allreplay.diagnose(ROOT / "docs/examples/slow_worker.csv"), diagnosis)
         self.same("topology", cluster="fat-tree-4")
         words = {"nodes": 2, "gpus": 4, "network": "100Gbit/s", "inner": "200 GB/s", "inner_alpha": "2us", "rails": 4}
         printed = self.same("compare", profile=SIX, strategies="ddp,wfbp", **words)

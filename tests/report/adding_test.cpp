@@ -24,7 +24,7 @@ namespace {
 #include "docs/examples/zero1_by_layer.cpp"
 
 const Strategy zero1_by_layer{.name = "zero1-by-layer",
-                              .look = {"ZeRO-1 by layer", 19},
+                              .look = {"ZeRO-1 by layer", 21},
                               .summary = "ZeRO-1 with a bucket for each layer",
                               .plan = plan_zero1_by_layer,
                               .sharded = {1}};

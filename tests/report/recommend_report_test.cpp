@@ -8,6 +8,8 @@
 #include "tests/training/scenario.hpp"
 
 #include "sim/core/text.hpp"
+#include "sim/experiment/tuning.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
 #include "sim/report/tuning_report.hpp"
 #include "sim/schedule/offer.hpp"
@@ -76,14 +78,16 @@ TEST_CASE("a ranking is sorted, speaks the frameworks' words, and repeats itself
   REQUIRE(ranking.size() == strategies().size());
   for (std::size_t i = 0; i < ranking.size(); ++i) {
     REQUIRE(ranking[i].settings == again[i].settings);
-    REQUIRE(ranking[i].tuned.result.metrics.iteration_s <= ranking[i].given_s);
-    if (i > 0) REQUIRE(ranking[i - 1].tuned.result.metrics.iteration_s <= ranking[i].tuned.result.metrics.iteration_s);
+    REQUIRE(ranking[i].tuned.result.metrics.iteration_s <= 1.02 * ranking[i].given_s);
+    const double before = i > 0 ? ranking[i - 1].tuned.result.metrics.iteration_s : 0;
+    if (i > 1 && !ranking[i].ties && !ranking[i - 1].ties)
+      REQUIRE(before <= ranking[i].tuned.result.metrics.iteration_s);
   }
-  const std::string page = recommend_report(ranking);
+  const std::string page = recommend_report(ranking, {});
   // Twenty layers of 3 ms; what an iteration takes beyond them is exposed.
   const double iteration = ranking.front().tuned.result.metrics.iteration_s;
   INFO(page);
-  CHECK(recommend_report(ranking, {.width = 1000})
+  CHECK(recommend_report(ranking, {}, {.width = 1000})
             .find(fmt::format("({}) of exposed communication", percent((iteration - 60e-3) / iteration))) !=
         std::string::npos);
   CHECK(page.find("DistributedDataParallel(model") != std::string::npos);
@@ -119,18 +123,38 @@ std::string line_of(const std::string& text, const std::string& name) {
 
 }  // namespace
 
-TEST_CASE("among settings that are as fast, fit and need no more memory, none starts fewer collectives") {
+TEST_CASE("the options as given stay where none is faster by more than the tie; else few are changed") {
+  bool stays = false, changes = false;
   for (const Advice& one : ranking_of(all(), 24)) {
     INFO(one.tuned.scenario.strategy->name);
-    const Metrics& chosen = one.tuned.result.metrics;
     double best = one.given_s;
     for (const Trial& trial : one.trials)
       if (trial.fits) best = std::min(best, trial.iteration_s);
-    for (const Trial& trial : one.trials)
-      if (trial.fits && trial.iteration_s <= std::min(1.005 * best, one.given_s) &&
-          trial.memory_bytes <= one.tuned.result.memory.peak)
-        CHECK(trial.collectives >= chosen.collectives);
+    const double chosen = one.tuned.result.metrics.iteration_s;
+    CHECK(chosen <= 1.02 * best);
+    const bool sayable = changed_options(scenario(one.tuned.scenario.strategy->name), one.tuned.scenario).empty();
+    stays = stays || (sayable && one.given_s <= 1.02 * best);
+    changes = changes || chosen < one.given_s;
+    if (one.given_s <= 1.02 * best && sayable) CHECK(chosen == one.given_s);
+    if (one.given_s > 1.03 * best) CHECK(chosen < one.given_s);
   }
+  CHECK((stays && changes));
+}
+
+TEST_CASE("of several that are as fast, the ranking begins with the simplest, and the screen ends with what to do") {
+  std::vector<Scenario> hidden = all();  // on a network so fast that nothing waits
+  for (Scenario& one : hidden) one.cluster.network.alpha = 1e-7, one.cluster.network.beta = 1e-13;
+  const std::vector<Advice> ranking = ranking_of(hidden, 4);
+  double least = ranking.front().tuned.result.metrics.iteration_s;
+  for (const Advice& one : ranking) least = std::min(least, one.tuned.result.metrics.iteration_s);
+  for (const Advice& one : ranking)
+    CHECK((one.ties || &one == &ranking.front()) == (one.tuned.result.metrics.iteration_s <= 1.02 * least));
+  REQUIRE(ranking[1].ties);
+  CHECK(ranking.front().tuned.scenario.strategy->offer.maintained);
+  const std::string page = recommend_report(ranking, {}, {.width = 1000});
+  const std::string what = "Run " + name_of(ranking.front());
+  REQUIRE(page.find(what) != std::string::npos);
+  CHECK(page.find(what) > page.rfind("in the table: "));
 }
 
 TEST_CASE("every reason of more than half a thousandth of the iteration has its time") {
@@ -138,7 +162,7 @@ TEST_CASE("every reason of more than half a thousandth of the iteration has its 
   Scenario fast = scenario("wfbp");
   fast.cluster.network.beta = 0.1e-9;
   const std::vector<Advice> ranking = ranking_of({fast});
-  const std::string page = recommend_report(ranking, {.width = 1000});
+  const std::string page = recommend_report(ranking, {}, {.width = 1000});
   const double iteration = ranking[0].tuned.result.metrics.iteration_s;
   INFO(page);
   int said = 0;
@@ -163,7 +187,7 @@ TEST_CASE("what does not fit is marked at every size, and reaches no line") {
   CHECK(ddp.ends_with("at none"));
   CHECK(fsdp2.find('!') == std::string::npos);
   CHECK(fsdp2.ends_with("at all"));
-  CHECK(table.find("! does not fit into the ") != std::string::npos);
+  CHECK(table.find("! in the table: does not fit") != std::string::npos);
   CHECK(table.find("nothing fits") == std::string::npos);
   std::vector<Advice> roomy = ranking;
   for (Advice& one : roomy) one.tuned.scenario.options.memory.limit = static_cast<Bytes>(2 * whole);
@@ -173,7 +197,7 @@ TEST_CASE("what does not fit is marked at every size, and reaches no line") {
   for (Scenario& one : list) one.options.memory.limit = static_cast<Bytes>(sharded / 2);
   const std::vector<Advice> none = ranking_of(list);
   CHECK(scaling_report({none}, 0.01).find("(nothing fits into the memory)") != std::string::npos);
-  CHECK(recommend_report(none).find("(nothing fits into the memory that there is)") != std::string::npos);
+  CHECK(recommend_report(none, {}).find("(nothing fits into the memory that there is)") != std::string::npos);
 }
 
 TEST_CASE("one strategy asked for twice, with and without shards, has two names") {
@@ -181,10 +205,10 @@ TEST_CASE("one strategy asked for twice, with and without shards, has two names"
   list.back().options.strategy.sharding.zero = 3;
   const std::vector<Advice> ranking = ranking_of(list);
   const std::string table = scaling_report({{ranking.front()}, ranking}, 0.01);
-  const std::string whole = line_of(table, "best"), sharded = line_of(table, "best --zero 3");
+  const std::string whole = line_of(table, "best without shards"), sharded = line_of(table, "best --zero 3");
   // One of the two was ruled out at the first size.
   CHECK((whole.find(" - ") == std::string::npos) != (sharded.find(" - ") == std::string::npos));
-  CHECK(recommend_report(ranking).find("best --zero 3 ") != std::string::npos);
+  CHECK(recommend_report(ranking, {}).find("best --zero 3 ") != std::string::npos);
 }
 
 TEST_CASE("settings in the words of frameworks") {

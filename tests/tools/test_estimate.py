@@ -126,7 +126,7 @@ class Estimates(unittest.TestCase):
                 ([*GPT2, "--tokens-per-second", 1e9], "% of the peak of h100 in bf16 (at most "),
                 ([*GPT2, "--mfu", "40%", "--samples-per-second", 5], "--samples-per-second: beside --mfu"),
                 ([*GPT2, "--recompute", "half"], "none, selective, full"),
-                ([*GPT2, "--optimizer", "lion"], "adam, sgd"),
+                ([*GPT2, "--optimizer", "lion"], "adam, adam-unfused, sgd"),
                 ([*GPT2, "--seq", 1025], "gpt2 has 1024 positions"),
                 ([*GPT2, "--layers", 3], "--layers: beside --model"),
                 ([*GPT2[:-1], 10**9], "--batch: "),

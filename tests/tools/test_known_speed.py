@@ -188,9 +188,9 @@ class Published(KnownSpeed):
             rows = [row for row in csv.DictReader(stream) if row["precision"] == "amp_bf16"]
         self.assertEqual(len(rows), 70)
         for row in rows:
-            model, training = scaling_loss.llm_foundry_words(row)
+            model, training = scaling_loss.llm_foundry_words(row, "h100")
             rate = float(row["tokens_per_s"]) / int(row["gpus"])
-            for cluster in scaling_loss.CLUSTERS:
+            for cluster in scaling_loss.H100:
                 with self.subTest(row=row["model"], gpus=row["gpus"], batch=row["batch_per_gpu"], cluster=cluster):
                     setting = ["--cluster", cluster, "--workers", row["gpus"], *training]
                     self.assert_comes_back(model, setting, ["--tokens-per-second", repr(rate)], "tokens_per_s_per_gpu", rate)

@@ -63,7 +63,7 @@ class WorkingDirectory(unittest.TestCase):
         self.assertFalse((self.folder / "ran").exists())
 
     def test_names_that_leave_the_folder(self):
-        for change in ({"name": "../../evil"}, {"name": "/etc/evil"}, {"name": "-o"}, {"path": "a/.."}, {"name": "a\x1fb"}, {"repository": "file:///etc"},
+        for change in ({"name": "../../evil"}, {"name": "/etc/evil"}, {"name": "-o"}, {"files": [{"path": "a/.."}]}, {"name": "a\x1fb"}, {"repository": "file:///etc"},
                        {"repository": "http://github.com/x/y"}):
             with self.subTest(change=change):
                 script = self.copy_with_manifest(**change)

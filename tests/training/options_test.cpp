@@ -42,7 +42,7 @@ TEST_CASE("readers and defaults come from the rows of those that read") {
   CHECK(readers_of(row("threshold")) == "horovod, dear");
   CHECK(readers_of(row("density")) == "topk, gtopk, dgc, randk");
   CHECK(readers_of(row("servers")) == "parameter-server");
-  CHECK(default_of(row("partition")) == "4 MB; p3: 40000 elements");
+  CHECK(default_of(row("partition")) == "4 MB; p3: 40000 elements; byteps: 4000 KiB");
   CHECK(default_of(row("decode_at")) == "arrival; mergecomp: encode");
   CHECK(help_of(row("cycle")) == "horovod: how often it looks for ready tensors (1 ms)");
 }

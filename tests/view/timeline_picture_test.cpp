@@ -395,20 +395,46 @@ TEST_CASE("several outcomes share one time axis") {
   CHECK(lengths[0] / lengths[1] == Approx(slow.result.metrics.iteration_s / fast.result.metrics.iteration_s));
 }
 
-TEST_CASE("bars of a comparison are made of what the table has") {
-  const std::vector<Outcome> outcomes{outcome_of("wfbp", 4), outcome_of("sync-easgd", 4)};
-  const BarChart chart = compare_chart(outcomes);
+TEST_CASE("bars of a comparison are made of what the table has, and stand as it does") {
+  const Comparison comparison{.outcomes = {outcome_of("wfbp", 4), outcome_of("sync-easgd", 4)},
+                              .references = std::vector<ScalingReference>(2),
+                              .rule = {.tie = 0}};
+  const std::vector<Outcome>& outcomes = comparison.outcomes;
+  REQUIRE(outcomes[1].result.metrics.iteration_s < outcomes[0].result.metrics.iteration_s);
+  const BarChart chart = compare_chart(comparison);
   require_legible(draw(chart));
-  REQUIRE(chart.bars == std::vector<std::string>{"wfbp", "sync-easgd"});
+  REQUIRE(chart.bars == std::vector<std::string>{"sync-easgd", "wfbp"});
+  CHECK_FALSE(chart.value.to);
   const bool in_ms = chart.value.name.find("(ms)") != std::string::npos;
   const double unit = in_ms ? 1e-3 : chart.value.name.find("(us)") != std::string::npos ? 1e-6 : 1;
   for (std::size_t bar = 0; bar < 2; ++bar) {
     double sum = 0;
     for (const BarPart& part : chart.parts) sum += part.values[bar];
-    CHECK(sum * unit == Approx(outcomes[bar].result.metrics.iteration_s));
+    CHECK(sum * unit == Approx(outcomes[1 - bar].result.metrics.iteration_s));
   }
   REQUIRE(chart.mark);
-  CHECK(chart.mark->value * unit == Approx(*outcomes[0].result.metrics.lower_bound_s));
+  CHECK(chart.mark->value * unit == Approx(*outcomes[1].result.metrics.lower_bound_s));
+}
+
+TEST_CASE("one bar that takes far longer than the others is cut off, and its time stands at its end") {
+  Comparison comparison{.outcomes = std::vector<Outcome>(3, outcome_of("wfbp", 4)),
+                        .references = std::vector<ScalingReference>(3)};
+  Metrics& slow = comparison.outcomes[2].result.metrics;
+  slow.exposed_comm_s += 100 * slow.iteration_s;
+  slow.iteration_s *= 101;
+  const BarChart chart = compare_chart(comparison);
+  REQUIRE(chart.value.to);
+  const double longest = comparison.outcomes[0].result.metrics.iteration_s,
+               unit = chart.value.name.find("(ms)") != std::string::npos ? 1e-3 : 1e-6;
+  CHECK(*chart.value.to * unit == Approx(1.1 * longest));
+  CHECK(chart.ends.back() == format_duration(slow.iteration_s));
+  const Drawing drawing = draw(chart);
+  require_legible(drawing);
+  const auto breaks = std::count_if(drawing.shapes.begin(), drawing.shapes.end(), [](const auto& shape) {
+    const auto* path = std::get_if<Path>(&shape);
+    return path && path->meaning.kind == "break";
+  });
+  CHECK(breaks == 2);
 }
 
 TEST_CASE("layers that take no time stand in the order of the passes") {

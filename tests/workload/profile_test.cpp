@@ -8,7 +8,7 @@
 #include "sim/core/file.hpp"
 #include "sim/workload/model.hpp"
 #include "sim/workload/profile_file.hpp"
-#include "sim/workload/trace_writer.hpp"
+#include "sim/workload/profile_writer.hpp"
 
 using namespace allreplay;
 
@@ -58,7 +58,7 @@ TEST_CASE("a trace may say update, tokens, operations, groups and activations, a
                "\"us\", \"update\": 2.5, \"tokens_per_sample\": 128, \"flops_per_sample\": 1.5e14,");
   text.replace(text.find("\"backward\": 3}"), 14, "\"backward\": 3, \"group\": \"g\", \"activation_bytes\": 7}");
   const Profile profile = parse_profile(Files(), text, "m.json");
-  for (const Profile& one : {profile, parse_profile(Files(), trace_json(profile), "m.json")}) {
+  for (const Profile& one : {profile, parse_profile(Files(), profile_json(profile), "m.json")}) {
     CHECK(one.origin == Origin::Estimated);
     CHECK(one.update == to_time(2.5e-6));
     CHECK(one.tokens_per_sample == 128);
@@ -86,7 +86,7 @@ TEST_CASE("a trace is written with its model's shapes and counts where the model
       "m.json"));
   Profile profile = parse_profile(Files(), "layer,params,forward_us,backward_us\nc,6,1,2\n", "m.csv");
   profile.batch_size = 1;
-  const Json written = Json::parse(trace_json(profile, {}, &model), "t.json");
+  const Json written = Json::parse(profile_json(profile, {}, &model), "t.json");
   const Model read = read_model(written.at("model"));
   CHECK(read.input == "3x8x8");
   CHECK(read.layers[0].forward_macs == 6);
@@ -104,6 +104,47 @@ TEST_CASE("a CSV has one fp32 tensor per row with parameters") {
   CHECK(profile.tensors[1].layer == 2);
   CHECK(!profile.batch_size);
   CHECK(read_profile(Files(), file, 0.5).forward() == to_time(6e-6));  // a given ratio sets every layer's forward time
+}
+
+TEST_CASE("a CSV may say tensors, the update and groups") {
+  const std::string header = "layer,params,tensors,forward_us,backward_us,update_us,group\n";
+  const std::string text = header + "a,8,2x3;2,1,2,1.5,g\nb,5,,3,4,,g\nc,0,,5,6,0.25,\nd,4, 4 ,5,6,,\n";
+  const Profile profile = parse_profile(Files(), text, "t.csv");
+  REQUIRE(profile.tensors.size() == 4);  // 2·3 + 2 of a, all of b, none of c, all of d
+  CHECK(profile.tensors[0].name == "a");
+  CHECK(profile.tensors[0].bytes == 24);
+  CHECK(profile.tensors[0].shape == std::vector<std::int64_t>{2, 3});
+  CHECK(profile.tensors[1].name == "a#2");
+  CHECK(profile.tensors[1].elements == 2);
+  CHECK(profile.tensors[1].layer == 0);
+  CHECK(profile.tensors[2].elements == 5);
+  CHECK(profile.tensors[2].shape.empty());  // nobody said
+  CHECK(profile.tensors[3].shape == std::vector<std::int64_t>{4});
+  CHECK(profile.update == to_time(1.75e-6));  // of the rows that say one: 1.5 + 0.25
+  CHECK(profile.layers[1].group == "g");
+  CHECK(profile.layers[2].group.empty());
+  CHECK_FALSE(parse_profile(Files(), header + "a,8,2x3;2,1,2,,\n", "t.csv").update.has_value());
+
+  // The trace's writer keeps the shapes: that of b is what it holds.
+  Profile kept = profile;
+  kept.batch_size = 1;
+  const Model model = read_model(Json::parse(profile_json(kept), "t.json").at("model"));
+  CHECK(model.layers[0].tensors[0].shape == std::vector<std::int64_t>{2, 3});
+  CHECK(model.layers[1].tensors[0].shape == std::vector<std::int64_t>{5});
+
+  const auto refused = [&](const std::string& row) {
+    return error_message([&] { parse_profile(Files(), header + "z,1,,1,1,,\n" + row + "\n", "t.csv"); });
+  };
+  CHECK(refused("a,8,2x3,1,2,,") == "t.csv: line 3: tensors: hold 2 less than the 8 that params says (as many)");
+  CHECK(refused("a,8,2x3;3,1,2,,") == "t.csv: line 3: tensors: hold more than the 8 that params says (as many)");
+  CHECK(refused("a,0,1,1,2,,").starts_with("t.csv: line 3: tensors: hold more than the 0"));
+  CHECK(refused("a,8,1000000x1000000x1000000,1,2,,").starts_with("t.csv: line 3: tensors: hold more than the 8"));
+  CHECK(refused("a,8,8y,1,2,,") == "t.csv: line 3: tensors: '8y' are no shapes (such as 1024x4096;4096)");
+  CHECK(refused("a,8,2xx4,1,2,,").starts_with("t.csv: line 3: tensors: '' is not a whole number from 1 "));
+  CHECK(refused("a,8,8;,1,2,,").starts_with("t.csv: line 3: tensors: '' is not a whole number from 1 "));
+  CHECK(refused("a,8,8x0,1,2,,").starts_with("t.csv: line 3: tensors: '0' is not a whole number from 1 "));
+  CHECK(refused("a,8,8,1,2,-1,").starts_with("t.csv: line 3: update_us: -1 us is not a layer's time"));
+  CHECK(refused("a,8,8,1,2,x,").starts_with("t.csv: line 3: update_us: "));
 }
 
 TEST_CASE("a blank forward time needs the ratio") {

@@ -246,16 +246,48 @@ def sharded_frameworks(sweeps):
             for place in places]
     large = sorted({(name_of(sweeps, config, place[0]), strategy) for (place, strategy), one in row.items() if float(one["memory_bytes"]) > 80e9})
     ahead = [(over_best(place, strategy), strategy) for place in places for strategy in strategies if over_best(place, strategy) < 1 / ABOVE]
-    return f"""Estimated profiles of H100s ([estimation](../estimation.md)), settings as shipped. An H100 has 80 GB, which {" and ".join(f"{network} with `{strategy}`" for network, strategy in large)} exceed. The iteration over that of `best --zero 3` / over the plan's own lower bound
+    return f"""H100s: a GPT in fp32 as [measured](gpu_profiles.md), the others in bf16 as [estimated](../estimation.md); settings as shipped. An H100 has 80 GB, which {" and ".join(f"{network} with `{strategy}`" for network, strategy in large)} exceed. The iteration over that of `best --zero 3` / over the plan's own lower bound
 ([sharding](../sharding.md#lower-bound)):
 
 {table(["case", "workers", *(f"`{strategy}`" for strategy in strategies)], rows)}
 
-- On eight ports of 400 Gbit/s FSDP's, DeepSpeed's stage 3 and Megatron's schedules are all within {percent(max(over_best(place, strategy) for place in places for strategy in ("fsdp2", "fsdp1", "zero-3", "megatron") if place[1] == "h100x8-8x400gbps") - 1)} of the optimum: with such a network the schedule hardly matters.
+- On eight ports of 400 Gbit/s FSDP's, DeepSpeed's stage 3 and Megatron's schedules are all within {percent(max(over_best(place, strategy) for place in places for strategy in ("fsdp2", "fsdp1", "zero-3", "megatron") if place[1] == "h100x8-8x400gbps") - 1)} of the optimum, most within a few: with such a network the schedule matters less.
 - On four ports of 100 Gbit/s it does: `fsdp2` takes up to {times(worst("fsdp2"))} the optimum's time, `zero-3` {times(worst("zero-3"))}, `megatron` {times(worst("megatron"))}. A block of a model of 1.5 billion parameters is too little to gather in a
   ring of 512 workers, whose latency outweighs its bytes; the optimum gathers several blocks together.
 - DeepSpeed's stages 1 and 2 gather everything after the update, and nothing hides it: up to {times(max(worst("zero-1"), worst("zero-2")))}.
 - {"Nothing here beats `best --zero 3` by more than a per cent." if not ahead else f"`best --zero 3` shards the parameters, too: {min(ahead)[1]}, which does not, takes {percent(1 - min(ahead)[0])} less once."}"""
+
+
+def gpu_generations(sweeps):
+    """What measured profiles of one model on six GPUs say of schedules."""
+    config = "finding_gpu_generations"
+    profiles = sweeps.config(config)["profiles"]
+
+    def row(profile, strategy, workers):
+        return sweeps.row(config, profile=profile, strategy=strategy, workers=workers)
+
+    def computing(profile):
+        one = row(profile, "best", 8)
+        return one["forward_s"] + one["backward_s"]
+
+    def efficiency(profile, strategy, workers):
+        return row(profile, strategy, workers)["efficiency"]
+
+    def saved(profile, workers=512):
+        return 1 - row(profile, "best", workers)["iteration_s"] / row(profile, "ddp", workers)["iteration_s"]
+    by_speed = sorted(profiles, key=computing, reverse=True)
+    slow, fast = by_speed[0], by_speed[-1]
+    rows = [[name_of(sweeps, config, profile), f"{1e3 * computing(profile):.0f} ms"]
+            + [" / ".join(percent(efficiency(profile, strategy, workers), 0) for workers in (64, 512)) for strategy in ("ddp", "fsdp2", "best")]
+            + [percent(saved(profile), 0)] for profile in by_speed]
+    return f"""BERT-Large, 8 sequences of 512 tokens a GPU in fp32, with the times of layers that NeuSight's authors measured on each GPU ([profiles](gpu_profiles.md)); eight GPUs a node behind one port of
+100 Gbit/s, settings as shipped. Efficiency on 64 / 512 workers, and what `best` saves of the iteration under `ddp`:
+
+{table(["GPU", "forward and backward", "`ddp`", "`fsdp2`", "`best`", "saved on 512"], rows)}
+
+- One network, one model: the {name_of(sweeps, config, slow)} keeps {percent(efficiency(slow, "ddp", 512), 0)} of itself under `ddp` on 512 workers, the {name_of(sweeps, config, fast)}, {times(computing(slow) / computing(fast))} as fast,
+  {percent(efficiency(fast, "ddp", 512), 0)}. What a faster GPU gains of computing, an unchanged network and schedule take away again: by `ddp` 512 {name_of(sweeps, config, fast)} train {times(row(slow, "ddp", 512)["iteration_s"] / row(fast, "ddp", 512)["iteration_s"])} as fast as 512 {name_of(sweeps, config, slow)}.
+- With the best order of the same bytes it is {times(row(slow, "best", 512)["iteration_s"] / row(fast, "best", 512)["iteration_s"])}. So the schedule is worth {percent(saved(slow), 0)} on the slowest of these GPUs and {percent(saved(fast), 0)} on the fastest."""
 
 
 FINDINGS = (  # title, what writes it, its sweeps, its picture in docs/pictures
@@ -266,4 +298,5 @@ FINDINGS = (  # title, what writes it, its sweeps, its picture in docs/pictures
     ("What stragglers do to each strategy", stragglers, ("finding_stragglers", "finding_jitter"), "finding_stragglers.svg"),
     ("What the optimum gains where the optimizer is sharded", sharded_optimum, ("finding_sharded_optimum",), "finding_sharded_optimum.svg"),
     ("FSDP, DeepSpeed and Megatron against the optimum of stage 3", sharded_frameworks, ("finding_sharded_frameworks",), "finding_sharded_frameworks.svg"),
+    ("The same model on six GPUs, as measured", gpu_generations, ("finding_gpu_generations",), "finding_gpu_generations.svg"),
 )

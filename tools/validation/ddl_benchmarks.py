@@ -1,4 +1,4 @@
-"""ResNet-50 by seven methods on three networks (HKBU's ddl-benchmarks): constants from two methods' rows, all others predicted, cause by cause."""
+"""ResNet-50 by seven methods on three networks (HKBU's ddl-benchmarks): constants from three methods' rows, all others predicted, cause by cause."""
 
 import csv
 import json
@@ -8,65 +8,48 @@ from typing import NamedTuple
 from .scored import percent, read_csv, score_table, signed
 
 ROOT = Path(__file__).resolve().parents[2]
-ONE_GPU = 253.1  # samples/s of one GPU: one measurement, repeated for all networks and methods
-BATCH = 64
 NETWORKS = {"10GbE with TCP/IP": "v100x4-pcie-10gbe", "100GbE with TCP/IP": "v100x4-pcie-100gbe", "100GbIB with RDMA": "v100x4-pcie-100gbib"}
 LABELS = {"10GbE with TCP/IP": "10GbE", "100GbE with TCP/IP": "100GbE", "100GbIB with RDMA": "InfiniBand"}
 METHODS = {"BSP-A2A": "sync-easgd", "WFBP-A2A": "wfbp", "MG-WFBP": "mg-wfbp", "ByteScheduler-A2A": "bytescheduler",
            "BSP-PS": "sync-easgd", "WFBP-PS": "wfbp", "ByteScheduler-PS": "bytescheduler"}
-INTERFERENCE = {"compute": 1.3, "at": "10 GB/s"}  # what BERT-Base asks for on these nodes
-LINK_FIT, LAUNCH_FIT = "BSP-A2A", "ByteScheduler-A2A"
+LINK_FIT, LAUNCH_FIT, SERVER_FIT, INTERFERENCE_FIT = "BSP-A2A", "ByteScheduler-A2A", "BSP-PS", "WFBP-A2A"
+BYTEPS_PARTITION = "4096000 B"  # of all three methods on servers
 
 
 class Known(NamedTuple):
     """What a prediction knows of the cluster; each cause is one of these."""
-    links: str = "names"  # or "presets", or "fitted"
+    links: str = "names"  # or "fitted"
     update: bool = False
     launch: bool = False
     barrier: bool = False
     servers: bool = False
-    interference: bool = False
+    byteps: bool = False
+    interference: str = ""  # the rate at which it is what the rows of INTERFERENCE_FIT on one node ask for
 
 
 CAUSES = [("links by their names, each method as its paper has it", {}),
           ("the real speed of a link, from BSP-A2A", {"links": "fitted"}),
           ("the optimizer's update, which nothing hides", {"update": True}),
-          ("a library's own cost per collective, from ByteScheduler-A2A on one node", {"launch": True}),
+          ("a library's own cost per tensor, from ByteScheduler-A2A on one node", {"launch": True}),
           ("scripts that synchronise: no overlap with the next forward pass", {"barrier": True}),
-          ("servers on hosts of their own, and sums inside a node first", {"servers": True})]
-EVERYTHING = Known("fitted", True, True, True, True)
+          ("servers on hosts of their own, and sums inside a node first", {"servers": True}),
+          ("BytePS as it is: partitions, and links of servers' own, from BSP-PS", {"byteps": True})]
+EVERYTHING = Known("fitted", True, True, True, True, True)
 
 
 class Benchmark:
-    """The measured rows, and the files that predict them."""
+    """The measured rows of a model, and the files that predict them."""
+    name = measured = ""
+    batch = 64
+    one_gpu = 0.0  # samples/s: one measurement, repeated for all networks and methods
 
-    def __init__(self, scorer, reference, profile):
+    def __init__(self, scorer, reference, rows=None):
         self.scorer = scorer
-        self.rows = [row for row in read_csv(reference / "measured" / "ddl_benchmarks_resnet50.csv") if not row["suspect"] and row["gpus"] != "1"]
-        self.update = self.update_s()
-        self.layers = self.layer_times(profile)
+        self.rows = rows if rows is not None else [row for row in read_csv(reference / "measured" / self.measured) if not row["suspect"] and row["gpus"] != "1"]
 
-    def update_s(self):
-        """Of SGD with momentum on the GPU that the authors' paper names, by roofline."""
-        self.scorer.run("estimate", "--model", "resnet50", "--device", "rtx2080ti", "--precision", "fp32", "--batch", BATCH, "--optimizer", "sgd",
-                        "--out", self.scorer.folder / "estimated.json")
-        return 1e-6 * json.loads((self.scorer.folder / "estimated.json").read_text(encoding="utf-8"))["update"]
-
-    def layer_times(self, profile):
-        """Traces whose iteration on one GPU takes what was measured, without and with the update: {update or not: name}."""
-        rows = read_csv(profile)
-        total = 1e-6 * sum(float(row["forward_us"]) + float(row["backward_us"]) for row in rows)
-        names = {}
-        for update in (False, True):
-            scale = (BATCH / ONE_GPU - (self.update if update else 0)) / total
-            table = self.scorer.folder / f"layers-{int(update)}.csv"
-            with open(table, "w", newline="", encoding="utf-8") as stream:
-                writer = csv.writer(stream)
-                writer.writerow(["layer", "params", "forward_us", "backward_us"])
-                writer.writerows([row["layer"], row["params"], float(row["forward_us"]) * scale, float(row["backward_us"]) * scale] for row in rows)
-            names[update] = f"resnet50-{int(update)}.json"
-            self.scorer.run("import", table, "--batch", BATCH, "--match", "resnet50", "--out", self.scorer.folder / names[update])
-        return names
+    def profile(self, known):
+        """The trace on which a prediction goes by, and the update beside it."""
+        raise NotImplementedError
 
     def cluster(self, network, known):
         """The preset, or its links by their names: 16 lanes of PCIe 3 as NCCL counts them, and the port's line rate."""
@@ -76,14 +59,17 @@ class Benchmark:
             found["node"]["bandwidth"] = "12 GB/s"
             del found["beta"]
             found["bandwidth"] = found["line_rate"]
-        return self.scorer.cluster(name, 16, found, **({"interference": INTERFERENCE} if known.interference else {}))
+        return self.scorer.cluster(name, 16, found, **({"interference": {"compute": 1, "at": known.interference}} if known.interference else {}))
 
     def point(self, row, known):
         """The row as `validate` reads it; None for one that fits what is not fitted."""
         method, workers = row["method"], int(row["gpus"])
-        point = {"profile": self.layers[known.update], "cluster": self.cluster(row["network"], known), "workers": workers, "strategy": METHODS[method],
-                 "collective": "", "barrier": "iteration" if known.barrier else "", "update": f"{self.update!r} s" if known.update else "",
-                 "samples_per_s": row["samples_per_s"], "group": method, "calibrate": ""}
+        point = {**self.profile(known), "cluster": self.cluster(row["network"], known), "workers": workers, "strategy": METHODS[method],
+                 "collective": "", "barrier": "iteration" if known.barrier else "", "samples_per_s": row["samples_per_s"], "group": method, "calibrate": ""}
+        if method.endswith("-PS") and known.byteps:
+            point["partition"] = BYTEPS_PARTITION
+            if method != "ByteScheduler-PS":
+                point.update(strategy="byteps", release="backward" if method == SERVER_FIT else "layer")
         if method.endswith("-PS") and workers > 4:  # on one node there are no servers
             point["collective"] = "parameter-server"
             if known.servers:
@@ -91,14 +77,53 @@ class Benchmark:
         if method == LINK_FIT:
             point["calibrate"] = "beta by cluster" if workers == 4 else "beta by cluster workers"
             return point if known.links == "fitted" else None
+        if method == SERVER_FIT:
+            point["calibrate"] = "server by cluster"
+            return point if known.byteps else None
         if method == LAUNCH_FIT and workers == 4:
-            point["calibrate"] = "launch by group"
+            point["calibrate"] = "launch_tensor by group"
             return point if known.launch else None
+        if method == INTERFERENCE_FIT and workers == 4 and known.interference:
+            point["calibrate"] = "interference"
         return point
 
     def score(self, name, known):
         points = [self.point(row, known) for row in self.rows]
         return self.scorer.score(name, [point for point in points if point])
+
+
+class ResNet50(Benchmark):
+    """Layer times are a V100's, scaled so that an iteration on one GPU takes what was measured, without and with the update."""
+    name, measured, one_gpu = "resnet50", "ddl_benchmarks_resnet50.csv", 253.1
+
+    def __init__(self, scorer, reference):
+        super().__init__(scorer, reference)
+        self.update = self.update_s()
+        self.layers = self.layer_times(reference / "profiles" / "resnet50_v100dgxs_b32_kineto.csv")
+
+    def profile(self, known):
+        return {"profile": self.layers[known.update], "update": f"{self.update!r} s" if known.update else ""}
+
+    def update_s(self):
+        """Of SGD with momentum on the GPU that the authors' paper names, by roofline."""
+        self.scorer.run("estimate", "--model", "resnet50", "--device", "rtx2080ti", "--precision", "fp32", "--batch", self.batch, "--optimizer", "sgd",
+                        "--out", self.scorer.folder / "estimated.json")
+        return 1e-6 * json.loads((self.scorer.folder / "estimated.json").read_text(encoding="utf-8"))["update"]
+
+    def layer_times(self, profile):
+        rows = read_csv(profile)
+        total = 1e-6 * sum(float(row["forward_us"]) + float(row["backward_us"]) for row in rows)
+        names = {}
+        for update in (False, True):
+            scale = (self.batch / self.one_gpu - (self.update if update else 0)) / total
+            table = self.scorer.folder / f"layers-{int(update)}.csv"
+            with open(table, "w", newline="", encoding="utf-8") as stream:
+                writer = csv.writer(stream)
+                writer.writerow(["layer", "params", "forward_us", "backward_us"])
+                writer.writerows([row["layer"], row["params"], float(row["forward_us"]) * scale, float(row["backward_us"]) * scale] for row in rows)
+            names[update] = f"resnet50-{int(update)}.json"
+            self.scorer.run("import", table, "--batch", self.batch, "--match", "resnet50", "--out", self.scorer.folder / names[update])
+        return names
 
 
 TEXT = """## ResNet-50 on nodes of four GPUs, three networks, seven methods (ddl-benchmarks)
@@ -109,7 +134,8 @@ servers (PS). Their repository does not name the GPU (the authors' paper: RTX 20
 - *Layer times* are those of a V100 (the trace of PyTorch's Kineto, forward and backward), scaled so that one GPU makes the {one_gpu} samples/s that were measured on one; no other use is made of it.
 - *Network constants* come from one method, BSP-A2A (one all-reduce behind the backward pass): a time per byte inside a node from its rows of 4 GPUs, and of a port from those of 8, 16 and 32, for each network and number of
   GPUs one constant from one row. Start-ups are those of the presets ([topologies](../../topologies/v100x4-pcie-10gbe.json)), which come from other measurements. The rows of BSP-A2A are not scored.
-- *A launch* comes from the rows of ByteScheduler-A2A on 4 GPUs, which is the same node three times; they are not scored either. {points} points are left, all of them predicted.
+- *Servers' links* come from BSP-PS, for each network one time per byte, and *a launch for each tensor* from the rows of ByteScheduler-A2A on 4 GPUs, which is the same node three times; these are not scored either. {points}
+  points are left, all of them predicted.
 
 ### Cause by cause
 
@@ -121,7 +147,7 @@ Each cause is added to those above it; what the column *without it* says is all 
 
 ### Method by method
 
-With everything known, and with the presets alone (no row fits anything, no launch):
+With everything known; *where it matters* are the points that the null model without communication misses by more than 5 %:
 
 {methods}
 
@@ -137,14 +163,12 @@ What was fitted:
 
 ### What it shows
 
-- Half of these points hide nearly all communication, so that the null model without any is off by little in the median, and by more than half in a tenth of them. What is worth something is what mends those: a launch,
-  where a library pays for each tensor, and servers that are not on the workers' ports.
-- The speed of links and the update are worth nothing here: the methods that would show them are those that fit them, and the others hide what they send.
+- More than half of these points hide nearly all communication, so that the null model without any is off by little in the median, and by more than half in a tenth of them. Where communication matters, the error is
+  several times that of all points, and a fraction of the null models'.
+- What is worth something is what mends those points: a launch for each tensor, servers that are not on the workers' ports, and partitions, in which BytePS's pushes and pulls overlap.
 - Worst are WFBP's all-reduces over TCP from 16 GPUs on. The preset's start-up comes from 16 GPUs, is read as a ring's, and so grows with the number of nodes; the real one grows less.
-- `wfbp` on servers pushes and pulls one tensor after another, which BytePS does not: too slow on 10 Gbit/s. In partitions (`bytescheduler`) they overlap.
-- *Frameworks as they are shipped* change nothing here: none of the seven methods is Horovod's, DDP's, DeAR's or P3's.
-- *Interference* is not among the causes, since nothing here could fit it: with the factor of 1.3 at 10 GB/s that BERT-Base asks for on these nodes, the errors would be {interference}.
-- Parameter servers push and pull per tensor (`wfbp`), in partitions (`bytescheduler`) or all at once (`sync-easgd`); on one node there are none, and a ring stands for BytePS's sums.
+- The presets' 6.3 GB/s inside a node come from rows of this table, so that no score here goes by them.
+- On one node there are no servers: a ring stands for BytePS's sums there.
 """
 
 
@@ -183,38 +207,38 @@ def points_table(benchmark, found):
     return "\n".join(lines)
 
 
+def constant_value(one):
+    if one["value"] is None:
+        return "unknown" + (" (the node is slower)" if one["constant"] == "beta" else "")
+    kind = one["constant"]
+    return f"{1e9 * one['value']:.3f} ns/B" if kind in ("beta", "server") else f"{one['value']:.2f}" if kind == "interference" else f"{1e6 * one['value']:.0f} us"
+
+
 def constants_text(found):
     """What each constant came to."""
-    texts = []
-    for one in found["constants"]:
-        scope = ", ".join(cell.removesuffix(".json") if column == "cluster" else f"{cell} GPUs" if column == "workers" else cell for column, cell in one["for"].items())
-        value = "unknown (the node is slower)" if one["value"] is None else f"{1e9 * one['value']:.3f} ns/B" if one["constant"] == "beta" else f"{1e6 * one['value']:.0f} us"
-        texts.append(f"{one['constant']}{' inside' if one.get('level') == 'node' else ''} of {scope} {value}")
-    return "\n".join(f"- {text}" for text in texts)
+    words = lambda column, cell: cell.removesuffix(".json") if column in ("cluster", "profile") else f"{cell} GPUs" if column == "workers" else cell
+    scope = lambda one: ", ".join(words(column, cell) for column, cell in one["for"].items())
+    return "\n".join(f"- {one['constant']}{' inside' if one.get('level') == 'node' else ''} of {scope(one)} {constant_value(one)}" for one in found["constants"])
 
 
-def interference_text(benchmark):
-    """The errors with an interference that other measurements ask for."""
-    error = benchmark.score("interference", EVERYTHING._replace(interference=True))["all"]["error"]
-    return f"{percent(error['median'])} and {percent(error['p90'])} (bias {signed(error['bias'])})"
+def beaten(group):
+    """Whether both null models are, in the median."""
+    return "beaten" if group["error"]["median"] < min(group[null]["median"] for null in ("no_communication", "no_overlap")) else "NOT BEATEN"
 
 
 def verdict(found):
-    group, methods = found["all"], found["methods"]
-    beaten = group["error"]["median"] < min(group[null]["median"] for null in ("no_communication", "no_overlap"))
-    worst = max(each["regret"] for each in methods["each"])
-    return (f"With everything known the error is {percent(group['error']['median'])} in the median and {percent(group['error']['p90'])} at the 90th percentile"
-            f" (asked for: 6 and 20 %), the better null model's {percent(min(group[null]['median'] for null in ('no_communication', 'no_overlap')))}: {'beaten' if beaten else 'NOT BEATEN'}. The predicted winner of a network and number of"
-            f" GPUs is the measured one in {methods['winners']} of {methods['settings']} settings, and costs {percent(worst)} more time at worst (asked for: 3 %); {methods['right']:g} of {methods['pairs']} pairs of methods are in the right order.")
+    group, where, methods = found["all"], found["matters"], found["methods"]
+    nulls = lambda one: percent(min(one[null]["median"] for null in ("no_communication", "no_overlap")))
+    return (f"With everything known the error is {percent(group['error']['median'])} in the median and {percent(group['error']['p90'])} at the 90th percentile, the better null model's {nulls(group)}: {beaten(group)}. On the {where['points']} points"
+            f" where communication matters it is {percent(where['error']['median'])} and {percent(where['error']['p90'])}, the better null model's {nulls(where)}: {beaten(where)}. The predicted winner of a network and number of"
+            f" GPUs is the measured one in {methods['winners']} of {methods['settings']} settings, and costs {percent(methods['worst_regret'])} more time at worst; {methods['right']:g} of {methods['pairs']} pairs of methods are in the right order.")
 
 
 def section(scorer, reference):
     """The section, lines for the page's first table, and its points, drawn by themselves."""
-    benchmark = Benchmark(scorer, reference, reference / "profiles" / "resnet50_v100dgxs_b32_kineto.csv")
+    benchmark = ResNet50(scorer, reference)
     causes, found = causes_table(benchmark)
-    presets = benchmark.score("presets", EVERYTHING._replace(links="presets", launch=False))
-    everything, alone = "ddl-benchmarks, ResNet-50: constants from BSP-A2A", "the same, presets alone"
-    groups = [(f"{group['group']}{suffix}", group) for suffix, scores in (("", found), (", presets alone", presets)) for group in [*scores["groups"], scores["all"]]]
-    text = TEXT.format(one_gpu=ONE_GPU, points=found["all"]["points"], causes=causes, verdict=verdict(found), methods=score_table("method", groups), points_table=points_table(benchmark, found),
-                       constants=constants_text(found), interference=interference_text(benchmark))
-    return text, [(everything, found), (alone, presets)], []
+    groups = [(group["group"], group) for group in [*found["groups"], found["all"], found["matters"]]]
+    text = TEXT.format(one_gpu=benchmark.one_gpu, points=found["all"]["points"], causes=causes, verdict=verdict(found), methods=score_table("method", groups), points_table=points_table(benchmark, found),
+                       constants=constants_text(found))
+    return text, [("ddl-benchmarks, ResNet-50: constants from BSP and ByteScheduler", found)], []

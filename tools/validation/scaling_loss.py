@@ -1,4 +1,4 @@
-"""The loss of throughput from few H100 to many under FSDP, predicted beside measured: a section of docs/generated/validation.md.
+"""The loss of throughput from few GPUs to many under FSDP, predicted beside measured: a section of docs/generated/validation.md.
 
 Trainings that differ in the number of GPUs alone are one setting. Its smallest run says how long computing takes: so long that the
 simulation of that run takes the time that was measured. From there on nothing is measured or fitted: the network is a preset,
@@ -12,31 +12,45 @@ import subprocess
 import sys
 from typing import NamedTuple
 
-CLUSTERS = {"h100x8-8x400gbps": "DGX", "ec2-h100x8-3200gbps": "EC2"}  # presets, and their columns
-FILES = {"llm_foundry_h100.csv": "MPT, FSDP1", "torchtitan_h100_8b.csv": "Llama 3.1 8B, FSDP2"}
+H100 = {"h100x8-8x400gbps": "DGX", "ec2-h100x8-3200gbps": "EC2"}  # presets, and their columns
+A100 = {"a100x8-8x200gbps": "DGX"}
+FILES = {"llm_foundry_h100.csv": "MPT, Composer's FSDP", "torchtitan_h100_8b.csv": "Llama 3.1 8B, FSDP2"}
+A100_FILES = {"llm_foundry_a100_40gb.csv": "MPT, Composer's FSDP"}
+SLOW_START = ("MPT-13b", "8")  # a sixth slower than any other number of GPUs
 
 
-TEXT = """## FSDP on 8 to 512 H100: what is lost on the way up
+TEXT = """## FSDP on 8 to 512 GPUs: what is lost on the way up
 
-MPT with Composer's FSDP (FSDP1, `BACKWARD_POST`, full recomputation where a row says so) and Llama 3.1 8B with torchtitan's (FSDP2, gradients reduced in fp32), in bf16. *Scaling loss*: what a GPU's tokens/s fall by
-from the smallest number of GPUs of a setting (equal batch, accumulation, sharding and recomputation) to a larger one. Computing is `allreplay estimate`'s, at the rate at which the simulation of the smallest run takes the time that was
-measured there; from there on nothing is measured or fitted. The network of either source is not stated or not a preset's, so there are two, both from data sheets and with NCCL's own cost
-model: *DGX* (`h100x8-8x400gbps`) and *EC2* (`ec2-h100x8-3200gbps`: AMD's start-ups, no LL128). Errors are percentage points of the loss, beside those of the null model "no loss":
+MPT with Composer's FSDP (strategy `composer`, full recomputation where a row says so) and Llama 3.1 8B with torchtitan's (FSDP2, gradients reduced in fp32), in bf16. *Scaling loss*: what a GPU's tokens/s fall by from the
+smallest number of GPUs of a setting (equal batch, accumulation, sharding and recomputation) to a larger one. Computing is `allreplay estimate`'s, at the rate at which the simulation of the smallest run takes the time that was measured
+there; from there on nothing is measured or fitted. The network is a preset, from data sheets, with NCCL's own cost model, the spread of GPUs that one-node trainings of BERT ask for (above) and the slow-down of
+computing by communication that others measured (1.19, arXiv 2507.03114). Errors are percentage points of the loss, beside those of the null model "no loss".
+
+### H100
+
+The network of either source is not stated or not a preset's, so there are two: *DGX* (`h100x8-8x400gbps`) and *EC2* (`ec2-h100x8-3200gbps`: AMD's start-ups, no LL128).
 
 {scaling_summary}
 
 {scaling}
 
-- Predictions are too optimistic nearly everywhere. For MPT they find a sixth (DGX) or not quite half (EC2) of what is lost; for Llama "no loss" is the better guess, as all that is sent
-  hides, and the optimizer's share falls from an eighth to a 128th.
-- What they find comes from start-ups of gathers that `BACKWARD_POST` exposes, one for each block. A host that runs far ahead of its GPU hides them in part; read as
-  `backward_prefetch=pre`, the prediction is no better than "no loss" (errors of 3.6 and 3.4 % against 3.3 % for MPT).
-- What is missing is not bytes through ports. From 128 to 512 GPUs a ring's bytes grow by 0.6 %, while the measured iteration takes 60 ms more for 1b and 57 for 3b, 97 for 7b, 166 for 13b,
-  293 for 30b, 790 for 70b: 40 ms, and 11 for each billion parameters, also where computing is ten times as long as all transfers. So transfers slow down as the cluster grows
-  (shared spines, detours), or computing does while they run, or the slowest of more GPUs is waited for at each of them; the data do not say which.
-- The two presets differ in NCCL's protocol and start-ups alone, and by more than a factor of two in the loss of 7b at 512: what NCCL can use there matters more than all else here.
-- Whether MPT's gradients travel in bf16 (here) or fp32 (Composer's `DEFAULT` changed between versions) moves no prediction by more than 0.2 points.
-- One reading each, of other people's clusters. 13b at batch 2 loses nothing up to 64 GPUs, which the predictions say within 1.4 points.
+### A100
+
+40 GB, 1600 Gbit/s a node (`a100x8-8x200gbps`); 13b on 8 GPUs, a sixth slower than on any other number, starts no setting.
+
+{a100_summary}
+
+{a100}
+
+### What it shows
+
+- The mean loss is predicted to a third; single settings are not. Without spread and interference, a sixth (MPT) of it was found, and with the defaults of `fsdp1` and `fsdp2` a gain.
+- From 128 GPUs on too little is found (a fourth to a half of what 1b, 3b and 70b lose). From 128 to 512 GPUs a ring's bytes grow by 0.6 %, while the measured iteration takes 60 ms more for 1b and 57 for 3b, 97 for 7b, 166 for
+  13b, 293 for 30b, 790 for 70b: 40 ms, and 11 for each billion parameters, also where computing is ten times as long as all transfers. So transfers slow down as the cluster grows (shared spines, detours), or more than
+  the expected spread is waited for; the data do not say which.
+- The two presets differ in NCCL's protocol and start-ups alone, and by a factor of two in the loss of 7b at 512: what NCCL can use there matters more than all else here.
+- Whether MPT's gradients travel in bf16 (here) or fp32 (Composer's `DEFAULT` changed between versions) is not stated.
+- One reading each, of other people's clusters. 13b at batch 2 loses nothing up to 64 GPUs, which no expected spread predicts.
 """
 
 
@@ -72,25 +86,26 @@ def grouped(rows, same):
     return [sorted(group, key=lambda row: int(row["gpus"])) for group in groups.values() if len(group) > 1]
 
 
-def llm_foundry_words(row):
-    """A row's arguments of `allreplay estimate` and of `allreplay run`: FSDP1, whose backward prefetch is Composer's default (post)."""
+def llm_foundry_words(row, device):
+    """A row's arguments of `allreplay estimate` and of `allreplay run`."""
     recompute = "full" if row["activation_checkpointing"] == "True" else "none"
     reshard = "all" if row["sharding"] == "FULL_SHARD" else "none"
     estimate = ("--family", "gpt2", "--layers", row["layers"], "--hidden", row["hidden_size"], "--heads", row["heads"], "--vocab", row["vocabulary"],
-                "--seq", row["sequence_length_tokens"], "--device", "h100", "--precision", "bf16", "--batch", row["batch_per_gpu"],
+                "--seq", row["sequence_length_tokens"], "--device", device, "--precision", "bf16", "--batch", row["batch_per_gpu"],
                 "--recompute", recompute)
-    run = ("--strategy", "fsdp1", "--option", "backward_prefetch=post", "--option", f"reshard={reshard}", "--accumulate", row["accumulation"])
+    run = ("--strategy", "composer", "--option", f"reshard={reshard}", "--accumulate", row["accumulation"])
     return estimate, run
 
 
-def llm_foundry(data):
+def llm_foundry(data, file, device):
     """MPT with Composer's FSDP. FP8 has one number of GPUs."""
     same = ["model", "sequence_length_tokens", "batch_per_gpu", "accumulation", "sharding", "precision", "activation_checkpointing"]
-    for group in grouped(rows_of(data, "llm_foundry_h100.csv"), same):
+    rows = [row for row in rows_of(data, file) if (row["model"], row["gpus"]) != SLOW_START or device == "h100"]
+    for group in grouped(rows, same):
         row = group[0]
         details = f"batch {row['batch_per_gpu']}" + (f" x {row['accumulation']}" if row["accumulation"] != "1" else "")
         details += (", SHARD_GRAD_OP" if row["sharding"] != "FULL_SHARD" else "") + (", recomputing" if row["activation_checkpointing"] == "True" else "")
-        yield Setting("llm_foundry_h100.csv", row["model"], details, *llm_foundry_words(row),
+        yield Setting(file, row["model"], details, *llm_foundry_words(row, device),
                       {int(one["gpus"]): float(one["tokens_per_s"]) / int(one["gpus"]) for one in group})
 
 
@@ -129,11 +144,11 @@ class Simulator:
         self.output("estimate", *setting.estimate, "--cluster", cluster, "--workers", gpus, *setting.run, "--tokens-per-second", repr(rate), "--out", self.trace)
 
 
-def points_of(simulator, setting):
+def points_of(simulator, setting, clusters):
     """The losses towards each larger number of GPUs."""
     (_, rate), *larger = setting.measured.items()
     predicted = {gpus: {} for gpus, _ in larger}
-    for cluster in CLUSTERS:
+    for cluster in clusters:
         simulator.fit(setting, cluster)
         for gpus in predicted:
             predicted[gpus][cluster] = 1 - simulator.rate(setting, cluster, gpus) / rate
@@ -145,33 +160,40 @@ def percent(value, sign=""):
     return f"{100 * value + 0.0:{sign}.1f} %".replace("-0.0 %", "0.0 %")
 
 
-def table(points):
+def table(points, clusters):
     """Every point."""
-    lines = ["| model | | GPUs | measured | " + " | ".join(CLUSTERS.values()) + " |", "|---|---|--:|" + "--:|" * (1 + len(CLUSTERS))]
+    lines = ["| model | | GPUs | measured | " + " | ".join(clusters.values()) + " |", "|---|---|--:|" + "--:|" * (1 + len(clusters))]
     for point in points:
         smallest = next(iter(point.setting.measured))
-        cells = [percent(point.measured), *(percent(point.predicted[cluster]) for cluster in CLUSTERS)]
+        cells = [percent(point.measured), *(percent(point.predicted[cluster]) for cluster in clusters)]
         lines.append(f"| {point.setting.name} | {point.setting.details} | {smallest} to {point.gpus} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
-def summary(points):
-    """The mean absolute error of the loss by file, of the predictions and of "no loss"; predicted minus measured; who is nearer."""
-    lines = ["| | points | no loss: error | " + " | ".join(f"{name}: error | mean difference | nearer than no loss" for name in CLUSTERS.values()) + " |",
-             "|---|--:|--:|" + "--:|--:|--:|" * len(CLUSTERS)]
-    for file in (*FILES, None):
+def summary(points, clusters, files):
+    """The mean loss by file, measured (which is the error of "no loss" where nothing gains) and predicted; the mean absolute error; who is nearer."""
+    lines = ["| | points | measured | no loss: error | " + " | ".join(f"{name}: predicted | error | nearer than no loss" for name in clusters.values()) + " |",
+             "|---|--:|--:|--:|" + "--:|--:|--:|" * len(clusters)]
+    for file in (*files, None) if len(files) > 1 else files:
         chosen = [point for point in points if file in (None, point.setting.file)]
-        cells = [percent(statistics.mean(abs(point.measured) for point in chosen))]
-        for cluster in CLUSTERS:
+        cells = [percent(statistics.mean(point.measured for point in chosen)), percent(statistics.mean(abs(point.measured) for point in chosen))]
+        for cluster in clusters:
             errors = [point.predicted[cluster] - point.measured for point in chosen]
             nearer = sum(abs(error) < abs(point.measured) for error, point in zip(errors, chosen))
-            cells += [percent(statistics.mean(map(abs, errors))), percent(statistics.mean(errors), "+"), f"{nearer} of {len(chosen)}"]
-        lines.append(f"| {FILES[file] if file else '**all**'} | {len(chosen)} | " + " | ".join(cells) + " |")
+            cells += [percent(statistics.mean(point.predicted[cluster] for point in chosen)), percent(statistics.mean(map(abs, errors))), f"{nearer} of {len(chosen)}"]
+        lines.append(f"| {files[file] if file else '**all**'} | {len(chosen)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def found(scorer, reference):
+    """All points: on H100, and on A100."""
+    simulator, data = Simulator(scorer.program, scorer.folder), reference / "measured"
+    h100 = [*llm_foundry(data, "llm_foundry_h100.csv", "h100"), *torchtitan(data)]
+    a100 = llm_foundry(data, "llm_foundry_a100_40gb.csv", "a100-40gb")
+    return [[point for setting in settings for point in points_of(simulator, setting, clusters)] for settings, clusters in ((h100, H100), (a100, A100))]
 
 
 def section(scorer, reference):
     """The section's text; no rows of the summary, and nothing for its picture."""
-    simulator = Simulator(scorer.program, scorer.folder)
-    points = [point for source in (llm_foundry, torchtitan) for setting in source(reference / "measured") for point in points_of(simulator, setting)]
-    return TEXT.format(scaling=table(points), scaling_summary=summary(points)), [], []
+    h100, a100 = found(scorer, reference)
+    return TEXT.format(scaling=table(h100, H100), scaling_summary=summary(h100, H100, FILES), a100=table(a100, A100), a100_summary=summary(a100, A100, A100_FILES)), [], []

@@ -10,6 +10,9 @@ HEADER = ("| {} | points | median | 90 % | worst | bias | no communication: medi
           "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 
 
+WHERE = ("--where-it-matters", "5%")  # communication matters where the null model without it is off by more
+
+
 class InputError(Exception):
     """What a command complained of."""
 
@@ -55,7 +58,7 @@ class Scorer:
             writer = csv.DictWriter(stream, columns, restval="")
             writer.writeheader()
             writer.writerows(rows)
-        return self.json("validate", file, *arguments)
+        return self.json("validate", file, *(() if "time_s" in columns else WHERE), *arguments)
 
 
 def score_line(label, group):
@@ -67,6 +70,12 @@ def score_line(label, group):
     return "| " + " | ".join(cells) + " |"
 
 
+def both(label, found):
+    """Two lines of a data set: all points, and those where communication matters."""
+    return [(label, found["all"]), (f"{label}: where it matters", found["matters"])]
+
+
 def score_table(title, groups):
-    """A table of [(label, group)]."""
+    """A table of [(label, group)]; of a group without points nothing is said."""
+    groups = [(label, group) for label, group in groups if group["points"]]
     return HEADER.format(title) + "\n".join(score_line(label, group) for label, group in groups)

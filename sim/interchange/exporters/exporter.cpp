@@ -1,6 +1,7 @@
 #include "sim/interchange/exporters/exporter.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -18,7 +19,8 @@ std::span<const Exporter> exporters() {
        false, export_chakra},
       {"chakra-json", "the same as JSON", ".json", true, false, export_chakra_json},
       {"astra-sim", "a workload of ASTRA-sim 1.0: text, a line per layer", ".txt", true, true, export_astra_sim},
-      {"csv", "a table with the columns layer, params, forward_us, backward_us", ".csv", false, false, export_csv},
+      {"csv", "a table with the columns layer, params, tensors, forward_us, backward_us, update_us, group", ".csv",
+       false, false, export_csv},
   };
   return all;
 }
@@ -27,9 +29,9 @@ const Exporter& find_exporter(std::string_view name, const SourceLocation& place
   return find_by_name(exporters(), name, place, "unknown format '{}'");
 }
 
-void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes) {
+void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes, bool with_groups) {
   std::vector<std::string> facts;
-  if (profile.update) facts.push_back(fmt::format("update ({})", write_duration(*profile.update)));
+  if (profile.update && !with_groups) facts.push_back(fmt::format("update ({})", write_duration(*profile.update)));
   if (profile.tokens_per_sample) facts.push_back("tokens_per_sample");
   if (profile.flops_per_sample) facts.push_back("flops_per_sample");
   const auto add = [&](const char* name, auto&& says) {
@@ -37,7 +39,9 @@ void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes) 
       facts.push_back(fmt::format("{} (of {})", name, counted(count, "layer")));
   };
   add("activation_bytes", [](const Layer& layer) { return layer.activation_bytes.has_value(); });
-  add("group", [](const Layer& layer) { return !layer.group.empty(); });
+  add("output_bytes", [](const Layer& layer) { return layer.output_bytes.has_value(); });
+  add("collectives", [](const Layer& layer) { return !layer.collectives.empty(); });
+  if (!with_groups) add("group", [](const Layer& layer) { return !layer.group.empty(); });
   if (!facts.empty())
     notes.push_back(
         fmt::format("left out of what the trace says: {}; `--to chakra` carries it", fmt::join(facts, ", ")));
@@ -45,22 +49,23 @@ void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes) 
 
 Exported export_csv(const ExportRequest& request) {
   const Profile& profile = request.profile;
-  std::vector<std::int64_t> parameters(profile.layers.size()), tensors(profile.layers.size());
-  for (const Tensor& tensor : profile.tensors) {
-    parameters[tensor.layer] += tensor.elements;
-    ++tensors[tensor.layer];
-  }
-  Exported exported{"layer,params,forward_us,backward_us\n", {}};
-  int merged = 0;
-  for (std::size_t i = 0; i < profile.layers.size(); ++i) {
+  Exported exported{"layer,params,tensors,forward_us,backward_us,update_us,group\n", {}};
+  std::string update = profile.update ? write_us(*profile.update) : "";
+  auto tensor = profile.tensors.begin();
+  for (LayerId i = 0; i < profile.layers.size(); ++i) {
     const Layer& layer = profile.layers[i];
-    merged += tensors[i] > 1;
-    exported.text += fmt::format("{},{},{},{}\n", csv_field(as_text(layer.name)), parameters[i],
-                                 write_us(layer.forward), write_us(layer.backward));
+    std::int64_t parameters = 0;
+    std::vector<std::string> shapes;
+    for (; tensor != profile.tensors.end() && tensor->layer == i; ++tensor) {
+      parameters += tensor->elements;
+      shapes.push_back(fmt::format("{}", fmt::join(shape_of(*tensor), "x")));
+    }
+    exported.text += fmt::format("{},{},{},{},{},{},{}\n", csv_field(as_text(layer.name)), parameters,
+                                 fmt::join(shapes, ";"), write_us(layer.forward), write_us(layer.backward),
+                                 std::exchange(update, ""), csv_field(as_text(layer.group)));
   }
   exported.notes.push_back("a table has no batch size, model, device, framework and names of tensors");
-  add_note_of_facts(profile, exported.notes);
-  if (merged > 0) exported.notes.push_back(fmt::format("the tensors of {} layers became one each", merged));
+  add_note_of_facts(profile, exported.notes, true);
   const auto one = profile.tensors.begin();
   if (one != profile.tensors.end() && one->bytes != 4 * one->elements)
     exported.notes.push_back(

@@ -45,9 +45,10 @@ std::span<const Exporter> exporters();
 const Exporter& find_exporter(std::string_view name, const SourceLocation& place);
 
 /// For formats that have layers, times and gradients alone: a note of what else the profile says, if it does.
-void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes);
+/// `with_groups`: those formats that have update and groups, too.
+void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes, bool with_groups = false);
 
-/// layer,params,forward_us,backward_us: a row per layer.
+/// layer,params,tensors,forward_us,backward_us,update_us,group: a row per layer, the update in the first one.
 Exported export_csv(const ExportRequest& request);
 
 /// ASTRA-sim 1.0's workload text, kind DATA. The backward pass stands as weight gradient: its all-reduce starts when

@@ -70,7 +70,7 @@ void match(Profile& profile, const Model& model, const SourceLocation& file) {
                        "the same layers in the same order");
     profile.layers[next->first].name = layer.name;
     for (const ModelTensor& tensor : layer.tensors)
-      profile.tensors.push_back({tensor.name, tensor.elements, 0, next->first});
+      profile.tensors.push_back({tensor.name, tensor.elements, 0, next->first, tensor.shape});
     ++next;
   }
   if (next != parameters.end())
@@ -116,7 +116,11 @@ std::span<const Importer> importers() {
        is_dnn_partitioning,
        read_dnn_partitioning},
       {"pipedream", "PipeDream's profile: graph.txt", {"keep-overhead"}, is_pipedream, read_pipedream},
-      {"csv", "a table with the columns layer, params, forward_us, backward_us", {}, is_csv, read_csv},
+      {"csv",
+       "a table with the columns layer, params, forward_us, backward_us; tensors, update_us, group",
+       {},
+       is_csv,
+       read_csv},
   };
   return all;
 }
@@ -156,8 +160,8 @@ Imported import_profile(const Importer& importer, ByteSource& source, const Impo
   if (options.batch_size) profile.batch_size = options.batch_size;
   profile.name = profile.model;
   profile.origin = Origin::Imported;
-  profile.source = one_line(
-      fmt::format("{} ({})", std::filesystem::path(source.file()).filename().string(), importer.name), longest_name);
+  set_if_given(profile.source, options.source,
+               fmt::format("{} ({})", std::filesystem::path(source.file()).filename().string(), importer.name));
   UniqueNames layers, tensors;
   for (Layer& layer : profile.layers) {
     layer.name = layers.unique(layer.name, "layer");

@@ -20,6 +20,7 @@ namespace allreplay {
 struct ImportOptions {
   std::optional<std::int64_t> batch_size;
   std::string model, device, framework, precision;
+  std::string source;                   ///< where the times are from, in words; "": the file's name and its format
   std::optional<double> forward_ratio;  ///< every layer's forward time becomes this times its backward time
   std::optional<double> clock;          ///< Hz, of formats that count cycles
   std::optional<Model> match;           ///< whose layers the file's are, in order: gives them names and tensors
@@ -67,7 +68,7 @@ const Importer& find_importer(std::string_view name, const SourceLocation& place
 /// The first importer that recognises the source. Throws InputError.
 const Importer& recognise(const ByteSource& source);
 
-/// Reads the source and makes of it a profile that is complete: origin `imported`, a source that names file and format,
+/// Reads the source and makes of it a profile that is complete: origin `imported`, a source (file and format),
 /// names that are text and unique, something to communicate, times that are not all zero, a batch size.
 /// Throws InputError.
 Imported import_profile(const Importer& importer, ByteSource& source, const ImportOptions& options);

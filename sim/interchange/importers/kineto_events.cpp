@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "sim/core/error.hpp"
+#include "sim/interchange/importers/json_input.hpp"
 
 namespace allreplay {
 
@@ -24,38 +25,6 @@ namespace {
 constexpr int deepest = 64;                              // of brackets; a trace has 6
 constexpr std::int64_t longest_ns = 3'600'000'000'000;   // an hour
 constexpr std::int64_t last_us = 9'000'000'000'000'000;  // in the year 2255, if since 1970
-
-// RapidJSON's input: the pieces of a source. NUL, which no JSON contains, is the end.
-class Input {
- public:
-  using Ch = char;
-  explicit Input(ByteSource& source) : source_(source) { refill(); }
-  Ch Peek() const { return at_ == end_ ? '\0' : *at_; }
-  Ch Take() {
-    if (at_ == end_) return '\0';
-    const Ch c = *at_++;
-    if (at_ == end_) refill();
-    return c;
-  }
-  std::size_t Tell() const { return before_ + static_cast<std::size_t>(at_ - begin_); }
-  // Of output streams; RapidJSON asks for them and does not call them.
-  Ch* PutBegin() { return nullptr; }
-  void Put(Ch) {}
-  void Flush() {}
-  std::size_t PutEnd(Ch*) { return 0; }
-
- private:
-  void refill() {
-    before_ += static_cast<std::size_t>(end_ - begin_);
-    const std::string_view piece = source_.next();
-    begin_ = at_ = piece.data();
-    end_ = begin_ + piece.size();
-  }
-
-  ByteSource& source_;
-  const char *begin_ = nullptr, *at_ = nullptr, *end_ = nullptr;
-  std::size_t before_ = 0;
-};
 
 // Nanoseconds of "1623142623460111.125" microseconds, exactly: a double would lose the last digits.
 std::optional<std::int64_t> nanoseconds(const std::string& text) {
@@ -87,13 +56,14 @@ Integer integer_or(const std::string& text, Integer otherwise) {
 
 // What an event says, as text; cleared and filled again for each.
 struct Event {
-  std::string ph, category, name, tid, ts, dur;
+  std::string ph, category, name, pid, tid, ts, dur;
   std::string external, correlation, sequence, forward_thread, device, dims, type, grid;
   std::string collective, message_type, in, out, group;
   void clear() {
     for (std::string* text :
-         {&ph, &category, &name, &tid, &ts, &dur, &external, &correlation, &sequence, &forward_thread, &device, &dims,
-          &type, &grid, &collective, &message_type, &in, &out, &group})
+         {&ph,       &category,       &name,   &pid,  &tid,  &ts,   &dur,        &external,     &correlation,
+          &sequence, &forward_thread, &device, &dims, &type, &grid, &collective, &message_type, &in,
+          &out,      &group})
       text->clear();
   }
 };
@@ -121,6 +91,8 @@ class Handler {
 
   bool StartObject() { return open(); }
   bool StartArray() {
+    if (depth_ == 0)
+      depth_ = 1, section_ = Section::Events;  // a list of events alone, as PyTorch writes without Kineto
     if (depth_ == 1 && section_ == Section::Events) found_ = true;
     if (reads_dims() && depth_ == 6) event_.dims += '(';
     return open();
@@ -177,6 +149,7 @@ class Handler {
     if (key == "ts") return event_.ts;
     if (key == "dur") return event_.dur;
     if (key == "tid") return event_.tid;
+    if (key == "pid") return event_.pid;
     return ignored_;
   }
 
@@ -238,7 +211,8 @@ class Handler {
   void end_event() {
     if (event_.ph == "X") {
       const std::string& category = event_.category;
-      if (category == "cpu_op" || category == "Operator" || category == "user_annotation")
+      if (category == "cpu_op" || category == "Operator" || category == "user_annotation" ||
+          (category.empty() && event_.pid == "CPU functions"))
         end_operator();
       else if (category == "python_function")
         end_python();
@@ -327,7 +301,7 @@ class Handler {
 KinetoTrace read_kineto_events(ByteSource& source) {
   KinetoTrace trace;
   Handler handler(source.file(), trace);
-  Input input(source);
+  JsonInput input(source);
   rapidjson::Reader reader;
   constexpr unsigned flags = rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
   const rapidjson::ParseResult result = reader.Parse<flags>(input, handler);

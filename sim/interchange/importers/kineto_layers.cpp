@@ -135,8 +135,11 @@ const KinetoLaunch* launch_of(const KinetoTrace& trace, Id correlation) {
 
 Attribution attributed(KinetoTrace trace) {
   Attribution known{.trace = std::move(trace)};
-  known.communicates = std::any_of(known.trace.kernels.begin(), known.trace.kernels.end(),
-                                   [](const KinetoKernel& kernel) { return kernel.communication; });
+  known.communicates = known.trace.kernels.empty()
+                           ? std::any_of(known.trace.spans.begin(), known.trace.spans.end(),
+                                         [&](const KinetoSpan& span) { return named(known.trace, span, "c10d::"); })
+                           : std::any_of(known.trace.kernels.begin(), known.trace.kernels.end(),
+                                         [](const KinetoKernel& kernel) { return kernel.communication; });
   known.steps = find_steps(known.trace);
   known.roots = find_roots(known.trace, known.steps, known.communicates);
   find_layers(known);

@@ -60,7 +60,7 @@ struct Attribution {
   bool runs_in(const std::vector<Id>& some, std::size_t kernel) const;
 };
 
-/// REQUIRES: the trace has kernels.
+/// Of a trace without kernels: what ran on the CPU.
 Attribution attributed(KinetoTrace trace);
 
 /// The call that launched the kernel of this number; null if the trace has none.

@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/text.hpp"
 #include "sim/core/units.hpp"
 #include "sim/interchange/importers/readers.hpp"
 
@@ -32,16 +33,6 @@ struct ByNumber {
   }
 };
 using Operations = std::map<std::string, Operation, ByNumber>;
-
-std::vector<std::string_view> split(std::string_view text, std::string_view separator) {
-  std::vector<std::string_view> parts;
-  for (;;) {
-    const std::size_t end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
-    text.remove_prefix(end + separator.size());
-  }
-}
 
 constexpr auto a_line = "'node1 -- Conv2d(…) -- forward_compute_time=…, …' or '\\tnode1 -- node2'";
 

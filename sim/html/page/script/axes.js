@@ -10,15 +10,15 @@ function linearTicks(top, count) {
   return ticks;
 }
 
-/** At most about `count` powers of `base` from at most `low` to at least `high`. */
+/** An axis of powers of `base` from at most `low` to at least `high`: its ends, and at most about `count` of them. */
 function logTicks(low, high, count, base = 2) {
   const power = (value) => Math.log(value) / Math.log(base);
   const from = Math.floor(power(low) + 1e-9);
   const to = Math.max(Math.ceil(power(high) - 1e-9), from + 1);
   const step = Math.ceil((to - from) / count);
   const ticks = [];
-  for (let exponent = from; exponent < to + step; exponent += step) ticks.push(base ** exponent);
-  return ticks;
+  for (let exponent = from; exponent <= to; exponent += step) ticks.push(base ** exponent);
+  return { ticks, from: base ** from, to: base ** to };
 }
 
 /** The vertical axis: ticks, where a value stands from 0 to 1, and what it is called. Bars stand on 0. */
@@ -37,8 +37,8 @@ function verticalAxis(values, logarithmic, fromZero = false) {
     const count = Math.max(1, Math.ceil(most / step - 1e-9) - first); // what lies close together, away from 0
     return linear(Array.from({ length: count + 1 }, (_, i) => (first + i) * step), write, title);
   }
-  const ticks = logTicks(least / size, most / size, 8, time && most / least > 100 ? 10 : 2).map((tick) => tick * size);
-  return { ticks, at: (v) => Math.log(v / ticks[0]) / Math.log(ticks.at(-1) / ticks[0]), write, title };
+  const { ticks, from, to } = logTicks(least / size, most / size, 8, time && most / least > 100 ? 10 : 2);
+  return { ticks: ticks.map((tick) => tick * size), at: (v) => Math.log(v / size / from) / Math.log(to / from), write, title };
 }
 
 /** The horizontal axis: places in order, and where one stands from 0 to 1. */

@@ -5,8 +5,9 @@ const plot = data.plot ?? {};
 const byId = (id) => document.getElementById(id);
 
 const rows = data.rows.map((cells, index) => {
-  const row = { index, series: cells[data.columns.length], fits: cells[data.columns.length + 1] };
+  const row = { index };
   data.columns.forEach((column, place) => { row[column] = cells[place]; });
+  [row.series, row.fits, row.efficiency] = cells.slice(data.columns.length); // the last over the fewest workers on which the winner fits
   row.above = row.lower_bound_s > 0 ? row.iteration_s / row.lower_bound_s - 1 : null;
   return row;
 });

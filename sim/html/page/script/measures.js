@@ -38,7 +38,7 @@ function divisors(y) {
 function plannedMeasure() {
   const y = plot.y ?? "iteration_s";
   if (KINDS_OF_PLOT[plot.kind] || !data.columns.includes(y)) return KINDS_OF_PLOT[plot.kind] ?? "speedup";
-  if (!["lines", "columns"].includes(plot.kind)) return "speedup";
+  if (!["lines", "columns", "dots"].includes(plot.kind)) return "speedup";
   if (!plot.over && COLUMNS_OF_MEASURES[y]) return COLUMNS_OF_MEASURES[y];
   const below = divisors(y), own = (row) => (row[y] === null ? NaN : row[y] / below(row));
   if (!rows.every((row) => Number.isFinite(own(row)))) return COLUMNS_OF_MEASURES[y] ?? "iteration";

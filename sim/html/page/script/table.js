@@ -11,7 +11,7 @@ const FURTHER = [["memory_bytes", "memory", "size"], ["samples_per_s", "throughp
   ["tokens_per_s_per_gpu", "tokens/s a GPU", "rate"], ["mfu", "MFU", "percent"]];
 const OPTIONS = [["options", "options", "options"]];
 const UNUSED = ["strategy", "forward_s", "backward_s", "comm_busy_s", "lower_bound_s", "memory", "events", "network_events", "wall_s",
-  "samples_per_s_per_gpu"];
+  "samples_per_s_per_gpu", "fits"];
 
 /** What one column shows: heading, unit, and a cell's text; and exactly, what the CSV says. */
 function makeColumn([key, title, kind]) {

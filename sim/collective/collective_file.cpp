@@ -1,0 +1,254 @@
+#include "sim/collective/collective_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "sim/core/named.hpp"
+#include "sim/core/text.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::int64_t most_ranks = 65'536, most_chunks = 1 << 24, most_repeats = 65'536;
+constexpr std::int64_t most_bits = std::int64_t{1} << 33;  // of what ranks have of chunks, while the file is checked
+
+constexpr Word<Purpose> operations[] = {{Purpose::AllReduce, "all-reduce"},
+                                        {Purpose::AllGather, "all-gather"},
+                                        {Purpose::ReduceScatter, "reduce-scatter"},
+                                        {Purpose::Broadcast, "broadcast"}};
+
+struct FileSend {
+  Rank from = 0;
+  Send send;
+  SourceLocation place;
+};
+
+struct FileRound {
+  std::int64_t repeat = 1;
+  std::vector<FileSend> sends;     // by sender
+  std::vector<std::size_t> first;  // where each sender's begin; one more at the end
+};
+
+struct Schedule {
+  Purpose operation = Purpose::AllReduce;
+  Rank ranks = 0;
+  std::int64_t chunks = 1;
+  std::uint32_t streams = 1;
+  std::vector<FileRound> rounds;
+  SourceLocation place;
+
+  Rank owner(std::int64_t chunk) const { return static_cast<Rank>(chunk * ranks / chunks); }
+};
+
+FileSend read_send(const Json& json, const Schedule& schedule) {
+  json.allow_only({"from", "to", "chunk", "count", "reduce", "stream"});
+  FileSend one{.place = json.place()};
+  one.from = static_cast<Rank>(json.at("from").integer(0, schedule.ranks - 1));
+  one.send.to = static_cast<Rank>(json.at("to").integer(0, schedule.ranks - 1));
+  if (one.send.to == one.from) json.at("to").fail(fmt::format("rank {} sends to itself", one.from), "another rank");
+  one.send.first = json.at("chunk").integer(0, schedule.chunks - 1);
+  if (const auto count = json.find("count")) one.send.count = count->integer(1, schedule.chunks - one.send.first);
+  if (const auto reduce = json.find("reduce")) one.send.reduce = reduce->boolean();
+  if (const auto stream = json.find("stream"))
+    one.send.stream = one.send.into = static_cast<std::uint16_t>(stream->integer(0, 1023));
+  return one;
+}
+
+FileRound read_round(const Json& json, const Schedule& schedule) {
+  json.allow_only({"repeat", "sends"});
+  FileRound round;
+  if (const auto repeat = json.find("repeat")) round.repeat = repeat->integer(1, most_repeats);
+  for (const Json& item : json.at("sends").items()) round.sends.push_back(read_send(item, schedule));
+  if (round.sends.empty()) json.at("sends").fail("is empty", "at least one send");
+  std::stable_sort(round.sends.begin(), round.sends.end(),
+                   [](const FileSend& a, const FileSend& b) { return a.from < b.from; });
+  for (Rank rank = 0; rank <= schedule.ranks; ++rank)
+    round.first.push_back(
+        static_cast<std::size_t>(std::lower_bound(round.sends.begin(), round.sends.end(), rank,
+                                                  [](const FileSend& send, Rank from) { return send.from < from; }) -
+                                 round.sends.begin()));
+  return round;
+}
+
+Schedule read_schedule(const Json& json) {
+  json.allow_only({"name", "operation", "ranks", "chunks", "rounds"});
+  Schedule schedule{.place = json.place()};
+  const Json operation = json.at("operation");
+  schedule.operation = choose_by_name(operations, operation.text(), operation.place(), "unknown operation '{}'").value;
+  schedule.ranks = static_cast<Rank>(json.at("ranks").integer(2, most_ranks));
+  schedule.chunks = json.at("chunks").integer(1, most_chunks);
+  if (schedule.chunks > most_bits / schedule.ranks / schedule.ranks)
+    json.at("chunks").fail(
+        fmt::format("{} chunks among {} ranks are too much to check", schedule.chunks, schedule.ranks),
+        fmt::format("at most {}", most_bits / schedule.ranks / schedule.ranks));
+  for (const Json& round : json.at("rounds").items()) schedule.rounds.push_back(read_round(round, schedule));
+  if (schedule.rounds.empty()) json.at("rounds").fail("is empty", "at least one round");
+  for (const FileRound& round : schedule.rounds)
+    for (const FileSend& one : round.sends)
+      schedule.streams = std::max<std::uint32_t>(schedule.streams, one.send.stream + std::uint32_t{1});
+  return schedule;
+}
+
+// Whose contributions are in what ranks have of chunks: a bit for each rank, and whether any is there twice.
+class Contents {
+ public:
+  explicit Contents(const Schedule& schedule)
+      : schedule_(schedule),
+        words_((schedule.ranks + 63) / 64),
+        bits_(static_cast<std::size_t>(schedule.ranks) * static_cast<std::size_t>(schedule.chunks) * words_, 0),
+        doubled_(static_cast<std::size_t>(schedule.ranks) * static_cast<std::size_t>(schedule.chunks), false) {
+    for (Rank rank = 0; rank < schedule.ranks; ++rank)
+      for (std::int64_t chunk = 0; chunk < schedule.chunks; ++chunk)
+        if (begins_with(rank, chunk)) bits_[place(rank, chunk) * words_ + rank / 64] |= std::uint64_t{1} << rank % 64;
+  }
+
+  void run(const FileRound& round) {
+    struct Carried {
+      std::vector<std::uint64_t> bits;
+      bool doubled;
+    };
+    std::vector<Carried> carried;  // what was there before the round
+    std::map<std::size_t, bool> written;
+    for (const FileSend& one : round.sends)
+      for (std::int64_t i = 0; i < one.send.count; ++i) {
+        const std::int64_t chunk = one.send.first + i;
+        const std::size_t there = place(one.from, chunk), here = place(one.send.to, chunk);
+        carried.push_back({{at(there), at(there) + static_cast<std::ptrdiff_t>(words_)}, doubled_[there]});
+        if (std::all_of(carried.back().bits.begin(), carried.back().bits.end(), [](auto word) { return word == 0; }))
+          throw InputError(one.place, fmt::format("rank {} has nothing of chunk {} to send", one.from, chunk),
+                           "what came in an earlier round");
+        const auto [found, fresh] = written.emplace(here, one.send.reduce);
+        if (!fresh && !(found->second && one.send.reduce))
+          throw InputError(one.place,
+                           fmt::format("chunk {} of rank {} is written twice in a round", chunk, one.send.to),
+                           "once, or by reductions only");
+      }
+    auto next = carried.begin();
+    for (const FileSend& one : round.sends)
+      for (std::int64_t i = 0; i < one.send.count; ++i, ++next) {
+        const std::size_t here = place(one.send.to, one.send.first + i);
+        bool doubled = next->doubled || (one.send.reduce && doubled_[here]);
+        for (std::size_t word = 0; word < words_; ++word) {
+          std::uint64_t& has = *(at(here) + static_cast<std::ptrdiff_t>(word));
+          doubled |= one.send.reduce && (has & next->bits[word]) != 0;
+          has = (one.send.reduce ? has : 0) | next->bits[word];
+        }
+        doubled_[here] = doubled;
+      }
+  }
+
+  void require_done() const {
+    for (Rank rank = 0; rank < schedule_.ranks; ++rank)
+      for (std::int64_t chunk = 0; chunk < schedule_.chunks; ++chunk)
+        if (due(rank, chunk) && !whole(rank, chunk))
+          throw InputError(schedule_.place / "rounds",
+                           fmt::format("in the end rank {} has not all of chunk {}, or some of it twice", rank, chunk),
+                           fmt::format("the rounds of a whole {}", name_of(operations, schedule_.operation)));
+  }
+
+ private:
+  std::size_t place(Rank rank, std::int64_t chunk) const {
+    return static_cast<std::size_t>(rank) * static_cast<std::size_t>(schedule_.chunks) +
+           static_cast<std::size_t>(chunk);
+  }
+  std::vector<std::uint64_t>::iterator at(std::size_t place) {
+    return bits_.begin() + static_cast<std::ptrdiff_t>(place * words_);
+  }
+  bool begins_with(Rank rank, std::int64_t chunk) const {
+    if (schedule_.operation == Purpose::AllGather) return rank == schedule_.owner(chunk);
+    return schedule_.operation != Purpose::Broadcast || rank == 0;
+  }
+  bool due(Rank rank, std::int64_t chunk) const {
+    return schedule_.operation != Purpose::ReduceScatter || rank == schedule_.owner(chunk);
+  }
+  // Everything that anybody began with of the chunk, once.
+  bool whole(Rank rank, std::int64_t chunk) const {
+    const std::size_t here = place(rank, chunk);
+    for (Rank from = 0; from < schedule_.ranks; ++from)
+      if (((bits_[here * words_ + from / 64] >> from % 64 & 1) != 0) != begins_with(from, chunk)) return false;
+    return !doubled_[here];
+  }
+
+  const Schedule& schedule_;
+  std::size_t words_;
+  std::vector<std::uint64_t> bits_;
+  std::vector<bool> doubled_;
+};
+
+void require_ranks(const Schedule& schedule, std::int64_t workers) {
+  if (workers != schedule.ranks)
+    throw InputError(schedule.place / "ranks",
+                     fmt::format("is for {} ranks, and there are {} workers", schedule.ranks, workers),
+                     fmt::format("{} workers", schedule.ranks));
+}
+
+// α a round; β and γ for the rank with most to do.
+Coefficients coefficients_of(const Schedule& schedule) {
+  Coefficients sum;
+  std::vector<std::array<std::int64_t, 3>> chunks;  // by rank: sent, received, reduced
+  for (const FileRound& round : schedule.rounds) {
+    chunks.assign(schedule.ranks, {});
+    std::int64_t most = 0, reduced = 0;
+    for (const FileSend& one : round.sends) {
+      most = std::max({most, chunks[one.from][0] += one.send.count, chunks[one.send.to][1] += one.send.count});
+      if (one.send.reduce) reduced = std::max(reduced, chunks[one.send.to][2] += one.send.count);
+    }
+    const auto repeat = static_cast<double>(round.repeat), share = repeat / static_cast<double>(schedule.chunks);
+    sum.alpha += repeat;
+    sum.beta += share * static_cast<double>(most);
+    sum.gamma += share * static_cast<double>(reduced);
+  }
+  return sum;
+}
+
+Rounds rounds_of_file(std::shared_ptr<const Schedule> schedule) {
+  Rounds rounds{.ranks = schedule->ranks,
+                .pieces = schedule->chunks,
+                .piece_share = 1 / static_cast<double>(schedule->chunks),
+                .streams = schedule->streams};
+  for (std::size_t number = 0; number < schedule->rounds.size(); ++number)
+    rounds.rounds.push_back({schedule->rounds[number].repeat, [=](Rank from, std::int64_t, std::vector<Send>& out) {
+                               const FileRound& round = schedule->rounds[number];
+                               for (std::size_t i = round.first[from]; i < round.first[from + 1]; ++i)
+                                 out.push_back(round.sends[i].send);
+                             }});
+  return rounds;
+}
+
+}  // namespace
+
+std::shared_ptr<const CollectiveFile> read_collective(const Json& json) {
+  auto file = std::make_shared<CollectiveFile>();
+  const auto schedule = std::make_shared<const Schedule>(read_schedule(json));
+  Contents contents(*schedule);
+  for (const FileRound& round : schedule->rounds)
+    for (std::int64_t turn = 0; turn < round.repeat; ++turn) contents.run(round);
+  contents.require_done();
+  file->name = json.at("name").text();
+  if (!is_one_line(file->name)) json.at("name").fail("is no name", "one line of text");
+  file->algorithm.name = file->name;
+  file->algorithm.summary = "rounds from a file";
+  file->algorithm.purpose = schedule->operation;
+  file->algorithm.halves = Halves::None;
+  file->algorithm.from_file = true;
+  file->algorithm.coefficients = [schedule](double workers, const CollectiveOptions&) {
+    require_ranks(*schedule, static_cast<std::int64_t>(workers));
+    return coefficients_of(*schedule);
+  };
+  file->algorithm.rounds = [schedule](std::int64_t workers, const CollectiveOptions&, CollectiveOp,
+                                      const SourceLocation&) {
+    require_ranks(*schedule, workers);
+    return rounds_of_file(schedule);
+  };
+  return file;
+}
+
+bool names_a_file(std::string_view collective) { return collective.ends_with(".json"); }
+
+}  // namespace allreplay

@@ -1,0 +1,111 @@
+#include <filesystem>
+
+#include "sim/command/command.hpp"
+#include "sim/core/file.hpp"
+#include "sim/diagnosis/fitted_job.hpp"
+#include "sim/experiment/progress.hpp"
+#include "sim/html/diagnosis_page.hpp"
+#include "sim/interchange/importers/importer.hpp"
+#include "sim/interchange/jobs/readers.hpp"
+#include "sim/picture/picture_file.hpp"
+#include "sim/report/diagnosis_report.hpp"
+#include "sim/view/diagnosis_picture.hpp"
+#include "sim/view/diagnosis_trace.hpp"
+#include "sim/workload/profile_writer.hpp"
+
+namespace allreplay {
+
+namespace {
+
+struct DiagnoseArguments {
+  std::vector<std::string> files;
+  std::string steps, plot, timeline, html, profile_out, cluster_out;
+  bool json = false;
+};
+
+Diagnosis diagnosis_of(Context& context, MeasuredJob job) {
+  std::optional<Progress> progress;
+  return diagnose(std::move(job), [&](std::size_t total) {
+    if (!context.console.output_is_captured()) progress.emplace("diagnosing", total);
+    return [&] {
+      if (progress) progress->advance();
+    };
+  });
+}
+
+void execute(Context& context, const DiagnoseArguments& arguments) {
+  if (!arguments.plot.empty()) require_picture(arguments.plot, argument("--plot"));
+  require_separate(context.files(),
+                   {{"--plot", arguments.plot},
+                    {"--timeline", arguments.timeline},
+                    {"--html", arguments.html},
+                    {"--profile-out", arguments.profile_out},
+                    {"--cluster-out", arguments.cluster_out}},
+                   arguments.files);
+  MeasuredJob job =
+      read_measured_job(context.files(), arguments.files, StepChoice(arguments.steps, argument("--steps")));
+  for (const auto& [file, option] :
+       {std::pair(arguments.profile_out, "--profile-out"), std::pair(arguments.cluster_out, "--cluster-out")})
+    if (!file.empty() && !job.kineto)
+      throw InputError(argument(option), "such a timeline says no sizes", "Kineto traces, which do");
+  const std::vector<std::string> files = job.files;
+  for (const std::string& note : job.notes) context.console.print_stderr("note: " + note);
+  const Diagnosis known = diagnosis_of(context, std::move(job));
+
+  // All is made before anything is written.
+  std::string profile, cluster;
+  if (!arguments.profile_out.empty()) {
+    ByteSource source(context.files(), files[median_replica(known)]);
+    const Imported imported = import_profile(find_importer("kineto", argument("--profile-out")), source, {});
+    profile = profile_json(imported.profile, imported.notes);
+    context.console.print_stderr("note: the profile is that of the median rank, " + source.file());
+  }
+  if (!arguments.cluster_out.empty()) {
+    const FittedJob fitted = fit_job(known);
+    cluster = fitted_cluster(fitted, known, std::filesystem::path(arguments.cluster_out).stem().string(),
+                             argument("--cluster-out"));
+    for (const std::string& constant : fitted_constants(fitted)) context.console.print_stderr("note: " + constant);
+    for (const std::string& warning : fitted.collectives.warnings) context.console.warn(warning);
+  }
+  if (!arguments.plot.empty()) write_picture(context.files(), arguments.plot, workers_picture(known));
+  if (!arguments.timeline.empty()) context.files().write(arguments.timeline, diagnosis_trace(known));
+  if (!arguments.html.empty())
+    context.files().write(
+        arguments.html,
+        diagnosis_page(known, "Diagnosis of " + std::filesystem::path(files.front()).filename().string()));
+  if (!profile.empty()) context.files().write(arguments.profile_out, profile);
+  if (!cluster.empty()) context.files().write(arguments.cluster_out, cluster);
+  context.console.print("{}", arguments.json ? diagnosis_json(known) : diagnosis_report(known, screen()));
+}
+
+}  // namespace
+
+void add_diagnose(CommandLine& app) {
+  auto arguments = std::make_shared<DiagnoseArguments>();
+  Command command =
+      app.add_subcommand("diagnose", "replay what the workers of a running job did, and say who slows it down");
+  command
+      .add_option("timeline", arguments->files,
+                  "a CSV of ops, a trace of the straggler analyser, or Kineto traces of several ranks; .gz is "
+                  "decompressed")
+      .required();
+  command.add_option("--steps", arguments->steps, "take only these, such as 16-30,33-60");
+  command.add_flag("--json", arguments->json, "print one JSON object");
+  command.add_option("--plot", arguments->plot, "draw how slow each worker is: FILE.svg, .png or .pdf");
+  command.add_option("--timeline", arguments->timeline,
+                     "write the replayed steps and the ideal one as a trace for ui.perfetto.dev");
+  command.add_option("--html", arguments->html, "write a web page: suspects, a step measured and simulated, workers");
+  command.add_option("--profile-out", arguments->profile_out,
+                     "of Kineto traces: write the median rank's profile, as `allreplay import` makes it");
+  command.add_option("--cluster-out", arguments->cluster_out,
+                     "of Kineto traces: write a cluster file with alpha, beta, launch and jitter, as they were "
+                     "measured");
+  command.footer(
+      "What the numbers are: docs/diagnosis.md.\n"
+      "Examples:\n"
+      "  allreplay diagnose job.csv --steps 16-30 --html job.html\n"
+      "  allreplay diagnose rank*.pt.trace.json.gz --profile-out mine.json --cluster-out job.json");
+  command.callback([arguments](Context& context) { execute(context, *arguments); });
+}
+
+}  // namespace allreplay

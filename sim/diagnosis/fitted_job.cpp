@@ -1,0 +1,101 @@
+#include "sim/diagnosis/fitted_job.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include <fmt/format.h>
+
+namespace allreplay {
+
+namespace {
+
+constexpr double second_of = 1e-12;  // picoseconds
+
+constexpr std::pair<Purpose, std::string_view> purposes[] = {{Purpose::AllReduce, "all-reduce"},
+                                                             {Purpose::ReduceScatter, "reduce-scatter"}};
+
+// Each replica's time in forward and backward computes, of a step.
+std::vector<double> computing(const Diagnosis& known) {
+  const JobGraph& graph = known.job.graph;
+  std::vector<double> sums(graph.replicas, 0.0);
+  for (std::size_t i = 0; i < known.durations.own.size(); ++i)
+    if (const JobOp& op = graph.ops[i % graph.ops.size()];
+        op.kind == OpKind::ForwardCompute || op.kind == OpKind::BackwardCompute)
+      sums[op.replica] += known.durations.own[i] / static_cast<double>(known.job.steps.size());
+  return sums;
+}
+
+// The collectives of one purpose and group: each with the time from its last start.
+MeasurementLog log_of(const Diagnosis& known) {
+  const MeasuredSteps& job = known.job;
+  const JobGraph& graph = job.graph;
+  const auto first =
+      std::find_if(job.collectives.begin(), job.collectives.end(), [](const auto& one) { return one.bytes > 0; });
+  if (first == job.collectives.end())
+    throw InputError({job.file, ""}, "says of no collective how many bytes it carried",
+                     "Kineto traces of a job on GPUs, by PyTorch 2.2 or later");
+  MeasurementLog log{.file = job.file, .format = "csv", .benchmark = first->name, .workers = first->workers};
+  for (const auto& [purpose, name] : purposes)
+    if (name == first->name) log.purpose = purpose;
+  if (log.workers < 2) log.workers = graph.replicas;
+  for (std::size_t group = 0; group < graph.groups(); ++group) {
+    const JobOp& op = graph.ops[graph.group_first[group]];
+    if (op.kind != OpKind::GradsReduceScatter || op.seq >= job.collectives.size()) continue;
+    const CollectiveSize& size = job.collectives[op.seq];
+    if (size.bytes <= 0 || size.name != first->name || size.workers != first->workers) continue;
+    for (std::size_t step = 0; step < job.steps.size(); ++step) {
+      double latest = 0;
+      for (std::size_t i = graph.group_first[group]; i < graph.group_first[group + 1]; ++i)
+        latest = std::max(latest, known.durations.own[step * graph.ops.size() + i]);
+      if (latest > 0) log.points.push_back({size.bytes, latest * second_of});
+    }
+  }
+  return log;
+}
+
+// Between what a collective waits for, on the rank that starts it last, and its start.
+std::optional<JobConstant> launch_of(const Diagnosis& known) {
+  const MeasuredSteps& job = known.job;
+  const JobGraph& graph = job.graph;
+  std::vector<double> gaps;
+  for (std::size_t group = 0; group < graph.groups(); ++group) {
+    if (graph.ops[graph.group_first[group]].kind != OpKind::GradsReduceScatter) continue;
+    for (std::size_t step = 0; step < job.steps.size(); ++step) {
+      const std::size_t base = step * graph.ops.size();
+      double start = 0, before = 0;
+      for (std::size_t i = graph.group_first[group]; i < graph.group_first[group + 1]; ++i)
+        start = std::max(start, job.start[base + i]);
+      for (const std::uint32_t op : graph.followed_by(group)) before = std::max(before, job.end[base + op]);
+      gaps.push_back(std::max(0.0, start - before) * second_of);
+    }
+  }
+  if (gaps.empty()) return std::nullopt;
+  const std::size_t events = gaps.size();
+  return JobConstant{median(std::move(gaps)), events};
+}
+
+std::optional<JobConstant> sigma_of(const Diagnosis& known) {
+  const std::vector<double> each = computing(known);
+  if (each.size() < 2) return std::nullopt;
+  double mean = 0, squares = 0;
+  for (const double one : each) mean += one / static_cast<double>(each.size());
+  for (const double one : each) squares += (one - mean) * (one - mean);
+  if (!(mean > 0)) return std::nullopt;
+  return JobConstant{std::sqrt(squares / static_cast<double>(each.size() - 1)) / mean, each.size()};
+}
+
+}  // namespace
+
+FittedJob fit_job(const Diagnosis& known) { return {calibrate(log_of(known), {}), launch_of(known), sigma_of(known)}; }
+
+std::uint32_t median_replica(const Diagnosis& known) {
+  const std::vector<double> each = computing(known);
+  std::vector<std::uint32_t> order(each.size());
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::sort(order.begin(), order.end(),
+            [&](std::uint32_t a, std::uint32_t b) { return std::pair(each[a], a) < std::pair(each[b], b); });
+  return order[(order.size() - 1) / 2];
+}
+
+}  // namespace allreplay

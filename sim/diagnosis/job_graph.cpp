@@ -1,0 +1,327 @@
+#include "sim/diagnosis/job_graph.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "sim/diagnosis/stage_order.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::uint32_t nothing = std::numeric_limits<std::uint32_t>::max();
+
+auto key(const MeasuredOp& op) { return std::tuple(op.step, op.replica, op.stage, op.kind, op.seq); }
+
+std::string worker_name(std::uint32_t replica, std::uint32_t stage) {
+  return fmt::format("worker (replica {}, stage {})", replica, stage);
+}
+
+std::string op_name(const JobOp& op) { return fmt::format("{} {}", name_of(op.kind), op.seq); }
+
+// A stage's ops are numbered by kind and seq; op `i` of `stage` on `replica` is first[stage] + i * replicas + replica,
+// until ops are put into their order.
+class Layout {
+ public:
+  explicit Layout(MeasuredJob job) : job_(std::move(job)), ops_(job_.ops) {}
+
+  MeasuredSteps run() && {
+    std::sort(ops_.begin(), ops_.end(), [](const MeasuredOp& a, const MeasuredOp& b) { return key(a) < key(b); });
+    measure();
+    find_models();
+    require_alike();
+    number();
+    find_groups();
+    find_order();
+    MeasuredSteps result;
+    fill(result);
+    result.notes = std::move(job_.notes);
+    result.file = job_.files.front();
+    result.collectives = std::move(job_.collectives);
+    return result;
+  }
+
+ private:
+  [[noreturn]] void fail(const MeasuredOp& at, const std::string& wrong, std::string_view right) const {
+    throw InputError(job_.place(at), wrong, right);
+  }
+  [[noreturn]] void fail(const std::string& wrong, std::string_view right) const {
+    throw InputError({job_.files.front(), ""}, wrong, right);
+  }
+
+  // Numbers of steps, replicas and stages.
+  void measure() {
+    for (std::size_t i = 0; i < ops_.size(); ++i) {
+      graph_.replicas = std::max(graph_.replicas, ops_[i].replica + 1);
+      graph_.stages = std::max(graph_.stages, ops_[i].stage + 1);
+      if (i > 0 && key(ops_[i - 1]) == key(ops_[i]))
+        fail(std::max(ops_[i - 1], ops_[i], [](const auto& a, const auto& b) { return a.entry < b.entry; }),
+             fmt::format("{} {} of {} in step {} stands there twice", name_of(ops_[i].kind), ops_[i].seq,
+                         worker_name(ops_[i].replica, ops_[i].stage), ops_[i].step),
+             "each op once");
+      if (steps_.empty() || steps_.back() != ops_[i].step) steps_.push_back(ops_[i].step);
+    }
+  }
+
+  // The ops of each stage, as replica 0 ran them in the first step.
+  void find_models() {
+    const auto end = std::find_if(ops_.begin(), ops_.end(),
+                                  [&](const MeasuredOp& op) { return op.step != steps_.front() || op.replica != 0; });
+    auto at = ops_.begin();
+    for (std::uint32_t stage = 0; stage < graph_.stages; ++stage) {
+      const auto first = at;
+      at = std::find_if(at, end, [stage](const MeasuredOp& op) { return op.stage != stage; });
+      if (first == at)
+        fail(fmt::format("{} has no op in step {}", worker_name(0, stage), steps_.front()), "every worker's ops");
+      models_.emplace_back(first, at);
+      const auto count = [&](OpKind kind) {
+        return std::count_if(first, at, [kind](const MeasuredOp& op) { return op.kind == kind; });
+      };
+      for (const OpKind kind : {OpKind::ForwardCompute, OpKind::BackwardCompute})
+        if (count(kind) == 0)
+          fail(*first, fmt::format("stage {} has no {}", stage, name_of(kind)), "forward and backward computes");
+      for (auto op = first; op != at; ++op) {
+        const std::uint32_t expected = op == first || (op - 1)->kind != op->kind ? 0 : (op - 1)->seq + 1;
+        if (op->seq != expected)
+          fail(*op, fmt::format("stage {} lacks {} {}", stage, name_of(op->kind), expected),
+               "seq counts each kind from 0");
+      }
+    }
+  }
+
+  // Every worker in every step.
+  void require_alike() const {
+    std::size_t at = 0;
+    for (const std::int64_t step : steps_)
+      for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica)
+        for (std::uint32_t stage = 0; stage < graph_.stages; ++stage) {
+          for (const MeasuredOp& model : models_[stage]) {
+            const auto expected = std::tuple(step, replica, stage, model.kind, model.seq);
+            if (at == ops_.size() || key(ops_[at]) > expected)
+              fail(fmt::format("step {} of {} lacks {} {}, which others have", step, worker_name(replica, stage),
+                               name_of(model.kind), model.seq),
+                   "the same ops on all replicas, in all steps");
+            if (key(ops_[at]) < expected) unexpected(ops_[at]);
+            if (ops_[at].chunk != model.chunk)
+              fail(ops_[at],
+                   fmt::format("{} {} is of chunk {}, and of {} elsewhere", name_of(model.kind), model.seq,
+                               ops_[at].chunk, model.chunk),
+                   "the same ops on all replicas, in all steps");
+            ++at;
+          }
+          const auto next = std::tuple(step, replica, stage + 1, OpKind::ForwardCompute, std::uint32_t{0});
+          if (at < ops_.size() && key(ops_[at]) < next) unexpected(ops_[at]);
+        }
+  }
+
+  void number() {
+    for (const auto& model : models_) {
+      firsts_.push_back(static_cast<std::uint32_t>(size_));
+      size_ += model.size() * graph_.replicas;
+    }
+  }
+
+  [[noreturn]] void unexpected(const MeasuredOp& op) const {
+    fail(op,
+         fmt::format("step {} of replica 0 lacks {} {} on stage {}, which {} has in step {}", steps_.front(),
+                     name_of(op.kind), op.seq, op.stage, worker_name(op.replica, op.stage), op.step),
+         "the same ops on all replicas, in all steps");
+  }
+
+  std::uint32_t raw(std::uint32_t stage, std::size_t op, std::uint32_t replica) const {
+    return static_cast<std::uint32_t>(firsts_[stage] + op * graph_.replicas + replica);
+  }
+
+  // Of a stage's ops; `nothing` where it has none such.
+  std::size_t find(std::uint32_t stage, OpKind kind, std::uint32_t seq) const {
+    const auto& model = models_[stage];
+    const auto found =
+        std::lower_bound(model.begin(), model.end(), std::pair(kind, seq),
+                         [](const MeasuredOp& op, const auto& wanted) { return std::pair(op.kind, op.seq) < wanted; });
+    return found != model.end() && found->kind == kind && found->seq == seq
+               ? static_cast<std::size_t>(found - model.begin())
+               : nothing;
+  }
+
+  // leader_[op]: the first of its group. Sends lead their receives.
+  void find_groups() {
+    leader_.resize(size_);
+    std::map<std::pair<OpKind, std::uint32_t>, std::pair<std::uint32_t, std::size_t>> firsts;  // stage and op
+    for (std::uint32_t stage = 0; stage < graph_.stages; ++stage)
+      for (std::size_t i = 0; i < models_[stage].size(); ++i) {
+        const MeasuredOp& op = models_[stage][i];
+        std::uint32_t lead_stage = stage;
+        std::size_t lead = i;
+        bool all_replicas = false;
+        switch (op.kind) {
+          case OpKind::ForwardSend:
+            require_partner(op, stage + 1, OpKind::ForwardRecv);
+            break;
+          case OpKind::BackwardSend:
+            require_partner(op, stage + graph_.stages - 1, OpKind::BackwardRecv);
+            break;
+          case OpKind::ForwardRecv:
+            std::tie(lead_stage, lead) = require_partner(op, stage + graph_.stages - 1, OpKind::ForwardSend);
+            break;
+          case OpKind::BackwardRecv:
+            std::tie(lead_stage, lead) = require_partner(op, stage + 1, OpKind::BackwardSend);
+            break;
+          case OpKind::ParamsAllGather:
+          case OpKind::GradsReduceScatter:
+          case OpKind::SeparateGradsAllReduce:
+            all_replicas = true;
+            break;
+          case OpKind::EmbeddingGradsAllReduce:
+          case OpKind::OptimizerClipMainGrad:
+            all_replicas = op.kind == OpKind::OptimizerClipMainGrad;
+            std::tie(lead_stage, lead) = firsts.emplace(std::pair(op.kind, op.seq), std::pair(stage, i)).first->second;
+            break;
+          default:
+            break;
+        }
+        for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica)
+          leader_[raw(stage, i, replica)] = raw(lead_stage, lead, all_replicas ? 0 : replica);
+      }
+  }
+
+  std::pair<std::uint32_t, std::size_t> require_partner(const MeasuredOp& op, std::uint32_t stage, OpKind kind) const {
+    stage %= graph_.stages;
+    const std::size_t found = find(stage, kind, op.seq);
+    if (found == nothing)
+      fail(op,
+           fmt::format("stage {} has no {} {} for the {} of stage {}", stage, name_of(kind), op.seq, name_of(op.kind),
+                       op.stage),
+           "as many sends as their receives");
+    return {stage, found};
+  }
+
+  // Groups one behind the other, each behind what it follows (Kahn's algorithm).
+  void find_order() {
+    std::vector<std::uint32_t> group(size_, nothing), leaders;  // of leaders; by group
+    for (std::uint32_t op = 0; op < size_; ++op)
+      if (leader_[op] == op) {
+        group[op] = static_cast<std::uint32_t>(leaders.size());
+        leaders.push_back(op);
+      }
+    // As raw numbers: members by group, and pairs of an op and the group that follows it.
+    std::vector<std::vector<std::uint32_t>> members(leaders.size());
+    for (std::uint32_t op = 0; op < size_; ++op) members[group[leader_[op]]].push_back(op);
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> before;  // group, op
+    std::vector<JobOp> raw_ops(size_);
+    std::vector<bool> follows(size_);
+    for (std::uint32_t stage = 0; stage < graph_.stages; ++stage) {
+      for (std::size_t i = 0; i < models_[stage].size(); ++i)
+        for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica) {
+          const MeasuredOp& op = models_[stage][i];
+          raw_ops[raw(stage, i, replica)] = {replica, stage, op.seq, op.chunk, op.kind};
+        }
+      const auto pairs = stage_order(models_[stage]);
+      if (pairs.empty())
+        fail(models_[stage].front(), fmt::format("stage {} has too many ops at a step's end", stage),
+             "an optimizer's few");
+      for (const auto& [first, then] : pairs)
+        for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica) {
+          follows[raw(stage, then, replica)] = true;
+          before.emplace_back(group[leader_[raw(stage, then, replica)]], raw(stage, first, replica));
+        }
+    }
+    std::sort(before.begin(), before.end());
+    before.erase(std::unique(before.begin(), before.end()), before.end());
+    std::vector<std::uint32_t> firsts(leaders.size() + 1, 0), needed(leaders.size());
+    for (const auto& [then, op] : before) ++firsts[then + 1];
+    for (std::size_t i = 0; i < leaders.size(); ++i) {
+      needed[i] = firsts[i + 1];
+      firsts[i + 1] += firsts[i];
+    }
+    std::vector<std::vector<std::uint32_t>> followers(size_);  // groups, by op
+    for (const auto& [then, op] : before) followers[op].push_back(then);
+    std::vector<std::uint32_t> ready;
+    for (std::uint32_t i = 0; i < leaders.size(); ++i)
+      if (needed[i] == 0) ready.push_back(i);
+    place_.assign(size_, nothing);
+    graph_.group_first = graph_.before_first = {0};
+    for (std::size_t next = 0; next < ready.size(); ++next) {
+      double earliest = -std::numeric_limits<double>::infinity();
+      for (const std::uint32_t op : members[ready[next]]) {
+        if (!follows[op]) earliest = 0;
+        place_[op] = static_cast<std::uint32_t>(graph_.ops.size());
+        graph_.ops.push_back(raw_ops[op]);
+        graph_.group_of.push_back(static_cast<std::uint32_t>(next));
+        for (const std::uint32_t follower : followers[op])
+          if (--needed[follower] == 0) ready.push_back(follower);
+      }
+      graph_.earliest.push_back(earliest);
+      graph_.group_first.push_back(static_cast<std::uint32_t>(graph_.ops.size()));
+      for (std::uint32_t i = firsts[ready[next]]; i < firsts[ready[next] + 1]; ++i)
+        graph_.before.push_back(place_[before[i].second]);
+      graph_.before_first.push_back(static_cast<std::uint32_t>(graph_.before.size()));
+    }
+    if (ready.size() < leaders.size()) fail_with_cycle(leaders, group, before, firsts, raw_ops);
+  }
+
+  // Names an op that waits for itself: from one that was never ready back through what it waits for.
+  [[noreturn]] void fail_with_cycle(const std::vector<std::uint32_t>& leaders, const std::vector<std::uint32_t>& group,
+                                    const std::vector<std::pair<std::uint32_t, std::uint32_t>>& before,
+                                    const std::vector<std::uint32_t>& firsts, const std::vector<JobOp>& ops) const {
+    std::uint32_t at = 0;
+    while (place_[leaders[at]] != nothing) ++at;
+    std::vector<bool> seen(leaders.size());
+    std::uint32_t op = leaders[at];
+    while (!seen[at]) {
+      seen[at] = true;
+      std::uint32_t i = firsts[at];
+      while (place_[before[i].second] != nothing) ++i;
+      op = before[i].second;
+      at = group[leader_[op]];
+    }
+    const JobOp& one = ops[op];
+    fail(fmt::format("{} of {} waits for itself: the ops' order in the first step is a cycle", op_name(one),
+                     worker_name(one.replica, one.stage)),
+         "starts of one clock, and seq in the order of starts");
+  }
+
+  void fill(MeasuredSteps& result) {
+    const std::size_t size = graph_.ops.size();
+    result.start.resize(steps_.size() * size);
+    result.end.resize(steps_.size() * size);
+    std::size_t at = 0;
+    for (std::size_t step = 0; step < steps_.size(); ++step) {
+      Time first = ops_[at].start;
+      for (std::size_t i = at; i < at + size; ++i) first = std::min(first, ops_[i].start);
+      for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica)
+        for (std::uint32_t stage = 0; stage < graph_.stages; ++stage)
+          for (std::size_t i = 0; i < models_[stage].size(); ++i, ++at) {
+            const std::size_t place = step * size + place_[raw(stage, i, replica)];
+            result.start[place] = static_cast<double>((ops_[at].start - first).count());
+            result.end[place] = static_cast<double>((ops_[at].start - first + ops_[at].duration).count());
+          }
+    }
+    for (std::uint32_t stage = 0; stage < graph_.stages; ++stage)
+      for (std::uint32_t replica = 0; replica < graph_.replicas; ++replica) {
+        const auto said = job_.ranks.find({replica, stage});
+        result.ranks.push_back(said != job_.ranks.end() ? said->second
+                                                        : static_cast<std::int64_t>(result.ranks.size()));
+      }
+    result.steps = std::move(steps_);
+    result.graph = std::move(graph_);
+  }
+
+  MeasuredJob job_;
+  std::vector<MeasuredOp>& ops_;
+  std::vector<std::int64_t> steps_;
+  std::vector<std::vector<MeasuredOp>> models_;  // by stage; by kind and seq
+  std::vector<std::uint32_t> firsts_;
+  std::size_t size_ = 0;
+  std::vector<std::uint32_t> leader_, place_;
+  JobGraph graph_;
+};
+
+}  // namespace
+
+MeasuredSteps lay_out(MeasuredJob job) { return Layout(std::move(job)).run(); }
+
+}  // namespace allreplay

@@ -1,0 +1,209 @@
+#include "sim/diagnosis/job_replay.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <tuple>
+#include <utility>
+
+#include "sim/calibration/fit.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr double least_own = -1e10;  // 10 ms: whose end lies further before its group's start was not in it
+constexpr std::size_t lanes = 8;     // questions that are asked in one pass
+
+bool is_mean(OpKind kind) {
+  return kind == OpKind::ForwardCompute || kind == OpKind::BackwardCompute || kind == OpKind::Gc ||
+         kind == OpKind::Optimizer;
+}
+
+// The ops of which the last to end ends the step: optimizers, where there are any.
+std::vector<std::uint32_t> last_ops(const JobGraph& graph) {
+  std::vector<std::uint32_t> found, all(graph.ops.size());
+  std::iota(all.begin(), all.end(), 0);
+  std::copy_if(all.begin(), all.end(), std::back_inserter(found),
+               [&](std::uint32_t op) { return graph.ops[op].kind == OpKind::Optimizer; });
+  return found.empty() ? all : found;
+}
+
+}  // namespace
+
+JobDurations durations_of(const MeasuredSteps& job) {
+  const JobGraph& graph = job.graph;
+  JobDurations result{.own = std::vector<double>(job.start.size())};
+  for (std::size_t step = 0; step < job.steps.size(); ++step) {
+    const std::size_t base = step * graph.ops.size();
+    for (std::size_t group = 0; group < graph.groups(); ++group) {
+      double latest = 0;
+      for (std::size_t op = graph.group_first[group]; op < graph.group_first[group + 1]; ++op)
+        latest = std::max(latest, job.start[base + op]);
+      for (std::size_t op = graph.group_first[group]; op < graph.group_first[group + 1]; ++op) {
+        const double own = job.end[base + op] - latest;
+        result.own[base + op] = own < least_own ? 0 : own;
+      }
+    }
+  }
+  for (std::size_t kind = 0; kind < op_kind_count; ++kind) {
+    std::vector<double> all;
+    for (std::size_t i = 0; i < result.own.size(); ++i)
+      if (static_cast<std::size_t>(graph.ops[i % graph.ops.size()].kind) == kind) all.push_back(result.own[i]);
+    if (all.empty()) continue;
+    result.ideal[kind] = is_mean(op_kinds[kind].value)
+                             ? std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size())
+                             : median(std::move(all));
+  }
+  return result;
+}
+
+bool Question::keeps(const MeasuredSteps& job, const JobOp& op) const {
+  const bool named = (kinds >> static_cast<unsigned>(op.kind) & 1) != 0 && (replica < 0 || op.replica == replica) &&
+                     (stage < 0 || op.stage == stage) && (!workers || (*workers)[job.worker(op.replica, op.stage)]);
+  return named != inverted;
+}
+
+std::size_t rounds_of(const MeasuredSteps& job, std::size_t questions) {
+  return (questions + lanes - 1) / lanes * job.steps.size();
+}
+
+namespace {
+
+using Lanes = std::array<double, lanes>;
+
+// When the ops end in each lane, and with them the step.
+template <class Duration>
+Lanes replay_lanes(const JobGraph& graph, const std::vector<std::uint32_t>& last, std::vector<Lanes>& end,
+                   const Duration& duration) {
+  for (std::size_t group = 0; group < graph.groups(); ++group) {
+    Lanes start;
+    start.fill(graph.earliest[group]);
+    for (const std::uint32_t before : graph.followed_by(group))
+      for (std::size_t lane = 0; lane < lanes; ++lane) start[lane] = std::max(start[lane], end[before][lane]);
+    for (std::uint32_t op = graph.group_first[group]; op < graph.group_first[group + 1]; ++op)
+      for (std::size_t lane = 0; lane < lanes; ++lane) end[op][lane] = start[lane] + duration(op, lane);
+  }
+  Lanes latest = end[last.front()];
+  for (const std::uint32_t op : last)
+    for (std::size_t lane = 0; lane < lanes; ++lane) latest[lane] = std::max(latest[lane], end[op][lane]);
+  return latest;
+}
+
+// The graph of the first replicas alone.
+JobGraph first_replicas(const JobGraph& graph, std::uint32_t replicas) {
+  JobGraph some{.replicas = std::min(replicas, graph.replicas), .stages = graph.stages};
+  some.group_first = some.before_first = {0};
+  std::vector<std::uint32_t> place(graph.ops.size());
+  for (std::size_t group = 0; group < graph.groups(); ++group) {
+    const std::size_t before = some.ops.size();
+    for (std::uint32_t op = graph.group_first[group]; op < graph.group_first[group + 1]; ++op) {
+      if (graph.ops[op].replica >= replicas) continue;
+      place[op] = static_cast<std::uint32_t>(some.ops.size());
+      some.ops.push_back(graph.ops[op]);
+      some.group_of.push_back(static_cast<std::uint32_t>(some.group_first.size() - 1));
+    }
+    if (some.ops.size() == before) continue;
+    some.group_first.push_back(static_cast<std::uint32_t>(some.ops.size()));
+    some.earliest.push_back(graph.earliest[group]);
+    for (const std::uint32_t op : graph.followed_by(group))
+      if (graph.ops[op].replica < replicas) some.before.push_back(place[op]);
+    some.before_first.push_back(static_cast<std::uint32_t>(some.before.size()));
+  }
+  return some;
+}
+
+// The ops of each replica, in an order that all share.
+std::vector<std::vector<std::uint32_t>> ops_by_replica(const JobGraph& graph) {
+  std::vector<std::vector<std::uint32_t>> ops(graph.replicas);
+  for (std::uint32_t op = 0; op < graph.ops.size(); ++op) ops[graph.ops[op].replica].push_back(op);
+  const auto key = [&](std::uint32_t op) {
+    return std::tuple(graph.ops[op].stage, graph.ops[op].kind, graph.ops[op].seq);
+  };
+  for (auto& one : ops)
+    std::sort(one.begin(), one.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
+  return ops;
+}
+
+}  // namespace
+
+std::vector<std::vector<double>> step_times(const MeasuredSteps& job, const JobDurations& durations,
+                                            std::span<const Question> questions, const std::function<void()>& advance) {
+  const JobGraph& graph = job.graph;
+  const std::size_t size = graph.ops.size();
+  const std::vector<std::uint32_t> last = last_ops(graph);
+  std::vector<std::vector<double>> times(questions.size());
+  std::vector<Lanes> end(size);
+  std::vector<std::uint8_t> keeps(size);  // a bit for each lane
+  for (std::size_t first = 0; first < questions.size(); first += lanes) {
+    const std::size_t count = std::min(lanes, questions.size() - first);
+    for (std::size_t op = 0; op < size; ++op) {
+      keeps[op] = 0;
+      for (std::size_t lane = 0; lane < count; ++lane)
+        keeps[op] = static_cast<std::uint8_t>(keeps[op] | questions[first + lane].keeps(job, graph.ops[op]) << lane);
+    }
+    for (std::size_t step = 0; step < job.steps.size(); ++step) {
+      const double* own = durations.own.data() + step * size;
+      const Lanes ends = replay_lanes(graph, last, end, [&](std::uint32_t op, std::size_t lane) {
+        return (keeps[op] >> lane & 1) != 0 ? own[op] : durations.ideal_of(graph.ops[op].kind);
+      });
+      for (std::size_t lane = 0; lane < count; ++lane) times[first + lane].push_back(ends[lane]);
+      advance();
+    }
+  }
+  return times;
+}
+
+std::vector<std::vector<double>> replica_times(const MeasuredSteps& job, const JobDurations& durations) {
+  const JobGraph graph = first_replicas(job.graph, 2);  // the one that keeps its own, and any other
+  const auto ops = ops_by_replica(job.graph);
+  const auto first_ops = ops_by_replica(graph)[0];
+  std::vector<std::uint32_t> number(graph.ops.size());  // of the first replica's ops
+  for (std::uint32_t i = 0; i < first_ops.size(); ++i) number[first_ops[i]] = i;
+  const std::vector<std::uint32_t> last = last_ops(graph);
+  std::vector<Lanes> end(graph.ops.size());
+  std::vector<std::vector<double>> times(job.graph.replicas);
+  for (std::size_t first = 0; first < times.size(); first += lanes)
+    for (std::size_t step = 0; step < job.steps.size(); ++step) {
+      const double* own = durations.own.data() + step * job.graph.ops.size();
+      const Lanes ends = replay_lanes(graph, last, end, [&](std::uint32_t op, std::size_t lane) {
+        const std::size_t replica = std::min(first + lane, times.size() - 1);  // of spare lanes the last again
+        return graph.ops[op].replica == 0 ? own[ops[replica][number[op]]] : durations.ideal_of(graph.ops[op].kind);
+      });
+      for (std::size_t lane = 0; lane < lanes && first + lane < times.size(); ++lane)
+        times[first + lane].push_back(ends[lane]);
+    }
+  return times;
+}
+
+ReplayedStep replay_step(const JobGraph& graph, const std::function<double(std::uint32_t)>& duration) {
+  ReplayedStep step;
+  step.start.resize(graph.ops.size());
+  step.end.resize(graph.ops.size());
+  for (std::size_t group = 0; group < graph.groups(); ++group) {
+    double start = graph.earliest[group];
+    for (const std::uint32_t before : graph.followed_by(group)) start = std::max(start, step.end[before]);
+    for (std::uint32_t op = graph.group_first[group]; op < graph.group_first[group + 1]; ++op) {
+      step.start[op] = start;
+      step.end[op] = start + duration(op);
+    }
+  }
+  const std::vector<std::uint32_t> last = last_ops(graph);
+  step.last = *std::max_element(last.begin(), last.end(),
+                                [&](std::uint32_t a, std::uint32_t b) { return step.end[a] < step.end[b]; });
+  return step;
+}
+
+std::vector<std::uint32_t> critical_path(const JobGraph& graph, const ReplayedStep& step) {
+  std::vector<std::uint32_t> path{step.last};
+  while (true) {
+    const std::uint32_t group = graph.group_of[path.back()];
+    const auto before = graph.followed_by(group);
+    const auto latest = std::max_element(before.begin(), before.end(),
+                                         [&](std::uint32_t a, std::uint32_t b) { return step.end[a] < step.end[b]; });
+    if (latest == before.end() || step.end[*latest] < graph.earliest[group]) return path;
+    path.push_back(*latest);
+  }
+}
+
+}  // namespace allreplay

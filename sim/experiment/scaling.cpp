@@ -1,0 +1,78 @@
+#include "sim/experiment/scaling.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "sim/collective/network_change.hpp"
+#include "sim/training/memory.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// One, a node, and twice as many each time, as long as they are fewer than `workers`.
+std::vector<std::int64_t> fewer_workers(const Network& network, std::int64_t workers) {
+  std::vector<std::int64_t> counts;
+  if (workers > 1) counts.push_back(1);
+  for (std::int64_t count = std::max<std::int64_t>(2, node_workers_of(network)); count < workers; count *= 2)
+    counts.push_back(count);
+  return counts;
+}
+
+}  // namespace
+
+ScalingReference scaling_reference(const Outcome& winner) {
+  ScalingReference reference{.strategy = std::string(winner.scenario.strategy->name)};
+  if (!winner.scenario.options.memory.limit || !fits(winner.scenario, winner.result)) return reference;
+  for (const std::int64_t workers : fewer_workers(winner.scenario.cluster.network, winner.scenario.workers)) try {
+      Scenario fewer = winner.scenario;
+      fewer.workers = workers;
+      std::int64_t& group = fewer.options.strategy.sharding.shard_group;
+      if (group >= workers) group = 0;  // all
+      const Outcome outcome = run(std::move(fewer));
+      if (!fits(outcome.scenario, outcome.result)) continue;
+      reference.workers = workers;
+      if (workers > 1) reference.efficiency = outcome.result.metrics.efficiency;  // of one it is 1: what it is over
+      return reference;
+    } catch (const InputError&) {  // such as groups that so few do not fill
+    }
+  reference.workers = winner.scenario.workers;
+  reference.efficiency = winner.result.metrics.efficiency;
+  return reference;
+}
+
+std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& outcomes, const WinningRule& rule) {
+  using Field = std::tuple<std::string, std::string, Fidelity>;
+  const auto field_of = [&](const Outcome& one) {
+    return Field(one.scenario.profile->name, one.scenario.cluster.name, one.result.fidelity);
+  };
+  std::map<Field, std::vector<std::size_t>> fields;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) fields[field_of(outcomes[i])].push_back(i);
+  std::vector<ScalingReference> references(outcomes.size());
+  for (const auto& [field, members] : fields) {
+    std::int64_t most = 0;
+    for (const std::size_t one : members)
+      if (fits(outcomes[one].scenario, outcomes[one].result)) most = std::max(most, outcomes[one].scenario.workers);
+    std::vector<Contender> contenders;  // on so many workers
+    std::vector<std::size_t> places;
+    for (const std::size_t one : members)
+      if (outcomes[one].scenario.workers == most) {
+        contenders.push_back(contender_of(outcomes[one], rule));
+        places.push_back(one);
+      }
+    if (places.empty()) continue;
+    const ScalingReference reference = scaling_reference(outcomes[places[rank(contenders, rule.tie).order.front()]]);
+    for (const std::size_t one : members) references[one] = reference;
+  }
+  return references;
+}
+
+Row row_with_reference(const Outcome& outcome, const ScalingReference& reference) {
+  Row row = row_with_schedule(outcome);
+  row.push_back({"reference_workers", reference.workers});
+  row.push_back({"relative_efficiency", reference.relative(outcome.result.metrics)});
+  return row;
+}
+
+}  // namespace allreplay

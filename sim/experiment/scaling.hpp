@@ -1,0 +1,29 @@
+// What scaling is relative to: a single worker says little of a model that does not fit there.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/experiment/ranking.hpp"
+
+namespace allreplay {
+
+struct ScalingReference {
+  std::int64_t workers = 1;  ///< the fewest on which `strategy` fits: one, else a node, else twice as many each time
+  double efficiency = 1;     ///< there, over one worker
+  std::string strategy;      ///< the winner, which is what scales
+
+  double relative(const Metrics& metrics) const { return metrics.efficiency / efficiency; }
+};
+
+/// That of one outcome, which is simulated on fewer workers where there is a limit of memory.
+ScalingReference scaling_reference(const Outcome& winner);
+
+/// Of each outcome, by its profile, cluster and fidelity: that of the winner on the most workers there.
+std::vector<ScalingReference> scaling_references(const std::vector<Outcome>& outcomes, const WinningRule& rule);
+
+/// row_with_schedule(), and behind it `reference_workers` and `relative_efficiency`.
+Row row_with_reference(const Outcome& outcome, const ScalingReference& reference);
+
+}  // namespace allreplay

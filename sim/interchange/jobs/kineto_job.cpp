@@ -1,0 +1,183 @@
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/core/text.hpp"
+#include "sim/core/units.hpp"
+#include "sim/interchange/jobs/kineto_steps.hpp"
+#include "sim/interchange/jobs/readers.hpp"
+
+namespace allreplay {
+
+namespace {
+
+using kineto::RankStep;
+
+struct RankTrace {
+  std::string file;
+  std::int64_t number = 0;
+  std::vector<RankStep> steps;
+};
+
+// How many collectives most steps have, and whether they update.
+using Shape = std::pair<std::size_t, bool>;
+
+Shape shape_of(const RankStep& step) { return {step.collectives.size(), step.optimizer.has_value()}; }
+
+Shape usual_shape(const std::vector<RankTrace>& ranks) {
+  std::map<Shape, std::size_t> counts;
+  for (const RankTrace& rank : ranks)
+    for (const RankStep& step : rank.steps) ++counts[shape_of(step)];
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
+}
+
+// Keeps the steps that all ranks ran, alike. Returns the numbers of the others.
+std::vector<std::int64_t> keep_common_steps(std::vector<RankTrace>& ranks) {
+  const Shape usual = usual_shape(ranks);
+  std::map<std::int64_t, std::size_t> alike;  // by number: on how many ranks
+  for (const RankTrace& rank : ranks)
+    for (const RankStep& step : rank.steps) alike[step.number] += shape_of(step) == usual;
+  for (RankTrace& rank : ranks)
+    std::erase_if(rank.steps, [&](const RankStep& step) { return alike[step.number] < ranks.size(); });
+  std::vector<std::int64_t> others;
+  for (const auto& [number, count] : alike)
+    if (count < ranks.size()) others.push_back(number);
+  if (ranks.front().steps.empty())
+    throw InputError({ranks.front().file, ""}, "has no step in common with the other ranks' traces",
+                     "traces of the same steps, with equally many collectives");
+  if (usual.first == 0)
+    throw InputError({ranks.front().file, ""}, "has no collective of gradients in its backward passes",
+                     "traces of a data-parallel job, whose ranks' clocks these tell");
+  return others;
+}
+
+// How far a rank's clock is ahead of the first's: the median, since all leave a collective at about the same instant.
+std::int64_t clock_shift(const RankTrace& rank, const RankTrace& first) {
+  std::vector<std::int64_t> ahead;
+  for (std::size_t i = 0; i < rank.steps.size(); ++i)
+    for (std::size_t k = 0; k < rank.steps[i].collectives.size(); ++k)
+      ahead.push_back(rank.steps[i].collectives[k].end - first.steps[i].collectives[k].end);
+  const auto middle = ahead.begin() + static_cast<std::ptrdiff_t>(ahead.size() / 2);
+  std::nth_element(ahead.begin(), middle, ahead.end());
+  if (ahead.size() % 2 == 1) return *middle;
+  const std::int64_t below = *std::max_element(ahead.begin(), middle);
+  return below + (*middle - below) / 2;
+}
+
+// Of nanoseconds on clocks that may be anything. Throws TimeOverflow.
+Time between(std::int64_t from, std::int64_t to) { return multiplied(add(Time(to), Time(-from)), 1000); }
+
+void add_step(const RankStep& step, std::uint32_t replica, std::int64_t origin, MeasuredJob& job) {
+  const auto add = [&](OpKind kind, std::size_t seq, bool chunked, const Interval& ran) {
+    job.ops.push_back({.step = step.number,
+                       .start = between(origin, ran.start),
+                       .duration = between(ran.start, ran.end),
+                       .replica = replica,
+                       .seq = static_cast<std::uint32_t>(seq),
+                       .chunk = chunked ? static_cast<std::int32_t>(seq) : 0,
+                       .entry = no_entry,
+                       .file = static_cast<std::uint16_t>(replica),
+                       .kind = kind});
+  };
+  add(OpKind::ForwardCompute, 0, false, step.forward);
+  for (std::size_t k = 0; k < step.backward.size(); ++k) add(OpKind::BackwardCompute, k, true, step.backward[k]);
+  for (std::size_t k = 0; k < step.collectives.size(); ++k)
+    add(OpKind::GradsReduceScatter, k, true, step.collectives[k]);
+  if (step.optimizer) add(OpKind::Optimizer, 0, false, *step.optimizer);
+}
+
+// By their place in a step; 0 bytes where steps disagree, or do not say.
+std::vector<CollectiveSize> sizes_of(const std::vector<RankStep>& steps) {
+  std::vector<CollectiveSize> sizes;
+  for (std::size_t k = 0; k < steps.front().sizes.size(); ++k) {
+    const auto& first = steps.front().sizes[k];
+    const bool known =
+        first && std::all_of(steps.begin(), steps.end(), [&](const RankStep& step) {
+          const auto& one = step.sizes[k];
+          return one && one->name == first->name && one->bytes == first->bytes && one->workers == first->workers;
+        });
+    sizes.push_back(known ? CollectiveSize{first->name, first->workers, first->bytes} : CollectiveSize{});
+  }
+  return sizes;
+}
+
+RankTrace read_rank(const Files& files, const std::string& name, std::int64_t place, const StepChoice& steps,
+                    std::int64_t& workers) {
+  ByteSource source(files, name);
+  const kineto::Attribution known = kineto::attributed(read_kineto_events(source));
+  RankTrace rank{name, known.trace.rank >= 0 ? known.trace.rank : place, kineto::rank_steps(known, {name, ""})};
+  workers = std::max(workers, known.trace.workers);
+  std::erase_if(rank.steps, [&](const RankStep& step) { return !steps.takes(step.number); });
+  if (rank.steps.empty()) throw InputError({name, ""}, "has no op in these steps", "steps that were measured");
+  std::sort(rank.steps.begin(), rank.steps.end(),
+            [](const RankStep& a, const RankStep& b) { return a.number < b.number; });
+  for (std::size_t i = 1; i < rank.steps.size(); ++i)
+    if (rank.steps[i].number == rank.steps[i - 1].number)
+      throw InputError({name, ""}, fmt::format("has step {} twice", rank.steps[i].number), "each step once");
+  return rank;
+}
+
+void note_time_left_out(const RankTrace& rank, MeasuredJob& job) {
+  double length = 0, left_out = 0;
+  for (const RankStep& step : rank.steps) {
+    length += static_cast<double>(step.length);
+    left_out += static_cast<double>(step.left_out);
+  }
+  const auto each = [&](double sum) { return format_duration(sum * 1e-9 / static_cast<double>(rank.steps.size())); };
+  if (left_out > 0)
+    job.notes.push_back(
+        fmt::format("left out: {} of the {} of a step of rank {}, in which no pass, collective or "
+                    "update ran",
+                    each(left_out), each(length), rank.number));
+}
+
+}  // namespace
+
+MeasuredJob read_kineto_job(const Files& files, std::span<const std::string> names, const StepChoice& steps) {
+  if (names.size() < 2)
+    throw InputError({names.front(), ""}, "is a trace of one rank", "the traces of several ranks of one job");
+  std::vector<RankTrace> ranks;
+  std::int64_t workers = 0;
+  for (const std::string& name : names)
+    ranks.push_back(read_rank(files, name, static_cast<std::int64_t>(ranks.size()), steps, workers));
+  std::stable_sort(ranks.begin(), ranks.end(),
+                   [](const RankTrace& a, const RankTrace& b) { return a.number < b.number; });
+  for (std::size_t i = 1; i < ranks.size(); ++i)
+    if (ranks[i].number == ranks[i - 1].number)
+      throw InputError({ranks[i].file, ""}, fmt::format("is of rank {}, as {} is", ranks[i].number, ranks[i - 1].file),
+                       "one trace of each rank");
+  const std::vector<std::int64_t> others = keep_common_steps(ranks);
+  MeasuredJob job;
+  job.kineto = true;
+  job.collectives = sizes_of(ranks.front().steps);
+  const std::int64_t origin = ranks.front().steps.front().forward.start;
+  std::vector<std::string> shifts;
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const std::int64_t ahead = clock_shift(ranks[i], ranks.front());
+    const std::int64_t ahead_origin = add(Time(origin), Time(ahead)).count();
+    if (i > 0)
+      shifts.push_back(fmt::format("rank {} {}{}", ranks[i].number, ahead < 0 ? "-" : "",
+                                   format_duration(static_cast<double>(ahead < 0 ? -ahead : ahead) * 1e-9)));
+    job.files.push_back(ranks[i].file);
+    job.ranks[{static_cast<std::uint32_t>(i), 0}] = ranks[i].number;
+    for (const RankStep& step : ranks[i].steps) add_step(step, static_cast<std::uint32_t>(i), ahead_origin, job);
+    note_time_left_out(ranks[i], job);
+  }
+  if (!others.empty())
+    job.notes.push_back(fmt::format("left out: {} {}, which not all ranks ran, or with other collectives than most",
+                                    others.size() == 1 ? "step" : "steps", fmt::join(others, ", ")));
+  job.notes.push_back(
+      fmt::format("clocks ahead of rank {}'s, set right: {}", ranks.front().number, fmt::join(shifts, ", ")));
+  if (workers > static_cast<std::int64_t>(ranks.size()))
+    job.notes.push_back(
+        fmt::format("the job has {} ranks, and these are traces of {}: what the others delayed looks "
+                    "like slow collectives",
+                    workers, ranks.size()));
+  return job;
+}
+
+}  // namespace allreplay

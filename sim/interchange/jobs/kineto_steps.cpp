@@ -1,0 +1,269 @@
+#include "sim/interchange/jobs/kineto_steps.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "sim/interchange/importers/kineto_messages.hpp"
+
+namespace allreplay::kineto {
+
+namespace {
+
+constexpr std::int64_t never_ns = std::numeric_limits<std::int64_t>::max();
+
+// Something that ran: a kernel, or on a CPU an operator.
+struct Piece {
+  std::int64_t launch = 0, start = 0, end = 0;
+};
+
+struct LaunchedCollective {
+  std::int64_t launch = 0;
+  Interval ran;
+  std::optional<MeasuredCollective> size;
+};
+
+// What a step's thread of time is made of.
+struct StepPieces {
+  std::vector<Piece> forward, backward;
+  std::vector<LaunchedCollective> collectives;
+  std::vector<Interval> updates;  // on the CPU: Optimizer.step
+  std::vector<Piece> others;      // kernels
+};
+
+bool is_sharded(const KinetoTrace& trace, const KinetoSpan& span) {
+  return named(trace, span, "FullyShardedDataParallel") || named(trace, span, "fsdp::") || named(trace, span, "FSDP::");
+}
+
+class StepReader {
+ public:
+  explicit StepReader(const Attribution& known)
+      : known_(known), pieces_(known.steps.all.size()), firsts_(pieces_.size(), none), lasts_(pieces_.size(), none) {
+    for (const Root& root : known.roots.all)
+      backward_.push_back(root.backward ||
+                          known.trace.names.text(root.name).starts_with("autograd::engine::evaluate_function"));
+    find_forward();
+    if (known.trace.kernels.empty())
+      take_operators();
+    else
+      take_kernels();
+  }
+
+  std::vector<RankStep> read() const {
+    std::vector<RankStep> steps;
+    for (Id step = 0; step < pieces_.size(); ++step)
+      if (auto one = step_of(step)) steps.push_back(std::move(*one));
+    return steps;
+  }
+
+ private:
+  // Of each step the roots of the first layer and of the loss: the first with gradients, and the last that the backward
+  // pass came from. Where the trace does not tell these, the first of DDP's forward pass, or else of the step, and the
+  // last before the backward pass.
+  void find_forward() {
+    std::vector<std::int64_t> from(pieces_.size(), 0), until(pieces_.size(), never_ns);
+    std::vector<Interval> not_layers;
+    for (const KinetoSpan& span : known_.trace.spans) {
+      const Id step = known_.steps.at(span.start);
+      if (step == none || span.kind == KinetoSpan::Kind::Operator) continue;
+      if (named(known_.trace, span, "Optimizer.step")) pieces_[step].updates.push_back({span.start, span.end});
+      if (named(known_.trace, span, "DistributedDataParallel.forward")) from[step] = span.start;
+      if (named(known_.trace, span, "enumerate(DataLoader)") || named(known_.trace, span, "Optimizer."))
+        not_layers.push_back({span.start, span.end});
+      if (named(known_.trace, span, "ProfilerStep#")) note_number(step, known_.trace.names.text(span.name));
+    }
+    not_layers = joined(std::move(not_layers));
+    const std::vector<Root>& roots = known_.roots.all;
+    for (Id i = 0; i < roots.size(); ++i)
+      if (backward_[i] && roots[i].step != none) until[roots[i].step] = std::min(until[roots[i].step], roots[i].start);
+    for (Id i = 0; i < roots.size(); ++i) {
+      const Root& root = roots[i];
+      if (root.step == none || root.thread != known_.roots.forward_thread || backward_[i] || root.copies ||
+          root.start < from[root.step] || root.start >= until[root.step] ||
+          shared_length({root.start, root.start + 1}, not_layers) > 0)
+        continue;
+      if (firsts_[root.step] == none) firsts_[root.step] = i;
+      lasts_[root.step] = i;
+    }
+    for (Id step = 0; step < pieces_.size(); ++step) {
+      if (!known_.iterations[step].layers.empty()) firsts_[step] = known_.iterations[step].layers.front();
+      if (known_.iterations[step].last != none) lasts_[step] = known_.iterations[step].last;
+    }
+  }
+
+  void note_number(Id step, const std::string& name) {
+    std::int64_t number = 0;
+    const std::string_view digits = std::string_view(name).substr(std::min(name.find('#') + 1, name.size()));
+    if (std::from_chars(digits.data(), digits.data() + digits.size(), number).ec == std::errc() && number >= 0)
+      numbers_[step] = number;
+  }
+
+  void take(Id root_id, const Piece& piece) {
+    const Root& root = known_.root(root_id);
+    if (root.step == none) return;
+    StepPieces& pieces = pieces_[root.step];
+    if (backward_[root_id] &&
+        (!root.copies || root.outer != none))  // a copy within a node goes into what is communicated
+      pieces.backward.push_back(piece);
+    else if (!root.copies && root.thread == known_.roots.forward_thread && firsts_[root.step] != none &&
+             lasts_[root.step] != none && root_id >= firsts_[root.step] && root_id <= lasts_[root.step])
+      pieces.forward.push_back(piece);
+  }
+
+  void take_kernels() {
+    for (std::size_t i = 0; i < known_.trace.kernels.size(); ++i) {
+      const KinetoKernel& kernel = known_.trace.kernels[i];
+      const Id root = known_.root_of_kernel[i];
+      const KinetoLaunch* launch = launch_of(known_.trace, kernel.correlation);
+      const std::int64_t at = launch ? launch->start : root != none ? known_.root(root).start : kernel.start;
+      const Piece piece{at, kernel.start, kernel.start + kernel.duration};
+      Id step = root != none ? known_.root(root).step : none;
+      if (step == none) step = known_.steps.at(at);
+      if (step == none) continue;
+      pieces_[step].others.push_back(piece);
+      if (kernel.communication) {
+        const auto message = known_.trace.messages.find(i);
+        pieces_[step].collectives.push_back({at,
+                                             {piece.start, piece.end},
+                                             message == known_.trace.messages.end()
+                                                 ? std::nullopt
+                                                 : measured_collective(message->second, kernel.duration)});
+      } else if (root != none) {
+        take(root, piece);
+      }
+    }
+  }
+
+  // On a CPU operators are what ran, and a collective goes on, as "gloo:", behind the operator that launched it.
+  void take_operators() {
+    for (Id i = 0; i < known_.roots.all.size(); ++i) {
+      const Root& root = known_.root(i);
+      if (root.outer == none) take(i, {root.start, root.start, root.end});
+    }
+    std::vector<std::vector<Piece>> launches(pieces_.size()), runs(pieces_.size());
+    for (const KinetoSpan& span : known_.trace.spans) {
+      const Id step = known_.steps.at(span.start);
+      if (step == none) continue;
+      const std::string& name = known_.trace.names.text(span.name);
+      if (name.starts_with("c10d::") && name.find("reduce") != std::string::npos)
+        launches[step].push_back({span.start, span.start, span.end});
+      if (name.starts_with("gloo:") && name.find("reduce") != std::string::npos)
+        runs[step].push_back({span.start, span.start, span.end});
+    }
+    const auto by_start = [](const Piece& a, const Piece& b) { return a.start < b.start; };
+    for (Id step = 0; step < pieces_.size(); ++step) {
+      std::sort(launches[step].begin(), launches[step].end(), by_start);
+      std::sort(runs[step].begin(), runs[step].end(), by_start);
+      const bool apart = runs[step].size() == launches[step].size();
+      const auto& ran = apart || launches[step].empty() ? runs[step] : launches[step];
+      for (std::size_t k = 0; k < ran.size(); ++k)
+        pieces_[step].collectives.push_back(
+            {apart ? launches[step][k].launch : ran[k].launch, {ran[k].start, ran[k].end}, {}});
+    }
+  }
+
+  std::optional<RankStep> step_of(Id step) const {
+    StepPieces pieces = pieces_[step];
+    if (pieces.forward.empty() || pieces.backward.empty()) return std::nullopt;
+    const auto number = numbers_.find(step);
+    RankStep result{.number = number != numbers_.end() ? number->second : step};
+    result.forward = around(pieces.forward);
+    const std::int64_t first_launch = earliest(pieces.backward);
+    std::int64_t update = never_ns;
+    for (const Interval& one : pieces.updates)
+      if (one.start > first_launch) update = std::min(update, one.start);
+    std::erase_if(pieces.collectives,
+                  [&](const LaunchedCollective& one) { return one.launch < first_launch || one.launch >= update; });
+    std::sort(pieces.collectives.begin(), pieces.collectives.end(), [](const auto& a, const auto& b) {
+      return std::tuple(a.launch, a.ran.start) < std::tuple(b.launch, b.ran.start);
+    });
+    cut_backward(pieces, result);
+    for (const LaunchedCollective& one : pieces.collectives) {
+      const std::int64_t before = result.collectives.empty() ? one.ran.start : result.collectives.back().end;
+      const std::int64_t start = std::max(one.ran.start, before);
+      result.collectives.push_back({start, std::max(start, one.ran.end)});
+      result.sizes.push_back(one.size);
+    }
+    find_update(pieces, update, result);
+    measure(step, result);
+    return result;
+  }
+
+  static Interval around(const std::vector<Piece>& pieces) {
+    Interval all{pieces.front().start, pieces.front().end};
+    for (const Piece& piece : pieces) all = {std::min(all.start, piece.start), std::max(all.end, piece.end)};
+    return all;
+  }
+
+  static std::int64_t earliest(const std::vector<Piece>& pieces) {
+    std::int64_t first = never_ns;
+    for (const Piece& piece : pieces) first = std::min(first, piece.launch);
+    return first;
+  }
+
+  // On a GPU a part ends with the last kernel that was launched before the collective.
+  void cut_backward(StepPieces& pieces, RankStep& result) const {
+    const Interval all = around(pieces.backward);
+    std::sort(pieces.backward.begin(), pieces.backward.end(),
+              [](const Piece& a, const Piece& b) { return a.launch < b.launch; });
+    std::int64_t start = all.start, end = all.start;
+    auto piece = pieces.backward.begin();
+    for (std::size_t k = 0; k + 1 < pieces.collectives.size(); ++k) {
+      const std::int64_t launch = pieces.collectives[k].launch;
+      for (; piece != pieces.backward.end() && piece->launch < launch; ++piece) end = std::max(end, piece->end);
+      const std::int64_t cut = known_.trace.kernels.empty() ? std::max(start, std::min(end, launch)) : end;
+      result.backward.push_back({start, cut});
+      start = cut;
+    }
+    result.backward.push_back({start, std::max(start, all.end)});
+  }
+
+  void find_update(const StepPieces& pieces, std::int64_t update, RankStep& result) const {
+    if (update == never_ns) return;
+    std::int64_t until = update;
+    for (const Interval& one : pieces.updates) until = std::max(until, one.end);
+    if (known_.trace.kernels.empty()) {
+      result.optimizer = {update, until};
+      return;
+    }
+    std::vector<Piece> kernels;
+    for (const Piece& piece : pieces.others)
+      if (piece.launch >= update && piece.launch < until) kernels.push_back(piece);
+    if (!kernels.empty()) result.optimizer = around(kernels);
+  }
+
+  void measure(Id step, RankStep& result) const {
+    std::vector<Interval> all = result.backward;
+    all.push_back(result.forward);
+    all.insert(all.end(), result.collectives.begin(), result.collectives.end());
+    if (result.optimizer) all.push_back(*result.optimizer);
+    all = joined(std::move(all));
+    const Step& marked = known_.steps.all[step];
+    result.length =
+        known_.steps.marks == Marks::Profiler ? marked.end - marked.start : all.back().end - all.front().start;
+    result.left_out = std::max<std::int64_t>(0, result.length - length(all));
+  }
+
+  const Attribution& known_;
+  std::vector<StepPieces> pieces_;  // by step, as all below
+  std::vector<Id> firsts_, lasts_;  // roots of the forward pass
+  std::map<Id, std::int64_t> numbers_;
+  std::vector<bool> backward_;  // by root
+};
+
+}  // namespace
+
+std::vector<RankStep> rank_steps(const Attribution& known, const SourceLocation& file) {
+  for (const KinetoSpan& span : known.trace.spans)
+    if (is_sharded(known.trace, span))
+      throw InputError(file, "is of sharded training (FSDP)", "data-parallel training, such as DDP's");
+  std::vector<RankStep> steps = StepReader(known).read();
+  if (steps.empty())
+    throw InputError(file, "has no step with a forward and a backward pass", "a trace of training, with its steps");
+  return steps;
+}
+
+}  // namespace allreplay::kineto

@@ -1,0 +1,151 @@
+#include "sim/interchange/jobs/measured_job.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "sim/core/text.hpp"
+#include "sim/core/units.hpp"
+#include "sim/interchange/jobs/readers.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr std::int64_t last_op_us = 9'000'000'000'000'000;  // in the year 2255, if since 1970
+constexpr std::int64_t longest_op_us = 86'400'000'000;      // a day
+constexpr std::int64_t furthest_us = 4'000'000'000'000;     // both ways; what the clock holds is 106 days
+constexpr std::uint32_t most_places = 10'000'000;
+
+// Whole microseconds, and what is left of them in picoseconds.
+struct Microseconds {
+  std::int64_t whole = 0, picoseconds = 0;
+};
+
+// "1623142623460111.125", exactly: a double would lose the last digits.
+std::optional<Microseconds> microseconds(std::string_view text) {
+  Microseconds result;
+  const bool negative = text.starts_with('-');
+  const char* at = text.data() + (negative ? 1 : 0);
+  const char* const end = text.data() + text.size();
+  if (at == end || *at < '0' || *at > '9') return std::nullopt;
+  auto [behind, error] = std::from_chars(at, end, result.whole);
+  if (error != std::errc() || result.whole > last_op_us) return std::nullopt;
+  if (behind != end && *behind == '.') {
+    ++behind;
+    for (std::int64_t digit = 100'000; behind != end && *behind >= '0' && *behind <= '9'; ++behind, digit /= 10)
+      result.picoseconds += digit * (*behind - '0');
+  }
+  if (behind != end) {  // with an exponent
+    double value = 0;
+    const auto [last, wrong] = std::from_chars(at, end, value);
+    if (wrong != std::errc() || last != end || !(value <= static_cast<double>(last_op_us))) return std::nullopt;
+    result.whole = static_cast<std::int64_t>(std::floor(value));
+    result.picoseconds = std::llround((value - std::floor(value)) * 1e6);
+  }
+  if (negative) result = {-result.whole, -result.picoseconds};
+  return result;
+}
+
+// `place` is asked only where something is wrong: there are millions of ops.
+template <class Place>
+std::int64_t integer(std::string_view text, std::int64_t most, std::string_view what, const Place& place) {
+  std::int64_t value = 0;
+  const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || last != text.data() + text.size() || value < 0 || value > most)
+    throw InputError(place(), fmt::format("the {} '{}' is no number", what, one_line(text, 40)),
+                     fmt::format("a whole number, 0 to {}", most));
+  return value;
+}
+
+}  // namespace
+
+SourceLocation MeasuredJob::place(const MeasuredOp& op) const {
+  if (op.entry == no_entry) return {files[op.file], ""};
+  return {files[op.file], fmt::format(fmt::runtime(lines ? "line {}" : "/traceEvents/{}"), op.entry)};
+}
+
+StepChoice::StepChoice(std::string_view text, const SourceLocation& place) {
+  constexpr auto most = std::numeric_limits<std::int64_t>::max();
+  while (!text.empty()) {
+    const std::string_view range = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(range.size() + 1, text.size()));
+    const std::size_t dash = range.find('-');
+    const std::int64_t first = parse_integer(range.substr(0, dash), 0, most, place);
+    const std::int64_t last =
+        dash == std::string_view::npos ? first : parse_integer(range.substr(dash + 1), 0, most, place);
+    if (last < first) throw InputError(place, fmt::format("'{}' ends before it starts", range), "16-30,33-60");
+    ranges_.emplace_back(first, last);
+  }
+}
+
+bool StepChoice::takes(std::int64_t step) const {
+  return ranges_.empty() || std::any_of(ranges_.begin(), ranges_.end(), [step](const auto& range) {
+           return range.first <= step && step <= range.second;
+         });
+}
+
+void OpReader::add(const Words& words, std::uint32_t entry) {
+  MeasuredOp op;
+  op.entry = entry;
+  op.file = static_cast<std::uint16_t>(job_.files.size() - 1);
+  const auto place = [&] { return job_.place(op); };
+  const auto whole = [&](std::string_view text, auto most, std::string_view what) {
+    return static_cast<decltype(most)>(integer(text, static_cast<std::int64_t>(most), what, place));
+  };
+  op.step = whole(words.step, std::numeric_limits<std::int64_t>::max(), "step");
+  if (!steps_.takes(op.step)) return;
+  op.replica = whole(words.replica, most_places, "replica");
+  op.stage = whole(words.stage, most_places, "stage");
+  const auto* kind = row_named(op_kinds, words.kind);
+  if (!kind) find_by_name(op_kinds, words.kind, place(), "unknown kind of op '{}'");  // throws
+  op.kind = kind->value;
+  op.seq = whole(words.seq, std::numeric_limits<std::uint32_t>::max(), "seq");
+  if (!words.chunk.empty() && !words.chunk.starts_with('-'))
+    op.chunk = whole(words.chunk, std::numeric_limits<std::int32_t>::max(), "chunk");
+  const auto start = microseconds(words.start_us);
+  if (!start)
+    throw InputError(place(), fmt::format("the start '{}' is no number", one_line(words.start_us, 40)), "microseconds");
+  if (!origin_us_) origin_us_ = start->whole;
+  if (std::abs(start->whole - *origin_us_) > furthest_us)
+    throw InputError(place(), fmt::format("the start {} is months from that of the first op", words.start_us),
+                     "the starts of one job, by one clock");
+  op.start = Time((start->whole - *origin_us_) * 1'000'000 + start->picoseconds);
+  const auto duration = microseconds(words.duration_us);
+  if (!duration || duration->whole < 0 || duration->picoseconds < 0 || duration->whole > longest_op_us)
+    throw InputError(place(), fmt::format("the duration '{}' is no number", one_line(words.duration_us, 40)),
+                     "microseconds, 0 to 8.64e10 (a day)");
+  op.duration = Time(duration->whole * 1'000'000 + duration->picoseconds);
+  if (!words.rank.empty())
+    job_.ranks.emplace(WorkerPlace{op.replica, op.stage},
+                       whole(words.rank, std::numeric_limits<std::int64_t>::max(), "rank"));
+  job_.ops.push_back(op);
+}
+
+MeasuredJob read_measured_job(const Files& files, std::span<const std::string> names, const StepChoice& steps) {
+  MeasuredJob job;
+  OpReader reader(job, steps);
+  for (const std::string& name : names) {
+    ByteSource source(files, name);
+    const std::string_view head = source.head();
+    const bool table = is_op_table(head);
+    if (!table && !is_op_trace(head)) {
+      if (job.files.empty() && is_chrome_trace(head)) return read_kineto_job(files, names, steps);
+      throw InputError({name, ""}, head.empty() ? "is empty" : "is no timeline of a job's workers",
+                       "a CSV with the columns step, dp, stage, op, seq, start_us and duration_us, a trace with PP "
+                       "ranks, or Kineto traces of several ranks");
+    }
+    if (!job.files.empty() && table != job.lines)
+      throw InputError({name, ""}, fmt::format("is of another format than {}", names.front()), "files of one format");
+    job.lines = table;
+    job.files.push_back(name);
+    (table ? read_op_table : read_op_trace)(source, reader, job);
+  }
+  if (job.ops.empty()) throw InputError({names.front(), ""}, "has no op in these steps", "steps that were measured");
+  return job;
+}
+
+}  // namespace allreplay

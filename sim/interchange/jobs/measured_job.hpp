@@ -1,0 +1,103 @@
+// What every worker of a running job did, op by op, as files say it. What follows from it: sim/diagnosis.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sim/core/error.hpp"
+#include "sim/core/named.hpp"
+#include "sim/core/time.hpp"
+
+namespace allreplay {
+
+enum class OpKind : std::uint8_t {
+  ForwardCompute,
+  BackwardCompute,
+  Gc,
+  Optimizer,
+  ForwardSend,
+  ForwardRecv,
+  BackwardSend,
+  BackwardRecv,
+  ParamsAllGather,
+  GradsReduceScatter,
+  SeparateGradsAllReduce,
+  LayernormGradsAllReduce,
+  EmbeddingGradsAllReduce,
+  OptimizerClipMainGrad,
+};
+
+inline constexpr Word<OpKind> op_kinds[] = {
+    {OpKind::ForwardCompute, "forward-compute"},
+    {OpKind::BackwardCompute, "backward-compute"},
+    {OpKind::Gc, "gc"},
+    {OpKind::Optimizer, "optimizer"},
+    {OpKind::ForwardSend, "forward-send"},
+    {OpKind::ForwardRecv, "forward-recv"},
+    {OpKind::BackwardSend, "backward-send"},
+    {OpKind::BackwardRecv, "backward-recv"},
+    {OpKind::ParamsAllGather, "params-all-gather"},
+    {OpKind::GradsReduceScatter, "grads-reduce-scatter"},
+    {OpKind::SeparateGradsAllReduce, "separate-grads-all-reduce"},
+    {OpKind::LayernormGradsAllReduce, "layernorm-grads-all-reduce"},
+    {OpKind::EmbeddingGradsAllReduce, "embedding-grads-all-reduce"},
+    {OpKind::OptimizerClipMainGrad, "optimizer-clip-main-grad"},
+};
+inline constexpr std::size_t op_kind_count = std::size(op_kinds);
+
+constexpr std::string_view name_of(OpKind kind) { return op_kinds[static_cast<std::size_t>(kind)].name; }
+
+/// (replica, stage).
+using WorkerPlace = std::pair<std::uint32_t, std::uint32_t>;
+
+inline constexpr std::uint32_t no_entry = ~std::uint32_t{0};
+
+struct MeasuredOp {
+  std::int64_t step = 0;
+  Time start{0};  ///< after an instant that all ops of a job share
+  Time duration{0};
+  std::uint32_t replica = 0, stage = 0;
+  std::uint32_t seq = 0;   ///< counts the ops of its kind on its worker, in a step, from 0 in the order of their starts
+  std::int32_t chunk = 0;  ///< of the model
+  std::uint32_t entry = 0;  ///< its line, or its number among a trace's events; `no_entry`: many events made it
+  std::uint16_t file = 0;
+  OpKind kind = OpKind::ForwardCompute;
+};
+
+/// What a collective of gradients carries, as far as a file says it.
+struct CollectiveSize {
+  std::string name;  ///< all-reduce, reduce-scatter
+  std::int64_t workers = 0;
+  std::int64_t bytes = 0;  ///< of gradients; 0: not known
+};
+
+struct MeasuredJob {
+  std::vector<std::string> files;  ///< of Kineto traces, by replica
+  bool kineto = false;
+  std::vector<CollectiveSize> collectives;  ///< by seq of grads-reduce-scatter; empty where no file says any
+  bool lines = true;                        ///< an op's entry is a line
+  std::vector<MeasuredOp> ops;
+  std::map<WorkerPlace, std::int64_t> ranks;  ///< as far as the files say them
+  std::vector<std::string> notes;             ///< what was left out or set right, a sentence each
+
+  SourceLocation place(const MeasuredOp& op) const;
+};
+
+/// Steps to take: "16-30,33-60" holds both ends of each range; all where nothing was said. Throws InputError at
+/// `place`.
+class StepChoice {
+ public:
+  StepChoice() = default;
+  StepChoice(std::string_view text, const SourceLocation& place);
+  bool takes(std::int64_t step) const;
+
+ private:
+  std::vector<std::pair<std::int64_t, std::int64_t>> ranges_;
+};
+
+}  // namespace allreplay

@@ -1,0 +1,204 @@
+// The Chrome trace of ByteDance's straggler analyser: a process is a replica, a thread of its name a stage.
+#include <charconv>
+#include <map>
+#include <rapidjson/error/en.h>
+#include <rapidjson/reader.h>
+
+#include <fmt/format.h>
+
+#include "sim/core/text.hpp"
+#include "sim/interchange/importers/json_input.hpp"
+#include "sim/interchange/jobs/readers.hpp"
+
+namespace allreplay {
+
+namespace {
+
+constexpr int deepest_bracket = 64;
+constexpr std::int64_t threads_of_rank = 5;
+
+// The text of an event's members; cleared and filled again for each.
+struct TraceEvent {
+  std::string ph, category, name, pid, tid, ts, dur, thread_name, step, seq, chunk;
+  void clear() {
+    for (std::string* text : {&ph, &category, &name, &pid, &tid, &ts, &dur, &thread_name, &step, &seq, &chunk})
+      text->clear();
+  }
+};
+
+// What a thread's name says of it: "PP rank 1, TP rank 0, …".
+struct ThreadPlace {
+  std::string stage, tensor_rank;
+};
+
+std::string number_behind(std::string_view text, std::string_view words) {
+  const std::size_t at = text.find(words);
+  if (at == std::string_view::npos) return "";
+  text.remove_prefix(at + words.size());
+  return std::string(text.substr(0, text.find_first_not_of("0123456789")));
+}
+
+// RapidJSON's events. What ran on a thread that is named later waits until all is read.
+class OpTraceHandler {
+ public:
+  OpTraceHandler(const std::string& file, OpReader& reader) : file_(file), reader_(reader) {}
+
+  bool Null() { return scalar("null", 4); }
+  bool Bool(bool) { return true; }
+  bool Int(int) { return true; }
+  bool Uint(unsigned) { return true; }
+  bool Int64(std::int64_t) { return true; }
+  bool Uint64(std::uint64_t) { return true; }
+  bool Double(double) { return scalar("nan", 3); }
+  bool RawNumber(const char* text, rapidjson::SizeType length, bool) { return scalar(text, length); }
+  bool String(const char* text, rapidjson::SizeType length, bool) { return scalar(text, length); }
+
+  bool StartObject() { return open(); }
+  bool StartArray() {
+    if (depth_ == 0) depth_ = 1, in_events_ = true;  // a list of events alone
+    if (depth_ == 1 && in_events_) found_ = true;
+    return open();
+  }
+  bool EndObject(rapidjson::SizeType) {
+    --depth_;
+    if (depth_ == 2 && in_events_) end_event();
+    if (depth_ == 3) field_ = nullptr;
+    return true;
+  }
+  bool EndArray(rapidjson::SizeType) {
+    --depth_;
+    return true;
+  }
+  bool Key(const char* text, rapidjson::SizeType length, bool) {
+    const std::string_view key(text, length);
+    if (depth_ == 1) in_events_ = key == "traceEvents";
+    if (depth_ == 3) {
+      in_args_ = key == "args";
+      field_ = field(key);
+    } else if (depth_ == 4) {
+      field_ = in_args_ ? argument(key) : nullptr;
+    }
+    return true;
+  }
+
+  bool found() const { return found_; }
+
+  /// Call when all is read.
+  void take_the_rest() {
+    for (const auto& [event, entry] : waiting_) take(event, entry);
+  }
+
+  std::int64_t other_tensor_ranks() const { return others_; }
+
+ private:
+  bool open() { return ++depth_ <= deepest_bracket; }
+
+  std::string* field(std::string_view key) {
+    if (key == "ph") return &event_.ph;
+    if (key == "cat") return &event_.category;
+    if (key == "name") return &event_.name;
+    if (key == "pid") return &event_.pid;
+    if (key == "tid") return &event_.tid;
+    if (key == "ts") return &event_.ts;
+    if (key == "dur") return &event_.dur;
+    return nullptr;
+  }
+
+  std::string* argument(std::string_view key) {
+    if (key == "name") return &event_.thread_name;
+    if (key == "step") return &event_.step;
+    if (key == "seq_id") return &event_.seq;
+    if (key == "model_chunk") return &event_.chunk;
+    return nullptr;
+  }
+
+  bool scalar(const char* text, rapidjson::SizeType length) {
+    if (in_events_ && field_ && depth_ == (in_args_ ? 4 : 3)) field_->assign(text, length);
+    return true;
+  }
+
+  void end_event() {
+    if (event_.ph == "M" && event_.name == "thread_name")
+      threads_[{event_.pid, event_.tid}] = {number_behind(event_.thread_name, "PP rank "),
+                                            number_behind(event_.thread_name, "TP rank ")};
+    else if (event_.ph == "X" && event_.category != "ideal") {  // what diagnose --timeline writes beside the replay
+      if (threads_.contains({event_.pid, event_.tid}))
+        take(event_, events_);
+      else
+        waiting_.emplace_back(event_, events_);
+    }
+    ++events_;
+    event_.clear();
+  }
+
+  void take(const TraceEvent& event, std::uint32_t entry) {
+    const auto thread = threads_.find({event.pid, event.tid});
+    if (thread == threads_.end() || thread->second.stage.empty())
+      throw InputError({file_, fmt::format("/traceEvents/{}", entry)},
+                       fmt::format("its thread {} of process {} has no name with a PP rank", one_line(event.tid, 20),
+                                   one_line(event.pid, 20)),
+                       "an event thread_name: \"PP rank 0, TP rank 0\"");
+    if (const std::string& tensor = thread->second.tensor_rank; !tensor.empty() && tensor != "0") {
+      ++others_;
+      return;
+    }
+    std::int64_t tid = 0;
+    const auto [end, error] = std::from_chars(event.tid.data(), event.tid.data() + event.tid.size(), tid);
+    const std::string rank = error == std::errc() && tid >= 0 ? std::to_string(tid / threads_of_rank) : "";
+    reader_.add({.step = event.step,
+                 .replica = event.pid,
+                 .stage = thread->second.stage,
+                 .kind = event.name,
+                 .seq = event.seq,
+                 .chunk = event.chunk,
+                 .rank = rank,
+                 .start_us = event.ts,
+                 .duration_us = event.dur},
+                entry);
+  }
+
+  const std::string& file_;
+  OpReader& reader_;
+  std::map<std::pair<std::string, std::string>, ThreadPlace> threads_;  // by process and thread
+  std::vector<std::pair<TraceEvent, std::uint32_t>> waiting_;
+  std::int64_t others_ = 0;
+  TraceEvent event_;
+  std::string* field_ = nullptr;
+  std::uint32_t events_ = 0;
+  int depth_ = 0;
+  bool in_args_ = false, in_events_ = false, found_ = false;
+};
+
+}  // namespace
+
+bool is_chrome_trace(std::string_view head) {
+  const std::size_t start = head.find_first_not_of(" \t\r\n");
+  return start != std::string_view::npos && (head[start] == '{' || head[start] == '[');
+}
+
+bool is_op_trace(std::string_view head) {
+  return is_chrome_trace(head) &&
+         (head.find("\"seq_id\"") != std::string_view::npos || head.find("PP rank ") != std::string_view::npos);
+}
+
+void read_op_trace(ByteSource& source, OpReader& reader, MeasuredJob& job) {
+  OpTraceHandler handler(source.file(), reader);
+  JsonInput input(source);
+  rapidjson::Reader json;
+  constexpr unsigned flags = rapidjson::kParseNumbersAsStringsFlag | rapidjson::kParseNanAndInfFlag;
+  const rapidjson::ParseResult result = json.Parse<flags>(input, handler);
+  if (result.Code() == rapidjson::kParseErrorTermination)
+    throw InputError({source.file(), fmt::format("byte {}", result.Offset())}, "brackets stand too deep",
+                     "a trace of events");
+  if (!result)
+    throw InputError({source.file(), fmt::format("byte {}", result.Offset())},
+                     fmt::format("not valid JSON: {}", rapidjson::GetParseError_En(result.Code())),
+                     "a whole trace: was it cut?");
+  if (!handler.found()) throw InputError({source.file(), ""}, "has no list traceEvents", "a trace of events");
+  handler.take_the_rest();
+  if (handler.other_tensor_ranks() > 0)
+    job.notes.push_back(fmt::format("{}: left out: {} of other tensor-parallel ranks than the first", source.file(),
+                                    counted(handler.other_tensor_ranks(), "op")));
+}
+
+}  // namespace allreplay

@@ -1,0 +1,25 @@
+// The plan of a pipeline: a program for each rank, sends between them, and what data parallelism sends in each rank.
+// Strategies plan each chunk by itself, as a model of its own on the workers of a gradient group; the plans of a rank's
+// chunks share its lanes.
+#pragma once
+
+#include <vector>
+
+#include "sim/pipeline/parallelism.hpp"
+#include "sim/schedule/strategy.hpp"
+
+namespace allreplay {
+
+struct PipelineRequest {
+  const Pipeline& pipeline;
+  const Profile& profile;            ///< with the collectives inside layers in the layers' times
+  const std::vector<double>& sends;  ///< by chunk: the bytes that it hands to the next, of one micro-batch
+  const Strategy& strategy;
+  const StrategyOptions& options;
+  const ParallelOptions& parallel;
+  BlockCost cost;  ///< of a block, in the operation that the backward pass can hide
+};
+
+Plan pipeline_plan(const PipelineRequest& request);
+
+}  // namespace allreplay

@@ -1,0 +1,275 @@
+#include "sim/pipeline/schedules.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace allreplay {
+
+namespace {
+
+using Kind = ActionKind;
+
+// Writes a row action by action: an action's micro-batch is the number of its chunk's and kind's before it.
+class RowWriter {
+ public:
+  explicit RowWriter(const ScheduleRequest& request) : batches_(static_cast<std::uint32_t>(request.micro_batches)) {}
+
+  std::int64_t count(std::int64_t chunk, Kind kind) const {
+    return kind == Kind::Forward          ? of(chunk).forward
+           : kind == Kind::BackwardWeight ? of(chunk).weights
+                                          : of(chunk).inputs;
+  }
+
+  /// Actions beyond the last micro-batch are counted, and left out.
+  void add(std::int64_t chunk, Kind kind, bool joined = false) {
+    Counts& counts = of(chunk);
+    const std::uint32_t batch = static_cast<std::uint32_t>(count(chunk, kind));
+    if (kind == Kind::Forward) ++counts.forward;
+    if (hands_back(kind)) ++counts.inputs;
+    if (makes_gradients(kind)) ++counts.weights;
+    if (kind == Kind::BackwardInput) split_.push_back(chunk);
+    if (batch < batches_) row_.push_back({kind, static_cast<std::uint32_t>(chunk), batch, joined});
+  }
+  void add(std::int64_t times, std::initializer_list<std::pair<std::int64_t, Kind>> actions) {
+    for (std::int64_t i = 0; i < times; ++i)
+      for (const auto& [chunk, kind] : actions) add(chunk, kind);
+  }
+  /// The weights' part of the oldest backward pass that lacks it, if any does.
+  void add_oldest_weights() {
+    if (next_ < split_.size()) add(split_[next_++], Kind::BackwardWeight);
+  }
+
+  ActionRow take() { return std::move(row_); }
+
+ private:
+  struct Counts {
+    std::int64_t forward = 0, inputs = 0, weights = 0;
+  };
+  Counts& of(std::int64_t chunk) {
+    if (static_cast<std::size_t>(chunk) >= counts_.size()) counts_.resize(static_cast<std::size_t>(chunk) + 1);
+    return counts_[static_cast<std::size_t>(chunk)];
+  }
+  Counts of(std::int64_t chunk) const {
+    return static_cast<std::size_t>(chunk) < counts_.size() ? counts_[static_cast<std::size_t>(chunk)] : Counts{};
+  }
+
+  std::uint32_t batches_;
+  std::vector<Counts> counts_;       // by chunk
+  std::vector<std::int64_t> split_;  // chunks of the backward passes without weights, in their order
+  std::size_t next_ = 0;             // of those
+  ActionRow row_;
+};
+
+template <class Row>
+ActionRows for_each_rank(const ScheduleRequest& request, Row row) {
+  ActionRows rows;
+  for (std::int64_t rank = 0; rank < request.ranks; ++rank) rows.push_back(row(rank));
+  return rows;
+}
+
+ActionRows looped_bfs(const ScheduleRequest& request) {
+  return for_each_rank(request, [&](std::int64_t rank) {
+    RowWriter row(request);
+    for (std::int64_t v = 0; v < request.chunks; ++v)
+      row.add(request.micro_batches, {{rank + v * request.ranks, Kind::Forward}});
+    for (std::int64_t v = request.chunks; v-- > 0;)
+      row.add(request.micro_batches, {{rank + v * request.ranks, Kind::Backward}});
+    return row.take();
+  });
+}
+
+ActionRows one_forward_one_backward(const ScheduleRequest& request) {
+  return for_each_rank(request, [&](std::int64_t rank) {
+    RowWriter row(request);
+    const std::int64_t first = std::min(request.ranks - 1 - rank, request.micro_batches);
+    row.add(first, {{rank, Kind::Forward}});
+    row.add(request.micro_batches - first, {{rank, Kind::Forward}, {rank, Kind::Backward}});
+    row.add(first, {{rank, Kind::Backward}});
+    return row.take();
+  });
+}
+
+// G: so many micro-batches pass a chunk before those of the next do.
+std::int64_t group_size(const ScheduleRequest& request) {
+  const std::int64_t rounds = std::max<std::int64_t>(1, request.micro_batches / request.ranks);
+  return request.microbatch_group.value_or(request.micro_batches / rounds);
+}
+
+// The rank's chunks in the order of their forward passes, or their backward passes: groups of micro-batches, in a group
+// one chunk after another.
+std::vector<std::int64_t> chunks_in_order(const ScheduleRequest& request, std::int64_t rank, bool backward) {
+  const std::int64_t group = group_size(request);
+  std::vector<std::int64_t> order;
+  for (std::int64_t first = 0; first < request.micro_batches; first += group)
+    for (std::int64_t v = 0; v < request.chunks; ++v) {
+      const std::int64_t chunk = rank + (backward ? request.chunks - 1 - v : v) * request.ranks;
+      order.insert(order.end(), static_cast<std::size_t>(std::min(group, request.micro_batches - first)), chunk);
+    }
+  return order;
+}
+
+void require_groups(const ScheduleRequest& request) {
+  const std::int64_t batches = request.micro_batches, ranks = request.ranks;
+  if (const auto group = request.microbatch_group) {
+    const std::int64_t rest = *group > 0 ? batches % *group : 0;
+    if (*group < ranks || *group > batches || (rest > 0 && rest < ranks))
+      throw InputError(request.place_of_group,
+                       fmt::format("microbatch_group={} among {} ranks and {} micro-batches", *group, ranks, batches),
+                       fmt::format("{} to {}, and none or at least {} left over", ranks, batches, ranks));
+    return;
+  }
+  const std::int64_t rounds = std::max<std::int64_t>(1, batches / ranks);
+  if (batches % rounds != 0)
+    throw InputError(request.place_of_micro_batches,
+                     fmt::format("{} micro-batches do not make {} equal groups among {} ranks", batches, rounds, ranks),
+                     fmt::format("micro-batches in a multiple of {}, or microbatch_group", ranks));
+}
+
+// `late`: so many forward passes a rank does the more, the farther it is from the last.
+template <class Backward>
+ActionRow interleaved_row(const ScheduleRequest& request, std::int64_t rank, std::int64_t late, Backward backward) {
+  const std::vector<std::int64_t> forwards = chunks_in_order(request, rank, false),
+                                  backwards = chunks_in_order(request, rank, true);
+  const auto all = static_cast<std::int64_t>(forwards.size());
+  const std::int64_t ahead =
+      std::min((request.chunks - 1) * group_size(request) + late * (request.ranks - 1 - rank), all);
+  RowWriter row(request);
+  for (std::int64_t i = 0; i < all + ahead; ++i) {
+    if (i < all) row.add(forwards[static_cast<std::size_t>(i)], Kind::Forward);
+    if (i >= ahead) backward(row, backwards[static_cast<std::size_t>(i - ahead)], i - ahead);
+  }
+  for (std::int64_t i = 0; i < all; ++i) row.add_oldest_weights();
+  return row.take();
+}
+
+ActionRows interleaved(const ScheduleRequest& request) {
+  require_groups(request);
+  return for_each_rank(request, [&](std::int64_t rank) {
+    return interleaved_row(request, rank, 2,
+                           [](RowWriter& row, std::int64_t chunk, std::int64_t) { row.add(chunk, Kind::Backward); });
+  });
+}
+
+ActionRows zb_h1(const ScheduleRequest& request) {
+  if (request.chunks > 1) require_groups(request);
+  return for_each_rank(request, [&](std::int64_t rank) {
+    return interleaved_row(request, rank, 1, [rank](RowWriter& row, std::int64_t chunk, std::int64_t index) {
+      row.add(chunk, Kind::BackwardInput);
+      if (index >= rank) row.add_oldest_weights();
+    });
+  });
+}
+
+ActionRows zbv(const ScheduleRequest& request) {
+  using enum ActionKind;
+  const std::int64_t ranks = request.ranks, most = std::max(2 * ranks - 1, request.micro_batches);
+  return for_each_rank(request, [&](std::int64_t rank) {
+    const std::int64_t a = rank, b = 2 * ranks - 1 - rank;
+    RowWriter row(request);
+    row.add(2 * (ranks - rank) - 1, {{a, Forward}});
+    row.add(rank, {{b, Forward}, {a, Forward}});
+    row.add(ranks - rank, {{b, Forward}, {b, BackwardInput}, {b, BackwardWeight}});
+    while (row.count(b, Forward) < row.count(a, Forward) || row.count(a, Forward) < most) {
+      if (row.count(a, Forward) < most) row.add(a, Forward);
+      row.add(1, {{a, BackwardInput}, {a, BackwardWeight}, {b, Forward}, {b, BackwardInput}, {b, BackwardWeight}});
+    }
+    row.add(rank, {{a, BackwardInput}, {b, BackwardInput}});
+    row.add(ranks - rank, {{a, BackwardInput}, {a, BackwardWeight}});
+    for (const std::int64_t chunk : {b, a})
+      while (row.count(chunk, BackwardWeight) < row.count(chunk, BackwardInput)) row.add(chunk, BackwardWeight);
+    return row.take();
+  });
+}
+
+ActionRow dualpipe_row(const ScheduleRequest& request, std::int64_t rank) {
+  using enum ActionKind;
+  const std::int64_t a = rank, b = 2 * request.ranks - 1 - rank, after = request.ranks - 1 - rank;
+  RowWriter row(request);
+  row.add(2 * after, {{a, Forward}});
+  row.add(rank + 1, {{a, Forward}, {b, Forward}});
+  for (std::int64_t i = 0; i < after; ++i) {
+    row.add(b, BackwardInput);
+    row.add_oldest_weights();
+    row.add(b, Forward);
+  }
+  for (std::int64_t i = 0; i < request.micro_batches - 2 * request.ranks + rank + 1; ++i) {
+    row.add(a, Forward);
+    row.add(b, Backward, i > 0 || after > 0);
+    row.add(b, Forward);
+    row.add(a, Backward, true);
+  }
+  for (std::int64_t i = 0; i < after; ++i) {
+    row.add(b, Backward);
+    row.add(b, Forward);
+    row.add(a, Backward, true);
+  }
+  ActionKind backward = Backward;
+  for (std::int64_t i = 0; i <= rank; ++i) {
+    if (i == (rank + 1) / 2 && rank % 2 == 1) backward = BackwardInput;
+    row.add(b, backward);
+    if (i == (rank + 1) / 2 && rank % 2 == 0) backward = BackwardInput;
+    row.add(a, backward);
+  }
+  for (std::int64_t i = 0; i < after; ++i) {
+    row.add_oldest_weights();
+    row.add(a, backward);
+  }
+  for (std::int64_t i = 0; i <= rank; ++i) row.add_oldest_weights();
+  return row.take();
+}
+
+ActionRows dualpipe_v(const ScheduleRequest& request) {
+  if (request.micro_batches < 2 * request.ranks)
+    throw InputError(request.place_of_micro_batches,
+                     fmt::format("dualpipe-v needs two micro-batches a rank, and {} are fewer than {}",
+                                 request.micro_batches, 2 * request.ranks),
+                     fmt::format("at least {}", 2 * request.ranks));
+  return for_each_rank(request, [&](std::int64_t rank) { return dualpipe_row(request, rank); });
+}
+
+constexpr ScheduleRow all_schedules[] = {
+    {"gpipe", "all forward passes, then all backward passes", 1, false, false, looped_bfs},
+    {"1f1b", "forward and backward passes in turn, no more in flight than ranks follow", 1, false, false,
+     one_forward_one_backward},
+    {"looped-bfs", "chunk after chunk: each all its forward passes, then back", 1, true, false, looped_bfs},
+    {"interleaved", "1f1b over several chunks a rank, as Megatron and PyTorch interleave them", 2, true, false,
+     interleaved},
+    {"zb-h1", "backward passes in two parts, those of weights where a rank would wait", 1, true, false, zb_h1},
+    {"zbv", "the same with two chunks a rank, there and back: no rank waits", 2, false, true, zbv},
+    {"dualpipe-v", "DeepSeek's, folded into a V: a forward beside a backward pass", 2, false, true, dualpipe_v},
+};
+
+}  // namespace
+
+std::span<const ScheduleRow> schedules() { return all_schedules; }
+
+ActionRows make_rows(const ScheduleRow& schedule, const ScheduleRequest& request) {
+  if (request.chunks != schedule.chunks && (!schedule.any_chunks || request.chunks < schedule.chunks))
+    throw InputError(request.place_of_chunks, fmt::format("{} has no {} chunks a rank", schedule.name, request.chunks),
+                     fmt::format("chunks={}{}", schedule.chunks, schedule.any_chunks ? ", or more" : ""));
+  return schedule.rows(request);
+}
+
+std::string to_string(const Action& action) {
+  const std::string_view word = name_of(action_kinds, action.kind);
+  return of_micro_batch(action.kind) ? fmt::format("{}{}{}", action.chunk, word, action.micro_batch)
+                                     : fmt::format("{}{}", action.chunk, word);
+}
+
+std::string write_rows(const ActionRows& rows) {
+  std::string text;
+  for (const ActionRow& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const bool after = row[i].joined, before = i + 1 < row.size() && row[i + 1].joined;
+      if (i > 0) text += after ? ';' : ',';
+      if (before && !after) text += '(';
+      text += to_string(row[i]);
+      if (after && !before) text += ")OVERLAP_F_B";
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace allreplay

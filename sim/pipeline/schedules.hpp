@@ -1,0 +1,46 @@
+// The schedules of pipelines by name: pure functions to rows of actions. Sources: PyTorch's
+// torch/distributed/pipelining/schedules.py, Megatron-Core's pipeline_parallel/schedules.py, and the ZB-H1 patch of
+// sail-sg/zero-bubble-pipeline-parallelism.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "sim/core/error.hpp"
+#include "sim/pipeline/action.hpp"
+
+namespace allreplay {
+
+struct ScheduleRequest {
+  std::int64_t ranks = 1;          ///< P
+  std::int64_t chunks = 1;         ///< V, of each rank
+  std::int64_t micro_batches = 1;  ///< M
+  /// G of `interleaved`: Megatron's microbatch-group-size-per-virtual-pipeline-stage. None: PyTorch's rule.
+  std::optional<std::int64_t> microbatch_group;
+  // Where complaints point:
+  SourceLocation place_of_schedule, place_of_chunks, place_of_micro_batches, place_of_group;
+};
+
+struct ScheduleRow {
+  std::string_view name;
+  std::string_view summary;
+  std::int64_t chunks = 1;  ///< V where none is said
+  bool any_chunks = false;  ///< whether it takes another V; `interleaved`: 2 or more
+  bool in_v = false;        ///< chunk c and 2P − 1 − c share a rank
+  ActionRows (*rows)(const ScheduleRequest& request) = nullptr;
+};
+
+std::span<const ScheduleRow> schedules();
+
+/// Throws InputError where the schedule cannot be made of these numbers.
+ActionRows make_rows(const ScheduleRow& schedule, const ScheduleRequest& request);
+
+/// On which rank chunk c lives.
+inline std::int64_t rank_of_chunk(std::int64_t chunk, std::int64_t ranks, bool in_v) {
+  if (!in_v) return chunk % ranks;
+  return chunk < ranks ? chunk : 2 * ranks - 1 - chunk;
+}
+
+}  // namespace allreplay

@@ -1,0 +1,125 @@
+#include "sim/report/compare_report.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "sim/core/text.hpp"
+#include "sim/report/phrases.hpp"
+#include "sim/report/report.hpp"
+#include "sim/report/result_rows.hpp"
+#include "sim/report/verdict.hpp"
+#include "sim/training/memory.hpp"
+
+namespace allreplay {
+
+namespace {
+
+// The options of each row, without those that all rows have alike, which are the last.
+std::vector<NamedValues> apart_from_common(const std::vector<Outcome>& outcomes) {
+  std::vector<NamedValues> options;
+  for (const Outcome& one : outcomes) options.push_back(options_that_matter(one.scenario));
+  NamedValues common = options.size() > 1 ? options.front() : NamedValues();
+  for (const NamedValues& own : options)
+    std::erase_if(common, [&](const auto& one) { return std::find(own.begin(), own.end(), one) == own.end(); });
+  for (NamedValues& own : options)
+    std::erase_if(own, [&](const auto& one) { return std::find(common.begin(), common.end(), one) != common.end(); });
+  options.push_back(common);
+  return options;
+}
+
+// Each once.
+std::vector<std::int64_t> reference_workers(const Comparison& comparison) {
+  std::set<std::int64_t> workers;
+  for (const ScalingReference& one : comparison.references) workers.insert(one.workers);
+  return {workers.begin(), workers.end()};
+}
+
+// What holds for every row.
+std::string heading(const Comparison& comparison, const ScenarioLabels& names, const NamedValues& options) {
+  const auto& [scenario, result, wall_s] = comparison.outcomes.front();
+  std::string text = names.title();
+  if (scenario.codec && !names.differ_in("codec")) text += "\n" + codec_text(scenario);
+  const std::int64_t batches = result.plan.sharding.accumulate;
+  text += fmt::format("\n{}forward {}, backward {}, {} of gradients",
+                      batches > 1 ? fmt::format("{} micro-batches: ", batches) : "",
+                      format_duration(result.metrics.forward_s), format_duration(result.metrics.backward_s),
+                      format_size(scenario.profile->bytes()));
+  if (const std::string bounds = bounds_text(comparison.outcomes); !bounds.empty() && names.on_one_network())
+    text += "\n" + bounds;
+  if (const auto workers = reference_workers(comparison); workers.back() > 1)
+    text += fmt::format("\nefficiency: throughput of a GPU over that on {} workers, the fewest on which {} fits",
+                        fmt::join(workers, " or "),
+                        workers.size() == 1 ? comparison.references.front().strategy : "the fastest");
+  if (!options.empty()) text += "\noptions of all: " + options_text(options);
+  return text;
+}
+
+// Those of each strategy, once where it has the same everywhere.
+std::string options_by_strategy(const std::vector<Outcome>& outcomes, const std::vector<NamedValues>& options,
+                                const Screen& screen) {
+  std::vector<std::pair<std::string, std::string>> seen;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const std::pair one(std::string(outcomes[i].scenario.strategy->name), options_text(options[i]));
+    if (!one.second.empty() && std::find(seen.begin(), seen.end(), one) == seen.end()) seen.push_back(one);
+  }
+  if (seen.empty()) return "";
+  Table table({"strategy", "options"});
+  for (const auto& [strategy, text] : seen) table.add({strategy, text});
+  return "\n" + table.text(screen);
+}
+
+}  // namespace
+
+std::string compare_report(const Comparison& comparison, const Screen& screen) {
+  const auto& [outcomes, references, rule] = comparison;
+  const ScenarioLabels names = labels_of(outcomes);
+  std::vector<std::string> keys;  // what tells a row
+  for (const std::string_view key : {"workers", "strategy", "cluster", "collective", "fidelity", "codec"})
+    if (key == "strategy" || names.differ_in(key)) keys.emplace_back(key);
+  std::vector<std::size_t> order;
+  std::vector<ResultNumbers> rows;
+  for (const Ranking& race : races(outcomes, rule))
+    for (std::size_t i = 0; i < race.order.size(); ++i) {
+      const std::size_t place = race.order[i];
+      const auto& [scenario, result, wall_s] = outcomes[place];
+      const bool tied = i < race.tied && race.order.size() > 1;
+      order.push_back(place);
+      rows.push_back({result.metrics, speed_per_gpu(scenario, result.metrics),
+                      references[place].relative(result.metrics), result.memory.peak, fits(scenario, result),
+                      tied && i == 0, tied && i > 0});
+    }
+  const bool narrow = keys.size() > 1;  // the names need the room
+  const auto workers = reference_workers(comparison);
+  const NumberColumns shown{
+      .reference_workers = workers.size() == 1 ? workers.front() : 1, .memory = tells_memory(outcomes), .all = !narrow};
+  std::vector<TableColumn> columns(keys.begin(), keys.end());
+  for (TableColumn& column : number_columns(rows, shown)) columns.push_back(std::move(column));
+  if (!narrow) columns.emplace_back("options");
+  Table table(columns, keys.size());
+  const std::vector<NamedValues> options = apart_from_common(outcomes);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::vector<TableCell> row;
+    for (const std::string& key : keys)
+      row.push_back(
+          TableCell(names.name(order[i], key)).with(key == "strategy" && rows[i].wins ? Tone::Best : Tone::Plain));
+    for (TableCell& cell : number_cells(rows[i], shown)) row.push_back(std::move(cell));
+    if (!narrow) row.emplace_back(options_text(options[order[i]]));
+    table.add(std::move(row));
+  }
+  std::string chosen;
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (const std::string schedule = chosen_schedule(outcomes[i]); !schedule.empty())
+      chosen += fmt::format("{}: {}.\n", names.label(i), schedule);
+  const std::string notes = marks_note(rows, rule.tie) + limit_note(outcomes.front(), tells_memory(outcomes)) +
+                            efficiency_note(outcomes, references) + doubts(outcomes) +
+                            caveat(outcomes.front().scenario.profile);
+  const std::string said = wrapped(chosen, screen.width) + wrapped(verdict(outcomes, rule), screen.width);
+  return wrapped(heading(comparison, names, options.back()), screen.width) + "\n\n" + table.text(screen) +
+         (narrow ? options_by_strategy(outcomes, options, screen) : "") + wrapped(notes, screen.width, 2) +
+         (said.empty() ? "" : "\n" + said);
+}
+
+}  // namespace allreplay

@@ -1,0 +1,64 @@
+#include "sim/report/phrases.hpp"
+
+#include <array>
+
+#include <fmt/format.h>
+
+#include "sim/core/text.hpp"
+
+namespace allreplay {
+
+// A time that rounding left a picosecond below its bound is 0.0 % above it, not -0.0 %.
+std::string percent(double ratio) {
+  const std::string text = fmt::format("{:.1f} %", 100 * ratio);
+  return text == "-0.0 %" ? text.substr(1) : text;
+}
+
+std::string gain_text(double gain) { return fmt::format("{:+.1f} %", 100 * gain); }
+
+std::string in_words(std::size_t count) {
+  constexpr std::array<std::string_view, 13> words{"no",    "one",   "two",  "three", "four",   "five",  "six",
+                                                   "seven", "eight", "nine", "ten",   "eleven", "twelve"};
+  return count < words.size() ? std::string(words[count]) : fmt::format("{}", count);
+}
+
+std::string workers_text(std::int64_t workers) { return counted(workers, "worker"); }
+
+std::string workers_text(std::int64_t least, std::int64_t most) {
+  return least == most ? workers_text(most) : fmt::format("{} to {} workers", least, most);
+}
+
+std::string listed(std::vector<std::string> names, std::size_t most) {
+  if (names.size() > most) {
+    const std::size_t more = names.size() - (most - 1);
+    names.resize(most - 1);
+    names.push_back(fmt::format("{} more", more));
+  }
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " and " : ", ") + names[i];
+  return text;
+}
+
+std::string tie_text(double tie) { return fmt::format("{:g} %", 100 * tie); }
+
+namespace {
+
+constexpr double hardly = 1.0005;  // 0.0 %
+constexpr double plainly = 1.1;    // below it, per cents tell more
+
+}  // namespace
+
+std::string longer_text(double times) {
+  if (times < hardly) return "as long";
+  return times < plainly ? percent(times - 1) + " longer" : fmt::format("{:.2f} times as long", times);
+}
+
+std::string longer_text(double least, double most) {
+  if (longer_text(least) == longer_text(most)) return longer_text(most);
+  if (least < hardly) return "at most " + longer_text(most);
+  if (most < plainly) return fmt::format("{:.1f} to {:.1f} % longer", 100 * (least - 1), 100 * (most - 1));
+  return fmt::format("{:.2f} to {:.2f} times as long", least, most);
+}
+
+}  // namespace allreplay

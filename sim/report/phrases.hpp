@@ -1,0 +1,23 @@
+// The phrase book: how lists, counts, shares and comparisons are said, in tables' notes, on pages and in pictures.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace allreplay {
+
+std::string percent(double ratio);                                         ///< "12.5 %"
+std::string gain_text(double gain);                                        ///< "+12.5 %"
+std::string in_words(std::size_t count);                                   ///< "three"; from 13 on digits
+std::string workers_text(std::int64_t workers);                            ///< "1 worker", "8 workers"
+std::string workers_text(std::int64_t least, std::int64_t most);           ///< "8 workers", "4 to 8 workers"
+std::string listed(std::vector<std::string> names, std::size_t most = 5);  ///< "a, b and c", or "a, b and 4 more"
+std::string tie_text(double tie);                                          ///< "2 %"
+
+/// "3.2 % longer", "1.25 times as long"; of several, from the least to the most. `times`: of the shorter time.
+std::string longer_text(double times);
+std::string longer_text(double least, double most);
+
+}  // namespace allreplay

@@ -1,0 +1,250 @@
+#include "sim/training/parallel_setup.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "sim/collective/parameter_server.hpp"
+#include "sim/collective/send_cost.hpp"
+#include "sim/network/fabric.hpp"
+#include "sim/training/sharding.hpp"
+
+namespace allreplay {
+
+namespace {
+
+const ParallelOptions& parallel_of(const Scenario& scenario) { return scenario.options.parallel; }
+
+SourceLocation place_of_workers(const Scenario& scenario) { return scenario.cluster.place / "workers"; }
+
+PipelinePlaces places_of(const Scenario& scenario) {
+  const Options& options = scenario.options;
+  return {options.place_of("schedule"), options.place_of("chunks"), options.place_of("accumulate"),
+          options.place_of("microbatch_group"), options.place_of("stages")};
+}
+
+Group group_of(const LayerCollective& one, const Degrees& degrees) {
+  switch (one.group) {
+    case LayerCollective::Among::Tensor:
+      return degrees.tensor();
+    case LayerCollective::Among::Context:
+      return degrees.context();
+    case LayerCollective::Among::Expert:
+      break;
+  }
+  return degrees.expert();
+}
+
+CollectiveOp op_of(const LayerCollective& one) {
+  switch (one.op) {
+    case LayerCollective::Op::AllReduce:
+      return CollectiveOp::AllReduce;
+    case LayerCollective::Op::AllGather:
+      return CollectiveOp::AllGather;
+    case LayerCollective::Op::ReduceScatter:
+      return CollectiveOp::ReduceScatter;
+    case LayerCollective::Op::AllToAll:
+      break;
+  }
+  return CollectiveOp::AllToAll;
+}
+
+bool sends_anything(const LayerCollective& one, const Degrees& degrees) {
+  return one.bytes > 0 && group_of(one, degrees).ranks > 1;
+}
+
+// What collectives inside layers take, alone: on closed forms, or as a fabric has them.
+class LayerPrices {
+ public:
+  LayerPrices(const Scenario& scenario, const CollectiveChoice& choice, const Degrees& degrees, const Fabric* fabric)
+      : scenario_(scenario), choice_(choice), degrees_(degrees), fabric_(fabric) {}
+
+  double seconds(const LayerCollective& one) {
+    if (!sends_anything(one, degrees_)) return 0;
+    const Group group = group_of(one, degrees_);
+    if (fabric_) return to_seconds(fabric_->alone(one.bytes, {op_of(one), group}));
+    const Network& network = scenario_.cluster.network;
+    const auto price = [&](CollectiveOp op) {
+      if (op == CollectiveOp::AllToAll)
+        return all_to_all_cost(network, group, scenario_.workers, scenario_.cluster.workers);
+      return price_call(network, {op, group, &choice_.of(op)}, scenario_.workers, scenario_.cluster.workers,
+                        choice_.options)
+          .cost;
+    };
+    const std::pair key(one.op, one.group);
+    const auto known = std::find_if(costs_.begin(), costs_.end(), [&](const auto& cost) { return cost.first == key; });
+    if (known != costs_.end()) return known->second.seconds(one.bytes);
+    costs_.emplace_back(key, price(op_of(one)));
+    return costs_.back().second.seconds(one.bytes);
+  }
+
+ private:
+  const Scenario& scenario_;
+  const CollectiveChoice& choice_;
+  const Degrees& degrees_;
+  const Fabric* fabric_;
+  std::vector<std::pair<std::pair<LayerCollective::Op, LayerCollective::Among>, CommCost>> costs_;
+};
+
+}  // namespace
+
+Degrees degrees_of(const Scenario& scenario) {
+  return degrees_of(parallel_of(scenario), scenario.workers, place_of_workers(scenario),
+                    scenario.options.place_of("ep"));
+}
+
+Pipeline pipeline_of(const Scenario& scenario) {
+  return pipeline_of(parallel_of(scenario), degrees_of(scenario), scenario.options.strategy.sharding.accumulate,
+                     scenario.profile, places_of(scenario));
+}
+
+std::vector<Call> layer_calls(const Scenario& scenario, const CollectiveChoice& choice) {
+  const Degrees degrees = degrees_of(scenario);
+  std::vector<Call> calls;
+  for (const Layer& layer : scenario.profile->layers)
+    for (const LayerCollective& one : layer.collectives) {
+      if (!sends_anything(one, degrees)) continue;
+      const Call call(op_of(one), group_of(one, degrees), choice.algorithm);
+      if (std::find(calls.begin(), calls.end(), call) == calls.end()) calls.push_back(call);
+    }
+  return calls;
+}
+
+namespace {
+
+[[noreturn]] void refuse_in_pipeline(const SourceLocation& place, std::string_view what, std::string_view remedy) {
+  throw InputError(place, fmt::format("{} does not go with pp above 1", what), remedy);
+}
+
+void require_options_of_pipelines(const Scenario& scenario, const CollectiveChoice& choice) {
+  const Options& options = scenario.options;
+  if (scenario.codec) refuse_in_pipeline(scenario.place_of_codec, "codec", "gradients as they are");
+  if (options.strategy.sharding.shard_group > 0)
+    refuse_in_pipeline(options.place_of("shard_group"), "shard_group", "shards among all data-parallel workers");
+  if (scenario.stragglers.jitter) refuse_in_pipeline(scenario.cluster.place / "jitter", "jitter", "none");
+  if (!scenario.stragglers.slow.empty())
+    refuse_in_pipeline(scenario.cluster.place / "stragglers", "stragglers", "none");
+  if (scenario.stragglers.spread && scenario.stragglers.spread->seed)
+    refuse_in_pipeline(scenario.cluster.place / "spread/seed", "seed", "a spread without it");
+  if (scenario.strategy->name == "fsdp2")
+    for (const char* name : {"prefetch", "reduce_buffers", "copy"})
+      if (options.places.contains(name))
+        refuse_in_pipeline(options.place_of(name), name, "nothing: the schedule says when units are gathered");
+  const FsdpOptions& fsdp = options.strategy.fsdp;
+  if (scenario.strategy->name == "fsdp2" && fsdp.reshard && *fsdp.reshard != Reshard::None)
+    refuse_in_pipeline(options.place_of("reshard"), "reshard", "reshard=none");
+  if (scenario.strategy->name == "fsdp2" && options.places.contains("reduce") && fsdp.reduce_every)
+    refuse_in_pipeline(options.place_of("reduce"), "reduce", "reduce=last");
+  if (goes_in_legs(*choice.algorithm, choice.options))
+    refuse_in_pipeline(place_of_collective(scenario), "local, or servers on hosts of their own,", "colocated servers");
+}
+
+// Barriers contradict each other where all ranks wait for each other and layers do not wait for their rank.
+void require_barriers(const Scenario& scenario) {
+  const ParallelOptions& parallel = parallel_of(scenario);
+  if (scenario.options.strategy.barrier.value_or(scenario.strategy->barrier) != Barrier::Layer) return;
+  if (parallel.update_barrier == UpdateBarrier::All)
+    throw InputError(scenario.options.place_of("update_barrier"),
+                     "update_barrier=all has every update wait for all ranks, and barrier=layer no layer for its rank",
+                     "update_barrier=stage, or barrier=iteration");
+  if (!scenario.profile->tied) return;
+  const Pipeline pipeline = pipeline_of(scenario);
+  const auto rank = [&](TensorId tensor) { return rank_of_layer(pipeline, scenario.profile->tensors[tensor].layer); };
+  if (rank(scenario.profile->tied->first) != rank(scenario.profile->tied->second))
+    throw InputError(scenario.options.place_of("barrier"),
+                     "tied tensors are summed when all is reduced, and with barrier=layer nothing waits for that",
+                     "barrier=iteration");
+}
+
+void require_p2p(const Scenario& scenario) {
+  const ParallelOptions& parallel = parallel_of(scenario);
+  if (parallel.p2p != P2p::Blocking) return;
+  const bool alternates = !parallel.given && (parallel.schedule == "gpipe" || parallel.schedule == "1f1b");
+  if (!alternates || scenario.options.strategy.sharding.accumulate < parallel.pp)
+    throw InputError(scenario.options.place_of("p2p"),
+                     fmt::format("p2p=blocking is of gpipe and 1f1b with as many micro-batches as ranks, not of {} "
+                                 "with {} on {}",
+                                 parallel.schedule, scenario.options.strategy.sharding.accumulate, parallel.pp),
+                     "p2p=overlap");
+}
+
+}  // namespace
+
+void refuse_pipelines(const Scenario& scenario, std::string_view what) {
+  if (!parallel_of(scenario).pipeline()) return;
+  throw InputError(scenario.options.place_of("pp"),
+                   fmt::format("pp {}, and {} does not know pipelines yet", parallel_of(scenario).pp, what),
+                   "pp 1; or run, compare, sweep or plan");
+}
+
+void require_strategy_of_pipelines(const Scenario& scenario) {
+  if (!parallel_of(scenario).pipeline() || scenario.given) return;
+  if (!scenario.strategy->in_pipelines)
+    refuse_in_pipeline({"strategy", std::string(scenario.strategy->name)}, scenario.strategy->name,
+                       "a strategy of blocks, such as ddp, or megatron or fsdp2");
+  require_barriers(scenario);
+}
+
+void require_parallel(const Scenario& scenario, const CollectiveChoice& choice) {
+  const Degrees degrees = degrees_of(scenario);
+  const Network& network = scenario.cluster.network;
+  std::vector<Group> groups{degrees.gradients()};
+  for (const Call& call : layer_calls(scenario, choice)) groups.push_back(call.group);
+  for (const Group& group : groups)
+    require_even(network, group, degrees.of_rank(), scenario.workers, place_of_workers(scenario));
+  if (!choice.detailed())
+    price_call(network, {CollectiveOp::AllReduce, degrees.gradients(), choice.algorithm}, scenario.workers,
+               scenario.cluster.workers, choice.options);
+  if (!parallel_of(scenario).pipeline()) return;
+  require_options_of_pipelines(scenario, choice);
+  if (choice.detailed() && scenario.cluster.interference)
+    refuse_in_pipeline(scenario.cluster.place / "interference", "interference", "the fidelity alpha-beta");
+  require_p2p(scenario);
+  if (!choice.detailed()) send_costs(network, 0, 1, degrees.of_rank(), scenario.workers, choice.options);
+  const Pipeline pipeline = pipeline_of(scenario);
+  if (scenario.strategy->name == "fsdp2")
+    require_parameter_words(pipeline.rows, pipeline.index,
+                            parallel_of(scenario).given ? SourceLocation{parallel_of(scenario).given->file, ""}
+                                                        : scenario.options.place_of("schedule"));
+  send_bytes(pipeline, parallel_of(scenario), scenario.profile);
+}
+
+ParallelSetup parallel_setup(const Scenario& scenario, const CollectiveChoice& choice, const Fabric* fabric) {
+  ParallelSetup setup{.degrees = degrees_of(scenario),
+                      .layers_alone = scenario.profile,
+                      .profile = *scenario.profile,
+                      .pipeline = {},
+                      .sends = {}};
+  LayerPrices prices(scenario, choice, setup.degrees, fabric);
+  const std::vector<Time> weights = setup.profile.weight_times();
+  for (LayerId l = 0; l < setup.profile.layers.size(); ++l) {
+    Layer& layer = setup.profile.layers[l];
+    double forward = 0, backward = 0;
+    for (const LayerCollective& one : layer.collectives) (one.backward ? backward : forward) += prices.seconds(one);
+    layer.backward_weight = weights[l];
+    layer.forward = add(layer.forward, to_time(forward));
+    layer.backward = add(layer.backward, to_time(backward));
+  }
+  if (!parallel_of(scenario).pipeline()) return setup;
+  setup.pipeline = pipeline_of(scenario);
+  setup.sends = send_bytes(*setup.pipeline, parallel_of(scenario), setup.layers_alone);
+  return setup;
+}
+
+PipelineRequest pipeline_request(const Scenario& scenario, const ParallelSetup& setup, const BlockCost& cost) {
+  return {*setup.pipeline,           setup.profile,         setup.sends, *scenario.strategy,
+          scenario.options.strategy, parallel_of(scenario), cost};
+}
+
+std::string parallel_caveats(const Scenario& scenario) {
+  const ParallelOptions& parallel = parallel_of(scenario);
+  std::string text;
+  const auto say = [&](std::string what) { text += (text.empty() ? "" : "; ") + std::move(what); };
+  if (!scenario.profile->tensor_and_context && (parallel.tp > 1 || parallel.cp > 1))
+    say(fmt::format("{} says no degrees: it is taken as that of one worker of a group of tp {} and cp {}",
+                    scenario.profile->name, parallel.tp, parallel.cp));
+  if (parallel.ep > 1) say("gradients of experts are reduced over all data-parallel workers, like all others");
+  return text;
+}
+
+}  // namespace allreplay

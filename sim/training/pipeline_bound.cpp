@@ -1,0 +1,121 @@
+#include "sim/training/pipeline_bound.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace allreplay {
+
+namespace {
+
+// In the detailed fidelities sends and collectives inside layers may take less than anybody can say: nothing.
+class PipelineBound {
+ public:
+  PipelineBound(const Job& job, const Plan& plan, const Unrolled& unrolled)
+      : job_(job),
+        plan_(plan),
+        unrolled_(unrolled),
+        pipeline_(*job.parallel->pipeline),
+        profile_(job.choice.detailed() ? *job.parallel->layers_alone : job.parallel->profile) {}
+
+  Time bound() const {
+    Time most{0};
+    const bool in_turn = barrier() == Barrier::Iteration && (plan_.together || !splits());
+    for (std::uint32_t rank = 0; rank < plan_.roles.size(); ++rank) {
+      const Time work = working(rank);
+      most = std::max({most, add(work, updating(rank)), sending(rank)});
+      if (in_turn) most = std::max(most, add(work, around(rank)));
+    }
+    return most;
+  }
+
+ private:
+  Barrier barrier() const { return job_.scenario.options.strategy.barrier.value_or(job_.scenario.strategy->barrier); }
+  bool splits() const { return has(pipeline_.rows, ActionKind::BackwardInput); }
+
+  Time time_of(const Work& work) const {
+    const Layer& layer = profile_.layers[work.item];
+    const Time weights = *job_.parallel->profile.layers[work.item].backward_weight;
+    switch (work.kind) {
+      case WorkKind::Forward:
+        return layer.forward;
+      case WorkKind::Backward:
+        return layer.backward;
+      case WorkKind::BackwardInput:
+        return layer.backward - weights;
+      case WorkKind::BackwardWeight:
+        return weights;
+      default:
+        return Time(0);
+    }
+  }
+
+  Time working(std::uint32_t rank) const {
+    Time sum{0};
+    for (const Work& work : plan_.roles[rank].program)
+      if (work.kind != WorkKind::Update && work.kind != WorkKind::Mark) sum = add(sum, time_of(work));
+    return sum;
+  }
+
+  Time updating(std::uint32_t rank) const {
+    Time sum{0};
+    for (std::size_t place = 0; place < unrolled_.works(rank); ++place)
+      if (const TaskId id = unrolled_.work(rank, place); unrolled_.labels[id].kind == Label::Kind::Update)
+        sum = add(sum, unrolled_.nominal[id]);
+    return sum;
+  }
+
+  // Before a rank's first work the first micro-batch passes all chunks below, and behind its last their backward passes
+  // follow, and the first chunk's update.
+  Time around(std::uint32_t rank) const {
+    const std::uint32_t lowest = pipeline_.chunks_of(rank).front();
+    Time sum = updating(pipeline_.index.rank_of[0]);
+    const bool back = !splits();
+    for (std::uint32_t chunk = 0; chunk < lowest; ++chunk) {
+      for (LayerId layer = pipeline_.chunks[chunk].first; layer <= pipeline_.chunks[chunk].last; ++layer) {
+        sum = add(sum, profile_.layers[layer].forward);
+        if (back) sum = add(sum, profile_.layers[layer].backward);
+      }
+      sum = add(sum, send(chunk, chunk + 1));
+      if (back) sum = add(sum, send(chunk + 1, chunk));
+    }
+    return sum;
+  }
+
+  Time send(std::uint32_t from, std::uint32_t to) const {
+    const std::uint32_t sender = pipeline_.index.rank_of[from], receiver = pipeline_.index.rank_of[to];
+    if (sender == receiver || job_.choice.detailed()) return Time(0);
+    return job_.beneath->alone(job_.parallel->sends[std::min(from, to)],
+                               {CollectiveOp::Send, job_.parallel->degrees.pairs(sender, receiver)});
+  }
+
+  // What a rank's reductions and gathers take at the best speed, on each network.
+  Time sending(std::uint32_t rank) const {
+    const Group own = job_.parallel->degrees.gradients(rank);
+    std::array<Time, channel_count> sums{};
+    for (const Transfer& one : plan_.transfers) {
+      if (one.op == CollectiveOp::Send || !(plan_.groups[one.group].group == own)) continue;
+      const Call call(one.op, own);
+      const Channels channels = job_.fabric->channels(call);
+      const Time time = job_.fabric->at_best(one.bytes, call);
+      for (std::size_t channel = 0; channel < sums.size(); ++channel)
+        if ((channels >> channel & 1U) != 0) sums[channel] = add(sums[channel], time);
+    }
+    return *std::max_element(sums.begin(), sums.end());
+  }
+
+  const Job& job_;
+  const Plan& plan_;
+  const Unrolled& unrolled_;
+  const Pipeline& pipeline_;
+  const Profile& profile_;
+};
+
+}  // namespace
+
+std::optional<double> pipeline_bound(const Job& job, const Plan& plan, const Unrolled& unrolled) {
+  const bool several = plan.sharding.shards_optimizer();
+  if (job.choice.detailed() && several) return std::nullopt;
+  return to_seconds(PipelineBound(job, plan, unrolled).bound());
+}
+
+}  // namespace allreplay

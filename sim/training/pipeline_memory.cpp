@@ -1,0 +1,119 @@
+#include "sim/training/pipeline_memory.hpp"
+
+#include "sim/training/memory_ledger.hpp"
+
+namespace allreplay {
+
+namespace {
+
+class RankAccountant {
+ public:
+  RankAccountant(const Job& job, const Plan& plan, const Unrolled& unrolled, const Timeline& iteration,
+                 std::uint32_t rank)
+      : job_(job),
+        profile_(job.parallel->profile),
+        plan_(plan),
+        unrolled_(unrolled),
+        spans_(iteration.spans),
+        rank_(rank),
+        program_(plan.roles[rank].program),
+        places_(program_) {}
+
+  MemoryUse use() {
+    MemoryUse use;
+    if (profile_.tells_activations()) use.parts.activations = 0;
+    const double always = set_standing(use.parts);
+    Ledger ledger;
+    hold_gathered(ledger);
+    hold_reductions(ledger);
+    hold_activations(ledger);
+    ledger.settle(always, use);
+    return use;
+  }
+
+ private:
+  bool is_own(TensorId tensor) const {
+    return rank_of_layer(*job_.parallel->pipeline, profile_.tensors[tensor].layer) == rank_;
+  }
+
+  double set_standing(MemoryParts& parts) const {
+    double elements = 0;
+    for (TensorId tensor = 0; tensor < profile_.tensors.size(); ++tensor)
+      if (is_own(tensor)) elements += static_cast<double>(profile_.tensors[tensor].elements);
+    const Tensor& any = profile_.tensors.front();
+    const double gradient = static_cast<double>(any.bytes) / static_cast<double>(any.elements);
+    const MemoryPolicy& policy = plan_.memory_policy;
+    const double held =
+        policy.parameter > 0 ? static_cast<double>(policy.parameter) : gradient * profile_.parameter_share();
+    const double made = policy.gradient > 0 ? static_cast<double>(policy.gradient) : gradient;
+    const auto workers = static_cast<double>(job_.parallel->degrees.of_gradients());
+    const auto share = [&](bool shared) { return shared ? workers : 1; };
+    parts.parameters = held * elements / share(plan_.sharding.shards_parameters());
+    parts.gradients = made * elements / (policy.whole_gradients ? 1 : share(plan_.sharding.shards_gradients()));
+    parts.optimizer = elements * job_.scenario.options.memory.state.value_or(held == 2 ? 12 : 8) /
+                      share(plan_.sharding.shards_optimizer());
+    return parts.parameters + parts.gradients + parts.optimizer;
+  }
+
+  const Span& span(std::size_t place) const { return spans_[unrolled_.work(rank_, place)]; }
+
+  template <class Hold>
+  void each_transfer(CollectiveOp op, Hold hold) const {
+    for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index)
+      if (const Transfer& one = plan_.transfers[index];
+          one.op == op && one.payload.block != Payload::just_bytes && plan_.groups[one.group].group == own_group())
+        hold(one, spans_[unrolled_.transfer(index)]);
+  }
+  Group own_group() const { return job_.parallel->degrees.gradients(rank_); }
+
+  void hold_gathered(Ledger& ledger) const {
+    if (!plan_.sharding.shards_parameters()) return;
+    each_transfer(CollectiveOp::AllGather, [&](const Transfer& one, const Span& gathered) {
+      ledger.hold(Ledger::Gathered, gathered.start, span(one.held_until->place).end,
+                  static_cast<double>(plan_.block_of(one).bytes()) * profile_.parameter_share());
+    });
+  }
+
+  // Of the backward pass that makes a layer's gradients.
+  std::size_t gradient_pass(LayerId layer, std::uint32_t micro_batch) const {
+    const auto weights = places_.find({WorkKind::BackwardWeight, layer, micro_batch});
+    return weights ? *weights : places_(WorkKind::Backward, layer, micro_batch);
+  }
+
+  void hold_reductions(Ledger& ledger) const {
+    if (!plan_.sharding.shards_gradients() || plan_.memory_policy.whole_gradients) return;
+    each_transfer(CollectiveOp::ReduceScatter, [&](const Transfer& one, const Span& reduced) {
+      for (const Slice& slice : plan_.block_of(one).slices)
+        ledger.hold(Ledger::InReduction,
+                    span(gradient_pass(profile_.tensors[slice.tensor].layer, one.micro_batch)).start, reduced.end,
+                    static_cast<double>(slice.bytes));
+    });
+  }
+
+  void hold_activations(Ledger& ledger) const {
+    for (std::size_t place = 0; place < program_.size(); ++place) {
+      const Work& work = program_[place];
+      if (work.kind != WorkKind::Forward || !profile_.layers[work.item].activation_bytes) continue;
+      ledger.hold(Ledger::Activations, span(place).start, span(gradient_pass(work.item, work.micro_batch)).end,
+                  static_cast<double>(*profile_.layers[work.item].activation_bytes));
+    }
+  }
+
+  const Job& job_;
+  const Profile& profile_;
+  const Plan& plan_;
+  const Unrolled& unrolled_;
+  const std::vector<Span>& spans_;
+  std::uint32_t rank_;
+  const std::vector<Work>& program_;
+  ProgramIndex places_;
+};
+
+}  // namespace
+
+MemoryUse memory_of_rank(const Job& job, const Plan& plan, const Unrolled& unrolled, const Timeline& iteration,
+                         std::uint32_t rank) {
+  return RankAccountant(job, plan, unrolled, iteration, rank).use();
+}
+
+}  // namespace allreplay

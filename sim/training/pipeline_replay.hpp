@@ -1,0 +1,16 @@
+// A pipeline's plan, replayed.
+#pragma once
+
+#include "sim/training/job.hpp"
+
+namespace allreplay {
+
+/// Replays the plan until its iterations repeat, three times: as it is; with collectives of data parallelism taking no
+/// time; and with sends taking none besides. The differences are what is exposed (docs/pipelines.md). REQUIRES: the
+/// plan is a pipeline's, and the job was made for it.
+Result simulate_pipeline(const Job& job, const Plan& plan);
+
+/// The same for one rank, of what simulate() found: what users ask of parallelism inside layers.
+void add_parallel_result(const Job& job, const Plan& plan, Result& result);
+
+}  // namespace allreplay

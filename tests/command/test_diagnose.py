@@ -1,0 +1,320 @@
+#!/usr/bin/env python3
+"""What `allreplay diagnose` reads and writes. Run: python3 tests/command/test_diagnose.py
+
+Its numbers are tests/peer/test_diagnosis.py's. Kineto traces are made here, as PyTorch writes those of DDP on GPUs.
+"""
+
+import gzip
+import json
+import os
+import random
+import sys
+import unittest
+import xml.etree.ElementTree as tree
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import ROOT, WIDE, needs_program  # noqa: E402
+
+# Replica 1 computes 1.5 times as long: a step takes 55 ms, and 47.5 if all take the mean.
+SLOW = (ROOT / "docs" / "examples" / "slow_worker.csv").read_text(encoding="utf-8")
+
+FORWARD, BACKWARD, UPDATE = 100, 200, 50  # us of kernels, of each of two layers; of the update
+ELEMENTS = (1_000_000, 500_000)           # of the weights of the last and of the first layer, in fp32
+A, PER_BYTE = 50, 25e-6                   # us, us/B: what an all-reduce takes from its last start on
+CARRYING = [A + PER_BYTE * 4 * elements for elements in ELEMENTS]  # 150, 100 us
+PERIOD = 2000
+
+
+def when(factors, gap):
+    """(reductions as (start by rank, end), end of the step) in us after the first kernel: two layers, each reduced as
+    soon as its backward pass has ended, `gap` us later, one after the other."""
+    reductions, free = [], 0
+    for k in range(2):
+        starts = [max((2 * FORWARD + (k + 1) * BACKWARD) * f + gap, free) for f in factors]
+        free = max(starts) + CARRYING[k]
+        reductions.append((starts, free))
+    return reductions, free + UPDATE
+
+
+class Trace:
+    """A rank's trace: DDP on a GPU, which has one stream for computing and one for communication."""
+
+    def __init__(self, rank, factors, gap=0, clock=0, steps=2, device=True):
+        self.rank, self.factor, self.clock, self.device = rank, factors[rank], clock, device
+        self.events, self.correlation, self.world = [], 0, len(factors)
+        self.reductions, self.end = when(factors, gap)
+        for step in range(steps):
+            self.step(step + 5, 10_000 + PERIOD * step)
+
+    def add(self, cat, name, tid, ts, dur, **args):
+        self.events.append({"ph": "X", "cat": cat, "name": name, "pid": 1, "tid": tid, "ts": ts + self.clock, "dur": dur, "args": args})
+
+    def kernel(self, name, launched, thread, start, length, **args):
+        self.correlation += 1
+        self.add("cuda_runtime", "cudaLaunchKernel", thread, launched, 1, correlation=self.correlation)
+        self.add("kernel", name, 7, start, length, correlation=self.correlation, device=0, **args)
+
+    def step(self, number, base):
+        gpu, f = base + 100, self.factor
+        self.add("user_annotation", f"ProfilerStep#{number}", 1, base, PERIOD)
+        for layer in range(2):
+            shapes = [[32, 10 * (layer + 1)], [ELEMENTS[1 - layer] // 1000, 1000], [1000]]
+            self.add("cpu_op", "aten::linear", 1, base + 5 * layer, 5, **{"Sequence number": 10 * number + layer, "Fwd thread id": 0, "Input Dims": shapes, "Input type": ["float"]})
+            self.kernel("sgemm", base + 5 * layer + 2, 1, gpu + layer * FORWARD * f, FORWARD * f)
+        for k in range(2):
+            at, layer = base + 20 + 30 * k, 1 - k
+            starts, end = self.reductions[k]
+            self.add("cpu_op", "autograd::engine::evaluate_function: AddmmBackward0", 2, at, 10, **{"Sequence number": 10 * number + layer, "Fwd thread id": 1})
+            self.kernel("sgemm", at + 2, 2, gpu + (2 * FORWARD + k * BACKWARD) * f, BACKWARD * f)
+            self.add("cpu_op", "autograd::engine::evaluate_function: torch::autograd::AccumulateGrad", 2, at + 10, 15)
+            self.add("cpu_op", "torch::autograd::AccumulateGrad", 2, at + 11, 3, **{"Input Dims": [[ELEMENTS[k] // 1000, 1000]], "Input type": ["float"]})
+            self.add("cpu_op", "c10d::allreduce_", 2, at + 15, 5)
+            self.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", at + 17, 2, gpu + starts[self.rank], end - starts[self.rank],
+                        **{"Collective name": "allreduce", "In msg nelems": ELEMENTS[k], "Out msg nelems": ELEMENTS[k], "Group size": self.world, "dtype": "Float"})
+        self.add("user_annotation", "Optimizer.step#SGD.step", 1, base + 90, 20)
+        self.add("cpu_op", "aten::_foreach_add_", 1, base + 92, 8)
+        self.kernel("foreach", base + 95, 1, gpu + self.end - UPDATE, UPDATE)
+
+    def text(self):
+        return json.dumps({"schemaVersion": 1, "distributedInfo": {"rank": self.rank, "world_size": self.world},
+                           "deviceProperties": [{"id": 0, "name": "A GPU"}], "traceEvents": self.events})
+
+
+def table(factors, gap=0, steps=2):
+    """The CSV of the same job."""
+    reductions, end = when(factors, gap)
+    rows = ["step,dp,stage,op,seq,chunk,start_us,duration_us"]
+    for step in range(5, 5 + steps):
+        for dp, f in enumerate(factors):
+            def add(kind, seq, chunk, start, length):
+                rows.append(f"{step},{dp},0,{kind},{seq},{chunk},{start + PERIOD * step},{length}")
+
+            add("forward-compute", 0, 0, 0, 2 * FORWARD * f)
+            for k in range(2):
+                add("backward-compute", k, k, (2 * FORWARD + k * BACKWARD) * f, BACKWARD * f)
+                add("grads-reduce-scatter", k, k, reductions[k][0][dp], reductions[k][1] - reductions[k][0][dp])
+            add("optimizer", 0, 0, end - UPDATE, UPDATE)
+    return "\n".join(rows) + "\n"
+
+
+class Diagnose(program.Case):
+    def write(self, name, text):
+        (self.folder / name).write_text(text, encoding="utf-8")
+        return name
+
+    def say(self, *words, **how):
+        done = self.run_program("diagnose", *words, **how)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def json(self, *words):
+        return json.loads(self.say(*words, "--json").stdout)
+
+    def refused(self, *words, names):
+        done = self.run_program("diagnose", *words)
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        for name in names:
+            self.assertIn(name, done.stderr)
+
+
+@needs_program
+class Said(Diagnose):
+    def test_in_words(self):
+        """55 ms became 47.5: 13.6 % of the time is wasted, all of it by replica 1."""
+        self.write("job.csv", SLOW)
+        text = self.say("job.csv", env=WIDE).stdout
+        self.assertIn("2 replicas, 1 stage, 1 step of 8 ops", text)
+        self.assertIn("worker 1 (replica 1, stage 0) is slow: without it a step takes 47.5 ms instead of 55 ms (100 % of the waste)", text)
+        self.assertIn("1.158: 13.6 % of the time is wasted", text)
+        narrow = self.say("job.csv", env={**os.environ, "COLUMNS": "80"}).stdout
+        self.assertLessEqual(max(map(len, narrow.splitlines())), 80)
+
+    def test_other_columns_and_compressed(self):
+        """A rank, a chunk and a micro-batch, in any order of columns and rows; what is not known is noted."""
+        lines = [line.split(",") for line in SLOW.splitlines()]
+        header, rows = lines[0], lines[1:]
+        text = "\n".join(",".join([*row[::-1], *more]) for row, more in
+                         [(header, ("rank", "chunk", "microbatch", "host")), *((row, (str(7 - int(row[1])), "-1", "0", "h")) for row in rows[::-1])])
+        (self.folder / "job.csv.gz").write_bytes(gzip.compress(text.replace("\n", "\r\n").encode()))
+        done = self.say("job.csv.gz", "--json")
+        self.assertIn("'host' is not used", done.stderr)
+        self.write("job.csv", SLOW)
+        self.assertEqual(json.loads(done.stdout), self.json("job.csv"))
+        self.assertIn("worker 6 (replica 1, stage 0)", self.say("job.csv.gz", env=WIDE).stdout)
+
+    def test_several_files_are_parts_of_one_job(self):
+        lines = SLOW.splitlines(keepends=True)
+        self.write("a.csv", "".join(lines[:5]))
+        self.write("b.csv", "".join([lines[0], *lines[5:]]))
+        self.write("job.csv", SLOW)
+        self.assertEqual(self.json("a.csv", "b.csv"), self.json("job.csv"))
+        self.refused("a.csv", "a.csv", names=["a.csv", "twice"])
+
+    def test_the_analysers_trace(self):
+        events = []
+        for line in SLOW.splitlines()[1:]:
+            step, dp, _, kind, seq, start, duration = line.split(",")
+            events.append({"ph": "X", "name": kind, "pid": int(dp), "tid": 5 * int(dp) + 10, "ts": float(start), "dur": float(duration),
+                           "args": {"step": int(step), "seq_id": int(seq), "model_chunk": -1, "microbatch": 0}})
+            events.append({**events[-1], "tid": 99})
+        for dp in range(2):
+            events.append({"ph": "M", "name": "thread_name", "pid": dp, "tid": 5 * dp + 10, "args": {"name": "PP rank 0, TP rank 0, compute"}})
+            events.append({"ph": "M", "name": "thread_name", "pid": dp, "tid": 99, "args": {"name": "PP rank 0, TP rank 1, compute"}})
+        self.write("job.csv", SLOW)
+        for name, text in (("object.json", json.dumps({"displayTimeUnit": "ns", "traceEvents": events})), ("list.json", json.dumps(events))):
+            done = self.say(self.write(name, text), "--json")
+            self.assertEqual(json.loads(done.stdout), self.json("job.csv"))
+            self.assertIn("8 ops of other tensor-parallel ranks", done.stderr)
+            self.assertIn("worker 3 (replica 1", self.say(name, env=WIDE).stdout)  # 15 / 5
+        events[0]["name"] = "forward"
+        self.refused(self.write("bad.json", json.dumps(events)), names=["bad.json", "/traceEvents/0", "'forward'"])
+        self.refused(self.write("bad.json", json.dumps(events[2:-4])), names=["bad.json", "PP rank"])
+        self.refused(self.write("bad.json", json.dumps(events)[:-20]), names=["bad.json", "not valid JSON"])
+
+    def test_pictures_and_page(self):
+        self.write("job.csv", SLOW)
+        self.say("job.csv", "--plot", "heat.svg", "--timeline", "t.json", "--html", "page.html")
+        picture = tree.fromstring((self.folder / "heat.svg").read_text(encoding="utf-8"))
+        workers = [one for one in picture.iter("{http://www.w3.org/2000/svg}rect") if one.get("class") == "worker"]
+        self.assertEqual(len(workers), 2)
+        self.assertNotEqual(workers[0].get("fill"), workers[1].get("fill"))
+        events = json.loads((self.folder / "t.json").read_text(encoding="utf-8"))["traceEvents"]
+        ran = [one for one in events if one["ph"] == "X"]
+        self.assertEqual((len(ran), {one["cat"] for one in ran}), (16, {"replayed", "ideal"}))
+        self.assertEqual(max(one["ts"] + one["dur"] for one in ran if one["cat"] == "ideal"), 47500)
+        again, first = self.json("t.json"), self.json("job.csv")
+        self.assertEqual(again["replay_error"], 0)
+        self.assertEqual(again["replayed_s"], first["replayed_s"])
+        page = (self.folder / "page.html").read_text(encoding="utf-8")
+        for part in ("<!DOCTYPE html>", "worker 1 (replica 1, stage 0) is slow", 'class="worker"', "measured", "replayed", "ideal", "2 replicas, 1 stage, 1 step of 8 ops\n"):
+            self.assertIn(part, page)
+        self.assertNotIn("http://", page.replace("http://www.w3.org/", ""))
+        self.refused("job.csv", "--plot", "heat.txt", names=["--plot"])
+        self.refused("job.csv", "--timeline", "job.csv", names=["job.csv"])
+        self.refused("job.csv", "--profile-out", "p.json", names=["--profile-out"])
+
+    def test_what_is_no_timeline(self):
+        self.refused("nowhere.csv", names=["nowhere.csv"])
+        self.refused(self.write("words.txt", "words\n"), names=["words.txt", "is no timeline"])
+        self.refused(self.write("empty.json", "{}"), names=["empty.json"])
+
+
+@needs_program
+class Kineto(Diagnose):
+    def traces(self, factors, gap=0, clocks=(0, 12_345, -400), **how):
+        return [self.write(f"rank{rank}.json", Trace(rank, factors, gap, clocks[rank], **how).text()) for rank in range(len(factors))]
+
+    def test_a_job_of_ddp(self):
+        """As the CSV of the same ops, whatever the clocks; and the slow rank is found."""
+        for factors in ((1, 1.5), (1.25, 1), (1, 1.5, 1)):
+            with self.subTest(factors=factors):
+                got = self.json(*self.traces(factors))
+                expected = self.json(self.write("job.csv", table(factors)))
+                for key, value in expected.items():
+                    if isinstance(value, float):
+                        self.assertAlmostEqual(got[key], value, places=6, msg=key)
+                    elif key not in ("microbatch_spread",):
+                        self.assertEqual(json.loads(json.dumps(got[key]), parse_float=lambda x: round(float(x), 6)),
+                                         json.loads(json.dumps(value), parse_float=lambda x: round(float(x), 6)), key)
+                self.assertEqual(got["steps"], [5, 6])
+                self.assertEqual(got["suspects"][0], "worker")
+                self.assertEqual(got["worst_workers"], [[factors.index(max(factors)), 0]])
+                self.assertAlmostEqual(got["replay_error"], 0)
+
+    def test_a_job_on_cpus_that_averages_its_gradients_itself(self):
+        """Without Kineto and without marks of steps: a list of events. Behind a backward pass of 200 us each rank waits for
+        two all-reduces, of 50 and 30 us from the last start on, and updates in 20: 300 f + 100 us, with the slower f. Both are
+        launched behind the pass, so its second part is empty."""
+        factors = (1, 1.5)
+        for rank, f in enumerate(factors):
+            events, last = [], 300 * max(factors)
+            for base in (1000, 2000):
+                def add(name, tid, ts, dur):
+                    events.append({"name": name, "ph": "X", "ts": base + ts + 70 * rank, "dur": dur, "tid": tid, "pid": "CPU functions", "args": {}})
+
+                add("Optimizer.zero_grad#SGD.zero_grad", 1, -20, 5)
+                add("aten::zero_", 1, -19, 3)
+                add("aten::linear", 1, 0, 90 * f)
+                add("aten::cross_entropy_loss", 1, 90 * f, 10 * f)
+                add("autograd::engine::evaluate_function: AddmmBackward0", 1, 100 * f, 200 * f)
+                for launch, end in ((300 * f, last + 50), (last + 50, last + 80)):
+                    add("c10d::allreduce_", 1, launch, 2)
+                    add("gloo:all_reduce", 2, launch, end - launch)
+                    add("aten::div_", 1, end, 0)
+                add("Optimizer.step#SGD.step", 1, last + 80, 20)
+            self.write(f"rank{rank}.json", json.dumps(events))
+        got = self.json("rank0.json", "rank1.json")
+        for key in ("measured_s", "replayed_s"):
+            for step in got[key]:
+                self.assertAlmostEqual(step, (300 * 1.5 + 100) * 1e-6)
+        self.assertEqual((len(got["steps"]), got["suspects"], got["worst_workers"]), (2, ["worker"], [[1, 0]]))
+        self.assertAlmostEqual(got["stage_compute_s"]["0"]["forward-compute"], 125e-6)
+        self.assertAlmostEqual(got["stage_compute_s"]["0"]["backward-compute"], 125e-6)  # of 250 and of nothing
+
+    def test_files_in_any_order_and_steps(self):
+        files = self.traces((1, 1.5))
+        self.assertEqual(self.json(*files), self.json(*files[::-1]))
+        self.assertEqual(self.json(*files, "--steps", "6")["steps"], [6])
+
+    def test_notes(self):
+        done = self.say(*self.traces((1, 1.5)))
+        self.assertIn("rank 1 12.35 ms", done.stderr)
+        # 2 ms a step, of which rank 0 is busy with 1050 us but for 600-750: 600-750 is R0's, so 0-1050 without a gap; 950 us.
+        self.assertIn("of a step of rank 0", done.stderr)
+
+    def test_a_model_of_the_job(self):
+        """Sizes 4 and 2 MB take 150 and 100 us from the last start: a = 50 us, b = 0.025 ns/B; of a ring of two alpha is
+        a/2 and beta is b. Collectives start 5 us behind what they wait for."""
+        files = self.traces((1, 1.5), gap=5)
+        done = self.say(*files, "--profile-out", "mine.json", "--cluster-out", "job.json")
+        cluster = json.loads((self.folder / "job.json").read_text(encoding="utf-8"))
+        self.assertEqual(cluster["workers"], 2)
+        measured = cluster["network"]["measured"]
+        self.assertAlmostEqual(float(measured["a"].split()[0]), 50, places=3)
+        self.assertAlmostEqual(float(measured["b"].split()[0]), 0.025, places=6)
+        self.assertEqual(cluster["network"]["launch"], "5 us")
+        # 600 and 900 us of computing: a deviation of 150 sqrt(2) about 750.
+        self.assertAlmostEqual(cluster["jitter"]["sigma"], 150 * 2 ** 0.5 / 750, places=6)
+        for words in ("alpha 25 us, beta 0.025 ns/B: from 4 collectives", "launch 5 us: from 4 gaps", "from the mean computing times of 2 ranks"):
+            self.assertIn(words, done.stderr)
+        profile = json.loads((self.folder / "mine.json").read_text(encoding="utf-8"))
+        self.assertEqual([(layer["forward"], layer["backward"]) for layer in profile["layers"]], [(100, 200), (100, 200)])
+        self.run_program("import", files[0], "--out", "imported.json")
+        self.assertEqual(profile["layers"], json.loads((self.folder / "imported.json").read_text(encoding="utf-8"))["layers"])
+        for words in (("run", "-s", "ddp"), ("recommend", "--budget", "1"), ("whatif", "--budget", "1")):
+            answer = self.run_program(*words, "--profile", "mine.json", "--cluster", "job.json", "--json")
+            self.assertEqual(answer.returncode, 0, answer.stderr)
+
+    def test_refusals(self):
+        one, two = self.traces((1, 1.5))
+        self.refused(one, names=["rank0.json", "one rank"])
+        self.refused(one, one, names=["rank0.json", "rank 0"])
+        self.refused(one, self.write("cut.json", (self.folder / two).read_text(encoding="utf-8")[:-90]), names=["cut.json"])
+        for old, new, words in ((Trace(1, (1, 1.5)).text(), '{"traceEvents": []}', ["rank1.json", "no step"]), ("Optimizer.step", "fsdp::step", ["rank1.json", "FSDP"]),
+                                ("ncclDevKernel", "kernel", ["in common"]), ("ProfilerStep#", "ProfilerStep#1", ["in common"]),
+                                ("ProfilerStep#6", "ProfilerStep#5", ["rank1.json", "step 5 twice"])):
+            text = Trace(1, (1, 1.5)).text()
+            self.refused(one, self.write("rank1.json", text.replace(old, new)), names=words)
+
+    def test_damaged_traces_get_one_line(self):
+        pick = random.Random(3)
+        one, two = self.traces((1, 1.5))
+        whole = (self.folder / two).read_bytes()
+        for _ in range(80):
+            text = bytearray(whole)
+            for _ in range(pick.randint(1, 6)):
+                at = pick.randrange(len(text))
+                text[at:at + pick.randint(0, 4)] = bytes(pick.choice(b'0123456789-"{}[],:eE.') for _ in range(pick.randint(0, 4)))
+            (self.folder / "bad.json").write_bytes(text[:pick.randrange(len(text))] if pick.random() < 0.2 else text)
+            done = self.run_program("diagnose", one, "bad.json")
+            self.assertIn(done.returncode, (0, 2), done.stderr)
+            if done.returncode:
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

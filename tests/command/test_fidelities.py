@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""How far `fluid` is from `message`: the table of docs/network.md, and cases worked by hand. Run:
+python3 tests/command/test_fidelities.py; --update writes the table anew.
+
+The worked cases lie beside the measured profiles, and are skipped where they are absent.
+"""
+import json
+import math
+import re
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import REFERENCE, ROOT, needs, needs_program, output  # noqa: E402
+
+PAGE = ROOT / "docs" / "network.md"
+TABLE = re.compile(r"(<!-- fluid over message -->\n).*?(<!-- end -->\n)", re.S)
+WORKED = REFERENCE.parent / "cases" / "fabrics.json"
+CASES = ["ring-slow-message", "ring-slow-fluid", "halving-slow", "binomial-in-order", "ring-path", "ring-hides",
+         "ring-star-as-before", "trees-join-hosts"]
+
+WORKERS, SIZES = 16, "10kB:100MB:x100"
+LINK = {"latency": "1 us", "bandwidth": "10 Gbit/s"}
+TREE = {"kind": "fat-tree", "ports": 4, "link": LINK}
+BCUBE = "BCube(4, 2)"  # where bml is the same, too: elsewhere it is a parameter server on every worker
+TOPOLOGIES = {
+    "star": {"kind": "star", "link": LINK},
+    "one link a tenth": {"kind": "star", "link": LINK, "links": [{"between": ["h5", "s0"], "bandwidth": "1 Gbit/s"}]},
+    "Fat-Tree 4": TREE,
+    "spread": {**TREE, "placement": "spread"},
+    "4:1": {**TREE, "oversubscription": 4},
+    "leaf-spine 2:1": {"kind": "leaf-spine", "leaves": 4, "hosts_per_leaf": 4, "spines": 2, "oversubscription": 2, "link": LINK},
+    "torus 4x4": {"kind": "torus", "dimensions": [4, 4], "link": LINK},
+    BCUBE: {"kind": "bcube", "n": 4, "k": 2, "link": LINK},
+    "rails 4x4": None,  # nodes: 1 and 5 us, 300 and 25 GB/s
+}
+COLLECTIVES = ["ring", "hierarchical", "halving-doubling", "binary-tree", "double-binary-tree", "parameter-server", "bml"]
+EVEN = {"ring", "hierarchical", "halving-doubling", "binary-tree"}  # the same to 5 %, wherever they run
+
+
+def network_of(topology):
+    if topology is not None:
+        return {"alpha": "5 us", "topology": topology}
+    return {"alpha": "5 us", "bandwidth": "25 GB/s", "rails": 4, "node": {"workers": 4, "alpha": "1 us", "bandwidth": "300 GB/s"}}
+
+
+def times(folder, topology, collective, fidelity):
+    """By size, or nothing where that collective cannot run there."""
+    cluster = folder / "cluster.json"
+    cluster.write_text(json.dumps({"name": "c", "workers": WORKERS, "network": network_of(topology)}), encoding="utf-8")
+    rows = output("collective", "--cluster", cluster, "--collective", collective, "--fidelity", fidelity, "--bytes", SIZES, "--json")
+    return [row["time_s"] for row in json.loads(rows)]
+
+
+def measured(folder):
+    """By collective and topology, `fluid` over `message`: of all sizes the farthest from 1."""
+    table = {}
+    for collective in COLLECTIVES:
+        for name, topology in TOPOLOGIES.items():
+            both = [times(folder, topology, collective, fidelity) for fidelity in ("fluid", "message")]
+            table[collective, name] = max((fluid / message for fluid, message in zip(*both)), key=lambda ratio: abs(math.log(ratio)))
+    return table
+
+
+def page_with(table):
+    head = f"| | {' | '.join(TOPOLOGIES)} |\n|---|{'--:|' * len(TOPOLOGIES)}\n"
+    rows = "".join(f"| `{collective}` | {' | '.join(f'{table[collective, name]:.2f}' for name in TOPOLOGIES)} |\n" for collective in COLLECTIVES)
+    return TABLE.sub(lambda match: match[1] + head + rows + match[2], PAGE.read_text(encoding="utf-8"))
+
+
+@needs_program
+class Fidelities(program.Case):
+    def test_the_page_says_how_far_apart_they_are(self):
+        table = measured(self.folder)
+        self.assertEqual(PAGE.read_text(encoding="utf-8"), page_with(table), "python3 tests/command/test_fidelities.py --update")
+        for (collective, name), ratio in table.items():
+            with self.subTest(collective=collective, topology=name):
+                if collective in EVEN or (collective, name) == ("bml", BCUBE):
+                    self.assertLess(abs(math.log(ratio)), math.log(1.05))
+                self.assertLess(abs(math.log(ratio)), math.log(1.6))
+
+    @needs(WORKED)
+    def test_the_worked_cases(self):
+        cases = {case["id"]: case for case in json.loads(WORKED.read_text(encoding="utf-8"))}
+        for name in CASES:
+            case = cases[name]
+            cluster = self.folder / "cluster.json"
+            cluster.write_text(json.dumps(case["cluster"]), encoding="utf-8")
+            rows = json.loads(output(*[cluster if word == "CLUSTER" else word for word in case["argv"]]))
+            for key, value in case["expected"].items():
+                with self.subTest(case=name, derivation=case["derivation"]):
+                    self.assertAlmostEqual(rows[0][key] / value, 1, delta=case["tolerance"])
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--update"]:
+        with tempfile.TemporaryDirectory() as place:
+            PAGE.write_text(page_with(measured(Path(place))), encoding="utf-8")
+    else:
+        unittest.main()

@@ -1,0 +1,239 @@
+#!/usr/bin/env python3
+"""Operations of `collective`, algorithms by operation and as files, routes. Run: python3 tests/command/test_operations.py"""
+import json
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import needs_program, output, run  # noqa: E402
+
+LINK = {"latency": "0 us", "bandwidth": "10 Gbit/s"}
+ALPHA_BETA = {"alpha": "10 us", "beta": "1 ns/B"}
+DOUBLING = [[(0, 1), (1, 0), (2, 3), (3, 2)], [(0, 2), (1, 3), (2, 0), (3, 1)]]  # who sends everything to whom
+
+
+def file_of(rounds, **more):
+    """A collective as a file, of sends of chunk 0 that are reduced."""
+    sends = [{"sends": [{"from": a, "to": b, "chunk": 0, "reduce": True} for a, b in one]} for one in rounds]
+    return {"name": "doubling", "operation": "all-reduce", "ranks": 4, "chunks": 1, "rounds": sends, **more}
+
+
+@needs_program
+class Operations(program.Case):
+    def cluster(self, network=None, workers=4, **topology):
+        if network is None:
+            network = {"alpha": "5 us", "topology": {"kind": "star", "link": LINK, **topology}}
+        (self.folder / "c.json").write_text(json.dumps({"name": "c", "workers": workers, "network": network}), encoding="utf-8")
+        return ["collective", "--cluster", "c.json"]
+
+    def rows(self, cluster, *arguments, size="4000000B"):
+        return json.loads(output(*cluster, "--bytes", size, "--json", *arguments, cwd=self.folder))
+
+    def row(self, *arguments, **more):
+        return self.rows(*arguments, **more)[-1]
+
+    def refused(self, words, *arguments):
+        done = run(*arguments, "--bytes", "1MB", cwd=self.folder)
+        self.assertEqual(done.returncode, 2, done.stdout)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        self.assertIn(words, done.stderr)
+
+    def test_bandwidths_are_those_of_nccl_tests(self):
+        """4 MB among 4, 10 us and 1 ns/B: all-gather and reduce-scatter 3 x 10 us and 3/4 of 4 ms, busbw 3/4 of algbw;
+        all-to-all 10 us and as many bytes; broadcast down a chain in 4 chunks 3 x 10 us and 6 x 1 ms, busbw algbw;
+        all-reduce both halves, busbw 2 x 3/4."""
+        flags = {"all-reduce": ("ring", 60e-6 + 6e-3, 1.5), "all-gather": ("ring", 30e-6 + 3e-3, 0.75),
+                 "reduce-scatter": ("ring", 30e-6 + 3e-3, 0.75), "all-to-all": ("all-to-all", 10e-6 + 3e-3, 0.75)}
+        for operation, (collective, time, share) in flags.items():
+            row = self.row(self.cluster(ALPHA_BETA), "--operation", operation, "--collective", collective)
+            self.assertEqual(list(row)[:3], ["bytes", "operation", "time_s"])
+            self.assertEqual(row["operation"], operation)
+            self.assertAlmostEqual(row["time_s"], time, delta=1e-9)
+            self.assertAlmostEqual(row["algbw_GBps"], 4e-3 / time, delta=1e-6)
+            self.assertAlmostEqual(row["busbw_GBps"], share * 4e-3 / time, delta=1e-6)
+        chain = self.row(self.cluster(ALPHA_BETA), "--operation", "broadcast", "--collective", "ring", "--option", "chunks=4")
+        self.assertAlmostEqual(chain["time_s"], 30e-6 + 6e-3, delta=1e-9)
+        self.assertEqual(chain["busbw_GBps"], chain["algbw_GBps"])
+        self.assertNotIn("operation", self.row(self.cluster(ALPHA_BETA)))
+
+    def test_what_nobody_named(self):
+        """The file's where it can; else ring, all-to-all, binary-tree: two rounds of everything to 4."""
+        trees = {**ALPHA_BETA, "collective": "binary-tree"}
+        for operation, time in {"all-reduce": 40e-6 + 16e-3, "all-gather": 30e-6 + 3e-3, "all-to-all": 10e-6 + 3e-3,
+                                "broadcast": 20e-6 + 8e-3}.items():
+            self.assertAlmostEqual(self.row(self.cluster(trees), "--operation", operation)["time_s"], time, delta=1e-9)
+        halving = {**ALPHA_BETA, "collective": "halving-doubling"}
+        self.assertAlmostEqual(self.row(self.cluster(halving), "--operation", "all-gather")["time_s"], 20e-6 + 3e-3, delta=1e-9)
+        own = {**ALPHA_BETA, "collective": {"all-gather": "pat", "broadcast": "ring"}}
+        self.assertAlmostEqual(self.row(self.cluster(own), "--operation", "all-gather")["time_s"], 20e-6 + 3e-3, delta=1e-9)
+        sixteen_chunks = 30e-6 + 4e-3 * (4 + 16 - 2) / 16
+        self.assertAlmostEqual(self.row(self.cluster(own), "--operation", "broadcast")["time_s"], sixteen_chunks, delta=1e-9)
+        payloads = {**ALPHA_BETA, "collective": "all-gather"}  # of S/N: two rounds, 1 and 2 MB
+        self.assertAlmostEqual(self.row(self.cluster(payloads), "--operation", "all-gather")["time_s"], 20e-6 + 3e-3, delta=1e-9)
+        self.assertAlmostEqual(self.row(self.cluster(payloads))["time_s"], 20e-6 + 12e-3, delta=1e-9)
+
+    def test_nccl_does_not_tune_sends(self):
+        row = self.row(self.cluster(ALPHA_BETA), "--operation", "all-to-all", "--collective", "nccl")
+        self.assertEqual((row["algorithm"], row["protocol"]), ("p2p", "Simple"))
+        self.assertAlmostEqual(row["time_s"], 10e-6 + 3e-3, delta=1e-9)
+
+    def test_what_cannot_is_refused(self):
+        for operation, collective in {"all-to-all": "ring", "all-gather": "double-binary-tree", "reduce-scatter": "all-gather",
+                                      "broadcast": "halving-doubling", "all-reduce": "all-gather"}.items():
+            self.refused("operation", *self.cluster(ALPHA_BETA), "--operation", operation, "--collective", collective)
+        self.refused("operation", *self.cluster(ALPHA_BETA), "--operation", "gather")
+        self.refused("operation", *self.cluster({**ALPHA_BETA, "collective": {"all-gather": "double-binary-tree"}}))
+        self.refused("collective", *self.cluster({**ALPHA_BETA, "collective": {"scan": "ring"}}))
+
+    def test_fidelities_agree_on_an_idle_star(self):
+        for operation, collective in (("all-gather", "pat"), ("reduce-scatter", "pat"), ("all-to-all", "all-to-all"),
+                                      ("broadcast", "ring"), ("all-gather", "all-gather"), ("all-gather", "parameter-server")):
+            times = [self.row(self.cluster(), "--operation", operation, "--collective", collective, "--fidelity", fidelity)["time_s"]
+                     for fidelity in ("fluid", "message")]
+            closed = self.row(self.cluster({"alpha": "5 us", "beta": "0.8 ns/B"}), "--operation", operation, "--collective", collective)
+            self.assertAlmostEqual(times[0], closed["time_s"], delta=1e-10)
+            self.assertAlmostEqual(times[1], closed["time_s"], delta=1e-10)
+
+    def test_switches_sum(self):
+        """12.5 MB up and down a 10 Gbit/s star at once: 10 ms, 5 us and 1 us each way. On two hosts of 4 GPUs and one
+        port: three rounds each around the hosts, of 5 us and a quarter of 8 MB at 10 GB/s, 0.2 ms; and 2 MB of each of
+        the four GPUs by the port, 8 MB at 1.25 GB/s, 6.4 ms and 5 us; GPUs' own links are no slower."""
+        flat = self.cluster(workers=8, link={"latency": "1 us", "bandwidth": "10 Gbit/s"})
+        self.assertAlmostEqual(self.row(flat, "--collective", "in-network", "--fidelity", "fluid", size="12500000B")["time_s"], 10.007e-3, delta=1e-9)
+        gpus = {"gpus_per_host": 4, "inner": {"latency": "0 us", "bandwidth": "10 GB/s"}}
+        time = self.row(self.cluster(workers=8, **gpus), "--collective", "in-network", "--fidelity", "fluid", size="8000000B")["time_s"]
+        self.assertAlmostEqual(time, 6 * (5e-6 + 0.2e-3) + 5e-6 + 6.4e-3, delta=1e-9)
+        for nics, port in ((2, 3.2e-3), (4, 1.6e-3)):  # of four GPUs two, or one, to a port
+            for planes in (1, nics):
+                cluster = self.cluster(workers=8, **gpus, nics=nics, planes=planes)
+                for fidelity in ("fluid", "alpha-beta"):
+                    row = self.row(cluster, "--collective", "in-network", "--fidelity", fidelity, size="8000000B")
+                    self.assertAlmostEqual(row["time_s"], 6 * (5e-6 + 0.2e-3) + 5e-6 + port, delta=1e-9)
+
+    def test_where_no_switch_sums(self):
+        gpus = {"gpus_per_host": 4, "inner": LINK}
+        flags = ["--collective", "in-network", "--fidelity"]
+        self.refused("in-network", *self.cluster(), *flags, "message")
+        for fidelity in ("fluid", "alpha-beta"):
+            self.refused("in-network", *self.cluster(workers=4, **gpus), *flags, fidelity)
+            self.refused("in-network", *self.cluster(workers=6, **gpus), *flags, fidelity)
+            torus = {"alpha": "5 us", "topology": {"kind": "torus", "dimensions": [2, 2], "link": LINK}}
+            self.refused("in-network", *self.cluster(torus), *flags, fidelity)
+        down = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2, "link": LINK}
+        down["links"] = [{"between": ["leaf1", "spine0"], "down": True}]
+        self.refused("in-network", *self.cluster({"alpha": "5 us", "topology": down}), *flags, "fluid")
+        down["links"] = [{"between": ["leaf1", "spine1"], "down": True}]  # in no tree: tree 0's root is spine 0
+        self.row(self.cluster({"alpha": "5 us", "topology": down}), *flags, "fluid")
+        for strategy, options in (("dear", []), ("wfbp", ["--option", "zero=2"]), ("fsdp2", [])):
+            self.cluster(workers=4)
+            done = run("run", "-p", program.ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "-s", strategy, *options,
+                       *flags, "fluid", cwd=self.folder)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("in-network", done.stderr)
+
+    def test_stages_of_plans_take_their_operation(self):
+        """DeAR's halves: both of a ring; or gathers by all-gather's two rounds, 5 us each, in the place of the ring's three."""
+        trace = ["-p", program.ROOT / "traces" / "resnet50_k80_b16.json", "-s", "dear", "--json"]
+        slow = {"alpha": "5 ms", "beta": "0.8 ns/B"}  # what is exposed is start-ups
+
+        def seconds(collective):
+            self.cluster({**slow, "collective": collective})
+            return json.loads(output("run", "--cluster", "c.json", *trace, cwd=self.folder))["iteration_s"]
+
+        ring = seconds("ring")
+        self.assertEqual(seconds({"all-reduce": "ring"}), ring)
+        self.assertEqual(seconds({"all-reduce": "recursive-doubling"}), ring)  # has no halves: those of ring
+        self.assertEqual(seconds({"all-reduce": "in-network"}), ring)
+        self.assertLess(seconds({"all-reduce": "ring", "all-gather": "pat"}), ring)
+        self.assertEqual(seconds({"reduce-scatter": "halving-doubling", "all-gather": "halving-doubling"}), seconds("halving-doubling"))
+
+    def test_routes(self):
+        """Two leaves of two hosts, 4:1, two spines, 312.5 MB/s each. Spread over both a slice of 1 MB takes 1.6 ms, six
+        of them 9.6; by one (d-mod-k: 2 and 0 modulo 2, both spine 0) 3.2."""
+        leaves = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2, "oversubscription": 4, "link": LINK}
+        cluster = self.cluster({"alpha": "0 us", "topology": leaves})
+        for routing, time in (("d-mod-k", 19.2e-3), ("adaptive", 9.6e-3)):
+            row = self.row(cluster, "--fidelity", "fluid", "--routing", routing, "--links")
+            self.assertAlmostEqual(row["time_s"], time, delta=1e-9)
+            self.assertEqual(row["links"]["routing"], routing)
+        self.refused("routing", *cluster, "--fidelity", "message", "--routing", "adaptive")
+        self.refused("routing", *self.cluster(), "--fidelity", "fluid", "--routing", "ecmp")
+        facts = json.loads(output("topology", "--cluster", "c.json", "--json", cwd=self.folder))
+        self.assertEqual(list(facts.items())[-3:], [("routing", "d-mod-k"), ("nics", 1), ("planes", 1)])
+
+    def test_sweeps_vary_the_routing(self):
+        leaves = {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2, "oversubscription": 4, "link": LINK}
+        self.cluster({"alpha": "0 us", "topology": leaves})
+        sweep = {"profiles": [str(program.ROOT / "traces" / "resnet50_k80_b16.json")], "clusters": ["c.json"], "fidelities": ["fluid"],
+                 "routing": ["d-mod-k", "adaptive"], "strategies": ["wfbp"]}
+        (self.folder / "s.json").write_text(json.dumps(sweep), encoding="utf-8")
+        output("sweep", "s.json", "--out", "rows.csv", cwd=self.folder)
+        rows = program.rows_of(self.folder / "rows.csv")
+        self.assertEqual([row["cluster"] for row in rows], ["c (routing d-mod-k)", "c (routing adaptive)"])
+        self.assertGreater(float(rows[0]["iteration_s"]), float(rows[1]["iteration_s"]))
+
+    def test_one_way_is_every_routing(self):
+        leaves = {"kind": "leaf-spine", "leaves": 4, "hosts_per_leaf": 2, "spines": 1, "oversubscription": 2, "link": LINK}
+        for collective in ("ring", "parameter-server", "double-binary-tree"):
+            for fidelity in ("fluid", "message"):
+                cluster = self.cluster({"alpha": "5 us", "gamma": "0.1 ns/B", "topology": leaves}, workers=8)
+                flags = ["--collective", collective, "--fidelity", fidelity]
+                plain = self.row(cluster, *flags)["time_s"]
+                self.assertEqual(self.row(cluster, *flags, "--routing", "ecmp")["time_s"], plain)
+                (self.folder / "flows.json").write_text((self.folder / "c.json").read_text(encoding="utf-8").replace('"spines"', '"routing": "ecmp", "flows": 3, "spines"'),
+                                                        encoding="utf-8")
+                parts = self.row(["collective", "--cluster", "flows.json"], *flags)["time_s"]  # beside each other, and as fair
+                self.assertAlmostEqual(parts / plain, 1, delta=1e-6)
+                if fidelity == "fluid":
+                    self.assertEqual(self.row(cluster, *flags, "--routing", "adaptive")["time_s"], plain)
+
+    def test_a_star_with_planes_is_a_rail(self):
+        inner = {"gpus_per_host": 4, "inner": {"latency": "1 us", "bandwidth": "50 GB/s"}}
+        link = {"latency": "2 us", "bandwidth": "25 GB/s"}
+        for collective in ("ring", "double-binary-tree", "hierarchical", "parameter-server", "halving-doubling"):
+            for fidelity in ("alpha-beta", "fluid", "message"):
+                times = [[row["time_s"] for row in self.rows(self.cluster({"alpha": "5 us", "topology": {"link": link, **inner, **kind}}, workers=16),
+                                                             "--collective", collective, "--fidelity", fidelity, size="10kB:100MB:x100")]
+                         for kind in ({"kind": "star", "nics": 2, "planes": 2}, {"kind": "rail", "rails": 2})]
+                self.assertEqual(times[0], times[1], (collective, fidelity))
+
+    def test_a_collective_from_a_file(self):
+        """Two rounds of everything: 2 x (10 us + 4 ms), in all fidelities; in the cluster's file beside it, too."""
+        (self.folder / "doubling.json").write_text(json.dumps(file_of(DOUBLING)), encoding="utf-8")
+        cluster = self.cluster(ALPHA_BETA)
+        self.assertAlmostEqual(self.row(cluster, "--collective", "doubling.json")["time_s"], 8.02e-3, delta=1e-9)
+        (self.folder / "clusters").mkdir()
+        (self.folder / "clusters" / "doubling.json").write_text(json.dumps(file_of(DOUBLING)), encoding="utf-8")
+        self.cluster({**ALPHA_BETA, "collective": "doubling.json"})
+        (self.folder / "c.json").rename(self.folder / "clusters" / "c.json")
+        (self.folder / "doubling.json").unlink()
+        self.assertAlmostEqual(self.row(["collective", "--cluster", "clusters/c.json"])["time_s"], 8.02e-3, delta=1e-9)
+        (self.folder / "doubling.json").write_text(json.dumps(file_of(DOUBLING)), encoding="utf-8")
+        for fidelity in ("fluid", "message"):
+            row = self.row(self.cluster(), "--collective", "doubling.json", "--fidelity", fidelity)
+            self.assertAlmostEqual(row["time_s"], 2 * (5e-6 + 3.2e-3), delta=1e-9)
+        done = json.loads(output("run", "-p", program.ROOT / "traces" / "resnet50_k80_b16.json", "--cluster", "c.json", "-s", "wfbp",
+                                 "--collective", "doubling.json", "--json", cwd=self.folder))
+        self.assertEqual(done["collective"], "doubling")
+
+    def test_files_that_are_wrong(self):
+        def refused(words, content, *arguments, **cluster):
+            (self.folder / "f.json").write_text(json.dumps(content), encoding="utf-8")
+            self.refused(words, *self.cluster(**cluster), "--collective", "f.json", *arguments)
+
+        refused("rank", file_of(DOUBLING[:1]))
+        refused("ranks", file_of(DOUBLING), workers=8)
+        refused("operation", file_of(DOUBLING), "--operation", "all-gather")
+        refused("chunk", file_of(DOUBLING, operation="broadcast"))
+        refused("twice", {**file_of([]), "rounds": [{"sends": 2 * [{"from": 0, "to": 1, "chunk": 0}]}]})
+        (self.folder / "f.json").write_text(json.dumps(file_of(DOUBLING)), encoding="utf-8")
+        node = {"alpha": "5 us", "bandwidth": "10 GB/s", "node": {"workers": 2, "alpha": "1 us", "bandwidth": "50 GB/s"}}
+        self.refused("file", *self.cluster(node), "--collective", "f.json")
+        self.refused("pat", *self.cluster(node), "--collective", "pat")
+
+
+if __name__ == "__main__":
+    unittest.main()

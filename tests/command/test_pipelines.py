@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+"""Pipelines as users run them: the worked cases of the contract, which lie beside the published measurements and are
+skipped where they are absent; schedules and their files; what is refused, and by which word.
+"""
+
+import json
+import shlex
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import program
+from program import REFERENCE
+
+WORKED = REFERENCE.parent / "cases" / "pipelines.json"
+
+
+def differences(expected, found, scale, where=""):
+    """Where an answer is not what it should be: times to 1e-6 of the iteration, everything else to 1e-6 of itself."""
+    if isinstance(expected, dict):
+        return [d for key, value in expected.items() for d in differences(value, found.get(key), scale, f"{where}/{key}")]
+    if isinstance(expected, list):
+        if len(expected) != len(found):
+            return [f"{where}: {len(found)} instead of {len(expected)}"]
+        return [d for i, value in enumerate(expected) for d in differences(value, found[i], scale, f"{where}/{i}")]
+    if isinstance(expected, (int, float)) and found is not None:
+        most = 1e-6 * (scale if where.endswith("_s") else abs(expected))
+        return [] if abs(expected - found) <= most else [f"{where}: {found} instead of {expected}"]
+    return [] if expected == found else [f"{where}: {found} instead of {expected}"]
+
+
+@program.needs_program
+class PipelineCases(program.Case):
+    def run_case(self, case):
+        for name, text in {**case.get("files", {}), "trace.json": json.dumps(case.get("trace")),
+                           "cluster.json": json.dumps(case.get("cluster"))}.items():
+            (self.folder / name).write_text(text, encoding="utf-8")
+        return self.run_program(*shlex.split(case["command"])[1:])
+
+    @program.needs(WORKED)
+    def test_worked_cases(self):
+        for case in json.loads(WORKED.read_text(encoding="utf-8")):
+            with self.subTest(case["name"]):
+                done = self.run_case(case)
+                if "refused" in case:
+                    self.assertEqual(done.returncode, 2, done.stdout)
+                    self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+                    self.assertIn(case["refused"], done.stderr)
+                    continue
+                self.assertEqual(done.returncode, 0, done.stderr)
+                if "rows" in case:
+                    self.assertEqual(done.stdout, case["rows"])
+                    continue
+                expected = {key: value for key, value in case["answers"].items() if key != "order"}
+                found = json.loads(done.stdout)
+                self.assertEqual(differences(expected, found, expected["iteration_s"]), [], case["derivation"])
+
+
+def trace(layers, **more):
+    """A profile of (forward, backward) in us, 240 elements each; `more` of every layer."""
+    return {"model": {"name": "m", "layers": [{"name": f"l{i}", "tensors": [{"name": f"l{i}.w", "shape": [240]}]}
+                                              for i in range(len(layers))]},
+            "device": "x", "framework": "x", "batch_size": 1, "precision": "fp32", "origin": "measured", "source": "test",
+            "unit": "us", "layers": [{"name": f"l{i}", "forward": f, "backward": b, "output_bytes": 0,
+                                      "activation_bytes": 100, **more} for i, (f, b) in enumerate(layers)]}
+
+
+def cluster(workers, **network):
+    """Links of 10 us and 1 ns/B, or what `network` says."""
+    return {"name": "c", "workers": workers,
+            "network": {"alpha": "10 us", "beta": "1 ns/B", "collective": "ring", **network}}
+
+
+FREE = {"alpha": "0 us", "beta": "0 ns/B"}
+
+
+@program.needs_program
+class Pipelines(program.Case):
+    def given(self, trace_, cluster_):
+        for name, what in (("trace.json", trace_), ("cluster.json", cluster_)):
+            (self.folder / name).write_text(json.dumps(what), encoding="utf-8")
+
+    def started(self, *words, strategy="wfbp"):
+        return self.run_program("run", "-p", "trace.json", "-c", "cluster.json", "-s", strategy, *words, "--json")
+
+    def result(self, *words, **how):
+        done = self.started(*words, **how)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def refusal(self, *words, **how):
+        done = self.started(*words, **how)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stdout + done.stderr)
+        return done.stderr
+
+    def test_bubbles(self):
+        """Equal chunks and nothing to send: closed forms. f = 10 us, b = 20 us of a layer, i = w = 10 us."""
+        for ranks, batches in ((2, 4), (3, 6), (4, 8)):
+            self.given(trace([(10, 20)] * (2 * ranks)), cluster(ranks, **FREE))
+            def iteration(name, *words, ranks=ranks, batches=batches):
+                return round(self.result("--pp", ranks, "--micro-batches", batches, "--schedule", name, *words)["iteration_s"] * 1e6, 6)
+            with self.subTest(ranks=ranks):
+                for name in ("gpipe", "1f1b"):  # chunks of two layers: (M + P - 1)(f + b)
+                    self.assertEqual(iteration(name), (batches + ranks - 1) * 60)
+                for name in ("interleaved", "looped-bfs"):  # V = 2: M V (f + b) + (P - 1)(f + b)
+                    self.assertEqual(iteration(name, "--chunks", 2), 2 * batches * 30 + (ranks - 1) * 30)
+                # (P - 1) f beside the work, f of two layers
+                self.assertEqual(iteration("zb-h1"), batches * 60 + (ranks - 1) * 20)
+                # no rank idles between its first and last task; it starts up to P - 1 forward passes late
+                self.assertEqual(iteration("zbv", "-o", "update_barrier=stage"), batches * 60)
+                self.assertEqual(iteration("zbv"), batches * 60 + (ranks - 1) * 10)
+
+    def test_activations(self):
+        """A layer and micro-batch keep 100 bytes: gpipe holds all M, 1f1b min(P - r, M)."""
+        self.given(trace([(10, 20)] * 3), cluster(3, **FREE))
+        for name, held in (("gpipe", [5, 5, 5]), ("1f1b", [3, 2, 1])):
+            stages = self.result("--pp", 3, "--micro-batches", 5, "--schedule", name)["stages"]
+            self.assertEqual([one["memory"]["activations"] for one in stages], [100 * count for count in held])
+
+    def test_parts_add_up(self):
+        self.given({**trace([(10, 20), (15, 25), (5, 30), (10, 10)]), "update": 40}, cluster(8))
+        for strategy in ("wfbp", "ddp", "bytescheduler", "horovod", "megatron", "fsdp2", "best"):
+            for words in (["1f1b"], ["gpipe", "-o", "p2p=blocking"], ["interleaved"], ["zbv"]):
+                with self.subTest(strategy=strategy, words=words):
+                    found = self.result("--pp", 2, "--tp", 2, "--micro-batches", 4, "-o", "p2p_bytes=2kB",
+                                        "--schedule", *words, strategy=strategy)
+                    parts = 4 * (found["forward_s"] + found["backward_s"]) / 2 + sum(
+                        found[key] for key in ("update_s", "layer_comm_s", "bubble_s", "exposed_p2p_s", "exposed_dp_s"))
+                    self.assertAlmostEqual(found["iteration_s"], parts, delta=1e-11)
+                    self.assertGreaterEqual(found["iteration_s"], found["lower_bound_s"] - 1e-12)
+
+    def test_a_file_is_its_schedule(self):
+        self.given(trace([(10, 20), (15, 25), (5, 30), (10, 10)]), cluster(4))
+        for name in ("gpipe", "1f1b", "looped-bfs", "interleaved", "zb-h1", "zbv", "dualpipe-v"):
+            with self.subTest(name):
+                words = ["--pp", 2, "--micro-batches", 4]
+                (self.folder / "rows.csv").write_text(program.output("schedule", name, *words), encoding="utf-8")
+                known = self.result(*words, "--schedule", name, "-o", "p2p_bytes=1kB")
+                found = self.result("--pp", 2, "--schedule", "rows.csv", "-o", "p2p_bytes=1kB")
+                for key in ("iteration_s", "bubble_s", "memory_bytes", "stages", "micro_batches", "lower_bound_s"):
+                    self.assertEqual(found[key], known[key], key)
+
+    def test_fidelities_agree(self):
+        """On a star nobody meets another rank's bytes but in a worker's own port; without start-ups a send alone takes
+        bytes / bandwidth everywhere."""
+        star = {"topology": {"kind": "star", "link": {"latency": "0 us", "bandwidth": "1 GB/s"}}, "alpha": "0 us"}
+        self.given(trace([(100, 200)] * 2), cluster(2, **star))
+        for fidelity in ("alpha-beta", "fluid", "message"):
+            # 10 us a send: 0F0 0-100 0F1 100-200; 1F0 110-210 1B0 210-410 1F1 410-510 1B1 510-710, sent -720; 0B1 -920
+            found = self.result("--pp", 2, "--micro-batches", 2, "-o", "p2p_bytes=10kB", "--fidelity", fidelity)
+            self.assertAlmostEqual(found["iteration_s"], 920e-6, delta=1e-11, msg=fidelity)
+
+    def test_detailed_fidelities(self):
+        """Rails without latencies: closed forms and the others agree where nobody meets. Each rank of the pipeline is
+        a node; its groups use it one after another, and sends have no bytes."""
+        network = {"node": {"workers": 4, "alpha": "0 us", "beta": "0.5 ns/B"}, "alpha": "0 us", "beta": "1 ns/B",
+                   "rails": 4}
+        inside = [{"op": op, "group": "tp", "bytes": 960, "pass": one} for op in ("all-reduce", "all-to-all")
+                  for one in ("forward", "backward")]
+        self.given(trace([(10, 20)] * 4, collectives=inside), cluster(8, **network))
+        for strategy in ("ddp", "fsdp2"):
+            words = ["--pp", 2, "--tp", 2, "--micro-batches", 2]
+            known = self.result(*words, strategy=strategy)
+            for fidelity in ("fluid", "message"):
+                found = self.result(*words, "--fidelity", fidelity, strategy=strategy)
+                for key in ("iteration_s", "layer_comm_s", "exposed_dp_s", "exposed_p2p_s"):
+                    self.assertAlmostEqual(found[key], known[key], delta=1e-6 * known["iteration_s"], msg=(fidelity, key))
+
+    def test_without_a_pipeline(self):
+        """P = 1: `schedule` and what says of sends are ignored; T apart, R = N / T take part; collectives inside layers
+        are longer layers."""
+        self.given(trace([(10, 20)] * 2), cluster(4))
+        plain = self.result("-n", 4)
+        self.assertNotIn("pp", plain)
+        self.assertEqual(self.result("--pp", 1, "--schedule", "zbv", "-o", "p2p=blocking")["iteration_s"],
+                         plain["iteration_s"])
+        half = self.result("-n", 2)
+        found = self.result("--tp", 2)
+        self.assertEqual(found["iteration_s"], half["iteration_s"])
+        self.assertEqual((found["tp"], found["dp"], found["bubble_s"]), (2, 2, 0))
+        # an all-reduce of two, 10 us and 2 * 1/2 * 960 ns, twice: 20.96 us more in each layer's forward pass
+        inside = [{"op": "all-reduce", "group": "tp", "bytes": 960, "pass": "forward"}]
+        self.given(trace([(10, 20)] * 2, collectives=inside), cluster(4))
+        self.assertAlmostEqual(self.result("--tp", 2)["layer_comm_s"], 2 * 20.96e-6, delta=1e-12)
+
+    def test_refusals(self):
+        self.given(trace([(10, 20)] * 4), cluster(8))
+        pipeline = ["--pp", 2, "--micro-batches", 2]
+        for strategy in ("dear", "mergecomp", "fsdp1", "zero-1", "zero-2", "zero-3"):
+            self.assertIn(strategy, self.refusal(*pipeline, strategy=strategy))
+        for words, named in ((["--pp", 3], "workers"), (["--pp", 2, "--ep", 3], "ep"), (["--pp", 8], "8 chunks"),
+                             ([*pipeline, "--codec", "fp16"], "codec"), ([*pipeline, "--zero", 1, "--shard-group", 2], "shard_group"),
+                             ([*pipeline, "--chunks", 2], "chunks"), ([*pipeline, "--schedule", "nonsense"], "schedule"),
+                             ([*pipeline, "--stages", "1,2"], "stages"),
+                             (["--pp", 4, "--micro-batches", 2, "-o", "p2p=blocking"], "p2p"),
+                             ([*pipeline, "--schedule", "zb-h1", "-o", "p2p=blocking"], "p2p"),
+                             ([*pipeline, "-o", "barrier=layer", "-o", "update_barrier=all"], "update_barrier"),
+                             (["--pp", 0], "pp")):
+            with self.subTest(words=words):
+                self.assertIn(named, self.refusal(*words))
+        for option in ("prefetch=2", "reduce_buffers=2", "copy=1GB/s", "reshard=all", "reduce=every"):
+            self.assertIn(option.split("=")[0], self.refusal(*pipeline, "-o", option, strategy="fsdp2"))
+        no_bytes = trace([(10, 20)] * 4)
+        for layer in no_bytes["layers"]:
+            del layer["output_bytes"]
+        self.given(no_bytes, cluster(8))
+        self.assertIn("'l1'", self.refusal(*pipeline))
+        self.given({**trace([(10, 20)] * 4), "parallel": {"tp": 4}}, cluster(8))
+        self.assertIn("tp 4", self.refusal("--tp", 2))
+        self.assertEqual(self.result("--pp", 2, "--micro-batches", 2)["tp"], 4)
+        for command in ("tune", "recommend", "whatif"):
+            done = self.run_program(command, "-p", "trace.json", "-c", "cluster.json", "--pp", 2,
+                                    *(["-s", "ddp"] if command != "recommend" else []))
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), (command, done.stderr))
+            self.assertIn("pp 2", done.stderr)
+
+    def test_in_files(self):
+        """A cluster file says degrees, and flags win; a schedule that it names lies beside it."""
+        (self.folder / "rows.csv").write_text(program.output("schedule", "gpipe", "--pp", 2, "--micro-batches", 2), encoding="utf-8")
+        self.given(trace([(10, 20)] * 4), {**cluster(8), "parallel": {"pp": 2, "tp": 2, "schedule": "rows.csv", "stages": [1, 3]}})
+        found = self.result()
+        self.assertEqual([found[key] for key in ("pp", "tp", "cp", "ep", "dp", "schedule", "chunks", "micro_batches")],
+                         [2, 2, 1, 1, 2, "rows.csv", 1, 2])
+        self.assertEqual([one["chunks"] for one in found["stages"]],
+                         [[{"chunk": 0, "first": 0, "layers": 1}], [{"chunk": 1, "first": 1, "layers": 3}]])
+        self.assertEqual(self.result("--tp", 4, "--schedule", "1f1b")["tp"], 4)
+
+    def test_sweeps_and_comparisons(self):
+        self.given(trace([(10, 20)] * 4), cluster(8))
+        (self.folder / "sweep.json").write_text(json.dumps(
+            {"name": "s", "profiles": ["trace.json"], "clusters": ["cluster.json"],
+             "strategies": [{"name": "ddp", "pp": [1, 2], "schedule": ["1f1b", "gpipe"], "micro-batches": 4}]}), encoding="utf-8")
+        done = self.run_program("sweep", "sweep.json", "--out", "rows.csv")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = program.rows_of(self.folder / "rows.csv")
+        self.assertEqual([row["pp"] for row in rows].count("2"), 2)
+        done = self.run_program("compare", "-p", "trace.json", "-c", "cluster.json", "--strategies", "all", "--pp", 2,
+                                "--micro-batches", 2, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        names = {row["strategy"]: row["iteration_s"] for row in json.loads(done.stdout)}
+        self.assertNotIn("dear", names)
+        self.assertEqual(min(names.values()), names["best"] if "best" in names else min(names.values()))
+
+
+
+@program.needs_program
+class Spread(program.Case):
+    def test_a_rank_is_as_slow_as_its_slowest_worker(self):
+        """Two equal layers on two ranks, a network that takes no time, four micro-batches of 1 + 2 ms: (4 + 1) · 3 = 15 ms, times 1 + 0.3·m(S) for the S workers
+        of a rank: m(1) = 0, m(2) = 0.5641896, m(4) = 1.0293754 (the mean largest of S normal numbers)."""
+        (self.folder / "p.csv").write_text("layer,params,forward_us,backward_us\na,1,1000,2000\nb,1,1000,2000\n", encoding="utf-8")
+        words = ["run", "--profile", "p.csv", "--cluster", "c.json", "-s", "ddp", "--pp", "2", "--accumulate", "4", "-o", "p2p_bytes=0B", "--json"]
+        for workers, largest in ((2, 0), (4, 0.5641896), (8, 1.0293754)):
+            for spread in ({"sigma": 0.3}, {"sigma": 0.3, "seed": 1}):
+                cluster = {"name": "c", "workers": workers, "network": {"alpha": "0 s", "beta": "0 s/B"}, "spread": spread}
+                (self.folder / "c.json").write_text(json.dumps(cluster), encoding="utf-8")
+                done = self.run_program(*words)
+                if "seed" in spread:
+                    self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1))
+                    self.assertIn("seed", done.stderr)
+                else:
+                    self.assertAlmostEqual(json.loads(done.stdout)["iteration_s"] / 15e-3, 1 + 0.3 * largest, 6)
+
+
+if __name__ == "__main__":
+    unittest.main()

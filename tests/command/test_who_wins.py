@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""One rule for who wins, in every command; and what screens say last. Run: python3 tests/command/test_who_wins.py"""
+
+import json
+import re
+import subprocess
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import program  # noqa: E402
+from program import PROGRAM, WIDE, needs_program, output  # noqa: E402
+
+# Communication is hidden: all are within 2 % of each other, and `best`, which takes the plan itself, is the fastest.
+HIDDEN = ["--profile", "resnet50_h100_b256_bf16", "--cluster", "h100x8-8x400gbps", "--workers", "16"]
+STRATEGIES = ["ddp", "fsdp2", "wfbp", "best"]
+SWEEP = {"profiles": [HIDDEN[1]], "clusters": [HIDDEN[3]], "workers": [16], "strategies": STRATEGIES}
+
+
+@needs_program
+class WhoWins(program.Case):
+    def winners(self, *rule):
+        """Whom each command names: compare, recommend, sweep, report."""
+        chosen = ["-s", ",".join(STRATEGIES), *rule]
+        first = json.loads(output("recommend", *HIDDEN, *chosen, "--budget", "1", "--json"))[0]
+        (self.folder / "s.json").write_text(json.dumps(SWEEP), encoding="utf-8")
+        swept = output("sweep", "s.json", "--out", "s.csv", "--force", *rule, cwd=self.folder, env=WIDE)
+        output("report", "s.csv", "--timelines", "0", "--force", "--out", "s.html", *rule, cwd=self.folder)
+        page = (self.folder / "s.html").read_text(encoding="utf-8")
+        said = [re.search(r"Fastest: ([\w-]+)", text)[1] for text in (output("compare", *HIDDEN, *chosen, env=WIDE), swept, page)]
+        return [said[0], first["strategy"], *said[1:]]
+
+    def test_every_command_names_the_same(self):
+        rows = {row["strategy"]: row["iteration_s"] for row in json.loads(output("compare", *HIDDEN, "-s", ",".join(STRATEGIES), "--json"))}
+        fastest = min(rows, key=rows.get)
+        self.assertLess(max(rows.values()), 1.02 * min(rows.values()))
+        self.assertIn(fastest, ("wfbp", "best"))
+        self.assertEqual(self.winners(), 4 * ["ddp"])  # a framework's default that shards nothing
+        self.assertEqual(self.winners("--now", "fsdp2"), 4 * ["fsdp2"])
+        for tie in ("0", "0%"):
+            self.assertEqual(self.winners("--tie", tie), 4 * [fastest])
+
+    def test_what_is_no_rule(self):
+        for words, says in ((("--tie", "2"), "command line: --tie: '2' is no share of a time (from 0 to below 1, such as 0.02 or 2%)"),
+                            (("--tie", "-1%"), "command line: --tie: "), (("--now", "dpd"), "command line: --now: unknown strategy 'dpd'")):
+            for command in (["compare", *HIDDEN, "-s", "ddp"], ["recommend", *HIDDEN, "-s", "ddp"], ["sweep", "mgwfbp_fig8"]):
+                done = self.run_program(*command, *words)
+                self.assertEqual((done.returncode, done.stdout, done.stderr.count("\n")), (2, "", 1))
+                self.assertIn(says, done.stderr)
+
+    def test_the_last_words_of_a_screen_are_the_verdict(self):
+        limited = [*HIDDEN, "-s", "ddp,fsdp2,best", "--memory", "10.5GB"]
+        self.assertRegex(output("compare", *limited, env=WIDE), r"\n! in the table: does not fit [^\n]*\n(?:.*\n)*Fastest: .*\n\Z")
+        self.assertRegex(output("recommend", *limited, "--budget", "1", env=WIDE), r"Replayed by `allreplay run [^`]*`\.\n\Z")
+
+    def test_a_sweep_of_many_rows_prints_who_wins_and_where_they_are(self):
+        many = {**SWEEP, "workers": list(range(8, 64, 4)), "strategies": STRATEGIES[:3]}
+        (self.folder / "many.json").write_text(json.dumps(many), encoding="utf-8")
+        done = self.run_program("sweep", "many.json", "--out", "many.csv", env=WIDE)
+        self.assertEqual((done.returncode, done.stderr), (0, "42 rows in many.csv\n"))
+        self.assertLess(len(done.stdout.splitlines()), 10)
+        self.assertIn("42 rows in many.csv; --table prints all.", done.stdout)
+        self.assertIn("Fastest: ddp at every size", done.stdout)
+        self.assertGreater(len(self.run_program("sweep", "many.json", "--table").stdout.splitlines()), 42)
+        self.assertEqual(self.run_program("sweep", "many.json", "--table", "--csv").returncode, 2)
+
+    def test_what_does_not_go_with_the_options_is_named(self):
+        done = self.run_program("compare", "--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe", "--strategies", "all", "--zero", "1", "--json")
+        self.assertEqual(done.returncode, 0)
+        left_out = [name for name in program.listed("strategies") if name not in {row["strategy"] for row in json.loads(done.stdout)}]
+        self.assertTrue(left_out)
+        line, = [line for line in done.stderr.splitlines() if line.startswith("note: left out of all strategies")]
+        for name in left_out:
+            self.assertIn(name, line)
+
+    def test_files_that_are_there_stay(self):
+        (self.folder / "s.json").write_text(json.dumps(SWEEP), encoding="utf-8")
+        output("sweep", "s.json", "--out", "s.csv", cwd=self.folder)
+        (self.folder / "there").write_text("mine", encoding="utf-8")
+        for command in (["report", "s.csv", "--timelines", "0"], ["estimate", "--model", "gpt2", "--device", "h100", "--batch", "4"]):
+            done = self.run_program(*command, "--out", "there")
+            self.assertEqual((done.returncode, done.stdout), (2, ""))
+            self.assertEqual(done.stderr, "command line: --out: 'there' is there already, and another kind of file (another name, or --force to replace it)\n")
+            self.assertEqual((self.folder / "there").read_text(encoding="utf-8"), "mine")
+        done = self.run_program("sweep", "s.json", "--out", "--csv")
+        self.assertEqual((done.returncode, done.stderr), (2, "command line: --out: '--csv' is an option, and no file (--out FILE, or ./--csv for a file of that name)\n"))
+        output("report", "s.csv", "--timelines", "0", "--out", "there", "--force", cwd=self.folder)
+        self.assertIn("<!doctype html>", (self.folder / "there").read_text(encoding="utf-8"))
+        output("report", "s.csv", "--timelines", "0", "--out", "there", cwd=self.folder)  # its own page
+
+    def test_head_has_what_it_wants(self):
+        done = subprocess.run(["bash", "-c", f"'{PROGRAM}' man | head -1"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.stderr, "")
+
+    def test_best_says_among_what_it_was_searched(self):
+        self.assertIn("best without shards", output("run", *HIDDEN, "-s", "best"))
+        self.assertIn("best --zero 3", output("run", *HIDDEN, "-s", "best", "--zero", "3"))
+
+
+if __name__ == "__main__":
+    unittest.main()

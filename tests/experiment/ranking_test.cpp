@@ -1,0 +1,77 @@
+#include "sim/experiment/ranking.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/training/scenario.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+using Places = std::vector<std::size_t>;
+
+Contender taking(double seconds, std::size_t changed = 0, Offered offered = Offered::Maintained) {
+  return {.iteration_s = seconds, .offered = offered, .changed = changed};
+}
+
+}  // namespace
+
+TEST_CASE("beyond the tie the faster wins, whatever it takes to run") {
+  // 103 / 100 is 3 % more: more than the tie, and more than 1.02 * 100 = 102.
+  const Ranking ranking = rank({taking(103), taking(100, 9, Offered::AsPlan)}, 0.02);
+  CHECK(ranking.order == Places{1, 0});
+  CHECK(ranking.tied == 1);
+}
+
+TEST_CASE(
+    "of a tie what runs now wins, then a framework's default, then the fewest options changed, then code, a plan") {
+  std::vector<Contender> all{taking(100, 0, Offered::AsPlan),
+                             taking(100.5, 0, Offered::AsCode),
+                             taking(100.2, 3),
+                             taking(101, 1),
+                             taking(102),
+                             taking(101.5, 2, Offered::AsCode)};
+  all.back().runs_now = true;
+  const Ranking ranking = rank(all, 0.02);
+  CHECK(ranking.order == Places{5, 4, 3, 2, 1, 0});
+  CHECK(ranking.tied == 6);
+}
+
+TEST_CASE("the tie ends at its share of the least time that fits") {
+  // Of 100: 102 is within 2 %, 102.1 is not. What does not fit sets no mark.
+  std::vector<Contender> all{taking(102.1), taking(102), taking(100, 1), taking(50)};
+  all.back().fits = false;
+  const Ranking ranking = rank(all, 0.02);
+  CHECK(ranking.order == Places{1, 2, 0, 3});
+  CHECK(ranking.tied == 2);
+  CHECK(rank(all, 0).order == Places{2, 1, 0, 3});
+  CHECK(rank(all, 0).tied == 1);
+}
+
+TEST_CASE("alike in all that, the faster wins, then fewer collectives, then less memory") {
+  std::vector<Contender> all(4, taking(100));
+  all[0].memory_bytes = 2;
+  all[1].memory_bytes = 1;
+  all[2].collectives = 1;
+  all[3].iteration_s = 100.5;
+  CHECK(rank(all, 0.02).order == Places{1, 0, 2, 3});
+}
+
+TEST_CASE("where nothing fits nobody wins") {
+  std::vector<Contender> all{taking(2), taking(1)};
+  for (Contender& one : all) one.fits = false;
+  CHECK(rank(all, 0.02).tied == 0);
+  CHECK(rank(all, 0.02).order == Places{1, 0});
+}
+
+TEST_CASE("options count as changed where they are not as the framework comes") {
+  Profile profile;
+  profile.tensors.push_back({"t", 1000, 4000, 0});
+  const auto changed = [&](const char* name, const NamedValues& options) {
+    return options_changed(find_strategy(name, {}), options, profile);
+  };
+  CHECK(changed("ddp", {{"bucket_cap", "25 MiB"}, {"first_bucket", "1 MiB"}, {"memory", "80 GB"}}) == 0);
+  CHECK(changed("ddp", {{"bucket_cap", "50 MiB"}, {"first_bucket", "1 MiB"}, {"zero", "1"}}) == 2);
+  // Megatron-LM comes without either.
+  CHECK(changed("megatron", {{"distributed_optimizer", "true"}, {"overlap_grad_reduce", "true"}}) == 2);
+  CHECK(changed("megatron", {{"distributed_optimizer", "false"}}) == 0);
+}

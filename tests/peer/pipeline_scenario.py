@@ -1,0 +1,378 @@
+"""The peer, continued: what is asked of a pipeline, and what its tasks, collectives and sends take.
+
+Written from the contract alone, like its neighbours: degrees and groups, chunks of layers, prices on one level and on
+two. Units: time in picoseconds, sizes in bytes, tensors in elements. Ranks, chunks and layers count from 0.
+"""
+
+import argparse
+import collections
+import itertools
+import math
+from collections import namedtuple
+from fractions import Fraction
+
+import coded
+import pipeline_schedules
+import reference
+import sharded
+from pipeline_schedules import COMPUTING, flat, require
+from reference import SECOND, rounded
+from sharded import ELEMENT, exact, per_byte, size_of
+
+MERGED = ["wfbp", "s-sgd", "sync-easgd", "mg-wfbp", "optimal-merge", "ddp", "horovod"]
+PARTITIONED = ["byteps", "bytescheduler", "p3"]
+BLOCKS = MERGED + PARTITIONED  # these take --zero
+STRATEGIES = BLOCKS + ["megatron", "fsdp2"]
+
+DEFAULTS = {
+    "byteps": {"partition": "4096000 B", "credit": "4"},
+    "bytescheduler": {"partition": "4 MB", "credit": "4"},
+    "p3": {"partition": "160 kB"},
+    "megatron": {"distributed_optimizer": "true", "overlap_grad_reduce": "true", "bucket_size": "0",
+                 "align_grad_reduce": "true"},
+    "fsdp2": {"lanes": "shared", "reduce_grad": "wait"},
+}
+SHAPE = ["pp", "tp", "cp", "ep", "schedule", "chunks", "stages"]  # keys of "parallel" in a cluster file
+
+
+# ---- what is asked --------------------------------------------------------------------------------------------------
+
+# forward, backward, weight (the part of backward that makes weight gradients): ps. tensors: elements of each.
+# output: bytes handed on, or None. collectives: (op, group, bytes, pass).
+Layer = namedtuple("Layer", "name forward backward weight tensors group activation output collectives")
+
+
+def read_layers(trace):
+    """The layers of a trace with an inline model."""
+    unit, layers = coded.UNITS[trace["unit"]], []
+    for row, model in zip(trace["layers"], trace["model"]["layers"]):
+        backward = rounded(exact(row["backward"]) * unit)
+        half = rounded(Fraction(backward, 2)) if model["tensors"] else 0
+        weight = rounded(exact(row["backward_weight"]) * unit) if "backward_weight" in row else half
+        collectives = [(one["op"], one["group"], exact(one["bytes"]), one["pass"])
+                       for one in row.get("collectives", [])]
+        layers.append(Layer(row["name"], rounded(exact(row["forward"]) * unit), backward, weight,
+                            [math.prod(tensor["shape"]) for tensor in model["tensors"]], row.get("group"),
+                            row.get("activation_bytes"), row.get("output_bytes"), collectives))
+    return layers
+
+
+def read_command(words):
+    """Options of the arguments of `allreplay run`; flags are options like others."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    for names in (("-p", "--profile"), ("-c", "--cluster"), ("-s", "--strategy")):
+        parser.add_argument(*names)
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("-o", "--option", action="append", default=[])
+    flags = [*SHAPE, "zero", "accumulate", "shard_group"]
+    for flag in flags:
+        parser.add_argument(f"--{flag.replace('_', '-')}")
+    parser.add_argument("--micro-batches", dest="accumulate")
+    known = parser.parse_args([str(word) for word in words])
+    given = {key: getattr(known, key) for key in ["strategy", *flags] if getattr(known, key) is not None}
+    return dict(pair.split("=", 1) for pair in known.option) | given
+
+
+class Scenario:
+    """A trace, a cluster, files of schedules and a command as numbers."""
+
+    def __init__(self, trace, cluster, words, files=None):
+        given = {key: str(value) for key, value in cluster.get("parallel", {}).items()} | read_command(words)
+        self.strategy = given["strategy"]
+        self.options = DEFAULTS.get(self.strategy, {}) | given
+        self.layers, self.network, self.workers = read_layers(trace), cluster["network"], cluster["workers"]
+        self.batch, element = trace["batch_size"], ELEMENT[trace["precision"]]
+        self.gradient = ELEMENT[given["gradient_dtype"]] if "gradient_dtype" in given else element
+        self.parameter = ELEMENT[given["parameter_dtype"]] if "parameter_dtype" in given else element
+        in_trace = rounded(exact(trace.get("update", 0)) * coded.UNITS[trace["unit"]])
+        self.update = rounded(coded.duration(given["update"])) if "update" in given else in_trace
+        self.zero = self.number("zero", 0)
+        self.read_degrees(trace.get("parallel", {}))
+        self.read_rows(files or {})
+        self.read_cut()
+        self.stage = {"megatron": int(self.flag("distributed_optimizer")), "fsdp2": 3}.get(self.strategy, self.zero)
+        self.shards = self.replicas if self.stage else 1  # of the optimizer's state
+        default = "layer" if self.strategy in ("bytescheduler", "p3") else "iteration"
+        self.by_layer = self.options.get("barrier", default) == "layer"
+        self.blocking = self.options.get("p2p", "overlap") == "blocking"
+        self.barrier = self.options.get("update_barrier", "stage" if self.by_layer else "all")
+        self.tied = self.read_tied(trace)
+        self.prices = {}
+        for group in ("tp", "cp", "ep", "data"):  # all lie evenly in nodes, whether anything is sent in them or not
+            for rank in range(self.ranks):
+                self.price("all-reduce", group, rank)
+        node = self.node_size()
+        require(not node or self.workers <= node or 0 in (self.stride % node, node % self.stride), "node")
+
+    def number(self, key, default=None):
+        return int(self.options.get(key, default))
+
+    def flag(self, key, default="false"):
+        return self.options.get(key, default) == "true"
+
+    def read_degrees(self, profile):
+        self.ranks, self.experts = self.number("pp", 1), self.number("ep", 1)
+        self.tensors, self.contexts = self.number("tp", profile.get("tp", 1)), self.number("cp", profile.get("cp", 1))
+        whole = self.ranks * self.tensors * self.contexts
+        require(self.workers % whole == 0, "workers")
+        self.data = self.workers // whole
+        self.replicas = self.contexts * self.data  # R
+        self.stride = self.tensors * self.replicas  # S
+        require(self.replicas % self.experts == 0, "ep")
+
+    def read_rows(self, files):
+        name = self.options.get("schedule", "1f1b")
+        chunks, group = (self.number(key) if key in self.options else None for key in ("chunks", "microbatch_group"))
+        if name in files:
+            self.rows = pipeline_schedules.read(files[name])
+            pipeline_schedules.check(self.rows, self.ranks)
+            held = pipeline_schedules.micro_batches_of(self.rows)
+            require(self.number("accumulate", held) == held, "micro-batches")
+        else:
+            self.rows = pipeline_schedules.rows_of(name, self.ranks, self.number("accumulate", 1), chunks, group)
+        self.with_sends = pipeline_schedules.has_sends(self.rows)
+        self.schedule, self.micro_batches = name, pipeline_schedules.micro_batches_of(self.rows)
+        self.homes = pipeline_schedules.homes_of(self.rows)
+        self.words = [flat(row) for row in self.rows]
+        self.actions = [[word for word in words if word.kind in COMPUTING] for words in self.words]
+        self.split = any(word.kind == "W" for words in self.words for word in words)
+
+    def read_cut(self):
+        count, units = len(self.homes), units_of(self.layers)
+        require(len(units) >= count, "layers")
+        cut = self.options.get("stages", "balanced")
+        if cut == "balanced":
+            lengths = balanced([sum(self.layers[index].forward + self.layers[index].backward for index in unit)
+                                for unit in units], count)
+        elif cut == "equal":
+            lengths = [len(units) // count + (place < len(units) % count) for place in range(count)]
+        else:
+            units, lengths = [[index] for index in range(len(self.layers))], [int(part) for part in cut.split(",")]
+            require(len(lengths) == count and min(lengths) >= 1 and sum(lengths) == len(self.layers), "stages")
+        ends = list(itertools.accumulate(lengths, initial=0))
+        self.chunks = [[index for unit in units[first:last] for index in unit] for first, last in zip(ends, ends[1:])]
+        for chunk in range(count - 1):
+            self.cut_bytes(chunk)
+        self.own = [[chunk for chunk, home in enumerate(self.homes) if home == rank] for rank in range(self.ranks)]
+
+    def read_tied(self, trace):
+        """(rank, rank, bytes) of tied tensors on two ranks, or None."""
+        if "tied" not in trace:
+            return None
+        places = {tensor["name"]: (self.homes[self.chunk_of(index)], math.prod(tensor["shape"]))
+                  for index, layer in enumerate(trace["model"]["layers"]) for tensor in layer["tensors"]}
+        (first, size), (second, _) = (places[name] for name in trace["tied"])
+        require(not self.by_layer, "tied")  # on one rank, too: whether that is meant is a question of reading
+        return (first, second, size * self.gradient) if first != second else None
+
+    def chunk_of(self, layer):
+        return next(chunk for chunk, layers in enumerate(self.chunks) if layer in layers)
+
+    def elements(self, layers):
+        return sum(size for index in layers for size in self.layers[index].tensors)
+
+    def of_rank(self, rank):
+        """The layers that a rank holds."""
+        return [index for chunk in self.own[rank] for index in self.chunks[chunk]]
+
+    def all_elements(self):
+        return self.elements(range(len(self.layers)))
+
+    def backward_tensors(self, chunk):
+        """(layer, elements) as the backward pass yields them."""
+        return [(index, size) for index in reversed(self.chunks[chunk])
+                for size in reversed(self.layers[index].tensors)]
+
+    # ---- times ----
+
+    def collective_time(self, layer, which, rank):
+        """ps of a layer's own collectives in a forward or a backward pass."""
+        total = 0
+        for operation, group, size, during in self.layers[layer].collectives:
+            a, b = self.price(operation, group, rank)
+            total += rounded(a + b * size) if during == which and (a or b) and size else 0
+        return total
+
+    def task(self, kind, layer, rank):
+        """(computing, collectives) of a layer's task in an action."""
+        row = self.layers[layer]
+        if kind == "F":
+            return row.forward, self.collective_time(layer, "forward", rank)
+        computing = {"B": row.backward, "I": row.backward - row.weight, "W": row.weight}[kind]
+        return computing, self.collective_time(layer, "backward", rank) if kind != "W" else 0
+
+    def long(self, kind, layer, rank):
+        return sum(self.task(kind, layer, rank))
+
+    def update_of(self, layers):
+        """U's share of some layers, as run."""
+        return rounded(Fraction(self.update * self.elements(layers), self.all_elements() * self.shards))
+
+    # ---- prices ----
+
+    def groups(self, group, rank):
+        """The workers of each group of one rank of the pipeline."""
+        t, c, d, e = self.tensors, self.contexts, self.data, self.experts
+        first, row = self.stride * rank, range(c * d)
+        if group == "tp":
+            return [[first + t * place + own for own in range(t)] for place in row]
+        if group == "cp":
+            return [[first + own + t * (place + c * block) for place in range(c)] for block in range(d)
+                    for own in range(t)]
+        if group == "ep":
+            return [[first + own + t * (start + place) for place in range(e)] for start in range(0, c * d, e)
+                    for own in range(t)]
+        return [[first + own + t * place for place in row] for own in range(t)]
+
+    def price(self, operation, group, rank):
+        """(a, b) in ps and ps per byte of the whole; 0 and 0 over one worker."""
+        key = operation, group, rank
+        if key not in self.prices:
+            self.prices[key] = self.priced(operation, self.groups(group, rank))
+        return self.prices[key]
+
+    def priced(self, operation, groups):
+        size = len(groups[0])
+        if size == 1:
+            return Fraction(0), Fraction(0)
+        alpha, beta, gamma = (self.of_network(key) for key in ("alpha", "beta", "gamma"))
+        collective = self.network["collective"]
+        name = "all-to-all" if operation == "all-to-all" else collective
+        if "node" not in self.network:
+            return halved(operation, *one_level(name, size, alpha, beta, gamma, self.tree_bandwidth()))
+        node, inner = self.node_size(), self.network["node"]
+        shapes = {tuple(sorted(collections.Counter(worker // node for worker in group).values())) for group in groups}
+        require(len(shapes) == 1 and len(set(next(iter(shapes)))) == 1, "node")
+        shape = next(iter(shapes))
+        inside = duration_and(inner, "alpha"), duration_and(inner, "beta")
+        if len(shape) == 1:
+            return halved(operation, *one_level(name, size, *inside, gamma))
+        sharing = max(collections.Counter(node_of for group in groups
+                                          for node_of in {worker // node for worker in group}).values())
+        rails = self.network.get("rails", 1)
+        if shape[0] == 1:
+            return halved(operation, *one_level(name, size, alpha, math.ceil(Fraction(sharing, rails)) * beta, gamma))
+        return halved(operation, *two_levels(name, len(shape), shape[0], sharing, rails, inside, (alpha, beta), gamma))
+
+    def of_network(self, key):
+        """alpha, beta or gamma; of a measured line those that it came from."""
+        if "measured" not in self.network:
+            return duration_and(self.network, key)
+        line = self.network["measured"]
+        a, b, gamma = coded.duration(line["a"]), per_byte(line["b"]), per_byte(line.get("gamma", "0 s/B"))
+        start, byte, reduction = reference.coefficients(line["collective"], line["workers"])
+        return {"alpha": a / start, "beta": (b - reduction * gamma) / byte, "gamma": gamma}[key]
+
+    def node_size(self):
+        return self.network["node"]["workers"] if "node" in self.network else None
+
+    def send_cost(self, rank, other):
+        """(alpha, beta) of a send between two ranks."""
+        if "p2p" in self.network:
+            return duration_and(self.network["p2p"], "alpha"), duration_and(self.network["p2p"], "beta")
+        alpha, beta = self.of_network("alpha"), self.of_network("beta")
+        if "node" not in self.network:
+            return alpha, beta
+        node, senders = self.node_size(), collections.Counter()
+        for worker in range(self.stride * rank, self.stride * (rank + 1)):
+            if worker // node != (worker + (other - rank) * self.stride) // node:
+                senders[worker // node] += 1
+        if not senders:
+            return tuple(duration_and(self.network["node"], key) for key in ("alpha", "beta"))
+        return alpha, beta * math.ceil(Fraction(max(senders.values()), self.network.get("rails", 1)))
+
+    def cut_bytes(self, chunk):
+        """What the cut behind a chunk carries, either way."""
+        given = self.options.get("p2p_bytes")
+        size = size_of(given) if given else self.layers[self.chunks[chunk][-1]].output
+        require(size is not None, self.layers[self.chunks[chunk][-1]].name)
+        return Fraction(size) / (self.tensors if self.flag("p2p_split") else 1)
+
+    def send_time(self, chunk, to):
+        """ps from one chunk to the one before or behind it; none on one rank."""
+        rank, other, size = self.homes[chunk], self.homes[to], self.cut_bytes(min(chunk, to)) \
+            if self.homes[chunk] != self.homes[to] else 0
+        if rank == other or not size:
+            return 0
+        alpha, beta = self.send_cost(rank, other)
+        return rounded(alpha + beta * size)
+
+    def tied_time(self):
+        first, second, size = self.tied
+        alpha, beta = self.send_cost(first, second)
+        a, b, _ = one_level(self.network["collective"], 2, alpha, beta, self.of_network("gamma"), self.tree_bandwidth())
+        return rounded(a + b * size) if size else 0
+
+    def tree_bandwidth(self):
+        return self.options.get("tree_bandwidth", "physical")
+
+    def launch(self):
+        return coded.duration(self.options.get("launch", self.network.get("launch", "0 us")))
+
+
+def duration_and(network, key):
+    """alpha as ps; beta or gamma as ps per byte."""
+    if key == "alpha":
+        return coded.duration(network["alpha"])
+    if key == "beta" and "bandwidth" in network:
+        return SECOND / size_of(network["bandwidth"].removesuffix("/s"))
+    return per_byte(network.get(key, "0 s/B"))
+
+
+def one_level(collective, ranks, alpha, beta, gamma, tree_bandwidth="physical"):
+    """(a, b, the part of b that reduces)."""
+    if collective == "all-to-all":
+        return Fraction(alpha), Fraction(ranks - 1, ranks) * beta, Fraction(0)
+    a, b = reference.from_links(collective, ranks, alpha, beta, gamma, tree_bandwidth=tree_bandwidth)
+    reduction = reference.coefficients(collective, ranks)[2] * gamma
+    return Fraction(a), Fraction(b), Fraction(reduction)
+
+
+def two_levels(collective, nodes, inside, sharing, rails, inner, outer, gamma):
+    """The same over several nodes, so many ranks in each, where so many groups share a node."""
+    n, g, ranks = nodes, inside, nodes * inside
+    (alpha_i, beta_i), (alpha_o, beta_o) = inner, outer
+    ports, trees = math.ceil(Fraction(sharing * g, rails)), math.ceil(Fraction(sharing, rails))
+    ring, through = max(beta_i, beta_o * sharing / rails), max(beta_i, ports * beta_o)
+    log_g, log_n = Fraction(math.log2(g)), Fraction(math.log2(n))
+    server = max(Fraction(ranks - 1, ranks) * beta_i, Fraction(ranks - g, ranks) * ports * beta_o)
+    if collective == "all-to-all":
+        return Fraction(alpha_o), server, Fraction(0)
+    in_turn = Fraction(2 * (g - 1), g) * beta_i + Fraction(2 * (n - 1), ranks) * through
+    a, b = {
+        "ring": (2 * (ranks - n) * alpha_i + 2 * (n - 1) * alpha_o, Fraction(2 * (ranks - 1), ranks) * ring),
+        "hierarchical": (2 * (g - 1) * alpha_i + 2 * (n - 1) * alpha_o, in_turn),
+        "halving-doubling": (2 * log_g * alpha_i + 2 * log_n * alpha_o, in_turn),
+        "recursive-doubling": (log_g * alpha_i + log_n * alpha_o, log_g * beta_i + log_n * through),
+        "parameter-server": (2 * alpha_o, 2 * server),
+        "binary-tree": (2 * log_g * alpha_i + 2 * log_n * alpha_o,
+                        2 * log_g * beta_i + 2 * log_n * max(beta_i, trees * beta_o)),
+        "double-binary-tree": (2 * (g - 1) * alpha_i + 2 * log_n * alpha_o, 2 * ring),
+    }[collective]
+    row = "ring" if collective == "hierarchical" else collective
+    reduction = reference.coefficients(row, ranks)[2] * gamma
+    return Fraction(a), Fraction(b) + reduction, Fraction(reduction)
+
+
+def halved(operation, a, b, reduction):
+    """An all-reduce, or one of its halves; others as they are."""
+    return {"reduce-scatter": (a / 2, (b + reduction) / 2), "all-gather": (a / 2, (b - reduction) / 2)}.get(
+        operation, (a, b))
+
+
+def units_of(layers):
+    """What cuts fall between: layers, or groups of them where they have names."""
+    if any(layer.group is not None for layer in layers):
+        return sharded.grouped(layers)
+    return [[index] for index in range(len(layers))]
+
+
+def balanced(costs, count):
+    """Lengths in units: the largest chunk small, then the smallest large, then short chunks first. All are tried."""
+
+    def worth(cuts):
+        edges = [0, *cuts, len(costs)]
+        sums = [sum(costs[first:last]) for first, last in zip(edges, edges[1:])]
+        return max(sums), -min(sums), [last - first for first, last in zip(edges, edges[1:])]
+
+    return min(map(worth, itertools.combinations(range(1, len(costs)), count - 1)))[2]

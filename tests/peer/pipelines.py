@@ -1,0 +1,460 @@
+#!/usr/bin/env python3
+"""The peer, continued: pipeline parallelism beside data parallelism, with collectives inside layers.
+
+Written, like its neighbours, from the contract alone. One worker stands for each rank of the pipeline. What is asked
+stands in `pipeline_scenario.py`, schedules in `pipeline_schedules.py`, and what waits for what over several iterations
+is written down in `pipeline_programs.py`. Here a replay gives everything its time; iterations that repeat are the
+steady ones; three replays say where the time goes. It covers alpha-beta, on one level and on two.
+
+Units: time in picoseconds, sizes in bytes, tensors in elements. Ranks, chunks, layers and micro-batches count from 0.
+
+    python3 pipelines.py --cases FILE [NAME...]    replays worked cases; with names it prints their timelines
+"""
+
+import argparse
+import collections
+import heapq
+import itertools
+import json
+import shlex
+import sys
+from collections import namedtuple
+from fractions import Fraction
+from pathlib import Path
+
+import coded
+import pipeline_schedules
+from pipeline_programs import Program, Send, Tied, Transfer, written
+from pipeline_scenario import Scenario
+from pipeline_schedules import Refused, require
+from reference import SECOND
+from sharded import PARTS
+
+
+# ---- replay ---------------------------------------------------------------------------------------------------------
+
+class Replay:
+    """Gives every item of a program its times. free: what takes no time ("reductions", "sends")."""
+
+    def __init__(self, program, free=()):
+        self.program, self.s, self.free = program, program.scenario, free
+        ranks = range(self.s.ranks)
+        sharing = {"serial": coded.Serial, "fair": coded.Fair}[self.s.options.get("sharing", "serial")]
+        self.channels, self.in_flight = [sharing() for _ in ranks], [0 for _ in ranks]
+        self.now, self.events, self.counter, self.admitted = 0, [], itertools.count(), 0
+        self.next, self.running = [0 for _ in ranks], [None for _ in ranks]
+        self.waiting = {(rank, lane): [] for rank in ranks for lane in Program.LANES}
+        self.listed = {key: collections.deque() for key in self.waiting}
+        self.flying, self.launched = collections.Counter(), collections.Counter()
+        self.send_lanes = collections.defaultdict(collections.deque)
+        self.sending = set()
+        self.listeners = collections.defaultdict(list)
+        for place, item in enumerate(program.items):
+            item.place, item.missing, item.start, item.end = place, len(item.after), None, None
+            if isinstance(item, Transfer):
+                self.listed[item.rank, item.lane].append(item)
+            for other, edge in item.after:
+                self.listeners[id(other), edge].append(item)
+
+    def run(self):
+        for item in self.program.items:
+            if not item.missing:
+                self.ready(item)
+        while True:
+            self.settle()
+            while self.admit_everywhere():
+                self.settle()
+            upcoming = [self.events[0][0]] if self.events else []
+            upcoming += [channel.next() for rank, channel in enumerate(self.channels) if self.in_flight[rank]]
+            if not upcoming:
+                break
+            self.now = min(upcoming)
+        late = [item for item in self.program.items if item.end is None]
+        require(not late, "can never start")
+        return self
+
+    def at(self, time, action, item):
+        heapq.heappush(self.events, (time, next(self.counter), action, item))
+
+    def settle(self):
+        """All that ends at this instant, and what takes no time and can start."""
+        while True:
+            changed = any([self.begin(rank) for rank in range(self.s.ranks)])
+            changed |= any([self.begin_send(lane) for lane in list(self.send_lanes)])
+            while self.events and self.events[0][0] <= self.now:
+                _, _, action, item = heapq.heappop(self.events)
+                action(item)
+                changed = True
+            for rank, channel in enumerate(self.channels):
+                while self.in_flight[rank] and channel.next() <= self.now:
+                    self.in_flight[rank] -= 1
+                    self.arrived(channel.complete())
+                    changed = True
+            if not changed:
+                return
+
+    def reached(self, item, edge):
+        for other in self.listeners[id(item), edge]:
+            other.missing -= 1
+            if not other.missing:
+                self.ready(other)
+
+    def ready(self, item):
+        """Everything that an item waits for has happened."""
+        if isinstance(item, Send):
+            if item.lane:
+                self.send_lanes[item.lane].append(item)
+            else:
+                self.start_for(item, 0 if "sends" in self.free else item.duration)
+        elif isinstance(item, Tied):
+            self.start_for(item, 0 if "reductions" in self.free else item.duration)
+        elif isinstance(item, Transfer):
+            release = self.now
+            if item.tick:
+                origin, own, between = item.tick
+                number = max(-(-(self.now - origin.start) // between), own)
+                release = origin.start + number * between
+            self.at(release, self.offer, item)
+
+    def start_for(self, item, duration):
+        item.start = self.now
+        self.at(self.now + duration, self.over, item)
+
+    def over(self, item):
+        item.end = self.now
+        self.reached(item, "end")
+
+    def begin(self, rank):
+        """Starts the next step of a stream if it can."""
+        stream, place = self.program.streams[rank], self.next[rank]
+        if self.running[rank] or place == len(stream) or stream[place].missing:
+            return False
+        step = stream[place]
+        self.next[rank], self.running[rank], step.start = place + 1, step, self.now
+        self.at(self.now + step.computing + step.collectives, self.step_over, step)
+        self.reached(step, "start")
+        return True
+
+    def step_over(self, step):
+        self.running[step.rank] = None
+        self.over(step)
+
+    def begin_send(self, lane):
+        """Starts the next send of a pair of ranks: first issued, first sent."""
+        if lane in self.sending or not self.send_lanes[lane]:
+            return False
+        item = self.send_lanes[lane].popleft()
+        self.sending.add(lane)
+        item.start = self.now
+        self.at(self.now + (0 if "sends" in self.free else item.duration), self.sent, item)
+        return True
+
+    def sent(self, item):
+        self.sending.remove(item.lane)
+        self.over(item)
+
+    def offer(self, item):
+        order = self.program.lanes[item.lane].order
+        key = {"listed": (), "priority": item.key, "first-ready": (self.now, *item.key)}[order]
+        heapq.heappush(self.waiting[item.rank, item.lane], (key, item.place, item))
+
+    def admit_everywhere(self):
+        return any([self.admit(rank) for rank in range(self.s.ranks)])
+
+    def admit(self, rank):
+        """Starts one transfer of a rank, of the first lane that has one."""
+        for name in Program.LANES:
+            lane, key = self.program.lanes[name], (rank, name)
+            waiting = self.waiting[key]
+            if not waiting or self.flying[key] >= lane.window:
+                continue
+            item = waiting[0][2]
+            if lane.order == "listed" and item is not self.listed[key][0]:
+                continue
+            heapq.heappop(waiting)
+            self.listed[key].remove(item)
+            self.depart(item, key)
+            return True
+        return False
+
+    def depart(self, item, key):
+        item.start, item.sequence = self.now, self.admitted
+        self.admitted += 1
+        self.flying[key] += 1
+        a, b = self.s.price(item.operation, "data", item.rank)
+        if self.s.replicas == 1 or not item.size or "reductions" in self.free:
+            self.arrived(item)
+            return
+        self.launched[key] = max(self.launched[key], self.now) + self.s.launch()
+        self.in_flight[item.rank] += 1
+        self.channels[item.rank].admit(self.now, item, self.launched[key] - self.now + a, b * item.size)
+
+    def arrived(self, item):
+        self.flying[item.rank, item.lane] -= 1
+        self.over(item)
+
+
+Steady = namedtuple("Steady", "program first last")  # iterations between which everything repeats
+
+
+def steady(scenario, free=()):
+    """A replayed program, and two iterations that are alike in everything, each some way from the ends."""
+    for iterations in (9, 20, 70):
+        program = written(scenario, iterations)
+        Replay(program, free).run()
+        by_iteration = [[] for _ in range(iterations)]
+        for item in program.items:
+            by_iteration[item.iteration].append(item)
+        seen = {}
+        for iteration, items in enumerate(by_iteration[:-1]):
+            origin = program.firsts[iteration].start
+            state = tuple((item.start - origin, item.end - origin) for item in items)
+            if state in seen and iteration + 5 < iterations:
+                return Steady(program, seen[state] + 3, iteration + 3)
+            seen.setdefault(state, iteration)
+    return Steady(program, 32, 64)  # the mean of the last 32
+
+
+def period(found):
+    firsts = found.program.firsts
+    return Fraction(firsts[found.last].start - firsts[found.first].start, found.last - found.first)
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+
+def constant_memory(s, rank):
+    """Bytes of the parts of one rank that do not change over an iteration."""
+    elements, fsdp = s.elements(s.of_rank(rank)), s.strategy == "fsdp2"
+    held, gradient = (4, 4) if fsdp else (s.parameter, s.gradient)
+    state = Fraction(s.options.get("state", 12 if held == 2 else 8))
+    parts = dict.fromkeys(PARTS, Fraction(0))
+    parts["parameters"] = Fraction(elements * held, s.shards if fsdp else 1)
+    parts["gradients"] = Fraction(elements * gradient, s.shards if s.stage == 2 else 1)
+    parts["optimizer"] = elements * state / s.shards
+    return parts
+
+
+def memory(found, rank):
+    """(bytes at the peak, bytes of each part at its own peak) of one rank."""
+    program = found.program
+    since, until = (program.firsts[place].start for place in (found.first, found.last))
+    changes = []
+    for holder, part, size, first, last in program.holdings:
+        begins, ends = (getattr(item, edge) for item, edge in (first, last))
+        if holder == rank and max(begins, since) < min(ends, until):
+            changes += [(max(begins, since), 1, part, size), (ends, 0, part, -size)]
+    held, most, total, top = collections.Counter(), collections.Counter(), 0, 0
+    for _, _, part, size in sorted(changes, key=lambda change: change[:2]):  # ends free before starts take
+        held[part] += size
+        total += size
+        most[part] = max(most[part], held[part])
+        top = max(top, total)
+    parts = constant_memory(program.scenario, rank)
+    return sum(parts.values()) + top, {part: parts[part] + most[part] for part in PARTS}
+
+
+# ---- results --------------------------------------------------------------------------------------------------------
+
+def spent(s, rank):
+    """(computing, collectives inside layers, update) of a rank in an iteration, in ps."""
+    tasks = [s.task(word.kind, layer, rank) for word in s.actions[rank] for layer in s.chunks[word.chunk]]
+    whole = s.of_rank(rank)
+    update = sum(s.update_of([layer]) for layer in whole) if s.by_layer and not s.zero else s.update_of(whole)
+    return sum(task[0] for task in tasks), sum(task[1] for task in tasks), update
+
+
+def lower_bound(s):
+    """ps that no plan of the same kind beats."""
+    home = s.homes[0]
+    bounds = []
+    for rank in range(s.ranks):
+        computing, collectives, update = spent(s, rank)
+        work = computing + collectives
+        bounds.append(work + update)
+        before = range(min(s.own[rank]))
+        if not s.by_layer and not (s.split and s.barrier == "stage"):
+            ahead = sum(s.long("F", layer, s.homes[chunk]) for chunk in before for layer in s.chunks[chunk])
+            ahead += sum(s.send_time(chunk, chunk + 1) for chunk in before)
+            behind = sum(s.long("B", layer, s.homes[chunk]) for chunk in before for layer in s.chunks[chunk])
+            behind += sum(s.send_time(chunk + 1, chunk) for chunk in before)
+            bounds.append(ahead + work + (0 if s.split else behind) + spent(s, home)[2])
+    return bounds
+
+
+def moved(program):
+    """ps per iteration that the bytes of each rank's reductions and gathers take."""
+    s, totals = program.scenario, collections.Counter()
+    for item in program.items:
+        if isinstance(item, Transfer) and item.iteration == 1:
+            totals[item.rank] += s.price(item.operation, "data", item.rank)[1] * item.size
+    return list(totals.values())
+
+
+def time_in_flight(found):
+    """ps of an iteration with a reduction or a gather of any rank in flight."""
+    program = found.program
+    since, until = (program.firsts[place].start for place in (found.first, found.last))
+    busy, reached = 0, since
+    for item in sorted((item for item in program.items if isinstance(item, Transfer)), key=lambda item: item.start):
+        first, last = max(item.start, reached), min(item.end, until)
+        busy += max(0, last - first)
+        reached = max(reached, last)
+    return Fraction(busy, found.last - found.first)
+
+
+Result = namedtuple("Result", "answers order timeline")
+
+
+def simulate(trace, cluster, words, files=None):
+    """Everything that `allreplay run --json` says of a pipeline, under its names; times in exact seconds."""
+    s = Scenario(trace, cluster, words, files)
+    require(s.ranks > 1, "pp")
+    found, without, ideal = (steady(s, free) for free in ((), ("reductions",), ("reductions", "sends")))
+    iteration, bare, alone = map(period, (found, without, ideal))
+    each = [spent(s, rank) for rank in range(s.ranks)]
+    held = [memory(found, rank) for rank in range(s.ranks)]
+    forward, backward = (sum(getattr(layer, which) for layer in s.layers) for which in ("forward", "backward"))
+    work = s.micro_batches * (forward + backward) + s.update
+    bubbles = [alone - sum(parts) for parts in each]
+
+    def mean(values):
+        return Fraction(sum(values)) / s.ranks
+
+    times = {"iteration_s": iteration, "forward_s": forward, "backward_s": backward,
+             "comm_busy_s": time_in_flight(found), "lower_bound_s": max(lower_bound(s) + moved(found.program)),
+             "bubble_s": mean(bubbles), "exposed_dp_s": iteration - bare, "exposed_p2p_s": bare - alone,
+             "layer_comm_s": mean(parts[1] for parts in each), "update_s": mean(parts[2] for parts in each)}
+    if s.tied:  # whether the all-reduce of tied tensors keeps the network busy is a question of reading
+        del times["comm_busy_s"]
+    times["exposed_comm_s"] = times["layer_comm_s"] + times["exposed_p2p_s"] + times["exposed_dp_s"]
+    answers = {key: Fraction(value) / SECOND for key, value in times.items()}
+    speedup = Fraction(s.workers, s.ranks) * work / iteration
+    largest = max(range(s.ranks), key=lambda rank: (held[rank][0], -rank))
+    widths = {len(own) for own in s.own}
+    answers |= {"speedup": speedup, "efficiency": speedup / s.workers,
+                "samples_per_s": Fraction(s.data * s.micro_batches * s.batch * SECOND) / iteration,
+                "memory_bytes": held[largest][0], "memory": held[largest][1], "pp": s.ranks, "tp": s.tensors,
+                "cp": s.contexts, "ep": s.experts, "dp": s.data, "micro_batches": s.micro_batches,
+                "chunks": widths.pop() if len(widths) == 1 else None, "stages": []}
+    for rank, (computing, collectives, update) in enumerate(each):
+        answers["stages"].append({
+            "chunks": [{"chunk": chunk, "first": s.chunks[chunk][0], "layers": len(s.chunks[chunk])}
+                       for chunk in s.own[rank]],
+            "compute_s": Fraction(computing, SECOND), "layer_comm_s": Fraction(collectives, SECOND),
+            "update_s": Fraction(update, SECOND), "bubble_s": Fraction(bubbles[rank]) / SECOND,
+            "memory_bytes": held[rank][0], "memory": held[rank][1]})
+    own = sorted((item for item in found.program.items
+                  if isinstance(item, Transfer) and item.iteration == found.first),
+                 key=lambda item: (item.start, item.rank, item.sequence))
+    return Result(answers, [item.name for item in own], timeline(found))
+
+
+def timeline(found):
+    """One line per item of a steady iteration: microseconds from rank 0's first task."""
+    origin = found.program.firsts[found.first].start
+    items = [item for item in found.program.items if item.iteration == found.first]
+    return "\n".join(f"{(item.start - origin) / 10**6:12.6f} {(item.end - origin) / 10**6:12.6f}  rank {item.rank}: "
+                     f"{type(item).__name__.lower()} {item.name}"
+                     for item in sorted(items, key=lambda item: (item.start, item.end, item.rank)))
+
+
+# ---- comparison -----------------------------------------------------------------------------------------------------
+
+TIMES = ["iteration_s", "forward_s", "backward_s", "bubble_s", "exposed_dp_s", "exposed_p2p_s", "layer_comm_s",
+         "update_s", "exposed_comm_s", "comm_busy_s", "lower_bound_s"]
+RATIOS = ["speedup", "efficiency", "samples_per_s"]
+COUNTS = ["pp", "tp", "cp", "ep", "dp", "micro_batches", "chunks"]
+
+
+def differences(given, result, relative=Fraction(1, 10**6), slack=0):
+    """How answers differ from a result: one line each; keys that are not given are not asked for.
+
+    Times may differ by so much of the iteration, and by so many seconds besides (what rounding to a picosecond does to
+    each of many tasks); bytes by nothing that a double does not do to them.
+    """
+    own, lines = result.answers, []
+    allowed = own["iteration_s"] * relative + Fraction(slack)
+
+    def compare(key, value, expected, tolerance):
+        if value is None or abs(Fraction(value) - expected) > tolerance:
+            lines.append(f"{key}: {value}, the peer says {float(expected)!r}")
+
+    def compare_memory(key, row, expected):
+        if "memory_bytes" in row:
+            compare(f"{key}memory_bytes", row["memory_bytes"], expected["memory_bytes"],
+                    expected["memory_bytes"] * Fraction(1, 10**12))
+        for part, size in row.get("memory", {}).items():
+            compare(f"{key}memory.{part}", size, expected["memory"][part],
+                    expected["memory"][part] * Fraction(1, 10**12))
+
+    for key in TIMES:
+        if key in given and key in own:
+            compare(key, given[key], own[key], allowed)
+    for key in RATIOS:
+        if key in given:
+            compare(key, given[key], own[key], own[key] * (relative + allowed / own["iteration_s"]))
+    lines += [f"{key}: {given[key]}, the peer says {own[key]}" for key in COUNTS if key in given
+              and given[key] != own[key]]
+    compare_memory("", given, own)
+    if len(given["stages"]) != len(own["stages"]):
+        lines.append(f"stages: {len(given['stages'])}, the peer says {len(own['stages'])}")
+    for rank, (row, expected) in enumerate(zip(given["stages"], own["stages"])):
+        if row["chunks"] != expected["chunks"]:
+            lines.append(f"stages[{rank}].chunks: {row['chunks']}, the peer says {expected['chunks']}")
+        for key in ("compute_s", "layer_comm_s", "update_s", "bubble_s"):
+            compare(f"stages[{rank}].{key}", row[key], expected[key], allowed)
+        compare_memory(f"stages[{rank}].", row, expected)
+    if "order" in given and not is_turned(given["order"], result.order):
+        lines.append(f"order: {given['order']}, the peer says {result.order}")
+    return lines
+
+
+def is_turned(ours, theirs):
+    """Whether one is the other from some place on: an iteration may be said to begin anywhere."""
+    return len(ours) == len(theirs) and any(ours[turn:] + ours[:turn] == theirs for turn in range(max(1, len(ours))))
+
+
+def schedule_rows(command):
+    """What `allreplay schedule NAME ...` prints."""
+    parser = argparse.ArgumentParser(allow_abbrev=False)
+    parser.add_argument("name")
+    for flag in ("--pp", "--micro-batches", "--chunks"):
+        parser.add_argument(flag, type=int)
+    given = parser.parse_args(shlex.split(command)[2:])
+    return pipeline_schedules.write(
+        pipeline_schedules.rows_of(given.name, given.pp, given.micro_batches, given.chunks))
+
+
+def replay_case(case):
+    """(result or None, differences) of one worked case."""
+    if "rows" in case:
+        own = schedule_rows(case["command"])
+        return None, [] if own == case["rows"] else [f"rows: the peer says {own!r}"]
+    words = shlex.split(case["command"])[2:]
+    try:
+        result = simulate(case["trace"], case["cluster"], words, case.get("files"))
+    except Refused as refused:
+        expected = case.get("refused")
+        return None, [] if expected and expected in str(refused) else [f"refused: {refused}"]
+    return result, differences(case["answers"], result) if "answers" in case else ["it was to be refused"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Replays worked cases of pipelines.")
+    parser.add_argument("--cases", type=Path, required=True)
+    parser.add_argument("names", nargs="*", help="print the timelines of these alone")
+    arguments = parser.parse_args()
+    failed = 0
+    for case in json.loads(arguments.cases.read_text(encoding="utf-8")):
+        if arguments.names and case["name"] not in arguments.names:
+            continue
+        result, lines = replay_case(case)
+        failed += bool(lines)
+        print(f"{case['name']}: {'; '.join(lines) or 'agrees'}")
+        if arguments.names and result:
+            print(case["derivation"], result.timeline, sep="\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+// Schedules as rows: what PyTorch writes, laws of all of them, and what is refused.
+#include "sim/pipeline/schedules.hpp"
+
+#include "tests/catch.hpp"
+#include "tests/error_message.hpp"
+
+#include "sim/pipeline/rows.hpp"
+
+using namespace allreplay;
+
+namespace {
+
+const ScheduleRow& named(std::string_view name) { return find_by_name(schedules(), name, {}, "{}"); }
+
+ActionRows rows(std::string_view name, std::int64_t ranks, std::int64_t batches, std::int64_t chunks = 0) {
+  const ScheduleRow& schedule = named(name);
+  return make_rows(schedule,
+                   {.ranks = ranks, .chunks = chunks > 0 ? chunks : schedule.chunks, .micro_batches = batches});
+}
+
+std::string message(std::string_view name, ScheduleRequest request) {
+  return error_message([&] { make_rows(named(name), request); });
+}
+
+// The chunks a rank must have.
+std::size_t chunks_of(std::string_view name) { return static_cast<std::size_t>(named(name).chunks); }
+
+}  // namespace
+
+TEST_CASE("gpipe runs all forward passes, then all backward passes") {
+  CHECK(write_rows(rows("gpipe", 2, 2)) == "0F0,0F1,0B0,0B1\n1F0,1F1,1B0,1B1\n");
+}
+
+// P − 1 − r forward passes ahead: two on rank 0 of 3, one on rank 1, none on rank 2; min(…, M) with fewer
+// micro-batches.
+TEST_CASE("1f1b runs ahead by the ranks behind") {
+  CHECK(write_rows(rows("1f1b", 3, 3)) ==
+        "0F0,0F1,0F2,0B0,0B1,0B2\n1F0,1F1,1B0,1F2,1B1,1B2\n2F0,2B0,2F1,2B1,2F2,2B2\n");
+  CHECK(write_rows(rows("1f1b", 3, 1)) == "0F0,0B0\n1F0,1B0\n2F0,2B0\n");
+}
+
+TEST_CASE("looped-bfs runs chunk after chunk, and back") {
+  CHECK(write_rows(rows("looped-bfs", 2, 1, 2)) == "0F0,2F0,2B0,0B0\n1F0,3F0,3B0,1B0\n");
+}
+
+// V = 1 and P = 2: rank 0 is one forward pass ahead, and its W follow from its first I on; rank 1's from its second.
+TEST_CASE("zb-h1 fills in the weights' part") {
+  CHECK(write_rows(rows("zb-h1", 2, 3)) ==
+        "0F0,0F1,0I0,0W0,0F2,0I1,0W1,0I2,0W2\n1F0,1I0,1F1,1I1,1W0,1F2,1I2,1W1,1W2\n");
+}
+
+// The rule of part 4, by hand, for P = 1: 0 · aF; 1 · aF bF; no bI; M − 2 + 1 = 1 · aF bB (not joined on the last rank)
+// bF+aB; then bX aX with X = B, and from the aX of i = 0 on X = I: 1B1 0I1; the oldest W, 0W1.
+TEST_CASE("dualpipe-v joins a forward and a backward pass") {
+  CHECK(write_rows(rows("dualpipe-v", 1, 2)) == "0F0,1F0,0F1,1B0,(1F1;0B0)OVERLAP_F_B,1B1,0I1,0W1\n");
+}
+
+// Each chunk and micro-batch has what it needs, on one rank, and nothing waits in a circle: index_of() says so.
+TEST_CASE("every schedule is complete and can start") {
+  for (const ScheduleRow& schedule : schedules())
+    for (std::int64_t ranks = 2; ranks <= 5; ++ranks)
+      for (const std::int64_t batches : {1, 2, 3, 4, 7, 8, 10, 12})
+        for (const std::int64_t chunks : {1, 2, 3}) {
+          if (chunks != schedule.chunks && (!schedule.any_chunks || chunks < schedule.chunks)) continue;
+          const ScheduleRequest request{.ranks = ranks, .chunks = chunks, .micro_batches = batches};
+          const std::int64_t rounds = std::max<std::int64_t>(1, batches / ranks);
+          const bool grouped = chunks > 1 && (schedule.name == "interleaved" || schedule.name == "zb-h1");
+          if (grouped && batches % rounds != 0) continue;
+          if (schedule.name == "dualpipe-v" && batches < 2 * ranks) continue;
+          CAPTURE(schedule.name, ranks, batches, chunks);
+          const ActionRows made = make_rows(schedule, request);
+          const RowIndex index = index_of(made, ranks, {});
+          CHECK(index.micro_batches == batches);
+          CHECK(index.chunks() == ranks * chunks);
+          for (std::uint32_t chunk = 0; chunk < index.chunks(); ++chunk)
+            CHECK(index.rank_of[chunk] == rank_of_chunk(chunk, ranks, schedule.in_v));
+          CHECK(parse_rows(write_rows(made), "rows") == made);
+        }
+}
+
+TEST_CASE("schedules say what they cannot be made of") {
+  CHECK(chunks_of("zbv") == 2);
+  CHECK_THAT(message("1f1b", {.ranks = 2, .chunks = 2, .micro_batches = 2}), Catch::Matchers::Contains("chunks"));
+  CHECK_THAT(message("interleaved", {.ranks = 2, .chunks = 1, .micro_batches = 2}),
+             Catch::Matchers::Contains("chunks"));
+  // 5 div 2 = 2 rounds do not divide 5.
+  CHECK_THAT(message("interleaved", {.ranks = 2, .chunks = 2, .micro_batches = 5}),
+             Catch::Matchers::Contains("5 micro-batches"));
+  CHECK_THAT(message("dualpipe-v", {.ranks = 2, .chunks = 2, .micro_batches = 3}),
+             Catch::Matchers::Contains("dualpipe-v"));
+  // Megatron's rule: at least P, at most M, and none or at least P left over.
+  for (const std::int64_t group : {1, 9, 7})
+    CHECK_THAT(message("interleaved", {.ranks = 2, .chunks = 2, .micro_batches = 8, .microbatch_group = group}),
+               Catch::Matchers::Contains("microbatch_group"));
+}
