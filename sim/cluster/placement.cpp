@@ -191,7 +191,10 @@ std::shared_ptr<const Topology> seated(std::shared_ptr<const Topology> network, 
   for (const NodeId seat : seats) taken[seat] = true;
   for (NodeId seat = 0; seat < taken.size(); ++seat)
     if (!taken[seat]) all.push_back(seat);
-  return std::make_shared<Placed>(std::move(network), std::move(all), std::ssize(seats));
+  const Routing routing = network->routing();
+  auto placed = std::make_shared<Placed>(std::move(network), std::move(all), std::ssize(seats));
+  placed->set_routing(routing);
+  return placed;
 }
 
 std::int64_t hosts_of_a_switch(const TopologySpec& spec) {

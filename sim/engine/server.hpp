@@ -128,6 +128,7 @@ class Clock final : public Server {
     for (; !ticks_.empty() && ticks_.top().first == now; ticks_.pop()) done.push_back(ticks_.top().second);
   }
   void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override {
+    for (const Time origin : origins_) state.push_back((origin - now).count());
     auto ticks = ticks_;
     for (; !ticks.empty(); ticks.pop())
       state.insert(state.end(), {name(ticks.top().second), (ticks.top().first - now).count()});

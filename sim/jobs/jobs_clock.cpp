@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 
+#include "sim/cluster/make_topology.hpp"
 #include "sim/engine/cycles.hpp"
 #include "sim/network/shared_network.hpp"
 #include "sim/training/unroll.hpp"
@@ -40,31 +41,39 @@ struct Player {
   Clock clock;
   std::vector<std::uint32_t> compute, codec;  // servers, by class
   std::vector<Random> random;                 // by class
+  std::vector<double> met_since, met_until;   // Meetings::lasted() where its measured time begins and ends
 };
 
 class JobsClock final : public Observer {
  public:
-  JobsClock(std::span<const SeatedJob> jobs, const JobsFile& file, bool disturbed)
-      : file_(file), players_(jobs.size()), cycles_(jobs.size()) {
+  JobsClock(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances)
+      : file_(file), disturbances_(disturbances), players_(jobs.size()), cycles_(jobs.size()) {
     std::vector<Tenant> tenants;
-    for (const SeatedJob& one : jobs)
-      tenants.push_back({one.job.rounds.get(), &one.job.setup, one.job.topology.get(), one.job.scenario.options.launch});
-    network_ = shared_network(tenants);
-    system_.servers.push_back({network_.server.get(), Phase::Communication});
+    Views views;
+    for (const SeatedJob& one : jobs) {
+      tenants.push_back({one.job.rounds.get(), &one.job.setup, one.job.scenario.options.launch});
+      views.push_back(one.job.topology);
+    }
+    network_ = shared_network(std::move(tenants), views,
+                              disturbances ? disturbances->ways_on(disturbances->network()) : std::vector<Way>(),
+                              disturbances ? disturbances->rates() : std::vector<double>());
+    system_.servers.push_back({&network_->server(), Phase::Communication});
     for (std::size_t i = 0; i < jobs.size(); ++i) add(i, jobs[i]);
     times_.jobs.resize(jobs.size());
     passes_.assign(jobs.size(), false);
     some_end_ = std::any_of(jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.iterations.has_value(); });
     const bool random = std::any_of(
         jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.job.scenario.stragglers.jitter.has_value(); });
-    const bool switches = std::any_of(file.background.begin(), file.background.end(),
-                                      [](const Background& one) { return one.on.has_value(); });
-    if (disturbed)
-      for (const ClusterEvent& event : file.events)
-        for (const Time instant : {event.at, event.end()})
-          if (instant != never) changes_.push_back(instant);
-    std::sort(changes_.begin(), changes_.end());
-    may_repeat_ = !some_end_ && !random && !(disturbed && (switches || !file.events.empty()));
+    bool steady = !random;
+    if (disturbances) {
+      for (std::size_t i = 0; i < file.background.size(); ++i) {
+        others_.emplace_back(file.background[i], i);
+        steady &= !file.background[i].on;
+      }
+      steady &= file.events.empty();
+      network_now_ = disturbances->network_at(Time(-1));
+    }
+    may_repeat_ = steady && !some_end_;
   }
 
   JobsTimes run() {
@@ -102,15 +111,52 @@ class JobsClock final : public Observer {
   }
 
   Time next_change() const override {
-    const auto next = std::upper_bound(changes_.begin(), changes_.end(), changed_);
-    return next == changes_.end() ? never : *next;
+    Time next = never;
+    for (const OnAndOff& other : others_) next = std::min(next, other.next());
+    return std::min(next, next_event());
+  }
+
+  std::vector<std::pair<std::uint32_t, double>> change(Time now) override {
+    std::vector<std::pair<std::uint32_t, double>> changed;
+    if (next_event() == now) {
+      if (disturbances_->changes_links(now)) lay_network(now);
+      add_slowed(now, changed);
+      ++events_begun_;
+      while (next_event() == now) ++events_begun_;
+    }
+    for (std::size_t i = 0; i < others_.size(); ++i)
+      if (others_[i].next() == now) {
+        others_[i].turn();
+        network_->turn(i, others_[i].is_on(), now);
+      }
+    changed.emplace_back(the_network, 1);
+    return changed;
+  }
+
+  bool enough(Time now, const State& state) override {
+    const bool looks = may_repeat_ && passes_[0] && all_began();
+    if (!some_end_ && !warm_) warm_ = warm();
+    note_meetings(now);
+    std::fill(passes_.begin(), passes_.end(), false);
+    if (some_end_)
+      return std::all_of(times_.jobs.begin(), times_.jobs.end(), [&](const JobTimes& times) {
+        return times.end || !players_[static_cast<std::size_t>(&times - times_.jobs.data())].job->iterations;
+      });
+    if (looks && repeats(now, state())) return true;
+    return all_measured();
+  }
+
+ private:
+  static constexpr std::uint32_t the_network = 0;  // among servers
+
+  Time next_event() const {
+    if (!disturbances_ || events_begun_ == disturbances_->instants().size()) return never;
+    return disturbances_->instants()[events_begun_];
   }
 
   // What computes under other events than before.
-  std::vector<std::pair<std::uint32_t, double>> change(Time now) override {
-    changed_ = now;
-    std::vector<std::pair<std::uint32_t, double>> slowed;
-    for (Player& player : players_)
+  void add_slowed(Time now, std::vector<std::pair<std::uint32_t, double>>& slowed) const {
+    for (const Player& player : players_)
       for (std::size_t c = 0; c < player.job->classes.size(); ++c) {
         if (player.job->events[c].empty()) continue;
         double factor = 1;
@@ -119,28 +165,58 @@ class JobsClock final : public Observer {
         slowed.emplace_back(player.compute[c], factor);
         if (player.unrolled.beside) slowed.emplace_back(player.codec[c], factor);
       }
-    return slowed;
   }
 
-  bool enough(Time now, const State& state) override {
-    const bool looks = may_repeat_ && passes_[0];
-    std::fill(passes_.begin(), passes_.end(), false);
-    if (some_end_)
-      return std::all_of(times_.jobs.begin(), times_.jobs.end(), [&](const JobTimes& times) {
-        return times.end || !players_[static_cast<std::size_t>(&times - times_.jobs.data())].job->iterations;
-      });
-    if (looks && all_began()) {
-      const auto [same, fresh] = seen_.emplace(state(), now);
-      if (!fresh) {
-        times_.period = now - same->second;
-        since_ = same->second;
-        return true;
+  void lay_network(Time now) {
+    const auto network = disturbances_->network_at(now);
+    const auto same = [](const Link& a, const Link& b) { return a.bandwidth == b.bandwidth; };
+    if (std::ranges::equal(network->links(), network_now_->links(), same)) return;
+    network_now_ = network;
+    Views views;
+    for (std::size_t i = 0; i < players_.size(); ++i) {
+      if (!times_.jobs[i].end) disturbances_->require_connected(*network, players_[i].job->seats, now);
+      views.push_back(seated(network, players_[i].job->seats));
+    }
+    disturbances_->require_others_connected(*network, now);
+    network_->lay(views, disturbances_->ways_on(*network), now);
+  }
+
+  // Whether the state was met before; background that is yet to begin is part of it.
+  bool repeats(Time now, std::vector<std::int64_t> state) {
+    for (const OnAndOff& other : others_) state.push_back(other.next() == never ? -1 : (other.next() - now).count());
+    const auto [same, fresh] = seen_.emplace(std::move(state), Seen{now, {}});
+    if (!fresh) {
+      times_.period = now - same->second.at;
+      since_ = same->second.at;
+      met_until_ = met(now);
+      met_since_ = same->second.met;
+      return true;
+    }
+    same->second.met = met(now);
+    return false;
+  }
+
+  std::vector<double> met(Time now) const { return network_->meetings() ? network_->met(now) : std::vector<double>(); }
+
+  // Where a job's measured time begins and ends: whom it has met by then.
+  void note_meetings(Time now) {
+    if (!network_->meetings()) return;
+    for (std::size_t i = 0; i < players_.size(); ++i) {
+      if (!passes_[i]) continue;
+      Player& player = players_[i];
+      const JobTimes& times = times_.jobs[i];
+      const auto begun = std::ssize(times.begins);
+      if (some_end_) {
+        if (begun == 1) player.met_since = met(now);
+        if (begun > 1 && (times.end || !player.job->iterations)) player.met_until = met(now);
+      } else if (warm_) {
+        const auto first = first_at(times, *warm_);
+        if (begun == first + 1) player.met_since = met(now);
+        if (begun == first + 1 + file_.iterations) player.met_until = met(now);
       }
     }
-    return all_measured();
   }
 
- private:
   void add(std::size_t number, const SeatedJob& job) {
     Player& player = players_[number];
     player.job = &job;
@@ -152,12 +228,12 @@ class JobsClock final : public Observer {
         player.random.emplace_back(scenario.stragglers.jitter->seed,
                                    job.seats[static_cast<std::size_t>(one.workers.front())]);
     // Its own streams, lanes and clock beside the others', and the network that all share.
-    const System own = system_of(player.unrolled, job.plan, player.streams, player.clock, *network_.server);
+    const System own = system_of(player.unrolled, job.plan, player.streams, player.clock, network_->server());
     const auto first_queue = static_cast<QueueId>(system_.queues.size());
     std::vector<std::uint32_t> server_of;
     for (const ServerUse& use : own.servers) {
-      if (use.server == network_.server.get()) {
-        server_of.push_back(0);
+      if (use.server == &network_->server()) {
+        server_of.push_back(the_network);
         continue;
       }
       server_of.push_back(static_cast<std::uint32_t>(system_.servers.size()));
@@ -168,6 +244,11 @@ class JobsClock final : public Observer {
     if (player.unrolled.beside)
       player.codec.assign(server_of.begin() + static_cast<std::ptrdiff_t>(classes) + 1,
                           server_of.begin() + static_cast<std::ptrdiff_t>(2 * classes) + 1);
+    if (const auto& interference = scenario.cluster.interference) {
+      system_.servers.push_back({&network_->of_job(number), Phase::Communication});
+      system_.influences.push_back(
+          felt(*interference, static_cast<std::uint32_t>(system_.servers.size() - 1), player.compute));
+    }
     for (QueueUse queue : own.queues) {
       queue.server = server_of[queue.server];
       system_.queues.push_back(std::move(queue));
@@ -178,7 +259,7 @@ class JobsClock final : public Observer {
     for (TaskId id = 0; id < cycle.graph.tasks().size(); ++id) {
       Task& task = cycle.graph.task(id);
       task.queue += first_queue;
-      if (player.unrolled.labels[id].kind == Label::Kind::Transfer) task.call_id += network_.first_call[number];
+      if (player.unrolled.labels[id].kind == Label::Kind::Transfer) task.call_id += network_->first_call(number);
     }
     for (std::size_t c = 0; c < job.classes.size(); ++c)
       cycle.carried.push_back({player.unrolled.last_work(c), player.unrolled.lead_in(c)});
@@ -201,7 +282,6 @@ class JobsClock final : public Observer {
   }
 
   bool all_measured() {
-    if (!warm_) warm_ = warm();
     if (!warm_) return false;
     return std::all_of(times_.jobs.begin(), times_.jobs.end(), [&](const JobTimes& times) {
       return std::ssize(times.begins) > first_at(times, *warm_) + file_.iterations;
@@ -213,6 +293,22 @@ class JobsClock final : public Observer {
   }
 
   void measure(std::size_t number) {
+    measure_iterations(number);
+    JobTimes& times = times_.jobs[number];
+    if (!network_->meetings() || times.count == 0) return;
+    const Player& player = players_[number];
+    const double lasts =
+        static_cast<double>((times.begins[times.first + times.count] - times.begins[times.first]).count());
+    const auto met =
+        times_.period
+            ? network_->meetings()->of(static_cast<std::uint32_t>(number), met_since_, met_until_)
+            : network_->meetings()->of(static_cast<std::uint32_t>(number), player.met_since, player.met_until);
+    for (const Meetings::Met& one : met) times.contention.push_back({one.link, one.with, one.ps / lasts});
+    std::stable_sort(times.contention.begin(), times.contention.end(),
+                     [](const Contention& a, const Contention& b) { return a.share > b.share; });
+  }
+
+  void measure_iterations(std::size_t number) {
     JobTimes& times = times_.jobs[number];
     const auto ended = static_cast<std::size_t>(std::max<std::ptrdiff_t>(0, std::ssize(times.begins) - 1));
     if (some_end_) {
@@ -230,25 +326,33 @@ class JobsClock final : public Observer {
     if (times.count > 0) times.begins.push_back(allreplay::add(times.begins[times.first], *times_.period));
   }
 
+  struct Seen {
+    Time at;
+    std::vector<double> met;
+  };
+
   const JobsFile& file_;
+  const Disturbances* disturbances_;
   std::deque<Player> players_;
   std::vector<Cycle> cycles_;
-  SharedNetwork network_;
+  std::unique_ptr<SharedNetwork> network_;
   System system_;
   JobsTimes times_;
   std::vector<bool> passes_;  // in this instant
   bool some_end_ = false, may_repeat_ = false;
-  std::map<std::vector<std::int64_t>, Time> seen_;
+  std::map<std::vector<std::int64_t>, Seen> seen_;
+  std::vector<double> met_since_, met_until_;  // of a period
   Time since_{0};
   std::optional<Time> warm_;
-  std::vector<Time> changes_;  // instants
-  Time changed_{-1};           // the latest that is in force
+  std::vector<OnAndOff> others_;
+  std::size_t events_begun_ = 0;  // of Disturbances::instants()
+  std::shared_ptr<const Topology> network_now_;
 };
 
 }  // namespace
 
-JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, bool disturbed) {
-  return JobsClock(jobs, file, disturbed).run();
+JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances) {
+  return JobsClock(jobs, file, disturbances).run();
 }
 
 }  // namespace allreplay

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/jobs/disturbances.hpp"
 #include "sim/jobs/seated_job.hpp"
 
 namespace allreplay {
@@ -31,7 +32,8 @@ struct JobsTimes {
   std::int64_t events = 0;
 };
 
-/// `jobs`: those that run. `disturbed`: background and events happen. Deterministic.
-JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, bool disturbed = true);
+/// `jobs`: those that run. `disturbances`: what changes meanwhile; null: nothing does. Deterministic. Throws InputError
+/// where an event cuts a job's hosts off from each other.
+JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances);
 
 }  // namespace allreplay

@@ -131,12 +131,15 @@ std::vector<Time> starts_of(const JobsFile& file) {
 }
 
 JobsRunner::JobsRunner(Library& library, const Files& files, const JobsFile& file)
-    : library_(library), file_(file), cluster_(jobs_cluster(library, files, file)) {}
+    : library_(library),
+      file_(file),
+      cluster_(jobs_cluster(library, files, file)),
+      disturbances_(file, cluster_.seating.network) {}
 
 const JobsRunner::Alone& JobsRunner::alone(std::size_t job, const SeatedJob& seated) {
   const auto [known, fresh] = alone_.try_emplace({job, seated.seats});
   if (fresh) {
-    const JobsTimes times = replay_jobs({&seated, 1}, file_, false);
+    const JobsTimes times = replay_jobs({&seated, 1}, file_, nullptr);
     known->second = {times_of(times.jobs.front(), times.period), times.events};
   }
   return known->second;
@@ -162,7 +165,7 @@ double JobsRunner::throughput(const JobEntry& entry, const SeatedJob& seated, st
   if (entry.kinds.empty() && seated.batches.empty()) fewer.kinds.clear();
   const SeatedJob job = seated_job(library_, file_, cluster_, fewer,
                                    {seated.seats.begin(), seated.seats.begin() + static_cast<std::ptrdiff_t>(workers)});
-  const JobsTimes times = replay_jobs({&job, 1}, file_, false);
+  const JobsTimes times = replay_jobs({&job, 1}, file_, nullptr);
   return job.samples.value_or(static_cast<double>(workers)) / times_of(times.jobs.front(), times.period)->mean;
 }
 
@@ -187,7 +190,7 @@ Goodput JobsRunner::goodput(const JobEntry& entry, const JobResult& result) {
 JobsResult JobsRunner::run(std::span<const SeatChoice> choices, std::span<const Time> starts) {
   std::vector<SeatedJob> seated = seated_jobs(library_, file_, cluster_, choices);
   for (std::size_t job = 0; job < seated.size(); ++job) seated[job].start = starts[job];
-  JobsTimes times = replay_jobs(seated, file_);
+  JobsTimes times = replay_jobs(seated, file_, &disturbances_);
   JobsResult result{.cluster = cluster_.cluster.name, .fidelity = cluster_.fidelity, .events = times.events};
   if (times.period) result.period_s = to_seconds(*times.period);
   std::vector<double> slowdowns;

@@ -57,6 +57,7 @@ class JobsRunner {
   Library& library_;
   const JobsFile& file_;
   JobsCluster cluster_;
+  Disturbances disturbances_;
   std::map<std::pair<std::size_t, std::vector<NodeId>>, Alone> alone_;  // by job and seats
 };
 

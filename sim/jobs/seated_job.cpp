@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/cluster/placement.hpp"
 #include "sim/jobs/balance.hpp"
 #include "sim/search/plan_of.hpp"
 
@@ -15,17 +16,44 @@ namespace {
 
 constexpr const char* shared_cluster = "the cluster of the jobs";
 
-// All seats in the order of `spread`.
+// All seats in the order of `spread`: by number where there is nothing to spread over.
 std::vector<NodeId> spread_order(TopologySpec spec, std::int64_t seats) {
-  spec.placement.kind = Placement::Kind::Spread;
-  try {
-    const auto topology = make_topology(spec, seats);
-    std::vector<NodeId> order;
-    for (NodeId rank = 0; rank < topology->hosts(); ++rank) order.push_back(topology->seat(rank));
-    return order;
-  } catch (const InputError&) {
-    return {};  // there is nothing to spread over, which seat_jobs() says to whom it concerns
+  if (hosts_of_a_switch(spec) > 0 || spec.gpus_per_host > 1) spec.placement.kind = Placement::Kind::Spread;
+  const auto topology = make_topology(spec, seats);
+  std::vector<NodeId> order;
+  for (NodeId rank = 0; rank < topology->hosts(); ++rank) order.push_back(topology->seat(rank));
+  return order;
+}
+
+// The factors of a worker's times, those of its seat and its own multiplied; a spread without seed is the slowest's.
+void set_slowdowns(Scenario& scenario, const JobEntry& entry, const JobsCluster& cluster,
+                   std::span<const NodeId> seats) {
+  std::map<std::int64_t, double> of_rank, of_seat;
+  for (const Slowdown& slow : entry.stragglers.slow) of_rank[slow.worker] = slow.factor;
+  for (const Slowdown& slow : cluster.stragglers.slow) of_seat[slow.worker] = slow.factor;
+  const auto& spread = cluster.stragglers.spread;
+  std::vector<double> factors;
+  for (std::size_t rank = 0; rank < seats.size(); ++rank) {
+    double factor = 1;
+    if (const auto own = of_rank.find(static_cast<std::int64_t>(rank)); own != of_rank.end()) factor *= own->second;
+    if (const auto own = of_seat.find(seats[rank]); own != of_seat.end()) factor *= own->second;
+    if (spread && spread->seed) factor *= spread->of(seats[rank]);
+    factors.push_back(factor);
   }
+  if (spread && !spread->seed)
+    *std::max_element(factors.begin(), factors.end()) *= spread->expected_largest(std::ssize(seats));
+  scenario.stragglers = {};
+  for (std::size_t rank = 0; rank < factors.size(); ++rank)
+    if (factors[rank] != 1) scenario.stragglers.slow.push_back({static_cast<std::int64_t>(rank), factors[rank]});
+  scenario.stragglers.jitter = entry.stragglers.jitter ? entry.stragglers.jitter : cluster.stragglers.jitter;
+}
+
+void require_served(const Scenario& scenario, const JobEntry& entry) {
+  const SourceLocation place = entry.place / "strategy";
+  if (scenario.options.start == Start::Ranks)
+    throw InputError(place, "start=ranks is not offered to jobs", "start=together");
+  if (scenario.options.parallel.any())
+    throw InputError(place, "pipelines and tensor parallelism are not offered to jobs", "data parallelism alone");
 }
 
 // A class of workers: those of one role and kind, slowed alike, and by the same events.
@@ -147,7 +175,7 @@ JobsCluster jobs_cluster(Library& library, const Files& files, const JobsFile& f
     all.cluster.workers = all.seating.network->hosts();
   }
   all.seating.seats = all.cluster.workers;
-  all.seating.whole_nodes = network.node.has_value() || spec->kind == TopologyKind::Rail;
+  all.seating.whole_nodes = network.node.has_value() || spec->kind == TopologyKind::Rail || spec->nics;
   if (!all.seating.whole_nodes) all.seating.spread = spread_order(*spec, all.cluster.workers);
   all.stragglers = read_stragglers(json, all.cluster.workers);
   return all;
@@ -164,19 +192,8 @@ SeatedJob seated_job(Library& library, const JobsFile& file, const JobsCluster& 
   Scenario scenario = library.resolve(request);
   scenario.laid_on = allreplay::seated(cluster.seating.network, seated.seats);
   scenario.cluster.workers = cluster.cluster.workers;
-  scenario.stragglers = entry.stragglers;
-  if (!scenario.stragglers.jitter) scenario.stragglers.jitter = cluster.stragglers.jitter;
-  for (const Slowdown& slow : cluster.stragglers.slow) {
-    const auto seat = std::find(seated.seats.begin(), seated.seats.end(), static_cast<NodeId>(slow.worker));
-    if (seat == seated.seats.end()) continue;
-    const std::int64_t rank = seat - seated.seats.begin();
-    auto& own = scenario.stragglers.slow;
-    const auto known = std::find_if(own.begin(), own.end(), [&](const Slowdown& one) { return one.worker == rank; });
-    if (known == own.end())
-      own.push_back({rank, slow.factor});
-    else
-      known->factor *= slow.factor;
-  }
+  set_slowdowns(scenario, entry, cluster, seated.seats);
+  require_served(scenario, entry);
 
   const std::vector<WorkerKind> kinds = kinds_of(entry);
   std::vector<Shared<Profile>> profiles;

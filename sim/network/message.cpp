@@ -1,7 +1,10 @@
 #include "sim/network/message.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -21,7 +24,15 @@ MessageNetwork::MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> 
   std::uint32_t ranks = 0;
   for (const auto& collective : collectives_)
     if (collective) ranks = std::max(ranks, collective->ranks);
-  reducers_.resize(ranks);
+  reducers_.assign(1, std::vector<Reducer>(ranks));
+}
+
+void MessageNetwork::serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings) {
+  job_of_call_ = std::move(job_of_call);
+  meetings_ = meetings;
+  std::uint32_t jobs = 0;
+  for (const std::uint32_t job : job_of_call_) jobs = std::max(jobs, job + 1);
+  reducers_.resize(jobs, reducers_.front());
 }
 
 void MessageNetwork::start(TaskId id, const Task& task, Time now) {
@@ -34,6 +45,8 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   }
   Running& running = running_[index];
   running.id = id;
+  running.call = task.call_id;
+  running.busy = true;
   running.rounds = collectives_[task.call_id].get();
   running.bytes = task.bytes;
   running.absent = parties_.empty() ? 0 : running.rounds->ranks;
@@ -96,6 +109,7 @@ void MessageNetwork::complete(Time now, std::vector<TaskId>& done) {
     done.push_back(running_[running].id);
     for (std::uint32_t round = running_[running].first; round != running_[running].last; ++round)
       running_[running].at(round).moved_on = 0;
+    running_[running].busy = false;
     idle_running_.push_back(running);
   }
   finished_.clear();
@@ -112,6 +126,7 @@ void MessageNetwork::handle(Instants::Event event, Time now) {
         flow.wakes = flow.end;
         return instants_.push(flow.wakes, event);
       }
+      leaves(links_.route(event.subject));
       links_.remove(event.subject);
       return arrive(event.subject, now);
     }
@@ -190,7 +205,9 @@ void MessageNetwork::launch(std::uint32_t index, std::uint32_t slot, const Route
     flow.message = &part;
     flow.left = running_[index].bytes * part.share;
     flow.rate = 0;
+    flow.carry = part.carry;
     flow.running = index;
+    flow.stage = Stage::StartsUp;
     flow.slot = slot;
     flow.round = round;
     flow.updated = add(now, part.delay);
@@ -205,7 +222,9 @@ void MessageNetwork::leave_sender(std::uint32_t id, Time now) {
   Running& running = running_[flow.running];
   Line& line = running.out[flow.slot];
   const bool goes = reach(running, line, flow.round, [&](const RoutedRound& r) { return r.in_order_from(flow.slot); });
-  return goes ? enter_receiver(id, now) : wait(line, id);
+  if (goes) return enter_receiver(id, now);
+  flows_[id].stage = Stage::WaitsToLeave;
+  wait(line, id);
 }
 
 // And once those into its receiver have come.
@@ -215,7 +234,9 @@ void MessageNetwork::enter_receiver(std::uint32_t id, Time now) {
   const std::uint32_t slot = flow.message->into;
   Line& line = running.in[slot];
   const bool goes = reach(running, line, flow.round, [&](const RoutedRound& r) { return r.in_order_into(slot); });
-  return goes ? begin(id, now) : wait(line, id);
+  if (goes) return begin(id, now);
+  flows_[id].stage = Stage::WaitsToEnter;
+  wait(line, id);
 }
 
 // The line goes on to the round, over those that have no messages in it, if all before have passed. Whoever asks is of
@@ -256,7 +277,8 @@ void MessageNetwork::pass(Running& running, Line& line, const Count& count, cons
 }
 
 void MessageNetwork::begin(std::uint32_t id, Time now) {
-  const Flow& flow = flows_[id];
+  Flow& flow = flows_[id];
+  flow.stage = Stage::Moves;
   if (flow.message->hops == 0) return arrive(id, now);
   const RoutedRounds& rounds = *running_[flow.running].rounds;
   links_.add(id, rounds.route(*flow.message), rounds.crowds_on(*flow.message));
@@ -264,6 +286,7 @@ void MessageNetwork::begin(std::uint32_t id, Time now) {
 
 // All bytes are there: both ends are free for their next rounds.
 void MessageNetwork::arrive(std::uint32_t id, Time now) {
+  flows_[id].stage = Stage::HasCome;
   const Flow& flow = flows_[id];
   const RoutedMessage& message = *flow.message;
   if (message.channel == no_channel) {
@@ -309,7 +332,7 @@ void MessageNetwork::come(std::uint32_t id, Time now) {
 void MessageNetwork::receive(std::uint32_t id, Time now) {
   const RoutedMessage& message = *flows_[id].message;
   if (!message.reduce || gamma_ == 0) return deliver(id, now);
-  Reducer& reducer = reducers_[message.to];
+  Reducer& reducer = reducers_[job_of(running_[flows_[id].running])][message.to];
   if (now > reducer.free) reducer = {now, 0};
   const double takes = reducer.carry + running_[flows_[id].running].bytes * message.share * message.parts * gamma_;
   const Time lasts = from_picoseconds(takes);
@@ -337,24 +360,182 @@ void MessageNetwork::count_down(std::uint32_t running) {
 void MessageNetwork::share(Time now) {
   changed_.clear();
   links_.settle(changed_);
-  for (const std::uint32_t id : changed_) {
-    Flow& flow = flows_[id];
-    const double rate = links_.rate(id);
-    if (flow.rate > 0)
-      flow.left -= flow.rate * static_cast<double>((now - flow.updated).count());
-    else if (flow.updated == now)  // it waited for its start-up alone, and began that much later than the instant says
-      flow.left += flow.message->carry * rate;
-    const bool waits = flow.rate > 0;
-    flow.rate = rate;
-    flow.updated = now;
-    flow.end = add(now, from_picoseconds(std::max(0.0, flow.left / rate)));
-    if (waits && flow.wakes <= flow.end) continue;
-    flow.wakes = flow.end;
-    flow.version = (flow.version + 1) % versions;
-    instants_.push(flow.wakes, {id, Ends + kinds * flow.version});
-  }
+  for (const std::uint32_t id : changed_) set_rate(id, now);
+  if (meetings_) meet(now);
+  for (const std::uint32_t id : ended_flows_) flows_[id].message = nullptr;
   free_flows_.insert(free_flows_.end(), ended_flows_.begin(), ended_flows_.end());
   ended_flows_.clear();
+}
+
+void MessageNetwork::set_rate(std::uint32_t id, Time now) {
+  Flow& flow = flows_[id];
+  if (!flow.message) return;
+  const double rate = links_.rate(id);
+  if (flow.rate > 0)
+    flow.left -= flow.rate * static_cast<double>((now - flow.updated).count());
+  else if (flow.updated == now)  // it waited for its start-up alone, and began that much later than the instant says
+    flow.left += flow.carry * rate;
+  const bool waits = flow.rate > 0;
+  flow.rate = rate;
+  flow.updated = now;
+  flow.end = add(now, from_picoseconds(std::max(0.0, flow.left / rate)));
+  if (waits && flow.wakes <= flow.end) return;
+  flow.wakes = flow.end;
+  flow.version = (flow.version + 1) % versions;
+  instants_.push(flow.wakes, {id, Ends + kinds * flow.version});
+}
+
+// The rounds that are the same, on other links.
+void MessageNetwork::point_at(Running& running, const RoutedRounds& rounds) {
+  const RoutedRound* const before = running.rounds->rounds.data();
+  for (Channel& channel : running.channels)
+    for (std::size_t i = channel.served; i < channel.queue.size(); ++i) {
+      Waiting& waiting = channel.queue[i];
+      const RoutedRound& round = *running.at(waiting.round).round;
+      waiting.message = &rounds.rounds[&round - before].messages[waiting.message - round.messages.data()];
+    }
+  for (std::uint32_t round = running.first; round != running.last; ++round)
+    running.at(round).round = &rounds.rounds[running.at(round).round - before];
+  running.rounds = &rounds;
+}
+
+void MessageNetwork::lay(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links,
+                         Time now) {
+  for (LinkId link = 0; link < links.size(); ++link) {
+    links_.set_capacity(link, links[link].bandwidth * 1e-12);
+    leaves({&link, 1});
+  }
+  std::vector<std::uint32_t> rerouted;
+  for (std::uint32_t id = 0; id < flows_.size(); ++id) {
+    Flow& flow = flows_[id];
+    if (!flow.message) continue;
+    const Running& running = running_[flow.running];
+    const RoutedRounds& rounds = *collectives[running.call];
+    const RoutedRound& round = *running_[flow.running].at(flow.round).round;
+    flow.message =
+        &rounds.rounds[&round - running.rounds->rounds.data()].messages[flow.message - round.messages.data()];
+    if (flow.stage != Stage::Moves) continue;
+    if (std::ranges::equal(links_.route(id), rounds.route(*flow.message))) {
+      links_.move(id, rounds.route(*flow.message));
+      continue;
+    }
+    links_.remove(id);
+    rerouted.push_back(id);
+  }
+  for (Running& running : running_)
+    if (running.busy && running.left > 0) point_at(running, *collectives[running.call]);
+  changed_.clear();
+  links_.settle(changed_);
+  for (const std::uint32_t id : rerouted) {
+    const Flow& flow = flows_[id];
+    links_.add(id, running_[flow.running].rounds->route(*flow.message));
+  }
+  links_.settle(changed_);
+  for (const std::uint32_t id : changed_) set_rate(id, now);
+  if (meetings_) meet(now);
+  collectives_ = std::move(collectives);
+}
+
+void MessageNetwork::set_other(std::uint32_t number, std::span<const LinkId> way, Time now) {
+  while (others_.size() <= number) others_.push_back({new_flow(), false});
+  Other& other = others_[number];
+  if (!other.moves && way.empty()) return;
+  if (other.moves && std::ranges::equal(links_.route(other.flow), way)) return links_.move(other.flow, way);
+  if (other.moves) {
+    leaves(links_.route(other.flow));
+    links_.remove(other.flow);
+    share(now);
+  }
+  other.moves = !way.empty();
+  if (other.moves) {
+    links_.add(other.flow, way);
+    leaves(way);
+  }
+  share(now);
+}
+
+Load MessageNetwork::load_of(std::uint32_t job) const {
+  return {std::count_if(running_.begin(), running_.end(),
+                        [&](const Running& running) { return running.busy && job_of(running) == job; }),
+          0};
+}
+
+// In an instant something changes on these links.
+void MessageNetwork::leaves(std::span<const LinkId> way) {
+  if (meetings_) touched_.insert(touched_.end(), way.begin(), way.end());
+}
+
+void MessageNetwork::meet(Time now) {
+  for (const std::uint32_t id : changed_) leaves(links_.route(id));
+  std::sort(touched_.begin(), touched_.end());
+  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+  for (const LinkId link : touched_) look_at(link, now);
+  touched_.clear();
+}
+
+void MessageNetwork::look_at(LinkId link, Time now) {
+  if (link >= meeting_on_.size()) meeting_on_.resize(link + 1);
+  Meeting& meeting = meeting_on_[link];
+  std::vector<std::uint32_t> jobs;
+  const bool full = links_.full(link, [&](std::uint32_t id) {
+    if (flows_[id].message) jobs.push_back(job_of(running_[flows_[id].running]));
+  });
+  std::sort(jobs.begin(), jobs.end());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+  if (meeting.id != Meetings::none) meetings_->lasts(meeting.id, static_cast<double>((now - meeting.since).count()));
+  meeting = {full && jobs.size() > 1 ? meetings_->number({{link, std::move(jobs)}}) : Meetings::none, now};
+}
+
+std::vector<double> MessageNetwork::met(Time now) const {
+  std::vector<double> lasted = meetings_->lasted();
+  for (const Meeting& meeting : meeting_on_)
+    if (meeting.id != Meetings::none) lasted[meeting.id] += static_cast<double>((now - meeting.since).count());
+  return lasted;
+}
+
+// By the names of those that are on their way: what has come of each round, who is on the way, and how far, and how
+// long each rank reduces yet.
+void MessageNetwork::describe(Time now, const TaskNames& name, std::vector<std::int64_t>& all) const {
+  const auto rounded = [](double ps) { return from_picoseconds(std::max(0.0, ps)).count(); };
+  std::map<std::int64_t, std::vector<std::int64_t>> rows;
+  for (const Running& running : running_) {
+    if (!running.busy) continue;
+    std::vector<std::int64_t>& row = rows[name(running.id)];
+    row.insert(row.end(), running.next.begin(), running.next.end());
+    for (std::uint32_t round = running.first; round != running.last; ++round) {
+      const auto& missing = running.progress[round & running.mask].missing;
+      row.insert(row.end(), missing.begin(), missing.end());
+    }
+    for (const auto* lines : {&running.out, &running.in})
+      for (const Line& line : *lines) row.insert(row.end(), {line.round, line.left});
+    for (const Channel& channel : running.channels) {
+      row.push_back(channel.busy ? std::ssize(channel.queue) - static_cast<std::int64_t>(channel.served) : -1);
+      for (std::size_t i = channel.served; i < channel.queue.size(); ++i) row.push_back(channel.queue[i].round);
+    }
+  }
+  std::vector<std::array<std::int64_t, 6>> flows;
+  for (const Flow& flow : flows_) {
+    if (!flow.message) continue;
+    const Running& running = running_[flow.running];
+    double slowest = std::numeric_limits<double>::infinity(), left = flow.left;
+    for (const LinkId link : running.rounds->route(*flow.message)) slowest = std::min(slowest, links_.capacity(link));
+    if (flow.stage == Stage::Moves) left -= flow.rate * static_cast<double>((now - flow.updated).count());
+    std::int64_t more = rounded(left / slowest);
+    if (flow.stage == Stage::StartsUp) more = (flow.updated - now).count();
+    if (flow.stage == Stage::HasCome) more = 0;
+    const auto message = flow.message - running.progress[flow.round & running.mask].round->messages.data();
+    flows.push_back({name(running.id), flow.round, message, static_cast<std::int64_t>(flow.stage), more, flow.coming});
+  }
+  std::sort(flows.begin(), flows.end());
+  for (const auto& [task, row] : rows) {
+    all.push_back(task);
+    all.insert(all.end(), row.begin(), row.end());
+  }
+  for (const auto& row : flows) all.insert(all.end(), row.begin(), row.end());
+  for (const auto& of_job : reducers_)
+    for (const Reducer& reducer : of_job)
+      all.push_back(reducer.free > now ? rounded(static_cast<double>((reducer.free - now).count()) + reducer.carry)
+                                       : 0);
 }
 
 std::uint32_t MessageNetwork::new_flow() {

@@ -21,22 +21,37 @@
 #include "sim/engine/server.hpp"
 #include "sim/network/fair_links.hpp"
 #include "sim/network/instants.hpp"
+#include "sim/network/meetings.hpp"
 #include "sim/network/rendezvous.hpp"
 #include "sim/network/routed_rounds.hpp"
 
 namespace allreplay {
 
-class MessageNetwork final : public Server {
+class MessageNetwork final : public NetworkOfJobs {
  public:
   /// `parties`: who starts when told to (join), the ranks of all parties; none: all ranks start with the task.
   MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links,
                  double gamma, Parties parties = {});
+
+  /// Calls are those of several jobs, by number. `meetings`: who met whom is noted there; null: nobody asks. REQUIRES:
+  /// it is idle; meetings outlive it.
+  void serve(std::vector<std::uint32_t> job_of_call, Meetings* meetings);
+
+  /// The same collectives on links that have changed: whoever is on its way goes on over its new route.
+  void lay(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links, Time now);
+
+  /// One of the flows that never end, by its number, is on its way over these links from now on; over none: it
+  /// rests. REQUIRES: the links outlive that.
+  void set_other(std::uint32_t number, std::span<const LinkId> way, Time now);
 
   void start(TaskId id, const Task& task, Time now) override;
   void join(TaskId id, std::uint32_t party, Time now) override;
   Time next_completion() const override { return instants_.next(); }
   void complete(Time now, std::vector<TaskId>& done) override;
   Load load() const override { return {static_cast<std::int64_t>(running_.size() - idle_running_.size()), 0}; }
+  Load load_of(std::uint32_t job) const override;
+  std::vector<double> met(Time now) const override;
+  void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
   /// Messages sent.
   std::int64_t events() const override { return sent_; }
 
@@ -66,6 +81,8 @@ class MessageNetwork final : public Server {
   };
   struct Running {
     TaskId id = 0;
+    CallId call = 0;
+    bool busy = false;
     const RoutedRounds* rounds = nullptr;
     double bytes = 0;
     std::int64_t left = 0;            // messages, and ranks that have not started
@@ -84,12 +101,15 @@ class MessageNetwork final : public Server {
 
     Progress& at(std::uint32_t round) { return progress[round & mask]; }
   };
+  enum class Stage : std::uint8_t { StartsUp, WaitsToLeave, WaitsToEnter, Moves, HasCome };
   struct Flow {
-    const RoutedMessage* message = nullptr;
-    double left = 0;  // bytes, at `updated`
-    double rate = 0;  // bytes per ps
-    Time updated{0};  // until its bytes flow: when its start-up is over
+    const RoutedMessage* message = nullptr;  // none: of a flow that never ends, and of none
+    double left = 0;                         // bytes, at `updated`
+    double rate = 0;                         // bytes per ps
+    double carry = 0;                        // ps, what rounding left out of its start-up
+    Time updated{0};                         // until its bytes flow: when its start-up is over
     std::uint32_t running = 0;
+    Stage stage = Stage::StartsUp;
     std::uint32_t slot = 0;  // its sender's; of a channel's message nobody asks
     std::uint32_t round = 0;
     std::uint32_t version = 0;      // of its event: an earlier one is void
@@ -127,6 +147,12 @@ class MessageNetwork final : public Server {
   void deliver(std::uint32_t flow, Time now);
   void count_down(std::uint32_t running);
   void share(Time now);
+  void set_rate(std::uint32_t flow, Time now);
+  std::uint32_t job_of(const Running& running) const { return job_of_call_.empty() ? 0 : job_of_call_[running.call]; }
+  void point_at(Running& running, const RoutedRounds& rounds);
+  void leaves(std::span<const LinkId> way);
+  void look_at(LinkId link, Time now);
+  void meet(Time now);
   std::uint32_t new_flow();
 
   std::vector<std::shared_ptr<const RoutedRounds>> collectives_;
@@ -138,7 +164,20 @@ class MessageNetwork final : public Server {
   std::vector<std::uint32_t> idle_running_;
   std::vector<Flow> flows_;
   std::vector<std::uint32_t> free_flows_, ended_flows_, changed_;
-  std::vector<Reducer> reducers_;  // by rank
+  std::vector<std::vector<Reducer>> reducers_;  // by job, by rank
+  std::vector<std::uint32_t> job_of_call_;
+  struct Other {
+    std::uint32_t flow = 0;
+    bool moves = false;
+  };
+  std::vector<Other> others_;
+  Meetings* meetings_ = nullptr;
+  struct Meeting {
+    Meetings::Id id = Meetings::none;
+    Time since{0};
+  };
+  std::vector<Meeting> meeting_on_;  // by link
+  std::vector<LinkId> touched_;      // links on which something changed in this instant
   std::vector<std::uint32_t> finished_;
   std::int64_t sent_ = 0;
 };

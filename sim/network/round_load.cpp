@@ -73,6 +73,8 @@ void Shapes::fold() {
   std::vector<std::pair<std::uint32_t, double>> uses(ends.back());
   for (std::uint32_t number = 0; number < shapes.size(); ++number)
     for (const LinkUse& use : *shapes[number]) uses[ends[use.link]++] = {number, use.amount};
+  if (keeps_whole_)
+    for (const Shape* shape : shapes) whole_.push_back(*shape);
   numbers_.clear();
   std::set<Row, RowLess> different;
   for (LinkId link = 0; link < links; ++link) {

@@ -24,6 +24,13 @@ std::string name_of(const JobsResult& result, const Contention& one, const Seate
                      percent(one.share));
 }
 
+JsonValue placement_json(const SeatChoice& choice) {
+  if (choice.placement.kind != Placement::Kind::Listed) return choice.text;
+  JsonValue hosts = JsonValue::array();
+  for (const NamedHost& host : choice.placement.hosts) hosts.push_back(host.name);
+  return hosts;
+}
+
 std::string verdict(const JobsResult& result) {
   const JobResult* worst = nullptr;
   for (const JobResult& job : result.jobs)
@@ -111,7 +118,7 @@ JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each)
     row["contention"] = std::move(contention);
     if (job.goodput) row["goodput"] = goodput_json(*job.goodput);
     if (found) {
-      row["placement"] = found->choices[i].text;
+      row["placement"] = placement_json(found->choices[i]);
       row["offset_s"] = to_seconds(found->offsets[i]);
     }
     if (each) row["each_s"] = job.together && !found ? JsonValue(job.together->each) : JsonValue::array();
