@@ -42,7 +42,9 @@ void add_jobs(CommandLine& app) {
   Command command = app.add_subcommand("jobs", "several jobs on one cluster, and clusters that change meanwhile");
   command.add_option("file", arguments->file, "a jobs file (docs/jobs.md)").required();
   command.add_flag("--place", arguments->place, "search the jobs' placements for the least slow-down");
-  command.add_option("--stagger", arguments->stagger, "search so many offsets to each job's start, such as 8");
+  command
+      .add_option("--stagger", arguments->stagger, "search so many offsets to each job's start")
+      .implied("8");
   command.add_option("--minimise", arguments->minimise, "what searches go by: the worst slow-down, or the mean")
       .capture_default_str();
   command.add_flag("--json", arguments->json, "print one JSON object");
