@@ -46,8 +46,8 @@ struct Player {
 
 class JobsClock final : public Observer {
  public:
-  JobsClock(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances)
-      : file_(file), disturbances_(disturbances), players_(jobs.size()), cycles_(jobs.size()) {
+  JobsClock(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances, JobsRecord* record)
+      : file_(file), disturbances_(disturbances), record_(record), players_(jobs.size()), cycles_(jobs.size()) {
     std::vector<Tenant> tenants;
     Views views;
     for (const SeatedJob& one : jobs) {
@@ -60,6 +60,7 @@ class JobsClock final : public Observer {
     system_.servers.push_back({&network_->server(), Phase::Communication});
     for (std::size_t i = 0; i < jobs.size(); ++i) add(i, jobs[i]);
     times_.jobs.resize(jobs.size());
+    if (record) record->jobs.resize(jobs.size());
     passes_.assign(jobs.size(), false);
     some_end_ = std::any_of(jobs.begin(), jobs.end(), [](const SeatedJob& job) { return job.iterations.has_value(); });
     const bool random = std::any_of(
@@ -79,6 +80,7 @@ class JobsClock final : public Observer {
   JobsTimes run() {
     times_.events = replay_cycles(cycles_, system_, *this);
     for (std::size_t i = 0; i < players_.size(); ++i) measure(i);
+    if (record_) finish_record();
     return std::move(times_);
   }
 
@@ -110,6 +112,14 @@ class JobsClock final : public Observer {
     if (iterations && std::ssize(times.begins) == *iterations + 1) times.end = now;
   }
 
+  void ended(std::size_t cycle, std::int64_t replay, std::span<const Span> spans) override {
+    if (!record_ || replay < 0) return;
+    auto& replays = record_->jobs[cycle].replays;
+    replays.push_back({replay, {spans.begin(), spans.end()}});
+    if (replays.size() > JobsRecord::replays_of_a_job) replays.pop_front();
+    for (const Span& span : spans) record_->end = std::max(record_->end, span.end);
+  }
+
   Time next_change() const override {
     Time next = never;
     for (const OnAndOff& other : others_) next = std::min(next, other.next());
@@ -127,6 +137,7 @@ class JobsClock final : public Observer {
     for (std::size_t i = 0; i < others_.size(); ++i)
       if (others_[i].next() == now) {
         others_[i].turn();
+        if (record_) note_other(i, now);
         network_->turn(i, others_[i].is_on(), now);
       }
     changed.emplace_back(the_network, 1);
@@ -179,6 +190,17 @@ class JobsClock final : public Observer {
     }
     disturbances_->require_others_connected(*network, now);
     network_->lay(views, disturbances_->ways_on(*network), now);
+  }
+
+  void note_other(std::size_t number, Time now) {
+    if (others_[number].is_on()) return record_->others.push_back({number, now, never});
+    for (JobsRecord::Other& other : record_->others)
+      if (other.number == number && other.to == never) other.to = now;
+  }
+
+  void finish_record() {
+    for (std::size_t i = 0; i < players_.size(); ++i) record_->jobs[i].unrolled = std::move(players_[i].unrolled);
+    for (JobsRecord::Other& other : record_->others) other.to = std::min(other.to, record_->end);
   }
 
   // Whether the state was met before; background that is yet to begin is part of it.
@@ -333,6 +355,7 @@ class JobsClock final : public Observer {
 
   const JobsFile& file_;
   const Disturbances* disturbances_;
+  JobsRecord* record_;
   std::deque<Player> players_;
   std::vector<Cycle> cycles_;
   std::unique_ptr<SharedNetwork> network_;
@@ -351,8 +374,22 @@ class JobsClock final : public Observer {
 
 }  // namespace
 
-JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances) {
-  return JobsClock(jobs, file, disturbances).run();
+std::pair<Time, Time> JobsRecord::window() const {
+  Time from{0}, first = end;
+  for (const Job& job : jobs)
+    for (const Replay& replay : job.replays) {
+      if (&replay != &job.replays.front()) break;
+      Time begins = never;
+      for (const Span& span : replay.spans) begins = std::min(begins, span.start);
+      from = std::max(from, begins);
+      first = std::min(first, begins);
+    }
+  return {from < end ? from : first, end};
+}
+
+JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances,
+                      JobsRecord* record) {
+  return JobsClock(jobs, file, disturbances, record).run();
 }
 
 }  // namespace allreplay

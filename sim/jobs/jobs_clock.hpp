@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "sim/jobs/disturbances.hpp"
 #include "sim/jobs/seated_job.hpp"
+#include "sim/training/unroll.hpp"
 
 namespace allreplay {
 
@@ -32,8 +35,32 @@ struct JobsTimes {
   std::int64_t events = 0;
 };
 
-/// `jobs`: those that run. `disturbances`: what changes meanwhile; null: nothing does. Deterministic. Throws InputError
-/// where an event cuts a job's hosts off from each other.
-JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances);
+/// What happened of late, on the common clock: who draws it.
+struct JobsRecord {
+  static constexpr std::size_t replays_of_a_job = 12;
+  struct Replay {
+    std::int64_t number = 0;  ///< from 0
+    std::vector<Span> spans;  ///< by task
+  };
+  struct Job {
+    Unrolled unrolled;
+    std::deque<Replay> replays;  ///< the last that have ended
+  };
+  struct Other {
+    std::size_t number = 0;  ///< of a flow of others
+    Time from{0}, to{0};     ///< it was on
+  };
+  std::vector<Job> jobs;
+  std::vector<Other> others;
+  Time end{0};
+
+  /// All jobs' last replays, and from where on they all are there, if they meet.
+  std::pair<Time, Time> window() const;
+};
+
+/// `jobs`: those that run. `disturbances`: what changes meanwhile; null: nothing does. `record`: filled; null: nobody
+/// asks. Deterministic. Throws InputError where an event cuts a job's hosts off from each other.
+JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances,
+                      JobsRecord* record = nullptr);
 
 }  // namespace allreplay

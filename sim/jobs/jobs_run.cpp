@@ -59,9 +59,7 @@ class Descent {
  private:
   JobsResult evaluate() {
     ++found_.evaluations;
-    std::vector<Time> starts = starts_of(runner_.file());
-    for (std::size_t job = 0; job < starts.size(); ++job) starts[job] = add(starts[job], found_.offsets[job]);
-    return runner_.run(found_.choices, starts);
+    return runner_.run(found_.choices, starts_of(runner_.file(), found_.offsets));
   }
 
   Time offset(std::size_t job, std::size_t i) const {
@@ -124,9 +122,10 @@ std::vector<SeatChoice> choices_of(const JobsFile& file) {
   return choices;
 }
 
-std::vector<Time> starts_of(const JobsFile& file) {
+std::vector<Time> starts_of(const JobsFile& file, std::span<const Time> later) {
   std::vector<Time> starts;
   for (const JobEntry& job : file.jobs) starts.push_back(job.start);
+  for (std::size_t job = 0; job < later.size(); ++job) starts[job] = add(starts[job], later[job]);
   return starts;
 }
 
@@ -187,10 +186,10 @@ Goodput JobsRunner::goodput(const JobEntry& entry, const JobResult& result) {
   return goodput_of(*entry.reliability, {nodes, result.together->mean, result.samples_per_s, relative}, entry.place);
 }
 
-JobsResult JobsRunner::run(std::span<const SeatChoice> choices, std::span<const Time> starts) {
+JobsResult JobsRunner::run(std::span<const SeatChoice> choices, std::span<const Time> starts, JobsRecord* record) {
   std::vector<SeatedJob> seated = seated_jobs(library_, file_, cluster_, choices);
   for (std::size_t job = 0; job < seated.size(); ++job) seated[job].start = starts[job];
-  JobsTimes times = replay_jobs(seated, file_, &disturbances_);
+  JobsTimes times = replay_jobs(seated, file_, &disturbances_, record);
   JobsResult result{.cluster = cluster_.cluster.name, .fidelity = cluster_.fidelity, .events = times.events};
   if (times.period) result.period_s = to_seconds(*times.period);
   std::vector<double> slowdowns;

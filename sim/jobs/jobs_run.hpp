@@ -41,7 +41,8 @@ class JobsRunner {
   JobsRunner(Library& library, const Files& files, const JobsFile& file);
 
   /// Each job where its choice puts it, from its start. Throws InputError where it cannot.
-  JobsResult run(std::span<const SeatChoice> choices, std::span<const Time> starts);
+  /// `record`: of the jobs together; null: nobody asks.
+  JobsResult run(std::span<const SeatChoice> choices, std::span<const Time> starts, JobsRecord* record = nullptr);
 
   const JobsFile& file() const { return file_; }
 
@@ -79,8 +80,8 @@ struct JobsSearch {
 /// Coordinate descent over the jobs' choices of seats, then over offsets to their starts (docs/jobs.md).
 FoundJobs search_jobs(JobsRunner& runner, const JobsSearch& search);
 
-/// As the file has them.
+/// As the file has them; starts so much later, by job.
 std::vector<SeatChoice> choices_of(const JobsFile& file);
-std::vector<Time> starts_of(const JobsFile& file);
+std::vector<Time> starts_of(const JobsFile& file, std::span<const Time> later = {});
 
 }  // namespace allreplay

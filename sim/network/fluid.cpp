@@ -82,6 +82,14 @@ Load FluidNetwork::load_if(const Counted& counted) const {
   return load;
 }
 
+Load FluidNetwork::load() const {
+  return load_if([](const Running&) { return true; });
+}
+
+Load FluidNetwork::load_of(std::uint32_t job) const {
+  return load_if([&](const Running& running) { return job_of(running) == job; });
+}
+
 Time FluidNetwork::next_end() const {
   if (state_.running.empty()) return never;
   if (!ahead_stopped_) {

@@ -51,12 +51,8 @@ class FluidNetwork final : public NetworkOfJobs {
   }
   /// Each collective moves its bytes at the same rate in all of its rounds where it is alone, and at none while a
   /// round starts up or is reduced.
-  Load load() const override {
-    return load_if([](const Running&) { return true; });
-  }
-  Load load_of(std::uint32_t job) const override {
-    return load_if([&](const Running& running) { return job_of(running) == job; });
-  }
+  Load load() const override;
+  Load load_of(std::uint32_t job) const override;
   std::vector<double> met(Time now) const override;
   void describe(Time now, const TaskNames& name, std::vector<std::int64_t>& state) const override;
   /// Rounds begun.
