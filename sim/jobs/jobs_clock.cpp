@@ -199,7 +199,10 @@ class JobsClock final : public Observer {
   }
 
   void finish_record() {
-    for (std::size_t i = 0; i < players_.size(); ++i) record_->jobs[i].unrolled = std::move(players_[i].unrolled);
+    for (std::size_t i = 0; i < players_.size(); ++i) {
+      record_->jobs[i].unrolled = std::move(players_[i].unrolled);
+      record_->jobs[i].ends = players_[i].job->iterations.has_value();
+    }
     for (JobsRecord::Other& other : record_->others) other.to = std::min(other.to, record_->end);
   }
 
@@ -375,16 +378,17 @@ class JobsClock final : public Observer {
 }  // namespace
 
 std::pair<Time, Time> JobsRecord::window() const {
-  Time from{0}, first = end;
-  for (const Job& job : jobs)
-    for (const Replay& replay : job.replays) {
-      if (&replay != &job.replays.front()) break;
-      Time begins = never;
-      for (const Span& span : replay.spans) begins = std::min(begins, span.start);
-      from = std::max(from, begins);
-      first = std::min(first, begins);
-    }
-  return {from < end ? from : first, end};
+  Time from{0}, first = end, to = end;
+  for (const Job& job : jobs) {
+    if (job.replays.empty()) continue;
+    Time begins = never, over{0};
+    for (const Span& span : job.replays.front().spans) begins = std::min(begins, span.start);
+    for (const Span& span : job.replays.back().spans) over = std::max(over, span.end);
+    from = std::max(from, begins);
+    first = std::min(first, begins);
+    if (!job.ends) to = std::min(to, over);
+  }
+  return from < to ? std::pair(from, to) : std::pair(first, end);
 }
 
 JobsTimes replay_jobs(std::span<const SeatedJob> jobs, const JobsFile& file, const Disturbances* disturbances,

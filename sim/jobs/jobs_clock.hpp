@@ -45,6 +45,7 @@ struct JobsRecord {
   struct Job {
     Unrolled unrolled;
     std::deque<Replay> replays;  ///< the last that have ended
+    bool ends = false;           ///< it is through behind them
   };
   struct Other {
     std::size_t number = 0;  ///< of a flow of others
@@ -54,7 +55,7 @@ struct JobsRecord {
   std::vector<Other> others;
   Time end{0};
 
-  /// All jobs' last replays, and from where on they all are there, if they meet.
+  /// When the replays of all jobs are there, if they are at any time; else from the first of them on.
   std::pair<Time, Time> window() const;
 };
 

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/core/text.hpp"
 #include "sim/report/goodput_report.hpp"
 #include "sim/report/table.hpp"
 
@@ -62,26 +63,29 @@ std::string jobs_report(const JobsResult& result, const FoundJobs* found, const 
   }
   std::string text = fmt::format("{} jobs on {}, {}\n\n{}\n", result.jobs.size(), result.cluster,
                                  to_string(result.fidelity), table.text(screen));
+  const auto say = [&](const std::string& line) { text += wrapped(line + "\n", screen.width); };
   for (const JobResult& job : result.jobs)
     for (std::size_t i = 0; i < std::min<std::size_t>(3, job.contention.size()); ++i)
-      text += fmt::format("{} waits on {}\n", job.seated.name, name_of(result, job.contention[i], job.seated));
-  if (result.makespan_s) text += fmt::format("all that ends has ended after {}\n", format_duration(*result.makespan_s));
-  if (result.fairness) text += fmt::format("fairness {:.3f}\n", *result.fairness);
+      say(fmt::format("{} waits on {}", job.seated.name, name_of(result, job.contention[i], job.seated)));
+  if (result.makespan_s) say(fmt::format("all that ends has ended after {}", format_duration(*result.makespan_s)));
+  if (result.fairness) say(fmt::format("fairness {:.3f}", *result.fairness));
   for (const JobResult& job : result.jobs)
     if (job.goodput)
       text += fmt::format("\n{}:{}", job.seated.name, goodput_report(*job.goodput, *job.reliability, screen));
-  text += result.period_s ? fmt::format("it repeats every {}\n", format_duration(*result.period_s))
-                          : std::string("it does not repeat: means are of what was measured\n");
+  say(result.period_s ? fmt::format("it repeats every {}", format_duration(*result.period_s))
+                      : "it does not repeat: means are of what was measured");
   if (found) {
-    text += fmt::format(
-        "\nthe file's own: the largest slow-down {:.3f}, the mean {:.3f}\nfound in {} runs: {:.3f}, {:.3f}\n",
-        found->worst_before, found->mean_before, found->evaluations, found->worst, found->mean);
+    text += "\n";
+    say(fmt::format("the file's own: the largest slow-down {:.3f}, the mean {:.3f}", found->worst_before,
+                    found->mean_before));
+    say(fmt::format("found in {} runs: {:.3f}, {:.3f}", found->evaluations, found->worst, found->mean));
     for (std::size_t i = 0; i < result.jobs.size(); ++i)
-      text += fmt::format("{}: placement {}, {} later\n", result.jobs[i].seated.name, found->choices[i].text,
-                          format_duration(to_seconds(found->offsets[i])));
-    if (!result.period_s) text += "offsets hold only where phases do, and these periods drift against each other\n";
+      say(fmt::format("{}: placement {}, {} later", result.jobs[i].seated.name, found->choices[i].text,
+                      format_duration(to_seconds(found->offsets[i]))));
+    if (!result.period_s) say("offsets hold only where phases do, and these periods drift against each other");
   }
-  return text + verdict(result) + "\n";
+  say(verdict(result));
+  return text;
 }
 
 JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each) {

@@ -32,7 +32,7 @@ Chart slowdowns(const JobsResult& result) {
                return place < 1 || job >= result.jobs.size() ? std::string() : result.jobs[job].seated.name;
              }};
   for (double place = 0; place <= jobs + 1; ++place) chart.x.ticks.push_back(place);
-  chart.y = {.name = "iteration, times that alone", .from_zero = false};
+  chart.y = {.name = "iteration, times that alone"};
   Series mean{.name = "mean", .points = {}, .line = false, .style = 0};
   bool named = false;
   for (std::size_t job = 0; job < result.jobs.size(); ++job) {
@@ -97,15 +97,15 @@ class Loads {
     const double bandwidth = result_.jobs.front().seated.job.topology->links()[link].bandwidth;
     Chart chart;
     chart.height = 130;
-    chart.x = {.name = "time (ms)", .from = 0};
-    chart.y = {.name = "of its bandwidth (%)"};
+    chart.x = {.name = "time (s)", .from = 0};
+    chart.y = {.name = "of its bandwidth (%)", .from = 0, .to = 100};
     // One upon the other: the sums of all first, and those of fewer before them.
     for (std::size_t job = 1; job < load.size(); ++job)
       for (std::size_t bin = 0; bin < bins; ++bin) load[job][bin] += load[job - 1][bin];
     for (std::size_t job = load.size(); job-- > 0;) {
-      Series series{.name = result_.jobs[job].seated.name, .points = {}, .style = job, .bar_width = 1e3 * width};
+      Series series{.name = result_.jobs[job].seated.name, .points = {}, .style = job, .bar_width = width};
       for (std::size_t bin = 0; bin < bins; ++bin)
-        series.points.push_back({1e3 * width * (static_cast<double>(bin) + 0.5), 100 * load[job][bin] / bandwidth});
+        series.points.push_back({width * (static_cast<double>(bin) + 0.5), 100 * load[job][bin] / bandwidth});
       chart.series.push_back(std::move(series));
     }
     return chart;

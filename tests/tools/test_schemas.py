@@ -94,7 +94,7 @@ OPTIONS = {"name": "o", "profiles": ["trace.json"], "clusters": ["plain.json"], 
     "wfbp", {"name": "bytescheduler", "credit": [4, "16 MB"], "partition": ["1 MB", "4 MB"]},
     {"name": "us-byte", "second_phase": {"each": "random:{}", "from": 1, "to": 3}}, {"name": "mergecomp", "groups": 2, "stop": 0.05, "density": 0.01}]}
 
-JOBS = {"name": "j", "cluster": {"network": {"alpha": "1 us", "topology": {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2,
+JOBS = {"name": "j", "cluster": {"name": "c", "network": {"alpha": "1 us", "topology": {"kind": "leaf-spine", "leaves": 2, "hosts_per_leaf": 2, "spines": 2,
                                               "link": {"latency": "1 us", "bandwidth": "10 Gbit/s"}}}}, "fidelity": "fluid", "warm_up": 0, "iterations": 2,
         "jobs": [{"name": "a", "profile": "trace.json", "workers": 2, "strategy": {"name": "ddp", "bucket_cap": "1 MB"}, "placement": "random:1", "start": "1 us",
                   "iterations": 3, "classes": [{"workers": 1, "batch": 2}, {"workers": 1}], "stragglers": [{"worker": 1, "slowdown": 2}]},
