@@ -185,11 +185,13 @@ class JobsClock final : public Observer {
     network_now_ = network;
     Views views;
     for (std::size_t i = 0; i < players_.size(); ++i) {
-      if (!times_.jobs[i].end) disturbances_->require_connected(*network, players_[i].job->seats, now);
-      views.push_back(seated(network, players_[i].job->seats));
+      const SeatedJob& job = *players_[i].job;
+      const bool over = times_.jobs[i].end.has_value();  // it may be cut off
+      if (!over) disturbances_->require_connected(*network, job.seats, now);
+      views.push_back(over ? job.job.topology : seated(network, job.seats));
     }
     disturbances_->require_others_connected(*network, now);
-    network_->lay(views, disturbances_->ways_on(*network), now);
+    network_->lay(*network, views, disturbances_->ways_on(*network), now);
   }
 
   void note_other(std::size_t number, Time now) {

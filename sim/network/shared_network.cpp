@@ -70,11 +70,11 @@ std::vector<Link> SharedNetwork::links_of(const Topology& topology) const {
   return links;
 }
 
-void SharedNetwork::lay(const Views& views, std::vector<Way> ways, Time now) {
+void SharedNetwork::lay(const Topology& network, const Views& views, std::vector<Way> ways, Time now) {
   const std::vector<Way> before = std::exchange(ways_, std::move(ways));  // whoever moves there looks at it yet
   for (std::size_t other = 0; other < ways_.size(); ++other)
-    if (!ways_[other].empty()) ways_[other].push_back(private_link(*views.front(), other));
-  relay(views, now);
+    if (!ways_[other].empty()) ways_[other].push_back(private_link(network, other));
+  relay(network, views, now);
 }
 
 void SharedNetwork::turn(std::size_t other, bool on, Time now) {
@@ -91,7 +91,7 @@ class SharedFluid final : public SharedNetwork {
     const NetworkSetup& setup = *tenants_.front().setup;
     const bool asks_for_rates =
         std::any_of(tenants_.begin(), tenants_.end(), [](const Tenant& tenant) { return tenant.setup->rates; });
-    auto laid = laid_on(views);
+    auto laid = laid_on(*views.front(), views);
     auto network =
         std::make_unique<FluidNetwork>(std::move(laid.loads), laid.shapes, setup.alpha, setup.gamma, asks_for_rates);
     network_ = network.get();
@@ -105,12 +105,12 @@ class SharedFluid final : public SharedNetwork {
     std::shared_ptr<Shapes> shapes;
   };
 
-  Laid laid_on(const Views& views) {
+  Laid laid_on(const Topology& network, const Views& views) {
     Laid laid{{}, std::make_shared<Shapes>(meetings_ != nullptr)};
     for_each_call(views, [&](const Rounds& rounds, const Topology& topology, const NetworkSetup& setup) {
       laid.loads.push_back(std::make_shared<RoundLoads>(rounds, topology, *laid.shapes, setup.levels));
     });
-    const std::vector<Link> links = links_of(*views.front());
+    const std::vector<Link> links = links_of(network);
     shape_of_.assign(ways_.size(), 0);
     for (std::size_t other = 0; other < ways_.size(); ++other)
       shape_of_[other] = laid.shapes->number(shape(other, links));
@@ -138,8 +138,8 @@ class SharedFluid final : public SharedNetwork {
     return shapes;
   }
 
-  void relay(const Views& views, Time now) override {
-    auto laid = laid_on(views);
+  void relay(const Topology& network, const Views& views, Time now) override {
+    auto laid = laid_on(network, views);
     network_->lay(std::move(laid.loads), laid.shapes, others(), now);
   }
   void turn_others(Time now) override { network_->set_others(others(), now); }
@@ -168,8 +168,8 @@ class SharedMessages final : public SharedNetwork {
     return routed;
   }
 
-  void relay(const Views& views, Time now) override {
-    network_->lay(laid_on(views), links_of(*views.front()), now);
+  void relay(const Topology& network, const Views& views, Time now) override {
+    network_->lay(laid_on(views), links_of(network), now);
     turn_others(now);
   }
   void turn_others(Time now) override {
@@ -189,7 +189,7 @@ std::unique_ptr<SharedNetwork> shared_network(std::vector<Tenant> tenants, const
     network = std::make_unique<SharedFluid>(std::move(tenants), views, std::move(rates));
   else
     network = std::make_unique<SharedMessages>(std::move(tenants), views, std::move(rates));
-  if (!ways.empty()) network->lay(views, std::move(ways), Time(0));
+  if (!ways.empty()) network->lay(*views.front(), views, std::move(ways), Time(0));
   return network;
 }
 

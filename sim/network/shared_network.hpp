@@ -39,8 +39,9 @@ class SharedNetwork {
   const Meetings* meetings() const { return meetings_.get(); }
   std::vector<double> met(Time now) const { return inside_->met(now); }
 
-  /// The links, and the ways of all flows of others, are these from now on.
-  void lay(const Views& views, std::vector<Way> ways, Time now);
+  /// The links of the network, and the ways of all flows of others, are these from now on. `views`: of jobs that are
+  /// over any that have as many links.
+  void lay(const Topology& network, const Views& views, std::vector<Way> ways, Time now);
   /// A flow of others is on, or off.
   void turn(std::size_t other, bool on, Time now);
 
@@ -49,7 +50,7 @@ class SharedNetwork {
 
   void serve(std::unique_ptr<NetworkOfJobs> inside);
   std::vector<std::uint32_t> job_of_call() const;
-  virtual void relay(const Views& views, Time now) = 0;
+  virtual void relay(const Topology& network, const Views& views, Time now) = 0;
   virtual void turn_others(Time now) = 0;
   template <class Visit>
   void for_each_call(const Views& views, const Visit& visit) const;

@@ -73,6 +73,13 @@ class Jobs(program.Case):
         for time in first["each_s"][-4:]:
             self.assertAlmostEqual(time, first["alone_s"], 11)
 
+    def test_who_is_over_may_be_cut_off(self):
+        """The first job has ended after its one iteration of 2 ms and what it sends; then its link fails, and the second feels nothing."""
+        for fidelity in ("fluid", "message"):
+            document = self.two(fidelity=fidelity, events=[{"at": "1 s", "link": ["h0", "s0"], "down": True}])
+            document["jobs"][0]["iterations"], document["jobs"][1]["iterations"] = 1, 500
+            self.assertEqual([row["slowdown"] for row in self.answer(document)["jobs"]], [1, 1])
+
     def test_the_example(self):
         told = program.output("jobs", EXAMPLE)
         self.assertRegex(told, r"first is slowed most: .*; it waits on edge\d -> agg\d with second")
