@@ -125,7 +125,7 @@ JsonValue jobs_json(const JobsResult& result, const FoundJobs* found, bool each)
       row["placement"] = placement_json(found->choices[i]);
       row["offset_s"] = to_seconds(found->offsets[i]);
     }
-    if (each && !found) row["each_s"] = job.together ? JsonValue(job.together->each) : JsonValue::array();
+    if (each) row["each_s"] = job.together && !found ? JsonValue(job.together->each) : JsonValue::array();
     jobs.push_back(std::move(row));
   }
   JsonValue json = {{"cluster", result.cluster},

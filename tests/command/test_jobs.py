@@ -81,7 +81,7 @@ class Jobs(program.Case):
             self.assertEqual([row["slowdown"] for row in self.answer(document)["jobs"]], [1, 1])
 
     def test_the_example(self):
-        told = program.output("jobs", EXAMPLE)
+        told = program.output("jobs", EXAMPLE, env=program.WIDE)
         self.assertRegex(told, r"first is slowed most: .*; it waits on edge\d -> agg\d with second")
         before = json.loads(program.output("jobs", EXAMPLE, "--json"))
         found = json.loads(program.output("jobs", EXAMPLE, "--json", "--place"))
