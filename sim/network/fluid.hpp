@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "sim/engine/server.hpp"
+#include "sim/network/fabric.hpp"
 #include "sim/network/meetings.hpp"
 #include "sim/network/round_load.hpp"
 #include "sim/network/waiting_line.hpp"

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "sim/engine/server.hpp"
+#include "sim/network/fabric.hpp"
 #include "sim/network/fair_links.hpp"
 #include "sim/network/instants.hpp"
 #include "sim/network/meetings.hpp"
