@@ -248,7 +248,8 @@ void set(const OptionRecord& option, const std::vector<std::string>& values) {
 void require_values(const OptionRecord& option, const std::vector<std::string>& values) {
   const SourceLocation place = argument(option.longest_name());
   const bool one = std::holds_alternative<std::string*>(option.target);
-  if (values.empty() && option.implied.empty() && (one || std::holds_alternative<std::vector<std::string>*>(option.target)))
+  if (values.empty() && option.implied.empty() &&
+      (one || std::holds_alternative<std::vector<std::string>*>(option.target)))
     throw InputError(place, "has no value", "a value");
   if (one && values.size() > 1) throw InputError(place, fmt::format("has {} values", values.size()), "one value");
   for (const std::string& value : values)

@@ -25,7 +25,7 @@ struct OptionRecord {
   bool required = false, shows_default = false;
   std::optional<bool> extra_args;  ///< none: as the parser does
   char delimiter = '\0';
-  std::string implied;  ///< its value where none follows; "": one must
+  std::string implied;                                       ///< its value where none follows; "": one must
   std::vector<const OptionRecord*> needs, excludes, unless;  ///< not required where one of the last is given
   std::string group;                                         ///< under which help shows it; "" under "Options"
 

@@ -18,8 +18,8 @@
 #include <optional>
 #include <vector>
 
+#include "sim/collective/call.hpp"
 #include "sim/engine/server.hpp"
-#include "sim/network/fabric.hpp"
 #include "sim/network/meetings.hpp"
 #include "sim/network/round_load.hpp"
 #include "sim/network/waiting_line.hpp"

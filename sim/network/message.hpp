@@ -18,8 +18,8 @@
 #include <memory>
 #include <vector>
 
+#include "sim/collective/call.hpp"
 #include "sim/engine/server.hpp"
-#include "sim/network/fabric.hpp"
 #include "sim/network/fair_links.hpp"
 #include "sim/network/instants.hpp"
 #include "sim/network/meetings.hpp"

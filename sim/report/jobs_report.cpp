@@ -6,6 +6,7 @@
 
 #include "sim/core/text.hpp"
 #include "sim/report/goodput_report.hpp"
+#include "sim/report/phrases.hpp"
 #include "sim/report/table.hpp"
 
 namespace allreplay {

@@ -19,8 +19,7 @@ SourceLocation place_of_collective(const Scenario& scenario) {
 }
 
 std::shared_ptr<const Topology> topology_of(const Scenario& scenario) {
-  return scenario.laid_on ? scenario.laid_on
-                          : make_topology(*topology_of(scenario.cluster.network), scenario.workers);
+  return scenario.laid_on ? scenario.laid_on : make_topology(*topology_of(scenario.cluster.network), scenario.workers);
 }
 
 std::int64_t workers_together(const Scenario& scenario) {
@@ -71,8 +70,7 @@ void take_network(const Scenario& scenario, const Algorithm& algorithm, Collecti
   if (spec && spec->kind == TopologyKind::BCube) choice.options.levels = spec->k;
   // Of nodes without a topology, closed forms know themselves.
   if (algorithm.grouped && (spec || choice.detailed()))
-    choice.options.groups =
-        hierarchy_groups(scenario.workers, workers_together(scenario));
+    choice.options.groups = hierarchy_groups(scenario.workers, workers_together(scenario));
   if (algorithm.in_switches) choice.options.hosts = scenario.workers / gpus_of_a_host(scenario.cluster.network);
 }
 

@@ -54,7 +54,7 @@ struct Scenario {
   bool fold = true;       ///< identical workers are simulated once; results do not depend on it
   bool in_words = false;  ///< the options are those that the words of the strategy's framework mean
   std::shared_ptr<const Topology> laid_on = nullptr;  ///< rank i sits on its host i; none: as the cluster's file says
-  bool reuse = true;      ///< a collective that runs alone is priced once and reused (detailed fidelities)
+  bool reuse = true;  ///< a collective that runs alone is priced once and reused (detailed fidelities)
   SourceLocation place_of_collective, place_of_fidelity,
       place_of_codec;                     ///< where complaints point, if not at the cluster
   std::function<void()> after_iteration;  ///< called, if there is jitter, after each of `iterations`
