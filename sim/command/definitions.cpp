@@ -101,7 +101,7 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--from-device", {.name = "DEVICE", .list = "devices", .file = true}},
       {"--recompute", {.name = "RULE", .words = {"none", "selective", "full"}}},
       {"--family", {.name = "FAMILY", .words = {"gpt2", "bert", "llama", "vit"}}},
-      {"--optimizer", {.name = "OPTIMIZER", .words = {"adam", "sgd"}}},
+      {"--optimizer", {.name = "OPTIMIZER", .words = {"adam", "adam-unfused", "sgd"}}},
       {"--mfu", {.name = "RATIO"}},
       {"--tokens-per-second", number},
       {"--samples-per-second", number},

@@ -251,6 +251,18 @@ OptionRow with_default(OptionRow row, std::string_view default_text) {
   return row;
 }
 
+// Of fsdp2 alone the last unit may stay gathered.
+OptionRow reshard() {
+  OptionRow row = choice<reshards, &Options::strategy, &S::fsdp, &F::reshard>(
+      "reshard", "which units are freed after their forward pass", "", [](const Strategy& strategy) {
+        return std::string(!reads(strategy, "reshard") ? "" : strategy.name == "fsdp2" ? "but-last" : "all");
+      });
+  row.takes = [](const Strategy& strategy, std::string_view word) {
+    return strategy.name == "fsdp2" || word != name_of(reshards, Reshard::ButLast);
+  };
+  return row;
+}
+
 OptionRow of_step(OptionRow row) {
   row.of_step = true;
   return row;
@@ -479,9 +491,7 @@ const std::vector<OptionRow>& table() {
        .set = [](Options& o, const std::string& v,
                  const SourceLocation& p) { o.strategy.fsdp.wrap = parse_wrap(v, p); },
        .get = [](const Options& o) { return write_wrap(o.strategy.fsdp.wrap); }},
-      with_default(choice<reshards, &Options::strategy, &S::fsdp, &F::reshard>(
-                       "reshard", "which units are freed after their forward pass: but-last, all, none"),
-                   "but-last; fsdp1: all, and no but-last"),
+      reshard(),
       choice<reduces, &Options::strategy, &S::fsdp, &F::reduce_every>("reduce",
                                                                       "every micro-batch is reduced, or the last only"),
       choice<lane_choices, &Options::strategy, &S::fsdp, &F::separate_lanes>(
@@ -613,6 +623,22 @@ std::string default_of(const OptionRow& option) {
     if (own != first && !own.empty()) text += fmt::format("; {}: {}", strategy.name, own);
   }
   return text;
+}
+
+std::vector<std::string> words_for(const OptionRow& option, const Strategy& strategy) {
+  std::vector<std::string> words = option.words;
+  if (option.takes) std::erase_if(words, [&](const std::string& word) { return !option.takes(strategy, word); });
+  return words;
+}
+
+std::string takers_of(const OptionRow& option, std::string_view word) {
+  std::vector<std::string_view> readers, takers;
+  for (const Strategy& strategy : strategies()) {
+    if (!reads(strategy, option.name)) continue;
+    readers.push_back(strategy.name);
+    if (!option.takes || option.takes(strategy, word)) takers.push_back(strategy.name);
+  }
+  return takers.size() < readers.size() ? fmt::format("{}", fmt::join(takers, ", ")) : "";
 }
 
 std::string help_of(const OptionRow& option) {

@@ -105,6 +105,8 @@ struct OptionRow {
       nullptr;  ///< where every strategy has its own; "": reads none
   OptionKind kind = OptionKind::Size;
   std::vector<std::string> words;  ///< of a Choice
+  bool (*takes)(const Strategy& strategy,
+                std::string_view word) = nullptr;  ///< where some strategy that reads it does not take every word
   void (*set)(Options& options, const std::string& value, const SourceLocation& place);
   std::string (*get)(const Options& options);
   std::optional<Tuned> tuned;
@@ -130,6 +132,12 @@ std::string help_of(const OptionRow& option);
 
 /// Whether the strategy's planner reads the option.
 bool reads(const Strategy& strategy, std::string_view option);
+
+/// Of an option's words those that the strategy takes. REQUIRES: it reads the option.
+std::vector<std::string> words_for(const OptionRow& option, const Strategy& strategy);
+
+/// "fsdp2": which of its readers take the word; "" where all do.
+std::string takers_of(const OptionRow& option, std::string_view word);
 
 /// Those that `tune` may vary for this strategy, in the order of the table.
 std::vector<const OptionRow*> tunable_options(const Strategy& strategy);

@@ -351,7 +351,7 @@ Result simulate_pipeline(const Job& job, const Plan& plan) {
   result.warning = job.warning;
   if (!steady.repeats)
     result.warning +=
-        fmt::format("{}no period within {} iterations: the mean of the last {}", result.warning.empty() ? "" : "; ",
+        fmt::format("{}no period within {} iterations: the mean of the last {}", result.warning.empty() ? "" : "\n",
                     longest_search_of_period, longest_search_of_period / 2);
   result.plan = plan;
   ParallelResult parallel = parallel_result(job);
