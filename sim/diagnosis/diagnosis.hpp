@@ -12,6 +12,9 @@
 
 namespace allreplay {
 
+/// What is slowed down as much as this is called slow.
+inline constexpr double straggling = 1.03;
+
 /// A kind as it is asked about: sends and receives of a direction are one, forward-pp-comm or backward-pp-comm.
 struct KindAnswer {
   std::string name;
@@ -40,10 +43,11 @@ struct Diagnosis {
   std::vector<PassPair> stage_compute_s;
   PassPair microbatch_spread;
   double fb_correlation = 0;
+  std::vector<WorkerPlace> steadily_slow;  ///< in every step, where workers differ more than their micro-batches do
   std::vector<std::string> suspects;
 
   double mean_replayed_s() const;
-  /// What a step takes once that part of the waste is brought back.
+  /// What a step takes once that part of the waste is brought back; at best what the ideal one takes.
   double without_s(double mended) const;
 };
 
