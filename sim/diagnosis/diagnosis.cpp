@@ -226,6 +226,7 @@ class Asking {
     known_.mended_workers = part_of_waste(mean(mended[0]));
     known_.mended_stage = graph.stages > 1 ? part_of_waste(mean(mended[1])) : 0;
     known_.mended_computes = part_of_waste(mean(mended[2]));
+    if (known_.mended_workers >= half) find_slow_workers();
     known_.slowdown = actual_ / ideal_;
     known_.waste = 1 - ideal_ / actual_;
   }
@@ -240,6 +241,17 @@ class Asking {
   // Seconds, [question][step].
   std::vector<std::vector<double>> ask(const std::vector<Question>& questions) const {
     return in_seconds(step_times(known_.job, known_.durations, questions, advance_));
+  }
+
+  // The worst 3 % are so by their replica and their stage: among them are workers as fast as any, where many are as
+  // slow as a stage in which another is slow. So each is asked about alone; nobody else is as slow as the first.
+  void find_slow_workers() {
+    std::vector<Question> questions;
+    for (const auto& [replica, stage] : known_.worst_workers) questions.push_back({.replica = replica, .stage = stage});
+    const auto times = in_seconds(step_times(known_.job, known_.durations, questions, [] {}));
+    for (std::size_t i = 0; i < questions.size(); ++i)
+      if (mean(times[i]) >= straggling * ideal_) known_.slow_workers.push_back(known_.worst_workers[i]);
+    if (known_.slow_workers.empty()) known_.slow_workers = {known_.worst_workers.front()};
   }
 
   double part_of_waste(double mended) const {

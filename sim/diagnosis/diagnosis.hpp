@@ -37,6 +37,7 @@ struct Diagnosis {
   std::vector<double> by_replica, by_stage;  ///< S_x
   std::vector<double> by_worker;             ///< by MeasuredSteps::worker()
   std::vector<WorkerPlace> worst_workers;
+  std::vector<WorkerPlace> slow_workers;  ///< of these, where mending them is half of the waste: who alone straggles
   double mended_workers = 0, mended_stage = 0;        ///< M_W, M_S
   double mended_computes = 0;                         ///< the same for all forward and backward computes
   std::map<std::string_view, double> critical_share;  ///< by kind

@@ -47,14 +47,10 @@ std::string listed_workers(const Diagnosis& known, const std::vector<WorkerPlace
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Of the worst 3 % those that are slow: in a wide job the others are as fast as any.
 std::string workers_in_words(const Diagnosis& known) {
-  std::vector<WorkerPlace> slow;
-  for (const WorkerPlace& worker : known.worst_workers)
-    if (slow.empty() || slowdown_of(known, worker) >= straggling) slow.push_back(worker);
-  const bool one = slow.size() == 1;
-  return fmt::format("{} {} slow: without {} {}", listed_workers(known, slow), one ? "is" : "are", one ? "it" : "them",
-                     brings(known, known.mended_workers));
+  const bool one = known.slow_workers.size() == 1;
+  return fmt::format("{} {} slow: without {} {}", listed_workers(known, known.slow_workers), one ? "is" : "are",
+                     one ? "it" : "them", brings(known, known.mended_workers));
 }
 
 std::string micro_batches_in_words(const Diagnosis& known) {
@@ -217,7 +213,8 @@ std::string diagnosis_report(const Diagnosis& known, const Screen& screen) {
          workers_table(known, screen) + "\n" +
          wrapped(
              "Slowdown alone: how much longer a step takes than the ideal one, where only these ops take what they "
-             "did. Of the waste: the part that mending them brings back, cut at 0 and 100 %. Mended, as in \"without "
+             "did; of a worker the smaller of its replica's and its stage's. Of the waste: the part that mending them "
+             "brings back, cut at 0 and 100 %. Mended, as in \"without "
              "it\": these ops take what is usual for their kind on all workers.",
              screen.width) +
          "\n";

@@ -35,7 +35,9 @@ Colour heat(double slowdown, double worst) {
 }
 
 // What stands in the place of an op that waits for its group to start.
-Look waiting_look() { return {.fill = colour(0xF4F4F4), .line = style::grid}; }
+Look waiting_look() {
+  return {.fill = colour(0xF4F4F4), .hatch = Hatch::Rising, .hatch_colour = style::faint_ink, .line = style::grid};
+}
 
 Look kind_look(OpKind kind) {
   switch (kind) {
@@ -63,7 +65,7 @@ bool is_compute_kind(OpKind kind) {
          kind == OpKind::Optimizer;
 }
 
-std::vector<LegendEntry> kinds_legend(const JobGraph& graph) {
+std::vector<LegendEntry> kinds_legend(const JobGraph& graph, bool waits) {
   std::set<OpKind> kinds;
   for (const JobOp& op : graph.ops) kinds.insert(op.kind);
   std::vector<LegendEntry> legend;
@@ -79,8 +81,7 @@ std::vector<LegendEntry> kinds_legend(const JobGraph& graph) {
     add(kind, "collectives");
   add(OpKind::Gc, "garbage collection");
   add(OpKind::Optimizer, "update");
-  const std::size_t groups = graph.groups();
-  if (groups < graph.ops.size()) legend.push_back(swatch("waiting for others (as measured)", waiting_look()));
+  if (waits) legend.push_back(swatch("waiting for others (as measured)", waiting_look()));
   return legend;
 }
 
@@ -185,16 +186,16 @@ Drawing workers_picture(const Diagnosis& known) {
                   .title = "How much longer a step takes if one worker alone is as slow as it was"};
   double top = add_title(drawing, style::margin, drawing.title);
   const double left = style::margin + names_width;
-  top += 22;
+  top += 26;
   const auto every = [](double size, double room) {
     return static_cast<std::uint32_t>(std::max(1.0, std::ceil(room / size)));
   };
   for (std::uint32_t stage = 0; stage < graph.stages; stage += every(cell_width, 24))
-    drawing.add(Text{.at = {left + (stage + 0.5) * cell_width, top - 6},
+    drawing.add(Text{.at = {left + (stage + 0.5) * cell_width, top - 9},
                      .text = std::to_string(stage),
                      .align = Align::Middle,
                      .colour = style::ink});
-  drawing.add(Text{.at = {style::margin, top - 6}, .text = "stage", .colour = style::faint_ink});
+  drawing.add(Text{.at = {style::margin, top - 9}, .text = "stage", .colour = style::faint_ink});
   for (std::uint32_t replica = 0; replica < graph.replicas; ++replica) {
     const double y = top + replica * cell_height;
     if (replica % every(cell_height, 14) == 0)
@@ -239,12 +240,19 @@ Drawing step_picture(const Diagnosis& known) {
   const ReplayedStep replayed = replay_step(graph, [own](std::uint32_t op) { return own[op]; });
   const ReplayedStep ideal =
       replay_step(graph, [&](std::uint32_t op) { return known.durations.ideal_of(graph.ops[op].kind); });
+  const std::size_t base = worst * graph.ops.size();
+  const auto measured = [&](std::uint32_t op) {
+    const double start = job.start[base + op], end = job.end[base + op];
+    return OpTimes{start, std::clamp(end - own[op], start, std::max(start, end)), end};
+  };
+  bool waits = false;
+  for (std::uint32_t op = 0; op < graph.ops.size(); ++op) waits = waits || measured(op).waited > measured(op).start;
   const double longest_s = std::max(known.measured_s[worst], known.replayed_s[worst]);
   Drawing drawing{
       .width = page,
       .title = fmt::format("Step {}: measured, replayed, and if all ops of a kind took alike", job.steps[worst])};
   double top = add_title(drawing, style::margin, drawing.title);
-  top = add_legend(drawing, top + 6, kinds_legend(graph)) + 8;
+  top = add_legend(drawing, top + 6, kinds_legend(graph, waits)) + 8;
   double names = 0;
   for (const WorkerPlace& worker : rows_drawn(known))
     names = std::max(names, text_width(row_name(known, worker), style::small_size));
@@ -255,11 +263,7 @@ Drawing step_picture(const Diagnosis& known) {
   const auto add = [&](const std::string& name, const std::function<OpTimes(std::uint32_t)>& times) {
     top = add_step(panels, known, {left, top, page - left, 0}, name, times, scale) + 6;
   };
-  const std::size_t base = worst * graph.ops.size();
-  add("measured", [&](std::uint32_t op) {
-    const double start = job.start[base + op], end = job.end[base + op];
-    return OpTimes{start, std::clamp(end - own[op], start, std::max(start, end)), end};
-  });
+  add("measured", measured);
   for (const auto& [name, step] : {std::pair("replayed", &replayed), std::pair("ideal", &ideal)})
     add(name, [&step = *step](std::uint32_t op) { return OpTimes{step.start[op], step.start[op], step.end[op]}; });
   const FittingUnit unit = unit_of_duration(longest_s);

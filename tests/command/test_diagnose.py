@@ -193,6 +193,15 @@ class Said(Diagnose):
         self.assertIn("Suspect: worker 37 (replica 37, stage 0) is slow: without it a step takes ", text)
         self.assertIn("5 slowest of 100 workers", text)
 
+    def test_a_slow_worker_on_each_stage_accuses_no_others(self):
+        """Replica 37 is slow on stage 0, and replica 50 on stage 1: each of them is on both stages as slow as the smaller of
+        its own and its stage's slowdown. Workers are counted by stage, then replica."""
+        rows = self.passes([lambda _, dp=dp: [20 if dp == 37 else 10] for dp in range(100)])
+        rows += [(0, dp, 1, *row) for dp in range(100) for row in (("forward-compute", 0, 0, 20 if dp == 50 else 10), ("backward-compute", 0, 20, 40 if dp == 50 else 20))]
+        self.rows("wide.csv", rows)
+        self.assertEqual(sorted(self.json("wide.csv")["worst_workers"])[-4:], [[37, 0], [37, 1], [50, 0], [50, 1]])
+        self.assertIn("Suspect: worker 37 (replica 37, stage 0), worker 150 (replica 50, stage 1) are slow: without them ", self.say("wide.csv", env=WIDE).stdout)
+
     def test_slow_machines_are_told_from_long_micro_batches(self):
         """Half of eight machines take 1.4 times as long, always; or each has long micro-batches, more of them in
         one step than in another; or the slow machines are slow in two of three steps."""
