@@ -214,10 +214,10 @@ TEST_CASE("what is compressed is read back; behind a gzip file may stand another
     for (const std::string& behind : {std::string("x"), std::string(1000, '\0') + "x", std::string("\0x", 2)})
       CHECK(contains(error_message([&] { read(whole + behind); }), "has other bytes behind its gzip data"));
   }
-  const std::string damaged = gzipped(text).substr(0, 1000) + std::string(1000, '\xFF');
+  std::string damaged = gzipped(text);
+  damaged[damaged.size() - 8] ^= 1;  // of the checksum, which stands before the length
   const std::string message = error_message([&] { read(damaged); });
-  CHECK(contains(message, "the gzip file is damaged: "));
-  CHECK(!contains(message, "fd:"));
+  CHECK(contains(message, "the gzip file is damaged: incorrect data check"));
 }
 
 TEST_CASE("names become text, and each stands once") {
