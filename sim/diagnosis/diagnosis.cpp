@@ -243,8 +243,9 @@ class Asking {
     return in_seconds(step_times(known_.job, known_.durations, questions, advance_));
   }
 
-  // The worst 3 % are so by their replica and their stage: among them are workers as fast as any, where many are as
-  // slow as a stage in which another is slow. So each is asked about alone; nobody else is as slow as the first.
+  // The worst 3 % are ranked by the smaller of their replica's and their stage's slowdown: a fast worker whose replica
+  // and whose stage each have a slow one is among them. So each is asked about alone; if none straggles, the worst is
+  // named.
   void find_slow_workers() {
     std::vector<Question> questions;
     for (const auto& [replica, stage] : known_.worst_workers) questions.push_back({.replica = replica, .stage = stage});

@@ -32,9 +32,8 @@ std::string diagnosis_page(const Diagnosis& known, const std::string& title) {
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, "
       "initial-scale=1\">\n<title>{0}</title>\n<style>\n{1}</style>\n"
-      "</head>\n<body>\n<h1>{0}</h1>\n<h2>Suspects</h2>\n<ul>\n{2}</ul>\n{3}<h2>A "
-      "step</h2>\n{4}\n<h2>Workers</h2>\n{5}\n"
-      "<h2>Numbers</h2>\n<pre>{6}</pre>\n</body>\n</html>\n",
+      "</head>\n<body>\n<h1>{0}</h1>\n<h2>Suspects</h2>\n<ul>\n{2}</ul>\n{3}"
+      "<h2>A step</h2>\n{4}\n<h2>Workers</h2>\n{5}\n<h2>Numbers</h2>\n<pre>{6}</pre>\n</body>\n</html>\n",
       html_text(displayable(title)), style_sheet, suspects, notes, to_svg(step_picture(known)),
       to_svg(workers_picture(known)), html_text(diagnosis_report(known, {})));
 }

@@ -170,8 +170,8 @@ std::vector<std::string> diagnosis_notes(const Diagnosis& known) {
                     100 * known.replay_error, gap));
   if (known.replay_error < -noteworthy)
     notes.push_back(fmt::format(
-        "the replay is {:.0f} % slower than what was measured, by {} a step: ops overlap that the rules set "
-        "one behind the other, or the workers' clocks differ",
+        "the replay is {:.0f} % slower than what was measured, by {} a step: ops overlap that the rules run "
+        "one after another, or the workers' clocks differ",
         -100 * known.replay_error, gap));
   if (const double early = known.durations.ended_early; early > noteworthy)
     notes.push_back(fmt::format(
@@ -214,8 +214,8 @@ std::string diagnosis_report(const Diagnosis& known, const Screen& screen) {
          wrapped(
              "Slowdown alone: how much longer a step takes than the ideal one, where only these ops take what they "
              "did; of a worker the smaller of its replica's and its stage's. Of the waste: the part that mending them "
-             "brings back, cut at 0 and 100 %. Mended, as in \"without "
-             "it\": these ops take what is usual for their kind on all workers.",
+             "brings back, capped at 0 and 100 %. Mended, as in \"without it\": "
+             "these ops take what is usual for their kind on all workers.",
              screen.width) +
          "\n";
 }

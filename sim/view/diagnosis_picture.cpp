@@ -28,7 +28,7 @@ Colour between(Colour a, Colour b, double share) {
   return {mix(a.red, b.red), mix(a.green, b.green), mix(a.blue, b.blue)};
 }
 
-// A pale grey at 1 and below, told from the page; vermilion at the worst, and at least at what is called straggling.
+// A pale grey, no white, at 1 and below; vermilion at the worst, and at least at what is called straggling.
 Colour heat(double slowdown, double worst) {
   const double share = (slowdown - 1) / (std::max(worst, straggling) - 1);
   return between(colour(0xEEEEEE), style::vermilion, std::clamp(share, 0.0, 1.0));
