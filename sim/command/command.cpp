@@ -20,6 +20,7 @@
 #include "sim/core/units.hpp"
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/experiment/progress.hpp"
+#include "sim/interchange/gzip.hpp"
 #include "sim/network/fidelity.hpp"
 #include "sim/report/phrases.hpp"
 #include "sim/schedule/unknown_name_hints.hpp"
@@ -305,10 +306,13 @@ void require_separate(const Files& files, const std::vector<Output>& outputs, co
   std::set<std::string> read;
   for (const std::string& input : inputs) read.insert(files.identity(input));
   std::map<std::string, std::string> written;  // file: option
-  for (const auto& [option, file] : outputs) {
+  for (const auto& [option, file, is_compressed] : outputs) {
     if (file.starts_with("--"))
       throw InputError(argument(option), fmt::format("'{}' is an option, and no file", file),
                        fmt::format("{} FILE, or ./{} for a file of that name", option, file));
+    if (file == "-") throw InputError(argument(option), "'-' is no file", "a name (./- for a file called -)");
+    if (is_gzip_name(file) && !is_compressed)
+      throw InputError(argument(option), fmt::format("'{}' would not be compressed", file), "a name without .gz");
     const std::string identity = files.identity(file);
     if (identity.empty()) continue;
     if (read.count(identity) > 0)

@@ -124,12 +124,13 @@ void add_strategy_or_plan(Command command, std::string& strategy, std::string& p
 void require_strategy_or_plan(const std::string& strategy, const std::string& plan);
 
 struct Output {
-  std::string option;  ///< "--out"
-  std::string file;    ///< "" where it is not given
+  std::string option;          ///< "--out"
+  std::string file;            ///< "" where it is not given
+  bool is_compressed = false;  ///< where the file's name ends in .gz
 };
 
-/// Throws InputError when a file to write is one of those to read, or another of those to write, whatever their names,
-/// and for what is another option, whose own name was forgotten.
+/// Throws InputError when a file to write is one of those to read, or another of those to write, whatever their names;
+/// for what is another option, whose own name was forgotten; for "-"; and for a name in .gz of what is not compressed.
 void require_separate(const Files& files, const std::vector<Output>& outputs, const std::vector<std::string>& inputs);
 
 /// Writes a file that is not there, or that the same command wrote, by its `mark`. Throws InputError for what else is

@@ -154,7 +154,6 @@ const std::map<std::string, ValueKind>& kinds() {
       {"--dot", file},
       {"--html", file},
       {"--profile-out", file},
-      {"timeline", file},
       {"--steps", {.name = "FIRST-LAST,..."}},
       {"file", file},
       {"sweep file", {.name = "FILE", .list = "configs", .file = true}},
