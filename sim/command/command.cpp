@@ -425,14 +425,15 @@ Option add_setting_options(Command command, ScenarioArguments& arguments, std::i
   return cluster;
 }
 
-void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
-  command
-      .add_option("-p,--profile", arguments.profile,
-                  "layer-wise times: a profile (JSON or CSV), or a name from `allreplay list profiles`")
-      .required();
+Option add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several) {
+  Option profile =
+      command.add_option("-p,--profile", arguments.profile,
+                         "layer-wise times: a profile (JSON or CSV), or a name from `allreplay list profiles`");
+  profile.required();
   add_setting_options(command, arguments, every_change, several).required();
   command.add_option("--forward-ratio", arguments.forward_ratio,
                      "set every layer's forward time to this times its backward time");
+  return profile;
 }
 
 }  // namespace allreplay

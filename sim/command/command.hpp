@@ -92,8 +92,8 @@ struct SeveralArguments {
   std::map<std::string, std::vector<std::string>, std::less<>> parallel;  ///< by flag
 };
 
-/// Adds those options to `command`; `several` takes the place of what it is of.
-void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
+/// Adds those options to `command`; `several` takes the place of what it is of. Returns --profile.
+Option add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
 
 /// The same without the profile's. Returns --cluster, which is not required.
 Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,

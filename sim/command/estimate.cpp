@@ -1,7 +1,6 @@
 #include "sim/estimate/estimate.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -107,13 +106,6 @@ std::string find_model(const Files& files, const std::string& name) {
   throw InputError(argument("--model"), fmt::format("no model '{}', and no such file", name), suggest(name, known));
 }
 
-std::string name_of(const std::string& file) {
-  const std::filesystem::path path(file);
-  if (path.stem() != "config") return path.stem().string();
-  const std::string folder = std::filesystem::absolute(path).parent_path().filename().string();
-  return folder.empty() ? "config" : folder;
-}
-
 // Whether the model is BERT with what pre-training adds.
 void take_head(Transformer& t, const EstimateArguments& arguments) {
   if (arguments.head.empty()) return;
@@ -163,7 +155,7 @@ Computation computation_of(Context& context, const EstimateArguments& arguments)
   if (!json.find("family") && !json.find("model_type"))
     json.fail("has neither layers nor a model_type", "a file of models/, or a Hugging Face config.json");
   Transformer t = read_transformer(json);
-  t.name = name_of(file);
+  t.name = name_of_transformer(file);
   take_head(t, arguments);
   if (!t.left_out.empty())
     context.console.print_stderr(

@@ -39,6 +39,9 @@ void require_sound(const Transformer& transformer, const SourceLocation& place);
 /// A file of models/transformers/, or a Hugging Face config.json (by its "model_type"). Throws InputError.
 Transformer read_transformer(const Json& json);
 
+/// What such a file's transformer is called: as the file, or, where that is a config.json, as its folder.
+std::string name_of_transformer(const std::string& file);
+
 /// How several workers hold one transformer together.
 struct Split {
   std::int64_t tp = 1;             ///< Megatron-LM's: heads, inner width and vocabulary are cut among a tensor group
