@@ -89,10 +89,11 @@ struct ScenarioArguments {
 /// The same where several may be given of some: "a,b", or each by itself.
 struct SeveralArguments {
   std::vector<std::string> clusters, workers, collectives, fidelities, codecs;
+  std::map<std::string, std::vector<std::string>, std::less<>> parallel;  ///< by flag
 };
 
-/// Adds those options to `command`; `several` takes the place of what it is of.
-void add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
+/// Adds those options to `command`; `several` takes the place of what it is of. Returns --profile.
+Option add_scenario_options(Command command, ScenarioArguments& arguments, SeveralArguments* several = nullptr);
 
 /// The same without the profile's. Returns --cluster, which is not required.
 Option add_setting_options(Command command, ScenarioArguments& arguments, std::initializer_list<Changed> changes,
@@ -108,6 +109,9 @@ std::vector<std::string> one_by_one(const Files& files, const std::vector<std::s
 
 /// "16", "8:1024:x2" and "8:64:+8" as numbers of workers; "" is the cluster's own.
 std::vector<std::string> worker_counts(const std::string& text);
+
+/// Of degrees and schedules that several were given of: the values of each option.
+std::vector<std::vector<OptionText>> several_options(const Files& files, const SeveralArguments& several);
 
 /// What decides who wins, as --tie and --now say it.
 struct WinningArguments {

@@ -13,6 +13,7 @@
 #include "sim/experiment/cluster_words.hpp"
 #include "sim/interchange/plan_file.hpp"
 #include "sim/schedule/unknown_name_hints.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
@@ -269,6 +270,31 @@ void take_degrees_of_profile(Scenario& scenario) {
   take("cp", scenario.options.parallel.cp, taken->second);
 }
 
+// Samples of an iteration of all workers are those of a micro-batch, times micro-batches, times replicas.
+void take_global_batch(Scenario& scenario) {
+  const auto& samples = scenario.options.global_batch;
+  if (!samples) return;
+  const SourceLocation place = scenario.options.place_of("global_batch");
+  if (!scenario.profile->batch_size)
+    throw InputError(place, fmt::format("{} says no batch size", scenario.profile->name),
+                     "a profile; a CSV table has none");
+  const std::int64_t replicas = degrees_of(scenario).dp, each = *scenario.profile->batch_size;
+  const std::int64_t at_once = replicas * each, batches = *samples / at_once;
+  if (*samples % at_once != 0)
+    throw InputError(place,
+                     fmt::format("{} samples are no whole number of micro-batches of {} on {}", *samples, each,
+                                 counted(replicas, "replica")),
+                     fmt::format("a multiple of {}", at_once));
+  std::int64_t& now = scenario.options.strategy.sharding.accumulate;
+  const bool said = scenario.options.places.contains("accumulate") || scenario.options.parallel.given;
+  if (said && now != batches)
+    throw InputError(place,
+                     fmt::format("{} samples on {} are {} times {}, and not {} times", *samples,
+                                 counted(replicas, "replica"), batches, at_once, now),
+                     fmt::format("{}, or one of them", now * at_once));
+  scenario.options.set("accumulate", std::to_string(batches), place);
+}
+
 // Of a pipeline's ranks each has groups of its own; without one they are the plan's.
 void set_stride(Scenario& scenario) {
   const ParallelOptions& parallel = scenario.options.parallel;
@@ -371,6 +397,7 @@ Scenario Library::resolve(const Request& request, Shared<Profile> profile) {
   take_memory_of_device(scenario);
   take_degrees_of_profile(scenario);
   set_stride(scenario);
+  take_global_batch(scenario);
   scenario.stragglers = read_stragglers(cluster(request).json, scenario.workers);
   apply_changes(scenario, request.changes, Changed::Stragglers);
   if (request.plan.empty()) {

@@ -235,6 +235,7 @@ OptionRow codec_time(std::string_view name, std::string_view about) {
 }
 
 constexpr std::int64_t many = 1'000'000;
+constexpr std::int64_t most_samples = 1'000'000'000;  // of an iteration
 constexpr std::int64_t most_elements = 1'000'000'000'000'000;
 
 using S = StrategyOptions;
@@ -385,6 +386,15 @@ const std::vector<OptionRow>& table() {
       called_also(of_step(count<1, many, &Options::strategy, &S::sharding, &ShardingConfig::accumulate>(
                       "accumulate", "K: micro-batches of an iteration", {}, everybody)),
                   "micro_batches"),
+      {.name = "global_batch",
+       .about = "samples of an iteration of all workers: as many micro-batches as they take",
+       .reader = everybody,
+       .default_text = "replicas x micro-batches x the profile's batch",
+       .kind = OptionKind::Count,
+       .set = [](Options& o, const std::string& v,
+                 const SourceLocation& p) { o.global_batch = parse_integer(v, 1, most_samples, p); },
+       .get = [](const Options& o) { return o.global_batch ? std::to_string(*o.global_batch) : std::string(); },
+       .of_step = true},
       degree<&P::pp>("pp", "P: ranks of a pipeline, each with its part of the layers"),
       degree<&P::tp>("tp", "T: workers of a tensor-parallel group; the profile is one worker's"),
       degree<&P::cp>("cp", "C: workers of a context-parallel group, likewise"),

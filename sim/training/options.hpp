@@ -43,7 +43,8 @@ struct Options {
   ParallelOptions parallel;
   Sharing sharing = Sharing::Serial;
   Dtypes dtypes;
-  std::optional<Time> update;  ///< instead of the profile's
+  std::optional<Time> update;                ///< instead of the profile's
+  std::optional<std::int64_t> global_batch;  ///< samples of an iteration, which say how many micro-batches there are
   MemoryOptions memory;
   Start start = Start::Together;
   Time launch{0};                                ///< of each collective, on its lane
