@@ -10,7 +10,7 @@
 namespace allreplay {
 
 bool shards_state(const Scenario& scenario) {
-  if (scenario.given) {
+  if (scenario.given && !scenario.given->plan.pipeline) {
     const std::vector<Transfer>& transfers = scenario.given->plan.transfers;
     return std::any_of(transfers.begin(), transfers.end(), [](const Transfer& one) { return one.group != group_all; });
   }
