@@ -150,24 +150,23 @@ double add_step(Drawing& drawing, const Diagnosis& known, const Box& field, cons
   return top;
 }
 
-// The slowest workers, one of a row, where rows are too low for numbers: named beside the map, whose top is 0.
+// The slowest replicas, where rows are too low for numbers: named beside the map, whose top is 0.
 std::vector<EndName> slow_rows(const Diagnosis& known, double cell_height) {
   const JobGraph& graph = known.job.graph;
-  std::vector<std::pair<double, WorkerPlace>> slow;
+  std::vector<std::pair<double, std::uint32_t>> slow;
   for (std::uint32_t replica = 0; replica < graph.replicas; ++replica) {
-    std::pair<double, WorkerPlace> worst{0, {}};
+    double worst = 0;
     for (std::uint32_t stage = 0; stage < graph.stages; ++stage)
-      if (const double slowdown = known.by_worker[known.job.worker(replica, stage)]; slowdown > worst.first)
-        worst = {slowdown, {replica, stage}};
-    if (worst.first >= straggling) slow.push_back(worst);
+      worst = std::max(worst, known.by_worker[known.job.worker(replica, stage)]);
+    if (worst >= straggling) slow.emplace_back(worst, replica);
   }
   std::stable_sort(slow.begin(), slow.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   slow.resize(std::min(slow.size(), most_names_beside));
   std::vector<EndName> names;
-  for (const auto& [slowdown, worker] : slow)
-    names.push_back({.text = fmt::format("{}: {:.3f}", worker_words(known, worker), slowdown),
+  for (const auto& [slowdown, replica] : slow)
+    names.push_back({.text = fmt::format("replica {}: {:.3f}", replica, slowdown),
                      .look = std::nullopt,
-                     .end = {0, (worker.first + 0.5) * cell_height}});
+                     .end = {0, (replica + 0.5) * cell_height}});
   return names;
 }
 
