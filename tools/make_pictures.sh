@@ -29,6 +29,6 @@ done
 
 folder=$pictures/networks
 mkdir -p "$folder"
-"$program" collective --cluster docs/examples/leaf_spine_512.json --bytes 100MB --plot "$folder/leaf_spine.svg" > /dev/null
+"$program" collective --cluster docs/examples/leaf_spine_512.json --bytes 1GB --plot "$folder/leaf_spine.svg" > /dev/null
 "$program" compare --profile bert-large_v100_b8 --cluster fat-tree-16,leaf-spine-64,bcube-32-2,torus-8x8 --workers 64 \
   --strategies ddp --collective ring --fidelity fluid --plot "$folder/fabrics.svg" > /dev/null

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numbers>
-#include <numeric>
 
 #include <fmt/format.h>
 
@@ -12,7 +10,7 @@
 #include "sim/picture/style.hpp"
 #include "sim/report/links_report.hpp"
 #include "sim/report/phrases.hpp"
-#include "sim/view/topology_sketch.hpp"
+#include "sim/view/topology_layout.hpp"
 
 namespace allreplay {
 
@@ -55,162 +53,15 @@ LegendEntry line_sample(const std::string& name, const Look& look, bool crossed 
           }};
 }
 
-// Where everything stands.
-struct Layout {
-  std::vector<Position> at;  // by spot
-  std::vector<double> row;   // heights
-  double bottom = 0;
-};
-
-// What hangs together in a row and those below has a stretch of the width to itself.
-class Stretches {
- public:
-  explicit Stretches(const Sketch& sketch) : sketch_(sketch), beside_(sketch.spots.size()), x_(sketch.spots.size()) {
-    for (const Cable& cable : sketch.cables) {
-      beside_[cable.a].push_back(cable.b);
-      beside_[cable.b].push_back(cable.a);
-    }
-    std::vector<std::size_t> all(sketch.spots.size());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    place(all, sketch.rows.size() - 1, field_left, field_width);
-  }
-  double x(std::size_t spot) const { return x_[spot]; }
-
- private:
-  using Spots = std::vector<std::size_t>;
-
-  Spots of_row(const Spots& spots, std::size_t row) const {
-    Spots own;
-    for (const std::size_t spot : spots)
-      if (sketch_.spots[spot].row == row) own.push_back(spot);
-    return own;
-  }
-
-  // What of these hangs together below a row.
-  std::vector<Spots> below(const Spots& spots, std::size_t row) const {
-    std::vector<Spots> parts;
-    std::vector<bool> left(sketch_.spots.size(), false);
-    for (const std::size_t spot : spots) left[spot] = sketch_.spots[spot].row < row;
-    for (const std::size_t start : spots) {
-      if (!left[start]) continue;
-      Spots part{start};
-      left[start] = false;
-      for (std::size_t i = 0; i < part.size(); ++i)
-        for (const std::size_t next : beside_[part[i]])
-          if (left[next]) left[next] = false, part.push_back(next);
-      std::sort(part.begin(), part.end());
-      parts.push_back(std::move(part));
-    }
-    return parts;
-  }
-
-  double weight(const Spots& spots, std::size_t row) const {
-    double sum = 0;
-    if (row > 0)
-      for (const Spots& part : below(spots, row)) sum += weight(part, row - 1);
-    const bool framed = std::any_of(sketch_.parts.begin(), sketch_.parts.end(),
-                                    [&](const EqualParts& part) { return part.spots == spots; });
-    return std::max(static_cast<double>(of_row(spots, row).size()), sum) + (framed ? 1 : 0);
-  }
-
-  void place(const Spots& spots, std::size_t row, double left, double width) {
-    const Spots own = of_row(spots, row);
-    for (std::size_t i = 0; i < own.size(); ++i)
-      x_[own[i]] = left + width * (static_cast<double>(i) + 0.5) / static_cast<double>(own.size());
-    if (row == 0) return;
-    const std::vector<Spots> parts = below(spots, row);
-    double sum = 0;
-    for (const Spots& part : parts) sum += weight(part, row - 1);
-    for (const Spots& part : parts) {
-      const double share = width * weight(part, row - 1) / sum;
-      place(part, row - 1, left, share);
-      left += share;
-    }
-  }
-
-  const Sketch& sketch_;
-  std::vector<Spots> beside_;
-  std::vector<double> x_;
-};
-
-// Rows, the workers at the bottom.
-Layout in_rows(const Sketch& sketch, double top) {
-  Layout layout;
-  const auto rows = static_cast<double>(sketch.rows.size());
-  const double apart = std::clamp(360 / (rows - 1), 76.0, 120.0);
-  for (std::size_t row = 0; row < sketch.rows.size(); ++row)
-    layout.row.push_back(top + 34 + apart * (rows - 1 - static_cast<double>(row)));
-  const Stretches stretches(sketch);
-  for (std::size_t spot = 0; spot < sketch.spots.size(); ++spot)
-    layout.at.push_back({stretches.x(spot), layout.row[sketch.spots[spot].row]});
-  layout.bottom = layout.row.front() + 50;
-  return layout;
-}
-
-// A torus: rows of its last dimension; of three dimensions a slab for each place in the first, side by side.
-struct Grid {
-  std::size_t across = 0, down = 1, slabs = 1;
-  std::size_t abreast = 1;  // slabs
-  double step = 0;          // between neighbours; 0 where they have no room
-
-  explicit Grid(const TopologySpec& spec) {
-    if (spec.kind != TopologyKind::Torus || spec.gpus_per_host > 1) return;
-    const std::vector<std::int64_t>& sizes = spec.dimensions;
-    across = static_cast<std::size_t>(sizes.back());
-    down = static_cast<std::size_t>(sizes[sizes.size() - 2]);
-    slabs = sizes.size() == 3 ? static_cast<std::size_t>(sizes.front()) : 1;
-    abreast = static_cast<std::size_t>(std::ceil(std::sqrt(slabs)));
-    const std::size_t lines = (slabs + abreast - 1) / abreast;
-    constexpr double least = 8, most = 50, highest = 480;
-    const double fits = std::min(field_width / static_cast<double>(abreast * (across + 1)),
-                                 highest / static_cast<double>(lines * (down + 1)));
-    step = fits < least ? 0 : std::min(fits, most);
-  }
-
-  std::size_t slab(std::size_t node) const { return node / (across * down); }
-  Position at(std::size_t node, double top) const {
-    const std::size_t x = slab(node) % abreast * (across + 1) + node % across,
-                      y = slab(node) / abreast * (down + 1) + node / across % down;
-    const double left = field_left + (field_width - step * static_cast<double>(abreast * (across + 1))) / 2;
-    return {left + step * (static_cast<double>(x) + 1), top + 26 + step * static_cast<double>(y)};
-  }
-};
-
-Layout in_a_grid(const Sketch& sketch, const Grid& grid, double top) {
-  Layout layout;
-  for (std::size_t node = 0; node < sketch.spots.size(); ++node) {
-    layout.at.push_back(grid.at(node, top));
-    layout.bottom = std::max(layout.bottom, layout.at.back().y + 44);
-  }
-  layout.row = {top + 26};
-  return layout;
-}
-
-Layout in_a_circle(const Sketch& sketch, double top) {
-  Layout layout;
-  const auto count = static_cast<double>(sketch.spots.size());
-  const double size = count == 1 ? 20 : std::clamp(14 * count / (2 * std::numbers::pi), 80.0, 200.0);
-  const Position centre{field_left + field_width / 2, top + size + 24};
-  for (std::size_t i = 0; i < sketch.spots.size(); ++i) {
-    const double angle = 2 * std::numbers::pi * static_cast<double>(i) / count;
-    layout.at.push_back({centre.x + size * std::sin(angle), centre.y - size * std::cos(angle)});
-  }
-  layout.row = {top + 24};
-  layout.bottom = centre.y + size + 40;
-  return layout;
-}
-
 class LinksPicture {
  public:
   LinksPicture(const LinkUsage& usage, const TopologySpec& spec, const std::string& title)
-      : usage_(usage), drawing_{.width = slide, .title = title}, grid_(spec) {
+      : usage_(usage), drawing_{.width = slide, .title = title}, grid_(spec, field_width) {
     const auto nodes = static_cast<std::size_t>(usage.topology->nodes());
     sketch_ = sketch_of(usage, grid_.step > 0 ? SketchLimits{.alone = nodes} : SketchLimits{});
     double top = add_title(drawing_, style::margin, title);
     top = add_legend(drawing_, top + 6, legend()) + 6;
-    layout_ = sketch_.rows.size() > 1 ? in_rows(sketch_, top)
-              : grid_.step > 0        ? in_a_grid(sketch_, grid_, top)
-                                      : in_a_circle(sketch_, top);
+    layout_ = lay_out(sketch_, grid_, {field_left, top, field_width, 0});
   }
 
   Drawing draw() {
@@ -278,6 +129,9 @@ class LinksPicture {
       bool room = grid_.step == 0 || grid_.step >= 30;
       for (std::size_t i = 0; i < spots.size(); ++i)
         for (std::size_t j = 0; j < i; ++j) room = room && !collide(spots[i], spots[j]);
+      for (const std::size_t spot : spots)
+        room = room &&
+               std::abs(layout_.at[spot].x - field_left - field_width / 2) + half_width(spot) <= field_width / 2 + 8;
       for (const std::size_t spot : spots) named_[spot] = room;
     }
   }
@@ -329,11 +183,10 @@ class LinksPicture {
       return sketch_.spots[spot].count > 1 ? label(sketch_.spots[spot])
                                            : usage_.topology->name(usage_.topology->port(from));
     };
-    const auto use = [](double share) { return fmt::format("{:.1f} %", 100 * share); };
     std::string text = fmt::format("{} - {}", end(cable.a, cable.link), end(cable.b, cable.link ^ 1U));
     if (cable.count > 1) text += fmt::format(" ({} links{})", cable.count, is_used() ? ", the most used" : "");
     if (cable.is_down()) return text + ": down";
-    if (is_used()) text += fmt::format(": {} there, {} back", use(cable.there), use(cable.back));
+    if (is_used()) text += fmt::format(": {} there, {} back", percent(cable.there), percent(cable.back));
     return cable.down > 0 ? fmt::format("{}, {} down", text, cable.down) : text;
   }
 
@@ -491,8 +344,8 @@ class LinksPicture {
   const LinkUsage& usage_;
   Drawing drawing_;
   Sketch sketch_;
-  Grid grid_;
-  Layout layout_;
+  TorusGrid grid_;
+  TopologyLayout layout_;
   std::vector<bool> named_;  // by spot
 };
 
