@@ -252,7 +252,8 @@ class LinksPicture {
         (static_cast<double>(cable.number) - static_cast<double>(cable.beside - 1) / 2) * spacing(cable);
     const std::size_t row = sketch_.spots[cable.a].row, other = sketch_.spots[cable.b].row;
     if (layout_.row.size() > 1 && row == other) return bow(a, b, {0, -10 - std::min(0.06 * far, 18.0) - aside});
-    if (a.x == b.x && is_between(cable)) return bow(a, b, {28 + aside, 0});
+    const std::size_t rows = std::max(row, other) - std::min(row, other);
+    if (a.x == b.x && is_between(cable)) return bow(a, b, {14 * static_cast<double>(rows) + aside, 0});
     if (cable.beside == 1) return {a, b};
     const double fan = std::min(16 / far, 0.5);
     const Position across{aside * (a.y - b.y) / far, aside * (b.x - a.x) / far};
