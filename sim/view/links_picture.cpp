@@ -136,12 +136,15 @@ class LinksPicture {
     }
   }
 
-  Box frame(const EqualParts& part) const {
-    const auto holds = [&](const EqualParts& other) {
+  // How many parts it has within.
+  std::ptrdiff_t depth(const EqualParts& part) const {
+    return std::count_if(sketch_.parts.begin(), sketch_.parts.end(), [&](const EqualParts& other) {
       return other.spots.size() < part.spots.size() &&
              std::includes(part.spots.begin(), part.spots.end(), other.spots.begin(), other.spots.end());
-    };
-    const auto within = static_cast<double>(std::count_if(sketch_.parts.begin(), sketch_.parts.end(), holds));
+    });
+  }
+
+  Box frame(const EqualParts& part) const {
     double left = slide, right = 0, top = layout_.bottom, bottom = 0;
     for (const std::size_t spot : part.spots) {
       const Position& at = layout_.at[spot];
@@ -151,8 +154,8 @@ class LinksPicture {
       top = std::min(top, at.y);
       bottom = std::max(bottom, at.y);
     }
-    const double room = 3 + 5 * std::min(within, 4.0);
-    return {left - room, top - 12 - room, right - left + 2 * room, bottom - top + 32 + 2 * room};
+    const double room = 3 + 5 * static_cast<double>(std::min<std::ptrdiff_t>(depth(part), 4));
+    return {left - room, top - 12 - room, right - left + 2 * room, bottom - top + 44 + 2 * room};
   }
 
   void add_frame(const EqualParts& part) {
@@ -160,9 +163,11 @@ class LinksPicture {
         Rectangle{frame(part), {.line = colour(0xAAAAAA), .width = 1}, {"part", fmt::format("×{}", part.count)}});
   }
 
+  // Below the workers, where no link is in the way; of a part with others within on its upper edge.
   void add_count(const EqualParts& part) {
     const Box box = frame(part);
-    add_label({box.right() - 4, box.y + 4}, fmt::format("×{}", part.count), style::text_size, Align::End, true);
+    const double y = depth(part) == 0 ? box.bottom() - 4 : box.y + 4;
+    add_label({box.right() - 4, y}, fmt::format("×{}", part.count), style::text_size, Align::End, true);
   }
 
   // On a white ground, as it stands on lines.

@@ -97,7 +97,7 @@ TopologyLayout in_rows(const Sketch& sketch, const Box& field) {
   const Stretches stretches(sketch, field);
   for (std::size_t spot = 0; spot < sketch.spots.size(); ++spot)
     layout.at.push_back({stretches.x(spot), layout.row[sketch.spots[spot].row]});
-  layout.bottom = layout.row.front() + 50;
+  layout.bottom = layout.row.front() + 62;
   return layout;
 }
 
