@@ -40,10 +40,8 @@ void name_kinds(LinkUsage& usage) {
 }
 
 LinkUsage usage_on(const Job& job) {
-  LinkUsage usage;
-  usage.topology = job.topology;
+  LinkUsage usage = no_usage(job.topology);
   usage.sent.resize(job.rounds->calls().size());
-  name_kinds(usage);
   return usage;
 }
 
@@ -72,6 +70,30 @@ double LinkUsage::utilisation(LinkId link) const {
 
 std::string LinkUsage::name(LinkId link) const {
   return fmt::format("{} -> {}", topology->name(topology->port(link)), topology->name(topology->port(link ^ 1U)));
+}
+
+std::vector<KindUse> use_by_kind(const LinkUsage& usage) {
+  std::vector<KindUse> kinds(usage.kinds.size());
+  const auto links = usage.topology->links();
+  for (LinkId link = 0; link < links.size(); ++link) {
+    KindUse& kind = kinds[usage.kind_of[link]];
+    const double used = usage.utilisation(link), bandwidth = links[link].bandwidth;
+    kind.links += link % 2 == 0;
+    kind.down += link % 2 == 0 && bandwidth == 0;
+    if (bandwidth > 0) kind.slowest = kind.fastest == 0 ? bandwidth : std::min(kind.slowest, bandwidth);
+    kind.fastest = std::max(kind.fastest, bandwidth);
+    kind.mean += used;
+    if (used > kind.busiest) kind.busiest = used, kind.bytes = usage.bytes(link);
+  }
+  for (KindUse& kind : kinds) kind.mean /= static_cast<double>(2 * kind.links);
+  return kinds;
+}
+
+LinkUsage no_usage(std::shared_ptr<const Topology> topology) {
+  LinkUsage usage;
+  usage.topology = std::move(topology);
+  name_kinds(usage);
+  return usage;
 }
 
 LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place) {

@@ -161,6 +161,9 @@ class Compare(program.Case):
             for label in ("wfbp on k80-10gbe", "ddp on us-byte-10gbe"):
                 self.assertIn(label, text, file)
             self.assertIn("resnet20_p102_b128: 8 workers, ring, alpha-beta", text)
+        bars = (self.folder / "bars.svg").read_text(encoding="utf-8")
+        self.assertIn("Fastest: ", bars)
+        self.assertEqual(bars.count(", fastest<"), 1)
         self.assertNotIn("no lossless schedule", (self.folder / "bars.svg").read_text(encoding="utf-8"))  # a bound of one network
         done = self.run_program("compare", *SMALL, "--cluster", "a.json,b.json", "--plot", "b.json")
         self.assertEqual(done.returncode, 2)
