@@ -38,7 +38,7 @@ Look used_look(double use) { return {.line = heat(use), .width = 0.8 + 3.2 * std
 Look down_look() { return {.line = style::faint_ink, .width = 1, .dashes = {4, 3}}; }
 Look unused_look() { return {.line = colour(0x999999), .width = 1}; }
 
-void add_cross(Drawing& drawing, const Position& at) {
+void cross_out(Drawing& drawing, const Position& at) {
   for (const double rise : {-4.0, 4.0})
     drawing.add(Path{.points = {{at.x - 4, at.y - rise}, {at.x + 4, at.y + rise}},
                      .look = {.line = style::ink, .width = 2},
@@ -49,7 +49,7 @@ LegendEntry line_sample(const std::string& name, const Look& look, bool crossed 
   return {name, [look, crossed](Drawing& on, const Box& box) {
             const double y = box.y + box.height / 2;
             on.add(Path{.points = {{box.x, y}, {box.right(), y}}, .look = look});
-            if (crossed) add_cross(on, {box.x + box.width / 2, y});
+            if (crossed) cross_out(on, {box.x + box.width / 2, y});
           }};
 }
 
@@ -211,7 +211,7 @@ class LinksPicture {
       const Position out = way_out(cable, a, b, far);
       drawing_.add(Path{.points = {a, {a.x + out.x, a.y + out.y}}, .look = look, .meaning = what});
       drawing_.add(Path{.points = {b, {b.x - out.x, b.y - out.y}}, .look = look, .meaning = what});
-      if (cable.is_down()) add_cross(drawing_, {a.x + out.x, a.y + out.y});
+      if (cable.is_down()) cross_out(drawing_, {a.x + out.x, a.y + out.y});
       return;
     }
     const std::vector<Position> points = way(cable, a, b, far);
@@ -219,7 +219,7 @@ class LinksPicture {
     drawing_.add(Path{.points = points, .look = std::move(look), .meaning = what});
     if (!cable.is_down()) return;
     const Position &left = points[(points.size() - 1) / 2], &right = points[points.size() / 2];
-    add_cross(drawing_, {(left.x + right.x) / 2, (left.y + right.y) / 2});
+    cross_out(drawing_, {(left.x + right.x) / 2, (left.y + right.y) / 2});
   }
 
   static double spacing(const Cable& cable) { return std::min(5.0, 36.0 / static_cast<double>(cable.beside)); }
