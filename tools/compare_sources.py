@@ -369,7 +369,7 @@ message per tensor, do. So profiles are to be compared at the same units, and a 
 
 ### A reconstruction in their place
 
-Every published profile of a known model on a known GPU, and the split that [the roofline](../estimation.md#reconstructed-traces) makes of its total: the error of the iteration time, over the strategies and
+Every published profile of a known model on a known GPU, and the split that [the roofline](../estimation.md#reconstructed-profiles) makes of its total: the error of the iteration time, over the strategies and
 clusters above, layer by layer, the same forward ratio.
 
 {reconstruction_table(reconstructions(program, reference))}

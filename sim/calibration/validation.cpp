@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/farm/batch.hpp"
 #include "sim/farm/bytes.hpp"
 #include "sim/training/collective_choice.hpp"
 #include "sim/training/possible.hpp"
@@ -185,19 +186,31 @@ std::vector<FittedConstant> constants_of_group(const ConstantsToFit& all, std::s
   return constants;
 }
 
+Predicted taken_prediction(const std::string& bytes) {
+  Unpacker unpacker(bytes);
+  Predicted one;
+  for (double* value : {&one.value, &one.no_communication, &one.no_overlap, &one.efficiency})
+    *value = unpacker.take<double>();
+  one.warning = unpacker.take_text();
+  return one;
+}
+
 void fit(Validation& of, Library& library, Farm* farm) {
   ConstantsToFit all = constants_to_fit(of.measured, library);
-  std::vector<std::vector<FittedConstant>> fitted;
-  std::vector<FarmJob> jobs;
-  for (std::size_t group = 0; group < all.groups.size(); ++group) {
-    fitted.push_back(farm ? constants_of_group(all, group) : fit_group(of.measured, all, group, library));
-    jobs.push_back({Packer().add(Wanted::Fit).add(group).bytes(), fitted.back().size()});
-  }
-  if (farm)
-    farm->run(jobs, [&](std::size_t group, const std::string& bytes) {
-      Unpacker unpacker(bytes);
-      take_values(unpacker, fitted[group]);
-    });
+  std::vector<std::vector<FittedConstant>> fitted(all.groups.size());
+  const Batch batch{1, farm};
+  batch.run({.count = all.groups.size(),
+             .here = [&](std::size_t group) { fitted[group] = fit_group(of.measured, all, group, library); },
+             .asked =
+                 [&](std::size_t group) {
+                   return FarmJob{Packer().add(Wanted::Fit).add(group).bytes(), all.groups[group].size()};
+                 },
+             .take =
+                 [&](std::size_t group, const std::string& bytes) {
+                   Unpacker unpacker(bytes);
+                   fitted[group] = constants_of_group(all, group);
+                   take_values(unpacker, fitted[group]);
+                 }});
   of.fitted = std::move(all.constants);
   for (std::size_t group = 0; group < fitted.size(); ++group)
     for (std::size_t i = 0; i < fitted[group].size(); ++i)
@@ -206,33 +219,26 @@ void fit(Validation& of, Library& library, Farm* farm) {
 
 std::vector<Predicted> predictions(const Validation& of, Library& library, Farm* farm) {
   const std::vector<MeasuredPoint>& points = of.measured.points;
-  std::vector<Predicted> all;
-  if (!farm) {
-    for (const MeasuredPoint& point : points)
-      all.push_back(predict(scenario_of(point, of.fitted, library), point, of.measured.quantity));
-    return all;
-  }
-  all.resize(points.size());
-  std::vector<FarmJob> jobs;
-  for (std::size_t row = 0; row < points.size(); ++row) {
-    Packer packer;
-    pack_values(packer.add(Wanted::Predict).add(row), of.fitted);
-    jobs.push_back({packer.bytes()});
-  }
-  farm->run(jobs, [&](std::size_t row, const std::string& bytes) {
-    Unpacker unpacker(bytes);
-    Predicted& one = all[row];
-    for (double* value : {&one.value, &one.no_communication, &one.no_overlap, &one.efficiency})
-      *value = unpacker.take<double>();
-    one.warning = unpacker.take_text();
-  });
+  std::vector<Predicted> all(points.size());
+  const Batch batch{1, farm};
+  batch.run({.count = points.size(),
+             .here =
+                 [&](std::size_t row) {
+                   all[row] = predict(scenario_of(points[row], of.fitted, library), points[row], of.measured.quantity);
+                 },
+             .asked =
+                 [&](std::size_t row) {
+                   Packer packer;
+                   pack_values(packer.add(Wanted::Predict).add(row), of.fitted);
+                   return FarmJob{packer.bytes()};
+                 },
+             .take = [&](std::size_t row, const std::string& bytes) { all[row] = taken_prediction(bytes); }});
   return all;
 }
 
 }  // namespace
 
 Validation validate(MeasuredFile measured, Farm* farm, std::optional<double> matters) {
-  if (farm && farm->workers() == 0) farm = nullptr;
   Validation result{.measured = std::move(measured)};
   Library library(result.measured.inputs);
   require_all_possible(result.measured, library);

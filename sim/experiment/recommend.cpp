@@ -13,6 +13,7 @@
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/experiment/tuning.hpp"
 #include "sim/experiment/wire_format.hpp"
+#include "sim/farm/batch.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/schedule/pytorch_buckets.hpp"
 #include "sim/search/plan_of.hpp"
@@ -188,17 +189,12 @@ Answered advise(const Scenario& scenario, const RecommendRequest& request) {
 }
 
 std::string packed_advice(const Scenario& scenario, const RecommendRequest& request) {
-  try {
-    return Packer().add(false).add_text(packed(advise_and_values(scenario, request))).bytes();
-  } catch (const InputError& error) {
-    return Packer().add(true).add_text(error.what()).bytes();
-  }
+  return packed_or_wrong([&](Packer& packer) { packer.add_text(packed(advise_and_values(scenario, request))); });
 }
 
 Answered unpacked_advice(const Scenario& scenario, const std::string& bytes) {
   Unpacker unpacker(bytes);
-  const bool wrong = unpacker.take<bool>();
-  if (wrong) return {std::nullopt, unpacker.take_text()};
+  if (const auto wrong = take_wrong(unpacker)) return {std::nullopt, *wrong};
   return {unpacked(scenario, unpacker.take_text()), ""};
 }
 
@@ -224,26 +220,25 @@ std::vector<Advice> recommend(const std::vector<Scenario>& scenarios, const Reco
 std::vector<std::vector<Advice>> recommend(const std::vector<std::vector<Scenario>>& sizes,
                                            const RecommendRequest& request, std::vector<RuledOut>& ruled_out,
                                            Farm* farm) {
-  std::vector<std::vector<Advice>> rankings;
-  if (!farm || farm->workers() == 0) {
-    for (const auto& scenarios : sizes) rankings.push_back(recommend(scenarios, request, ruled_out));
-    add_references(rankings);
-    return rankings;
-  }
-  std::vector<FarmJob> jobs;
   std::vector<SizeAndStrategy> all;
   std::vector<std::vector<Answered>> answers;
   for (std::size_t size = 0; size < sizes.size(); ++size) {
     answers.emplace_back(sizes[size].size());
-    for (std::size_t i = 0; i < sizes[size].size(); ++i) {
-      all.emplace_back(size, i);
-      jobs.push_back({Packer().add(size).add(i).bytes(), expected_cost(sizes[size][i])});
-    }
+    for (std::size_t i = 0; i < sizes[size].size(); ++i) all.emplace_back(size, i);
   }
-  farm->run(jobs, [&](std::size_t job, const std::string& bytes) {
-    const auto [size, i] = all[job];
-    answers[size][i] = unpacked_advice(sizes[size][i], bytes);
-  });
+  const auto scenario = [&](std::size_t job) -> const Scenario& { return sizes[all[job].first][all[job].second]; };
+  const auto answer = [&](std::size_t job) -> Answered& { return answers[all[job].first][all[job].second]; };
+  const Batch one_by_one{1, farm};  // settings of one are tried side by side
+  one_by_one.run({.count = all.size(),
+                  .here = [&](std::size_t job) { answer(job) = advise(scenario(job), request); },
+                  .asked =
+                      [&](std::size_t job) {
+                        const auto [size, i] = all[job];
+                        return FarmJob{Packer().add(size).add(i).bytes(), expected_cost(scenario(job))};
+                      },
+                  .take = [&](std::size_t job,
+                              const std::string& bytes) { answer(job) = unpacked_advice(scenario(job), bytes); }});
+  std::vector<std::vector<Advice>> rankings;
   for (std::size_t size = 0; size < sizes.size(); ++size)
     rankings.push_back(ranked(std::move(answers[size]), sizes[size], request.rule, ruled_out));
   add_references(rankings);

@@ -2,15 +2,11 @@
 
 #include <mutex>
 
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/partitioner.h>
-#include <oneapi/tbb/task_arena.h>
+#include "sim/farm/batch.hpp"
 
 namespace allreplay {
 
 std::vector<Attempt> run_side_by_side(const std::vector<Scenario>& scenarios, const SideBySide& how) {
-  namespace tbb = oneapi::tbb;
   std::vector<Attempt> attempts(scenarios.size());
   std::mutex mutex;
   const auto advance = [&] {
@@ -32,9 +28,7 @@ std::vector<Attempt> run_side_by_side(const std::vector<Scenario>& scenarios, co
     }
     if (!jitter) advance();
   };
-  const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(how.jobs));
-  tbb::task_arena arena(how.jobs);
-  arena.execute([&] { tbb::parallel_for(std::size_t{0}, scenarios.size(), attempt, tbb::simple_partitioner()); });
+  by_threads(how.jobs, scenarios.size(), attempt);
   return attempts;
 }
 

@@ -6,11 +6,9 @@
 #include <optional>
 
 #include <fmt/format.h>
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include "sim/experiment/run.hpp"
+#include "sim/farm/batch.hpp"
 #include "sim/farm/bytes.hpp"
 #include "sim/schedule/alike.hpp"
 #include "sim/search/plan_of.hpp"
@@ -117,16 +115,10 @@ class Costs {
   std::vector<Known> known_;
 };
 
-std::vector<TrialResult> measured_by(Farm& farm, const std::vector<std::vector<std::string>>& settings) {
-  std::vector<FarmJob> jobs;
-  for (const auto& values : settings) {
-    Packer packer;
-    for (const std::string& value : values) packer.add_text(value);
-    jobs.push_back({packer.bytes()});
-  }
-  std::vector<TrialResult> costs(settings.size());
-  farm.run(jobs, [&](std::size_t i, const std::string& answer) { costs[i] = Unpacker(answer).take<TrialResult>(); });
-  return costs;
+std::string packed(const std::vector<std::string>& values) {
+  Packer packer;
+  for (const std::string& value : values) packer.add_text(value);
+  return packer.bytes();
 }
 
 }  // namespace
@@ -154,16 +146,14 @@ TuningTrace try_settings(const Scenario& scenario, const TuneRequest& request, i
   for (const Range& range : request.ranges) given.push_back(given_value(with_given, range));
   Costs costs(scenario, request.ranges);
   costs.know_given(tuning.given.result);
-  const oneapi::tbb::global_control threads(oneapi::tbb::global_control::max_allowed_parallelism,
-                                            static_cast<std::size_t>(jobs));
-  oneapi::tbb::task_arena arena(jobs);
+  const Batch batch{jobs, farm};
   const auto measure = [&](const std::vector<std::vector<std::string>>& settings) {
-    if (farm && farm->workers() > 0) return measured_by(*farm, settings);
     std::vector<TrialResult> found(settings.size());
-    arena.execute([&] {
-      oneapi::tbb::parallel_for(std::size_t{0}, settings.size(),
-                                [&](std::size_t i) { found[i] = costs.of(settings[i]); });
-    });
+    batch.run(
+        {.count = settings.size(),
+         .here = [&](std::size_t i) { found[i] = costs.of(settings[i]); },
+         .asked = [&](std::size_t i) { return FarmJob{packed(settings[i])}; },
+         .take = [&](std::size_t i, const std::string& answer) { found[i] = Unpacker(answer).take<TrialResult>(); }});
     return found;
   };
   tuning.trials = tune(request, given, measure);

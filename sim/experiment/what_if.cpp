@@ -5,9 +5,6 @@
 #include <set>
 
 #include <fmt/format.h>
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
 
 #include "sim/collective/network_change.hpp"
 #include "sim/experiment/cluster_words.hpp"
@@ -15,6 +12,7 @@
 #include "sim/experiment/sweep_rows.hpp"
 #include "sim/experiment/tuning.hpp"
 #include "sim/experiment/wire_format.hpp"
+#include "sim/farm/batch.hpp"
 #include "sim/schedule/offer.hpp"
 #include "sim/training/memory.hpp"
 #include "sim/training/parallel_setup.hpp"
@@ -132,16 +130,15 @@ RecommendRequest advice_wanted(const WhatIfRequest& how) { return {how.budget, h
 // Of another process of a farm.
 enum class Asked : std::uint8_t { Run, Advice };
 
-std::string work_of(Asked what, const Request& request) {
+FarmJob job_of(Asked what, const Request& request, const Scenario& scenario) {
   Packer packer;
   pack(packer.add(what), request);
-  return packer.bytes();
+  return {packer.bytes(), expected_cost(scenario)};
 }
 
 class Asking {
  public:
-  Asking(Library& library, const WhatIfRequest& how, Farm* farm)
-      : library_(library), how_(how), farm_(farm && farm->workers() > 0 ? farm : nullptr) {}
+  Asking(Library& library, const WhatIfRequest& how, Farm* farm) : library_(library), how_(how), farm_(farm) {}
 
   WhatIf answer(Request request) {
     base_ = std::move(request);
@@ -252,18 +249,13 @@ class Asking {
   }
 
   std::vector<Answered> advice_on(const std::vector<Request>& requests, const std::vector<Scenario>& scenarios) {
-    std::vector<Answered> answers;
-    if (farm_) {
-      answers.resize(requests.size());
-      std::vector<FarmJob> jobs;
-      for (std::size_t i = 0; i < requests.size(); ++i)
-        jobs.push_back({work_of(Asked::Advice, requests[i]), expected_cost(scenarios[i])});
-      farm_->run(jobs, [&](std::size_t job, const std::string& bytes) {
-        answers[job] = unpacked_advice(scenarios[job], bytes);
-      });
-    } else {
-      for (const Scenario& scenario : scenarios) answers.push_back(advise(scenario, advice_wanted(how_)));
-    }
+    std::vector<Answered> answers(requests.size());
+    const Batch one_by_one{1, farm_};  // settings of one are tried side by side
+    one_by_one.run(
+        {.count = requests.size(),
+         .here = [&](std::size_t i) { answers[i] = advise(scenarios[i], advice_wanted(how_)); },
+         .asked = [&](std::size_t i) { return job_of(Asked::Advice, requests[i], scenarios[i]); },
+         .take = [&](std::size_t i, const std::string& bytes) { answers[i] = unpacked_advice(scenarios[i], bytes); }});
     return answers;
   }
 
@@ -288,9 +280,11 @@ class Asking {
   std::vector<std::optional<WhatIfRow>> run_all(const std::vector<Request>& requests,
                                                 const std::vector<std::string>& names,
                                                 std::vector<std::string>& wrong) const {
-    std::vector<std::optional<Scenario>> scenarios(requests.size());
+    std::vector<Scenario> scenarios;
+    std::vector<std::size_t> possible;  // whose scenarios they are
     for (std::size_t i = 0; i < requests.size(); ++i) try {
-        scenarios[i] = library_.resolve(requests[i]);
+        scenarios.push_back(library_.resolve(requests[i]));
+        possible.push_back(i);
       } catch (const InputError& error) {
         wrong[i] = error.what();
       }
@@ -298,50 +292,26 @@ class Asking {
     const auto take = [&](std::size_t i, Outcome outcome) {
       rows[i] = row_from(names[i], requests[i], std::move(outcome));
     };
-    if (farm_)
-      run_there(requests, scenarios, wrong, take);
-    else
-      run_here(scenarios, wrong, take);
+    const Batch batch{how_.jobs, farm_};
+    batch.run({.count = possible.size(),
+               .here =
+                   [&](std::size_t job) {
+                     try {
+                       take(possible[job], run(std::move(scenarios[job])));
+                     } catch (const InputError& error) {
+                       wrong[possible[job]] = error.what();
+                     }
+                   },
+               .asked = [&](std::size_t job) { return job_of(Asked::Run, requests[possible[job]], scenarios[job]); },
+               .take =
+                   [&](std::size_t job, const std::string& bytes) {
+                     Unpacker unpacker(bytes);
+                     if (const auto line = take_wrong(unpacker))
+                       wrong[possible[job]] = *line;
+                     else
+                       take(possible[job], unpack(unpacker, std::move(scenarios[job])));
+                   }});
     return rows;
-  }
-
-  using Scenarios = std::vector<std::optional<Scenario>>;
-  using Take = std::function<void(std::size_t i, Outcome outcome)>;
-
-  void run_here(Scenarios& scenarios, std::vector<std::string>& wrong, const Take& take) const {
-    namespace tbb = oneapi::tbb;
-    const tbb::global_control threads(tbb::global_control::max_allowed_parallelism,
-                                      static_cast<std::size_t>(how_.jobs));
-    tbb::task_arena arena(how_.jobs);
-    arena.execute([&] {
-      tbb::parallel_for(std::size_t{0}, scenarios.size(), [&](std::size_t i) {
-        if (!scenarios[i]) return;
-        try {
-          take(i, run(std::move(*scenarios[i])));
-        } catch (const InputError& error) {
-          wrong[i] = error.what();
-        }
-      });
-    });
-  }
-
-  void run_there(const std::vector<Request>& requests, Scenarios& scenarios, std::vector<std::string>& wrong,
-                 const Take& take) const {
-    std::vector<FarmJob> jobs;
-    std::vector<std::size_t> asked;
-    for (std::size_t i = 0; i < scenarios.size(); ++i) {
-      if (!scenarios[i]) continue;
-      jobs.push_back({work_of(Asked::Run, requests[i]), expected_cost(*scenarios[i])});
-      asked.push_back(i);
-    }
-    farm_->run(jobs, [&](std::size_t job, const std::string& bytes) {
-      const std::size_t i = asked[job];
-      Unpacker unpacker(bytes);
-      if (unpacker.take<bool>())
-        wrong[i] = unpacker.take_text();
-      else
-        take(i, unpack(unpacker, std::move(*scenarios[i])));
-    });
   }
 
   // Of each kind the change that brings most; of these the first few, in twos and threes.
@@ -387,7 +357,7 @@ class Asking {
 
   Library& library_;
   const WhatIfRequest& how_;
-  Farm* farm_;  // null: all is done here
+  Farm* farm_;
   Request base_;
   WhatIf result_;
   double most_so_far_ = 0;  // of the changes that may be combined, and fit; then of those that were
@@ -405,13 +375,7 @@ Farm::Answer answer_questions(const Inputs& inputs, const WhatIfRequest& how) {
     const auto asked = unpacker.take<Asked>();
     const Scenario scenario = library->resolve(unpack_request(unpacker));
     if (asked == Asked::Advice) return packed_advice(scenario, wanted);
-    try {
-      Packer packer;
-      pack(packer.add(false), run(scenario));
-      return packer.bytes();
-    } catch (const InputError& error) {
-      return Packer().add(true).add_text(error.what()).bytes();
-    }
+    return packed_or_wrong([&](Packer& packer) { pack(packer, run(scenario)); });
   };
 }
 

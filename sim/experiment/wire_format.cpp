@@ -29,6 +29,21 @@ Outcome unpack(Unpacker& unpacker, Scenario scenario) {
   return outcome;
 }
 
+std::string packed_or_wrong(const std::function<void(Packer& packer)>& add) {
+  try {
+    Packer packer;
+    add(packer.add(false));
+    return packer.bytes();
+  } catch (const InputError& error) {
+    return Packer().add(true).add_text(error.what()).bytes();
+  }
+}
+
+std::optional<std::string> take_wrong(Unpacker& unpacker) {
+  if (!unpacker.take<bool>()) return std::nullopt;
+  return unpacker.take_text();
+}
+
 namespace {
 
 void pack(Packer& packer, const SourceLocation& place) { packer.add_text(place.file).add_text(place.path); }

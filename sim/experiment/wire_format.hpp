@@ -2,6 +2,10 @@
 // the timeline.
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+
 #include "sim/experiment/request.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep.hpp"
@@ -19,5 +23,10 @@ SweptRow unpack_swept(Unpacker& unpacker);
 
 /// Of the same scenario.
 Outcome unpack(Unpacker& unpacker, Scenario scenario);
+
+/// What `add` packs, or where it throws InputError the line that says what is wrong.
+std::string packed_or_wrong(const std::function<void(Packer& packer)>& add);
+/// That line, where there is one; else what was packed comes next.
+std::optional<std::string> take_wrong(Unpacker& unpacker);
 
 }  // namespace allreplay

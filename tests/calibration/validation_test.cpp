@@ -74,7 +74,7 @@ TEST_CASE("speed-ups and throughputs err by their own ratio, and are too fast wh
   CHECK(files.validated(columns + "p.json,c.json,4,wfbp,iteration,4000\n").points[0].predicted.value ==
         Approx(32 / 8.2e-3));
   CHECK(files.refused(columns + "p.csv,c.json,4,wfbp,iteration,4000\n") ==
-        "line 2, profile: p has no batch size (a trace with batch_size, or iteration_s measured)");
+        "line 2, profile: p has no batch size (a profile with batch_size, or iteration_s measured)");
 }
 
 TEST_CASE("rows with the same calibrate fit a constant, and are not scored") {

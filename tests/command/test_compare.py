@@ -210,7 +210,7 @@ class Compare(program.Case):
         self.assertEqual(note(*plain, "ddp"), [])  # nothing shards, and the trace knows no activations
         self.assertEqual(note(*plain, "zero-3"), ["note: memory is not checked (give --memory of a worker, such as 80GB), and is without activations: the trace "
                                                   "says nothing of them"])
-        self.assertEqual(note(*plain, "zero-3", "--memory", "1GB"), ["note: memory is without activations: the trace says nothing of them"])
+        self.assertEqual(note(*plain, "zero-3", "--memory", "1GB"), ["note: memory is without activations: the profile says nothing of them"])
 
     def test_what_does_not_fit_into_the_profile_s_device_does_not_win(self):
         """LLaMA-3 8B: 176.9 GB on a worker that holds everything, 53.5 GB of 80 where 64 share."""

@@ -78,7 +78,7 @@ void check_left_out(const Exported& exported, const Profile& profile, bool table
   const auto any = [&](auto&& says) { return std::any_of(profile.layers.begin(), profile.layers.end(), says); };
   const auto said = [&](const std::string& words) {
     return std::any_of(exported.notes.begin(), exported.notes.end(), [&](const std::string& note) {
-      return note.starts_with("left out of what the trace says: ") && note.find(words) != note.npos;
+      return note.starts_with("left out of what the profile says: ") && note.find(words) != note.npos;
     });
   };
   CHECK(said("update (") == (profile.update && !table));

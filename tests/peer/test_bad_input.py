@@ -234,7 +234,7 @@ class BadInput(program.Case):
         """Is answered with what there is instead."""
         run = ["run", "--profile", "trace.json", "--cluster", "cluster.json", "--strategy"]
         degree, turns = "is a degree beside data parallelism", "is how the ranks of a pipeline take turns"
-        trace, all_workers = "precision is the trace's", "waits for the gradients of all workers"
+        trace, all_workers = "precision is the profile's", "waits for the gradients of all workers"
         for asked, says in (("tensor", degree), ("TensorParallel", degree), ("tp", degree), ("pipeline", turns), ("moe", degree),
                             ("amp", trace), ("bf16", trace), ("local-sgd", all_workers), ("async", all_workers),
                             ("cpu-offload", "what leaves the GPU is not simulated"), ("checkpointing", "allreplay estimate --recompute"),

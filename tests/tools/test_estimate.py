@@ -140,7 +140,7 @@ class Estimates(unittest.TestCase):
                 ([*words, "--family", "vit", *h100], "--family: "),
                 (["--from", trace], "nothing is to change"),
                 (["--from", trace, "--batch", 4, "--model", "gpt2"], "--model: beside --from"),
-                (["--from", table, "--batch", 4], "is no trace"),
+                (["--from", table, "--batch", 4], "is no profile"),
                 (["--from", "resnet50_xeon_b8", "--device", "h100"], "--from-device: no device is known as"),
                 (["--from", "resnet50_p100_b64", "--device", "h100", "--seq", 4], "--seq: "),
                 (["--from", trace, "--batch", 4, "--out", trace], "is what is read"),

@@ -175,7 +175,7 @@ class PyTorch(program.Case):
 
     def test_another_model_s_list_is_refused(self):
         code = output("plan", "--profile", "resnet20_p102_b128", "--cluster", "k80-10gbe", "--strategy", "optimal-merge", "--pytorch")
-        with self.assertRaisesRegex(ValueError, "is this the model of the trace"):
+        with self.assertRaisesRegex(ValueError, "is this the model of the profile"):
             exec(code, {"model": small_model()})  # pylint: disable=exec-used
 
 

@@ -31,7 +31,7 @@ def claims(sweeps):
     for profile, model in MODELS.items():
         row = sweeps.rows("gtopk_fig10", profile=profile, workers=4)[0]
         alone = row["samples_per_s"] / row["workers"] / row["efficiency"]
-        result.append(compared("Table VI", f"{model}: throughput of one GPU", TABLE6[model], alone, "the trace's total is this table's iteration time: what is checked is that "
+        result.append(compared("Table VI", f"{model}: throughput of one GPU", TABLE6[model], alone, "the profile's total is this table's iteration time: what is checked is that "
                                "the table agrees with itself", form=lambda value: f"{value:,.0f} images/s", within=0.02, neutral=None))
     ratios = {"dense": [], "topk": []}
     why = {"dense": "the real hosts, not the links, bound dense traffic (above)",

@@ -4,7 +4,7 @@ from claims.claim import compared, held, impossible, percent, ranged, times, unj
 TITLE = "US-Byte"
 FIGURES = ("usbyte_fig10", "usbyte_fig10_v100s", "usbyte_fig11", "usbyte_fig13", "usbyte_fig14", "usbyte_fig14_rtx3090", "usbyte_fig15", "usbyte_fig16", "usbyte_fig18", "usbyte_what_if")
 INPUTS = """The paper's times of a V100S and an RTX 3090 are not published: totals published for a P100 or V100 are spread over the layers (*reconstructed*); `usbyte_fig10_v100s` and
-`usbyte_fig14_rtx3090` have traces of its own GPUs, carried over from others ([reconstruction](../estimation.md#reconstructed-traces)). Its all-reduce constants as printed beat the wire; the reading that fits the links is used ([models](../models.md)). ByteScheduler has partitions of 4 MB and a credit of 4 unless the
+`usbyte_fig14_rtx3090` have profiles of its own GPUs, carried over from others ([reconstruction](../estimation.md#reconstructed-profiles)). Its all-reduce constants as printed beat the wire; the reading that fits the links is used ([models](../models.md)). ByteScheduler has partitions of 4 MB and a credit of 4 unless the
 text says otherwise; both frameworks are tuned in the paper. In this simulator the start-ups of the blocks in flight overlap, as ByteScheduler's credit is meant to
 make them. `usbyte_what_if` repeats the comparisons with a credit of 1, where none overlap, and with the partition of 4 Mbit that the paper prints."""
 NETWORKS = ("resnet50_p100_b64", "vgg16_p100_b64", "inception_v3_p100_b64", "googlenet_p100_b128", "mobilenet_v2_v100_b32", "bert_base_v100_b32")

@@ -44,7 +44,7 @@ void add_note_of_facts(const Profile& profile, std::vector<std::string>& notes, 
   if (!with_groups) add("group", [](const Layer& layer) { return !layer.group.empty(); });
   if (!facts.empty())
     notes.push_back(
-        fmt::format("left out of what the trace says: {}; `--to chakra` carries it", fmt::join(facts, ", ")));
+        fmt::format("left out of what the profile says: {}; `--to chakra` carries it", fmt::join(facts, ", ")));
 }
 
 Exported export_csv(const ExportRequest& request) {
