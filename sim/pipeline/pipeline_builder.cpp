@@ -41,14 +41,16 @@ std::uint32_t PipelineBuilder::add_lane(std::string name, const QueueingPolicy& 
   plan_.lanes.push_back({std::move(name), queueing.order, queueing.window, queueing.tick});
   return static_cast<std::uint32_t>(plan_.lanes.size() - 1);
 }
+
 std::uint32_t PipelineBuilder::add(Transfer one) {
   plan_.transfers.push_back(one);
   return static_cast<std::uint32_t>(plan_.transfers.size() - 1);
 }
+
 void PipelineBuilder::gate(const PlanPoint& before, const PlanPoint& after, bool next) {
   plan_.gates.push_back({before, after, next});
 }
-// What waits for the row's last work waits for its last exchange, too.
+
 void PipelineBuilder::gate_after_work(const RankProgram& rank, std::uint32_t place, const PlanPoint& after) {
   gate(rank.point(place), after);
   if (place == rank.last_work() && last_exchange_[rank.rank()]) gate(transfer(*last_exchange_[rank.rank()]), after);
@@ -158,7 +160,6 @@ void PipelineBuilder::post_first_receipts(bool update_at_start) {
   }
 }
 
-// A gather that the rank's first action waits for, whole.
 void PipelineBuilder::gate_first_action(const RankProgram& rank, std::uint32_t gather) {
   gate(transfer(gather), rank.point(rank.at(rank.actions().front()).entry));
   for (const auto& [other, receipt] : first_receipts_)
@@ -218,7 +219,6 @@ std::uint32_t PipelineBuilder::add_gather(const RankProgram& rank, std::uint32_t
               .lane = lane});
 }
 
-// Of the layer, in the first forward pass of its chunk.
 std::uint32_t PipelineBuilder::first_pass_of(const RankProgram& rank, std::uint32_t chunk, LayerId layer) const {
   return rank.place(WorkKind::Forward, layer, rank.row()[rank.first_forward(chunk)].micro_batch);
 }

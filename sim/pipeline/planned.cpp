@@ -179,7 +179,7 @@ class PipelineCoverage {
     for (std::uint32_t index = 0; index < plan_.transfers.size(); ++index) {
       const Transfer& one = plan_.transfers[index];
       const bool block = one.payload.block != Payload::just_bytes;
-      if (block != is_of_rank(one))
+      if (block != is_of_rank(one) || (block && one.op == CollectiveOp::Send))
         return Complaint{fmt::format("{} does not go on {}", name(index), plan_.groups[one.group].name),
                          "blocks on \"data R\", and sends and what is tied on \"R to S\""};
       if (!block && plan_.lanes[one.lane].tick > Time(0))

@@ -188,6 +188,40 @@ class Pipelines(program.Case):
                 self.given(trace([(10, 20)] * 4), {**alone, "interference": {"compute": 1.5, **felt}})
                 self.assertEqual(self.result(*words)["iteration_s"], free)
 
+    def test_blocking(self):
+        """gpipe, three micro-batches, sends of 10 us; rank 0 takes 30 and 20 us, rank 1 10 and 20. Rank 0 F0 0-30, sends -40, F1
+        -70, sends -80, F2 -110; F2's activations 110-120, and beside them rank 0 waits for B0's gradient. Rank 1 F2 120-130,
+        B0 -150, sends -160. Rank 0 B0 and rank 1 B1 -180, send -190; B1 and B2 -210, send -220; B2 -240."""
+        words = ["--pp", 2, "--micro-batches", 3, "--schedule", "gpipe", "-o", "p2p=blocking", "-o", "p2p_bytes=10kB"]
+        wires = {"alpha": "0 us", "beta": "1 ns/B"}
+        profile = trace([(30, 20), (10, 20)])
+        self.given(profile, cluster(2, **wires))
+        self.assertAlmostEqual(self.result(*words)["iteration_s"], 240e-6, delta=1e-11)
+        # Updates of 10 and 60 us: F0 10-40, but rank 1 receives from 60 on: -70, F1 -100, -110, F2 -140; then as above.
+        profile["model"]["layers"][1]["tensors"][0]["shape"] = [6 * 240]
+        self.given({**profile, "update": 70}, cluster(2, **wires))
+        self.assertAlmostEqual(self.result(*words)["iteration_s"], 270e-6, delta=1e-11)
+        # Three ranks, 10 and 20 us: between two forward, or two backward passes rank 1 receives when its send has ended. Its F0
+        # 20-30, send -40, receipt -50, F1 -60, send -70, receipt -80, F2 -90, send -100; rank 2 F2 -110, B0 -130, send -140;
+        # rank 1 B0 -160, send -170, receipt -180, B1 -200, send -210, receipt -220, B2 -240, send -250; rank 0 B2 -270.
+        self.given(trace([(10, 20)] * 3), cluster(3, **wires))
+        words[1] = 3
+        self.assertAlmostEqual(self.result(*words)["iteration_s"], 270e-6, delta=1e-11)
+
+    def test_buckets_of_megatron(self):
+        """Two layers a rank, of a bucket each, are two buckets on rank 0 and one on rank 1."""
+        self.given(trace([(10, 20)] * 4), cluster(4))
+        words = ["--pp", 2, "-o", "bucket_size=240", "-o", "distributed_optimizer=false"]
+        self.assertEqual(self.result(*words, strategy="megatron")["collectives"], 3)
+
+    def test_parameters_gathered_again(self):
+        """Rank 0 frees its layer's 960 B behind F0, when it asks for them again: it never holds them twice."""
+        self.given(trace([(10, 20)] * 2), cluster(4))
+        rows = "0UNSHARD,0F0,0RESHARD,0UNSHARD,0B0,0REDUCE_GRAD\n1UNSHARD,1F0,1B0,1REDUCE_GRAD\n"
+        (self.folder / "rows.csv").write_text(rows, encoding="utf-8")
+        stages = self.result("--pp", 2, "--schedule", "rows.csv", strategy="fsdp2")["stages"]
+        self.assertEqual([one["memory"]["gathered"] for one in stages], [960, 960])
+
     def test_updates_by_layer(self):
         """A layer's share of the update waits for no activations: 20 us each. Rank 0 U 0-20, F -30; rank 1 has updated while
         rank 0 ran backward: F 30-40, B -60; rank 0 B -80."""
@@ -273,12 +307,13 @@ class Pipelines(program.Case):
                 (changed("lanes", 2, "tick", to="5 us"), "ticks"), (changed(*send, "block", to=0), "block"),
                 (changed(*reduce), "not reduced"), (changed(*reduce, "after", to=[{**work}]), "may start before"),
                 (changed(*reduce, "before", to=[]), "may end after"), (changed(*reduce, "axis", to="data 1"), "not reduced"),
-                (changed(*reduce, "op", to="all-gather"), "not reduced"), (changed(*reduce, "lane", to="network 1"), "lane"),
+                (changed(*reduce, "op", to="all-gather"), "not reduced"),
+                (changed(*reduce, "op", to="send"), "does not go"), (changed(*reduce, "lane", to="network 1"), "lane"),
                 (changed(*reduce, "after", to=["start"]), "no moment"),
                 (changed(*reduce, "after", to=[{"forward": "l1", "rank": 2}]), "rank"),
                 (changed(*reduce, "after", to=[{"transfer": reduce[1]}]), "waits for what waits for it"),
                 (changed(*gather, "axis", to="data 1", of=shards), "lane"),
-                (changed(*gather, "block", to=len(json.loads(shards)["blocks"]) - 1, of=shards), "does not hold it"), (changed(*gather, of=shards), "is not gathered"), (changed(*gather, "after", to=[], of=shards), "before the update"),
+                (changed(*gather, "block", to=len(json.loads(shards)["blocks"]) - 1, of=shards), "is not gathered"), (changed(*gather, of=shards), "is not gathered"), (changed(*gather, "after", to=[], of=shards), "before the update"),
                 (changed(*gather, "before", to=[], of=shards), "no pass waits"), (changed(*gather, "held_until", of=shards), "holds it"),
                 (changed("order", to="priority"), "order")):
             with self.subTest(named):
