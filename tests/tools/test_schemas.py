@@ -260,7 +260,8 @@ class Schemas(program.Case):
         self.assertEqual(sorted(options), sorted(program.listed("options")))
         sweep, cluster = read("sweep"), read("cluster")
         strategy = sweep["properties"]["strategies"]["items"]["oneOf"][1]
-        self.assertEqual(sorted(strategy["properties"]), sorted(["name", *options]))
+        also = [word for words in program.tool_named("write_tables").ALSO.values() for word in words]
+        self.assertEqual(sorted(strategy["properties"]), sorted(["name", *options, *also]))
         self.assertEqual(sorted(sweep["$defs"]["strategy"]["enum"]), sorted(program.listed("strategies")))
         self.assertEqual(sorted(cluster["$defs"]["collective"]["enum"]), sorted(program.listed("collectives")))
         self.assertEqual(sorted(cluster["$defs"]["topology"]["properties"]["kind"]["enum"]), sorted(program.listed("topologies")))
