@@ -222,6 +222,15 @@ class Pipelines(program.Case):
         stages = self.result("--pp", 2, "--schedule", "rows.csv", strategy="fsdp2")["stages"]
         self.assertEqual([one["memory"]["gathered"] for one in stages], [960, 960])
 
+    def test_parameters_gathered_for_a_backward_pass(self):
+        """Two layers a rank, in a unit: its gather takes 10 us + 1/2 * 1920 ns = 10.96 us. F 10.96-50.96; rank 1 gathers again
+        -61.92, and its whole backward pass waits, -101.92; rank 0's -141.92, and its reduction -152.88."""
+        self.given(trace([(10, 20)] * 4), cluster(4))
+        rows = "0UNSHARD,0F0,0B0,0REDUCE_GRAD\n1UNSHARD,1F0,1RESHARD,1UNSHARD,1B0,1REDUCE_GRAD\n"
+        (self.folder / "rows.csv").write_text(rows, encoding="utf-8")
+        found = self.result("--pp", 2, "--schedule", "rows.csv", "--stages", "2,2", "-o", "wrap=1MB", strategy="fsdp2")
+        self.assertAlmostEqual(found["iteration_s"], 152.88e-6, delta=1e-11)
+
     def test_updates_by_layer(self):
         """A layer's share of the update waits for no activations: 20 us each. Rank 0 U 0-20, F -30; rank 1 has updated while
         rank 0 ran backward: F 30-40, B -60; rank 0 B -80."""
