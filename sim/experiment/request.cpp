@@ -14,6 +14,7 @@
 #include "sim/interchange/plan_file.hpp"
 #include "sim/pipeline/planned.hpp"
 #include "sim/schedule/unknown_name_hints.hpp"
+#include "sim/training/parallel_setup.hpp"
 #include "sim/workload/profile_file.hpp"
 
 namespace allreplay {
