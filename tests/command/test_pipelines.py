@@ -210,6 +210,14 @@ class Pipelines(program.Case):
         words[1] = 3
         self.assertAlmostEqual(self.result(*words)["iteration_s"], 270e-6, delta=1e-11)
 
+    def test_the_network_bounds(self):
+        """Two layers of 960 kB a rank, on two replicas: 2 * 1/2 * 960 us each, and hardly anything to compute."""
+        profile = trace([(1, 2)] * 4)
+        for layer in profile["model"]["layers"]:
+            layer["tensors"][0]["shape"] = [240_000]
+        self.given(profile, cluster(4))
+        self.assertAlmostEqual(self.result("--pp", 2)["lower_bound_s"], 1920e-6, delta=1e-11)
+
     def test_buckets_of_megatron(self):
         """Two layers a rank, of a bucket each, are two buckets on rank 0 and one on rank 1."""
         self.given(trace([(10, 20)] * 4), cluster(4))
