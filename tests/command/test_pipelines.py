@@ -219,10 +219,10 @@ class Pipelines(program.Case):
         self.assertAlmostEqual(self.result("--pp", 2)["lower_bound_s"], 1920e-6, delta=1e-11)
 
     def test_buckets_of_megatron(self):
-        """Two layers a rank, of a bucket each, are two buckets on rank 0 and one on rank 1."""
-        self.given(trace([(10, 20)] * 4), cluster(4))
-        words = ["--pp", 2, "-o", "bucket_size=240", "-o", "distributed_optimizer=false"]
-        self.assertEqual(self.result(*words, strategy="megatron")["collectives"], 3)
+        """Two layers a chunk, of a bucket each, are two buckets in the first chunk of rank 0 and one in the other three."""
+        self.given(trace([(10, 20)] * 8), cluster(4))
+        words = ["--pp", 2, "--schedule", "interleaved", "--micro-batches", 2, "-o", "bucket_size=240", "-o", "distributed_optimizer=false"]
+        self.assertEqual(self.result(*words, strategy="megatron")["collectives"], 5)
 
     def test_parameters_gathered_again(self):
         """Rank 0 frees its layer's 960 B behind F0, when it asks for them again: it never holds them twice."""
