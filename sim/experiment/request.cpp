@@ -376,6 +376,7 @@ void take_pipeline(Scenario& scenario) {
   };
   const auto ranks = std::ssize(given.plan.roles), chunks = std::ssize(planned.layers);
   take("pp", parallel.pp, ranks);
+  options.places["pp"] = {given.file, "/parallel/pp"};  // of what does not go with pipelines
   take("tp", parallel.tp, planned.tp);
   take("cp", parallel.cp, planned.cp);
   take("ep", parallel.ep, planned.ep);
