@@ -303,8 +303,9 @@ std::string carried(const Network& network, std::int64_t workers) {
   if (workers >= least && workers <= most) {
     const auto [low, high] = neighbours(network.tables, workers);
     const bool measured = low->workers == workers || high->workers == workers;
-    return measured ? ""
-                    : fmt::format("interpolated between the tables of {} and {} workers", low->workers, high->workers);
+    return measured
+               ? ""
+               : fmt::format("note: interpolated between the tables of {} and {} workers", low->workers, high->workers);
   }
   return fmt::format("tables of {} to {} workers are extrapolated to {}", least, most, workers);
 }
@@ -336,7 +337,7 @@ std::string implausible(const Network& network, const Algorithm& algorithm, std:
                         const CollectiveOptions& options) {
   if (workers == 1) return "";
   const std::string one = impossible(network, algorithm, workers, options), other = carried(network, workers);
-  return one.empty() || other.empty() ? one + other : one + "; " + other;
+  return one.empty() || other.empty() ? one + other : one + "\n" + other;
 }
 
 }  // namespace allreplay

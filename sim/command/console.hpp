@@ -38,8 +38,8 @@ class Console {
   /// path stays whole.
   void print_stderr(std::string_view line);
 
-  /// "warning: …" on standard error, once for each text.
-  void warn(const std::string& text);
+  /// "warning: …" on standard error for each line that does not begin with "note: ", once for each of them.
+  void warn(const std::string& lines);
 
   /// Gives what was simulated to whoever hears: its plan and its timeline do not stand in what is printed.
   void hand_over(Outcome outcome);

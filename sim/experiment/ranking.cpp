@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "sim/training/memory.hpp"
+#include "sim/training/parallel_setup.hpp"
 
 namespace allreplay {
 
@@ -49,11 +50,17 @@ std::size_t options_changed(const Strategy& strategy, const NamedValues& options
   }));
 }
 
+double seconds_of_equal_work(const Outcome& outcome) {
+  const auto& [scenario, result, wall_s] = outcome;
+  const double replica = static_cast<double>(scenario.workers / degrees_of(scenario).dp);
+  return result.metrics.iteration_s * replica / static_cast<double>(result.plan.sharding.accumulate);
+}
+
 Contender contender_of(const Outcome& outcome, const WinningRule& rule) {
   const auto& [scenario, result, wall_s] = outcome;
   const Strategy& strategy = *scenario.strategy;
   return {.fits = fits(scenario, result),
-          .iteration_s = result.metrics.iteration_s,
+          .iteration_s = seconds_of_equal_work(outcome),
           .runs_now = strategy.name == rule.runs_now,
           .offered = offered(scenario.given ? nullptr : &strategy),
           .changed = options_changed(strategy, options_that_matter(scenario), scenario.profile) +

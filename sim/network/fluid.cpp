@@ -57,11 +57,19 @@ Time FluidNetwork::next_change() const {
 }
 
 Load FluidNetwork::load() const {
-  Load load{static_cast<std::int64_t>(state_.running.size()), 0};
+  const auto in_flight = static_cast<std::int64_t>(state_.running.size());
+  return rates_ ? load_of([](TaskId) { return true; }) : Load{in_flight, 0};
+}
+
+Load FluidNetwork::load_of(const std::function<bool(TaskId)>& which) const {
+  Load load;
+  for (const Running& one : state_.running) load.in_flight += which(one.id);
   if (!rates_) return load;
   for (const std::uint32_t shape : seen_.shapes)
     for (const std::uint32_t who : seen_.moving[shape].who)
-      load.rate += seen_.moving[shape].speed / (seen_.running[who].loads->per_byte(0) * seen_.running[who].pace.bytes);
+      if (which(seen_.running[who].id))
+        load.rate +=
+            seen_.moving[shape].speed / (seen_.running[who].loads->per_byte(0) * seen_.running[who].pace.bytes);
   return load;
 }
 

@@ -39,6 +39,7 @@ class FluidNetwork final : public Server {
   /// Each collective moves its bytes at the same rate in all of its rounds where it is alone, and at none while a
   /// round starts up or is reduced.
   Load load() const override;
+  Load load_of(const std::function<bool(TaskId)>& which) const override;
   /// Rounds begun.
   std::int64_t events() const override { return state_.rounds; }
 

@@ -87,6 +87,13 @@ void MessageNetwork::join(TaskId id, std::uint32_t party, Time now) {
   instants_.push(now, {0, Nothing});
 }
 
+Load MessageNetwork::load_of(const std::function<bool(TaskId)>& which) const {
+  Load load;
+  for (const Running& one : running_) load.in_flight += which(one.id);
+  for (const std::uint32_t idle : idle_running_) load.in_flight -= which(running_[idle].id);
+  return load;
+}
+
 void MessageNetwork::complete(Time now, std::vector<TaskId>& done) {
   while (instants_.next() == now) {
     instants_.pop([&](Instants::Event event) { handle(event, now); });

@@ -37,6 +37,7 @@ class MessageNetwork final : public Server {
   Time next_completion() const override { return instants_.next(); }
   void complete(Time now, std::vector<TaskId>& done) override;
   Load load() const override { return {static_cast<std::int64_t>(running_.size() - idle_running_.size()), 0}; }
+  Load load_of(const std::function<bool(TaskId)>& which) const override;
   /// Messages sent.
   std::int64_t events() const override { return sent_; }
 

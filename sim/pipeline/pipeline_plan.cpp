@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/pipeline/planned.hpp"
 #include "sim/pipeline/rank_programs.hpp"
 #include "sim/schedule/fsdp.hpp"
 #include "sim/schedule/gradients.hpp"
@@ -43,7 +44,9 @@ class PipelinePlanner {
         barrier_(request.options.barrier.value_or(request.strategy.barrier)) {
     plan_.strategy = request.strategy.name;
     plan_.sharding = options_.sharding;
-    plan_.pipeline = true;
+    const Degrees& degrees = pipeline_.degrees;
+    plan_.pipeline = {degrees.tp, degrees.cp, degrees.ep, request.parallel.schedule, {}, barrier_};
+    for (const Chunk& chunk : pipeline_.chunks) plan_.pipeline->layers.push_back(chunk.layers());
     plan_.groups.clear();
     plan_.roles.clear();
     plan_.together = request.parallel.update_barrier.value_or(
@@ -59,6 +62,7 @@ class PipelinePlanner {
     else
       plan_fsdp2();
     for (RankProgram& rank : ranks_) plan_.roles[rank.rank()].program = std::move(rank.works);
+    set_channels(plan_);
     return std::move(plan_);
   }
 
@@ -78,8 +82,8 @@ class PipelinePlanner {
     reductions_.resize(ranks_.size());
   }
 
-  std::uint32_t add_lane(std::string name, std::uint32_t channel, const QueueingPolicy& queueing) {
-    plan_.lanes.push_back({std::move(name), queueing.order, queueing.window, queueing.tick, channel});
+  std::uint32_t add_lane(std::string name, const QueueingPolicy& queueing) {
+    plan_.lanes.push_back({std::move(name), queueing.order, queueing.window, queueing.tick});
     return static_cast<std::uint32_t>(plan_.lanes.size() - 1);
   }
   static QueueingPolicy as_listed() { return {.order = Order::AsListed}; }
@@ -134,7 +138,7 @@ class PipelinePlanner {
       for (const PendingSend& one : sends_of(rank)) {
         const auto [lane, fresh] = lanes.emplace(std::pair(one.from, one.to), 0);
         if (fresh) {
-          lane->second = add_lane(fmt::format("{} to {}", one.from, one.to), next_channel_++, {});
+          lane->second = add_lane(fmt::format("{} to {}", one.from, one.to), {});
           groups_of_pairs_[{one.from, one.to}] = add_pairs(one.from, one.to);
         }
         all.push_back(one);
@@ -241,7 +245,7 @@ class PipelinePlanner {
                                     .group = add_pairs(one, other),
                                     .payload = {Payload::Kind::Gradients},
                                     .bytes = static_cast<double>(profile_.tensors[profile_.tied->first].bytes),
-                                    .lane = add_lane("tied", next_channel_++, {})});
+                                    .lane = add_lane("tied", {})});
     for (const std::uint32_t end : {one, other}) {
       gate_after_work(ranks_[end], ranks_[end].last_work(), transfer(tied));
       for (const std::uint32_t reduced : reductions_[end]) gate(transfer(reduced), transfer(tied));
@@ -283,10 +287,8 @@ class PipelinePlanner {
     const bool by_layer = barrier_ == Barrier::Layer && !shards;
     begin({by_layer, profile_.update > Time(0), queueing.tick > Time(0), options_.sharding.shards_gradients()});
     for (const RankProgram& rank : ranks_) {
-      const std::uint32_t channel = next_channel_++;
-      if (shards) gather_lanes_.push_back(add_lane(fmt::format("gather {}", rank.rank()), channel, as_listed()));
-      reduce_lanes_.push_back(
-          add_lane(fmt::format("{} {}", shards ? "reduce" : "network", rank.rank()), channel, queueing));
+      if (shards) gather_lanes_.push_back(add_lane(fmt::format("gather {}", rank.rank()), as_listed()));
+      reduce_lanes_.push_back(add_lane(fmt::format("{} {}", shards ? "reduce" : "network", rank.rank()), queueing));
     }
     add_sends();
     for (const RankProgram& rank : ranks_) {
@@ -416,9 +418,8 @@ class PipelinePlanner {
       bool first = rank.rank() == 0;
       for (const std::uint32_t chunk : pipeline_.chunks_of(rank.rank()))
         buckets[chunk] = add_buckets(chunk, std::exchange(first, false) ? least : 0);
-      const std::uint32_t channel = next_channel_++;
-      gather_lanes_.push_back(add_lane(fmt::format("gather {}", rank.rank()), channel, as_listed()));
-      reduce_lanes_.push_back(add_lane(fmt::format("reduce {}", rank.rank()), channel, as_listed()));
+      gather_lanes_.push_back(add_lane(fmt::format("gather {}", rank.rank()), as_listed()));
+      reduce_lanes_.push_back(add_lane(fmt::format("reduce {}", rank.rank()), as_listed()));
     }
     add_sends();
     for (const RankProgram& rank : ranks_) {
@@ -529,10 +530,10 @@ class PipelinePlanner {
     for (std::uint32_t chunk = 0; chunk < pipeline_.chunks.size(); ++chunk) units[chunk] = add_units(chunk);
     const bool separate = options_.fsdp.separate_lanes;
     for (const RankProgram& rank : ranks_) {
-      const std::uint32_t channel = next_channel_++, number = rank.rank();
+      const std::uint32_t number = rank.rank();
       gather_lanes_.push_back(
-          add_lane(fmt::format("{} {}", separate ? "gather" : "gather and reduce", number), channel, as_listed()));
-      reduce_lanes_.push_back(separate ? add_lane(fmt::format("reduce {}", number), channel, as_listed())
+          add_lane(fmt::format("{} {}", separate ? "gather" : "gather and reduce", number), as_listed()));
+      reduce_lanes_.push_back(separate ? add_lane(fmt::format("reduce {}", number), as_listed())
                                        : gather_lanes_.back());
     }
     add_sends();
@@ -624,7 +625,6 @@ class PipelinePlanner {
   bool blocking_ = false, overlap_gathers_ = false;
   Plan plan_;
   std::vector<RankProgram> ranks_;
-  std::uint32_t next_channel_ = 0;
   std::vector<std::uint32_t> gather_lanes_, reduce_lanes_;  // by rank
   std::vector<std::vector<std::uint32_t>> reductions_;      // by rank
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> groups_of_pairs_;

@@ -31,7 +31,7 @@ struct DrawnIteration {
   /// The classes that have a row in the picture: all, or those that end last.
   std::vector<std::size_t> shown() const;
 
-  bool pipeline() const { return outcome.result.plan.pipeline; }
+  bool pipeline() const { return outcome.result.plan.pipeline.has_value(); }
   bool shards() const { return outcome.result.plan.sharding.shards_optimizer(); }
   bool micro_batches() const { return outcome.result.plan.sharding.accumulate > 1; }
 

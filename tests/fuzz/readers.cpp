@@ -22,8 +22,8 @@
 #include "sim/experiment/row.hpp"
 #include "sim/experiment/run.hpp"
 #include "sim/experiment/sweep.hpp"
-#include "sim/interchange/jobs/readers.hpp"
 #include "sim/interchange/plan_file.hpp"
+#include "sim/interchange/timelines/readers.hpp"
 #include "sim/report/diagnosis_report.hpp"
 #include "sim/report/sweep_result.hpp"
 #include "sim/search/plan_of.hpp"
@@ -103,16 +103,10 @@ void read_a_cluster(const std::string& text) {
 
 void read_a_plan(const std::string& text) {
   const Profile profile = two_layers();
-  auto given = std::make_shared<GivenPlan>();
-  given->file = here;
-  given->plan = read_plan(Json::parse(text, here), profile);
-  given->name = given->strategy.name = given->plan.strategy;
-  given->strategy.split = uses_halves(given->plan);
-  if (given->plan.sharding.accumulate > 100) return;
   Scenario scenario = small_scenario(profile, "wfbp");
-  scenario.given = given;
-  scenario.strategy = &given->strategy;
-  scenario.options.strategy.sharding = given->plan.sharding;
+  Plan plan = read_plan(Json::parse(text, here), profile, scenario.workers);
+  if (plan.sharding.accumulate > 100) return;
+  take_plan(scenario, here, std::move(plan));
   run(scenario);
 }
 

@@ -124,7 +124,7 @@ class Networks(unittest.TestCase):
             self.assertAlmostEqual(self.row(tables, workers, "--bytes", "1MB")["time_s"], time, delta=1e-12)
         done = self.run_on(tables, 8, "--bytes", "1MB")  # log 8 is halfway from log 4 to log 16
         self.assertAlmostEqual(json.loads(done.stdout)[0]["time_s"], 2e-3, delta=1e-12)
-        self.assertEqual(done.stderr, "warning: interpolated between the tables of 4 and 16 workers\n")
+        self.assertEqual(done.stderr, "note: interpolated between the tables of 4 and 16 workers\n")
         done = self.run_on(tables, 32, "--bytes", "1MB")
         self.assertAlmostEqual(json.loads(done.stdout)[0]["time_s"], 4e-3, delta=1e-12)
         self.assertEqual(done.stderr, "warning: tables of 4 to 16 workers are extrapolated to 32\n")

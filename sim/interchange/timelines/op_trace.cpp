@@ -8,7 +8,7 @@
 
 #include "sim/core/text.hpp"
 #include "sim/interchange/importers/json_input.hpp"
-#include "sim/interchange/jobs/readers.hpp"
+#include "sim/interchange/timelines/readers.hpp"
 
 namespace allreplay {
 
