@@ -328,11 +328,11 @@ which not every schedule fits into 80 GB. The iteration and its bubble under `dd
 
 - A pipeline hides most of the gradients' communication by itself: ranks finish one after another, and all but the first reduce while others still compute. What is left of `ddp`'s is {span(of("1f1b", "interleaved"))} of the iteration under `1f1b` and
   `interleaved`, and {span(of("zb-h1", "zbv", "dualpipe-v"))} under the schedules that cut backward passes in two.
-- `best` takes it to {span([exposed(case, "best") for case in cases], 2)}, and at most {percent(saved[most])} off `ddp`'s iteration ({name_of(sweeps, config, most[0])}, {most[1]} ranks, `{most[2]}`). In {as_megatron} of {len(cases)} cases it is no better than what `megatron` does as it comes:
+- `best` takes it to {span([exposed(case, "best") for case in cases], 2)}, and takes at most {percent(saved[most])} off `ddp`'s iteration ({name_of(sweeps, config, most[0])}, {most[1]} ranks, `{most[2]}`). In {as_megatron} of {len(cases)} cases it is no better than what `megatron` does as it comes:
   few large buckets, where there is so little time to fill.
 - The bubble is {span([bubble(case) for case in cases], 0)}. The pipeline's schedule is worth more than the gradients': `zbv` takes up to {percent(schedule)} off `1f1b`.
-- Who waits for whom counts, too: where each layer waits for its own gradients only (`bytescheduler`), no rank's update waits for all ranks, and `zbv` loses the end of its bubble: {span(list(by_stage.values()))} off `ddp`'s iteration, although more is
-  exposed. A clipped norm over all gradients forbids that."""
+- Who waits for whom counts, too: where each layer waits for its own gradients only (`bytescheduler`, and what `best` finds there), no rank's update waits for all ranks, which takes up to {percent(max(by_stage.values()))} off `zbv`'s iteration, although
+  more is exposed. A clipped norm over all gradients forbids that."""
 
 
 FINDINGS = (  # title, what writes it, its sweeps, its picture in docs/pictures
