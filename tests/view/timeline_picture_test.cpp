@@ -605,10 +605,11 @@ std::string passes_in(const TimelineRow& row) {
 TEST_CASE("a pipeline's passes stand where its schedule puts them, and its sends lead from rank to rank") {
   const Outcome outcome = run(two_ranks("1f1b"));
   const TimelineRows rows = timeline_rows(outcome, outcome.result.episodes.back());
-  // By hand, in ms: two layers forward take 2, backward 4, a send 1. Rank 0 runs ahead by one micro-batch.
+  // By hand, in ms: an update that nobody has takes no time; two layers forward take 2, backward 4, a send 1. Rank 0
+  // runs ahead by one micro-batch.
   REQUIRE(rows.passes.size() == 2);
-  CHECK(passes_in(rows.passes[0]) == "0F0 0-2 0F1 2-4 0B0 10-14 0B1 16-20 ");
-  CHECK(passes_in(rows.passes[1]) == "1F0 3-5 1B0 5-9 1F1 9-11 1B1 11-15 ");
+  CHECK(passes_in(rows.passes[0]) == "update 0-0 0F0 0-2 0F1 2-4 0B0 10-14 0B1 16-20 ");
+  CHECK(passes_in(rows.passes[1]) == "update 0-0 1F0 3-5 1B0 5-9 1F1 9-11 1B1 11-15 ");
   REQUIRE(rows.network.size() == 2);
   CHECK((rows.network[0].from == 0 && rows.network[0].to == 1));
   CHECK((rows.network[1].from == 1 && rows.network[1].to == 0));
