@@ -211,7 +211,7 @@ class Compare(program.Case):
         self.assertEqual(note(*base, "ddp,fsdp2", "--memory", "90GB"), [])
         plain = (*SMALL, "--cluster", "k80-10gbe", "-s")
         self.assertEqual(note(*plain, "ddp"), [])  # nothing shards, and the trace knows no activations
-        self.assertEqual(note(*plain, "zero-3"), ["note: memory is not checked (give --memory of a worker, such as 80GB), and is without activations: the trace "
+        self.assertEqual(note(*plain, "zero-3"), ["note: memory is not checked (give --memory of a worker, such as 80GB), and is without activations: the profile "
                                                   "says nothing of them"])
         self.assertEqual(note(*plain, "zero-3", "--memory", "1GB"), ["note: memory is without activations: the profile says nothing of them"])
 

@@ -396,7 +396,7 @@ class Pipelines(program.Case):
         self.given({**trace([(10, 20)] * 4), "parallel": {"tp": 4}}, cluster(8))
         self.assertIn("tp 4", self.refusal("--tp", 2))
         self.assertEqual(self.result("--pp", 2, "--micro-batches", 2)["tp"], 4)
-        for command in ("tune", "recommend", "whatif"):
+        for command in ("tune", "recommend"):
             done = self.run_program(command, "-p", "trace.json", "-c", "cluster.json", "--pp", 2,
                                     *(["-s", "ddp"] if command != "recommend" else []))
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), (command, done.stderr))
