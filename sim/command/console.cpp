@@ -37,8 +37,8 @@ void Console::print_stderr(std::string_view line) {
   print_aside((breaks ? wrapped(text, width_of_standard_error(), 2) : text) + "\n");
 }
 
-void Console::warn(const std::string& text) {
-  if (!text.empty() && warned_.insert(text).second) print_stderr("warning: " + text);
+void Console::say_once(std::string_view what, const std::string& text) {
+  if (!text.empty() && said_.insert(text).second) print_stderr(fmt::format("{}{}", what, text));
 }
 
 void Console::hand_over(Outcome outcome) {

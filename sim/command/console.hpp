@@ -38,8 +38,9 @@ class Console {
   /// path stays whole.
   void print_stderr(std::string_view line);
 
-  /// "warning: …" on standard error, once for each text.
-  void warn(const std::string& text);
+  /// "warning: …", or "note: …", on standard error, once for each text.
+  void warn(const std::string& text) { say_once("warning: ", text); }
+  void note(const std::string& text) { say_once("note: ", text); }
 
   /// Gives what was simulated to whoever hears: its plan and its timeline do not stand in what is printed.
   void hand_over(Outcome outcome);
@@ -49,8 +50,10 @@ class Console {
   std::vector<Outcome> outcomes;          ///< what hand_over() was called with
 
  private:
+  void say_once(std::string_view what, const std::string& text);
+
   bool is_captured_;
-  std::set<std::string> warned_;
+  std::set<std::string> said_;
 };
 
 /// What a command is called with beside its options: what its files and names mean, and who hears it.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/collective/nccl.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/collective/send_cost.hpp"
 #include "sim/network/alpha_beta.hpp"
@@ -43,6 +44,7 @@ NetworkSetup setup_of(const Scenario& scenario, const CollectiveChoice& choice, 
     setup.levels.node_workers = topology.gpus_per_host();
   }
   setup.rails = ports_of_a_node(network);
+  if (network.nccl) setup.nccl = std::make_shared<Network>(nccl_levels(network));
   setup.gamma = network.gamma;
   setup.options = choice.options;
   setup.reuse = scenario.reuse;

@@ -42,18 +42,19 @@ void name_kinds(LinkUsage& usage) {
 LinkUsage usage_on(const Job& job) {
   LinkUsage usage;
   usage.topology = job.topology;
-  usage.sent.resize(job.rounds->calls().size());
   name_kinds(usage);
   return usage;
 }
 
 void send(LinkUsage& usage, const Job& job, CallId call, double bytes) {
-  LinkUsage::Sent& sent = usage.sent.at(call);
+  const RoundsFabric::Sent what = job.rounds->sent(call, bytes);
+  if (usage.sent.size() <= what.rounds) usage.sent.resize(what.rounds + 1);
+  LinkUsage::Sent& sent = usage.sent[what.rounds];
   if (sent.loads.empty()) {
-    sent.rounds = job.rounds->rounds_of_call(job.rounds->calls()[call], usage.topology->group_size());
+    sent.rounds = job.rounds->rounds_laid(what.rounds, usage.topology->group_size());
     sent.loads = link_loads(sent.rounds, *usage.topology);
   }
-  sent.bytes += bytes;
+  sent.bytes += what.bytes;
 }
 
 }  // namespace
