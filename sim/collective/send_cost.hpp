@@ -12,6 +12,9 @@ namespace allreplay {
 LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to, std::int64_t of_rank,
                      std::int64_t workers, const CollectiveOptions& options);
 
+/// What sums between the ranks of a pipeline, where this one is named: NCCL's choice between two is a ring.
+const Algorithm& algorithm_of_tied(const Algorithm& named);
+
 /// An all-reduce between two ranks: the closed form for two, of the α and β of a send between them.
 CommCost tied_cost(const Network& network, const Algorithm& algorithm, const LinkCosts& send,
                    const CollectiveOptions& options);

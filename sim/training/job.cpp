@@ -129,7 +129,8 @@ std::vector<Call> calls_of_pipeline(const Scenario& scenario, const CollectiveCh
   if (const auto& tied = scenario.profile->tied) {
     const std::uint32_t from = rank_of_layer(pipeline, scenario.profile->tensors[tied->first].layer),
                         to = rank_of_layer(pipeline, scenario.profile->tensors[tied->second].layer);
-    if (from != to) calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), choice.algorithm);
+    if (from != to)
+      calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), &algorithm_of_tied(*choice.algorithm));
   }
   return calls;
 }
