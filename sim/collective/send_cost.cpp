@@ -54,8 +54,7 @@ const Algorithm& algorithm_of_tied(const Algorithm& named) {
   return named.coefficients ? named : find_algorithm("ring", {});
 }
 
-CommCost tied_cost(const Network& network, const Algorithm& algorithm, const LinkCosts& send,
-                   const CollectiveOptions& options) {
+CommCost tied_cost(const Algorithm& algorithm, const LinkCosts& send, const CollectiveOptions& options) {
   const Algorithm& priced = algorithm_of_tied(algorithm);
   CollectiveOptions flat = options;
   flat.groups = 1;

@@ -16,8 +16,7 @@ LinkCosts send_costs(const Network& network, std::int64_t from, std::int64_t to,
 const Algorithm& algorithm_of_tied(const Algorithm& named);
 
 /// An all-reduce between two ranks: the closed form for two, of the α and β of a send between them.
-CommCost tied_cost(const Network& network, const Algorithm& algorithm, const LinkCosts& send,
-                   const CollectiveOptions& options);
+CommCost tied_cost(const Algorithm& algorithm, const LinkCosts& send, const CollectiveOptions& options);
 
 /// An all-to-all among the groups of a family: direct, as half a parameter server's.
 CommCost all_to_all_cost(const Network& network, const Group& group, std::int64_t workers, std::int64_t table_workers);

@@ -51,13 +51,18 @@ double NcclOnLinks::least(double bytes) const {
 }
 
 double NcclOnLinks::least_together(double bytes) const {
-  double base = std::numeric_limits<double>::infinity(), per_byte = base;
+  double base = std::numeric_limits<double>::infinity();
+  for (const NcclChoice& choice : price_.choices(at_best)) base = std::min(base, choice.base);
+  return std::max(base, least_on_links(bytes));
+}
+
+double NcclOnLinks::least_on_links(double bytes) const {
+  double per_byte = std::numeric_limits<double>::infinity();
   for (const NcclChoice& choice : price_.choices(at_best)) {
     const Laid& on = laid(choice);
-    base = std::min(base, choice.base);
     per_byte = std::min(per_byte, on.busy > 0 ? on.busiest / on.busy_on_rails / choice.bandwidth : 0);
   }
-  return std::max(base, per_byte * bytes);
+  return per_byte * bytes;
 }
 
 }  // namespace allreplay

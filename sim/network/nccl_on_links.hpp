@@ -46,6 +46,8 @@ class NcclOnLinks final : public SizePrice {
   double least(double bytes) const override;
   /// Of bytes in any blocks, however they overlap, no less than the largest of a base and the busiest link's time.
   double least_together(double bytes) const;
+  /// The busiest link's time alone.
+  double least_on_links(double bytes) const;
 
  private:
   const Laid& laid(const NcclChoice& choice) const;

@@ -52,7 +52,8 @@ class RoundsFabric : public Fabric {
   Time least(WireBytes bytes, const Call& call = CollectiveOp::AllReduce, bool several = true) const override;
   Time least_behind(WireBytes bytes, const Call& call, bool several) const override;
   Time at_best(WireBytes bytes, const Call& call) const override {
-    return nccl_[id_of(call)] ? least(bytes, call) : alone(bytes, call);
+    const auto& nccl = nccl_[id_of(call)];
+    return nccl ? to_time(nccl->least_on_links(bytes)) : alone(bytes, call);
   }
   std::unique_ptr<Server> server() const override;
   std::int64_t messages(const Call& call = CollectiveOp::AllReduce) const override;

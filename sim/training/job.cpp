@@ -112,7 +112,7 @@ void add_pipeline_calls(const Scenario& scenario, const CollectiveChoice& choice
     calls.emplace_back(CollectiveOp::Send, degrees.pairs(from, to), choice.algorithm);
     costs.push_back({CommCost(send.alpha, send.beta)});
     calls.emplace_back(CollectiveOp::AllReduce, degrees.pairs(from, to), choice.algorithm);
-    costs.push_back({tied_cost(scenario.cluster.network, *choice.algorithm, send, choice.options)});
+    costs.push_back({tied_cost(*choice.algorithm, send, choice.options)});
   }
 }
 
