@@ -21,12 +21,14 @@ double whole(double ps) { return std::floor(ps + 0.5); }
 }  // namespace
 
 FluidNetwork::FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives,
-                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma, bool rates)
+                           std::shared_ptr<const Shapes> shapes, double alpha, double gamma, bool rates, NcclCalls nccl)
     : collectives_(std::move(collectives)),
       shapes_(std::move(shapes)),
       alpha_(alpha * 1e12),
       gamma_(gamma * 1e12),
-      rates_(rates) {
+      rates_(rates),
+      nccl_(std::move(nccl)) {
+  nccl_.resize(collectives_.size());
   state_.moving.resize(shapes_->size());
 }
 
@@ -37,12 +39,16 @@ void FluidNetwork::start(TaskId id, const Task& task, Time now) {
   }
   ahead_stopped_.reset();
   run(state_, relative(now), all_steps);
-  const RoundLoads* loads = collectives_[task.call_id].get();
-  Running running{id, loads, task.bytes, {}, 0, 0, Step::Fresh, relative(now)};
-  if (task.bytes > 0)
-    running.pace = loads->pace(alpha_ * 1e-12, task.bytes);
-  else
-    running.round = loads->rounds.size();
+  Running running{id, collectives_[task.call_id].get(), task.bytes, {}, 0, 0, Step::Fresh, relative(now)};
+  if (task.bytes <= 0) {
+    running.round = running.loads->rounds.size();
+  } else if (const auto& nccl = nccl_[task.call_id]) {
+    const NcclWay way = nccl->way(task.bytes);
+    running.loads = collectives_[way.rounds].get();
+    running.pace = {nccl->seconds(task.bytes), 0, way.bytes, way.start_up / static_cast<double>(running.loads->length)};
+  } else {
+    running.pace = running.loads->pace(alpha_ * 1e-12, task.bytes);
+  }
   state_.running.push_back(running);
   state_.fresh.push_back(static_cast<std::uint32_t>(state_.running.size() - 1));
   if (rates_) see(now);
@@ -125,7 +131,8 @@ void FluidNetwork::forget_ended(double at, std::vector<TaskId>& done) {
 }
 
 double FluidNetwork::start_up(const Running& running) const {
-  return (alpha_ + running.loads->rounds[running.round].latency * 1e12) * running.pace.start_ups;
+  return (alpha_ + running.loads->rounds[running.round].latency * 1e12) * running.pace.start_ups +
+         running.pace.each * 1e12;
 }
 
 // At full speed.

@@ -18,6 +18,7 @@
 
 #include "sim/engine/server.hpp"
 #include "sim/network/message.hpp"
+#include "sim/network/nccl_on_links.hpp"
 #include "sim/network/round_load.hpp"
 #include "sim/network/waiting_line.hpp"
 
@@ -25,9 +26,10 @@ namespace allreplay {
 
 class FluidNetwork final : public Server {
  public:
-  /// `rates`: somebody asks for Load::rate.
+  /// `rates`: somebody asks for Load::rate. `nccl`: of calls that go as it chooses; behind the calls' own collectives
+  /// stand others of theirs.
   FluidNetwork(std::vector<std::shared_ptr<const RoundLoads>> collectives, std::shared_ptr<const Shapes> shapes,
-               double alpha, double gamma, bool rates = false);
+               double alpha, double gamma, bool rates = false, NcclCalls nccl = {});
 
   void start(TaskId id, const Task& task, Time now) override;
   /// Or how far it has looked ahead: others may start before all of the future is needed.
@@ -101,6 +103,7 @@ class FluidNetwork final : public Server {
   std::shared_ptr<const Shapes> shapes_;
   double alpha_, gamma_;  // ps, ps per byte
   bool rates_;
+  NcclCalls nccl_;
   Time origin_{0};
   State state_;
   State seen_;           // where rates are asked for: the state at the last instant

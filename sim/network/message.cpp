@@ -16,8 +16,13 @@ constexpr std::uint32_t versions = 0xffffffff / kinds;
 }  // namespace
 
 MessageNetwork::MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives,
-                               std::span<const Link> links, double gamma, Parties parties)
-    : collectives_(std::move(collectives)), gamma_(gamma * 1e12), parties_(std::move(parties)), links_(links) {
+                               std::span<const Link> links, double gamma, Parties parties, NcclCalls nccl)
+    : collectives_(std::move(collectives)),
+      gamma_(gamma * 1e12),
+      parties_(std::move(parties)),
+      nccl_(std::move(nccl)),
+      links_(links) {
+  nccl_.resize(collectives_.size());
   std::uint32_t ranks = 0;
   for (const auto& collective : collectives_)
     if (collective) ranks = std::max(ranks, collective->ranks);
@@ -34,10 +39,14 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   }
   Running& running = running_[index];
   running.id = id;
-  running.rounds = collectives_[task.call_id].get();
-  running.bytes = task.bytes;
+  NcclWay way{.rounds = task.call_id, .bytes = 1};
+  if (nccl_[task.call_id] && task.bytes > 0) way = nccl_[task.call_id]->way(task.bytes);
+  running.rounds = collectives_[way.rounds].get();
+  running.bytes = task.bytes * way.bytes;
+  running.base = to_time(way.base);
+  running.start_ups = {way.start_ups[0] * 1e12, way.start_ups[1] * 1e12};
   running.absent = parties_.empty() ? 0 : running.rounds->ranks;
-  running.left = running.absent + (task.bytes > 0 ? running.rounds->deliveries : 0);
+  running.left = running.absent + (running.bytes > 0 ? running.rounds->deliveries : 0);
   running.first = running.last = 0;
   running.tail = 0;
   running.tail_turn = 0;
@@ -47,8 +56,7 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
   }
   running.channels.resize(running.rounds->channels);
   if (running.left == 0) {
-    finished_.push_back(index);
-    instants_.push(now, {0, Nothing});
+    instants_.push(add(now, running.base), {index, Ended});
     return;
   }
   running.next.assign(running.rounds->slots, 0);
@@ -60,7 +68,8 @@ void MessageNetwork::start(TaskId id, const Task& task, Time now) {
     running.held.resize(running.absent);
     return;
   }
-  for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) advance(index, slot, now);
+  const Time ready = add(now, running.base);
+  for (std::uint32_t slot = 0; slot < running.rounds->slots; ++slot) advance(index, slot, ready);
 }
 
 void MessageNetwork::line_up(Running& running) {
@@ -71,11 +80,16 @@ void MessageNetwork::line_up(Running& running) {
   }
 }
 
-// The ranks take what has come for them, and send.
 void MessageNetwork::join(TaskId id, std::uint32_t party, Time now) {
   const auto found = std::find_if(running_.begin(), running_.end(), [&](const Running& one) { return one.id == id; });
   const auto index = static_cast<std::uint32_t>(found - running_.begin());
-  Running& running = *found;
+  if (found->base == Time(0)) return take_part(index, party, now);
+  instants_.push(add(now, found->base), {index, Ready + kinds * party});
+}
+
+// The ranks take what has come for them, and send.
+void MessageNetwork::take_part(std::uint32_t index, std::uint32_t party, Time now) {
+  Running& running = running_[index];
   for (const Rank rank : parties_[party]) {
     running.here[rank] = true;
     --running.absent;
@@ -124,6 +138,10 @@ void MessageNetwork::handle(Instants::Event event, Time now) {
     }
     case Reduced:
       return deliver(event.subject, now);
+    case Ended:
+      return finished_.push_back(event.subject);
+    case Ready:
+      return take_part(event.subject, event.what / kinds, now);
     default:
       return;
   }
@@ -200,7 +218,9 @@ void MessageNetwork::launch(std::uint32_t index, std::uint32_t slot, const Route
     flow.running = index;
     flow.slot = slot;
     flow.round = round;
-    flow.updated = add(now, part.delay);
+    const StartUp start_up(part, running_[index].start_ups);
+    flow.updated = add(now, start_up.delay);
+    flow.carry = start_up.carry;
     instants_.push(flow.updated, {id, Begin});
   }
 }
@@ -350,7 +370,7 @@ void MessageNetwork::share(Time now) {
     if (flow.rate > 0)
       flow.left -= flow.rate * static_cast<double>((now - flow.updated).count());
     else if (flow.updated == now)  // it waited for its start-up alone, and began that much later than the instant says
-      flow.left += flow.message->carry * rate;
+      flow.left += flow.carry * rate;
     const bool waits = flow.rate > 0;
     flow.rate = rate;
     flow.updated = now;

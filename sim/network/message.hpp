@@ -21,6 +21,7 @@
 #include "sim/engine/server.hpp"
 #include "sim/network/fair_links.hpp"
 #include "sim/network/instants.hpp"
+#include "sim/network/nccl_on_links.hpp"
 #include "sim/network/rendezvous.hpp"
 #include "sim/network/routed_rounds.hpp"
 
@@ -28,9 +29,10 @@ namespace allreplay {
 
 class MessageNetwork final : public Server {
  public:
-  /// `parties`: who starts when told to (join), the ranks of all parties; none: all ranks start with the task.
+  /// `parties`: who starts when told to (join), the ranks of all parties; none: all ranks start with the task. `nccl`:
+  /// of calls that go as it chooses; behind the calls' own collectives stand others of theirs.
   MessageNetwork(std::vector<std::shared_ptr<const RoutedRounds>> collectives, std::span<const Link> links,
-                 double gamma, Parties parties = {});
+                 double gamma, Parties parties = {}, NcclCalls nccl = {});
 
   void start(TaskId id, const Task& task, Time now) override;
   void join(TaskId id, std::uint32_t party, Time now) override;
@@ -69,6 +71,8 @@ class MessageNetwork final : public Server {
     TaskId id = 0;
     const RoutedRounds* rounds = nullptr;
     double bytes = 0;
+    Time base{0};                     // from when a rank starts until it sends
+    StartUps start_ups{};             // of messages, besides
     std::int64_t left = 0;            // messages, and ranks that have not started
     std::vector<std::uint32_t> next;  // by slot: the round that it sends next
     std::vector<Progress> progress;   // of rounds first … last − 1: round r at r mod size, a power of two,
@@ -87,9 +91,10 @@ class MessageNetwork final : public Server {
   };
   struct Flow {
     const RoutedMessage* message = nullptr;
-    double left = 0;  // bytes, at `updated`
-    double rate = 0;  // bytes per ps
-    Time updated{0};  // until its bytes flow: when its start-up is over
+    double left = 0;   // bytes, at `updated`
+    double rate = 0;   // bytes per ps
+    Time updated{0};   // until its bytes flow: when its start-up is over,
+    double carry = 0;  // but for so much; ps
     std::uint32_t running = 0;
     std::uint32_t slot = 0;  // its sender's; of a channel's message nobody asks
     std::uint32_t round = 0;
@@ -104,10 +109,12 @@ class MessageNetwork final : public Server {
     Time free{0};
     double carry = 0;
   };
-  // A flow's bytes begin to flow, or have all come; its reduction has ended.
-  enum What : std::uint32_t { Begin, Ends, Reduced, Nothing };
+  // A flow's bytes begin to flow, or have all come; its reduction has ended. A collective has, or a party of it, whose
+  // number stands where flows have versions, is ready to send.
+  enum What : std::uint32_t { Begin, Ends, Reduced, Ended, Ready, Nothing };
 
   void handle(Instants::Event event, Time now);
+  void take_part(std::uint32_t running, std::uint32_t party, Time now);
   void advance(std::uint32_t running, std::uint32_t slot, Time now);
   void enter(Running& running, std::uint32_t round);
   void leave(Running& running, std::uint32_t round);
@@ -133,6 +140,7 @@ class MessageNetwork final : public Server {
   std::vector<std::shared_ptr<const RoutedRounds>> collectives_;
   double gamma_;  // ps per byte
   Parties parties_;
+  NcclCalls nccl_;
   FairLinks links_;
   Instants instants_;
   std::vector<Running> running_;

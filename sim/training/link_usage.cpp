@@ -39,19 +39,15 @@ void name_kinds(LinkUsage& usage) {
   }
 }
 
-LinkUsage usage_on(const Job& job) {
-  LinkUsage usage = no_usage(job.topology);
-  usage.sent.resize(job.rounds->calls().size());
-  return usage;
-}
-
 void send(LinkUsage& usage, const Job& job, CallId call, double bytes) {
-  LinkUsage::Sent& sent = usage.sent.at(call);
+  const RoundsFabric::Sent what = job.rounds->sent(call, bytes);
+  if (usage.sent.size() <= what.rounds) usage.sent.resize(what.rounds + 1);
+  LinkUsage::Sent& sent = usage.sent[what.rounds];
   if (sent.loads.empty()) {
-    sent.rounds = job.rounds->rounds_of_call(job.rounds->calls()[call], usage.topology->group_size());
+    sent.rounds = job.rounds->rounds_laid(what.rounds, usage.topology->group_size());
     sent.loads = link_loads(sent.rounds, *usage.topology);
   }
-  sent.bytes += bytes;
+  sent.bytes += what.bytes;
 }
 
 }  // namespace
@@ -99,7 +95,7 @@ LinkUsage no_usage(std::shared_ptr<const Topology> topology) {
 LinkUsage link_usage(const Scenario& scenario, const Result& result, const SourceLocation& place) {
   const Job job = prepared_for(result.plan, job_of(scenario));
   require_links(job, place);
-  LinkUsage usage = usage_on(job);
+  LinkUsage usage = no_usage(job.topology);
   usage.seconds = result.metrics.iteration_s;
   for (std::size_t i = 0; i < result.unrolled.transfers; ++i) {
     const Task& task = result.unrolled.graph.tasks()[result.unrolled.transfer(i)];
@@ -111,7 +107,7 @@ LinkUsage link_usage(const Scenario& scenario, const Result& result, const Sourc
 LinkUsage link_usage(const Scenario& scenario, Bytes bytes, double seconds, const SourceLocation& place) {
   const Job job = job_of(scenario);
   require_links(job, place);
-  LinkUsage usage = usage_on(job);
+  LinkUsage usage = no_usage(job.topology);
   usage.seconds = seconds;
   send(usage, job, job.rounds->id_of(planned_call(scenario)), static_cast<double>(bytes));
   return usage;

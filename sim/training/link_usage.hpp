@@ -15,7 +15,7 @@ namespace allreplay {
 struct LinkUsage {
   std::shared_ptr<const Topology> topology;
   double seconds = 0;
-  /// What is sent, by Task::call_id; empty where nothing is.
+  /// What is sent, by RoundsFabric::Sent::rounds; empty where nothing is.
   struct Sent {
     Rounds rounds;
     double bytes = 0;           ///< of all its blocks

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "sim/cluster/make_topology.hpp"
+#include "sim/collective/nccl.hpp"
 #include "sim/collective/parameter_server.hpp"
 #include "sim/schedule/needs.hpp"
 #include "sim/training/parallel_setup.hpp"
@@ -119,6 +120,16 @@ void require_bearable(const Scenario& scenario, const CollectiveChoice& choice, 
         fmt::format("{} among {} workers has more than {} messages at a time", choice.algorithm->name, scenario.workers,
                     most_kept),
         choice.algorithm->servers ? "fluid, or fewer workers or servers" : "fluid, or fewer workers");
+}
+
+// Of NCCL's those of the most messages.
+Rounds most_rounds(const Scenario& scenario, const CollectiveChoice& choice, CollectiveOp op) {
+  const bool nccl = is_nccl({op, Group{}, &choice.of(op)});
+  CollectiveOptions options = choice.options;
+  if (nccl) options.rails = ports_of_a_node(scenario.cluster.network);
+  const Algorithm& algorithm =
+      nccl ? nccl_algorithm(op == CollectiveOp::AllReduce ? "tree" : "ring", op) : choice.of(op);
+  return rounds_of(algorithm, scenario.workers, options, op, place_of_collective(scenario));
 }
 
 // Among full nodes alone is there a hierarchy. On other topologies it runs as a ring, and says so: caveat().
@@ -258,6 +269,7 @@ void require_groups_served(const Scenario& scenario, const CollectiveChoice& cho
   options.groups = 1;  // of hierarchical: how many lie together among fewer, the fabric knows
   for (const Call& call : possible_calls(scenario, choice)) {
     if (call.group.ranks == 1 || call.group.ranks == scenario.workers) continue;
+    if (is_nccl(call)) continue;  // serves all
     if (choice.detailed())
       rounds_of(*call.algorithm, call.group.ranks, options, call.op, place_of_collective(scenario));
     else
@@ -323,7 +335,7 @@ CollectiveChoice require_possible(const Scenario& scenario) {
   std::vector<CollectiveOp> ops{scenario.operation.value_or(CollectiveOp::AllReduce)};
   if (split) ops.insert(ops.end(), {CollectiveOp::ReduceScatter, CollectiveOp::AllGather});
   for (const CollectiveOp op : ops) {
-    const Rounds rounds = rounds_of(choice.of(op), scenario.workers, choice.options, op, place_of_collective(scenario));
+    const Rounds rounds = most_rounds(scenario, choice, op);
     if (choice.fidelity == Fidelity::Message) require_bearable(scenario, choice, rounds);
   }
   require_groups_served(scenario, choice);
